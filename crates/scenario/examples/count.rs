@@ -1,5 +1,4 @@
-//! Runs the first point of a scenario file and nothing else: the instruction counts of `make bench`
-//! are taken from it.
+//! Runs the first point of a scenario file and nothing else: `make bench` counts its instructions.
 
 use tailback_engine::network::Network;
 use tailback_scenario::Override;

@@ -1,7 +1,7 @@
 //! The canonical form of a point: defaults filled in, base units, sorted keys.
 //! Its hash, with the seed and the engine's version, names the run ([`crate::hash`]).
 //!
-//! Every field of a plan is written, as [`AsPart`] has it from the declaration.
+//! It has every field of a plan, written as [`AsPart`] derives it from the field's declaration.
 
 use std::fmt::Write as _;
 
@@ -15,14 +15,14 @@ use crate::declare::{Traces, entries};
 /// Version of the canonical form.
 const VERSION: i64 = 2;
 
-/// The canonical form as JSON.
+/// Returns the canonical form as JSON.
 pub(crate) fn canonical(plan: &Plan, traces: &Traces) -> String {
     let mut writer = Writer {
         text: String::new(),
         traces,
     };
     if let Part::Table(mut parts) = plan.part() {
-        // A run without programs has the same name as before programs existed.
+        // Runs without programs keep the names that they had before programs existed.
         parts.retain(|(name, _)| *name != "programs" || !plan.programs.is_empty());
         parts.push(("version", Part::Value(Value::Int(VERSION))));
         writer.object(parts);
@@ -30,7 +30,7 @@ pub(crate) fn canonical(plan: &Plan, traces: &Traces) -> String {
     writer.text
 }
 
-/// Writes JSON without spaces, keys sorted.
+/// Writes JSON without spaces and with sorted keys.
 struct Writer<'a> {
     text: String,
     traces: &'a Traces,
@@ -57,7 +57,8 @@ impl Writer<'_> {
                 self.json(name.as_str());
                 self.text.push('}');
             }
-            // Hash the content of the file and not its name: a changed file is another run.
+            // Hash the content of the trace and not its name, because a changed file makes another
+            // run.
             Part::Rate(RatePlan::Trace(times)) => {
                 let (count, hash) = (times.len(), self.traces.hash(times));
                 let trace = format!(r#"{{"trace":{{"opportunities":{count},"sha256":"{hash}"}}}}"#);
@@ -132,7 +133,7 @@ impl Writer<'_> {
             (Value::Bool(b), _) => self.json(*b),
             (Value::Int(i), _) => self.json(*i),
             (Value::Float(f), _) => self.json(*f),
-            // A plain number would not show which of the two it is.
+            // A plain number would not show whether it is a time or a size.
             (Value::Time(t), Some(Kind::TimeOrSize)) => {
                 _ = write!(self.text, r#"{{"ns":{}}}"#, t.0);
             }
@@ -158,10 +159,10 @@ impl Writer<'_> {
     }
 }
 
-/// Registries whose entries have options that are further keys of their table.
+/// Registries whose options are keys of the same table as the entry's name.
 const OPTIONS_BESIDE: [Registry; 2] = [Registry::Traffic, Registry::Impairments];
 
-/// The options that an entry declares.
+/// Returns the options that an entry declares.
 fn options_of(registries: &[Registry], name: &str) -> &'static [Opt] {
     let mut all = registries.iter().flat_map(|registry| entries(*registry));
     all.find(|entry| entry.name == name)

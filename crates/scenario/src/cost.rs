@@ -6,22 +6,23 @@ use tailback_engine::units::{Bytes, Rate, Time};
 
 use crate::response;
 
-/// Bytes that an ACK counts for at a link.
+/// Length of an ACK's frame, bytes.
 const ACK: u64 = 66;
 
-/// A full frame, bytes.
+/// Length of a full frame, bytes.
 const FRAME: u64 = 1514;
 
-/// How often the shares of the links are computed from those of the others.
+/// Number of iterations in which the share of each link is computed from those of the other links.
 const ROUNDS: usize = 4;
 
-/// Segments that are acknowledged at once after a duplicate (Linux `TCP_MAX_QUICKACKS`).
+/// Segments that are acknowledged at once after a duplicate arrives (Linux `TCP_MAX_QUICKACKS`).
 const QUICK_ACKS: f64 = 16.0;
 
-/// Estimates how many packets pass the links in a run, each counted at every link: the packets that
-/// senders offer, but no more than the links and policers on their way let pass. ACKs count at the
-/// links that they pass, and copies behind the link that makes them. If losses and marks that do
-/// not depend on a queue keep a congestion control below the rate of its link, it sends less.
+/// Estimates how many packets pass the links in a run; a packet counts at every link. Senders'
+/// packets count up to what the links and policers on their way let pass. ACKs count at the links
+/// that they pass, and copies count behind the link that makes them. Losses and marks that do not
+/// depend on a queue may keep a congestion control below the rate of its link. Such a sender counts
+/// as sending less.
 pub fn estimate_packets(plan: &Plan) -> u64 {
     let offers = offers(plan);
     let links: Vec<Passage> = plan.links.iter().map(|of| Passage::of(plan, of)).collect();
@@ -57,7 +58,8 @@ pub fn estimate_packets(plan: &Plan) -> u64 {
     for offer in &offers {
         let share = offer.links(plan).map(|at| shares[at].of(offer.sender));
         let share = share.fold(1.0, f64::min);
-        // Datagrams go on to be dropped, segments of TCP are not sent.
+        // Datagrams that a link drops still pass the links before it; TCP does not send such
+        // segments.
         let packets = match offer.sender {
             Sender::Datagrams => offer.packets,
             Sender::Tcp { .. } => offer.packets * share,
@@ -68,7 +70,7 @@ pub fn estimate_packets(plan: &Plan) -> u64 {
         }
     }
     for program in &plan.programs {
-        // The packets of a program are unknown: it counts as much as its links carry.
+        // The packets of a program are unknown, so assume that it fills its links.
         for at in program.route.iter().chain(&program.back) {
             if let Some(link) = links.get(*at as usize) {
                 add(&[*at], link.carries / FRAME as f64, FRAME as f64);
@@ -76,42 +78,42 @@ pub fn estimate_packets(plan: &Plan) -> u64 {
         }
     }
     let counts = links.iter().zip(passing).map(|(link, passing)| {
-        // Packets with the mean length of the offered ones.
+        // The packets have the mean length of all offered packets.
         passing.packets * (link.carries / passing.bytes.max(1.0)).min(1.0)
     });
     libm::round(counts.sum()) as u64
 }
 
-/// Causes for which a sender sends less.
+/// Signals that make a sender send less.
 #[derive(Clone, Copy, Debug)]
 enum Sender {
-    /// Nothing.
+    /// No signal: it sends datagrams at its own rate.
     Datagrams,
-    /// Losses; whether those that a policer marks count, too: if its packets cannot be marked, they
-    /// are lost.
+    /// Losses. With `marks`, marks of a policer count too: the sender responds to them, or its
+    /// packets cannot be marked and are dropped instead.
     Tcp { marks: bool },
 }
 
-/// What some senders offer.
+/// The packets that a group of senders offers.
 struct Offer<'a> {
     sender: Sender,
     route: &'a [u32],
     packets: f64,
-    /// Bytes of a packet at a link.
+    /// Frame length of a packet at a link, bytes.
     frame: f64,
-    /// The way of its ACKs, and how many there are for a segment.
+    /// The route of its ACKs, and the number of ACKs for each segment.
     back: Option<(&'a [u32], f64)>,
 }
 
 impl Offer<'_> {
-    /// The links of its route.
+    /// Returns the links of its route.
     fn links(&self, plan: &Plan) -> impl Iterator<Item = usize> {
         let route = self.route.iter().map(|at| *at as usize);
         route.filter(move |at| *at < plan.links.len())
     }
 }
 
-/// Everything that is offered, in the order of the file.
+/// Returns the offers of all senders, in the order of the file.
 fn offers(plan: &Plan) -> Vec<Offer<'_>> {
     let flows = plan.flows.iter().map(|flow| Offer {
         sender: Sender::Tcp {
@@ -122,7 +124,7 @@ fn offers(plan: &Plan) -> Vec<Offer<'_>> {
         frame: f64::from(flow.tcp.mss) + f64::from(flow.tcp.header),
         back: Some((&flow.back, acks(plan, &flow.route, flow.tcp.delack))),
     });
-    // The packets that the other end sends back: as many, of the same length.
+    // The other end sends equally many packets of the same length back.
     let echoes = plan.traffic.iter().filter_map(|source| {
         let Some(Transport::Datagrams(of)) = transport(source.kind) else {
             return None;
@@ -156,7 +158,7 @@ fn offers(plan: &Plan) -> Vec<Offer<'_>> {
     flows.chain(sources).chain(echoes).collect()
 }
 
-/// What a source of datagrams offers to a route.
+/// Returns the packets that a source of datagrams offers to a route.
 fn datagrams<'a>(plan: &Plan, source: &TrafficPlan, route: &'a [u32]) -> Option<Offer<'a>> {
     let Some(Transport::Datagrams(of)) = transport(source.kind) else {
         return None;
@@ -174,12 +176,12 @@ fn datagrams<'a>(plan: &Plan, source: &TrafficPlan, route: &'a [u32]) -> Option<
     })
 }
 
-/// Bytes that are offered to a link, by what makes their senders send less.
+/// Bytes that are offered to a link, by the signals that make their senders send less.
 #[derive(Clone, Copy, Default)]
 struct Offered {
     datagrams: f64,
     tcp: f64,
-    /// For TCP, the share that a marking policer holds back.
+    /// Bytes of TCP that a marking policer holds back, too.
     held_by_marks: f64,
 }
 
@@ -197,13 +199,13 @@ impl Offered {
 
 /// The packets that a link lets pass.
 struct Passage {
-    /// Bytes that it carries.
+    /// Bytes that the link carries.
     carries: f64,
     /// Bytes of TCP beyond which its policers drop.
     drops_beyond: f64,
     /// Bytes of TCP beyond which its policers mark.
     marks_beyond: f64,
-    /// Copies behind it for each packet.
+    /// Number of copies behind the link for each packet.
     copied: f64,
 }
 
@@ -229,7 +231,7 @@ impl Passage {
         passage
     }
 
-    /// The shares of the offered packets that pass.
+    /// Returns the shares of the offered packets that pass.
     fn shares(&self, offered: &Offered) -> Shares {
         let share = |least: f64, bytes: f64| (least / bytes.max(1.0)).min(1.0);
         let (drops, marks) = (
@@ -280,8 +282,8 @@ struct Passing {
     bytes: f64,
 }
 
-/// Segments that a flow can send: all it has, or what its window, its losses and marks, and the
-/// slowest link allow.
+/// Returns how many segments a flow can send: all of its data, or what its window, its losses and
+/// marks, and the slowest link allow.
 fn segments(plan: &Plan, flow: &FlowPlan) -> u64 {
     let mss = u64::from(flow.tcp.mss).max(1);
     let active = active(plan, flow.start, flow.stop);
@@ -302,7 +304,7 @@ fn segments(plan: &Plan, flow: &FlowPlan) -> u64 {
     responding.map_or(most, |segments| most.min(segments as u64))
 }
 
-/// Segments that the application of a flow writes, if it limits the flow.
+/// Returns how many segments the application of a flow writes, if it limits the flow.
 fn written_segments(flow: &FlowPlan, active: Time, mss: u64) -> Option<u64> {
     if let Some(rate) = flow.rate {
         return Some(rate.bytes_in(active) / mss + 1);
@@ -313,7 +315,7 @@ fn written_segments(flow: &FlowPlan, active: Time, mss: u64) -> Option<u64> {
     Some(count.saturating_mul(chunks.bytes.0.div_ceil(mss)))
 }
 
-/// Segments of the slowest link of a source of connections.
+/// Returns how many segments the slowest link of a source of connections carries.
 fn carried(plan: &Plan, source: &TrafficPlan, active: Time) -> u64 {
     let links = source
         .route
@@ -323,7 +325,8 @@ fn carried(plan: &Plan, source: &TrafficPlan, active: Time) -> u64 {
     slowest.unwrap_or_default()
 }
 
-/// ACKs for a segment. A duplicate is acknowledged at once, and so are segments after it.
+/// Returns the number of ACKs for each segment. A duplicate and the segments after it are
+/// acknowledged at once.
 fn acks(plan: &Plan, route: &[u32], delack: Delack) -> f64 {
     let links = route.iter().filter_map(|at| plan.links.get(*at as usize));
     let arrive = links.map(|link| 1.0 + Passage::of(plan, link).copied);
@@ -333,13 +336,13 @@ fn acks(plan: &Plan, route: &[u32], delack: Delack) -> f64 {
     at_once + (1.0 - at_once) * delayed + copied
 }
 
-/// How long a sender sends.
+/// Returns how long a sender sends.
 fn active(plan: &Plan, start: Time, stop: Option<Time>) -> Time {
     stop.map_or(plan.duration, |stop| stop.min(plan.duration))
         .since(start)
 }
 
-/// Bytes that a link carries from the start of a run on.
+/// Returns how many bytes a link carries in a time from the start of a run.
 fn capacity(rate: &RatePlan, time: Time) -> u64 {
     rate.capacity_bytes(Time::ZERO, time) as u64
 }

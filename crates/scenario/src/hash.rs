@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use sha2::{Digest, Sha256};
 
-/// The first 20 digits of a SHA-256 hash.
+/// Returns the first 20 digits of a SHA-256 hash.
 fn digest(parts: &[&str]) -> String {
     let mut hash = Sha256::new();
     for part in parts {
@@ -14,13 +14,13 @@ fn digest(parts: &[&str]) -> String {
     hex(&hash.finalize(), 10)
 }
 
-/// The content of a file or folder, fed in the order of its relative paths.
+/// Hashes the content of a file or folder; the caller adds entries in the order of relative paths.
 #[derive(Default)]
 pub struct Contents(Sha256);
 
 impl Contents {
-    /// Adds the next file: its path in the folder (empty: the file itself), whether it is
-    /// executable, and its length; its bytes follow by [`Contents::bytes`].
+    /// Adds the next file: its path in the folder (empty for a single file), whether it is
+    /// executable, and its length. Its bytes follow with [`Contents::bytes`].
     pub fn file(&mut self, path: &str, executable: bool, len: u64) {
         self.entry(if executable { "x" } else { "f" }, path);
         self.0.update(len.to_le_bytes());
@@ -32,18 +32,18 @@ impl Contents {
         self.entry("", target);
     }
 
-    /// Adds the next folder, if folders count.
+    /// Adds the next folder; for hashes that include folders.
     pub fn folder(&mut self, path: &str) {
         self.entry("d", path);
     }
 
-    /// Adds the mode of the next entry, if modes count.
+    /// Adds the mode of the next entry; for hashes that include modes.
     pub fn mode(&mut self, mode: u32) {
         self.entry("m", "");
         self.0.update(mode.to_le_bytes());
     }
 
-    /// Adds bytes of the file.
+    /// Adds bytes of the last file.
     pub fn bytes(&mut self, bytes: &[u8]) {
         self.0.update(bytes);
     }
@@ -61,7 +61,7 @@ impl Contents {
     }
 }
 
-/// The first bytes in hexadecimal.
+/// Returns the first `len` bytes in hexadecimal.
 pub(crate) fn hex(bytes: &[u8], len: usize) -> String {
     bytes
         .iter()
@@ -72,12 +72,12 @@ pub(crate) fn hex(bytes: &[u8], len: usize) -> String {
         })
 }
 
-/// Names a run.
+/// Returns the name of a run.
 pub(crate) fn run_id(canonical: &str, seed: u64, engine_version: &str) -> String {
     digest(&[canonical, &seed.to_string(), engine_version])
 }
 
-/// Names a sweep by the runs that it contains.
+/// Returns the name of a sweep, given the names of the runs that it contains.
 pub(crate) fn sweep_id<'a>(runs: impl Iterator<Item = &'a str>) -> String {
     let runs: Vec<&str> = runs.collect();
     digest(&runs)

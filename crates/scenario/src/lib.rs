@@ -1,4 +1,4 @@
-//! Scenario files: TOML in, runs with everything resolved out.
+//! Reads scenario files: from TOML to runs in which everything is resolved.
 //!
 //! [`load()`] parses a file, applies `--set`, expands the sweep and validates every point. It
 //! reports all errors at once, each at its place. There is no I/O here: the caller reads the file,
@@ -12,8 +12,8 @@
 //! | `declare` | what a file may contain: keys and options by kind, their reader; the schema |
 //! | `expand` | the sweep: points, seeds, assertions, baselines |
 //! | `plan` | a point's tree as the plan of a run |
-//! | `canonical`, `hash` | what names a run |
-//! | `memory`, `cost`, `response` | what a run needs |
+//! | `canonical`, `hash` | the canonical form of a point, and the names of runs |
+//! | `memory`, `cost`, `response` | estimates of a run's memory and packets |
 //! | [`outline`] | the values of a file with their places, for editors |
 //! | [`registry`] | the registries as JSON |
 

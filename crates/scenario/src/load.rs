@@ -1,4 +1,4 @@
-//! From bytes to a scenario, or to all of its errors.
+//! Loads a scenario from bytes, or returns all of its errors.
 
 use std::collections::BTreeSet;
 
@@ -10,8 +10,8 @@ use crate::read::{Diagnostic, Node, Place, Sources, parse, parse_value, render};
 use crate::request::{Loader, Override, Request};
 use crate::scenario::Scenario;
 
-/// Larger files are rejected unread, bytes. Scenarios are written by hand or by a script that
-/// should have used a sweep, and their errors take up to 300 times their size.
+/// Larger files are rejected without reading them, bytes. Scenarios are written by hand, or by
+/// scripts that should use a sweep instead. Errors take up to 300 times the size of the file.
 pub const MAX_FILE: usize = 1 << 20;
 
 /// Loads a scenario that names no other files.
@@ -54,8 +54,8 @@ pub fn load_request(request: &Request<'_>) -> Result<Scenario, Vec<Diagnostic>> 
     if problems.is_empty() {
         return expand(request, root, &mut sources).map_err(|problems| render(problems, &sources));
     }
-    // With syntax errors, part of the file is missing from the tree, so other errors are certain
-    // only where the parser could continue.
+    // After a syntax error the tree lacks part of the file. So other errors are certain only where
+    // the parser could continue.
     let syntax = problems.clone();
     let lost = syntax
         .iter()
@@ -63,7 +63,7 @@ pub fn load_request(request: &Request<'_>) -> Result<Scenario, Vec<Diagnostic>> 
         .map(|problem| problem.span)
         .min();
     let lines: Vec<usize> = syntax.iter().map(|p| sources.line(p.span)).collect();
-    // One error on a line is enough: after it the parser reports consequences.
+    // Report one error for each line: further ones are mostly consequences of it.
     let mut reported = BTreeSet::new();
     problems.sort();
     problems.retain(|problem| reported.insert(sources.line(problem.span)));
@@ -78,16 +78,16 @@ pub fn load_request(request: &Request<'_>) -> Result<Scenario, Vec<Diagnostic>> 
     Err(render(problems, &sources))
 }
 
-/// Whether a file has a key of a scenario. A file without one, such as a list of passwords, was
-/// named by mistake.
+/// Whether a file has a key of a scenario. If it does not, the user named another file by mistake,
+/// such as a list of passwords.
 fn has_known_key(root: &Node) -> bool {
     let known = |key: &str| Plan::TABLE.keys.iter().any(|known| known.name == key);
     root.table()
         .is_some_and(|table| table.0.iter().any(|item| known(&item.key)))
 }
 
-/// The folders that a scenario names as plugins with its key `with`, each with its place. None if
-/// the key is wrong; loading the scenario reports that.
+/// Returns the folders that a scenario names as plugins with its key `with`, each with its place.
+/// Returns none if the key is wrong, because loading the scenario reports that.
 pub fn named_plugins(text: &[u8], file: &str, overrides: &[Override]) -> Vec<(String, Place)> {
     const KEY: &str = "with";
     let Ok(text) = decode(text, file) else {
@@ -114,7 +114,7 @@ pub fn named_plugins(text: &[u8], file: &str, overrides: &[Override]) -> Vec<(St
     read.collect::<Option<_>>().unwrap_or_default()
 }
 
-/// Text from bytes.
+/// Decodes bytes as UTF-8.
 fn decode<'t>(bytes: &'t [u8], file: &str) -> Result<&'t str, Diagnostic> {
     if bytes.len() > MAX_FILE {
         let size = mib(bytes.len() as u64);

@@ -12,47 +12,46 @@ use tailback_record::{FlowState, LinkState};
 use crate::read::{Diagnostic, Place, Problem, Span};
 use crate::scenario::Scenario;
 
-/// Memory of every flow: sender, receiver, names, series keys and counters (4 KiB), and a histogram
-/// of round-trip times of four blocks of 1 KiB.
+/// Bytes for a flow: sender, receiver, names, series keys and counters (4 KiB), and a histogram of
+/// round-trip times with four blocks of 1 KiB.
 const FLOW: u64 = 8 << 10;
-/// Bytes of a histogram for a bucket: for each 256th sample at most, and for no more buckets than
-/// the times of a packet fall into.
+/// Bytes for a bucket of a histogram. At most every 256th sample needs a new bucket, and there are
+/// no more buckets than the times of a packet fall into.
 const CARRIED: u64 = 32;
 const SAMPLES_CARRIED: u64 = 256;
 const BUCKETS_CARRIED: u64 = 4096;
-/// A source of traffic.
+/// Bytes for a source of traffic.
 const SOURCE: u64 = 2 << 10;
-/// Gauges of a queue.
+/// Number of gauges of a queue.
 const GAUGES: u64 = 2;
-/// A slot for a connection of a source, and its counters at a link.
+/// Bytes for a connection slot of a source, with its counters at a link.
 const SLOT: u64 = 256;
-/// A request, as long as it is kept: when it was done, size and time taken.
+/// Bytes for a request while it is kept: time of completion, size and duration.
 const REQUEST: u64 = 48;
-/// A link: queue, sink and a histogram of delays of ten blocks.
+/// Bytes for a link: queue, sink, and a histogram of delays with ten blocks.
 const LINK: u64 = 88 << 10;
-/// A segment on its way: 64 bytes in a queue or pipe, as much for its
-/// acknowledgement, two slots of 32 in the scoreboards, and the growth of
-/// their buffers by doubling.
+/// Bytes for a segment on its way: 64 in a queue or pipe, as much for its acknowledgement, two
+/// slots of 32 in the scoreboards, and the growth of these buffers by doubling.
 const SEGMENT: u64 = 384;
-/// A packet in a queue or pipe, and the growth of its buffer by doubling.
+/// Bytes for a packet in a queue or pipe, with the growth of the buffer by doubling.
 const PACKET: u64 = 160;
-/// A packet that is recorded, at each place, until it is written.
+/// Bytes for a recorded packet at each place, until it is written.
 const CAPTURED: u64 = 512;
-/// Bytes in a queue that does not have a limit of its own (Cake's smallest is 4 MiB).
+/// Bytes in a queue without its own limit (Cake's smallest limit is 4 MiB).
 const UNLIMITED: u64 = 32 << 20;
-/// A row of a series: key, time and value, and the growth of its columns.
+/// Bytes for a row of a series: key, time and value, with the growth of its columns.
 const ROW: u64 = 40;
-/// A class of flows: a histogram of delays of ten blocks.
+/// Bytes for a class of flows: a histogram of delays with ten blocks.
 const CLASS: u64 = 84 << 10;
-/// A sample for statistics of a class, of a link, of a flow.
+/// Bytes for a sample for statistics: of a class, then of a link, then of a flow.
 const CLASS_SAMPLE: u64 = 48;
 const LINK_SAMPLE: u64 = 24;
 const FLOW_SAMPLE: u64 = 40;
-/// The program itself.
+/// Bytes for the program itself.
 const BASE: u64 = 16 << 20;
 
-/// Estimates the memory that one run needs, bytes: an upper bound for the likely course of the
-/// scenario, not for every possible one.
+/// Estimates the memory that one run needs, bytes. It is an upper bound for the likely course of
+/// the scenario, but not for every possible course.
 pub fn estimate_memory(plan: &Plan) -> u64 {
     let flows = plan.flow_count() as u64;
     let links = plan.links.len() as u64;
@@ -67,7 +66,7 @@ pub fn estimate_memory(plan: &Plan) -> u64 {
         else {
             continue;
         };
-        // A third more than the mean, and as many rows.
+        // Allow a third more requests than the mean, and as many rows.
         let requests = plan.duration.0 / gap(&source.options).0.max(1) / 3 * 4;
         let row = if plan.record.series == SeriesMode::Off {
             0
@@ -79,14 +78,15 @@ pub fn estimate_memory(plan: &Plan) -> u64 {
         bytes = bytes.saturating_add(each.saturating_mul(source.count));
     }
 
-    // Segments in flight: what paths and queues hold, but no more than the receive windows, plus an
-    // initial window for each flow.
+    // Segments in flight are what paths and queues hold, up to the receive windows, plus an initial
+    // window for each flow.
     let rtt = plan.flows.iter().map(|flow| flow.rtt).max();
     let links_hold = plan.links.iter().map(|link| {
         let behind = link.delay + link.longest_impairment();
         let on_path = carried(plan, link, rtt.unwrap_or_default() + behind);
         let on_path = on_path.saturating_mul(link.most_copies());
-        // TCP sends no faster than its ACKs arrive: the queue grows by what the link carries.
+        // TCP sends no faster than its ACKs arrive, so a queue grows at most by what the link
+        // carries.
         let queue = carried(plan, link, plan.duration).min(capacity(link).of(frame(plan)));
         on_path.saturating_add(queue)
     });
@@ -100,7 +100,7 @@ pub fn estimate_memory(plan: &Plan) -> u64 {
         .saturating_add(segments.saturating_mul(SEGMENT))
         .saturating_add(unresponsive_packets(plan).saturating_mul(PACKET));
     if plan.record.packets {
-        // Packets of programs that leave at once are kept until they are written.
+        // Packets that programs send at once are kept until they are written.
         bytes = bytes.saturating_add(initial.saturating_mul(CAPTURED * (1 + links)));
     }
 
@@ -157,7 +157,7 @@ pub fn estimate_memory(plan: &Plan) -> u64 {
     bytes.saturating_add(traces)
 }
 
-/// Number of values in the lists of options.
+/// Returns the number of values in the lists of options.
 fn listed(options: &Options) -> usize {
     let lengths = options.iter().map(|(_, value)| match value {
         Value::List(list) => list.len(),
@@ -167,7 +167,7 @@ fn listed(options: &Options) -> usize {
     lengths.sum()
 }
 
-/// Rows of the series that are sampled every record interval, at most.
+/// Returns the largest number of rows of series that are sampled every record interval.
 pub(crate) fn sampled_rows(plan: &Plan) -> u64 {
     if plan.record.series == SeriesMode::Off {
         return 0;
@@ -182,22 +182,22 @@ fn sum(values: impl Iterator<Item = u64>) -> u64 {
     values.fold(0, u64::saturating_add)
 }
 
-/// Bytes of the shortest full segment of a flow, as a frame.
+/// Returns the length of the shortest full frame of any flow, bytes.
 fn frame(plan: &Plan) -> u64 {
     let flows = plan.flows.iter().map(|flow| &flow.tcp);
     let frames = flows.map(|tcp| u64::from(tcp.mss) + u64::from(tcp.header));
     frames.min().unwrap_or(1514)
 }
 
-/// Full segments that a link carries in a time. A negative overhead increases them; if no bytes
-/// remain to charge, there is no bound.
+/// Returns how many full segments a link carries in a time. A negative overhead increases the
+/// number; if it leaves no bytes to charge, there is no bound.
 fn carried(plan: &Plan, link: &LinkPlan, time: Time) -> u64 {
     let charged = frame(plan).saturating_add_signed(i64::from(link.overhead.min(0)));
     let bytes = link.rate.nominal().bytes_in(time);
     bytes.checked_div(charged).unwrap_or(u64::MAX)
 }
 
-/// The most that a queue may hold.
+/// The largest content of a queue.
 #[derive(Clone, Copy)]
 struct Capacity {
     packets: u64,
@@ -205,13 +205,13 @@ struct Capacity {
 }
 
 impl Capacity {
-    /// Packets of this many bytes.
+    /// Returns how many packets of this many bytes fit.
     fn of(self, frame: u64) -> u64 {
         self.packets.min(self.bytes / frame.max(1))
     }
 }
 
-/// From the options of its queue whose names are those of limits.
+/// Returns the capacity of a link's queue, from the options whose names contain "limit".
 fn capacity(link: &LinkPlan) -> Capacity {
     fn least(options: &Options) -> Option<Capacity> {
         let mut found: Option<Capacity> = None;
@@ -221,7 +221,7 @@ fn capacity(link: &LinkPlan) -> Capacity {
                 Value::Packets(packets) if name.contains("limit") => (*packets, u64::MAX),
                 Value::Bytes(bytes) if name.contains("limit") => (u64::MAX, bytes.0),
                 Value::Table(table) => {
-                    // Queues within a queue: the sum of them.
+                    // A queue within a queue has its own limit: add the limits up.
                     if let Some(one) = least(table) {
                         let sum = inner.map_or((0, 0), |c| (c.packets, c.bytes));
                         inner = Some(Capacity {
@@ -248,7 +248,7 @@ fn capacity(link: &LinkPlan) -> Capacity {
     })
 }
 
-/// Rate and frame length of a source that does not respond to congestion.
+/// Returns rate and frame length of a source that does not respond to congestion.
 fn offered(source: &TrafficPlan) -> Option<(Rate, u64)> {
     match transport(source.kind) {
         Some(Transport::Datagrams(of)) => {
@@ -259,7 +259,7 @@ fn offered(source: &TrafficPlan) -> Option<(Rate, u64)> {
     }
 }
 
-/// The most packets of unresponsive sources in queues and pipes.
+/// Returns the largest number of packets of unresponsive sources in queues and pipes.
 fn unresponsive_packets(plan: &Plan) -> u64 {
     let active = |source: &TrafficPlan| {
         let end = source
@@ -296,7 +296,7 @@ fn unresponsive_packets(plan: &Plan) -> u64 {
     packets
 }
 
-/// Bytes by which the offered traffic exceeds what a link carries, while it does.
+/// Returns by how many bytes the offered traffic exceeds what a link carries, while it does.
 fn excess_bytes(link: &RatePlan, offered: Rate, time: Time) -> u64 {
     let over = |rate: Rate, time: Time| Rate(offered.0.saturating_sub(rate.0)).bytes_in(time);
     match link {
@@ -309,7 +309,7 @@ fn excess_bytes(link: &RatePlan, offered: Rate, time: Time) -> u64 {
                 .map(|((start, rate), end)| over(*rate, end.since(*start)))
                 .fold(0, u64::saturating_add)
         }
-        // Evenly, plus the traffic of the longest gap.
+        // Spread the opportunities evenly, and add the traffic of the longest gap.
         RatePlan::Trace(times) => {
             let period = times.last().copied().unwrap_or_default();
             over(link.nominal(), time).saturating_add(offered.bytes_in(period.min(time)))
@@ -340,7 +340,7 @@ pub fn check_memory(scenario: &Scenario, available_bytes: u64) -> Result<(), Dia
     ))
 }
 
-/// Rejects this many flows if they do not fit.
+/// Returns the error about this many flows if they do not fit into memory.
 pub(crate) fn refuse_flows(flows: u64, available: u64, span: Span) -> Option<Problem> {
     let needed = BASE.saturating_add(flows.saturating_mul(FLOW));
     (needed > available).then(|| {
@@ -355,7 +355,7 @@ pub(crate) fn refuse_flows(flows: u64, available: u64, span: Span) -> Option<Pro
     })
 }
 
-/// MiB, rounded up.
+/// Converts bytes to MiB, rounded up.
 pub(crate) fn mib(bytes: u64) -> u64 {
     bytes.div_ceil(1 << 20)
 }

@@ -6,12 +6,12 @@ use serde_json::{Value as Json, json};
 use crate::load::MAX_FILE;
 use crate::read::{Node, Toml, parse};
 
-/// Every value of a file, in the order of the file: its path, its kind, its place, and the value of
-/// a scalar.
+/// Returns every value of a file in the order of the file, with path, kind and place, and the value
+/// of a scalar.
 ///
-/// A place counts UTF-16 units, as strings of JavaScript do; it covers the value as it is written.
-/// Tables and arrays are listed where they are written in place (`{ ... }`, `[ ... ]`). A file with
-/// syntax errors has the values that could be read.
+/// A place covers the value as it is written, and counts UTF-16 units, as strings of JavaScript do.
+/// Tables and arrays are listed if they are written inline (`{ ... }`, `[ ... ]`). Of a file with
+/// syntax errors, the values that could be read are listed.
 pub fn outline(text: &str) -> Json {
     let mut values = Vec::new();
     if text.len() <= MAX_FILE {
@@ -49,7 +49,7 @@ impl Outline<'_> {
         }
     }
 
-    /// A value that is written at its place; `None`: its place is a header.
+    /// Returns a value that is written at its place; `None` if its place is a header.
     fn value(&self, node: &Node, path: &str) -> Option<Json> {
         let range = node.span.start as usize..node.span.end as usize;
         let written = self.text.get(range.clone())?;
@@ -76,7 +76,7 @@ impl Outline<'_> {
     }
 }
 
-/// Length in UTF-16 units.
+/// Returns the length in UTF-16 units.
 fn units(text: &str) -> usize {
     text.encode_utf16().count()
 }

@@ -1,4 +1,4 @@
-//! The registries as JSON: what `tailback list`, the laboratory and the reference pages show.
+//! The registries as JSON, for `tailback list`, the laboratory and the reference pages.
 
 use serde_json::{Value, json};
 use tailback_engine::profiles::{self, Profile};
@@ -11,7 +11,7 @@ use tailback_record::summary::metric::metrics;
 use tailback_record::summary::{BINS, Summary};
 use tailback_record::{FlowState, LinkState, ProgramState};
 
-/// Every entry of every registry.
+/// Returns every entry of every registry.
 pub fn json() -> Value {
     json!({
         "cc": entries(cc::TABLE.entries()),
@@ -24,14 +24,14 @@ pub fn json() -> Value {
     })
 }
 
-/// The named paths.
+/// Returns the named paths.
 fn paths() -> Vec<Value> {
     let paths = profiles::ENTRIES.iter();
     let path = |path: &Profile| json!({ "name": path.name, "doc": path.doc(), "source": path.source(), "toml": path.toml });
     paths.map(path).collect()
 }
 
-/// The quantities of flows, links and programs that are sampled over time.
+/// Returns the quantities of flows, links and programs that are sampled over time.
 fn quantities() -> Vec<Value> {
     let flow = FlowState::QUANTITIES.iter().map(|q| ("flow", q));
     let link = LinkState::QUANTITIES.iter().map(|q| ("link", q));
@@ -44,8 +44,8 @@ fn quantities() -> Vec<Value> {
         .collect()
 }
 
-/// The summary of a run: its fields as a tree, the metrics that are plain fields, and the size bins
-/// of requests.
+/// Returns the declaration of a run's summary: its fields as a tree, the metrics that are plain
+/// fields, and the size bins of requests.
 pub fn summary() -> Value {
     let metrics = metrics().iter().map(|metric| {
         json!({
@@ -68,7 +68,7 @@ pub fn summary() -> Value {
     })
 }
 
-/// Each field with the kind of its values and, for a table, the fields inside it.
+/// Returns each field with the kind of its values; a table has the fields inside it.
 fn fields(declared: &[Field]) -> Vec<Value> {
     let field = |field: &Field| {
         let (kind, inner) = match field.kind {
@@ -116,7 +116,7 @@ fn entries<B>(entries: &[&Entry<B>]) -> Vec<Value> {
         .collect()
 }
 
-/// The type of the values in a list.
+/// Returns the type of the values in a list.
 fn inner_type(kind: Kind) -> Value {
     let opt = Opt {
         name: "",
@@ -162,15 +162,15 @@ fn option(opt: &Opt) -> Value {
     value
 }
 
-/// Adds the members of an object.
+/// Adds the members of an object to another object.
 fn add(value: &mut Value, more: Value) {
     if let (Value::Object(value), Value::Object(more)) = (value, more) {
         value.extend(more);
     }
 }
 
-/// How the kernel implements an entry: its name there, the first Linux release with it, and whether
-/// it is a queue discipline of tc or a module.
+/// Returns how the kernel implements an entry: its name there, the first Linux release with it, and
+/// whether it is a queue discipline of tc or a module.
 fn kernel<B>(entry: &Entry<B>) -> Value {
     match entry.kernel {
         Kernel::Qdisc(face) => json!({
@@ -207,7 +207,7 @@ fn kernel<B>(entry: &Entry<B>) -> Value {
     }
 }
 
-/// A queue of a canonical point as `tc qdisc show` prints it.
+/// Returns a queue of a canonical point as `tc qdisc show` prints it.
 pub fn tc_line(queue: &Value) -> String {
     let name = queue["name"].as_str().unwrap_or("?");
     let entry = find(aqm::TABLE.entries(), name).filter(|_| queue["kernel"] != true);
@@ -219,7 +219,7 @@ pub fn tc_line(queue: &Value) -> String {
     show(name, face, entry.options, &options)
 }
 
-/// Reads the options of a canonical point; skips those that another version wrote differently.
+/// Reads the options of a canonical point; skips options that another version wrote differently.
 fn read_options(known: &'static [Opt], written: &Value) -> Options {
     let mut options = Options::default();
     for opt in known {

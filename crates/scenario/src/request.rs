@@ -9,9 +9,9 @@ pub type Loader<'a> = dyn Fn(&str) -> Result<String, String> + 'a;
 /// A file or folder that a scenario names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
-    /// Its absolute path.
+    /// Absolute path of the file or folder.
     pub path: String,
-    /// Its content, see [`crate::Contents`].
+    /// Hash of the content, see [`crate::Contents`].
     pub hash: String,
 }
 
@@ -23,25 +23,25 @@ pub type FileLoader<'a> = dyn Fn(&str) -> Result<Found, String> + 'a;
 pub struct Override {
     /// A path as in `[sweep]`: `bottleneck.rate`, `flows[0].rtt`, `flows.cubic.cc`.
     pub key: String,
-    /// TOML, or a bare word.
+    /// The value as TOML, or as a bare word.
     pub value: String,
 }
 
-/// Reports what an engine does not support in a plan. It is called for every point and must accept
-/// plans with errors: wrong values have their default there, and meaningless parts (a flow without
-/// a known congestion control, a missing route) are left out.
+/// Reports what an engine does not support in a plan. It is called for every point, also for plans
+/// with errors. In such a plan wrong values have their default. Meaningless parts are left out,
+/// such as a flow with an unknown congestion control or a missing route.
 pub type Judge<'a> = dyn Fn(&Plan) -> Vec<Refusal> + 'a;
 
-/// The request.
+/// A request to load a scenario.
 pub struct Request<'a> {
     /// The file's content.
     pub text: &'a [u8],
-    /// Its name, for messages.
+    /// Name of the file, for messages.
     pub file: &'a str,
-    /// Applied in order. They override the file and its sweep: a key that is set is no longer
-    /// swept.
+    /// The overrides, which are applied in order. They replace values of the file and of its sweep:
+    /// a key that is set is no longer swept.
     pub overrides: &'a [Override],
-    /// Replaces `sweep.seeds`.
+    /// Number of seeds that replaces `sweep.seeds`.
     pub seeds: Option<u64>,
     /// Reads the files that the scenario names.
     pub loader: &'a Loader<'a>,
@@ -49,22 +49,23 @@ pub struct Request<'a> {
     pub files: &'a FileLoader<'a>,
     /// Finds folders that are roots of programs, in the same way.
     pub roots: &'a FileLoader<'a>,
-    /// Memory that a run may use, bytes. A scenario whose flows do not fit is rejected before they
-    /// are put into memory.
+    /// Memory that a run may use, bytes. A scenario with too many flows is rejected before its
+    /// flows are put into memory.
     pub memory: Option<u64>,
-    /// The engine that will run it.
+    /// The engine that will run the scenario.
     pub engine: EngineKind,
-    /// Version of that engine, part of the names of runs.
+    /// Version of that engine. It is part of the names of runs.
     pub engine_version: &'a str,
-    /// Whether the caller attaches endpoints to the entries of `[[programs]]`. Then the simulator
-    /// runs such entries, which need no programs.
+    /// Whether the caller attaches endpoints to the entries of `[[programs]]`. If so, the simulator
+    /// runs such entries, which do not need programs.
     pub endpoints: bool,
-    /// Settings that the engine rejects in addition to the declarations of keys and registries.
+    /// Reports settings that the engine rejects in addition to the declarations of keys and
+    /// registries.
     pub judge: Option<&'a Judge<'a>>,
 }
 
 impl<'a> Request<'a> {
-    /// A request for a simulator of no particular version, without other settings.
+    /// Makes a request for the simulator, without a version and without further settings.
     pub fn new(text: &'a [u8], file: &'a str, loader: &'a Loader<'a>) -> Request<'a> {
         Request {
             text,

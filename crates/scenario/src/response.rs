@@ -1,32 +1,33 @@
-//! How many segments losses and marks let a flow send: the response functions of the congestion
-//! controls.
+//! Response functions of the congestion controls: how many segments a flow sends under given losses
+//! and marks.
 
 use tailback_engine::impairments::LongRun;
 use tailback_engine::plan::{Concerns, FlowPlan, ImpairmentPlan, LinkPlan, Plan};
 use tailback_engine::registry::{Algorithm, Value};
 use tailback_engine::units::Time;
 
-/// Segments of CUBIC's curve: its window grows by this times the cube of the seconds (RFC 9438).
+/// The constant C of CUBIC: its window grows by C times the cube of the seconds, in segments (RFC
+/// 9438).
 const CUBIC_C: f64 = 0.4;
-/// Losses up to which BBR keeps its rate: its gain of 1.25 makes up for a fifth. Beyond, its rate falls
-/// with their square. The response in the simulator at 10 Mbit/s to 1 Gbit/s and up to 30 % of
-/// loss.
+/// Share of losses up to which BBR keeps its rate: its gain of 1.25 makes up for a fifth. Above,
+/// its rate falls with the square of the losses. The value is that of the simulator at 10 Mbit/s to
+/// 1 Gbit/s with up to 30 % of loss.
 const BBR_KEEPS: f64 = 0.15;
-/// At this multiple of the threshold, losses alone decide the window of BBRv3.
+/// At this multiple of BBRv3's loss threshold and above, losses alone decide its window.
 const BBR3_FOLLOWS: f64 = 2.5;
-/// The product of that window and the losses, from the same runs: 2.1 to 2.2 from 5 to 10 % of
-/// loss.
+/// The product of that window and the share of losses, from the same runs: 2.1 to 2.2 at 5 to 10 %
+/// of loss.
 const BBR3_WINDOW: f64 = 2.2;
 
-/// How a congestion control answers.
+/// The way in which a congestion control responds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Family {
-    /// It reduces its window by a part at every loss, and, unless it is scalable, at every mark,
-    /// too.
+    /// It reduces its window by a factor at every loss. Unless it is scalable, it does so at every
+    /// mark, too.
     Reno {
         scalable: bool,
     },
-    /// The same with CUBIC's growth.
+    /// It reduces its window like Reno, and grows it like CUBIC.
     Cubic,
     Bbr,
     Bbr3,
@@ -63,9 +64,9 @@ struct Signals {
 }
 
 impl Signals {
-    /// Adds what a link loses at random, what those of its impairments lose that always act or
-    /// (`windows`) act at times, and what its schedule loses or marks if that goes on for as many
-    /// segments as `most`.
+    /// Adds the effects of a link: its random losses, its impairments that always act, and with
+    /// `windows` those that act at times. Adds losses and marks of its schedule if that lasts for
+    /// at least `most` segments.
     fn add(&mut self, link: &LinkPlan, ecn: bool, most: f64, windows: bool) {
         self.lost += link.loss;
         self.bursts += link.loss;
@@ -91,26 +92,26 @@ impl Signals {
         self.bursts += lost;
     }
 
-    /// Signals, to each of which a control responds once.
+    /// Returns the share of segments that cause one response each.
     fn all(self) -> f64 {
         self.bursts + self.marked
     }
 }
 
-/// The impairments of a link that data meets.
+/// Returns the impairments of a link that concern data.
 pub fn on_data(link: &LinkPlan) -> impl Iterator<Item = &ImpairmentPlan> {
     let impairments = link.impairments.iter();
     impairments.filter(|impairment| impairment.only != Concerns::Acks)
 }
 
-/// What an impairment does to data in the long run.
+/// Returns the long-term effect of an impairment on data.
 pub fn long_run(impairment: &ImpairmentPlan, ecn: bool) -> LongRun {
     (impairment.entry().build.long_run)(&impairment.options, ecn)
 }
 
-/// Segments that a flow sends in this many round-trip times with the window that losses and marks
-/// leave it; at most `most`, the number without losses and marks. `None` if how its congestion
-/// control responds is unknown.
+/// Returns how many segments a flow sends in this many round-trip times with the window that losses
+/// and marks allow. The result is at most `most`, the number without losses and marks. Returns
+/// `None` if the response of its congestion control is unknown.
 ///
 /// Queues are not considered: a flow that fills its link is limited by the link.
 pub fn segments(plan: &Plan, flow: &FlowPlan, rtt: Time, rounds: f64, most: f64) -> Option<f64> {
@@ -124,7 +125,7 @@ pub fn segments(plan: &Plan, flow: &FlowPlan, rtt: Time, rounds: f64, most: f64)
             }
             signals
         };
-        // With the whole schedules first, then without those that end before the flow does.
+        // First count the whole schedules, then only those that do not end before the flow does.
         let hoped = sent(&flow.cc, signals(0.0), rtt, rounds, most)?;
         sent(&flow.cc, signals(hoped), rtt, rounds, most)
     };
@@ -136,7 +137,7 @@ pub fn segments(plan: &Plan, flow: &FlowPlan, rtt: Time, rounds: f64, most: f64)
     Some((1.0 - share) * always + share * with(true)?)
 }
 
-/// The share of the time of a flow in which impairments act that do not always act.
+/// Returns the share of a flow's time in which impairments act that do not always act.
 fn share_of_windows(plan: &Plan, flow: &FlowPlan) -> f64 {
     let end = flow.stop.unwrap_or(plan.duration).min(plan.duration);
     let active = end.since(flow.start).ns();
@@ -150,13 +151,13 @@ fn share_of_windows(plan: &Plan, flow: &FlowPlan) -> f64 {
     shares.fold(0.0, f64::max).min(1.0)
 }
 
-/// How many flows count segments at a link.
+/// Returns how many flows share the segment numbers of a link's schedule.
 fn flows_at(plan: &Plan, link: u32) -> f64 {
     let flows = plan.flows.iter().filter(|flow| flow.route.contains(&link));
     flows.map(|flow| flow.count).sum::<u64>() as f64
 }
 
-/// Segments of a flow under such signals, at most `most`.
+/// Returns how many segments a flow sends under these signals, at most `most`.
 fn sent(control: &Algorithm, signals: Signals, rtt: Time, rounds: f64, most: f64) -> Option<f64> {
     let family = Family::of(control)?;
     let sent = match family {
@@ -168,16 +169,17 @@ fn sent(control: &Algorithm, signals: Signals, rtt: Time, rounds: f64, most: f64
         Family::Bbr3 => bbr3(control, signals.lost, rounds, most),
         Family::Reno { .. } | Family::Cubic => {
             let (window, beta) = mean_window(control, family, signals, rtt);
-            // Slow start until the first signal, then the reduction of its window, then the mean
-            // window.
+            // The flow is in slow start until the first signal, then reduces its window, and then
+            // has the mean window.
             (1.0 + 0.5 / (1.0 - beta)) / signals.all() + rounds * window
         }
     };
     Some(sent.min(most))
 }
 
-/// Up to the threshold of losses, everything; from 2.5 times the threshold on, the segments that
-/// the window under such losses allows. Between both the logarithm falls in a line.
+/// Returns the segments of BBRv3. Up to the threshold of losses it sends `most`. From 2.5 times the
+/// threshold on, it sends what the window under such losses allows. Between the two, the logarithm
+/// falls linearly.
 fn bbr3(control: &Algorithm, lost: f64, rounds: f64, most: f64) -> f64 {
     let options = control.known().map(|(_, options)| options);
     let threshold = options.map_or(0.02, |options| options.float("loss_threshold"));
@@ -193,7 +195,7 @@ fn bbr3(control: &Algorithm, lost: f64, rounds: f64, most: f64) -> f64 {
     libm::pow(most, 1.0 - way) * libm::pow(left(follows), way)
 }
 
-/// The mean window, in segments, and the factor of a reduction.
+/// Returns the mean window, in segments, and the factor of a reduction.
 ///
 /// Scalable controls: marks leave 2 / p, which is two marks a round-trip time (RFC 9332 appendix A).
 /// Reno (AIMD): W = sqrt((1 + beta) / (2 (1 - beta) p)). CUBIC: the larger of its curve's

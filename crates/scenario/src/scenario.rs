@@ -13,21 +13,21 @@ use crate::request::Override;
 /// A scenario, valid at every point.
 #[derive(Clone, Debug)]
 pub struct Scenario {
-    /// The file's name, for messages.
+    /// Name of the file, for messages.
     pub file: String,
-    /// Its title.
+    /// Title of the scenario.
     pub title: String,
-    /// The engine it was loaded for.
+    /// The engine that it was loaded for.
     pub engine: EngineKind,
-    /// Version of that engine; if its points have several, each once.
+    /// Version of that engine; if points have different versions, each version once.
     pub engine_version: String,
-    /// Names the sweep: a hash of the runs it consists of.
+    /// Name of the sweep: a hash of the names of its runs.
     pub id: String,
-    /// What is swept, slowest first; seeds are not an axis.
+    /// The axes of the sweep, slowest first; seeds are not an axis.
     pub axes: Vec<Axis>,
-    /// The runs: last axis fastest, then seeds.
+    /// The runs: the last axis varies fastest, and seeds within it.
     pub points: Vec<Point>,
-    /// What must hold.
+    /// The assertions to check after the runs.
     pub asserts: Vec<Assert>,
     /// Settings that are allowed but unusual.
     pub warnings: Vec<Diagnostic>,
@@ -40,20 +40,20 @@ pub struct Scenario {
 pub struct Source {
     /// The file's content.
     pub text: String,
-    /// `--set`, in order.
+    /// The overrides (`--set`), in order.
     pub overrides: Vec<Override>,
     /// The value that replaced `sweep.seeds`.
     pub seeds: Option<u64>,
-    /// Traces that it names, as it names them.
+    /// The traces that it names, spelled as in the file.
     pub files: Vec<String>,
-    /// `[sweep]` with the values that are set in it, as JSON in the order of the file; a table
-    /// without keys if the file has no sweep.
+    /// `[sweep]` with overrides applied, as JSON in the order of the file; `{}` if the file does
+    /// not have a sweep.
     pub sweep: String,
 }
 
 impl Scenario {
-    /// Returns the same scenario for other versions of its engine, by the kernel that a point
-    /// names: only names change.
+    /// Returns the same scenario for other versions of its engine, given by the kernel that a point
+    /// names. Only the names of runs and sweep change.
     pub fn versioned(mut self, version_of: impl Fn(Option<&str>) -> Arc<str>) -> Scenario {
         let mut versions: Vec<Arc<str>> = Vec::new();
         for point in &mut self.points {
@@ -73,9 +73,9 @@ impl Scenario {
 /// An axis of a sweep: one key, or several that advance together.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Axis {
-    /// The paths, as they are written.
+    /// The paths as written in the file.
     pub keys: Vec<String>,
-    /// The values: one for each key, position by position. A number that depends on the point (a
+    /// The values: at each position one for each key. A number that depends on the point (a
     /// multiple of the bdp) is shown as in the file.
     pub values: Vec<Vec<Param>>,
 }
@@ -83,7 +83,7 @@ pub struct Axis {
 /// A value of a swept key.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Param {
-    /// Base units: ns, bytes, bit/s.
+    /// A number in base units: ns, bytes, bit/s.
     Number(f64),
     /// A name, or a table as TOML.
     Name(String),
@@ -92,22 +92,22 @@ pub enum Param {
 /// One run. It shares data with the other seeds of its point.
 #[derive(Clone, Debug)]
 pub struct Point {
-    /// The swept keys and their values here.
+    /// The swept keys, with their values at this point.
     pub params: Arc<[(String, Param)]>,
-    /// The same values as in the file, for people: "10Mbit", "0.5bdp".
+    /// The same values for users, as in the file: "10Mbit", "0.5bdp".
     pub labels: Arc<[String]>,
-    /// The seed.
+    /// Seed of the run.
     pub seed: u64,
-    /// Names the run: a hash of `canonical`, the seed and the engine's version.
+    /// Name of the run: a hash of `canonical`, the seed and the engine's version.
     pub run_id: String,
-    /// Version of the engine that runs it.
+    /// Version of the engine that will run it.
     pub engine_version: Arc<str>,
     /// JSON: everything but the seed, with defaults filled in, base units and sorted keys.
     pub canonical: Arc<str>,
-    /// The point with the same seed in which every flow has its standard backoff, by its index in
-    /// the sweep: the baseline of gains. `None` if no flow has its own backoff for ECN-Echo, or if
-    /// this point does not exist.
+    /// The baseline of gains, as an index in the sweep: the point with the same seed in which every
+    /// flow has its standard backoff. `None` if no flow has its own backoff for ECN-Echo, or the
+    /// sweep does not have such a point.
     pub baseline: Option<usize>,
-    /// The input of the engine, with the seed.
+    /// The input of the engine; the seed is separate.
     pub plan: Arc<Plan>,
 }

@@ -1,5 +1,5 @@
-//! Any content of a file or command line gets an answer, never a panic. Also tests that every
-//! registry entry inherits.
+//! Any content of a file or command line gives a result or errors, never a panic. Also tests every
+//! registry entry in general.
 
 use proptest::prelude::*;
 use tailback_engine::registry::{Kind, Opt};
@@ -117,7 +117,7 @@ fn spoilt() -> impl Strategy<Value = String> {
         })
 }
 
-/// A place within the text, or another file's name.
+/// Checks that all places are within the text, or name another file.
 fn check_places(text: &[u8], overrides: &[Override]) -> Result<(), TestCaseError> {
     let Err(diagnostics) = load(text, "f", overrides, None) else {
         return Ok(());
@@ -189,7 +189,7 @@ fn deep_nesting() {
     assert!(load(SAMPLES[0].as_bytes(), "f", &overrides, None).is_err());
 }
 
-/// Options with a default, written out as TOML.
+/// Returns options with their defaults, written as TOML.
 fn written(options: &[Opt]) -> String {
     let mut text = String::new();
     for opt in options {
@@ -209,8 +209,8 @@ fn written(options: &[Opt]) -> String {
     text
 }
 
-/// For every entry: an omitted option is its default, so writing all of them
-/// out names the same run; and an option of no entry is refused.
+/// For every entry, an omitted option has its default: writing all options names the same run. An
+/// option that no entry has is rejected.
 #[test]
 fn every_registry_entry() {
     let scenario = |queue: &str, cc: &str, traffic: &str| {
@@ -277,7 +277,7 @@ fn every_registry_entry() {
     }
 }
 
-/// An entry's option may not have the name of a key in the same table.
+/// An option may not have the same name as a key of the table that contains it.
 #[test]
 fn options_do_not_hide_keys() {
     let none = |options: &[Opt], keys: &[&str], entry: &str| {

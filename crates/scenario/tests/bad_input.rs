@@ -1,9 +1,8 @@
 //! Every kind of bad input, with the exact message the user sees.
 //!
-//! `{queues}`, `{controls}` and `{kinds}` stand for the names in a registry,
-//! `{with OPTION}` for the queue disciplines that have an option and
-//! `{options of ENTRY}` or `{options of ENTRY.TABLE}` for options: they grow
-//! with every new entry.
+//! `{queues}`, `{controls}` and `{kinds}` are replaced by the names in a registry. `{with OPTION}`
+//! is replaced by the queue disciplines that have an option, and `{options of ENTRY}` or `{options
+//! of ENTRY.TABLE}` by options. So messages stay correct when entries are added.
 
 use tailback_engine::plan::{Plan, TcpPlan};
 use tailback_engine::registry::kernel::Kernel;
@@ -16,7 +15,7 @@ fn names<B>(entries: &[&'static Entry<B>]) -> String {
     names.join(", ")
 }
 
-/// The names that need no module of the user's.
+/// Returns the names of congestion controls that do not need a user's module.
 fn controls_of_linux() -> String {
     let of_linux = |entry: &&&'static Entry<cc::Build>| match entry.kernel {
         Kernel::Module(module) => module.since.is_some(),
@@ -106,7 +105,7 @@ fn check_with(text: &[u8], overrides: &[(&str, &str)], seeds: Option<u64>, expec
     assert_eq!(found.join("\n"), expected.join("\n"));
 }
 
-/// The first words of a diagnostic's help.
+/// Words with which the help of a diagnostic may begin.
 const VERBS: [&str; 8] = [
     "add", "correct", "name", "remove", "rename", "split", "use", "write",
 ];
@@ -201,7 +200,7 @@ cc = "cubik"
         f.toml:7:6: unknown congestion control "cubik"; expected one of {controls}; did you mean "cubic"?
         "#,
     );
-    // Where the parser has lost its way, it reports nothing about what follows.
+    // Behind a syntax error that it cannot recover from, the parser reports nothing.
     check(
         "warmpu = \"5s\"\nduration = \"60s\"\n[bottleneck\nrate = \"100Mbit\"\nquue = 1\n",
         r#"
@@ -250,7 +249,7 @@ zzz = 1
     );
 }
 
-/// SCE marks are for packets with ECN.
+/// Only packets with ECN can get SCE marks.
 #[test]
 fn sce_without_ecn() {
     check_base(
@@ -507,7 +506,7 @@ cc = { beta = 0.5 }
     );
 }
 
-/// A scenario with a DualPI2 or PI2 of these options.
+/// Returns a scenario with a DualPI2 or PI2 that has these options.
 fn dual(aqm: &str, options: &str) -> String {
     format!(
         "duration = \"5s\"\n[bottleneck]\nrate = \"10Mbit\"\n[bottleneck.queue]\naqm = \"{aqm}\"\n{options}\n[path]\nrtt = \"10ms\"\n[[flows]]\ncc = \"cubic\"\n"
@@ -863,7 +862,7 @@ seeds = 3
 
 #[test]
 fn values_wrong_only_together() {
-    // Each warm-up is right with the first duration, each duration with the first warm-up.
+    // Each warm-up is valid with the first duration, and each duration with the first warm-up.
     check_base(
         "[sweep]\n\"duration\" = [\"60s\", \"10s\"]\n\"warmup\" = [\"1s\", \"20s\"]\n",
         r#"f.toml:13:19: wrong value "20s" for "warmup"; expected a time shorter than the duration, 10s"#,
@@ -923,7 +922,7 @@ fn times_that_do_not_fit() {
         f.toml:12:8: wrong value "50s" for "stop"; expected a time after the start, 60s
         "#,
     );
-    // 1514 bytes at 100 Mbit/s take 121.12 us.
+    // The jitter is longer than a packet: 1514 bytes at 100 Mbit/s take 121.12 us.
     check(
         &format!("host_jitter = \"121120ns\"\n{BASE}"),
         r#"f.toml:1:15: wrong value "121120ns" for "host_jitter"; expected a time below one packet time at the slowest link, 121120ns"#,
@@ -964,7 +963,7 @@ fn too_many_flows() {
         "count = 500000\n[sweep]\nseeds = 5\n",
         "f.toml:13:9: the points have too many flows together; expected at most 2000000 in one sweep",
     );
-    // Refused before they are put into memory.
+    // The flows are rejected before they are put into memory.
     let text = format!("{BASE}count = 999999\n");
     let diagnostics = load_request(&Request {
         memory: Some(4 << 30),
@@ -1183,7 +1182,7 @@ route = ["a", "b", "c"]
     );
 }
 
-/// Loads for the kernel engine.
+/// Loads a scenario for the kernel engine.
 #[track_caller]
 fn check_kernel(text: &str, judge: Option<&Judge<'_>>, expected: &str) {
     let found = load_request(&Request {
@@ -1197,7 +1196,7 @@ fn check_kernel(text: &str, judge: Option<&Judge<'_>>, expected: &str) {
     assert_eq!(found.join("\n"), expected.join("\n"));
 }
 
-/// The kernel engine rejects everything that Linux does not have, each at its place in the file.
+/// The kernel engine rejects everything that Linux does not have, at the places in the file.
 #[test]
 fn what_the_kernel_has_not() {
     fn split<B>(entries: &[&'static Entry<B>]) -> (Vec<&'static str>, Vec<&'static str>) {
@@ -1222,8 +1221,8 @@ fn what_the_kernel_has_not() {
     }
 }
 
-/// A refusal of an engine is reported once, among the other problems, at the place in the file that
-/// belongs to the plan's index.
+/// A refusal of an engine is reported once, among the other errors. Its place in the file is found
+/// from the plan's index.
 #[test]
 fn refusals_of_an_engine() {
     let judge = |plan: &Plan| {
@@ -1383,7 +1382,7 @@ fn a_factor_for_marks() {
             "duration = \"60s\"\n[bottleneck]\nrate = \"100Mbit\"\n[[flows]]\nname = \"abe\"\n{more}\n"
         )
     };
-    // Out of (0, 1).
+    // The value is outside of the open interval from 0 to 1.
     check(
         &flow("ecn = true\ncc = { name = \"reno\", beta = 1, beta_ecn = 0 }"),
         r#"
@@ -1391,7 +1390,7 @@ fn a_factor_for_marks() {
         f.toml:7:44: wrong value 0 for "beta_ecn"; expected a number from 0.001 to 0.999
         "#,
     );
-    // Without ECN: in the file, set on the command line, and swept.
+    // The flow is without ECN: in the file, by `--set`, and in a sweep.
     let message = "beta_ecn of reno answers CE marks, which a flow without ECN never gets; expected ecn = true, or no beta_ecn";
     check(
         &flow("cc = { name = \"reno\", beta_ecn = 0.8 }"),
@@ -1432,7 +1431,7 @@ fn gains_need_a_baseline() {
     );
     let made = load(sweep("[0.8, 0.5]").as_bytes(), "f.toml", &[], None).expect("it is right");
     let baselines: Vec<_> = made.points.iter().map(|point| point.baseline).collect();
-    // The second factor at each RTT, seed by seed.
+    // The baseline is the second factor at the same RTT with the same seed.
     let expected = [2, 3, 2, 3, 6, 7, 6, 7].map(Some);
     assert_eq!(baselines, expected);
 }
@@ -1669,7 +1668,7 @@ fn rates_in_bytes_per_second_are_refused_with_both_readings() {
     }
 }
 
-/// A flow over one link, with more lines at the end.
+/// Returns a scenario with one flow over one link, and more lines at the end.
 fn one_flow(queue: &str, more: &str) -> String {
     format!(
         "duration = \"10s\"\nwarmup = \"2s\"\n[bottleneck]\nrate = \"10Mbit\"\nqueue = {queue}\n\
@@ -1855,7 +1854,7 @@ fn what_is_never_measured_is_warned_of() {
         ],
     );
     check_warnings(&flow("start = \"9979ms\"\n"), &[]);
-    // The initial window after a handshake, and 8 ms for its ten segments.
+    // The transfer takes a handshake, and 8 ms for the ten segments of its initial window.
     check_warnings(
         &flow("bytes = \"14480b\"\n"),
         &[
@@ -1863,7 +1862,7 @@ fn what_is_never_measured_is_warned_of() {
            the warm-up ends at 2s; expected a later start, a shorter warm-up or more bytes",
         ],
     );
-    // At 10 Mbit/s 2 s are 2.5 MB.
+    // 2 s at 10 Mbit/s are 2.5 MB, so the transfer lasts into the measured time.
     check_warnings(&flow("bytes = \"2500000b\"\n"), &[]);
 }
 
@@ -1914,7 +1913,7 @@ fn intervals_that_are_too_short_for_the_series_are_warned_of() {
     assert_eq!(warned("interval = \"10ms\""), [""; 0]);
 }
 
-/// An error shows the line of the file, unless the file has no key of a scenario.
+/// An error quotes the line of the file, unless the file has no key of a scenario.
 #[test]
 fn only_scenarios_are_quoted() {
     let lines = |text: &str| -> Vec<String> {
@@ -1959,7 +1958,7 @@ fn impairments() {
     );
 }
 
-/// Contradictions between the keys of an application, each at its place.
+/// Keys of an application that contradict each other are reported, each at its place.
 #[test]
 fn applications() {
     let flow = |keys: &str| {

@@ -1,4 +1,4 @@
-//! A run on several cores gives the same bytes as on one.
+//! A run on several cores gives the same results as on one core.
 
 use std::sync::Arc;
 use std::thread;
@@ -10,15 +10,15 @@ use tailback_engine::network::parts::{Ended, Meeting, Split};
 use tailback_engine::plan::Plan;
 use tailback_record::Outcome;
 
-/// The results of a run: all counters, and the rows of each series.
+/// Returns the results of a run: all counters, and the rows of each series.
 fn digest(mut outcome: Outcome) -> (String, Vec<String>, Vec<(u32, u64, u64)>) {
-    // A pipe has an event in each part.
+    // A pipe between parts has an event in each part, so the number of events differs.
     outcome.events = 0;
     let series = std::mem::take(&mut outcome.series);
     let rows = series.key.iter().zip(&series.time_ns).zip(&series.value);
     let rows = rows.map(|((key, time), value)| (*key, *time, value.to_bits()));
     let mut rows: Vec<_> = rows.collect();
-    // In the order in which they are written: one series after the other.
+    // Sort rows as they are written: one series after the other.
     rows.sort_by_key(|(key, _, _)| *key);
     let keys = series.keys.iter().map(|key| format!("{key:?}"));
     let counted = serde_json::to_string(&outcome).expect("an outcome is data");
@@ -31,7 +31,7 @@ fn whole(plan: &Arc<Plan>) -> Outcome {
     network.finish()
 }
 
-/// The reason why the parts ended, and their results.
+/// Runs a plan in parts; returns why the parts ended, and their results.
 fn in_parts(plan: &Arc<Plan>, split: &Split) -> (Vec<Ended>, Outcome) {
     let meeting = Meeting::new(split);
     let play = |own| split.play(plan, 1, own, &meeting, &mut |_| true);
@@ -53,8 +53,8 @@ fn load(text: &str) -> Option<Arc<Plan>> {
     Some(Arc::clone(&scenario.points[0].plan))
 }
 
-/// Ten equal links in a row, and flows that begin together: while the links are idle, every event
-/// happens in many places in the same nanosecond.
+/// The network has ten equal links in a row, and flows that begin together. While the links are
+/// idle, every event happens at many places in the same nanosecond.
 #[test]
 fn what_is_simultaneous_keeps_its_order() {
     let mut text =
@@ -80,7 +80,7 @@ fn what_is_simultaneous_keeps_its_order() {
     }
 }
 
-/// Parts are cut only at the longest delays that allow parts of equal work.
+/// Parts are separated at the longest delays that allow parts of equal work.
 #[test]
 fn what_cannot_be_cut_is_not() {
     let lot = |links: &[&str], more: &str| {
@@ -104,7 +104,7 @@ fn what_cannot_be_cut_is_not() {
     let varies = "delay = \"5ms\"\njitter = \"1ms\"";
     assert_eq!(lot(&[varies, varies], ""), None);
     assert_eq!(lot(&[far, far], "[record]\npackets = true"), None);
-    // A slot is used again when its last packet is gone, wherever that is.
+    // A connection's slot is used again when its last packet is gone, in whichever part that was.
     let web = "[[traffic]]\nkind = \"web\"\narrival = \"50ms\"\nroute = [\"l0\", \"l1\"]";
     assert_eq!(lot(&[far, far], web), None);
     assert_eq!(lot(&[far, far, far, far], web), Some(5_000_000));
@@ -148,7 +148,7 @@ proptest! {
     ) {
         let mut text = format!("duration = \"700ms\"\nwarmup = \"100ms\"\n{host}\n[record]\n{record}\n");
         for (i, delay) in ring.delays.iter().enumerate() {
-            // One of them differs from the others.
+            // One link differs from the others.
             let special = if i == 1 { link } else { "" };
             let rate = if special.contains("rate") { String::new() } else { format!("rate = \"{rate}\"\n") };
             text += &format!(
@@ -174,7 +174,7 @@ proptest! {
             return Ok(());
         };
         let (ended, joined) = in_parts(&plan, &split);
-        // Where the order cannot be decided, all parts report it.
+        // If the order of simultaneous events cannot be decided, all parts report that.
         prop_assert!(ended.iter().all(|e| *e == ended[0]), "{ended:?}");
         if ended[0] == Ended::Done {
             let joined = digest(joined);

@@ -1,4 +1,4 @@
-//! `[[programs]]`: errors in entries, the resulting plan, and what the ids of their runs depend on.
+//! `[[programs]]`: errors in entries, the resulting plan, and what the run ids depend on.
 
 use std::cell::Cell;
 
@@ -12,7 +12,7 @@ rate = "10Mbit"
 both_directions = true
 "#;
 
-/// `content` gives the content of files, whatever their path.
+/// Loads a scenario in which every file has the hash that `content` gives.
 fn load_of(
     text: &str,
     engine: EngineKind,
@@ -160,7 +160,7 @@ env = { TESTCASE = "mine", QLOGDIR = "/x" }
         (root, server.cwd.as_deref()),
         (Some("/here/images/a"), Some("/a"))
     );
-    // A value of a side overrides the entry's, and the entry's overrides the kind's.
+    // A side's variable overrides the entry's, which overrides the kind's.
     assert_eq!(
         (said(server, "QLOGDIR"), said(server, "A")),
         (Some(String::new()), Some("1".into()))
@@ -287,7 +287,7 @@ requests = 5
     let run = ping.sender.as_ref().map(|side| side.run.join(" "));
     assert_eq!(run.as_deref(), Some("ping -n -i 0.2 -s 56 -c 5 {receiver}"));
     assert_eq!(ping.packages, ["iputils-ping"]);
-    // One date for all.
+    // All entries must have the same date.
     assert!(
         plan.programs
             .iter()

@@ -1,4 +1,4 @@
-//! The estimate of packets where losses or marks, and not the link, limit a flow.
+//! The estimate of packets for flows that losses or marks limit, and not the link.
 
 use std::sync::Arc;
 
@@ -6,7 +6,8 @@ use tailback_engine::network::Network;
 use tailback_engine::plan::Plan;
 use tailback_scenario::{estimate_packets, load};
 
-/// A flow on a link that it never fills. `signals` are keys of the link, `options` those of `cc`.
+/// Returns a plan with a flow on a link that it never fills. `signals` are keys of the link, and
+/// `options` are those of `cc`.
 fn plan(seconds: u64, rtt_ms: u64, signals: &str, cc: &str, flow: &str) -> Arc<Plan> {
     let text = format!(
         "duration = \"{seconds}s\"\n[bottleneck]\nrate = \"10Gbit\"\n{signals}\n[path]\n\
@@ -18,14 +19,14 @@ fn plan(seconds: u64, rtt_ms: u64, signals: &str, cc: &str, flow: &str) -> Arc<P
     scenario.points[0].plan.clone()
 }
 
-/// Packets that the simulator forwards.
+/// Returns how many packets the simulator forwards.
 fn forwarded(plan: &Arc<Plan>) -> u64 {
     let mut network = Network::new(plan, 1);
     while network.advance(1 << 20) {}
     network.finish().links[0].packets
 }
 
-/// A schedule that hits one segment in each `period`, `count` times.
+/// Returns a schedule that hits one segment in each `period`, `count` times.
 fn schedule(kind: &str, period: u64, count: u64) -> String {
     let numbers: Vec<String> = (1..=count).map(|at| (at * period).to_string()).collect();
     format!("schedule = {{ {kind} = [{}] }}", numbers.join(", "))
@@ -33,7 +34,7 @@ fn schedule(kind: &str, period: u64, count: u64) -> String {
 
 const MARKED: &str = "ecn = true";
 
-/// What 10 Gbit/s carry in a second: frames of 1514 bytes.
+/// Frames of 1514 bytes that 10 Gbit/s carry in a second.
 const CARRIED: u64 = 825_627;
 
 #[test]
@@ -52,7 +53,7 @@ fn marks_and_losses_bound_the_estimate_near_what_is_sent() {
         (60, 50, &drops, "\"reno\"", ""),
         (60, 50, "loss = 0.001", "\"reno\"", ""),
         (60, 50, "loss = 0.001", "\"cubic\"", ""),
-        // The curve decides, not the window that Reno would have.
+        // CUBIC's curve decides the window, not the window that Reno would have.
         (120, 200, &schedule("drops", 10_000, 400), "\"cubic\"", ""),
     ] {
         let plan = plan(seconds, rtt_ms, signals, cc, flow);
@@ -72,7 +73,7 @@ fn what_responds_to_nothing_counts_as_much_as_its_link_carries() {
     for (signals, cc, flow) in [
         ("", "\"reno\"", ""),
         ("loss = 0.001", "\"bbr\"", ""),
-        // The schedule is over before a window of Reno would have sent as much.
+        // The schedule ends before the flow does, so it hardly limits the flow.
         (&*schedule("marks", 10, 3), "\"reno\"", MARKED),
     ] {
         let plan = plan(10, 1, signals, cc, flow);
@@ -82,7 +83,7 @@ fn what_responds_to_nothing_counts_as_much_as_its_link_carries() {
             "{cc} {signals}: {expected}, {every}"
         );
     }
-    // Flows that share a schedule have a part of it each.
+    // Flows that share a schedule each get a part of its marks.
     let marks = schedule("marks", 1000, 100);
     let alone = estimate_packets(&plan(60, 50, &marks, "\"reno\"", MARKED));
     let flows = format!("{MARKED}\ncount = 5");
@@ -91,16 +92,16 @@ fn what_responds_to_nothing_counts_as_much_as_its_link_carries() {
     assert!(shared > 59 * CARRIED, "{shared}");
 }
 
-/// A flow whose last packet is known sends no more.
+/// A flow of limited size sends no more than that.
 #[test]
 fn bytes_and_the_receive_window_bound_the_estimate_too() {
     let of = |flow: &str| estimate_packets(&plan(60, 50, "loss = 0.001", "\"reno\"", flow));
     assert_eq!(of("bytes = 14480"), 10);
-    // 20 segments a round trip, below the 39 of the response function.
+    // The receive window is 20 segments in each round trip, below the 39 of the response function.
     assert_eq!(of("tcp = { rwnd = \"28960b\" }"), 20 * 1201);
 }
 
-/// Packets that pass the links of a run: estimated, and counted by the simulator.
+/// Returns the estimated number of packets of a run, and the number that the simulator counts.
 fn counts(link: &str, cc: &str, flow: &str) -> (u64, u64) {
     let text = format!(
         "duration = \"6s\"\nseed = 1\nhost_jitter = \"5us\"\n[bottleneck]\nrate = \"50Mbit\"\n{link}\n\
@@ -116,8 +117,8 @@ fn counts(link: &str, cc: &str, flow: &str) -> (u64, u64) {
     (estimate_packets(plan), counted)
 }
 
-/// The estimate is 0.65 to 3.2 times the count of a run. It is lowest for bursts of loss, because a
-/// run has few of them, and highest for five BBR flows that recover from an outage.
+/// The estimate is 0.65 to 3.2 times the number that a run counts. It is lowest for bursts of loss,
+/// because a run has few bursts. It is highest for five BBR flows that recover from an outage.
 #[test]
 fn the_estimate_is_near_what_a_run_counts() {
     let schedule = schedule("marks", 100, 400);

@@ -1,4 +1,4 @@
-//! What good scenarios become.
+//! The plans and points that valid scenarios become.
 
 use std::sync::Arc;
 
@@ -45,7 +45,7 @@ fn options(algorithm: &Algorithm) -> &Options {
 
 const SMALL: &str = "duration = \"10s\"\nbottleneck.rate = \"8Mbit\"\n[[flows]]\ncc = \"reno\"\n";
 
-/// The example of the format's definition, word for word.
+/// The example in the definition of the format, word for word.
 const DEFINITION: &str = r#"
 title    = "CUBIC and DCTCP through CoDel"
 duration = "60s"
@@ -306,7 +306,7 @@ reverse = true
             min_rto: Time::from_secs(1),
             delack: Delack::OFF,
             timestamps: false,
-            // 2 x 8 Mbit/s x 30 ms
+            // The window is 2 x 8 Mbit/s x 30 ms.
             rwnd: Bytes(60_000),
             pacing: Pacing::Off,
             growth: Growth::Acks,
@@ -361,7 +361,7 @@ route = ["b"]
 back = []
 "#,
     );
-    // a, b, c, a.back, c.back
+    // The links are a, b, c, a.back and c.back, in this order.
     let ways: Vec<(&[u32], &[u32])> = plan
         .flows
         .iter()
@@ -406,7 +406,7 @@ fn default_names_avoid_those_given() {
 
 #[test]
 fn multiples_of_the_bdp() {
-    // 10 Mbit/s x 25 ms = 31,250 B, whatever the flow's own round-trip time.
+    // A bdp is 10 Mbit/s x 25 ms = 31,250 B, whatever the flow's own round-trip time.
     let text = |size: &str| {
         format!(
             "duration = \"1s\"\npath.rtt = \"25ms\"\n[bottleneck]\nrate = \"10Mbit\"\nqueue.aqm = \"fifo\"\nqueue.limit = \"{size}\"\n[[flows]]\ncc = \"reno\"\nrtt = \"5ms\"\nbytes = \"2bdp\"\n"
@@ -473,7 +473,7 @@ fn traces_of_conditions() {
     let delays = [20_000_000, 42_500_000].map(|ns| Value::Time(Time(ns)));
     let delays = at.into_iter().zip(delays).collect();
     assert_eq!(impairments, [("loss", losses), ("delay", delays)]);
-    // Columns in another order, and without those that are not required.
+    // The columns are in another order, and the optional columns are missing.
     let bare = with("rate_mbit, time_s\n50, 0\n");
     assert!(bare.points[0].plan.links[0].impairments.is_empty());
     assert_ne!(scenario.points[0].run_id, bare.points[0].run_id);
@@ -524,7 +524,7 @@ seeds = 2
         }
     }
     assert_eq!(found, expected);
-    // The bdp is that of the point.
+    // A multiple of the bdp uses the rate and RTT of each point.
     assert_eq!(
         options(&scenario.points[0].plan.links[0].queue).bytes("limit"),
         2_500
@@ -533,7 +533,7 @@ seeds = 2
         options(&scenario.points[4].plan.links[0].queue).bytes("limit"),
         5_000
     );
-    // A flow keeps its name, whatever congestion control it has.
+    // A flow keeps its name when its congestion control changes.
     assert_eq!(scenario.points[8].plan.flows[0].cc.name(), "cubic");
     assert_eq!(scenario.points[8].plan.flows[0].name, "reno");
     let keys: Vec<&[String]> = scenario
@@ -582,7 +582,7 @@ fn a_size_that_depends_on_the_point_labels_its_axis_as_written() {
 #[test]
 fn set_wins() {
     let text = format!("{SMALL}[sweep]\n\"bottleneck.rate\" = [\"1Mbit\", \"2Mbit\"]\n");
-    // Bare words are strings, the rest is TOML; tables on the way are made.
+    // Bare words are strings, other values are TOML, and missing tables are created.
     let scenario = load_set(
         &text,
         &[
@@ -630,8 +630,7 @@ fn set_wins() {
         Rate(5_000_000)
     );
 
-    // A value that is set inside a swept table applies to each of its values, and appears in the
-    // label.
+    // `--set` inside a swept table changes each of its values, and their labels show that.
     let text = format!(
         "{SMALL}[sweep]\n\"bottleneck.queue\" = [\"codel\", {{ aqm = \"red\", limit = \"100kb\" }}]\n"
     );
@@ -695,7 +694,7 @@ fn connections_of_a_source() {
     assert_eq!(plain.options.bytes("max"), 1_000_000);
     assert!(connections.back.is_empty());
 
-    // Written out it is the same run.
+    // With the defaults written out, it is the same run.
     let same = "cc = { name = \"cubic\" }\necn = false\nlimit = 1000\ntcp = { mss = 1448 }\n";
     assert_eq!(web(same).0.connections.unwrap(), connections);
     let changes = [
@@ -710,7 +709,7 @@ fn connections_of_a_source() {
     for change in changes {
         assert_ne!(web(change).1, id, "{change}");
     }
-    // A table without a choice is the same as no table.
+    // A table without percentiles is the same as no table.
     assert_eq!(web("sizes = { lognormal = {} }").1, id);
     let (lognormal, other) = web("sizes = { lognormal = { p5 = \"64kb\", p95 = \"2mb\" } }");
     assert_ne!(other, id);
@@ -740,8 +739,8 @@ fn connections_of_a_source() {
     assert_eq!(plan.traffic[0].connections.as_ref().unwrap().back, [0]);
 }
 
-/// Names of runs: equal for equal runs however they are written, different for
-/// anything that may change a result or what is recorded.
+/// Names of runs are equal for equal runs, however they are written. They differ if anything
+/// differs that may change a result, or in what is recorded.
 #[test]
 fn run_ids() {
     let id = |text: &str, set: &[(&str, &str)]| load_set(text, set).points[0].run_id.clone();
@@ -843,7 +842,7 @@ fn classes_and_samples_are_planned() {
             point.canonical
         );
     }
-    // A written default is the same as no value.
+    // A default that is written names the same run as no value.
     let plain = load_ok(SMALL).points[0].run_id.clone();
     let zero = load_set(SMALL, &[("record.statistics", "0s")]);
     assert_eq!(zero.points[0].run_id, plain);
@@ -885,7 +884,7 @@ fn memory() {
         &[("flows.reno.count", "1000"), ("bottleneck.rate", "1Gbit")],
     );
     let bytes = estimate_memory(&scenario.points[0].plan);
-    // A thousand flows run in less than 256 MiB and are estimated at more than 8 KiB each.
+    // A thousand flows are estimated at more than 8 KiB each, and less than 256 MiB together.
     assert!((24 << 20..256 << 20).contains(&bytes), "{bytes}");
     assert_eq!(check_memory(&scenario, bytes), Ok(()));
     assert_eq!(
@@ -908,8 +907,8 @@ fn memory_of_unresponsive_sources() {
         estimate_memory(&load_ok(&text).points[0].plan)
     };
     let large = "900000000000000p";
-    // 10 s of 125 MB/ms in packets of 1000 bytes, 160 bytes of memory each: 200 GB,
-    // and 10 ms of it on the path.
+    // 125 MB/ms for 10 s in packets of 1000 bytes, with 160 bytes of memory each, are 200 GB; in
+    // addition 10 ms of that are on the path.
     let whole = bytes("\"1kbit\"", large, "");
     assert!(
         (200_000_000_000..201_000_000_000).contains(&whole),
@@ -946,7 +945,7 @@ fn a_million_flows_are_loaded_when_there_is_room() {
     );
 }
 
-/// A count above 1 is part of a flow's name, and of the names that other keys use for it.
+/// A flow with a count above 1 has numbers in its names, and in the names that other keys use.
 #[test]
 fn members_of_groups_have_numbers_and_names() {
     let text = format!(
@@ -969,9 +968,9 @@ fn members_of_groups_have_numbers_and_names() {
         expected.map(|(name, group, i)| (name.to_owned(), group, i))
     );
     assert_eq!((plan.flow_count(), plan.source_count()), (3, 3));
-    // Connections come behind flows and sources.
+    // Numbers of connections follow those of flows and sources.
     assert_eq!(plan.owners()[..], [0, 1, 2, 3, 4, 5, 4, 4, 4, 5, 5, 5]);
-    // Flows and connections of one stack share their hosts, unless flows have jitter of their own.
+    // Flows and connections with the same stack share hosts, unless a flow has its own jitter.
     assert_eq!(plan.hosts().1, [0, 0, 0, 1, 0, 0]);
     let jittered = load_set(&text, &[("host_jitter", "1us")]).points.remove(0);
     let (pairs, of) = jittered.plan.hosts();
@@ -999,8 +998,7 @@ fn members_of_groups_have_numbers_and_names() {
     }
 }
 
-/// The seed is not part of the plan, so the runs of all seeds share the plan and its canonical
-/// form.
+/// The seed is not part of the plan, so all seeds share the plan and its canonical form.
 #[test]
 fn a_plan_is_the_same_at_any_seed() {
     let of = |seed| {
@@ -1059,7 +1057,7 @@ fn every_key_has_a_path() {
     ];
     let kinds = kinds.map(|path| of(path).next().map(|key| key.kind));
     assert_eq!(kinds, ["time", "rate", "count", "number", "bool"].map(Some));
-    // Options have the name of their entry.
+    // `entry` names the algorithm that has the option.
     let targets: Vec<_> = of("bottleneck.queue.target").map(|key| key.entry).collect();
     assert!(targets.contains(&Some("codel")) && targets.contains(&Some("pie")));
     assert_eq!(
@@ -1074,7 +1072,7 @@ fn every_key_has_a_path() {
         Some("wred")
     );
 
-    // `--set` accepts each of these paths if the scenario has what the path names.
+    // `--set` accepts each of these paths, if the scenario has the objects that the path names.
     let text = "duration = \"1s\"\n[bottleneck]\nrate = \"1Mbit\"\nqueue = \"wred\"\n[[flows]]\nname = \"f\"\ncc = \"reno\"\n[[traffic]]\nname = \"f2\"\nkind = \"web\"\n[[programs]]\nname = \"f3\"\nkind = \"ping\"\nsender = { run = [\"x\"] }\nreceiver = { run = [\"x\"] }\nresults = { NAME = { file = \"a\", path = \"b\" } }\n[[assert]]\nmetric = \"jain\"\nmin = 0\n";
     for key in &paths {
         let path = key
@@ -1085,7 +1083,7 @@ fn every_key_has_a_path() {
         if path.starts_with("links.") {
             continue;
         }
-        // The options of an impairment need its kind.
+        // An impairment needs its kind before its options can be set.
         let kind = key.entry.filter(|_| path.contains("impairments"));
         let list = format!(
             "[[bottleneck.impairments]]\nkind = \"{}\"\n",
@@ -1137,7 +1135,7 @@ count = 2
         .unwrap()
     };
     let scenario = kernel(text, &[], "6.17");
-    // An algorithm with a module belongs to the kernel even without the word `kernel`.
+    // A queue with a module belongs to the kernel even without `kernel = true`.
     let implied = text.replace("kernel = true, module", "module");
     assert_ne!(implied, text);
     assert_eq!(kernel(&implied, &[], "6.17").id, scenario.id);
@@ -1186,7 +1184,7 @@ count = 2
         assert_ne!(id(&[(key, value)]), point.run_id, "{key} = {value}");
     }
 
-    // The engine's version is part of the names of run and sweep.
+    // The names of run and sweep depend on the engine's version.
     let sim = load_ok(SMALL);
     assert_eq!(
         (sim.engine, sim.engine_version.as_str()),
@@ -1204,7 +1202,7 @@ count = 2
     );
     assert_eq!(one.points[0].canonical, sim.points[0].canonical);
     let ids = |scenario: &Scenario| (scenario.points[0].run_id.clone(), scenario.id.clone());
-    // Setting the engine's version later changes only names.
+    // Setting the engine's version afterwards changes names and nothing else.
     assert_eq!(
         ids(&one.clone().versioned(|_| "6.17 b".into())),
         ids(&other)
@@ -1271,7 +1269,7 @@ fn a_program_stands_where_a_flow_does() {
         assert!(found.contains(said), "{found}");
     }
     let plan = request(&text).expect("good").points.swap_remove(0).plan;
-    // The source comes after the flow, and has its own round-trip time.
+    // The source is the second member, and has its own round-trip time.
     let class = &plan.classes_at(0)[0];
     let members: Vec<(u32, u64)> = class
         .flows
@@ -1282,8 +1280,8 @@ fn a_program_stands_where_a_flow_does() {
     assert!(class.sources.is_empty());
 }
 
-/// A parameter distinguishes the units of a key if the sweep has several; a label always has the
-/// unit.
+/// If a sweep has values of several units for a key, parameters contain the unit. Labels always
+/// contain it.
 #[test]
 fn packets_and_bytes_are_no_equal_parameters() {
     let point = |text: &str| {
@@ -1356,9 +1354,9 @@ fn packets_of_a_run() {
         packets(&[("flows.reno.bytes", "146000b"), ("flows.reno.count", "3")]),
         303
     );
-    // One ACK for every second segment, on a separate link.
+    // Each second segment has an ACK, and ACKs pass a separate link.
     assert_eq!(packets(&[("bottleneck.both_directions", "true")]), 15_000);
-    // Ten segments a round-trip time of 20 ms.
+    // The window is ten segments in each round-trip time of 20 ms.
     assert_eq!(
         packets(&[("tcp.rwnd", "14480b"), ("bottleneck.rate", "1Gbit")]),
         5_010
@@ -1380,8 +1378,8 @@ fn named_paths_are_complete() {
     }
 }
 
-/// A named path is the keys that it stands for: written out they are the same run. Keys of the scenario
-/// itself count instead.
+/// A named path stands for its keys: with these keys written out, it is the same run. Keys of the
+/// scenario itself take precedence.
 #[test]
 fn a_named_path_stands_for_keys_that_are_not_written() {
     let written = r#"
@@ -1409,7 +1407,7 @@ fn a_named_path_stands_for_keys_that_are_not_written() {
     assert_eq!(plan.links[0].impairments.len(), 1);
 }
 
-/// Runs of a sweep over paths have the names of the paths, though paths have values in common.
+/// In a sweep over named paths, the runs have these names, even if paths share values.
 #[test]
 fn a_sweep_over_named_paths() {
     let names = tailback_engine::profiles::NAMES;
@@ -1426,7 +1424,7 @@ fn a_sweep_over_named_paths() {
     assert_eq!(params, expected.iter().collect::<Vec<_>>());
 }
 
-/// Keys of a link that are short for impairments are the same runs as the impairments.
+/// A link's short keys give the same runs as the impairments that they stand for.
 #[test]
 fn short_forms_are_impairments() {
     let run_id = |keys: &str| {
@@ -1463,7 +1461,7 @@ fn short_forms_are_impairments() {
         let long = format!("[[bottleneck.impairments]]\n{long}");
         assert_eq!(run_id(short), run_id(&long), "{short}");
     }
-    // `--set` reaches into them.
+    // `--set` can change values inside a short form.
     let set = load_set(
         SMALL,
         &[

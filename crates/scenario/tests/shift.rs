@@ -1,5 +1,5 @@
-//! The first segment number does not affect a run, so flows that last for days are simulated as
-//! correctly as flows that last for seconds.
+//! The number of the first segment does not affect a run. So flows that last for days are simulated
+//! as correctly as flows that last for seconds.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use tailback_engine::plan::Plan;
 use tailback_engine::{aqm, cc};
 use tailback_record::Outcome;
 
-/// The results of a run: all counters, and every row of its series.
+/// Returns the results of a run: all counters, and every row of its series.
 fn digest(mut outcome: Outcome) -> (String, Vec<String>, Vec<(u32, u64, u64)>) {
     let series = std::mem::take(&mut outcome.series);
     let rows = series.key.iter().zip(&series.time_ns).zip(&series.value);
@@ -56,8 +56,8 @@ proptest! {
         if web {
             text += "[[traffic]]\nkind = \"web\"\narrival = \"50ms\"\n";
         }
-        // Skips combinations that are invalid, such as Accurate ECN for a congestion control with
-        // its own feedback.
+        // Skip invalid combinations, such as Accurate ECN for a congestion control with its own
+        // feedback.
         let Ok(scenario) = tailback_scenario::load(text.as_bytes(), "shift", &[], None) else {
             return Err(TestCaseError::reject("refused"));
         };

@@ -1,4 +1,4 @@
-//! The burst of a shaper: bytes, or what tc computes.
+//! The burst of a shaper: a size, or the value that tc computes.
 
 use serde_json::{Value as Json, json};
 use tailback_engine::aqm;
@@ -88,7 +88,7 @@ impl Reader<'_> {
         match self.plain(&item.key, SIZE, node, bdp) {
             Some(Value::Bytes(bytes)) => Some(bytes),
             _ => {
-                // The parser of sizes does not know "tc".
+                // The parser of sizes does not know "tc", so its message is replaced.
                 if self.problems.len() > before {
                     self.problems.truncate(before);
                     self.wrong(&item.key, node, EXPECTED);
@@ -99,7 +99,7 @@ impl Reader<'_> {
     }
 }
 
-/// The largest burst at a rate.
+/// Returns the largest burst at a rate.
 fn most(rate: &RatePlan) -> Bytes {
     Bytes(rate.lowest().bytes_in(MOST_GATHERED)).min(MOST_BURST)
 }

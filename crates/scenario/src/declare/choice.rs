@@ -1,5 +1,5 @@
-//! An entry of a registry and its options: a queue discipline, a congestion control, a kind of
-//! traffic; also one that only the kernel has.
+//! An entry of a registry and its options: a queue discipline, a congestion control or a kind of
+//! traffic. Also reads an algorithm that only the kernel has.
 
 use serde_json::{Map, Value as Json, json};
 use tailback_engine::keys::{EngineKind, Registry};
@@ -19,10 +19,10 @@ const MAX_KERNEL_NAME: usize = 15;
 /// The longest name of a module, bytes.
 const MAX_MODULE_NAME: usize = 63;
 
-/// The most words for tc, bytes.
+/// The longest text of arguments for tc, bytes.
 const MAX_ARGS: usize = 1000;
 
-/// Whether a command line can have this byte unquoted.
+/// Whether a command line may contain this byte unquoted.
 fn printable(byte: u8) -> bool {
     matches!(byte, b' '..=b'~')
 }
@@ -31,14 +31,14 @@ fn printable(byte: u8) -> bool {
 #[derive(Clone)]
 pub(crate) struct Choice {
     pub algorithm: Algorithm,
-    /// The module that replaces it.
+    /// The module that replaces the algorithm.
     pub module: Option<String>,
     /// Whether its options are valid; if not, the algorithm has its defaults.
     pub valid: bool,
 }
 
 impl Choice {
-    /// The choice if the file names nothing.
+    /// Returns the choice if the file names no algorithm.
     pub fn default_of<B>(entry: &Entry<B>) -> Choice {
         Choice {
             algorithm: Algorithm::Known {
@@ -51,8 +51,7 @@ impl Choice {
     }
 }
 
-/// Description of the value of a key that takes an entry's name, or a table with its name and
-/// options.
+/// Describes the value of a key that takes an entry's name, or a table with its name and options.
 pub(super) fn expectation(registry: Registry) -> String {
     format!(
         "a {} in quotes, or {{ {} = \"...\", options }}",
@@ -61,13 +60,13 @@ pub(super) fn expectation(registry: Registry) -> String {
     )
 }
 
-/// The name of an entry as a file has it.
+/// Returns the name of an entry as an example of a value.
 pub(super) fn example(registry: Registry) -> String {
     let first = entries(registry).first().map_or("", |entry| entry.name);
     format!("\"{first}\"")
 }
 
-/// Description of the value of a key that takes an entry's name.
+/// Describes the value of a key that takes an entry's name.
 pub(super) fn name_expectation(registry: Registry) -> String {
     let article = match registry {
         Registry::Impairments => "an",
@@ -113,7 +112,7 @@ impl Reader<'_> {
     }
 
     /// Reads `"codel"`, `{ aqm = "codel", target = "5ms" }` or `{ aqm = "mysch", kernel = true }`.
-    /// A name that is in no registry but has a module belongs to the kernel, too.
+    /// A name that is in no registry but has a module belongs to the kernel as well.
     pub fn choice(
         &mut self,
         registry: Registry,
@@ -170,7 +169,7 @@ impl Reader<'_> {
         let options = self.options(registry, entry, table, skip, span, bdp);
         let valid = options.is_some();
         let options = options.unwrap_or_else(|| {
-            // Complete, for the checks of the rest of the plan.
+            // Set all options, because checks of the rest of the plan read them.
             let mut options = defaults(entry.options);
             _ = (entry.finish)(&mut options);
             options
@@ -194,7 +193,7 @@ impl Reader<'_> {
         module: Option<String>,
     ) -> Choice {
         let name_key = registry.name_key();
-        // Only tc takes words; a congestion control has none.
+        // Only tc takes arguments; a congestion control does not have any.
         let keys: &'static [&'static str] = match registry {
             Registry::Aqm => &["aqm", "kernel", "args", "module"],
             _ => &["name", "kernel", "module"],
@@ -262,7 +261,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A key that is true or false, by default false.
+    /// Reads a key that is true or false, by default false.
     fn flag(&mut self, table: &Table, key: &str) -> bool {
         let Some(item) = table.item(key) else {
             return false;
@@ -276,8 +275,9 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads the options of an entry from a table in which `skip` are keys of another kind. Nothing
-    /// is built if an option is wrong: the options may be incomplete.
+    /// Reads the options of an entry from a table; `skip` are the keys of the table that are no
+    /// options. Does not build the entry if an option is wrong, because the options may be
+    /// incomplete.
     pub fn options(
         &mut self,
         registry: Registry,
@@ -306,7 +306,7 @@ impl Reader<'_> {
             && let Err(errors) = (entry.finish)(&mut options)
         {
             for error in errors {
-                // An error in a table of options is named "classic.min".
+                // An error in a table of options names the option with the table: "classic.min".
                 let mut at = span;
                 let mut within = Some(table);
                 for step in error.option.split('.') {
@@ -351,7 +351,7 @@ impl Reader<'_> {
         Some(Value::Table(options))
     }
 
-    /// Reports an option that the entry does not have: it may be another's.
+    /// Reports an option that the entry does not have; another entry may have it.
     fn foreign(
         &mut self,
         registry: Registry,
@@ -366,7 +366,7 @@ impl Reader<'_> {
             .map(|other| other.name)
             .collect();
         let mut valid: Vec<&str> = options.iter().map(|opt| opt.name).collect();
-        // In [[traffic]] and [[programs]] the options are among the keys of the table.
+        // In [[traffic]] and [[programs]], options are keys of the same table as `kind`.
         if matches!(registry, Registry::Traffic | Registry::Programs) {
             valid.splice(0..0, keys.iter().copied());
         }
@@ -400,7 +400,7 @@ pub(super) fn names_schema(registry: Registry) -> Json {
     json!({ "enum": names })
 }
 
-/// The name of an entry, or a table with its name and options.
+/// Returns the schema of an entry's name, or of a table with its name and options.
 pub(super) fn schema(registry: Registry) -> Json {
     let mut shapes = vec![names_schema(registry)];
     for entry in entries(registry) {
@@ -450,7 +450,7 @@ fn module_schema() -> Json {
     })
 }
 
-/// The error of an entry about one of its options, which `of` names.
+/// Returns the error about one of an entry's options; `of` names the entry.
 pub(crate) fn wrong_option(at: Span, of: &str, error: &OptionError) -> Problem {
     match error.message.split_once(": expected ") {
         Some((message, expected)) => {

@@ -1,4 +1,4 @@
-//! Typed reading of a table by its declaration.
+//! Reads a table and checks the types of its values by its declaration.
 
 use tailback_engine::keys::{EngineKind, Key, KeyKind, TableDef};
 use tailback_engine::registry::{Value, parse_word};
@@ -20,26 +20,26 @@ impl<'n> Fields<'n> {
         self.def.keys.iter().position(|key| key.name == name)
     }
 
-    /// The key as the file has it, if it does.
+    /// Returns the key and value as the file has them, if the file has the key.
     pub fn item(&self, name: &str) -> Option<&'n Item> {
         self.given[self.index(name)?]
             .as_ref()
             .map(|(item, _)| *item)
     }
 
-    /// Where to point at for a key: its value, or the table.
+    /// Returns the place to point at for a key: that of its value, or that of the table.
     pub fn span_of(&self, name: &str) -> Span {
         self.item(name).map_or(self.span, |item| item.node.span)
     }
 
-    /// The value of a plain key if it is in the file and right.
+    /// Returns the value of a plain key if it is in the file and valid.
     pub fn given(&self, name: &str) -> Option<&Value> {
         self.given[self.index(name)?]
             .as_ref()
             .and_then(|(_, value)| value.as_ref())
     }
 
-    /// The value of a plain key or its default.
+    /// Returns the value of a plain key, or its default.
     pub fn value(&self, name: &str) -> Option<Value> {
         if let Some(value) = self.given(name) {
             return Some(value.clone());
@@ -74,7 +74,7 @@ impl<'n> Fields<'n> {
 }
 
 impl Reader<'_> {
-    /// Reads a table: unknown and missing keys are reported, plain values read.
+    /// Reads a table: reports unknown and missing keys, and reads plain values.
     pub fn fields<'n>(
         &mut self,
         node: &'n Node,
@@ -98,7 +98,7 @@ impl Reader<'_> {
                 Some(index) => {
                     let key = &def.keys[index];
                     let value = match key.kind {
-                        // Another reader takes the table.
+                        // The value is a table, which another reader reads.
                         KeyKind::Plain(_) if key.table.is_some() && item.node.table().is_some() => {
                             None
                         }
@@ -143,7 +143,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A table that is not in the file.
+    /// Returns the fields of a table that is not in the file.
     fn absent(&self, def: &'static TableDef, span: Span) -> Fields<'static> {
         Fields {
             def,

@@ -1,10 +1,10 @@
-//! The files that a scenario names, each read once.
+//! The files that a scenario names. Each is read once.
 
 use std::collections::HashMap;
 
 use crate::request::{FileLoader, Found};
 
-/// The files that a scenario names, as far as they were read, and their errors.
+/// The files that a scenario names, as far as they have been read, and the errors of reading.
 #[derive(Default)]
 pub(crate) struct Files(HashMap<String, Result<Found, String>>);
 

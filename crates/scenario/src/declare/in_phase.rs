@@ -1,4 +1,4 @@
-//! A note that flows may keep in phase at a queue, over all points of a scenario.
+//! The warning that flows may keep in phase at a queue, once for all points of a scenario.
 
 use tailback_engine::units::Time;
 
@@ -9,12 +9,12 @@ use crate::read::{Problem, Span};
 pub(crate) struct InPhase {
     /// The first queue where flows may keep in phase.
     pub queue: Span,
-    /// A host jitter that spreads phases; `None`: the links do not have a rate.
+    /// The host jitter that spreads phases; `None` if the links do not have a rate.
     pub jitter: Option<Time>,
 }
 
 impl InPhase {
-    /// Combines two notes: the first queue, and the jitter that both allow.
+    /// Combines the notes of two points: the first queue, and a jitter that suits both.
     pub fn and(self, other: InPhase) -> InPhase {
         InPhase {
             queue: self.queue.min(other.queue),
@@ -22,7 +22,7 @@ impl InPhase {
         }
     }
 
-    /// The warning.
+    /// Returns the warning.
     pub fn problem(self) -> Problem {
         let jitter = self.jitter.unwrap_or(Time::from_us(100));
         Problem::new(

@@ -1,4 +1,4 @@
-//! What a key of each kind expects, in words.
+//! Describes in words what a key of each kind expects.
 
 use tailback_engine::keys::{Key, KeyKind};
 use tailback_engine::registry::Kind;
@@ -6,7 +6,7 @@ use tailback_engine::registry::Kind;
 use super::metrics::Assert;
 use super::{burst, choice, name, pauses, program, rate, schedule, value};
 
-/// Description of the values of this kind, in words.
+/// Describes the values of this kind.
 pub(crate) fn expectation(kind: KeyKind) -> String {
     match kind {
         KeyKind::Plain(kind) => value::expectation(kind),
@@ -35,7 +35,7 @@ pub(crate) fn expectation(kind: KeyKind) -> String {
     }
 }
 
-/// A value of a key as a file has it.
+/// Returns an example of a key's value as a file has it.
 pub(crate) fn example(key: &Key) -> String {
     match key.kind {
         KeyKind::Entry(registry) | KeyKind::Word(registry) => choice::example(registry),

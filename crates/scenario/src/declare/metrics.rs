@@ -1,4 +1,4 @@
-//! Assertions, and the metrics they name.
+//! Assertions, and the metrics that they name.
 
 use std::sync::LazyLock;
 
@@ -31,11 +31,11 @@ keys! {
     }
 }
 
-/// Throughput over that with the standard backoff: it needs several points.
+/// Throughput divided by that with the standard backoff. It needs several points.
 pub(crate) const GAIN: &str = "throughput_gain";
 
-/// The metrics that are computed (`python/tailback/metrics`), with their scope and the parts of a
-/// summary that have them.
+/// The metrics that are computed (`python/tailback/metrics`), each with its scope and the parts of
+/// a summary that have it.
 const COMPUTED: [(&str, On, &[&str]); 6] = [
     (GAIN, On::Flow, &["flow"]),
     ("requests_completion_s", On::Flow, &["traffic"]),
@@ -77,13 +77,13 @@ const OF_HARM: [(&str, &str); 11] = [
 /// A metric that an assertion may name.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MetricName {
-    /// Its scope.
+    /// Scope of the metric.
     pub on: On,
-    /// Its path, e.g. `rtt_ms.p99`.
+    /// Path of the metric, e.g. `rtt_ms.p99`.
     pub path: String,
-    /// Its name, e.g. `rtt_p99_ms`.
+    /// Name of the metric, e.g. `rtt_p99_ms`.
     pub name: String,
-    /// The parts of a summary that have it, e.g. `flow` and `program`.
+    /// The parts of a summary that have the metric, e.g. `flow` and `program`.
     pub parts: Vec<&'static str>,
 }
 
@@ -98,7 +98,7 @@ impl MetricName {
     }
 }
 
-/// Every metric that an assertion may name, except for numbers from the files of programs.
+/// Returns every metric that an assertion may name, except for numbers from the files of programs.
 pub fn metrics() -> &'static [MetricName] {
     static METRICS: LazyLock<Vec<MetricName>> = LazyLock::new(|| {
         let fields = of_fields().iter();

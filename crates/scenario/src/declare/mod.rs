@@ -1,7 +1,6 @@
-//! What a scenario file may contain, and how it is read from the tree. The
-//! tables are declared with the plan ([`tailback_engine::keys`]), options with the
-//! entries of the engine's registries. A kind of key has one file with what it
-//! expects, its schema and its reader.
+//! What a scenario file may contain, and how it is read from the tree. Tables are declared with the
+//! plan ([`tailback_engine::keys`]), and options with the entries of the engine's registries. Each
+//! kind of key has a file with the form of its values, its schema and its reader.
 
 mod burst;
 mod choice;
@@ -39,6 +38,6 @@ pub(crate) use registries::entries;
 pub use schema::json_schema;
 pub(crate) use trace::Traces;
 
-/// The longest time a scenario may hold: a run of twelve days. Sums of a few of these times are far
-/// below the largest number of nanoseconds in 64 bits.
+/// The longest time in a scenario: a run of twelve days. Sums of a few such times are far below the
+/// largest number of nanoseconds in 64 bits.
 pub(crate) const MAX_TIME: Time = Time::from_secs(1_000_000);

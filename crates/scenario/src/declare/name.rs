@@ -9,10 +9,10 @@ pub(crate) fn is_name(text: &str, most: usize) -> bool {
     !text.is_empty() && text.chars().count() <= most && text.chars().all(fits)
 }
 
-/// What a name is, in words.
+/// The form of a name, in words.
 pub(super) const NAME: &str = "a name of letters, digits, \"_\", \"-\" and \"+\"";
 
-/// The same for a class.
+/// The form of a class's name, in words.
 pub(crate) const CLASS: &str = "a name of 1 to 32 letters, digits, \"_\", \"-\" and \"+\"";
 
 impl Reader<'_> {
@@ -26,7 +26,7 @@ impl Reader<'_> {
         good
     }
 
-    /// The same for a class: a shorter name, since those of series contain it.
+    /// Checks the name of a class. It is shorter, because names of series contain it.
     pub fn check_class(&mut self, name: &str, span: Span) -> bool {
         let good = is_name(name, 32);
         if !good {

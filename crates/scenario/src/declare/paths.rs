@@ -1,4 +1,5 @@
-//! Every key by its path, as `[sweep]`, `--set` and `--variant` have it: what a shell completes.
+//! Every key by its path, as `[sweep]`, `--set` and `--variant` take it. Shell completion uses
+//! this.
 
 use serde_json::{Value as Json, json};
 use tailback_engine::keys::{Key, KeyKind, TableDef};
@@ -14,20 +15,20 @@ use super::registries::entries;
 pub struct KeyPath {
     /// `flows.NAME.tcp.mss`; NAME is a name that the scenario chooses.
     pub path: String,
-    /// The entry of a registry that has it, if not every one of its kind does.
+    /// The entry of a registry that has the key; `None` if every entry has it.
     pub entry: Option<&'static str>,
     /// The kind of its values: time, rate, size, count, number, choice, bool, text, list or table.
     pub kind: &'static str,
     /// The words of a choice.
     pub words: Vec<&'static str>,
-    /// Its default as written; `None`: see `doc`.
+    /// The default as written in a file; `None` if `doc` describes it.
     pub default: Option<&'static str>,
-    /// Meaning and unit.
+    /// Meaning and unit of the values.
     pub doc: &'static str,
 }
 
 impl KeyPath {
-    /// As JSON.
+    /// Returns the key as JSON.
     pub fn json(&self) -> Json {
         let KeyPath {
             path,
@@ -48,7 +49,7 @@ impl KeyPath {
     }
 }
 
-/// Every key, in the order of documentation.
+/// Returns every key, in the order of documentation.
 pub fn key_paths() -> Vec<KeyPath> {
     let mut found = Vec::new();
     table(&Plan::TABLE, "", &mut found);
@@ -63,16 +64,16 @@ fn table(def: &'static TableDef, prefix: &str, found: &mut Vec<KeyPath>) {
         }
         match key.kind {
             KeyKind::Table(inner) => table(inner, &format!("{path}."), found),
-            // Tables in this list have no names, so an index selects one.
+            // Tables in this list do not have names, so a path selects one by its index.
             KeyKind::List(inner) if !prefix.is_empty() => {
                 table(inner, &format!("{path}[0]."), found);
             }
             KeyKind::Map(inner) | KeyKind::List(inner) => {
                 table(inner, &format!("{path}.NAME."), found);
             }
-            // The tables have no names, only indices.
+            // Assertions do not have names, so a path selects one by its index.
             KeyKind::Asserts => table(&Assert::TABLE, &format!("{path}[0]."), found),
-            // Its keys are paths.
+            // The keys of this table are paths themselves.
             KeyKind::Sweep => {}
             KeyKind::Entry(registry) => {
                 let all = entries(registry);
@@ -148,7 +149,7 @@ fn options(all: &'static [Opt], entry: &'static str, prefix: &str, found: &mut V
     }
 }
 
-/// The type of the values of a kind, and the words among them.
+/// Returns the type of a kind's values, and the words among them.
 fn plain(kind: Kind) -> (&'static str, &'static [&'static str]) {
     match kind {
         Kind::Bool => ("bool", &["true", "false"]),

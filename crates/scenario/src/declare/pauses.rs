@@ -11,13 +11,13 @@ use crate::read::Item;
 /// The form of pauses, for messages.
 pub(super) const EXPECTED: &str = "pairs of times such as [[\"10s\", \"12s\"]]";
 
-/// The most pauses of a flow.
+/// The largest number of pauses of a flow.
 const MOST: usize = 10_000;
 
 const TIME: Kind = Kind::Time { min: Time::ZERO };
 
 impl Reader<'_> {
-    /// Reads pauses, which ascend and do not overlap.
+    /// Reads pauses; they have to ascend and must not overlap.
     pub fn pauses(&mut self, item: &Item) -> Vec<[Time; 2]> {
         let Some(list) = item.node.array() else {
             self.wrong(&item.key, &item.node, EXPECTED);

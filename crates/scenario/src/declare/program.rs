@@ -21,7 +21,7 @@ pub(super) const DATE: &str =
 /// The longest text of a program's words and variables, bytes.
 const MAX_TEXT: usize = 16 << 10;
 
-/// The most words of a program.
+/// The largest number of words of a program.
 const MAX_WORDS: usize = 1000;
 
 impl Reader<'_> {
@@ -168,14 +168,14 @@ impl Reader<'_> {
     }
 }
 
-/// The last part of a path, if it is a name.
+/// Returns the last part of a path, if it is a name.
 fn name_of(path: &str) -> Option<&str> {
     let last = path.trim_end_matches('/').rsplit('/').next()?;
     let good = !matches!(last, "" | "." | "..") && !last.contains(char::is_control);
     good.then_some(last)
 }
 
-/// Seconds since 1970 of "2026-12-01" or "2026-12-01T12:00:00", with or without a Z.
+/// Returns the seconds since 1970 of "2026-12-01" or "2026-12-01T12:00:00", with or without a Z.
 fn seconds_of(text: &str) -> Option<u64> {
     let (date, time) = match text.split_once(['T', ' ']) {
         Some((date, time)) => (date, Some(time.strip_suffix('Z').unwrap_or(time))),
@@ -209,7 +209,7 @@ fn seconds_of(text: &str) -> Option<u64> {
 }
 
 fn leap(year: u64) -> bool {
-    // From 1990 to 2099.
+    // The rule suffices for years from 1990 to 2099.
     year.is_multiple_of(4)
 }
 

@@ -1,4 +1,4 @@
-//! The reader of one scenario. It collects errors and continues with the default, so that one pass
+//! The reader of one scenario. It collects errors and continues with defaults, so that one pass
 //! finds all errors.
 
 use std::collections::{HashMap, HashSet};
@@ -13,14 +13,14 @@ use super::trace::Traces;
 use crate::read::{Item, Node, Problem, Span, shorten};
 use crate::request::{FileLoader, Loader, Request};
 
-/// The size of one `bdp`.
+/// The size of one `bdp` at a place of the file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Bdp {
-    /// Bytes.
+    /// Its size, bytes.
     Known(f64),
     /// The rate or the round-trip time is wrong, and its error is already reported.
     Unknown,
-    /// No link here has a bdp.
+    /// The key belongs to no link, so a bdp is not defined.
     Nowhere,
 }
 
@@ -29,11 +29,11 @@ pub(crate) struct Reader<'a> {
     pub problems: Vec<Problem>,
     /// Warnings about allowed but unusual values.
     pub warnings: Vec<Problem>,
-    /// Where flows may keep in phase at a point: one warning for all points.
+    /// Where flows may keep in phase at a point. There is one warning for all points.
     pub in_phase: Option<InPhase>,
-    /// Places of a sweep's values whose numbers label the points.
+    /// Places of swept values whose numbers label the points.
     pub watched: HashSet<Span>,
-    /// The numbers of these places that were read, in base units.
+    /// The numbers that were read at these places, in base units.
     pub resolved: HashMap<Span, Value>,
     /// Bytes that the runs may use, if the caller knows the limit.
     pub memory: Option<u64>,
@@ -45,7 +45,7 @@ pub(crate) struct Reader<'a> {
     /// The files that rates name.
     pub traces: Traces,
     pub(super) load_files: &'a FileLoader<'a>,
-    /// The files that programs need.
+    /// The files that programs need, with their hashes.
     pub(super) contents: Files,
     pub(super) load_root: &'a FileLoader<'a>,
     /// The folders that are roots of programs.
@@ -78,7 +78,7 @@ impl Reader<'_> {
         self.problems.push(problem);
     }
 
-    /// Reports a value that is not what its key expects.
+    /// Reports a value that does not have the form that its key expects.
     pub fn wrong(&mut self, name: &str, node: &Node, expected: impl Into<String>) {
         let problem = Problem::new(
             node.span,
@@ -96,7 +96,7 @@ impl Reader<'_> {
         self.problem(unknown(item, label, valid));
     }
 
-    /// Reports a key that a table does not know, and names the table that does.
+    /// Reports a key that a table does not have, and names the table that has it.
     pub fn unknown_in(&mut self, item: &Item, label: &str, def: &'static TableDef) {
         let mut problem = unknown(item, label, def.keys.iter().map(|key| key.name));
         problem.help = elsewhere::move_to(&item.key, def);
@@ -112,7 +112,7 @@ impl Reader<'_> {
         text
     }
 
-    /// Stores the number of a value that a sweep has put there.
+    /// Stores the number of a value that a sweep has inserted.
     pub(super) fn note(&mut self, span: Span, value: &Value) {
         if self.watched.contains(&span) && value.number().is_some() {
             self.resolved.insert(span, value.clone());

@@ -1,4 +1,4 @@
-//! The entries of the engine's registries, as the reader and the schema see them.
+//! The entries of the engine's registries in the form that the reader and the schema need.
 
 use tailback_engine::keys::Registry;
 use tailback_engine::registry::kernel::Kernel;
@@ -11,9 +11,9 @@ pub(crate) struct View {
     pub name: &'static str,
     pub doc: &'static str,
     pub options: &'static [Opt],
-    /// Whether Linux has it or can replace it.
+    /// Whether Linux has the algorithm, or a module of tailback's own does.
     pub in_kernel: bool,
-    /// Whether some Linux has it without a module of the user's.
+    /// Whether some Linux release has the algorithm without a user's module.
     pub in_linux: bool,
     pub finish: fn(&mut Options) -> Result<(), Vec<OptionError>>,
 }
@@ -35,7 +35,7 @@ fn views<B>(entries: &[&'static Entry<B>]) -> Vec<View> {
         .collect()
 }
 
-/// The content of a registry.
+/// Returns the entries of a registry.
 pub(crate) fn entries(registry: Registry) -> Vec<View> {
     match registry {
         Registry::Aqm => views(aqm::TABLE.entries()),

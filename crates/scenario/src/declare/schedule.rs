@@ -8,14 +8,14 @@ use tailback_engine::plan::Schedule;
 use super::reader::Reader;
 use crate::read::{Item, Problem, Span, Toml};
 
-/// The most packets of a schedule to mark, and to drop.
+/// The largest number of packets that a schedule marks, and that it drops.
 const MAX_SCHEDULE: usize = 100_000;
 
 /// The form of a schedule, in words.
 pub(super) const EXPECTED: &str = "packet numbers such as { marks = [100, 200], drops = [300] }";
 
 impl Reader<'_> {
-    /// Reads `{ marks = [100, 200], drops = [300] }`; without any number it is not a schedule.
+    /// Reads `{ marks = [100, 200], drops = [300] }`. Without any number it is no schedule.
     pub fn schedule(&mut self, item: &Item) -> Option<Schedule> {
         let Some(table) = item.node.table() else {
             self.wrong(&item.key, &item.node, EXPECTED);
@@ -47,7 +47,7 @@ impl Reader<'_> {
         (schedule != Schedule::default()).then_some(schedule)
     }
 
-    /// Reads ascending packet numbers, with their places.
+    /// Reads packet numbers, which have to ascend, with their places.
     fn packet_numbers(&mut self, item: &Item) -> Vec<(u64, Span)> {
         let key = item.key.as_str();
         let Some(list) = item.node.array() else {
@@ -78,7 +78,7 @@ impl Reader<'_> {
     }
 }
 
-/// Packet numbers. The schema cannot express that they ascend.
+/// Returns the schema of packet numbers. It cannot express that they ascend.
 pub(super) fn schema() -> Json {
     let numbers = json!({
         "type": "array",

@@ -1,6 +1,6 @@
-//! JSON Schema of scenario files, for editors (draft 2020-12): what the keys
-//! and the registries know. Only [`crate::load()`] checks what needs the whole
-//! file (names, sums, paths of a sweep).
+//! JSON Schema of scenario files, for editors (draft 2020-12). It contains what the keys and the
+//! registries declare. Only [`crate::load()`] checks what depends on the whole file (names, sums,
+//! paths of a sweep).
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use super::metrics::{Assert, metrics};
 use super::registries::entries;
 use super::{burst, choice, pauses, program, rate, schedule, value};
 
-/// The JSON Schema of scenario files.
+/// Returns the JSON Schema of scenario files.
 pub fn json_schema() -> Json {
     let mut schema = table(&Plan::TABLE, &[]);
     schema["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");
@@ -22,7 +22,7 @@ pub fn json_schema() -> Json {
     schema
 }
 
-/// A table, with options of an entry among its keys.
+/// Returns the schema of a table that may have options of an entry among its keys.
 fn table(def: &'static TableDef, options: &[Opt]) -> Json {
     let mut properties = Map::new();
     for key in def.keys {
@@ -49,8 +49,8 @@ fn table(def: &'static TableDef, options: &[Opt]) -> Json {
     schema
 }
 
-/// A metric with a scope (`link.`), with the name of a link or flow (`@name`), or a value that a
-/// program wrote into its result files.
+/// A metric with a scope (`link.`) or with the name of a link or flow (`@name`), or a value from a
+/// program's result files.
 const QUALIFIED: &str = "^(flow|link|class|run|results)\\.|@|^results_";
 
 fn key_schema(key: &Key) -> Json {
@@ -59,7 +59,8 @@ fn key_schema(key: &Key) -> Json {
         KeyKind::Text if key.name == "metric" => {
             let names = metrics().iter().flat_map(|m| [&m.path, &m.name]);
             let names: BTreeSet<&String> = names.collect();
-            // The parts before a dot and after an @ depend on the rest of the file.
+            // The scope, the name and the value depend on the rest of the file, so a pattern has to
+            // suffice.
             json!({ "type": "string", "anyOf": [{ "enum": names }, { "pattern": QUALIFIED }] })
         }
         KeyKind::Text | KeyKind::Folder => json!({ "type": "string" }),
@@ -119,7 +120,7 @@ fn description(key: &Key) -> String {
     }
 }
 
-/// A default in the form of a file.
+/// Returns a default in the form that a file has.
 fn default(kind: KeyKind, text: &str) -> Json {
     match kind {
         KeyKind::Plain(kind) => value::default_json(kind, text),
@@ -127,7 +128,7 @@ fn default(kind: KeyKind, text: &str) -> Json {
     }
 }
 
-/// One of an array of tables: for traffic, one shape for each kind.
+/// Returns the schema of an item in an array of tables. For traffic it has a shape for each kind.
 fn list_item(def: &'static TableDef) -> Json {
     let Some(registry) = def.flat() else {
         return table(def, &[]);
@@ -155,7 +156,7 @@ fn list_item(def: &'static TableDef) -> Json {
             shape
         })
         .collect();
-    // Without a required kind, there is one more shape: without options.
+    // If `kind` is not required, add a shape without options.
     let mut shapes = shapes;
     if def.keys.iter().all(|key| !key.required) {
         let mut plain = table(def, &[]);
@@ -167,7 +168,7 @@ fn list_item(def: &'static TableDef) -> Json {
     json!({ "anyOf": shapes })
 }
 
-/// Keys are paths, so only the shape of the values is known.
+/// Returns the schema of `[sweep]`. Its keys are paths, so only the shape of the values is known.
 fn sweep() -> Json {
     let values = json!({
         "type": ["array", "object"],
@@ -188,7 +189,7 @@ fn sweep() -> Json {
 
 #[cfg(test)]
 mod tests {
-    /// The reference cannot name a release that is still to come.
+    /// A key or option in the reference must not name a release that is still to come.
     #[test]
     fn no_key_is_of_a_later_release() {
         let number = |text: &str| -> Vec<u32> { text.split('.').flat_map(str::parse).collect() };

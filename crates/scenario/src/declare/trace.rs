@@ -1,5 +1,5 @@
-//! Traces that a scenario names, of delivery opportunities (Mahimahi) or of conditions over time (CSV):
-//! each is read, parsed and hashed once, however many points and seeds have it.
+//! Traces that a scenario names, of delivery opportunities (Mahimahi) or of conditions over time
+//! (CSV). Each is read, parsed and hashed once, for all points and seeds.
 
 mod conditions;
 
@@ -13,15 +13,15 @@ use super::MAX_TIME;
 use crate::hash::hex;
 use crate::request::Loader;
 
-/// The most opportunities a trace may have: an hour at 33 Gbit/s.
+/// The largest number of opportunities in a trace: an hour at 33 Gbit/s.
 const MAX_TRACE: usize = 10_000_000;
 
-/// The most opportunities of all traces of a scenario.
+/// The largest number of opportunities in all traces of a scenario together.
 const MAX_TOGETHER: usize = 4 * MAX_TRACE;
 
 pub(crate) use conditions::Conditions;
 
-/// What a trace is.
+/// The content of a trace.
 #[derive(Clone)]
 pub(crate) enum Traced {
     /// Times of delivery opportunities.
@@ -31,7 +31,7 @@ pub(crate) enum Traced {
 }
 
 impl Traced {
-    /// Its lines.
+    /// Returns the number of its lines.
     fn len(&self) -> usize {
         match self {
             Traced::Opportunities(times) => times.len(),
@@ -43,17 +43,17 @@ impl Traced {
 /// A trace that has been read.
 struct Trace {
     traced: Traced,
-    /// SHA-256 of the times of opportunities. (A plan has conditions as steps, which need no hash.)
+    /// SHA-256 of the times of opportunities. Conditions become steps of a plan and need no hash.
     hash: String,
 }
 
-/// The traces of a scenario by the name they have there. The error of a trace is
-/// kept too: it is reported at every key that names the trace.
+/// The traces of a scenario by the names in the file. If a trace has an error, the error is kept,
+/// and reported at every key that names the trace.
 #[derive(Default)]
 pub(crate) struct Traces(HashMap<String, Result<Trace, String>>);
 
 impl Traces {
-    /// A trace.
+    /// Returns a trace, and reads it if that has not been done yet.
     pub fn get(&mut self, file: &str, load: &Loader<'_>) -> Result<Traced, String> {
         if !self.0.contains_key(file) {
             let read = self.read(file, load);
@@ -65,7 +65,7 @@ impl Traces {
         }
     }
 
-    /// The names of those that were read, sorted.
+    /// Returns the names of the traces that were read, sorted.
     pub fn names(&self) -> Vec<String> {
         let read = self.0.iter().filter(|(_, trace)| trace.is_ok());
         let mut names: Vec<String> = read.map(|(name, _)| name.clone()).collect();
@@ -73,7 +73,7 @@ impl Traces {
         names
     }
 
-    /// The hash of a trace that was read here.
+    /// Returns the hash of a trace that was read here.
     pub fn hash(&self, times: &Arc<[Time]>) -> String {
         let mut known = self.0.values().flatten();
         let known = known.find(|trace| match &trace.traced {
@@ -117,8 +117,9 @@ fn hash(times: &[Time]) -> String {
     hex(&hash.finalize(), 32)
 }
 
-/// Reads a Mahimahi trace: a whole number of milliseconds on each line, ascending, each an
-/// opportunity to deliver 1504 bytes. Errors never repeat the lines: the file may contain anything.
+/// Parses a Mahimahi trace: each line is a whole number of milliseconds, an opportunity to deliver
+/// 1504 bytes. Numbers have to ascend. Errors never repeat the lines: the file may contain
+/// anything.
 fn parse(text: &str) -> Result<Vec<Time>, String> {
     let mut times: Vec<Time> = Vec::new();
     for (n, line) in text.lines().enumerate() {

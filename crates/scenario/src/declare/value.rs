@@ -1,4 +1,4 @@
-//! Plain values: times, rates, sizes, numbers, words and switches, of keys and of options.
+//! Plain values of keys and options: times, rates, sizes, numbers, words and switches.
 
 use serde_json::{Map, Value as Json, json};
 use tailback_engine::registry::{
@@ -46,7 +46,7 @@ pub(super) fn expectation(kind: Kind) -> String {
     }
 }
 
-/// The expected form of a value whose only error is its sign.
+/// Describes the form of a value whose only error is its sign.
 fn positive(kind: Kind) -> Option<String> {
     match kind {
         Kind::Time { min } if min > Time::ZERO => Some(format!("a time of at least {min}")),
@@ -64,7 +64,7 @@ impl Reader<'_> {
         let value = match (kind, &node.value) {
             (Kind::List(inner), Toml::Array(list)) if has_valid_length(list) => {
                 let values = list.iter().map(|node| self.plain(name, *inner, node, bdp));
-                // Reads all of them first, so that every error is reported.
+                // Read all values first, so that every error is reported.
                 let values: Vec<Option<Value>> = values.collect();
                 return values.into_iter().collect::<Option<_>>().map(Value::List);
             }
@@ -79,7 +79,7 @@ impl Reader<'_> {
                 Toml::Integer(i),
             ) => Value::Int(*i),
             (Kind::Float { .. }, Toml::Integer(i)) => Value::Float(*i as f64),
-            // Minus zero is zero, or two spellings of one run would differ.
+            // Make minus zero zero: otherwise one run would have two spellings.
             (Kind::Float { .. }, Toml::Float(f)) if f.is_finite() => Value::Float(*f + 0.0),
             (
                 Kind::Size {
@@ -110,7 +110,7 @@ impl Reader<'_> {
             }
         };
         if let Err(expected) = check_range(kind, &value) {
-            // A range that only ends where its type does needs no words.
+            // If the range ends only where the type does, the message need not mention the end.
             let open = matches!(kind, Kind::Int { max: i64::MAX, .. });
             let expected = if open { expectation(kind) } else { expected };
             self.wrong(name, node, expected);
@@ -187,7 +187,8 @@ impl Reader<'_> {
                     Some(rest) if parse_word(kind, rest).is_ok() => {
                         positive(kind).unwrap_or(expected)
                     }
-                    // Too long for a number of nanoseconds, and for the allowed range.
+                    // The time does not fit into 64 bits of nanoseconds, and so exceeds the allowed
+                    // range.
                     _ if expected == "a time below 146 years" => {
                         format!("a time of at most {MAX_TIME}")
                     }
@@ -211,10 +212,10 @@ impl Reader<'_> {
     }
 }
 
-/// The most values in a list.
+/// The largest number of values in a list.
 const MAX_LIST: usize = 100_000;
 
-/// Whether a list has values, and not too many.
+/// Whether a list has at least one value, and not too many.
 fn has_valid_length(list: &[Node]) -> bool {
     (1..=MAX_LIST).contains(&list.len())
 }

@@ -1,6 +1,5 @@
-//! `[[assert]]`: checks that the metrics exist, and that the objects they are measured on exist at
-//! every point. Whether an assertion holds is checked after the run
-//! (`tailback.metrics.assertions`).
+//! `[[assert]]`: checks that the metrics exist, and that every point has the objects that they are
+//! measured on. `tailback.metrics.assertions` checks after the run whether an assertion holds.
 
 use tailback_engine::keys::KeyKind;
 
@@ -10,7 +9,7 @@ use super::subject::{Subject, competitor, measured};
 use crate::declare::{Assert, Bdp, GAIN, HARM, Reader, expectation};
 use crate::read::{Node, Problem};
 
-/// The most assertions.
+/// The largest number of assertions.
 const MAX_ASSERTS: usize = 1000;
 
 /// Reads `[[assert]]` and checks it against every point.

@@ -1,4 +1,4 @@
-//! A swept key, and its value at each point: numbers in base units, names, and labels for people.
+//! A swept key and its value at each point: numbers in base units, names, and labels for users.
 
 use tailback_engine::registry::Value;
 
@@ -6,7 +6,7 @@ use super::grid::Run;
 use super::sweep::Sweep;
 use crate::scenario::{Axis, Param};
 
-/// Replaces the numbers of a key by names if its values have several units: 20000 packets and 20000
+/// Replaces the numbers of a key by texts if its values have several units: 20000 packets and 20000
 /// bytes are different parameters.
 pub(super) fn name_mixed_units(runs: &mut [Run]) {
     let keys = runs.first().map_or(0, |run| run.swept.len());
@@ -27,7 +27,7 @@ pub(super) fn name_mixed_units(runs: &mut [Run]) {
     }
 }
 
-/// A number with its unit.
+/// Returns a number as text with its unit.
 fn with_unit(value: &Value) -> String {
     match value {
         Value::Packets(packets) => format!("{packets}p"),

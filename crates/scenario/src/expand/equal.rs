@@ -1,5 +1,4 @@
-//! Finds points of a sweep that plan the same run. Their results would count as results of two
-//! seeds.
+//! Finds points of a sweep that describe the same run. Otherwise that run would count as two seeds.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -8,7 +7,7 @@ use super::grid::Run;
 use super::sweep::{Dimension, Sweep};
 use crate::read::{Node, Problem};
 
-/// Reports each pair of values that makes two points equal, at both places.
+/// Reports each pair of values that makes two points equal, at the places of both values.
 pub(super) fn problems(sweep: &Sweep, runs: &[Run], canonical: &[Arc<str>]) -> Vec<Problem> {
     let mut first_with: HashMap<(&str, u64, Option<&str>), &Run> = HashMap::new();
     let mut pairs: BTreeSet<(usize, usize, usize)> = BTreeSet::new();
@@ -39,12 +38,12 @@ pub(super) fn problems(sweep: &Sweep, runs: &[Run], canonical: &[Arc<str>]) -> V
     problems.collect()
 }
 
-/// The value that stands for a position on an axis.
+/// Returns the value to point at for a position on an axis.
 fn place(dimension: &Dimension, index: usize) -> &Node {
     &dimension.keys[0].values[index]
 }
 
-/// The values at a position on an axis.
+/// Returns the values at a position on an axis as text.
 fn written(dimension: &Dimension, index: usize) -> String {
     let keys = dimension.keys.iter();
     let values: Vec<String> = keys.map(|key| key.values[index].inline(40)).collect();

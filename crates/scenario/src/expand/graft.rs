@@ -1,4 +1,4 @@
-//! Puts a value into the tree at a path, for a sweep and for `--set`.
+//! Inserts a value into the tree at a path, for a sweep and for `--set`.
 
 use tailback_engine::keys::{KeyKind, Registry, TableDef};
 use tailback_engine::plan::Plan;
@@ -8,8 +8,8 @@ use crate::declare::entries;
 use crate::plan::{LISTS, names};
 use crate::read::{Node, Path, Problem, Span, Step, Table, Toml, listed, shorten};
 
-/// Returns the path with names of flows and sources replaced by their indices, and `sweep.a.b` by
-/// `sweep."a.b"` if the file has that.
+/// Returns the path with names of flows and sources replaced by their indices. If the file has
+/// `sweep."a.b"`, that replaces `sweep.a.b`.
 pub(super) fn resolve(root: &Node, path: &Path) -> Path {
     let mut path = path.clone();
     let Some((Step::Key(first), _)) = path.0.first().cloned() else {
@@ -34,7 +34,7 @@ pub(super) fn resolve(root: &Node, path: &Path) -> Path {
     path
 }
 
-/// The names in an array of tables of the root.
+/// Returns the names in an array of tables of the root.
 fn names_in(root: &Node, list: &str) -> Vec<String> {
     let table = root.table();
     let nodes = |name| {
@@ -57,7 +57,7 @@ fn index_of(root: &Node, list: &str, name: &str) -> Option<usize> {
     names_in(root, list).iter().position(|n| n == name)
 }
 
-/// The value of a key was put into the tree after it, and so were the values inside it.
+/// Whether the value of a key was inserted after the file was parsed, and so all values inside it.
 pub(super) fn grafted<'n>(
     root: &Node,
     path: &Path,
@@ -84,11 +84,10 @@ pub(super) fn grafted<'n>(
     Ok(node.clone())
 }
 
-/// Puts a value where a resolved path leads. Tables that the scenario's keys allow and the file
-/// leaves out are created on the way: `path.rtt` needs no `[path]`, and `queue.target` works for
-/// `queue = "codel"`.
+/// Inserts a value at a resolved path. Creates tables on the way that the file leaves out:
+/// `path.rtt` does not need `[path]`, and `queue.target` works for `queue = "codel"`.
 pub(super) fn graft(root: &mut Node, path: &Path, value: Node) -> Result<(), Problem> {
-    // An unresolved name is unknown. The message lists the known names, which needs the whole tree.
+    // A name that was not resolved is unknown. The message lists the known names of the whole tree.
     let names = match path.0.as_slice() {
         [(Step::Key(list), _), (Step::Key(_), _), ..] => names_in(root, list),
         _ => Vec::new(),
@@ -159,7 +158,7 @@ pub(super) fn graft(root: &mut Node, path: &Path, value: Node) -> Result<(), Pro
     Ok(())
 }
 
-/// The table of an entry of a registry that has only its name.
+/// Returns the table for an entry of a registry that the file gives by name only.
 fn named_table(registry: Registry, name: &str, span: Span) -> Table {
     let name = Node {
         span,
@@ -170,9 +169,9 @@ fn named_table(registry: Registry, name: &str, span: Span) -> Table {
     table
 }
 
-/// The table that is created for a key on the way.
+/// Returns the table to create for a key on the way.
 fn created(key: &str, span: Span, reached: Reached, next: Reached) -> Table {
-    // An option of the default algorithm.
+    // The key is an option of the default algorithm.
     if let (Reached::Table(def), Reached::Choice(registry)) = (reached, next)
         && let Some(name) = def.key(key).and_then(|key| key.default)
     {
@@ -181,7 +180,7 @@ fn created(key: &str, span: Span, reached: Reached, next: Reached) -> Table {
     Table::default()
 }
 
-/// A list does not have this name; reports the names that it has.
+/// Returns the error about a name that a list does not have, with the names that it has.
 fn unknown_name(name: &str, span: Span, list: &str, names: &[String]) -> Problem {
     let message = format!("there is no \"{}\" in {list}", shorten(name));
     let problem = Problem::new(span, message).global();
@@ -194,11 +193,12 @@ fn unknown_name(name: &str, span: Span, list: &str, names: &[String]) -> Problem
         .nearest(name, names)
 }
 
-/// A table does not have this key, and it cannot be created; reports the possible keys.
+/// Returns the error about a key that a table does not have and that cannot be created, with the
+/// possible keys.
 fn unknown_key(key: &str, span: Span, whole: &str, reached: Reached, table: &Table) -> Problem {
     let mut valid: Vec<String> = table.keys().map(str::to_owned).collect();
     valid.extend(reached.creatable().map(str::to_owned));
-    // Other scenarios may have this key, this one may not.
+    // The key is valid in other scenarios but not in this one.
     valid.retain(|name| name != key);
     valid.sort();
     valid.dedup();
@@ -229,23 +229,23 @@ fn written(steps: &[(Step, Span)]) -> String {
     text
 }
 
-/// The kind of place to which a path has led, by the keys of the scenario.
+/// The kind of place that a path has reached, according to the keys of a scenario.
 #[derive(Clone, Copy)]
 enum Reached {
     Table(&'static TableDef),
     Map(&'static TableDef),
     List(&'static TableDef),
-    /// An entry of a registry, perhaps only its name.
+    /// An entry of a registry, given by name or as a table.
     Choice(Registry),
     /// A table of options, such as `classic` of `wred`.
     Options(&'static [Opt]),
-    /// A table with free keys.
+    /// A table with any keys.
     Open,
     Other,
 }
 
 impl Reached {
-    /// Where a step leads from a node.
+    /// Returns the kind of place that a step leads to.
     fn below(self, step: &Step, node: &Node) -> Reached {
         if let (Step::Key(key), Some(table)) = (step, node.table())
             && let Some(inner) = self.options(key, table)
@@ -271,7 +271,7 @@ impl Reached {
         }
     }
 
-    /// The options in a table of options that is a key of `table`.
+    /// Returns the options in a table of options that is a key of `table`.
     fn options(self, key: &str, table: &Table) -> Option<&'static [Opt]> {
         let of_entry = |registry: Registry| {
             let name = table.get(registry.name_key()).and_then(Node::string)?;
@@ -291,7 +291,7 @@ impl Reached {
         }
     }
 
-    /// Keys that are created on the way if the file does not have them.
+    /// Returns the keys that are created on the way if the file does not have them.
     fn creatable(self) -> Box<dyn Iterator<Item = &'static str>> {
         match self {
             Reached::Table(def) => Box::new(
@@ -312,7 +312,7 @@ impl Reached {
     fn may_create(self, key: &str, table: &Table) -> bool {
         match self {
             Reached::Open => true,
-            // Each of the two forms excludes the other.
+            // `bottleneck` and `links` exclude each other.
             Reached::Table(_) if key == "bottleneck" && table.get("links").is_some() => false,
             _ => self.options(key, table).is_some() || self.creatable().any(|name| name == key),
         }

@@ -1,4 +1,4 @@
-//! Every point of the grid, before seeds.
+//! Expands a sweep into the points of its grid, without seeds.
 
 use tailback_engine::plan::{Plan, Refusal};
 
@@ -11,29 +11,29 @@ use crate::plan::{Origins, plan};
 use crate::read::{Node, Problem, Span};
 use crate::request::Judge;
 
-/// The most flows and sources of all points together.
+/// The largest number of flows and sources in all points together.
 const MAX_TOTAL_FLOWS: u64 = 2_000_000;
 
-/// The most values of all points together. Each point reads its own copy of the
-/// file, which takes some 0.5 us and 50 bytes for a value.
+/// The largest number of values in all points together. Each point reads its own copy of the file,
+/// which takes some 0.5 us and 50 bytes for each value.
 const MAX_TOTAL_VALUES: u64 = 20_000_000;
 
-/// The most errors that are collected.
+/// The largest number of errors that are collected.
 const MAX_PROBLEMS: usize = 1000;
 
-/// A point of the grid, before seeds.
+/// A point of the grid, without the other seeds.
 pub(super) struct Run {
     pub swept: Vec<Swept>,
-    /// Position on each axis.
+    /// Position of the point on each axis.
     pub at: Vec<usize>,
     pub plan: Plan,
     /// The seed of its first run.
     pub seed: u64,
 }
 
-/// Every point of the grid. First each value is tried by itself, with the first values of the other
-/// axes: this finds its errors in as many points as there are values. The grid follows only if all
-/// are right (and the sweep is `sound`).
+/// Returns every point of the grid. First each value is tried by itself, with the first values of
+/// the other axes. This finds the errors of all values in few points. The whole grid follows only
+/// if all values are valid (and the sweep is `sound`).
 pub(super) fn runs(
     root: &Node,
     sweep: &Sweep,
@@ -57,12 +57,12 @@ pub(super) fn runs(
     .expected(format!("at most {MAX_TOTAL_FLOWS} in one sweep"))
     .help("split the sweep");
     let grid = sweep.points();
-    // A sweep over `count` may have fewer flows elsewhere, but hardly that many fewer.
+    // With a sweep over `count`, other points may have fewer flows, but hardly a quarter of these.
     if sound && grid > 1 && size(&runs[0]).saturating_mul(grid) > 4 * MAX_TOTAL_FLOWS {
         reader.problem(too_many);
         return runs;
     }
-    // A sweep that is rejected anyway is not worth minutes of searching for more errors.
+    // If the sweep is rejected anyway, searching for more errors is not worth minutes.
     if sound && grid > 1 && values(root, sweep).saturating_mul(grid) > MAX_TOTAL_VALUES {
         reader.problem(Problem {
             message: "the points have too many values together".to_owned(),
@@ -104,7 +104,7 @@ pub(super) fn runs(
             reader.problem(too_many);
             return runs;
         }
-        // The last key varies fastest.
+        // Count the positions up; the last key varies fastest.
         let Some(digit) = (0..at.len())
             .rev()
             .find(|i| at[*i] + 1 < sweep.dimensions[*i].len)
@@ -115,14 +115,14 @@ pub(super) fn runs(
         at[digit + 1..].fill(0);
         let run = run(root, sweep, &at, &labels, reader, judge);
         runs.push(run);
-        // Finds values that are wrong only in combination.
+        // Stop at values that are wrong only in combination.
         if !reader.problems.is_empty() {
             return runs;
         }
     }
 }
 
-/// Estimates how many values the file has at a point.
+/// Estimates how many values a point's file has.
 fn values(root: &Node, sweep: &Sweep) -> u64 {
     let keys = sweep.dimensions.iter().flat_map(|d| &d.keys);
     // The path is also copied into each point.
@@ -133,7 +133,7 @@ fn values(root: &Node, sweep: &Sweep) -> u64 {
     (root.size() + swept.sum::<usize>()) as u64
 }
 
-/// One point of the grid.
+/// Reads one point of the grid.
 fn run(
     root: &Node,
     sweep: &Sweep,
@@ -181,8 +181,8 @@ fn run(
     }
 }
 
-/// Reports what an engine refuses, at its places. Reports nothing if there are other errors,
-/// because the plan then differs from the file.
+/// Reports what an engine rejects, at the places in the file. Reports nothing if there are other
+/// errors, because then the plan differs from the file.
 fn refused(
     refusals: Vec<Refusal>,
     origins: &Origins,
@@ -198,7 +198,7 @@ fn refused(
         })
         .filter(|problem| !wrong.contains(&problem.span))
         .collect();
-    // One place for each flow that has the value from [tcp].
+    // Flows that take a value from [tcp] report it at the same place: keep one.
     problems.sort();
     problems.dedup();
     problems

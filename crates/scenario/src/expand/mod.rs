@@ -27,7 +27,7 @@ use graft::{graft, grafted, resolve};
 use grid::runs;
 use sweep::Sweep;
 
-/// A `--set`, parsed.
+/// A `--set` that has been parsed.
 struct Set {
     path: Path,
     value: Node,
@@ -47,13 +47,13 @@ pub(crate) fn expand(
         return Err(vec![problem.help(format!("add {LEAST}"))]);
     }
     name_flows(&mut root);
-    // Paths name flows as the file does, whatever `--set` changes.
+    // Paths use the names of flows in the file, even if `--set` changes names.
     let named = root.clone();
     let sets = overrides(request, &mut root, &named, sources, &mut problems);
     let mut sweep = sweep::read(&root, &mut problems);
     let written = root.table().and_then(|table| table.get("sweep"));
     let written = written.map_or_else(|| Ok("{}".to_owned()), serde_json::to_string);
-    // The tree is copied for each point, so the lists are taken out first.
+    // The tree is copied for each point, so long lists are removed from it first.
     if let Toml::Table(table) = &mut root.value {
         table.0.retain(|item| item.key != "sweep");
     }
@@ -107,18 +107,18 @@ pub(crate) fn expand(
         asserts,
         warnings: render(std::mem::take(&mut reader.warnings), sources),
         source: Arc::new(Source {
-            // Text that is not UTF-8 is not a scenario.
+            // The text is valid UTF-8, because a scenario was read from it.
             text: String::from_utf8_lossy(request.text).into_owned(),
             overrides: request.overrides.to_vec(),
             seeds: request.seeds,
             files: reader.traces.names(),
-            // Text and numbers can be written.
+            // Writing JSON cannot fail for text and numbers.
             sweep: written.unwrap_or_default(),
         }),
     })
 }
 
-/// Sets the number of seeds to that of `--seeds`.
+/// Sets the number of seeds to the value of `--seeds`.
 fn set_seeds(sweep: &mut Sweep, seeds: u64, sources: &mut Sources, problems: &mut Vec<Problem>) {
     let text = seeds.to_string();
     let source = sources.add("--seeds", &text);
@@ -130,8 +130,8 @@ fn set_seeds(sweep: &mut Sweep, seeds: u64, sources: &mut Sources, problems: &mu
     }
 }
 
-/// Resolves the swept keys, drops those that `--set` replaces, and puts values that are set inside
-/// a swept table into each of its values.
+/// Resolves the swept keys, and drops the keys that `--set` replaces. If `--set` changes a value
+/// inside a swept table, changes each value of that table.
 fn resolve_keys(
     sweep: &mut Sweep,
     root: &Node,
@@ -142,7 +142,7 @@ fn resolve_keys(
     for dimension in &mut sweep.dimensions {
         dimension.keys.retain_mut(|key| {
             key.path = resolve(named, &key.path);
-            // A key that `--set` replaces has one value.
+            // A key that `--set` replaces is not swept, because it has one value.
             if sets.iter().any(|set| key.path.same(&set.path)) {
                 return false;
             }
@@ -150,8 +150,8 @@ fn resolve_keys(
                 .iter()
                 .filter(|set| key.path.is_prefix_of(&set.path))
                 .collect();
-            // One value shows whether the path leads somewhere. A value that is set inside a swept
-            // table applies to each of its values.
+            // Trying one value shows whether the path exists. A value inside a swept table applies
+            // to each of the table's values.
             let affected = if inside.is_empty() { 1 } else { usize::MAX };
             for value in key.values.iter_mut().take(affected) {
                 let inside = inside.iter().map(|set| (&set.path, &set.value));
@@ -171,7 +171,7 @@ fn resolve_keys(
         .retain(|dimension| !dimension.keys.is_empty());
 }
 
-/// A point for each seed of each run.
+/// Makes a point for each seed of each run.
 fn points(
     runs: Vec<grid::Run>,
     canonical: Vec<Arc<str>>,
@@ -206,7 +206,7 @@ fn points(
     points
 }
 
-/// Puts the values of `--set` into the tree.
+/// Inserts the values of `--set` into the tree.
 fn overrides(
     request: &Request<'_>,
     root: &mut Node,
@@ -238,7 +238,7 @@ fn overrides(
     sets
 }
 
-/// A text key takes its value literally: a kernel of 5.10 is not one of 5.1.
+/// Returns the value of a text key as it was written: kernel 5.10 is not 5.1.
 fn as_text(path: &Path, node: Node, written: &str) -> Node {
     let key = match path.0.as_slice() {
         [(Step::Key(key), _)] => Plan::TABLE.key(key),

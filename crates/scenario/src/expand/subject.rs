@@ -1,5 +1,5 @@
-//! The subject of an assertion: its metric, by each of the names that commands accept, and its
-//! flow, link or class.
+//! The subject of an assertion: the metric, by each of the names that commands accept, and the
+//! flow, link or class that it is measured on.
 
 use std::collections::BTreeSet;
 
@@ -18,7 +18,7 @@ pub(super) struct Subject {
     pub class: Option<String>,
 }
 
-/// The kind of object that a name is for: a part of the summary.
+/// The part of a summary that has the sources of traffic.
 const SOURCE: &str = "traffic";
 
 impl Subject {
@@ -45,7 +45,7 @@ impl Subject {
         On::ALL.into_iter().filter(|on| self.of(*on).is_some())
     }
 
-    /// Checks that the flow, link and class exist at every point; a program or source counts as a
+    /// Checks that the flow, link and class exist at every point. A program or source counts as a
     /// flow.
     pub fn check(&self, reader: &mut Reader<'_>, fields: &Fields<'_>, runs: &[Run]) {
         for run in runs {
@@ -84,7 +84,7 @@ impl Subject {
     }
 }
 
-/// The path of the metric that an assertion names, and its subject; `None`: an error was reported.
+/// Returns the path and the subject of the metric that an assertion names; `None` after an error.
 pub(super) fn measured(
     reader: &mut Reader<'_>,
     fields: &Fields<'_>,
@@ -174,7 +174,7 @@ pub(super) fn measured(
         reader.problem(not_measured(fields, word, what, On::Flow));
         return None;
     }
-    // Without its scope the path would be that of a link.
+    // Links have the same metric, so a path without its scope would mean that of a link.
     let shared = || metrics().iter().filter(|m| m.path == path).count() > ons.len();
     let path = match &ons[..] {
         [on] if known.is_empty() && shared() => format!("{}.{path}", on.name()),
@@ -183,8 +183,8 @@ pub(super) fn measured(
     Some((path, subject))
 }
 
-/// Checks that a competitor exists at every point: a whole flow or source of traffic. A program
-/// cannot be silenced.
+/// Checks that a competitor exists at every point. It has to be a whole flow or source of traffic,
+/// because a program cannot be silenced.
 pub(super) fn competitor(reader: &mut Reader<'_>, fields: &Fields<'_>, name: &str, runs: &[Run]) {
     for run in runs {
         let plan = &run.plan;
@@ -219,8 +219,8 @@ fn not_measured(fields: &Fields<'_>, word: &str, what: &str, on: On) -> Problem 
     .help("name another metric, or what this one is measured on")
 }
 
-/// Returns the path of a metric by its path or name, or either after `flow.`, `link.`, `class.` or
-/// `run.`; its scope; and the parts of flows that have it.
+/// Finds a metric by its path or name, which may follow `flow.`, `link.`, `class.` or `run.`.
+/// Returns the path, the possible scopes, and the parts of flows that have the metric.
 fn offered(word: &str, runs: &[Run]) -> Option<(String, Vec<On>, Vec<&'static str>)> {
     let (scope, rest) = match word.split_once('.') {
         Some((scope, rest)) => (On::ALL.into_iter().find(|on| on.name() == scope), rest),
@@ -247,7 +247,7 @@ fn offered(word: &str, runs: &[Run]) -> Option<(String, Vec<On>, Vec<&'static st
     Some((own, vec![On::Flow], vec!["program"]))
 }
 
-/// Reads the name after the `@` of a metric as that of a link, flow or class.
+/// Interprets the name after a metric's `@` as that of a link, flow or class.
 fn name_subject(
     reader: &mut Reader<'_>,
     fields: &Fields<'_>,
@@ -307,7 +307,7 @@ fn name_subject(
     None
 }
 
-/// The metrics that programs of a point add: numbers from their files.
+/// Returns the metrics that the programs of a point add: numbers from their files.
 fn results(run: &Run) -> impl Iterator<Item = String> {
     let programs = run.plan.programs.iter();
     let results = programs.flat_map(|program| &program.results);
@@ -324,7 +324,7 @@ fn has(plan: &Plan, on: On, name: &str) -> bool {
     }
 }
 
-/// Their names; if there are many flows, the first ones.
+/// Returns the names of the flows, links or classes; of many flows only the first names.
 fn names(plan: &Plan, on: On) -> Vec<String> {
     match on {
         On::Flow => {
@@ -350,7 +350,7 @@ fn classes(plan: &Plan) -> impl Iterator<Item = &str> {
     all.filter_map(|class| class.as_deref())
 }
 
-/// The kind of object with this flow name, at the first point that has it.
+/// Returns the kind of the object with this flow name, at the first point that has such an object.
 fn kind_of(name: &str, runs: &[Run]) -> Option<&'static str> {
     let mut senders = runs.iter().flat_map(|run| senders(&run.plan));
     senders
@@ -358,7 +358,7 @@ fn kind_of(name: &str, runs: &[Run]) -> Option<&'static str> {
         .map(|(kind, _)| kind)
 }
 
-/// Flows, programs and sources of traffic: the kind of each, its name, and how many have it.
+/// Returns the flows, programs and sources of traffic: kind, name, and number of objects with it.
 fn senders(plan: &Plan) -> impl Iterator<Item = (&'static str, (&str, u64))> {
     let flows = plan
         .flows
@@ -371,7 +371,7 @@ fn senders(plan: &Plan) -> impl Iterator<Item = (&'static str, (&str, u64))> {
     flows.chain(programs).chain(sources)
 }
 
-/// Whether flows or programs have this name, all of them or one.
+/// Whether a name means a group of flows or programs, or one of its members.
 fn includes((own, count): (&str, u64), name: &str) -> bool {
     let Some((all, one)) = name.split_once('/') else {
         return own == name;

@@ -5,31 +5,31 @@ use std::collections::HashMap;
 use super::graft::resolve;
 use crate::read::{Item, Node, Path, Problem, Span, Step, Toml, shorten};
 
-/// The most points, seeds counted.
+/// The largest number of points, with seeds.
 pub(super) const MAX_POINTS: u64 = 100_000;
 
-/// The most keys.
+/// The largest number of keys.
 const MAX_KEYS: usize = 100;
 
 /// Keys that advance together: one key of the grid, or the keys of a zip.
 #[derive(Debug)]
 pub(super) struct Dimension {
     pub keys: Vec<SweptKey>,
-    /// How many values each key has.
+    /// Number of values of each key.
     pub len: usize,
 }
 
 /// A key of a sweep and its values.
 #[derive(Debug)]
 pub(super) struct SweptKey {
-    /// The path as the file has it.
+    /// The path as written in the file.
     pub text: String,
     pub path: Path,
     pub values: Vec<Node>,
 }
 
 impl SweptKey {
-    /// Where the key is in the file.
+    /// Returns the place of the key in the file.
     pub fn span(&self) -> Span {
         let (first, last) = (self.path.0.first(), self.path.0.last());
         match (first, last) {
@@ -42,7 +42,7 @@ impl SweptKey {
     }
 }
 
-/// `[sweep]`, read.
+/// `[sweep]` after it has been read.
 #[derive(Debug)]
 pub(super) struct Sweep {
     pub dimensions: Vec<Dimension>,
@@ -51,7 +51,7 @@ pub(super) struct Sweep {
 }
 
 impl Sweep {
-    /// How many points it has, seeds counted.
+    /// Returns the number of points, with seeds.
     pub fn points(&self) -> u64 {
         self.dimensions
             .iter()
@@ -61,7 +61,7 @@ impl Sweep {
     }
 }
 
-/// Reads `[sweep]` of a tree.
+/// Reads `[sweep]` from a tree.
 pub(super) fn read(root: &Node, problems: &mut Vec<Problem>) -> Sweep {
     let mut sweep = Sweep {
         dimensions: Vec::new(),
@@ -141,7 +141,8 @@ fn wrong(name: &str, node: &Node, expected: &str) -> Problem {
     .expected(expected)
 }
 
-/// The keys below one of [sweep]: `"a.b" = [...]`, or a table `a` with a key `b`.
+/// Collects the swept keys below an item of [sweep]: `"a.b" = [...]`, or a table `a` with a key
+/// `b`.
 fn flatten(prefix: &str, item: &Item, keys: &mut Vec<SweptKey>, problems: &mut Vec<Problem>) {
     let text = format!("{prefix}{}", item.key);
     match &item.node.value {
@@ -151,7 +152,7 @@ fn flatten(prefix: &str, item: &Item, keys: &mut Vec<SweptKey>, problems: &mut V
             }
         }
         Toml::Array(values) if !values.is_empty() => {
-            // A path that was joined from several keys has the place of the last.
+            // A path joined from several keys has the place of its last key.
             let span = item.key_span;
             let quoted = (span.end - span.start) as usize == item.key.len() + 2;
             let inner = Span {
@@ -217,7 +218,8 @@ fn read_zips(item: &Item, sweep: &mut Sweep, problems: &mut Vec<Problem>) {
     }
 }
 
-/// If a key is swept twice, or below another swept key, only one of its values would apply.
+/// Reports a key that is swept twice, or below another swept key: only one of its values would
+/// apply.
 fn check_twice(root: &Node, sweep: &Sweep, problems: &mut Vec<Problem>) {
     let keys: Vec<(Path, &SweptKey)> = sweep
         .dimensions
@@ -247,8 +249,8 @@ fn check_twice(root: &Node, sweep: &Sweep, problems: &mut Vec<Problem>) {
     }
 }
 
-/// The labels of the values of a key: the name of a table's entry if no other value has it,
-/// otherwise the table as TOML.
+/// Returns the labels of a key's values. A table with an entry's name has that name as label if no
+/// other value has it; otherwise its label is the table as TOML.
 pub(super) fn labels(values: &[Node]) -> Vec<String> {
     let short = |node: &Node| match &node.value {
         Toml::Table(table) => ["aqm", "name", "kind"]
@@ -270,14 +272,14 @@ pub(super) fn labels(values: &[Node]) -> Vec<String> {
         .zip(shown)
         .map(|((node, short), shown)| match short {
             Some(name) if times[name.as_str()] == 1 => name.clone(),
-            // The table distinguishes a name from a table of the same entry.
+            // Another value is a table with the same name, so keep the plain name for this one.
             Some(name) if node.string().is_some() => name.clone(),
             _ => shown,
         })
         .collect()
 }
 
-/// Values as TOML. Long labels are cut, unless two of them would then be equal.
+/// Returns values as TOML. Long labels are cut, unless two labels would then be equal.
 fn told_apart(values: &[Node]) -> Vec<String> {
     const SHOWN: usize = 200;
     let cut: Vec<String> = values.iter().map(|node| node.inline(SHOWN)).collect();

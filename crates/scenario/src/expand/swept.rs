@@ -11,13 +11,13 @@ use crate::scenario::Param;
 pub(super) struct Swept {
     pub key: String,
     pub param: Param,
-    /// The path as the file has it.
+    /// The path as written in the file.
     pub label: String,
-    /// The value that was read, if it is a number.
+    /// The value as a number, if it is a number.
     pub value: Option<Value>,
 }
 
-/// The swept keys at a place of the grid.
+/// Returns the swept keys at a position in the grid.
 pub(super) fn swept(
     sweep: &Sweep,
     at: &[usize],
@@ -44,8 +44,8 @@ pub(super) fn swept(
     all
 }
 
-/// A number as the file has it. A count of packets always has its unit, or a point would have two
-/// labels, "1000" and "1000p".
+/// Returns a number as written in the file. A number of packets always has its unit, because "1000"
+/// and "1000p" are the same value and need the same label.
 fn label_of_number(node: &Node, value: Option<&Value>) -> String {
     match (&node.value, value) {
         (Toml::String(text), _) => text.clone(),

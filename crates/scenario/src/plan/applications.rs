@@ -1,11 +1,11 @@
-//! What the application of a flow writes.
+//! The application of a flow: what it writes, and when.
 
 use tailback_engine::plan::{ChunksPlan, FlowPlan};
 
 use crate::declare::{Bdp, Fields, Reader};
 use crate::read::{Item, Problem};
 
-/// Reads the chunks and pauses of a flow into it, and reports contradictions.
+/// Reads the chunks and pauses of a flow, adds them to the flow, and reports contradictions.
 pub(super) fn application(
     reader: &mut Reader<'_>,
     fields: &Fields<'_>,

@@ -16,24 +16,24 @@ use crate::declare::{Bdp, Choice, Fields, MAX_TIME, Reader, expectation};
 use crate::memory;
 use crate::read::{Node, Problem, Table};
 
-/// The most flows and sources of one run.
+/// The largest number of flows and sources in a run.
 const MAX_FLOWS: u64 = 1_000_000;
 
 /// Data that flows and sources need from other tables.
 pub(super) struct Context<'a> {
     pub links: &'a Links,
-    /// path.rtt.
+    /// The value of `path.rtt`.
     pub rtt: Time,
     pub duration: Option<Time>,
     pub warmup: Time,
     pub start_jitter: Time,
     pub tcp: &'a TcpPlan,
     pub budget: Budget,
-    /// The classes so far, with the link of their members.
+    /// The classes read so far, each with its members' first link.
     pub classes: HashMap<String, u32>,
 }
 
-/// How many flows and sources there are so far.
+/// The number of flows and sources read so far.
 #[derive(Default)]
 pub(super) struct Budget {
     total: u64,
@@ -41,7 +41,7 @@ pub(super) struct Budget {
 }
 
 impl Budget {
-    /// Takes `count` from the remaining number; 1 if that is too much.
+    /// Returns `count` and subtracts it from the remaining number; returns 1 if too few remain.
     pub(super) fn take(&mut self, reader: &mut Reader<'_>, fields: &Fields<'_>) -> u64 {
         let count = fields.int("count").unwrap_or(1).unsigned_abs();
         self.total = self.total.saturating_add(count);
@@ -74,7 +74,7 @@ pub(super) fn flows(
 ) -> Vec<FlowPlan> {
     let mut flows = Vec::new();
     for (index, (node, name)) in nodes.iter().zip(names).enumerate() {
-        // The route first: sizes may be in multiples of its bdp.
+        // Read the route first, because sizes may be multiples of its bdp.
         let given_route = node.table().and_then(|table| table.item("route"));
         let route = given_route.and_then(|item| route(reader, item, context.links));
         let bdp = context.links.bdp_of(route.as_deref().unwrap_or_default());
@@ -115,7 +115,7 @@ pub(super) fn flows(
     flows
 }
 
-/// The connections of a source, if it has some; `options` are those of its kind.
+/// Reads the connections of a source, if it has connections; `options` are those of its kind.
 fn connections(
     reader: &mut Reader<'_>,
     (fields, table): (&Fields<'_>, &Table),
@@ -218,7 +218,7 @@ pub(super) fn traffic(
     sources
 }
 
-/// The class of a flow or source with this route.
+/// Reads the class of a flow or source with this route.
 pub(super) fn class(
     reader: &mut Reader<'_>,
     fields: &Fields<'_>,
@@ -230,7 +230,7 @@ pub(super) fn class(
     if !reader.check_class(&name, item.node.span) {
         return None;
     }
-    // Without a link the route is wrong, and its error is already reported.
+    // A route without a link is wrong, which is already reported.
     let link = *route.first()?;
     let first = *context.classes.entry(name.clone()).or_insert(link);
     if first != link {
@@ -254,7 +254,7 @@ pub(super) fn class(
     Some(name)
 }
 
-/// The hosts of a flow or source.
+/// Reads the hosts of a flow or source.
 pub(super) fn hosts(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<[String; 2]> {
     let item = fields.item("hosts")?;
     let names = item.node.array().unwrap_or_default();
@@ -355,7 +355,7 @@ fn warn_of_short(
     reader.warnings.push(problem.expected(expected));
 }
 
-/// A time of three digits for a message: 80.2ms.
+/// Formats a time with three digits for a message: 80.2ms.
 fn about(time: Time) -> String {
     let digits = time.0.checked_ilog10().unwrap_or(0).saturating_sub(2);
     let unit = 10_u64.pow(digits);
@@ -369,7 +369,8 @@ fn about(time: Time) -> String {
     format!("{}{unit}", rounded as f64 / scale)
 }
 
-/// How long a transfer takes without competitors: rounds of slow start, then the slowest link.
+/// Returns how long a transfer takes without competitors: rounds of slow start, then the slowest
+/// link.
 fn alone(flow: &FlowPlan, bytes: Bytes, links: &Links) -> Time {
     let on_route = || {
         let links = flow
@@ -387,7 +388,7 @@ fn alone(flow: &FlowPlan, bytes: Bytes, links: &Links) -> Time {
     let mss = u64::from(flow.tcp.mss);
     let mut window = u64::from(flow.tcp.initial_cwnd) * mss;
     let mut left = bytes.0;
-    // The handshake.
+    // The handshake takes a round-trip time.
     let mut time = rtt;
     while left > window && window < rate.bytes_in(rtt) {
         left -= window;

@@ -15,19 +15,19 @@ use crate::read::{Item, Problem, Span};
 #[derive(Default)]
 pub(super) struct Links {
     pub plans: Vec<LinkPlan>,
-    /// The way-back link of each link on the way there, and the reverse.
+    /// For each link, the link of the same declaration in the other direction.
     pub twin: HashMap<u32, u32>,
-    /// Whether a link was left out because it is wrong.
+    /// Whether a link was left out because of an error.
     pub broken: bool,
-    /// The number of links on the way there, which come first.
+    /// Number of links on the way there; they come first.
     pub forward: usize,
-    /// The bdp of each.
+    /// The bdp of each link.
     pub bdp: Vec<Bdp>,
-    /// The name in `[links]` of each; `None`: `[bottleneck]`.
+    /// The name of each link in `[links]`; `None` for `[bottleneck]`.
     pub origin: Vec<Option<String>>,
     /// The place of each declaration; a link on the way back has that of its twin.
     pub declared: Vec<Span>,
-    /// The place of the queue's name for each, and its options.
+    /// For each link, the place of its queue's name, and the places of the queue's options.
     pub queues: Vec<(Span, Vec<(String, Span)>)>,
 }
 
@@ -54,7 +54,7 @@ impl Links {
     }
 }
 
-/// Reads the links; `rtt` is that of the path, if it is known.
+/// Reads the links; `rtt` is that of the path, if known.
 pub(super) fn read(reader: &mut Reader<'_>, top: &Fields<'_>, rtt: Option<Time>) -> Links {
     let mut links = Links::default();
     let mut broken = false;
@@ -99,7 +99,7 @@ pub(super) fn read(reader: &mut Reader<'_>, top: &Fields<'_>, rtt: Option<Time>)
     for (name, item, label, from_links) in named {
         let node = &item.node;
         links.declared.push(item.key_span);
-        // The rate first: the options' sizes may be in multiples of the bdp.
+        // Read the rate first, because sizes in options may be multiples of the bdp.
         let rate_item = node.table().and_then(|table| table.item("rate"));
         let rate = rate_item.and_then(|item| reader.rate(item));
         let bdp = match (&rate, rtt) {
@@ -111,7 +111,7 @@ pub(super) fn read(reader: &mut Reader<'_>, top: &Fields<'_>, rtt: Option<Time>)
             Some(item) => reader.choice(Registry::Aqm, "queue", &item.node, bdp),
             None => None,
         };
-        // A link with an error also gets an entry: it keeps its name, so that routes find it.
+        // A link with an error is kept under its name, so that routes find it.
         let queue = queue.unwrap_or_else(|| Choice::default_of(&aqm::fifo::ENTRY));
         let schedule = fields.item("schedule");
         let schedule = schedule.and_then(|item| reader.schedule(item));
@@ -198,7 +198,7 @@ fn read_slots(reader: &mut Reader<'_>, item: &Item) -> Option<SlotsPlan> {
     }
     for (name, least, what) in [
         ("max", slots.min, "min"),
-        // Otherwise each packet that arrives would draw a new slot.
+        // With a shortest time of 0 each packet that arrives would draw a new slot.
         ("min", slots.delay, "delay"),
     ] {
         if let Some(given) = fields.item(name)
@@ -211,7 +211,7 @@ fn read_slots(reader: &mut Reader<'_>, item: &Item) -> Option<SlotsPlan> {
     Some(slots)
 }
 
-/// The place of a queue's name, and its options.
+/// Returns the place of a queue's name, and the places of its options.
 fn places(queue: Option<&Item>, link: Span) -> (Span, Vec<(String, Span)>) {
     let table = queue.and_then(|item| item.node.table());
     let options = table.map_or(&[][..], |table| &table.0);

@@ -1,5 +1,5 @@
-//! From a tree to a [`Plan`]: reads every table, resolves names, fills in defaults, and checks what
-//! involves several keys.
+//! Makes a [`Plan`] from a tree: reads every table, resolves names, fills in defaults, and checks
+//! what depends on several keys.
 
 mod applications;
 mod flows;
@@ -30,8 +30,8 @@ use crate::read::{Node, Problem};
 use flows::{Budget, Context};
 use links::Links;
 
-/// Reads a plan, the seed of its first run, and the origins of its parts. The reader has the
-/// errors; a wrong or missing value has its default, or is left out of the plan.
+/// Reads a plan, the seed of its first run, and the origins of its parts. Errors are in the reader.
+/// A wrong or missing value has its default in the plan, or is left out.
 pub(crate) fn plan(root: &Node, reader: &mut Reader<'_>) -> (Plan, u64, Origins) {
     let top = reader.fields(root, &Plan::TABLE, Plan::TABLE.label, Bdp::Nowhere);
     if let Some(item) = top.item("title") {
@@ -135,7 +135,7 @@ fn check_plugins(reader: &mut Reader<'_>, top: &Fields<'_>) {
     }
 }
 
-/// The length of the run, if it is known, and the start of its measurement.
+/// Returns the length of the run, if it is known, and the start of measuring.
 fn duration_and_warmup(reader: &mut Reader<'_>, top: &Fields<'_>) -> (Option<Time>, Time) {
     let duration = top.time("duration");
     let warmup = top.time("warmup").unwrap_or_default();
@@ -167,7 +167,7 @@ fn warn_of_idle_links(
     links::warn_of_idle(reader, links, ways.flatten());
 }
 
-/// The kernel that runs it; the simulator does not offer a choice.
+/// Returns the kernel that runs the plan; for the simulator, none.
 fn kernel(reader: &mut Reader<'_>, top: &Fields<'_>) -> Option<String> {
     let item = top.item("kernel")?;
     let name = reader.string(item, "the release of a kernel such as \"6.1\"")?;
@@ -178,7 +178,7 @@ fn kernel(reader: &mut Reader<'_>, top: &Fields<'_>) -> Option<String> {
     Some(name.to_owned())
 }
 
-/// An array of tables of the root.
+/// Returns an array of tables of the root.
 fn list<'n>(reader: &mut Reader<'_>, top: &Fields<'n>, name: &str) -> &'n [Node] {
     let Some(item) = top.item(name) else {
         return &[];
@@ -192,7 +192,7 @@ fn list<'n>(reader: &mut Reader<'_>, top: &Fields<'n>, name: &str) -> &'n [Node]
     }
 }
 
-/// The time that the shortest full packet of a flow takes at the slowest link.
+/// Returns how long the shortest full packet of a flow takes at the slowest link.
 fn slowest_packet(links: &Links, tcp: &TcpPlan, flows: &[FlowPlan]) -> Option<Time> {
     let rate = links.plans.iter().map(|link| link.rate.lowest()).min();
     let rate = rate.filter(|rate| rate.0 > 0)?;
@@ -205,7 +205,7 @@ fn slowest_packet(links: &Links, tcp: &TcpPlan, flows: &[FlowPlan]) -> Option<Ti
     Some(rate.time_for(frame))
 }
 
-/// The jitter of hosts must not reorder packets that a link has spaced.
+/// Rejects a jitter of hosts that could reorder packets after a link has spaced them.
 fn check_host_jitter(reader: &mut Reader<'_>, top: &Fields<'_>, plan: &Plan, packet: Option<Time>) {
     if let Some(packet) = packet
         && let Some(item) = top.item("host_jitter")

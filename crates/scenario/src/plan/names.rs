@@ -1,4 +1,4 @@
-//! Names of flows, sources and programs, unique among all, and the same at every point.
+//! Names of flows, sources and programs. They are unique together, and the same at every point.
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,7 +7,7 @@ use tailback_engine::keys::KeyKind;
 use crate::declare::{Reader, expectation, is_name};
 use crate::read::{Node, Problem, Span, Table, Toml};
 
-/// The given name of a flow or source, and its default.
+/// Returns the given name of a flow or source, and its default name.
 fn own_names<'n>(node: &'n Node, key: &str, name_key: &str) -> (Option<&'n str>, &'n str) {
     let table = node.table();
     let explicit = table.and_then(|t| t.get("name")).and_then(Node::string);
@@ -19,7 +19,7 @@ fn own_names<'n>(node: &'n Node, key: &str, name_key: &str) -> (Option<&'n str>,
     (explicit, default.unwrap_or("flow"))
 }
 
-/// The given name of an entry of programs, and its default: its kind, or the program that runs.
+/// Returns the given name of an entry of programs, and its default: its kind, or its program.
 fn program_names(node: &Node) -> (Option<&str>, &str) {
     let (explicit, kind) = own_names(node, "kind", "kind");
     let table = node.table();
@@ -40,8 +40,8 @@ fn program_names(node: &Node) -> (Option<&str>, &str) {
 /// The lists of a scenario whose entries have names.
 pub(crate) const LISTS: [&str; 3] = ["flows", "traffic", "programs"];
 
-/// The names of all flows, sources and programs, which are unique among all: a random
-/// stream belongs to a name.
+/// Returns the names of all flows, sources and programs. They are unique together, because each
+/// name has its own random stream.
 pub(crate) fn names([flows, traffic, programs]: [&[Node]; 3]) -> [Vec<String>; 3] {
     let flow_names = flows.iter().map(|node| own_names(node, "cc", "name"));
     let traffic_names = traffic.iter().map(|node| own_names(node, "kind", "kind"));
@@ -52,9 +52,8 @@ pub(crate) fn names([flows, traffic, programs]: [&[Node]; 3]) -> [Vec<String>; 3
     [names, traffic_names, program_names]
 }
 
-/// Gives every flow and source the name that it has in the file, so that neither `--set` nor a
-/// sweep over `cc` renames it. Paths, assertions and results then mean the same flow at every
-/// point.
+/// Writes every flow's and source's name into the tree, so that neither `--set` nor a sweep over
+/// `cc` renames it. Then paths, assertions and results mean the same flow at every point.
 pub(crate) fn name_flows(root: &mut Node) {
     let Toml::Table(table) = &mut root.value else {
         return;
@@ -83,7 +82,7 @@ pub(crate) fn name_flows(root: &mut Node) {
     }
 }
 
-/// The place of a name that is not in the file.
+/// The place of a default name, which is not in the file.
 const DEFAULT_NAME: Span = Span {
     source: u32::MAX,
     start: 0,
@@ -119,7 +118,7 @@ pub(super) fn check(reader: &mut Reader<'_>, lists: [&[Node]; 3], names: &[Vec<S
     }
 }
 
-/// Makes names unique: explicit ones stay, the others get `-2`, `-3`, ...
+/// Makes names unique: given names are kept, default names get `-2`, `-3`, ...
 fn unique_names<'a>(names: impl Iterator<Item = (Option<&'a str>, &'a str)>) -> Vec<String> {
     let names: Vec<_> = names.collect();
     let mut taken: HashSet<String> = names

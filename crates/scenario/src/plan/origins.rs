@@ -1,24 +1,25 @@
-//! The origins of a plan's parts: maps a path with the plan's indices, as an engine names what it
-//! refuses, to the place in the tree.
+//! The origins of a plan's parts. An engine names what it rejects by a path with the plan's
+//! indices; this module finds its place in the tree.
 
 use crate::read::{Node, Path, Span, Step, Toml};
 
 /// The origins of links, flows and sources of a plan.
 #[derive(Debug, Default)]
 pub(crate) struct Origins {
-    /// The name in `[links]`; `None`: `[bottleneck]`. A link on the way back has that of its twin.
+    /// The name of each link in `[links]`; `None` for `[bottleneck]`. A link on the way back has
+    /// the name of its declaration.
     pub links: Vec<Option<String>>,
-    /// Index in `[[flows]]`.
+    /// Index of each flow in `[[flows]]`.
     pub flows: Vec<u32>,
-    /// Index in `[[traffic]]`.
+    /// Index of each source in `[[traffic]]`.
     pub traffic: Vec<u32>,
-    /// Index in `[[programs]]`.
+    /// Index of each entry in `[[programs]]`.
     pub programs: Vec<u32>,
 }
 
 impl Origins {
-    /// The place of a path such as `flows[3].tcp.growth`: that of its longest part in the tree. A
-    /// value that a flow takes from `[tcp]` or `[path]` is searched there.
+    /// Returns the place of a path such as `flows[3].tcp.growth`: that of its longest part that is
+    /// in the tree. A value that a flow takes from `[tcp]` or `[path]` has its place there.
     pub fn span(&self, root: &Node, path: &str) -> Span {
         let Ok(path) = Path::parse(path, Span::default()) else {
             return root.span;
@@ -81,7 +82,7 @@ impl Origins {
     }
 }
 
-/// How many steps of the path exist in the tree, and the place of the last.
+/// Returns how many steps of the path exist in the tree, and the place of the last of them.
 fn reach(root: &Node, steps: &[Step]) -> (usize, Span) {
     let mut node = root;
     for (i, step) in steps.iter().enumerate() {

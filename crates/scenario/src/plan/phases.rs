@@ -1,4 +1,4 @@
-//! FIFOs in which flows may keep in phase.
+//! Finds FIFOs in which flows may keep in phase.
 //!
 //! Packets of deterministic hosts reach a full FIFO at fixed offsets from the moments at which a
 //! packet leaves it. The round-trip times modulo a packet time then decide which packets are
@@ -11,7 +11,7 @@ use tailback_engine::units::Time;
 use super::links::Links;
 use crate::declare::{InPhase, Reader};
 
-/// Notes the first FIFO in which flows may keep in phase; `packet` is a packet time at the slowest
+/// Notes the first FIFO in which flows may keep in phase. `packet` is a packet time at the slowest
 /// link.
 pub(super) fn check(
     reader: &mut Reader<'_>,
@@ -57,7 +57,7 @@ fn varies(link: &LinkPlan) -> bool {
         || matches!(link.rate, RatePlan::Trace(_))
 }
 
-/// Whether two of these flows send at the same time.
+/// Whether at least two of these flows send at the same time.
 fn meet(flows: &[&FlowPlan], end: Time) -> bool {
     if flows.iter().any(|flow| flow.count > 1) {
         return true;

@@ -1,4 +1,4 @@
-//! Programs: what runs on which hosts, and which entry each host belongs to.
+//! Programs: which program runs on which host, and which entry each host belongs to.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use super::sides::{Mentions, in_root, no_use_of_packages, over, said_side, varia
 use crate::declare::{Bdp, Choice, Fields, Reader, expectation, is_name};
 use crate::read::{Node, Problem, Span, Table, shorten};
 
-/// The most hosts that run programs.
+/// The largest number of hosts with programs.
 const MAX_PROGRAMS: u64 = 256;
 
 /// The sides of an entry.
@@ -25,9 +25,9 @@ const SIDES: [&str; 2] = ["sender", "receiver"];
 struct Entry<'n> {
     plan: ProgramPlan,
     fields: Fields<'n>,
-    /// Hosts of other entries that it names: entry, side, place.
+    /// Hosts of other entries that the entry names: entry, side and place.
     mentions: Mentions<'n>,
-    /// Whether sides are known.
+    /// Whether the sides of the entry could be read.
     sound: bool,
     date: Option<(u64, Span)>,
     index: u32,
@@ -64,7 +64,7 @@ pub(super) fn programs(
         share(reader, &mut entries, at);
     }
     let mut plans = Vec::new();
-    // The partners' indices are those of the plan.
+    // An entry refers to its partner by the index in the plan.
     let mut places = BTreeMap::new();
     for entry in &entries {
         if entry.sound {
@@ -79,7 +79,7 @@ pub(super) fn programs(
     plans
 }
 
-/// Keys that describe programs. They mean nothing for endpoints that the caller attaches.
+/// Keys that describe programs. They have no meaning for endpoints that the caller attaches.
 const OF_PROGRAMS: [&str; 10] = [
     "sender", "receiver", "files", "packages", "env", "cc", "ecn", "expect", "date", "results",
 ];
@@ -96,7 +96,7 @@ fn no_programs(reader: &mut Reader<'_>, fields: &Fields<'_>) {
     }
 }
 
-/// Reads an entry by itself.
+/// Reads an entry without considering other entries.
 fn entry<'n>(reader: &mut Reader<'_>, node: &'n Node, context: &mut Context<'_>) -> Entry<'n> {
     let def = &ProgramPlan::TABLE;
     let given_route = node.table().and_then(|table| table.item("route"));
@@ -156,11 +156,11 @@ fn entry<'n>(reader: &mut Reader<'_>, node: &'n Node, context: &mut Context<'_>)
     if let Some(item) = fields.item("files") {
         plan.files = reader.files(item);
     }
-    // The engine that runs it compiles it, and its version identifies the files.
+    // The engine compiles these files, and its version identifies their content.
     plan.files.extend(made.built.map(FilePlan::built));
     if let Some(item) = fields.item("env") {
         plan.env = variables(reader, item, &mut mentions);
-        // Variables for both sides override those of the kind for each side.
+        // The entry's variables apply to both sides and override those of the kind for each side.
         if plan.interop.is_some() {
             let own = [
                 ("sender", &mut plan.sender),
@@ -191,7 +191,7 @@ fn entry<'n>(reader: &mut Reader<'_>, node: &'n Node, context: &mut Context<'_>)
     }
 }
 
-/// The programs that run, by kind or as given; `None`: unknown, and the error is reported.
+/// Returns the programs of an entry, by its kind or as given; `None` after an error.
 fn entry_sides<'n>(
     reader: &mut Reader<'_>,
     (node, fields): (&'n Node, &Fields<'n>),
@@ -232,12 +232,12 @@ fn entry_sides<'n>(
     good.then_some(made)
 }
 
-/// Whole seconds from start to end.
+/// Returns the whole seconds from start to end.
 fn seconds(start: Time, end: Time) -> u64 {
     end.since(start.min(end)).ns() / 1_000_000_000
 }
 
-/// The sides of an entry without a kind.
+/// Reads the sides of an entry without a kind.
 fn said_sides<'n>(
     reader: &mut Reader<'_>,
     (span, table): (Span, &'n Table),
@@ -278,7 +278,7 @@ fn said_sides<'n>(
     good.then_some(made)
 }
 
-/// A Debian package's name (policy, 5.6.1).
+/// Whether a text is a valid name of a Debian package (policy, 5.6.1).
 fn is_package(name: &str) -> bool {
     let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "+-.".contains(c);
     (2..=128).contains(&name.len())
@@ -286,7 +286,7 @@ fn is_package(name: &str) -> bool {
         && name.starts_with(|c: char| c.is_ascii_alphanumeric())
 }
 
-/// The numbers from files: those of the kind, and those that the scenario adds.
+/// Returns the numbers to read from files: those of the kind, and those that the scenario adds.
 fn results(
     reader: &mut Reader<'_>,
     fields: &Fields<'_>,
@@ -336,7 +336,7 @@ fn results(
     results
 }
 
-/// A guest has one date.
+/// Checks that all entries have the same date, because a guest has only one.
 fn one_date(reader: &mut Reader<'_>, entries: &mut [Entry<'_>]) {
     let mut given = entries.iter().filter_map(|entry| entry.date);
     let first = given.next();
@@ -441,7 +441,7 @@ fn share(reader: &mut Reader<'_>, entries: &mut [Entry<'_>], at: usize) {
     plan.partner = Some(index);
 }
 
-/// Whether an entry that is not read yet names another entry's host.
+/// Whether an entry names another entry's host; used before the entries are connected.
 fn shares(entry: &Entry<'_>, all: &[Entry<'_>]) -> bool {
     entry.mentions.iter().any(|(name, ..)| {
         let mut others = all.iter().filter(|other| other.index != entry.index);
@@ -449,7 +449,7 @@ fn shares(entry: &Entry<'_>, all: &[Entry<'_>]) -> bool {
     })
 }
 
-/// Checks that the name of a host belongs to one entry, and to no flow.
+/// Checks that the name of a host belongs to only one entry, and to no flow.
 pub(super) fn check_hosts(reader: &mut Reader<'_>, lists: [&[Node]; 3], programs: &[ProgramPlan]) {
     let mut seen: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
     if programs.iter().all(|program| program.hosts.is_none()) {

@@ -1,4 +1,4 @@
-//! Unusual settings of queues for their links.
+//! Warns of queue settings that are unusual for their link.
 
 use tailback_engine::aqm;
 use tailback_engine::cc::ecn::sends_ect1;
@@ -17,7 +17,7 @@ const MOST_OF_PROGRAMS: u32 = 1514;
 /// Options that limit a queue.
 const LIMITS: [&str; 3] = ["limit", "memlimit", "memory_limit"];
 
-/// The traffic that passes a link of the way there.
+/// The traffic that passes a link on the way there.
 struct Passing<'a> {
     route: &'a [u32],
     cc: &'a Algorithm,
@@ -25,7 +25,7 @@ struct Passing<'a> {
     tcp: &'a TcpPlan,
 }
 
-/// Adds the warnings of each queue about its place.
+/// Warns of each queue whose settings do not suit its link.
 pub(super) fn check(
     reader: &mut Reader<'_>,
     links: &Links,
@@ -57,7 +57,7 @@ pub(super) fn check(
             continue;
         };
         let passing = || all.iter().filter(|one| one.route.contains(&number));
-        // Programs may send any packets, with any codepoint.
+        // Programs may send packets with any codepoint.
         let runs = programs
             .iter()
             .any(|one| one.route.contains(&number) || one.back.contains(&number));
@@ -70,7 +70,8 @@ pub(super) fn check(
             burst: link.burst,
             ecn: [
                 runs || passing().any(|one| one.ecn),
-                // A queue that only the kernel has may do so.
+                // The congestion control is unknown because only the kernel has it; it may send
+                // ECT(1).
                 runs || passing().any(|one| one.ecn && sends_ect1(one.cc).unwrap_or(true)),
             ],
         };
@@ -95,7 +96,7 @@ pub(super) fn check(
     }
 }
 
-/// Rejects a limit in bytes below the longest packet that passes: the queue would never accept it.
+/// Rejects a limit in bytes below the longest packet that passes, which would never fit.
 fn check_limits(
     reader: &mut Reader<'_>,
     link: &str,

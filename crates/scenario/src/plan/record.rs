@@ -9,7 +9,7 @@ use crate::declare::{Fields, Reader, expectation};
 use crate::memory::sampled_rows;
 use crate::read::{Problem, Toml};
 
-/// The shortest distance of the samples for statistics.
+/// The shortest interval of the samples for statistics.
 const SHORTEST_SAMPLE: Time = Time::from_ms(1);
 
 /// Reads `[record]`; `measured` is the measured time.
@@ -52,7 +52,7 @@ pub(super) fn read(
     plan
 }
 
-/// More samples than this take longer than the packets between them.
+/// With more samples than this, sampling takes longer than the packets between samples.
 const MANY_SAMPLES: u64 = 10_000_000;
 
 /// Warns of an interval that gives more rows than are kept, or too many samples.
@@ -68,7 +68,7 @@ pub(super) fn check(reader: &mut Reader<'_>, top: &Fields<'_>, plan: &Plan) {
     if rows <= kept && samples <= MANY_SAMPLES {
         return;
     }
-    // The interval at which all rows are kept, in whole microseconds.
+    // Propose the shortest interval at which all rows are kept, in whole microseconds.
     let least = u128::from(interval.0) * u128::from(rows) / u128::from(kept);
     let least = least.max(u128::from(plan.duration.0 / MANY_SAMPLES));
     let least =

@@ -6,7 +6,7 @@ use super::links::Links;
 use crate::declare::{Fields, Reader, expectation};
 use crate::read::{Item, Problem, listed, shorten};
 
-/// A packet counts the links that it has passed in 8 bits.
+/// The longest route: a packet counts the links that it has passed in 8 bits.
 const MAX_ROUTE: usize = 250;
 
 /// Reads a list of links.
@@ -53,7 +53,7 @@ pub(super) fn route(reader: &mut Reader<'_>, item: &Item, links: &Links) -> Opti
     good.then_some(route)
 }
 
-/// The links of data and of ACKs.
+/// Reads the links that data and ACKs pass.
 pub(super) fn routes(
     reader: &mut Reader<'_>,
     fields: &Fields<'_>,

@@ -1,5 +1,5 @@
-//! Keys of a link that are short for impairments: `loss = { gilbert = ... }`, `delay = { steps = ... }`,
-//! `reorder`, `duplicate` and `policer`.
+//! Keys of a link that are short for impairments: `loss = { gilbert = ... }`,
+//! `delay = { steps = ... }`, `reorder`, `duplicate` and `policer`.
 
 use tailback_engine::impairments::ENTRIES;
 use tailback_engine::keys::TableDef;
@@ -11,7 +11,7 @@ use tailback_engine::registry::{Value, defaults, find};
 use crate::declare::{Bdp, Fields, Reader, wrong_option};
 use crate::read::{Item, Node};
 
-/// A key of a link, its table, the impairment, and the options that the table's keys are.
+/// A key of a link, its table, the impairment, and which option each key of the table sets.
 type ShortForm = (
     &'static str,
     &'static TableDef,
@@ -19,7 +19,7 @@ type ShortForm = (
     &'static [(&'static str, &'static str)],
 );
 
-/// In the order in which packets meet them.
+/// The short forms, in the order in which packets meet their impairments.
 const FORMS: [ShortForm; 4] = [
     (
         "loss",
@@ -47,7 +47,7 @@ const FORMS: [ShortForm; 4] = [
     ),
 ];
 
-/// Returns the impairments that a trace of conditions is beside the rate: loss and delay over time.
+/// Returns the impairments that a trace of conditions adds to the rate: loss and delay over time.
 pub(super) fn of_trace(reader: &mut Reader<'_>, rate: &Item) -> Vec<ImpairmentPlan> {
     let Some(conditions) = reader.conditions(rate) else {
         return Vec::new();
@@ -60,14 +60,14 @@ pub(super) fn of_trace(reader: &mut Reader<'_>, rate: &Item) -> Vec<ImpairmentPl
     impairments.collect()
 }
 
-/// Returns the impairments that the keys of a link are short for, without those that have errors.
+/// Returns the impairments that a link's short keys stand for; leaves out those with errors.
 pub(super) fn read(reader: &mut Reader<'_>, link: &Fields<'_>, bdp: Bdp) -> Vec<ImpairmentPlan> {
     let mut impairments = Vec::new();
     for (key, def, kind, names) in FORMS {
         let Some(item) = link.item(key) else {
             continue;
         };
-        // A loss or a delay is a plain value otherwise.
+        // A loss or delay without a table is a plain value, and no impairment.
         let plain = LinkPlan::TABLE
             .key(key)
             .is_some_and(|key| key.table.is_some());
@@ -97,7 +97,7 @@ pub(super) fn read(reader: &mut Reader<'_>, link: &Fields<'_>, bdp: Bdp) -> Vec<
     impairments
 }
 
-/// The table with the parameters: that of `gilbert` for a loss.
+/// Returns the table with the parameters; for a loss that is the table `gilbert`.
 fn parameters<'n>(reader: &mut Reader<'_>, item: &'n Item, def: &TableDef) -> Option<&'n Node> {
     if def.label != GilbertForm::TABLE.label {
         return Some(&item.node);

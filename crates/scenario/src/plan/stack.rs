@@ -1,4 +1,4 @@
-//! The stack of a flow or of a source's connections, and whether it negotiates ECN.
+//! The TCP stack of a flow or of a source's connections, and whether it negotiates ECN.
 
 use tailback_engine::cc;
 use tailback_engine::plan::TcpPlan;
@@ -7,7 +7,7 @@ use tailback_engine::registry::rules::At;
 use crate::declare::{Bdp, Choice, Fields, Reader};
 use crate::read::{Node, Problem, Span};
 
-/// The stack of a flow: the common one, with its own keys.
+/// Reads the stack of a flow: the common one, changed by the flow's own keys.
 pub(super) fn stack_of(
     reader: &mut Reader<'_>,
     fields: &Fields<'_>,
@@ -20,7 +20,7 @@ pub(super) fn stack_of(
     read(reader, &item.node, "tcp", base, bdp)
 }
 
-/// The stack that a table describes; keys that it does not have are as in `base`.
+/// Reads the stack in a table; keys that the table does not have are as in `base`.
 pub(super) fn read(
     reader: &mut Reader<'_>,
     node: &Node,
@@ -44,7 +44,7 @@ pub(super) fn read(
     tcp
 }
 
-/// A receive window that holds no segment would stop the flow.
+/// Rejects a receive window below a segment, which would stop the flow.
 fn check_window(reader: &mut Reader<'_>, fields: &Fields<'_>, tcp: &TcpPlan) {
     if tcp.rwnd.0 >= u64::from(tcp.mss) {
         return;
@@ -64,7 +64,8 @@ fn check_window(reader: &mut Reader<'_>, fields: &Fields<'_>, tcp: &TcpPlan) {
     );
 }
 
-/// Whether ECN is negotiated: as `given` with its place, or as the congestion control requires.
+/// Returns whether ECN is negotiated: as `given` with its place, or as the congestion control
+/// requires.
 pub(super) fn ecn_of(
     reader: &mut Reader<'_>,
     choice: &Choice,

@@ -1,5 +1,4 @@
-//! From text to a tree. Every node knows its place in the text, and errors are
-//! reported there.
+//! Parses text to a tree. Every node knows its place in the text, and errors are reported there.
 
 mod path;
 mod problem;

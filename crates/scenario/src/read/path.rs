@@ -1,4 +1,4 @@
-//! Paths of keys, as `[sweep]` and `--set` have them: `flows[0].tcp.mss`.
+//! Paths of keys, as in `[sweep]` and `--set`: `flows[0].tcp.mss`.
 
 use super::problem::{Problem, shorten};
 use super::span::Span;
@@ -10,8 +10,8 @@ pub(crate) enum Step {
     Index(usize),
 }
 
-/// Longer than any path of a scenario. A longer path could build a tree deep enough to overflow the
-/// stack.
+/// The largest number of steps, more than any path of a scenario has. A longer path could build a
+/// tree so deep that it overflows the stack.
 const MAX_STEPS: usize = 16;
 
 /// A path to a key, each step with its place.
@@ -19,8 +19,8 @@ const MAX_STEPS: usize = 16;
 pub(crate) struct Path(pub Vec<(Step, Span)>);
 
 impl Path {
-    /// Reads `bottleneck.rate`, `flows[0].rtt`, `flows."a b".rtt`. `span` is
-    /// the place of the text.
+    /// Reads a path such as `bottleneck.rate`, `flows[0].rtt` or `flows."a b".rtt`. `span` is the
+    /// place of the text.
     pub fn parse(text: &str, span: Span) -> Result<Path, Problem> {
         let wrong = |at: usize| {
             Problem::new(
@@ -84,8 +84,7 @@ impl Path {
     }
 }
 
-/// The span of a part of a text. The text itself is at `span`, with quotes
-/// around it or without.
+/// Returns the span of a part of a text. The text itself is at `span`, with or without quotes.
 fn part(span: Span, start: usize, end: usize) -> Span {
     let at = span.start as usize;
     Span::new(span.source, at + start..at + end)

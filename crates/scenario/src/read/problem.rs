@@ -9,15 +9,15 @@ use super::span::{Place, Sources, Span};
 /// One error, for the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// Where.
+    /// The place of the error.
     pub place: Box<Place>,
-    /// What is wrong.
+    /// The message.
     pub message: String,
-    /// What was expected.
+    /// The form of value that was expected.
     pub expected: Option<String>,
     /// The nearest valid name.
     pub nearest: Option<String>,
-    /// What to do about it, an imperative.
+    /// How to correct the error, an imperative.
     pub help: Option<String>,
 }
 
@@ -31,7 +31,7 @@ impl fmt::Display for Diagnostic {
 }
 
 impl Diagnostic {
-    /// What is wrong at a place, and what was expected there.
+    /// Makes an error from its message, its place and what was expected.
     pub fn new(
         place: Place,
         message: impl Into<String>,
@@ -47,7 +47,8 @@ impl Diagnostic {
         }
     }
 
-    /// What is wrong, what was expected and what the user may have meant, without the place.
+    /// Returns the message with what was expected and what the user may have meant, without the
+    /// place.
     pub fn text(&self) -> String {
         // Names and values come from files; a terminal would obey control characters in them.
         let mut text = shown(&self.message).into_owned();
@@ -63,10 +64,10 @@ impl Diagnostic {
 
 impl std::error::Error for Diagnostic {}
 
-/// Longest list of names, in characters, that is printed beside the nearest name.
+/// Longest list of names, in characters, that is printed in addition to the nearest name.
 const MAX_LISTED: usize = 80;
 
-/// The advice, from the expected values and the nearest valid name.
+/// Returns the advice, from the expected values and the nearest valid name.
 fn instruction(expected: Option<&str>, nearest: Option<&str>) -> Option<String> {
     let Some(nearest) = nearest else {
         return expected.map(use_or_remove);
@@ -82,8 +83,8 @@ fn instruction(expected: Option<&str>, nearest: Option<&str>) -> Option<String> 
     )
 }
 
-/// What was expected as an imperative: `--engine kernel, or no kernel` becomes `use --engine
-/// kernel, or remove kernel`.
+/// Turns what was expected into an imperative: `--engine kernel, or no kernel` becomes
+/// `use --engine kernel, or remove kernel`.
 fn use_or_remove(expected: &str) -> String {
     let mut verb = "";
     let choices = expected.split(", or ").map(|choice| {
@@ -100,7 +101,7 @@ fn use_or_remove(expected: &str) -> String {
     choices.collect::<Vec<_>>().join(", or ")
 }
 
-/// The most errors that are reported: a file of a completely different kind would give one for each
+/// The largest number of errors that are reported. A file of another kind would have one for each
 /// line.
 const MAX_REPORTED: usize = 100;
 
@@ -113,8 +114,8 @@ pub(crate) struct Problem {
     pub nearest: Option<String>,
     /// The advice, if it does not follow from `expected` and `nearest`.
     pub help: Option<String>,
-    /// Whether the error can be judged from the place itself. Other errors (something is missing, a
-    /// name refers to nothing) mean little while the file has syntax errors.
+    /// Whether the error depends only on its place. Other errors (something is missing, a name
+    /// refers to nothing) mean little while the file has syntax errors.
     pub local: bool,
 }
 
@@ -140,7 +141,7 @@ impl Problem {
         self
     }
 
-    /// What to do, as an imperative.
+    /// Sets the advice how to correct the error, an imperative.
     pub fn help(mut self, help: impl Into<String>) -> Problem {
         self.help = Some(help.into());
         self
@@ -152,7 +153,7 @@ impl Problem {
     }
 }
 
-/// Names with commas between them, the first of them if there are many.
+/// Joins names with commas; of many names only the first ones.
 pub(crate) fn listed<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> String {
     const SHOWN: usize = 20;
     let more = names.len().saturating_sub(SHOWN);
@@ -164,9 +165,9 @@ pub(crate) fn listed<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> Strin
     }
 }
 
-/// The valid name nearest to `name`, if it is close enough to be meant.
+/// Returns the valid name nearest to `name`, if it is so near that the user may have meant it.
 pub(crate) fn nearest<'a>(name: &str, valid: impl IntoIterator<Item = &'a str>) -> Option<String> {
-    // Longer words are not typing errors, and computing the distance takes quadratic time.
+    // Longer words are not typing errors, and the distance takes quadratic time.
     if name.is_empty() || name.len() > 64 {
         return None;
     }
@@ -176,7 +177,7 @@ pub(crate) fn nearest<'a>(name: &str, valid: impl IntoIterator<Item = &'a str>) 
     for candidate in valid {
         let lower = candidate.to_lowercase();
         let mut distance = strsim::damerau_levenshtein(&name, &lower);
-        // "thresh" for "threshold": a beginning that long was meant.
+        // The name is the beginning of a valid one, such as "thresh" of "threshold".
         if distance > allowed && name.len() >= 3 && lower.starts_with(&name) {
             distance = allowed;
         }
@@ -187,7 +188,7 @@ pub(crate) fn nearest<'a>(name: &str, valid: impl IntoIterator<Item = &'a str>) 
     best.map(|(_, candidate)| candidate.to_owned())
 }
 
-/// Orders by place, removes repetitions and finds line and column.
+/// Sorts errors by place, removes repetitions, and finds lines and columns.
 pub(crate) fn render(mut problems: Vec<Problem>, sources: &Sources) -> Vec<Diagnostic> {
     problems.sort();
     problems.dedup();
@@ -219,7 +220,7 @@ pub(crate) fn render(mut problems: Vec<Problem>, sources: &Sources) -> Vec<Diagn
     rendered
 }
 
-/// A text short enough for a message.
+/// Shortens a text for a message.
 pub(crate) fn shorten(text: &str) -> String {
     if text.chars().count() <= 60 {
         text.to_owned()

@@ -3,7 +3,7 @@
 /// A place in one of the [`Sources`], in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Span {
-    /// Index into [`Sources`]: 0 is the file, the others are options.
+    /// Index into [`Sources`]: 0 is the file, the other sources are options.
     pub source: u32,
     pub start: u32,
     pub end: u32,
@@ -22,22 +22,22 @@ impl Span {
 /// A place in a file or on the command line, for the user.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Place {
-    /// The file as it was named, or the option (`--set a=b`).
+    /// The file as the user named it, or the option (`--set a=b`).
     pub file: String,
     /// Line, from 1.
     pub line: usize,
     /// Column in characters, from 1.
     pub column: usize,
-    /// Number of characters to mark from there on, on this line.
+    /// Number of characters to mark on this line, from the column on.
     pub width: usize,
-    /// The line; empty for that of a file that is not a scenario at all.
+    /// The text of the line; empty for a file that is not a scenario.
     pub text: String,
-    /// What an option sets, `a=b`; `None`: the place is in the file.
+    /// What an option sets, `a=b`; `None` if the place is in the file.
     pub option: Option<String>,
 }
 
 impl Place {
-    /// The start of a file.
+    /// Returns the start of a file.
     pub fn start(file: &str) -> Place {
         Place {
             file: file.to_owned(),
@@ -56,9 +56,9 @@ pub(crate) struct Sources(Vec<Source>);
 struct Source {
     name: String,
     text: String,
-    /// For an option, what it sets.
+    /// What the option sets, if the source is an option.
     option: Option<String>,
-    /// Whether places repeat its lines.
+    /// Whether errors may quote lines of this source.
     quoted: bool,
     /// Where each line starts, bytes.
     lines: Vec<usize>,
@@ -88,14 +88,14 @@ impl Sources {
         (self.0.len() - 1) as u32
     }
 
-    /// Leaves the lines of a source out of its places, because the user named this file by mistake.
+    /// Stops errors from quoting a source, because the user named this file by mistake.
     pub fn conceal(&mut self, source: u32) {
         if let Some(source) = self.0.get_mut(source as usize) {
             source.quoted = false;
         }
     }
 
-    /// Index of the line a place is on, from 0.
+    /// Returns the index of the line that a place is on, from 0.
     pub fn line(&self, span: Span) -> usize {
         self.0.get(span.source as usize).map_or(0, |source| {
             source
@@ -105,7 +105,7 @@ impl Sources {
         })
     }
 
-    /// Where a span is.
+    /// Returns the place of a span for the user.
     pub fn place(&self, span: Span) -> Place {
         let Some(source) = self.0.get(span.source as usize) else {
             return Place::start("");

@@ -1,5 +1,5 @@
-//! A parsed scenario as a tree. Every key and value knows its place, whichever file or option it
-//! came from: values of a sweep and of `--set` are put into the tree before anything is validated.
+//! A parsed scenario as a tree. Every key and value knows its place in the file or option that it
+//! came from. Values of a sweep and of `--set` are inserted into the tree before it is validated.
 
 use std::fmt::Write as _;
 
@@ -93,7 +93,7 @@ impl Node {
         }
     }
 
-    /// How many values it contains; a long text counts as several.
+    /// Returns how many values the node contains; a long text counts as several.
     pub fn size(&self) -> usize {
         1 + match &self.value {
             Toml::String(text) | Toml::Datetime(text) => text.len() / 32,
@@ -106,7 +106,7 @@ impl Node {
         }
     }
 
-    /// The value as TOML on one line, shortened to about `max` characters.
+    /// Returns the value as TOML on one line, shortened to about `max` characters.
     pub fn inline(&self, max: usize) -> String {
         let mut out = String::new();
         self.write(&mut out, max);
@@ -118,8 +118,8 @@ impl Node {
     }
 
     fn write(&self, out: &mut String, max: usize) {
-        // Text beyond the limit is not written: a long array is not formatted only to be cut.
-        // Formatting into a string does not fail.
+        // Stop at the limit, so that a long array is not formatted only to be cut. Formatting into
+        // a string does not fail.
         if out.len() > 4 * max {
             return;
         }
@@ -161,7 +161,7 @@ impl Node {
     }
 }
 
-/// As JSON, in the order of the file; numbers that JSON does not have are null.
+/// Writes the value as JSON in the order of the file. Numbers that JSON does not have become null.
 impl Serialize for Node {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match &self.value {
@@ -190,8 +190,8 @@ fn write_string(out: &mut String, s: &str, max: usize) {
     out.push('"');
 }
 
-/// Parses a file. With syntax errors the tree is what the parser could recover; after errors that
-/// are not `local` the rest of the tree may be wrong.
+/// Parses a file. After syntax errors the tree contains what the parser could recover. After an
+/// error that is not `local`, the rest of the tree may be wrong.
 pub(crate) fn parse(text: &str, source: u32, problems: &mut Vec<Problem>) -> Node {
     let (document, errors) = DeTable::parse_recoverable(text);
     for error in errors {
@@ -211,8 +211,8 @@ pub(crate) fn parse(text: &str, source: u32, problems: &mut Vec<Problem>) -> Nod
     }
 }
 
-/// Reads the value of `--set key=value`: TOML, or a bare word as a string; nothing if it is
-/// neither. `offset` is where the value begins in the text of its source.
+/// Reads the value of `--set key=value`: TOML, or a bare word, which is a string. Returns `None`
+/// for anything else. `offset` is where the value begins in the text of its source.
 pub(crate) fn parse_value(
     text: &str,
     source: u32,
@@ -229,7 +229,7 @@ pub(crate) fn parse_value(
         Ok(value) => {
             let mut found = Vec::new();
             let node = convert(value.get_ref(), span, source, offset, &mut found);
-            // A number that TOML cannot hold is treated as a word.
+            // A number that TOML cannot hold counts as a word.
             Some(match found.is_empty() {
                 true => Node { span, ..node },
                 false => bare(),
@@ -253,7 +253,7 @@ fn syntax(error: &toml::de::Error, source: u32, offset: usize, len: usize) -> Pr
     };
     let problem = Problem::new(Span::new(source, range), message);
     match (message, expected) {
-        // `rate = 100Mbit`: it reads the value as if it had been quoted.
+        // The parser reads `rate = 100Mbit` as if the value were quoted.
         ("string values must be quoted", _) => {
             problem.expected("a value in quotes such as \"100Mbit\"")
         }

@@ -6,42 +6,43 @@
 //! 15,35.5,42,0.002
 //! ```
 //!
-//! `time_s` and `rate_mbit` are required, in any order; `delay_ms` and `loss` are not. The values of a row
-//! hold until the next one, those of the last row to the end of the run. A rate of 0 is an outage.
+//! `time_s` and `rate_mbit` are required, `delay_ms` and `loss` are optional; columns may be in any
+//! order. The values of a row hold until the time of the next row, or the end of the run. A rate of
+//! 0 is an outage.
 
 use tailback_engine::registry::Value;
 use tailback_engine::units::{Rate, Time};
 
 use crate::declare::MAX_TIME;
 
-/// The most rows of a file.
+/// The largest number of rows of a file.
 const MAX_ROWS: usize = 1_000_000;
 
 /// The columns, the first two of which are required.
 const COLUMNS: [&str; 4] = ["time_s", "rate_mbit", "delay_ms", "loss"];
 
-/// The largest rate, bit/s, and the longest delay, ms.
+/// The largest rate, bit/s; then the longest delay, ms.
 const MAX_RATE: f64 = 1e12;
 const MAX_DELAY_MS: f64 = 3.6e6;
 
 /// The conditions of a link over time; each list begins at time 0 and ascends.
 pub(crate) struct Conditions {
-    /// Rate from each time on.
+    /// Each rate, with the time from which it holds.
     pub rates: Vec<(Time, Rate)>,
-    /// One-way delay from each time on, if the file has that column.
+    /// Each one-way delay, with the time from which it holds, if the file has that column.
     pub delays: Option<Vec<(Time, Value)>>,
-    /// Probability of loss from each time on, if the file has that column.
+    /// Each probability of loss, with the time from which it holds, if the file has that column.
     pub losses: Option<Vec<(Time, Value)>>,
 }
 
 impl Conditions {
-    /// Whether a text has a header of columns.
+    /// Whether a text begins with a header of columns.
     pub fn are_in(text: &str) -> bool {
         let first = text.lines().find(|line| !line.trim().is_empty());
         first.is_some_and(|line| line.split(',').any(|name| COLUMNS.contains(&name.trim())))
     }
 
-    /// Reads a file. Errors never repeat its lines: the file may contain anything.
+    /// Parses a file. Errors never repeat its lines: the file may contain anything.
     pub fn parse(text: &str) -> Result<Conditions, String> {
         let mut rows = text
             .lines()
