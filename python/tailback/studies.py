@@ -1,10 +1,10 @@
-"""Packages of studies, and what they add to the command line.
+"""Finds packages of studies, and what they add to the command line.
 
 A study is Python outside this package: published experiments, batteries, a validation. Its
-distribution declares an entry point in the group `tailback.studies` whose value is a `Studies`.
-Ours, `tailback_studies`, is installed with tailback; this package imports no study by name.
-Everything in a `Studies` is a place, `"module:attribute"`, imported at its first use, so that a
-command loads only what it needs.
+distribution declares an entry point in the group `tailback.studies` whose value is a `Studies`. Our
+own, `tailback_studies`, is installed with tailback, but this package imports no study by name.
+Everything in a `Studies` is a place: text of the form `"module:attribute"`. It is imported at its
+first use, so that a command loads only what it needs.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ class Studies:
     commands: Mapping[str, str] = field(default_factory=dict)
     """Commands of `tailback`: places of `click.Command` objects."""
     lists: Mapping[str, str] = field(default_factory=dict)
-    """Words of `tailback list`: functions without arguments that yield pairs of name and title."""
+    """Lists of `tailback list`: places of functions that yield pairs of name and title."""
     experiments: Mapping[str, str] = field(default_factory=dict)
-    """Names for `tailback reproduce`: modules that have an `EXPERIMENT`, without an attribute."""
+    """Experiments of `tailback reproduce`: names of modules with a constant `EXPERIMENT`."""
     batteries: Mapping[str, str] = field(default_factory=dict)
-    """Names for `tailback compare`: functions that are called with the name, the variants and a
-    `RunOptions`, and with `parts`, `presets`, `quick` and `metrics` by keyword, and return a
-    `Comparison`."""
+    """Batteries of `tailback compare`: places of functions that return a `Comparison`. They are
+    called with the name, the variants and a `RunOptions`, and with the keywords `parts`, `presets`,
+    `quick` and `metrics`."""
 
 
 @functools.cache
@@ -44,7 +44,7 @@ def installed() -> Mapping[str, Studies]:
     Raises `InputError` for an entry point that cannot be loaded or is no `Studies`, and for a name
     that two packages have.
     """
-    # Costs more than all else that a command imports, and most commands need no study.
+    # This import takes longer than all others of a command, and most commands need no study.
     from importlib import metadata
 
     packages: dict[str, Studies] = {}
@@ -103,7 +103,7 @@ def batteries() -> dict[str, str]:
 
 
 def listed(word: str) -> Iterator[tuple[str, str]]:
-    """Names and titles of a list."""
+    """Yield the names and titles of a list."""
     yield from load(lists()[word])()
 
 

@@ -26,7 +26,7 @@ CLOCKS = {"virtual": "kernel", "real": "kernel-realtime"}
 """The engine of each clock."""
 
 MEASURED = 0.75
-"""Share of a run that is measured, its end."""
+"""Share of a run that is measured, counted from its end."""
 
 FRAME_BYTES = 1514
 """A full segment, Ethernet header included."""
@@ -34,7 +34,7 @@ FRAME_BYTES = 1514
 
 @dataclass(frozen=True)
 class ClockCell:
-    """One set-up."""
+    """One cell of the comparison: congestion control, queue, rate and RTT."""
 
     cc: str
     queue: str
@@ -90,7 +90,7 @@ OFFLOADED = (
 """Cells that are shown with offloads too."""
 
 TIMED = ClockCell("cubic", "fifo", False, 10, 20)
-"""The cell whose departures are examined one by one."""
+"""The cell in which the time of each departure is examined."""
 
 
 @dataclass(frozen=True)
@@ -101,19 +101,19 @@ class ClockMeasures:
     delay_mean_ms: list[float]
     delay_p99_ms: list[float]
     signals: list[float]
-    """Marks and drops."""
+    """Number of marks and drops."""
     packets: list[float]
     frame_bytes: list[float]
     """Mean length of the packets that left the queue."""
     cpu: list[float]
-    """CPU time of the guest over the time of the run."""
+    """CPU time of the guest divided by the duration of the run."""
 
     @classmethod
     def of(cls, cell: ClockCell, results: Results) -> ClockMeasures:
-        """From the runs of a cell."""
+        """Compute the measures from the runs of a cell."""
         summaries = [run.summary for run in results.points]
         queues = [summary["queue"] for summary in summaries]
-        # The measured part of a run's capacity, bytes.
+        # Bytes that the link could carry in the measured part of a run.
         capacity = [cell.rate_mbit / 8e-6 * MEASURED * s["duration_s"] for s in summaries]
         return cls(
             [sum(f["throughput_mbit"] for f in s["flows"]) for s in summaries],
@@ -130,26 +130,32 @@ class ClockMeasures:
 
 
 Row = tuple[ClockCell, dict[str, ClockMeasures]]
-"""A cell, by clock."""
+"""A cell and its measures by clock."""
 
 
 @dataclass(frozen=True)
 class Gaps:
-    """Departures from the queue while it was busy, against the time of a packet."""
+    """Compares the distances of departures from a busy queue with the transmission time of a
+    packet.
+    """
 
     slot_us: float
     count: int
     late_mean_us: float
-    """How much longer the distance of two departures is than the slot."""
+    """How much longer than a packet's transmission time the distance of departures is on
+    average.
+    """
     off_p50_us: float
     off_p99_us: float
     off_max_us: float
-    """Difference between the distance of two departures and the slot, either way."""
+    """The largest difference between the distance of departures and a packet's transmission
+    time.
+    """
 
 
 @dataclass(frozen=True)
 class ClockComparison:
-    """All cells in both clocks."""
+    """All cells on both clocks."""
 
     duration_s: float
     seeds: int
@@ -157,15 +163,15 @@ class ClockComparison:
     version: str
     cores: int
     load: tuple[float, float]
-    """Mean load of the machine over a minute, before and after the runs in real time."""
+    """Load of the machine (mean over a minute) before and after the runs in real time."""
     first: bool
-    """Whether those runs ran before every other process of the machine."""
+    """Whether the runs in real time had priority over all other processes of the machine."""
     cells: list[Row]
     offloaded: list[Row]
     gaps: dict[str, Gaps]
 
     def to_dict(self) -> dict[str, Any]:
-        """For `--json`."""
+        """The object that `--json` prints."""
 
         def table(rows: Sequence[Row]) -> list[dict[str, Any]]:
             return [
@@ -190,7 +196,7 @@ class ClockComparison:
 def compare(
     out: Path, *, duration_s: float, seeds: int, jobs: int, quick: bool = False
 ) -> ClockComparison:
-    """Run everything on both clocks; `jobs` runs at once in real time."""
+    """Run all cells on both clocks; in real time `jobs` runs are executed at once."""
     plain = CELLS[:3] if quick else CELLS
     loaded = OFFLOADED[:1] if quick else OFFLOADED
     scenarios = [cell.scenario(duration_s) for cell in plain]
@@ -223,7 +229,7 @@ def compare(
 
 @contextmanager
 def _before_others() -> Iterator[bool]:
-    """Processes that start here run before the machine's other work, if that is allowed."""
+    """Give processes that start in this block priority, if allowed; yields whether it was."""
     usual = os.sched_getscheduler(0), os.sched_getparam(0)
     try:
         os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
@@ -237,7 +243,9 @@ def _before_others() -> Iterator[bool]:
 
 
 def gaps(results: Results, cell: ClockCell) -> Gaps:
-    """How far departures of full packets are from the distance at the link's rate."""
+    """Measure how far the distances of departures differ from the time of a packet at the link's
+    rate.
+    """
     slot_ns = FRAME_BYTES * 8e3 / cell.rate_mbit
     times = []
     with (results.points[0].path / "packets.pcapng").open("rb") as file:
@@ -246,7 +254,7 @@ def gaps(results: Results, cell: ClockCell) -> Gaps:
                 interface, high, low, _, length = struct.unpack_from("<5I", block, 8)
                 if interface == 1 and length == FRAME_BYTES:
                     times.append(high << 32 | low)
-    # A queue that was empty leaves longer gaps, which come from the sender.
+    # Longer gaps come from the sender, because the queue was empty.
     late = [
         (later - earlier - slot_ns) / 1e3
         for earlier, later in pairwise(times)
@@ -388,12 +396,12 @@ def page(comparison: ClockComparison) -> str:
 
 
 def _lost(found: Gaps) -> float:
-    """Percent of the rate that late departures cost."""
+    """Return how much of the rate late departures cost, in percent."""
     return 100 * found.late_mean_us / (found.slot_us + found.late_mean_us)
 
 
 def _apart(rows: Sequence[Row], name: str) -> str:
-    """Difference of real time from virtual time, over the cells: median and largest, in percent."""
+    """Return the median and the largest difference of both clocks over the cells, in percent."""
     means = ([fmean(getattr(both[clock], name)) for clock in CLOCKS] for _, both in rows)
     apart = [abs(real / virtual - 1) * 100 for virtual, real in means if virtual]
     return f"{median(apart):.2f} | {max(apart):.2f}"

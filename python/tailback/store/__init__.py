@@ -1,4 +1,4 @@
-"""The folder of results: stored runs, and reading them.
+"""Stores and reads results: runs and sweeps in one folder.
 
 | module | what |
 |---|---|

@@ -1,8 +1,8 @@
-"""Whether the points of a sweep agree with its runs: compares an index with the manifests.
+"""Checks that the points of a sweep agree with its runs: compares the index with manifests.
 
-A seal protects against damage, but an editor of an index can seal it again. The runs themselves
-cannot be edited with it: their names make the name of the sweep, and their manifests have the swept
-values.
+A seal detects damage, but someone who edits an index can seal it again. The runs cannot be
+exchanged unnoticed: the id of the sweep is a hash of their ids, and their manifests contain the
+swept values.
 """
 
 from __future__ import annotations
@@ -20,14 +20,16 @@ if TYPE_CHECKING:
     from tailback.store.layout import Index, PointRef
 
 LOOKED_AT = 64
-"""Opening results reads the manifests of at most this many points; `verify` reads all."""
+"""When results are opened, the manifests of at most this many points are read; `verify` reads
+all.
+"""
 
 Leaf = tuple[str | int, ...]
 """The path to a value in a manifest."""
 
 
 def sweep_id(run_ids: Iterable[str]) -> str:
-    """The name of a sweep of these runs, as crates/scenario has it (`hash::sweep_id`)."""
+    """Compute the id of a sweep with these runs, as crates/scenario does (`hash::sweep_id`)."""
     total = hashlib.sha256()
     for run_id in run_ids:
         total.update(run_id.encode() + b"\0")
@@ -46,8 +48,9 @@ def fault(index: Index) -> str | None:
 
 
 def faults(index: Index, runs: Path, most: int | None = None) -> list[str]:
-    """Find where the points of an index and the manifests of their stored runs disagree; `most`:
-    for this many points only.
+    """Find where the points of an index and the manifests of their stored runs disagree.
+
+    `most` limits the number of points that are compared.
     """
     versions = index.engine_version.split(", ")
     problems = []
@@ -56,7 +59,7 @@ def faults(index: Index, runs: Path, most: int | None = None) -> list[str]:
         try:
             manifest = StoredRun(runs / point.run_id).manifest
         except DamagedResults:
-            # Missing or damaged: the run reports that.
+            # The run is missing or damaged, which is reported when it is read.
             continue
         of_sweep = manifest["engine"] == index.engine and manifest["engine_version"] in versions
         if not of_sweep or manifest["seed"] != point.seed:
@@ -84,8 +87,8 @@ def _disagreeing(
 ) -> list[int]:
     """The indices of the points whose value is not that of their manifests.
 
-    A manifest writes a key in another way, so the leaf that it sets is found by its values: a leaf
-    of the key's name that has them all, or enough of them to be certain.
+    A manifest spells a key in another way than a scenario. The leaf that the key sets is therefore
+    found by its values: it has the key's name, and all the values or enough of them to be certain.
     """
     alike = _numbers(values) or all(isinstance(value, str) for value in values)
     if not alike or len(set(map(str, values))) < 2:
@@ -118,13 +121,13 @@ def _numbers(values: Sequence[object]) -> bool:
 def _same(value: Any, other: Any) -> bool:
     if isinstance(value, str) or isinstance(other, str):
         return bool(value == other)
-    # A fraction of a nanosecond or a byte is cut off.
+    # A manifest cuts off fractions of a nanosecond or a byte.
     cut = abs(value) > 100 and abs(value - other) <= 1
     return cut or math.isclose(value, other, rel_tol=1e-6)
 
 
 def _is_named(leaf: Leaf, key: str) -> bool:
-    """Whether a leaf may be what a key sets: `flows.0.cc.name` of `flows[0].cc`."""
+    """Whether a key may set a leaf, as `flows[0].cc` sets `flows.0.cc.name`."""
     last = key.rpartition(".")[2].partition("[")[0]
     names = [part for part in leaf if isinstance(part, str)][-2:]
     return last in names or (last in ("aqm", "kind") and names[-1] in ("name", "kind"))

@@ -1,4 +1,4 @@
-"""The content of a folder of results: lists its sweeps, finds one by name, and deletes some.
+"""Lists the sweeps in a folder of results, finds a sweep by name, and deletes sweeps.
 
 Index files are written before the first run of a sweep, so a run that no index names cannot belong
 to a sweep that could resume.
@@ -30,17 +30,17 @@ class StoredSweep:
 
     index: layout.Index
     path: Path
-    """Its folder."""
+    """The folder of the sweep."""
     written: float
-    """Time of the last request for it, s since 1970."""
+    """When the sweep was last requested, s since 1970."""
     stored: tuple[str, ...]
-    """Its runs that are stored."""
+    """The ids of the sweep's runs that are stored."""
     bytes: int
-    """Their size on the disk."""
+    """The size of these runs on the disk."""
 
     @property
     def runs(self) -> tuple[str, ...]:
-        """All its runs, including those that are missing."""
+        """The ids of all runs of the sweep, including missing ones."""
         return tuple(dict.fromkeys(point.run_id for point in self.index.points))
 
     def to_dict(self) -> dict[str, Any]:
@@ -91,24 +91,24 @@ def _size(folder: Path) -> int:
 
 
 RECENT = 8
-"""Sweeps that `namesakes` looks at: enough for the variants of a comparison."""
+"""How many sweeps `namesakes` reads, which is enough for the variants of a comparison."""
 
 
 TOGETHER_S = 1.0
-"""One command writes the indexes of its sweeps within this time, before its first run."""
+"""Seconds within which a command writes the indexes of all its sweeps, before its first run."""
 
 
 def namesakes(sweep_id: str, root: Path) -> list[str]:
-    """The ids of other sweeps that the same command began, with the title of this one: the variants
-    of `compare`. Later runs of an edited file have the same title, but do not make the choice
-    ambiguous.
+    """Return the ids of other sweeps with the same title that the same command began, such as the
+    variants of `compare`. Sweeps of an edited file may have the same title, but another command
+    began them, so the choice stays unambiguous.
     """
     begun: dict[str, tuple[str, float]] = {}
     for file in layout.sweeps(root)[:RECENT]:
         try:
             begun[file.parent.name] = layout.read_index(file).title, file.stat().st_mtime
         except (DamagedResults, OSError):
-            # Commands that list sweeps warn of it.
+            # Commands that list sweeps warn about a damaged index.
             continue
     title, when = begun.pop(sweep_id, (None, 0.0))
     return [
@@ -119,7 +119,9 @@ def namesakes(sweep_id: str, root: Path) -> list[str]:
 
 
 def find(name: str, root: Path) -> Path:
-    """The folder of a sweep: by its path, by `latest`, or by its id or the beginning of it."""
+    """Find the folder of a sweep: by its path, by `latest`, or by its id or the beginning of its
+    id.
+    """
     if (Path(name) / layout.INDEX).is_file():
         return Path(name)
     sweeps = {path.parent.name: path.parent for path in layout.sweeps(root)}
@@ -137,12 +139,12 @@ def find(name: str, root: Path) -> Path:
 
 @dataclass(frozen=True)
 class RemovalPlan:
-    """What to delete."""
+    """The sweeps and runs to delete."""
 
     root: Path
     sweeps: list[StoredSweep] = field(default_factory=list)
     runs: list[str] = field(default_factory=list)
-    """The runs of those sweeps, and orphaned runs, that no other sweep needs."""
+    """The runs that no remaining sweep needs: those of the deleted sweeps, and orphaned runs."""
     bytes: int = 0
 
 
@@ -153,8 +155,10 @@ def plan(
     older_days: float | None = None,
     versions: Mapping[str, Collection[str]] | None = None,
 ) -> RemovalPlan:
-    """Choose what to delete: these sweeps, those older than this many days, and those of versions
-    of an engine that are not in `versions`. With them goes every run that no remaining sweep needs.
+    """Choose what to delete.
+
+    These are the named sweeps, sweeps older than `older_days`, and sweeps of engine versions that
+    are not in `versions`. Every run that no remaining sweep needs is deleted too.
     """
     chosen = {find(name, root).resolve() for name in names}
     sizes: dict[str, int] = {}
@@ -174,7 +178,7 @@ def plan(
             gone.append(sweep)
         else:
             needed.update(sweep.runs)
-            # Harm needs the runs without a competitor.
+            # Runs without a competitor are needed to compute harm.
             needed.update(*(point.without.values() for point in sweep.index.points))
     free = [run_id for run_id in _runs(root) if run_id not in needed]
     return RemovalPlan(
@@ -192,7 +196,7 @@ def _runs(root: Path) -> Iterator[str]:
 
 
 def remove(what: RemovalPlan) -> None:
-    """Delete the sweeps, then runs that no sweep refers to; each at once."""
+    """Delete the sweeps, then the runs. Each one disappears at once, by a rename."""
     paths = [one.path for one in what.sweeps]
     paths += [layout.run_path(what.root, run_id) for run_id in what.runs]
     for path in paths:

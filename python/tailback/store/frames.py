@@ -1,6 +1,6 @@
-"""Frames of many runs at once: tables of their folders, and columns with types.
+"""Reads the tables of many runs at once, and knows the types of columns.
 
-A table of a thousand small files is read in one go: each is checked as always, and all are parsed
+A table of a thousand small files is read at once: each file is checked, and all are parsed
 together.
 """
 
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     import polars as pl
 
 READERS = 4
-"""Threads that read and hash folders: the interpreter is free while they do."""
+"""Number of threads that read and hash folders, during which the interpreter is free."""
 
 TOGETHER = 64
-"""Runs whose tables are held at once."""
+"""Number of runs whose tables are in memory at once."""
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -39,17 +39,17 @@ def each(work: Callable[[A], B], items: Sequence[A]) -> list[B]:
 
 
 def opened(paths: Sequence[Path]) -> list[StoredRun]:
-    """The folders of these runs, their manifests checked."""
+    """Open the folders of runs and check their manifests."""
     return each(StoredRun, paths)
 
 
 def series(runs: Sequence[StoredRun]) -> pl.DataFrame:
-    """Samples and events of all of them: run (its index in the list), then as for one run."""
+    """Return samples and events of all runs, with the column run: its index in the list."""
     return _tables(runs, SERIES)
 
 
 def each_series(runs: Sequence[StoredRun], quantity: str) -> Iterator[pl.DataFrame]:
-    """The series of each of them, of one quantity: read together, this many at a time."""
+    """Yield the series of one quantity of each run; `TOGETHER` runs are read at a time."""
     for begin in range(0, len(runs), TOGETHER):
         part = runs[begin : begin + TOGETHER]
         whole = only(series(part), quantity, None, None)
@@ -59,7 +59,7 @@ def each_series(runs: Sequence[StoredRun], quantity: str) -> Iterator[pl.DataFra
 
 
 def histograms(runs: Sequence[StoredRun]) -> pl.DataFrame:
-    """Buckets of all of them: run (its index in the list), then as for one run."""
+    """Return histogram buckets of all runs, with the column run: its index in the list."""
     return _tables(runs, HISTOGRAMS)
 
 
@@ -73,7 +73,7 @@ def _tables(runs: Sequence[StoredRun], name: str) -> pl.DataFrame:
         files: list[IO[bytes]] = [io.BytesIO(one) for one in data]
         frame = pl.read_parquet(files)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
-        # Read one by one, so that the file that cannot be read reports its name.
+        # Read the files one by one, so that the error names the file that cannot be read.
         frames = [run.table(name) for run in runs]
         frame = pl.concat(frames)
     numbers = pl.Series("run", range(len(runs)), dtype=pl.UInt32)
@@ -92,7 +92,7 @@ def _schema(name: str) -> dict[str, Any]:
 
 
 def columns(part: str, *more: str) -> dict[str, Any]:
-    """The columns of a part of the summary (`flows`, `queues`, and parts within them), with their
+    """Return the columns of a part of the summary (`flows`, `queues`, or parts inside), with their
     types in Polars."""
     inside = fields.inside(part, *more)
     return {flat_name(field): type_ for field, type_ in _columns(inside, "")}
@@ -116,7 +116,7 @@ def _columns(inside: Sequence[Field], prefix: str) -> Iterator[tuple[str, Any]]:
                     yield f"{path}.{word}", pl.Int64 if word == "n" else pl.Float64
             case "table":
                 yield from _columns(field.fields, f"{path}.")
-            # Counts by cause stay in the JSON; the rest is there if it was recorded.
+            # Other kinds, such as counts by cause, are only in the JSON.
             case _:
                 pass
 
@@ -127,7 +127,7 @@ def only(
     flow: str | None,
     link: str | None,
 ) -> pl.DataFrame:
-    """The rows of these quantities, of a flow or group of flows, of a link."""
+    """Select the rows of some quantities, of a flow or group of flows, and of a link."""
     import polars as pl
 
     if quantity is not None:

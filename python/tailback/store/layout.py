@@ -1,10 +1,10 @@
-"""Where results stay: `runs/<run_id>/` and `sweeps/<id>/index.json` in one folder.
+"""The layout of a folder of results: `runs/<run_id>/` and `sweeps/<id>/index.json`.
 
 The engine writes runs (crates/record); this module writes the index of sweeps and finds runs and
 sweeps again. A run folder is complete if it exists.
 
-A name in a file is a path only if it is the name of the folder that contains the file. Below a
-folder of results nothing is a link, and no file states where anything else is.
+A name that a file contains is used as a path only if it equals the name of the file's own folder.
+Below a folder of results nothing is a link, and no file states where anything else is.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ INDEX = "index.json"
 
 @dataclass(frozen=True)
 class PointRef:
-    """A point of a sweep with one seed, and the run that has its results."""
+    """A point of a sweep with one seed, and the id of the run with its results."""
 
     params: dict[str, float | str]
     labels: dict[str, str]
     seed: int
     run_id: str
-    #: The run with the same seed and the standard backoff: the baseline of gains.
+    #: The run with the same seed and the standard backoff, which is the baseline of gains.
     baseline: str | None = None
-    #: Runs with the same seed in which a competitor sends nothing, by its name: for harm.
+    #: Runs with the same seed in which a competitor sends nothing, by the competitor's name.
     without: Mapping[str, str] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
@@ -70,21 +70,21 @@ def run_path(root: Path, run_id: str) -> Path:
 
 
 LATEST = "latest"
-"""Means the latest sweep or run, wherever an id is expected."""
+"""The word for the latest sweep or run, which is allowed wherever an id is expected."""
 
 
 MOST_NAMED = 12
-"""Up to this many runs are all listed."""
+"""A message lists all runs only if they are not more than this."""
 
 
 def named(point: PointRef) -> str:
-    """The run of a point, with its swept values and seed."""
+    """Name the run of a point for a message, with its swept values and seed."""
     at = "".join(f"{key} = {label}, " for key, label in point.labels.items())
     return f"{point.run_id} ({foreign.line(at)}seed {point.seed})"
 
 
 def latest_points(root: Path) -> list[PointRef]:
-    """The points of the latest sweep, each run once; empty without a sweep."""
+    """Return the points of the latest sweep, without repeated runs; empty without a sweep."""
     newest = next(iter(sweeps(root)), None)
     if newest is None:
         return []
@@ -92,8 +92,8 @@ def latest_points(root: Path) -> list[PointRef]:
 
 
 def find_run(name: str, root: Path) -> Path:
-    """The folder of a run: by its path, by its id or the beginning of it, or by `latest`. `latest`
-    is the run of the latest sweep, if it has one run.
+    """Find the folder of a run: by its path, by its id or the beginning of its id, or by `latest`.
+    `latest` is allowed if the latest sweep has one run.
     """
     for path in (Path(name), run_path(root, name)):
         if (path / "manifest.json").is_file():
@@ -130,7 +130,7 @@ def index_path(root: Path, sweep_id: str) -> Path:
 def write_index(runs: _native.Store, root: Path, index: Index) -> None:
     """Write the index of a sweep, at once or not at all.
 
-    An existing one becomes the latest.
+    If the same index exists, it becomes the latest.
     """
     target = index_path(root, index.id)
     refuse_link(target.parent.parent, target.parent)
@@ -159,7 +159,7 @@ def write_index(runs: _native.Store, root: Path, index: Index) -> None:
 
 
 def _make_latest(path: Path) -> None:
-    """Date an index to now, to the nanosecond: two that are written at once have an order."""
+    """Set the time of an index to now, to the nanosecond, so that all indexes have an order."""
     now = time.time_ns()
     with naming(path):
         os.utime(path, ns=(now, now))
@@ -225,7 +225,7 @@ def sweep_of(root: Path, run_id: str) -> tuple[Index, PointRef] | None:
         try:
             index = read_index(file)
         except DamagedResults as damage:
-            # The run is complete without the index, and loses only its title.
+            # The run is complete without this index; only its title is lost.
             warnings.warn(f"{damage}; not looked at", DamageWarning, stacklevel=2)
             continue
         for point in index.points:
@@ -235,7 +235,7 @@ def sweep_of(root: Path, run_id: str) -> tuple[Index, PointRef] | None:
 
 
 def refuse_link(*paths: Path) -> None:
-    """Below a folder of results nothing is a link: it would lead outside."""
+    """Reject links, because a link below a folder of results could lead outside."""
     for path in paths:
         if stat.S_ISLNK(_mode(path)):
             raise DamagedResults(f"{path}: a link; expected a folder (links are not followed)")
@@ -243,7 +243,7 @@ def refuse_link(*paths: Path) -> None:
 
 @contextmanager
 def naming(path: Path) -> Iterator[None]:
-    """Errors of the file system name the path; errors of an open file do not."""
+    """Add the path to errors within this block, because errors of an open file do not name it."""
     try:
         yield
     except OSError as error:
@@ -251,12 +251,12 @@ def naming(path: Path) -> Iterator[None]:
             raise
         if error.errno is not None:
             raise type(error)(error.errno, error.strerror, str(path)) from error
-        # From a library whose errors are only text.
+        # Some libraries raise errors that contain only text.
         raise type(error)(f"{path}: {error}") from error
 
 
 def is_refused(error: OSError) -> bool:
-    """Whether nothing may be written there: no permission, or a read-only file system."""
+    """Whether an error means that writing is not allowed: no permission, or a read-only system."""
     return isinstance(error, PermissionError) or error.errno == errno.EROFS
 
 
@@ -270,10 +270,10 @@ def _mode(path: Path) -> int:
 
 @contextmanager
 def replacing(target: Path) -> Iterator[Path]:
-    """Where to write a file that then replaces `target`, at once or not at all."""
+    """Yield a path to write to. Afterwards this file replaces `target`, at once or not at all."""
     place = Path(os.path.realpath(target))
     if place.exists() and not place.is_file():
-        # A pipe or a device is written directly; for a folder, opening it raises the error.
+        # A pipe or a device is written directly. For a folder, opening it raises the right error.
         yield place
         return
     if not place.parent.is_dir():

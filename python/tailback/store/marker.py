@@ -1,9 +1,9 @@
 """The marker of a report's folder: it shows that a folder is a report, and which files belong to
 it.
 
-A folder is replaced by a new report only if its marker has its own name, and if nothing is in it
-that the marker does not name. The marker holds size and SHA-256 of every file and is sealed, so
-that `tailback verify` finds a damaged report.
+A new report replaces a folder only if the folder's marker has the folder's name, and if the folder
+contains no file that the marker does not list. The marker holds size and SHA-256 of every file. It
+is sealed, so that `tailback verify` finds a damaged report.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ FORMAT = 1
 
 
 def write(folder: Path, identity: str) -> None:
-    """Marks a folder as the report of this name, with every file that is in it now."""
+    """Mark a folder as the report of this name, and list every file that it contains now."""
     files = {name: _mark(folder / name) for name in _files(folder)}
     text = json.dumps({"format": FORMAT, "kind": KIND, "id": identity, "files": files}, indent=1)
     (folder / NAME).write_bytes(_native.seal(text))
 
 
 def require_own(folder: Path) -> bool:
-    """Whether there is something to replace; raises `InputError` if it is not a report's folder.
+    """Whether an older report has to be replaced; raises `InputError` for any other folder.
 
-    An empty folder does not count: a rename replaces it.
+    An empty folder counts as nothing to replace, because a rename overwrites it.
     """
     if folder.parent.name in _HOUSES and folder.parent.is_symlink():
         raise InputError(f"{folder.parent}: a link; expected a folder (links are not followed)")
@@ -64,7 +64,9 @@ _HOUSES = ("reports", "comparisons", "validations", "tunings")
 
 
 def read(folder: Path) -> dict[str, Any]:
-    """The marker of a report; raises `DamagedResults` if it has none of its own."""
+    """Read the marker of a report; raises `DamagedResults` without a valid marker of this
+    folder.
+    """
     path = folder / NAME
     if path.is_symlink() or not path.is_file():
         raise DamagedResults(f"{folder}: no marker {NAME}")
@@ -82,7 +84,7 @@ def read(folder: Path) -> dict[str, Any]:
 
 
 def damages(folder: Path) -> list[str]:
-    """Return the differences from the report as written; a sentence each."""
+    """Return the differences from the report as it was written, one sentence each."""
     if folder.is_symlink() or not folder.is_dir():
         return [f"{folder}: not a folder (links are not followed)"]
     try:
@@ -100,7 +102,7 @@ def damages(folder: Path) -> list[str]:
 
 
 def _files(folder: Path) -> list[str]:
-    """Everything in a folder but folders, by its path in it; links are not followed."""
+    """List everything below a folder except folders, by relative path; links are not followed."""
     return sorted(
         (Path(at) / name).relative_to(folder).as_posix()
         for at, inner, names in os.walk(folder)

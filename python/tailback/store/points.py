@@ -1,4 +1,4 @@
-"""The keys that distinguish the points of a sweep: the value of every swept key, with its unit."""
+"""Identifies the points of a sweep by the value of every swept key, with its unit."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def point_key(point: Swept) -> Key:
 def key_of(params: Mapping[str, float | str], labels: Mapping[str, str]) -> Key:
     """The key of a point with these parameters.
 
-    A numeric parameter does not state its unit: 20000 packets, 20000 bytes and 20000 ns are
-    different values. Its label does.
+    The label is part of the key, because a numeric parameter does not state its unit: 20000
+    packets, 20000 bytes and 20000 ns are different values.
     """
     return tuple(
         sorted((path, _with_unit(value, labels.get(path, ""))) for path, value in params.items())

@@ -36,7 +36,7 @@ OF_SOURCES = (
     *("one_way_delay_ns", "echo_delay_ns", "frame_delay_ns"),
     *("page_load_ns", "foreign_ns", "loaded_ns"),
 )
-"""Distributions that only sources of traffic have."""
+"""The distributions that only sources of traffic have."""
 
 
 @dataclass(frozen=True)
@@ -49,16 +49,16 @@ class Run:
     seed: int
     run_id: str
     path: Path
-    #: The run of the sweep that is the baseline of gains, by its id.
+    #: Id of the run of the sweep that is the baseline of gains.
     baseline: str | None = field(default=None, kw_only=True)
-    #: The runs of the sweep by their ids: a baseline is read once for all comparisons.
+    #: The runs of the sweep by id, so that a baseline is read only once.
     beside: Mapping[str, Run] = field(default_factory=dict, kw_only=True, repr=False, compare=False)
-    #: Runs without a competitor, by its name: flows have harm by it.
+    #: Ids of the runs without a competitor, by its name, from which the harm to flows is computed.
     without: Mapping[str, str] = field(default_factory=dict, kw_only=True)
 
     @cached_property
     def stored(self) -> StoredRun:
-        """Its folder; reading a damaged file raises `DamagedResults`."""
+        """The run's folder; reading a damaged file raises `DamagedResults`."""
         return StoredRun(self.path)
 
     @cached_property
@@ -66,7 +66,7 @@ class Run:
         """The object that `--json` prints for this point."""
         summary = self.stored.summary
         self._check_seed(summary)
-        # A missing baseline gives no gain.
+        # If the baseline is missing, there is no gain.
         if self.baseline is not None and (other := self._other(self.baseline)) is not None:
             gain.add(summary, other.summary)
         for competitor, run_id in self.without.items():
@@ -82,8 +82,9 @@ class Run:
 
     @cached_property
     def brief(self) -> tuple[dict[str, Any], int]:
-        """Like `summary`, without gains and with the first `FEW_FLOWS` flows, and the number of
-        other flows, for short views.
+        """Like `summary`, but without gains and with only the first `FEW_FLOWS` flows.
+
+        The second value is the number of other flows. Short views use this.
         """
         known = "summary" in self.__dict__ or self.without
         if known and len(self.summary["flows"]) <= FEW_FLOWS:
@@ -158,9 +159,9 @@ class Results:
 
     @classmethod
     def of(cls, index: layout.Index, root: Path, asserts: Sequence[Assertion] = ()) -> Results:
-        """The runs of a sweep that are stored in a folder."""
+        """Open the runs of a sweep that are stored in a folder."""
         beside: dict[str, Run] = {}
-        # Keep one of equal values: earlier versions may have stored both 20ms and 0.02s.
+        # Keep only one of equal points: earlier versions may have stored both 20ms and 0.02s.
         stored: dict[tuple[points.Key, int], layout.PointRef] = {}
         for point in index.points:
             stored.setdefault((points.point_key(point), point.seed), point)
@@ -196,7 +197,7 @@ class Results:
                 # Fill the cached property for all runs: a thousand folders are opened together.
                 vars(run)["stored"] = stored
         except DamagedResults:
-            # Reading them one by one finds which ones, and other errors.
+            # Reading the runs one by one below finds all damaged ones.
             pass
         for run in self.points:
             try:
@@ -225,7 +226,7 @@ class Results:
         }
 
     def groups(self) -> list[list[Run]]:
-        """The runs of each point, its seeds together."""
+        """The runs grouped by point: each group has the seeds of one point."""
         groups: dict[points.Key, list[Run]] = {}
         for run in self.points:
             groups.setdefault(points.point_key(run), []).append(run)
@@ -270,7 +271,7 @@ class Results:
     def programs(self) -> pl.DataFrame:
         """One row for each run and program: parameters, seed, run_id, its summary.
 
-        Values from its own files are in columns `results_NAME`.
+        Numbers that the program wrote to files are in columns `results_NAME`.
         """
         return _frame(self, _programs, "program", frames.columns("programs"))
 
@@ -294,8 +295,8 @@ class Results:
     ) -> pl.DataFrame:
         """Samples and events: time_ns, flow, link, quantity, value.
 
-        Of one run, or of all, with the parameters, seed and run_id of each in front; all
-        quantities or some, of everything or of a flow or link. `cubic` is cubic/1 and cubic/2 too.
+        Without `run` the frame has all runs, with their parameters, seed and run_id as first
+        columns. `quantity`, `flow` and `link` select rows. `cubic` means cubic/1 and cubic/2 too.
         """
         if run is not None:
             one = self._run(run).series()
@@ -317,8 +318,8 @@ class Results:
         """Mean and percentiles of recorded series over the measured time: the parameters, seed and
         run_id, flow, link, quantity, n (samples), mean, p1, p25, p50, p75, p99, min, max.
 
-        Weighted by time: a sample holds until the next one. The mean of the rows of `series()` is
-        that of samples, which are close together while a window moves.
+        Values are weighted by time: a sample holds until the next one. This differs from the mean
+        of the rows of `series()`, because samples are close together while a window changes.
         """
         import polars as pl
 
@@ -349,7 +350,7 @@ class Results:
         return self._keyed(series.statistics(pl.concat(parts_), by))
 
     def _refuse_unknown(self, frame: pl.DataFrame, quantity: str | Sequence[str] | None) -> None:
-        """Reject a name that no series can have: neither here, nor in another run."""
+        """Reject the name of a quantity that no run of the sweep recorded."""
         wanted = [quantity] if isinstance(quantity, str) else list(quantity or ())
         recorded = list(frame["quantity"].unique(maintain_order=True))
         known = {*recorded, *(entry["name"] for entry in registry.entries("series"))}
@@ -357,7 +358,7 @@ class Results:
         missing = [name for name in wanted if name not in known and not name.startswith("class.")]
         if not missing:
             return
-        # Another run of the sweep may have an algorithm with a gauge of this name.
+        # A run with another algorithm may have recorded a gauge of this name.
         every = frames.series([point.stored for point in self.points])["quantity"].unique()
         for name in missing:
             if name not in every:
@@ -379,8 +380,9 @@ class Results:
     ) -> pl.DataFrame:
         """Buckets of a quantity: lower, width, count.
 
-        Of one run as `Run.histogram`; without one of all, with the parameters, seed and run_id of
-        each in front and their flow or link. Buckets of several runs add up.
+        For one run, this is `Run.histogram`. Without `run` the frame has all runs, with their
+        parameters, seed, run_id, and flow or link as first columns. Buckets of several runs can be
+        added.
         """
         if run is not None:
             one = self._run(run)
@@ -425,7 +427,7 @@ class Results:
         rules: str | Sequence[str] = (),
         events: str | Sequence[str] = (),
     ) -> Chart:
-        """A figure as a chart of Altair's, to be shown, changed or saved.
+        """Draw a figure; return a chart of Altair, to be shown, changed or saved.
 
         Options that are left out are chosen for the sweep. `y` is a metric ("delay_ms.p99"), a
         distribution ("delay_ms", "rtt_ms") or a recorded series ("cwnd"); `x`, `color` and
@@ -490,7 +492,7 @@ class Results:
                 raise InputError(names.unknown(kind, name, list(known)))
 
     def _keyed(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """A frame of all runs in which their parameters replace their number."""
+        """Replace the index of the run in a frame by the run's parameters, seed and run_id."""
         import polars as pl
 
         paths = dict.fromkeys(path for point in self.points for path in point.params)
@@ -518,7 +520,7 @@ class Results:
         ]
 
     def verdicts(self) -> list[BoundVerdict]:
-        """Whether each bound of each assertion holds: in each run, and for the mean over the seeds
+        """Evaluate each bound of each assertion: in each run, and for the mean over the seeds
         of each point (`seed` is None)."""
         return [
             verdict
@@ -553,7 +555,7 @@ class Results:
 
 
 Window = tuple[int, str | None, str | None, int, int]
-"""Number of a run, flow or link, and when it is measured, ns."""
+"""Index of a run, name of a flow or link, and begin and end of the measured time, ns."""
 
 
 def _windows(number: int, run: Run) -> Iterator[Window]:
@@ -565,7 +567,7 @@ def _windows(number: int, run: Run) -> Iterator[Window]:
 
 
 def open_results(path: Path | str) -> Results:
-    """The results stored in a folder: its latest sweep, or the sweep whose folder it is."""
+    """Open the latest sweep in a folder of results, or the sweep in a sweep's folder."""
     path = Path(path)
     if os.path.lexists(path / layout.INDEX):
         index = layout.read_index(path / layout.INDEX)
@@ -583,15 +585,17 @@ def open_results(path: Path | str) -> Results:
 
 
 def _refuse_others(path: Path, index: layout.Index, root: Path) -> None:
-    """If the values of points are not those of their runs, they would label other results."""
+    """Reject an index whose points differ from their runs, because results would get wrong
+    labels.
+    """
     wrong = agreement.faults(index, root / "runs", agreement.LOOKED_AT)
     if wrong:
         raise DamagedResults(*(f"{path / layout.INDEX}: {text}" for text in wrong))
 
 
 def _say_version(path: Path, index: layout.Index) -> None:
-    """Results of another engine version do not count as results of this one."""
-    # This is passed in with the results, as `plot` is: engines are above stored results.
+    """Warn if results come from a version of the engine that is not installed."""
+    # Imported here, because engines belong to a layer above stored results.
     from tailback.running import engines
 
     if here := engines.unlike(index.engine, index.engine_version):
@@ -603,7 +607,7 @@ def _say_version(path: Path, index: layout.Index) -> None:
 
 
 def _root_of(folder: Path, kind: str) -> Path:
-    """The folder of results of a sweep or run, by its place and not by a link."""
+    """Return the folder of results that contains a sweep or run; links are not followed."""
     place = Path(os.path.abspath(folder))
     if place.parent.name != kind:
         raise InputError(f"{folder}: not in a folder of results; expected results/{kind}/ID")
@@ -611,8 +615,8 @@ def _root_of(folder: Path, kind: str) -> Path:
 
 
 def open_run(path: Path | str) -> Results:
-    """A single stored run, by its folder `results/runs/ID`, with the title of a sweep to which it
-    belongs."""
+    """Open a single stored run by its folder `results/runs/ID`. It gets the title of a sweep to
+    which it belongs."""
     path = Path(path)
     root = _root_of(path, "runs")
     manifest = StoredRun(path).manifest
@@ -621,7 +625,7 @@ def open_run(path: Path | str) -> Results:
     run = Run({}, {}, manifest["seed"], run_id, path)
     title = index.title if index else ""
     if index and point:
-        # The values that distinguish it from the other points of its sweep.
+        # Add the values that distinguish the run from other points of its sweep.
         title = ", ".join([title, *(f"{key} = {value}" for key, value in point.labels.items())])
     return Results(
         id=run_id,
@@ -673,7 +677,7 @@ def _bins(summary: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _frame(results: Results, parts_of: Any, name: str, columns: Mapping[str, Any]) -> pl.DataFrame:
-    """The columns of the parts' fields are there, with their types, even if there is no row."""
+    """Make a frame with a row for each part. It has all columns with types even without rows."""
     import polars as pl
 
     rows = _rows(results, parts_of, name)
@@ -684,8 +688,8 @@ def _frame(results: Results, parts_of: Any, name: str, columns: Mapping[str, Any
         texts = {p: isinstance(v, str) for run in results.points for p, v in run.params.items()}
         types = {path: pl.String if texts[path] else pl.Float64 for path in swept}
         return pl.DataFrame(schema={**types, **known}).with_columns(durations)
-    # By column, with None where a row lacks it; inferring from every row,
-    # since a column may be null for long before its first number.
+    # Build the frame by column, with None for missing values. Types are inferred from all rows,
+    # because a column may begin with many nulls.
     names = dict.fromkeys([*swept, *known, *_columns(rows)])
     data = {column: [row.get(column) for row in rows] for column in names}
     made = pl.DataFrame(data, schema_overrides=known, strict=False, infer_schema_length=None)
@@ -696,7 +700,7 @@ _TIME = re.compile(r"[+-]?[\d._]+(?:e[+-]?\d+)? ?(?:ns|us|ms|s|secs?)", re.IGNOR
 
 
 def _durations(results: Results) -> list[pl.Expr]:
-    """Swept times, which are numbers of ns elsewhere, as durations."""
+    """Return expressions that convert swept times, which are numbers of ns, to durations."""
     import polars as pl
 
     paths = dict.fromkeys(path for run in results.points for path in run.params)
@@ -713,7 +717,9 @@ def _durations(results: Results) -> list[pl.Expr]:
 
 
 def _named(run: Run, kind: str) -> list[str]:
-    """The names of the flows, sources and programs of a run, and of their groups; or its links."""
+    """List the names of a run's flows, sources, programs and their groups, or those of its
+    links.
+    """
     if kind == "link":
         return list(run.summary["queues"])
     found = [part["name"] for part in parts.senders(run.summary)]

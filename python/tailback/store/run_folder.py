@@ -1,4 +1,4 @@
-"""Reads a stored run: the content as written, or a sentence that states what is damaged.
+"""Reads a stored run: returns the content as written, or raises an error that names the damage.
 
 crates/record checks sizes, hashes, and columns and rows of tables. This module checks the shape of
 JSON and makes frames of tables.
@@ -25,7 +25,7 @@ MANIFEST, SUMMARY, TIMING = "manifest.json", "summary.json", "timing.json"
 SERIES, HISTOGRAMS, PACKETS = "series.parquet", "histograms.parquet", "packets.pcapng"
 ACCOUNT = "account.json"
 FILES = frozenset((MANIFEST, SUMMARY, TIMING, SERIES, HISTOGRAMS, PACKETS, ACCOUNT))
-"""Files that a run's folder may have, beside the folder of what programs have left."""
+"""The files that a run's folder may have, in addition to the folder of programs' files."""
 
 
 class StoredRun:
@@ -65,8 +65,8 @@ class StoredRun:
         return summary
 
     def brief(self, most: int) -> tuple[dict[str, Any], int]:
-        """The summary with at most this many flows, and how many are left out: a hundred thousand
-        of them take most of a gigabyte.
+        """The summary with at most this many flows, and how many are left out. A hundred thousand
+        flows would take most of a gigabyte of memory.
         """
         data, left_out = self._folder.brief(most)
         return self._checked(data), left_out
@@ -96,7 +96,7 @@ class StoredRun:
         return self._folder.has(name)
 
     def check(self) -> None:
-        """Reads everything."""
+        """Read and check every file of the run."""
         _ = self.summary, self.timing, self.packets()
         for name in (SERIES, HISTOGRAMS):
             self._folder.read(name)
@@ -111,16 +111,16 @@ class StoredRun:
         return value
 
     def read(self, name: str) -> bytes:
-        """The bytes of a file, as written."""
+        """Return the bytes of a file, which must be as written."""
         return self._folder.read(name)
 
     def rows(self, name: str) -> int:
-        """The rows of a table."""
+        """Return the number of rows of a table."""
         found: int = self.manifest["files"][name]["rows"]
         return found
 
     def table(self, name: str) -> pl.DataFrame:
-        """A table of the run: `SERIES` or `HISTOGRAMS`."""
+        """Read a table of the run: `SERIES` or `HISTOGRAMS`."""
         import polars as pl
 
         data = self.read(name)

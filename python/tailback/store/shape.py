@@ -1,7 +1,7 @@
 """The shape that JSON must have before it is used: the files of a folder of results.
 
-A hash shows that a file is as written, not who wrote it. A shape is a table of the required keys;
-other keys are ignored.
+The shape is checked even if the hash is right, because a hash does not show who wrote a file. A
+shape is a table of the required keys; other keys are ignored.
 """
 
 from __future__ import annotations
@@ -18,32 +18,32 @@ from tailback.metrics import fields
 from tailback.metrics.fields import Field
 
 Shape = Callable[[Any], bool] | Mapping[str, Any] | list[Any]
-"""A test of a value; a table with these keys; a list of one shape for every element."""
+"""A function that tests a value, a table of shapes by key, or a list with the shape of elements."""
 
 MAX_WHOLE = 2**64 - 1
 MAX_FLOAT = 1e100
 
 
 def text(value: Any) -> bool:
-    """A text."""
+    """Whether a value is a text."""
     return isinstance(value, str)
 
 
 def whole(value: Any) -> bool:
-    """A whole number from 0 to 2^64 - 1."""
+    """Whether a value is a whole number from 0 to 2^64 - 1."""
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_WHOLE
 
 
 def number(value: Any) -> bool:
-    """A number of either type; JSON that `foreign` has read has only finite ones."""
+    """Whether a value is an int or a float. `foreign` accepts only finite numbers in JSON."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
-    # No measured value is near the bound, and squares and sums of them are still numbers.
+    # Measured values are far below the bound. It keeps squares and sums of values finite.
     return abs(value) <= (MAX_FLOAT if isinstance(value, float) else MAX_WHOLE)
 
 
 def identity(value: Any) -> bool:
-    """The name of a run, a sweep or a comparison."""
+    """Whether a value can be the id of a run, a sweep or a comparison."""
     return isinstance(value, str) and value.isascii() and _native.is_id(value)
 
 
@@ -86,13 +86,13 @@ def each(shape: Shape) -> Shape:
 
 @dataclass(frozen=True)
 class Absent:
-    """A key that a table may lack; if it exists, it has this shape."""
+    """A key that may be missing in a table; if it exists, it has this shape."""
 
     shape: Any
 
 
 def fault(value: Any, shape: Shape, at: str = "") -> str | None:
-    """The first place where a value does not match a shape, `flows[0].name`; None: it matches."""
+    """Return the first place where a value does not match a shape, `flows[0].name`, or None."""
     if isinstance(shape, Mapping):
         if not isinstance(value, dict):
             return at or "it"
@@ -118,7 +118,7 @@ def fault(value: Any, shape: Shape, at: str = "") -> str | None:
 
 
 def described(shape: Shape) -> Any:
-    """A shape in the form of `_native.Shape`: words, and tables with one entry that names the
+    """Convert a shape to the form of `_native.Shape`: words, and tables whose single key names the
     kind.
     """
     if isinstance(shape, Mapping):
@@ -139,7 +139,7 @@ _WORDS: Mapping[Any, str] = {text: "text", whole: "whole", number: "number", ide
 
 @cache
 def native_summary() -> _native.Shape:
-    """`SUMMARY` for JSON that is checked without making objects of it."""
+    """Return `SUMMARY` for a check of JSON in Rust, which does not make Python objects."""
     return _native.Shape(
         json.dumps(described(SUMMARY)), depth=foreign.MAX_DEPTH, values=foreign.MAX_VALUES
     )
@@ -159,7 +159,7 @@ _KINDS: Mapping[str, Shape] = {
     "causes": maybe(each(whole)),
     "numbers": each(_NUMBER),
 }
-"""The fields of the summary that hold no others."""
+"""The shape of each kind of field that contains no other fields."""
 
 
 def _field(field: Field) -> Shape:

@@ -1,4 +1,4 @@
-"""Checks a folder of results: whether every run, sweep and report is as written."""
+"""Checks that every run, sweep and report in a folder of results is as written."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ KINDS = ("runs", "sweeps", *REPORTS)
 
 @dataclass
 class Count:
-    """How many there are of each kind."""
+    """Numbers of runs, sweeps and reports."""
 
     whole: int = 0
     damaged: int = 0
     incomplete: int = 0
-    """Sweeps with missing runs: that is not damage."""
+    """Number of sweeps with missing runs, which do not count as damage."""
 
 
 @dataclass(frozen=True)
 class Verified:
-    """What was found."""
+    """The result of a check of a folder of results."""
 
     folder: Path
     counts: dict[str, Count] = field(default_factory=lambda: {kind: Count() for kind in KINDS})
     damages: list[str] = field(default_factory=list)
-    """Damage, a sentence each, with the path."""
+    """A sentence with the path for each damage."""
     set_aside: int = 0
-    """Damaged runs that were moved to runs/.damaged before."""
+    """Number of damaged runs that were moved to runs/.damaged earlier."""
 
     @property
     def whole(self) -> bool:
@@ -65,7 +65,7 @@ class Verified:
 def verify(root: Path, *, progress: bool | None = None) -> Verified:
     """Read everything in a folder of results; nothing is written.
 
-    Raises `InputError` if it is not one.
+    Raises `InputError` if the folder is not a folder of results.
     """
     if not root.is_dir():
         raise InputError(
@@ -82,7 +82,7 @@ def verify(root: Path, *, progress: bool | None = None) -> Verified:
             try:
                 damages = _CHECKS.get(kind, marker.damages)(path)
             except OSError as error:
-                # A bad sector, for example; the rest is still checked.
+                # The disk may have a bad sector, for example; the other entries are still checked.
                 damages = [f"{path}: cannot be read ({error})"]
             count = result.counts[kind]
             if damages:
@@ -97,7 +97,7 @@ def verify(root: Path, *, progress: bool | None = None) -> Verified:
 
 
 def _entries(house: Path, damages: list[str]) -> Iterator[Path]:
-    """The content of a folder of results, without unfinished and damaged folders."""
+    """Yield the entries of `runs`, `sweeps` or similar, except unfinished and damaged ones."""
     if not os.path.lexists(house):
         return
     if house.is_symlink() or not house.is_dir():

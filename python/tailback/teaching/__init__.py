@@ -1,1 +1,1 @@
-"""Lessons that come with tailback (`lessons`), and grades of submissions to a task (`grading`)."""
+"""Lessons that come with tailback (`lessons`), and the grading of submissions (`grading`)."""

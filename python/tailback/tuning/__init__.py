@@ -1,6 +1,6 @@
-"""`tailback.tune`: values of a scenario that make some metrics small and others large.
+"""`tailback.tune`: searches for values of a scenario that make some metrics small or large.
 
-Optuna searches; it is an extra, and loaded with the first search.
+Optuna does the search. It is an optional dependency, and is loaded with the first search.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def _tuned(plan: SearchPlan, options: RunOptions) -> Tuned:
     base: list[MeasuredCandidate] = []
 
     def measured(candidates: Sequence[Values], start: int, total: int) -> list[MeasuredCandidate]:
-        # The defaults run with the first batch: they belong to the picture.
+        # The defaults run with the first batch, because the report compares with them.
         batches = [candidates] if base else [candidates, []]
         last = min(start + len(candidates), total)
         with bars.within(f"candidates {start + 1} to {last} of {total}"):

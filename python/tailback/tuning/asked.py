@@ -1,4 +1,4 @@
-"""The request for a search, as words."""
+"""The request for a search, as the user wrote it."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 UNSEEN = 10
-"""Seeds at the end that the search has not used."""
+"""Number of seeds for the final check, which the search does not use."""
 
 BATCH = 8
-"""Candidates of one batch, however many run in parallel."""
+"""Number of candidates in a batch. It does not depend on how many run in parallel."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,17 +21,17 @@ class SearchRequest:
     minimise: Sequence[str]
     maximise: Sequence[str]
     subject_to: Sequence[str]
-    """Bounds, `jain>=0.9`."""
+    """Bounds such as `jain>=0.9`."""
     over: Mapping[str, object]
-    """Values of the points of the search, by path."""
+    """Values of the points at which every candidate runs, by path."""
     runs: int
-    """Runs of the whole search."""
+    """Number of runs of the whole search."""
     unseen: int
-    """Seeds that the search does not use."""
+    """Number of seeds for the final check, which the search does not use."""
     across: str
-    """`mean` or `worst`."""
+    """How points are pooled: `mean` or `worst`."""
     sampler: str
     seed: int
-    """Of the sampler."""
+    """Seed of the sampler."""
     batch: int
-    """Candidates of one batch."""
+    """Number of candidates in a batch."""

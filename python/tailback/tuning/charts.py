@@ -41,7 +41,7 @@ def fronts(tuning: Tuned) -> Chart:
     pairs = list(itertools.combinations(goals, 2))
     if not pairs:
         return _course(tuning, goals[0])
-    # A goal that is better when larger goes up.
+    # A goal to maximise gets the vertical axis.
     panels = [
         _pair(tuning, *sorted(pair, key=lambda g: g.direction == "maximise")) for pair in pairs
     ]
@@ -81,7 +81,7 @@ def _pair(tuning: Tuned, across: Goal, up: Goal) -> Chart:
 
     def axis(goal: Goal, key: str) -> dict[str, Any]:
         better = "less" if goal.direction == "minimise" else "more"
-        # Fixed: a label is placed by pixels.
+        # The domain is fixed, because labels are placed by pixels.
         scale = alt.Scale(domain=list(domains[key]), zero=False, nice=False)
         return {"title": f"{goal.title}, {better} is better", "scale": scale}
 
@@ -121,7 +121,7 @@ def _domain(
     key: str,
     size: int,
 ) -> tuple[float, float]:
-    """From the least to the largest with room at both ends; large points have intervals."""
+    """Return the smallest and the largest value with a margin; large points include intervals."""
     ends = [row[key] for row in small]
     ends += [row[end] for row in large for end in (f"{key}0", f"{key}1")]
     low, high = min(ends), max(ends)
@@ -132,7 +132,7 @@ def _domain(
 def _labels(
     rows: Sequence[Mapping[str, Any]], domains: Mapping[str, tuple[float, float]]
 ) -> list[dict[str, Any]]:
-    """The numbers of points, each at its place."""
+    """Return the numbers of points with their positions."""
     (left, right), (low, high) = domains["x"], domains["y"]
     across, up = (right - left) / _WIDTH, (high - low) / _HEIGHT
     points = [(row["label"], (row["x"] - left) / across, (high - row["y"]) / up) for row in rows]
@@ -170,7 +170,7 @@ def _course(tuning: Tuned, goal: Goal) -> Chart:
 
 
 def values(tuning: Tuned) -> Chart:
-    """The effect of each value on each goal: columns are values, rows are goals."""
+    """Draw the effect of each varied value (columns) on each goal (rows)."""
     vary = tuning.plan.vary
     width = max(140, 560 // len(vary) - 60)
     rows = []
@@ -201,7 +201,7 @@ def _one(tuning: Tuned, parameter: Vary, goal: Goal, width: int) -> Chart:
 
 
 def _ticks(parameter: Range) -> list[float]:
-    """1, 2, 5 of every decade of a range."""
+    """Return the ticks 1, 2 and 5 of every decade of a range."""
     found = [digit * 10.0**power for power in range(-9, 13) for digit in (1, 2, 5)]
     return [
         tick
@@ -221,7 +221,7 @@ def _rows(tuning: Tuned, parameter: Vary, goal: Goal) -> Iterator[dict[str, Any]
 
 
 def number(one: Vary, word: Word) -> float | str:
-    """The text of a value on an axis."""
+    """Return a value as a chart needs it: a number for a range, otherwise its text."""
     if isinstance(one, Choices):
         return str(word)
     found = re.match(r"[\d.]+", str(word))

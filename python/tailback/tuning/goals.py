@@ -1,7 +1,7 @@
 """Goals: a metric to minimise or maximise, and bounds that have to hold.
 
-A metric is one number of a run: of the run, of its only link, of its only flow, or of the object
-named after an @. If several flows have that name it is their mean.
+A metric is one number of a run. It belongs to the run, to its only link, to its only flow, or to
+the object that is named after an @. If several flows have that name, it is their mean.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _NEAR = re.compile(r"\s*(=[<>]|[<>]=?)\s*")
 
 @dataclass(frozen=True)
 class GoalQuantity:
-    """A number of a run."""
+    """A number of a run that a goal or a bound uses."""
 
     text: str
     """The text of the request."""
@@ -34,12 +34,12 @@ class GoalQuantity:
     """Name of the flows, link or class; empty for the run."""
 
     def is_that(self, other: GoalQuantity) -> bool:
-        """Whether it is the same number, even if the text differs."""
+        """Whether another quantity is the same number, even if its text differs."""
         own, their = self.metric, other.metric
         return (own.on, own.path, self.name) == (their.on, their.path, other.name)
 
     def value(self, summary: Mapping[str, Any]) -> float | None:
-        """The number; None where the run has none."""
+        """Return the number; None if the run does not have it."""
         match self.metric.on:
             case "run":
                 return pooling.read(self.metric, summary).value
@@ -58,14 +58,14 @@ class GoalQuantity:
 
 @dataclass(frozen=True)
 class Goal:
-    """A quantity, and which way is better."""
+    """A quantity, and whether small or large values are better."""
 
     quantity: GoalQuantity
     direction: Literal["minimise", "maximise"]
 
     @property
     def text(self) -> str:
-        """What it is called."""
+        """The text of the goal's quantity."""
         return self.quantity.text
 
     @property
@@ -75,7 +75,7 @@ class Goal:
         return self.text if metric.title == metric.name else f"{self.text} ({metric.unit})"
 
     def gain(self, difference: float) -> float:
-        """A difference with the sign such that better is above 0."""
+        """Return a difference with the sign chosen so that positive means better."""
         return -difference if self.direction == "minimise" else difference
 
 
@@ -94,7 +94,7 @@ class Bound:
 
 
 def refuse_twice(goal: Goal, others: Sequence[Goal]) -> None:
-    """Check that each number is only one goal."""
+    """Check that a goal does not use the same number as another goal."""
     for other in others:
         if goal.quantity.is_that(other.quantity):
             raise InputError(
@@ -117,7 +117,7 @@ class There:
         self.classes = list(dict.fromkeys(c for part in parts if (c := part.get("class"))))
 
     def named(self, metric: Metric) -> list[str]:
-        """The names that a metric may be about."""
+        """Return the names of objects that have a metric."""
         match metric.on:
             case "link":
                 return self.links
@@ -129,7 +129,7 @@ class There:
 
 
 def quantity(text: str, there: There) -> GoalQuantity:
-    """Reads `METRIC` or `METRIC@NAME`."""
+    """Parse `METRIC` or `METRIC@NAME`."""
     word, at, name = (part.strip() for part in text.partition("@"))
     found = sorted(select([word]), key=lambda metric: metrics.ONS.index(metric.on))
     for metric in found:
@@ -166,7 +166,7 @@ def quantity(text: str, there: There) -> GoalQuantity:
 
 
 def bound(text: str, there: There) -> Bound:
-    """Reads `METRIC>=NUMBER`."""
+    """Parse `METRIC>=NUMBER` or `METRIC<=NUMBER`."""
     match = _BOUND.fullmatch(text.strip())
     try:
         limit = float(match["number"]) if match is not None else math.nan

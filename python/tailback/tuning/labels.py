@@ -9,21 +9,21 @@ SIZE = 11
 """Font size, pixels."""
 
 _DIGIT = 6.5
-"""The width of a digit of that size."""
+"""The width of a digit of this size, pixels."""
 
 _DOT = 4.5
-"""Half of the width of a point."""
+"""Half of the width of a point, pixels."""
 
 _AWAY = 10.0
-"""From the middle of a point to that of its number, across."""
+"""Horizontal distance from the middle of a point to the middle of its number, pixels."""
 
 SIDES = ((1, -1), (-1, -1), (1, 1), (-1, 1))
-"""Above at the right, if there is room; then the other corners."""
+"""The corners of a point in the order in which they are tried: above at the right first."""
 
 
 @dataclass(frozen=True)
 class Label:
-    """A number at a place."""
+    """The position of a number."""
 
     text: str
     x: float

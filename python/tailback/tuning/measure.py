@@ -20,9 +20,9 @@ class MeasuredCandidate:
     """The result of a candidate, by the text of each quantity."""
 
     by_seed: Mapping[str, Sequence[float]] = field(default_factory=dict)
-    """One number for each seed, over all points."""
+    """For each quantity one number per seed, pooled over all points."""
     fault: str = ""
-    """Why it is missing."""
+    """Why the candidate has no result; empty if it has one."""
     run_ids: Sequence[str] = ()
 
     def value(self, quantity: str) -> float:
@@ -48,7 +48,7 @@ def measure(
         except ScenarioError as error:
             if not batch:
                 raise
-            # One of them is an impossible combination.
+            # A candidate of the batch is invalid, so load the candidates one by one to find it.
             for i, candidate in enumerate(batch):
                 try:
                     loaded.append((at, [i], plan.load([candidate], seed, seeds)))
@@ -80,7 +80,7 @@ def _of(
     seeds: int,
     failures: Sequence[str],
 ) -> MeasuredCandidate:
-    """One candidate of a sweep in which it is the last axis before the seeds."""
+    """Measure one candidate of a sweep in which candidates are the last axis before the seeds."""
     runs = {run.run_id: run for run in results.points}
     # run_ids[point][seed]
     ids = [point.run_id for point in scenario.points]

@@ -30,12 +30,12 @@ def heading(tuning: Tuned, point: Point) -> str:
 
 
 def write(tuning: Tuned) -> Path:
-    """Writes report, figures, scenarios and journal."""
+    """Write the report, the figures and the scenarios of a search."""
     return write_report(_report(tuning), tuning.folder)
 
 
 def rows(tuning: Tuned) -> tuple[list[str], list[list[Value]]]:
-    """The front as a table: heads and cells."""
+    """Return the front as a table: headings and cells."""
     plan = tuning.plan
     heads = ["point", *(parameter.path for parameter in plan.vary)]
     for goal in plan.goals:

@@ -33,7 +33,7 @@ SAMPLERS = {
     "qmc": "Sobol's points, which fill the ranges evenly",
 }
 FIXED = ("random", "qmc")
-"""Samplers that do not depend on results: all candidates are known at once."""
+"""Samplers that do not depend on results, so that all candidates are known in advance."""
 
 Across = Literal["mean", "worst"]
 
@@ -55,7 +55,7 @@ class SearchPlan:
     across: Across
     candidates: int
     runs: int
-    """Of a candidate."""
+    """Number of runs of a candidate."""
     seed: int
     """The first seed of the scenario."""
     seeds: int
@@ -69,7 +69,7 @@ class SearchPlan:
 
     @property
     def id(self) -> str:
-        """The name of the search and its method: 20 digits of a hash."""
+        """The id of the search: 20 digits of a hash over everything that affects its result."""
         text = json.dumps(
             [
                 self.defaults.id,
@@ -85,7 +85,7 @@ class SearchPlan:
     def load(
         self, candidates: Sequence[Values], seed: int | None = None, seeds: int | None = None
     ) -> _native.Scenario:
-        """Some candidates at every point, as one sweep; without any, the unchanged scenario."""
+        """Load some candidates at every point as one sweep; without any, the unchanged scenario."""
         sweep = dict(self.sweep)
         if candidates:
             paths = outer_first(candidates[0])
@@ -113,7 +113,7 @@ def make(
     reader.check_words(asked)
     varied = reader.ranges_of(asked.vary)
     axes = reader.axes_of(asked.over)
-    # The unchanged file, at its first point: its own errors keep their own places.
+    # Load the unchanged file first, so that its own errors are reported at their places.
     first = reader.first()
     file_sweep: dict[str, Any] = json.loads(first.sweep) if first is not None else {}
     if first is not None:
@@ -162,7 +162,7 @@ class _Reader:
     runner: engines.Engine
     plugins: tuple[Path | str, ...]
     wrong: dict[str, _native.Diagnostic | Located | str] = field(default_factory=dict)
-    """By their sentences, each once, in order."""
+    """The errors, keyed by their sentences so that none is repeated."""
 
     def note(self, error: InputError | str) -> None:
         """Add an error."""
@@ -175,14 +175,16 @@ class _Reader:
             raise InputErrors(*self.wrong.values())
 
     def load(self, values: Sequence[tuple[str, str]], seeds: int) -> _native.Scenario:
-        """The scenario with these values too, without its warnings: those were given before."""
+        """Load the scenario with these values too. Its warnings are hidden, as they were shown
+        before.
+        """
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ScenarioWarning)
             sets = [*self.sets, *values]
             return scenarios.load(self.scenario, sets, seeds, self.runner, plugins=self.plugins)
 
     def check_words(self, asked: SearchRequest) -> None:
-        """The sampler, the pooling, and what may not be set."""
+        """Check the sampler, the pooling, and that `sets` does not replace the sweep."""
         if asked.sampler not in SAMPLERS:
             self.note(f"--sampler: {unknown('sampler', asked.sampler, list(SAMPLERS))}")
         elif asked.sampler not in FIXED and shard.chosen() is not None:
@@ -197,7 +199,7 @@ class _Reader:
                 self.note(f"--set {path}: the points of a search are those of --over")
 
     def ranges_of(self, vary: Mapping[str, object]) -> list[Vary]:
-        """What may vary."""
+        """Parse the ranges and choices of `vary`."""
         varied: list[Vary] = []
         for path, words in vary.items():
             try:
@@ -209,7 +211,7 @@ class _Reader:
         return varied
 
     def axes_of(self, over: Mapping[str, object]) -> dict[str, list[Word]]:
-        """The points of the search, if the file's own sweep is not used."""
+        """Parse the points of the search, if the file's own sweep is not used."""
         try:
             return ranges.over(over)
         except InputError as error:
@@ -217,7 +219,7 @@ class _Reader:
             return {}
 
     def first(self) -> _native.Scenario | None:
-        """The unchanged file, at its first point: its own errors keep their own places."""
+        """Load the unchanged file at its first point, so that its errors keep their places."""
         try:
             return scenarios.load(self.scenario, self.sets, 1, self.runner, plugins=self.plugins)
         except ScenarioError as error:
@@ -227,7 +229,9 @@ class _Reader:
     def settled(
         self, varied: Sequence[Vary], axes: Mapping[str, Sequence[Word]], first: _native.Scenario
     ) -> list[Vary]:
-        """The paths that vary, with the ends of ranges in base units; axes are tried too."""
+        """Convert the ends of ranges to base units, and check that all paths accept their
+        values.
+        """
         swept = {*axes} if axes else {path for axis in first.axes for path in axis}
         for path in (parameter.path for parameter in varied if parameter.path in swept):
             text = f"--vary {path}: is one of the points, too (--over, or the file's sweep)"
@@ -246,8 +250,8 @@ class _Reader:
         return settled
 
     def _bases(self, path: str, words: Sequence[Word]) -> list[float | str]:
-        """Values of a path in base units."""
-        # The ends of an empty range are equal, and a sweep may have each value only once.
+        """Convert values of a path to base units."""
+        # The ends of a range may be equal, and a sweep may have each value only once.
         distinct = list(dict.fromkeys(words))
         loaded = self.load([("sweep", toml.value({path: distinct}))], 1)
         values = dict(zip(distinct, (p.params[path] for p in loaded.points), strict=True))
@@ -266,7 +270,7 @@ class _Reader:
     def goals_of(
         self, asked: SearchRequest, first: _native.Scenario | None
     ) -> tuple[list[Goal], list[Bound]]:
-        """Goals and bounds, if the scenario has what they name."""
+        """Parse goals and bounds, and check that the scenario has what they name."""
         if not asked.minimise and not asked.maximise:
             self.note("no goal; expected --minimise METRIC or --maximise METRIC")
         objectives: list[Goal] = []
@@ -291,16 +295,16 @@ class _Reader:
 
 
 def outer_first(paths: Iterable[str]) -> list[str]:
-    """A queue comes before its target; otherwise the outer value would replace the value inside
-    it."""
+    """Sort paths so that a queue comes before its target. Otherwise setting the queue would undo
+    the target."""
     return sorted(paths, key=lambda path: path.count("."))
 
 
 def bare(diagnostic: _native.Diagnostic) -> str:
-    """The error, without its place in a sweep that the user did not write."""
+    """Return the text of an error, without a place in a sweep that the user did not write."""
     return diagnostic.text if _is_of_search(diagnostic) else str(diagnostic)
 
 
 def _is_of_search(diagnostic: _native.Diagnostic) -> bool:
-    """Whether it comes from the sweep of a search."""
+    """Whether an error comes from the sweep that a search adds."""
     return (diagnostic.option or "").startswith("sweep=")

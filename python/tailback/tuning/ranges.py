@@ -1,4 +1,4 @@
-"""Ranges: `bottleneck.queue.target=1ms..30ms`, and how a number in it becomes a value.
+"""Ranges such as `bottleneck.queue.target=1ms..30ms`, and the values that are chosen in them.
 
 Only the reader of scenarios knows whether a path exists and which values it takes. The ends of
 every range are therefore read as a sweep of two points, and the reader's messages are passed on.
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from optuna import Trial
 
 DIGITS = 4
-"""Significant digits of a value: more are of no practical use."""
+"""Significant digits of a value; more would be of no practical use."""
 
 DECADE = 10.0
-"""A range of more than this factor is searched on a logarithmic scale."""
+"""A range whose ends differ by more than this factor is searched on a logarithmic scale."""
 
 _END = re.compile(r"(?P<number>\d+(?:\.\d*)?|\.\d+)\s*(?P<unit>[A-Za-z%\u00b5]*)", re.ASCII)
 _EXPECTED = "expected LO..HI such as 1ms..30ms, log:LO..HI, lin:LO..HI, or choices A,B,C"
@@ -31,11 +31,11 @@ Word = str | int | float | bool
 """A value as written in a scenario."""
 
 Bases = Callable[[str, Sequence[Word]], list[float | str]]
-"""Return the values at a path in base units, as the reader of scenarios reads them."""
+"""A function that converts values of a path to base units, by the reader of scenarios."""
 
 
 def literal(text: str) -> Word:
-    """A value as `--set` takes it: a number, true, or a bare word."""
+    """Parse a value as `--set` does: a number, true, or a word without quotes."""
     try:
         found = tomllib.loads(f"it = {text}")["it"]
     except ValueError:
@@ -45,7 +45,7 @@ def literal(text: str) -> Word:
 
 @dataclass(frozen=True)
 class Choices:
-    """Some values, without an order."""
+    """Values to choose from, without an order."""
 
     path: str
     words: tuple[Word, ...]
@@ -60,7 +60,7 @@ class Choices:
         return list(self.words)
 
     def settle(self, bases: Bases) -> Choices:  # noqa: ARG002 (as of a range)
-        """Choices need no more."""
+        """Return the choices unchanged."""
         return self
 
     def suggest(self, trial: Trial) -> Word:
@@ -71,7 +71,7 @@ class Choices:
 
 @dataclass(frozen=True)
 class Range:
-    """Numbers of one unit."""
+    """An interval of numbers with one unit."""
 
     path: str
     text: str
@@ -80,7 +80,7 @@ class Range:
     unit: str
     log: bool
     whole: bool = False
-    """Whether only whole numbers are allowed; known once it is settled."""
+    """Whether only whole numbers are allowed; known after `settle`."""
     scale: str = "auto"
     units: tuple[str, str] = ("", "")
     """The units of the ends, if they differ."""
@@ -92,7 +92,7 @@ class Range:
         return [f"{_plain(self.low)}{self.units[0]}", f"{_plain(self.high)}{self.units[1]}"]
 
     def settle(self, bases: Bases) -> Range:
-        """The same with both ends in one unit."""
+        """Return the range with both ends in one unit."""
         low, high, unit = self.low, self.high, self.unit
         if self.units[0] != self.units[1]:
             first, last = bases(self.path, self.ends())
@@ -118,7 +118,7 @@ class Range:
         return self.word(found)
 
     def word(self, number: float) -> Word:
-        """A number as a value of the scenario, with this many digits."""
+        """Write a number as a value of the scenario, with `DIGITS` digits."""
         if self.whole:
             return f"{int(number)}{self.unit}" if self.unit else int(number)
         if number.is_integer() and not self.unit and abs(number) < 2**53:
@@ -146,7 +146,7 @@ Vary = Range | Choices
 
 
 def _plain(number: float) -> str:
-    """Digits without an exponent."""
+    """Write a number without an exponent."""
     return f"{Decimal(repr(number)).normalize():f}"
 
 

@@ -17,55 +17,57 @@ from tailback.tuning.plan import SearchPlan, Values
 from tailback.tuning.search import Tried
 
 MOST_CHECKED = 12
-"""The most points of a front that run on unseen seeds: with more, this many along it, with its
-ends.
+"""The most points of a front that run on unseen seeds. Of a longer front, this many points are
+chosen evenly, including its ends.
 """
 
 CERTAIN = 0.05
-"""A difference without spread counts where the sign test's p is below this."""
+"""A difference without spread counts if the p value of the sign test is below this."""
 
 FEWEST = math.floor(1 - math.log2(CERTAIN)) + 1
-"""With this many seeds 2^(1 - n), the p of a difference that is the same in each, is below it."""
+"""The fewest seeds with which a difference that is the same for each seed counts: the p value is
+2^(1 - n)."""
 
 Answer = Literal["better", "worse", "same", "open"]
 
 
 @dataclass(frozen=True)
 class Point:
-    """A point of the front."""
+    """A point of the Pareto front."""
 
     number: int
-    """Its number along the front, from 1."""
+    """The point's number along the front, from 1."""
     tried: Tried
     unseen: MeasuredCandidate | None
-    """Its result on unseen seeds; None if it did not run there."""
+    """The point's result on unseen seeds; None if it did not run on them."""
     base: MeasuredCandidate
-    """The result of the defaults on those."""
+    """The result of the defaults on unseen seeds."""
 
     @property
     def values(self) -> Values:
-        """What is set."""
+        """The values that the point sets."""
         return self.tried.values
 
     @property
     def file(self) -> str:
-        """The scenario with these values."""
+        """The file name of the scenario with these values."""
         return f"point-{self.number:02}.toml"
 
     def checked(self, goal: Goal) -> Estimate | None:
-        """Mean and interval over unseen seeds."""
+        """Return the mean and its interval over unseen seeds."""
         return estimate(self.unseen.by_seed[goal.text]) if self.unseen is not None else None
 
     def difference(self, goal: Goal) -> Difference | None:
-        """From the defaults, seed by seed."""
+        """Return the difference from the defaults, seed by seed."""
         if self.unseen is None:
             return None
         return paired(self.base.by_seed[goal.text], self.unseen.by_seed[goal.text])
 
     def answer(self, goal: Goal) -> Answer:
-        """Whether it is better than the defaults beyond noise.
+        """Decide whether the point is better than the defaults beyond noise.
 
-        With spread: if the interval excludes 0. Without: if this many seeds agree.
+        If the differences have a spread, the interval must exclude 0. If all are the same, at least
+        `FEWEST` seeds are necessary.
         """
         difference = self.difference(goal)
         if difference is None:
@@ -105,8 +107,8 @@ class Point:
 
 
 Standing = Literal["better", "no_worse", "same", "worse", "open"]
-"""Better in every goal; better in some and the same in the others; the same in all; worse in one or
-more; open in one or more and worse in none.
+"""`better`: better in every goal. `no_worse`: better in some and the same in the others. `same`:
+the same in all. `worse`: worse in some goal. `open`: undecided in some goal, worse in no goal.
 """
 
 
@@ -117,12 +119,12 @@ class Tuned:
     plan: SearchPlan
     tried: Sequence[Tried]
     defaults: MeasuredCandidate
-    """In the search."""
+    """The result of the defaults in the search."""
     defaults_unseen: MeasuredCandidate
     front: Sequence[Point]
-    """In the order of the first goal."""
+    """The points of the front, in the order of the first goal."""
     folder: Path
-    """Report, figures, a scenario file for each point, Optuna's journal."""
+    """The folder with the report, figures, a scenario file for each point, and Optuna's journal."""
     files: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -133,22 +135,22 @@ class Tuned:
 
     @property
     def unseen_text(self) -> str:
-        """Those seeds in words."""
+        """The unseen seeds in words."""
         first, last = self.unseen_seeds
         return f"seed {first}" if first == last else f"seeds {first} to {last}"
 
     @property
     def checked(self) -> list[Point]:
-        """Points that are compared with the defaults."""
+        """The points that are compared with the defaults."""
         return [point for point in self.front if point.unseen is not None]
 
     def counts(self) -> dict[Standing, int]:
-        """The numbers of compared points that are better, worse or open."""
+        """The number of compared points with each answer."""
         standings = [point.standing(self.plan.goals) for point in self.checked]
         return {one: standings.count(one) for one in get_args(Standing)}
 
     def left_out(self) -> list[str]:
-        """How many points of the front are compared, and why not all."""
+        """Sentences about points of the front that are not compared, and why."""
         front, checked = len(self.front), len(self.checked)
         if front == checked:
             return []
@@ -186,7 +188,7 @@ class Tuned:
             if standing in words and (count or standing in ("better", "no_worse"))
         )
         lines.append(f"of {points}, {told}")
-        # Each reason once, with its goals.
+        # Print each reason once, with all its goals.
         reasons: dict[str, dict[str, None]] = {}
         for point in checked:
             for goal in plan.goals:
@@ -209,7 +211,7 @@ class Tuned:
         return lines
 
     def broken(self) -> list[Point]:
-        """Points that keep every bound in the search but not on unseen seeds."""
+        """The points that keep every bound in the search but not on unseen seeds."""
         return [
             point
             for point in self.checked
@@ -295,7 +297,7 @@ _STANDINGS_OF_ONE: dict[Standing, str] = {
 
 
 def text(diff: Difference) -> str:
-    """A difference in words: percent where that is one, with half the interval."""
+    """Write a difference with the half-width of its interval, in percent if possible."""
     if diff.relative is not None:
         half = diff.relative_ci95
         return f"{100 * diff.relative:+.3g}{f' ±{100 * half:.2g}' if half else ''} %"
@@ -318,7 +320,7 @@ def _estimates(measured: MeasuredCandidate) -> dict[str, Any]:
 
 
 def chosen(front: Sequence[Tried]) -> list[int]:
-    """Which points of a front are run on unseen seeds."""
+    """Choose which points of a front run on unseen seeds; return their indices."""
     if len(front) <= MOST_CHECKED:
         return list(range(len(front)))
     last = len(front) - 1

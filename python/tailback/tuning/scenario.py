@@ -1,7 +1,7 @@
-"""A point of a front as a scenario file: the file that was tuned, its values as a sweep of one
-point each.
+"""Writes a point of a front as a scenario: the tuned file, with the point's values as a sweep of
+one point.
 
-The file itself is not rewritten, so its comments stay, and its runs are identical to those of the
+The text of the file stays unchanged, with its comments, and its runs are identical to those of the
 search.
 """
 
@@ -19,12 +19,12 @@ _SWEEP = re.compile(r"""^\s*\[\[?\s*["']?sweep["']?\s*[.\]]""")
 
 
 def text(plan: SearchPlan, values: Values, what: str) -> str:
-    """The scenario with some values."""
+    """Return the scenario with these values set."""
     body = _without_sweep(plan.defaults.text)
     sets = {path: _literal(word) for path, word in plan.sets}
     lines = [f"# {line}" for line in what.splitlines()]
     lines += [body.rstrip("\n"), "", "[sweep]"]
-    # Values are set from the outermost to the innermost key.
+    # Set outer keys first, because an outer value would replace an inner one.
     chosen = {**sets, **{path: values[path] for path in outer_first(values)}}
     lines += [f"{toml.key(path)} = {toml.value([word])}" for path, word in chosen.items()]
     for path, words in plan.sweep.items():

@@ -1,4 +1,4 @@
-"""The search: Optuna gives candidates in batches of a fixed size, and gets results in their order.
+"""Searches: Optuna proposes candidates in batches of a fixed size, and gets results in order.
 
 The same seed therefore gives the same candidates, however many run in parallel. A search that was
 killed starts from its beginning at no cost, because its runs are stored.
@@ -25,19 +25,19 @@ if TYPE_CHECKING:
 JOURNAL = "study.journal"
 
 Measure = Callable[[Sequence[Values], int, int], list[MeasuredCandidate]]
-"""Takes candidates, the number of the first, and the total number."""
+"""Function that measures candidates, given the number of the first and the total number."""
 
 
 @dataclass(frozen=True)
 class Tried:
-    """A candidate of the search."""
+    """A candidate that the search tried."""
 
     number: int
-    """From 1."""
+    """The candidate's number, from 1."""
     values: Values
     measured: MeasuredCandidate
     holds: bool
-    """Whether every bound holds, in the search."""
+    """Whether every bound holds in the search."""
     front: bool = False
 
 
@@ -53,7 +53,7 @@ def _search(plan: SearchPlan, measure: Measure, journal: Path) -> list[Tried]:
     from optuna.storages.journal import JournalFileBackend, JournalFileOpenLock
     from optuna.trial import TrialState
 
-    # Kept in memory and written once, because each step of a journal would wait for the disk.
+    # The storage is in memory and written once, because a journal waits for the disk at each step.
     storage = optuna.storages.InMemoryStorage()
     study = optuna.create_study(
         storage=storage,
@@ -63,7 +63,7 @@ def _search(plan: SearchPlan, measure: Measure, journal: Path) -> list[Tried]:
     )
     candidates: list[Tried] = []
     known: dict[tuple[object, ...], MeasuredCandidate] = {}
-    # Candidates that do not depend on results come in one batch.
+    # If candidates do not depend on results, all are in one batch.
     step = plan.candidates if plan.sampler in plans.FIXED else plan.batch
     for start in range(0, plan.candidates, step):
         trials = [study.ask() for _ in range(min(step, plan.candidates - start))]
@@ -119,7 +119,7 @@ def _sampler(plan: SearchPlan) -> BaseSampler:
     seed = plan.sampler_seed
     match plan.sampler:
         case "tpe":
-            # Unfinished candidates count as bad ones, which spreads a batch.
+            # `constant_liar` counts unfinished candidates as bad, so that those of a batch differ.
             return samplers.TPESampler(seed=seed, multivariate=True, constant_liar=True)
         case "nsga2":
             return samplers.NSGAIISampler(seed=seed, population_size=2 * plan.batch)
@@ -140,7 +140,7 @@ def require() -> None:
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Optuna logs every trial, but its content is already known."""
+    """Silence Optuna, which would log every trial."""
     import optuna
 
     before = optuna.logging.get_verbosity()

@@ -231,7 +231,7 @@ class _Batch:
                 self._taken.put((run, error))
 
         def back(_: Future[Any]) -> None:
-            # After the end of the batch the pool takes no more results, and needs none.
+            # After the end of the batch the pool takes no more results; this one is not needed.
             with contextlib.suppress(RuntimeError):
                 self._pool.submit(take)
 

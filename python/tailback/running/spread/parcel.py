@@ -40,7 +40,7 @@ def take(
     store: _native.Store,
     scratch: Path,
 ) -> None:
-    """Store a run that came as bytes; raises `DamagedResults` if it is damaged."""
+    """Store a run that was received as bytes; raises `DamagedResults` if it is damaged."""
     place = _place(scratch, run_id)
     for name, pieces in parts.items():
         if not _is_of_run(name):
@@ -53,7 +53,7 @@ def take(
 
 
 def copy(source: Path, store: _native.Store, scratch: Path) -> None:
-    """Stores a run of another store."""
+    """Copy a run of another store into this one."""
     place = _place(scratch, source.name)
     for path in sorted(source.rglob("*")):
         name = path.relative_to(source).as_posix()
@@ -64,18 +64,18 @@ def copy(source: Path, store: _native.Store, scratch: Path) -> None:
 
 
 THREADS = 8
-"""Threads that verify and store: most of the time is spent waiting for the disk."""
+"""Number of threads that verify and store, which mostly wait for the disk."""
 
 
 def _place(scratch: Path, run_id: str) -> Path:
-    """A new folder named after the run: an earlier attempt may have left one."""
+    """Make a new folder named after the run, even if an earlier attempt has left one."""
     place = Path(tempfile.mkdtemp(dir=scratch)) / run_id
     place.mkdir()
     return place
 
 
 def settle(place: Path, store: _native.Store, version: str | None = None) -> None:
-    """Verifies a folder that is named after its run, and renames it into the store."""
+    """Verify a folder that is named after its run, and rename it into the store."""
     run_id = place.name
     run = StoredRun(place)
     run.check()
@@ -91,7 +91,7 @@ def settle(place: Path, store: _native.Store, version: str | None = None) -> Non
     try:
         os.rename(place, target)
     except OSError:
-        # The run exists: another process was faster, or it is a damaged one.
+        # The run exists already: another process was faster, or the existing one is damaged.
         if store.contains(run_id):
             return
         store.set_aside(run_id)

@@ -1,7 +1,7 @@
-"""Where the runs of a batch are executed: in this process, unless another place was chosen.
+"""Chooses where the runs of a batch are executed: by default in this process.
 
-The choice holds within a block, for everything that runs in it, however deep: experiments and
-comparisons do not know about it.
+The choice holds within a `with` block, for everything that runs in it. Experiments and comparisons
+therefore need no option for it.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ _CHOSEN: ContextVar[RunPlace | None] = ContextVar("place", default=None)
 
 
 def chosen() -> RunPlace | None:
-    """Where runs are done within this block; None: here."""
+    """Return the place that was chosen for this block; None for this process."""
     return _CHOSEN.get()
 
 
 @contextmanager
 def using(place: RunPlace) -> Iterator[None]:
-    """Execute the runs of this block there."""
+    """Execute the runs of this block at a place."""
     token = _CHOSEN.set(place)
     try:
         yield

@@ -1,7 +1,7 @@
-"""The source of a scenario, for another process that reads it again.
+"""Everything that another process needs to read a scenario again.
 
-A scenario that was read belongs to the compiled part and cannot be sent. Its source can: text,
-values that were set, traces. The reader compares the ids of its runs.
+A scenario that was read is an object of the compiled module and cannot be sent. Its source can be
+sent: text, replaced values, traces. The receiver checks that the ids of its runs are the same.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from tailback.errors import InputError
 
 @dataclass(frozen=True)
 class ScenarioRecipe:
-    """A scenario as it is sent."""
+    """The source of a scenario in the form that is sent."""
 
     text: bytes
     name: str
-    """What messages call it."""
+    """The name of the scenario in messages."""
     values: tuple[tuple[str, str], ...]
     seeds: int | None
     engine: str
     files: tuple[tuple[str, bytes], ...]
-    """The files that it names, relative to its folder."""
+    """The files that the scenario names, by path relative to its folder, and their content."""
 
 
 def of(scenario: _native.Scenario, engine: str) -> ScenarioRecipe:
-    """The data that another process needs to read it again."""
+    """Collect the data that another process needs to read a scenario again."""
     if scenario.plugins:
         raise InputError(
             f"{scenario.file}: plugins are compiled where they are used and are not sent to a "
@@ -39,7 +39,7 @@ def of(scenario: _native.Scenario, engine: str) -> ScenarioRecipe:
             f"{scenario.file}: programs and their files are on this machine and are not sent to a "
             "cluster; expected --shard"
         )
-    # A file with an absolute path must exist on every machine.
+    # Files with absolute paths are not sent; they must exist on every machine.
     names = [name for name in scenario.files if not os.path.isabs(name)]
     return ScenarioRecipe(
         scenario.text.encode(),

@@ -1,8 +1,8 @@
-"""`--shard 2/8`: one part of the runs of a batch, of parts that cost about the same.
+"""`--shard 2/8`: divides the runs of a batch into parts that cost about the same.
 
-Every process computes the same shards without communication. The runs are assigned by their
-estimated costs, the most expensive first, each to the shard with the least so far, whether stored
-or not.
+Every process computes the same shards without communication. The runs are assigned in the order of
+their estimated costs, the most expensive first. Each run goes to the shard with the lowest cost so
+far. Stored runs are assigned too.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Shard:
         return f"{self.index}/{self.count}"
 
     def part(self, costs: Mapping[str, float]) -> list[str]:
-        """The runs of this part."""
+        """Return the ids of this shard's runs."""
         return deal(costs, self.count)[self.index - 1]
 
 
@@ -78,7 +78,7 @@ def _by_environment(text: str, environment: Mapping[str, str]) -> tuple[int, int
         return int(value)
 
     if "SLURM_ARRAY_TASK_ID" in environment:
-        # --array=0-7, 1-8 and 10-80:10 are eight jobs each.
+        # Indices may have any start and step: --array=0-7, 1-8 and 10-80:10 are eight jobs each.
         count = number("SLURM_ARRAY_TASK_COUNT")
         least = number("SLURM_ARRAY_TASK_MIN", 1 if number("SLURM_ARRAY_TASK_ID") else 0)
         step = max(1, number("SLURM_ARRAY_TASK_STEP", 1))
@@ -114,20 +114,20 @@ def deal(costs: Mapping[str, float], count: int) -> list[list[str]]:
 
 @dataclass(frozen=True)
 class Done:
-    """The share of a shard in the whole."""
+    """What a shard contributed to the whole batch."""
 
     shard: Shard
     runs: int
     of_runs: int
     share: float
-    """Its share of the cost of all."""
+    """The shard's share of the cost of all runs."""
     missing: int
-    """Runs of the whole that this store does not have."""
+    """Number of runs of the whole batch that this store does not have."""
     root: str
     failures: list[str] = field(default_factory=list)
 
     def text(self) -> str:
-        """Two lines: what was done, and the next step."""
+        """Return two lines: what was done, and the next step."""
         return (
             f"shard {self.shard}: {self.runs} of {self.of_runs} runs, "
             f"{100 * self.share:.3g} % of the cost; {self.missing} are not in {self.root}\n"
@@ -150,7 +150,7 @@ class Done:
 
 
 class PartDone(TailbackError):
-    """A shard is done, but the request needs the others: no error, and no result."""
+    """A shard is done, but the result needs the other shards too. This is not an error."""
 
     def __init__(self, done: Done) -> None:
         super().__init__(done.text())
@@ -161,7 +161,7 @@ _CHOSEN: ContextVar[Shard | None] = ContextVar("shard", default=None)
 
 
 def chosen() -> Shard | None:
-    """The part that is run within this block; None: everything."""
+    """Return the shard that is run within this block; None for all runs."""
     return _CHOSEN.get()
 
 
@@ -169,7 +169,7 @@ def chosen() -> Shard | None:
 def using(shard: Shard) -> Iterator[None]:
     """Run one shard of each batch of this block.
 
-    The first batch that needs other parts ends it with `PartDone`.
+    The first batch that needs other shards ends the block with `PartDone`.
     """
     token = _CHOSEN.set(shard)
     try:
@@ -179,6 +179,6 @@ def using(shard: Shard) -> Iterator[None]:
 
 
 def share(costs: Mapping[str, float], mine: list[str]) -> float:
-    """The share of the cost of some runs."""
+    """Return the share of some runs in the cost of all."""
     total = math.fsum(costs.values())
     return math.fsum(costs[one] for one in mine) / total if total else 1.0

@@ -3,8 +3,8 @@
     grades = tailback.grade("lesson/task.toml", "submissions/")
     grades.frame()
 
-Submissions are untrusted: they can name no file and no plugin, and a cap on estimated cost applies
-to each. A wrong one costs only its own row.
+Submissions are untrusted. They can name no file and no plugin, and the estimated cost of each is
+limited. An invalid submission affects only its own row.
 """
 
 from __future__ import annotations
@@ -47,18 +47,18 @@ class Grade:
     status: Status
     """`wrong`: the submission is not valid; `failed`: the engine failed in one of its runs."""
     verdicts: Sequence[BoundVerdict] = ()
-    """Of the means over seeds."""
+    """Verdicts of the assertions for the means over seeds."""
     problems: Sequence[Located] = ()
     failures: Sequence[str] = ()
 
     @property
     def held(self) -> int:
-        """Assertions that hold."""
+        """Number of assertions that hold."""
         return sum(verdict.held for verdict in self.verdicts)
 
     @property
     def reasons(self) -> list[str]:
-        """Why there is no grade: a sentence each, with file, line and column."""
+        """Why there is no grade: sentences with file, line and column."""
         return [*map(str, self.problems), *self.failures]
 
 
@@ -71,20 +71,20 @@ class Grades:
     seeds: int
     grades: Sequence[Grade]
     skipped: Sequence[str]
-    """Names in the folder that are no submissions."""
+    """Names of files in the folder that are not submissions."""
 
     @property
     def of(self) -> int:
-        """How many assertions a submission is graded by."""
+        """Number of assertions that decide a grade."""
         return max((len(grade.verdicts) for grade in self.grades), default=0)
 
     @property
     def wrong(self) -> list[Grade]:
-        """Submissions without a grade."""
+        """The submissions without a grade."""
         return [grade for grade in self.grades if grade.status != "graded"]
 
     def columns(self) -> list[str]:
-        """What is asserted, in words, in the order of the scenario."""
+        """The titles of the columns: each assertion in words, in the order of the scenario."""
         return list(dict.fromkeys(words(v) for grade in self.grades for v in grade.verdicts))
 
     def to_dict(self) -> dict[str, Any]:
@@ -224,7 +224,7 @@ def grade(
 
 
 def _own(task: Task, seeds: int | None) -> Any:
-    """The task's scenario as it is; it has to be valid, and to assert something."""
+    """Load the task's own scenario. It has to be valid, and to assert something."""
     scenario = scenarios.load(
         task.scenario, [], seeds if seeds is not None else task.seeds, engines.get("sim")
     )

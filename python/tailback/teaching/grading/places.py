@@ -1,4 +1,4 @@
-"""Where the keys of a TOML text are; the library that parses TOML does not keep places."""
+"""Finds the places of keys in a TOML text, which the TOML library does not report."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 Path = tuple[str, ...]
-"""Keys from the outside in; of an element of a list, its number."""
+"""Keys from the outermost to the innermost; an element of a list has its index as key."""
 
 _SPACE = re.compile(r"(?:[ \t\r\n]|#[^\n]*)*")
 _KEY = re.compile(r"""[A-Za-z0-9_-]+|"(?:[^"\\\n]|\\.)*"|'[^'\n]*'""")
@@ -28,7 +28,7 @@ class KeyPlace:
 
 
 class _Unexpected(Exception):
-    """The text is not the TOML that this reader knows."""
+    """The text contains TOML that this simple reader does not understand."""
 
 
 @dataclass

@@ -38,7 +38,7 @@ class PlacedDocument:
     keys: Mapping[places.Path, places.KeyPlace]
 
     def problem(self, path: places.Path, message: str, help_: str | None = None) -> Located:
-        """A mistake at a key, or at the nearest table around it."""
+        """Return a mistake with the place of a key, or of the nearest table around the key."""
         while path and path not in self.keys:
             path = path[:-1]
         found = self.keys.get(path, places.KeyPlace(1, 1, 1))
@@ -66,7 +66,7 @@ def read(path: Path) -> PlacedDocument:
     except tomllib.TOMLDecodeError as error:
         raise Misread(_misplaced(file, text, str(error))) from None
     except (RecursionError, ValueError):
-        # A number of a million digits, or a thousand brackets.
+        # This happens for a number of a million digits, or a thousand nested brackets.
         raise Misread(
             Located(file, 1, 1, "nested too deep, or a number too long", "write a plain value")
         ) from None

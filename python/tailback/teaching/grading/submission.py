@@ -37,7 +37,7 @@ class Submission:
 
 
 def find(folder: Path) -> tuple[list[Path], list[Path]]:
-    """The files of submissions in a folder by name, and the other files there."""
+    """Return the submissions in a folder, sorted by name, and the other files there."""
     if not folder.is_dir():
         if not folder.exists():
             raise InputError(f"{foreign.line(folder)}: no such folder; name a folder that exists")
@@ -80,7 +80,7 @@ def load(task: Task, path: Path, seeds: int | None, most_cpu_s: float) -> Submis
 def _values(
     task: Task, document: PlacedDocument
 ) -> tuple[dict[str, tuple[Path_, str]], list[Located]]:
-    """TOML of the values by the path of their key in the scenario, with the path in the file."""
+    """Return for each key in the scenario its path in the submitted file, and its value as TOML."""
     found: dict[str, tuple[Path_, str]] = {}
     problems: list[Located] = []
     for path, value in _leaves(document.tables, (), task.opens, task.tables):
@@ -105,7 +105,7 @@ def _values(
 
 
 def _use(task: Task, key: str = "") -> str:
-    """Which keys to use instead of this one."""
+    """Say which keys to use instead of this key."""
     near = names.nearest(key, task.opens)
     if near is None or len(task.opens) == 1:
         return f"use {'one of ' if len(task.opens) > 1 else ''}{', '.join(task.opens)}"
@@ -113,14 +113,16 @@ def _use(task: Task, key: str = "") -> str:
 
 
 CHOOSING = ("aqm", "name", "kind")
-"""Keys that choose an algorithm: a table with one of them replaces the table of the scenario, since
-the options of another algorithm would not fit."""
+"""Keys that choose an algorithm. A table with such a key replaces the whole table of the scenario,
+because options of another algorithm would not fit."""
 
 
 def _leaves(
     table: Mapping[str, Any], path: Path_, opens: Sequence[str], own: Any
 ) -> Iterator[tuple[Path_, Any]]:
-    """Values by path. A table sets its keys one by one in a table that the scenario (`own`) has."""
+    """Yield values by path. If the scenario (`own`) has the same table, its keys are set one by
+    one.
+    """
     for key, value in table.items():
         inner = (*path, key)
         joined = ".".join(inner)
@@ -139,7 +141,7 @@ def _is_open(key: str, opens: Sequence[str]) -> bool:
 
 
 def _closed_in(value: Any) -> str | None:
-    """A key within a value that no submission can set."""
+    """Return a key inside a value that no submission may set."""
     match value:
         case Mapping():
             for key, inner in value.items():
@@ -163,7 +165,7 @@ def _scenario(
     first = next((path for path, _ in values.values()), ())
     try:
         with warnings.catch_warnings():
-            # Unusual settings are allowed.
+            # Unusual settings are allowed, so their warnings are not shown.
             warnings.simplefilter("ignore")
             scenario = scenarios.load(task.scenario, overrides, chosen, runner)
     except ScenarioError as error:
@@ -202,7 +204,7 @@ def _scenario(
 
 
 def _deepest(document: PlacedDocument, path: Path_, message: str) -> Path_:
-    """The key inside the value of a path that a message names; the path itself for none."""
+    """Find the key inside a value that a message names; return the value's path without one."""
     inside = [
         key
         for key in document.keys

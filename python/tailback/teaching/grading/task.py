@@ -16,46 +16,48 @@ NAME = "task.toml"
 """The name of the task file in the folder that the command line names."""
 
 TIMES, LEAST_CPU_S = 10.0, 5.0
-"""The runs of a submission may take this many times the CPU time of the task's own scenario, and
-may always take 5 s, unless the task says otherwise (`max_cpu_s`)."""
+"""Limit of the CPU time of a submission, unless the task sets `max_cpu_s`: this many times that of
+the task's own scenario, and at least 5 s."""
 
 MEMORY = 1 << 30
-"""Memory that a run of a submission may take, bytes."""
+"""The most memory that a run of a submission may take, bytes."""
 
 CLOSED = ("with", "programs", "assert", "sweep", "record", "trace", "files", "root", "kernel")
-"""Keys that no task can open and no submission can set: they name files, run code, decide what is
-graded, or what is stored."""
+"""Keys that no task can open and no submission can set. They name files, run code, or decide what
+is graded or stored."""
 
 _KEYS = ("scenario", "opens", "seeds", "max_cpu_s")
 
 
 @dataclass(frozen=True)
 class Task:
-    """A task, checked."""
+    """A task that was read and checked."""
 
     file: Path
     scenario: Path
     tables: Mapping[str, Any]
-    """The scenario as it is written."""
+    """The tables of the scenario file."""
     opens: Sequence[str]
-    """Paths of keys of the scenario."""
+    """Paths of the scenario's keys that a submission may set."""
     seeds: int | None
-    """Seeds of every submission; None: as many as the scenario says."""
+    """Number of seeds of every submission; None for the scenario's number."""
     max_cpu_s: float | None
-    """CPU time that the runs of a submission may take together; None: decided by the scenario."""
+    """The most CPU time of a submission's runs together; None for a limit by `TIMES`."""
 
     def most_cpu_s(self, own_s: float) -> float:
-        """The cap, if the task's own scenario takes `own_s`."""
+        """Return the limit of CPU time, if the task's own scenario takes `own_s`."""
         return max(LEAST_CPU_S, TIMES * own_s) if self.max_cpu_s is None else self.max_cpu_s
 
 
 def closed(path: str) -> str | None:
-    """The part of a path that no submission can set."""
+    """Return the part of a path that no submission may set; None if all may be set."""
     return next((part for part in path.replace("[", ".").split(".") if part in CLOSED), None)
 
 
 def load(path: Path) -> Task:
-    """Read a task, a file or a folder with `task.toml`; raises `InputErrors` with every mistake."""
+    """Read a task from a file or a folder with `task.toml`; raises `InputErrors` with all
+    mistakes.
+    """
     file = path / NAME if path.is_dir() else path
     try:
         document = read(file)
@@ -90,7 +92,7 @@ def load(path: Path) -> Task:
 
 
 def _tables(scenario: Path) -> Mapping[str, Any]:
-    """The tables of the scenario; no tables if it is not TOML, which the validator reports."""
+    """Parse the scenario. The result is empty if it is not TOML, which the validator reports."""
     try:
         return read(scenario).tables
     except Misread:

@@ -23,7 +23,7 @@ NAMES = (
     "bbr-phases",
     "rtt-unfairness",
 )
-"""In the order in which they build on one another."""
+"""The lessons, in the order in which they build on one another."""
 
 
 def title(name: str) -> str:
