@@ -28,7 +28,7 @@ HERE = Path(__file__).resolve().parent
 
 @dataclass(frozen=True)
 class Measured:
-    """One run of a case."""
+    """The results of one run of a case."""
 
     packets: int
     events: int
@@ -45,17 +45,17 @@ class Measured:
 
 
 def measure(case: Path, *extra: str) -> Measured:
-    """Runs a case once."""
+    """Run a case once."""
     with tempfile.TemporaryDirectory() as out:
         since = time.perf_counter()
         command = [sys.executable, "-m", "tailback", "run", str(case), "--jobs", "1", "--out", out]
-        # A child starts with the peak of its parent: 5 resets ours to the current use.
+        # A child inherits the peak memory of its parent; writing 5 resets it to the current use.
         Path("/proc/self/clear_refs").write_text("5", "ascii")
         with tempfile.TemporaryFile() as complaints:
             process = subprocess.Popen(
                 [*command, *extra], stdout=subprocess.DEVNULL, stderr=complaints
             )
-            # wait4 gives the usage of this child alone.
+            # wait4 returns the resource usage of this child alone.
             _, status, usage = os.wait4(process.pid, 0)
             wall_s = time.perf_counter() - since
             process.returncode = os.waitstatus_to_exitcode(status)
@@ -75,7 +75,7 @@ def measure(case: Path, *extra: str) -> Measured:
 
 
 def processor() -> str:
-    """The processor of this machine: its name and family, as in "AMD EPYC, family 25"."""
+    """Return name and family of this machine's processor, as in "AMD EPYC, family 25"."""
     lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines()
     facts = dict(line.split(":", 1) for line in reversed(lines) if ":" in line)
     facts = {key.strip(): value.strip() for key, value in facts.items()}
@@ -84,7 +84,7 @@ def processor() -> str:
 
 
 def main() -> None:
-    """Prints a line for each case."""
+    """Print a line for each case."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("cases", nargs="*", help="names of cases (default: all)")
     parser.add_argument("--repeat", type=int, default=3, help="runs of each case (default 3)")

@@ -1,9 +1,9 @@
 """What a cluster costs, measured on two workers: the table of docs/how-to/cluster.md.
 
 Runs every point of the battery `l4s-battery`, with a tenth of its duration and one seed, on a Dask
-cluster of two processes; stores many runs that end at the same time, and merges the stores of two
-shards. From processor time and the estimated costs of the whole battery it estimates the time that
-many parameter sets on many cores would take.
+cluster of two processes. Stores many runs that end at the same time, and merges the stores of two
+shards. From processor time and the estimated costs of the whole battery it estimates the time for
+many parameter sets on many cores.
 
     python benches/cluster.py [--sets 1000] [--cores 500]
 """
@@ -53,7 +53,7 @@ cc = "reno"
 
 @contextmanager
 def cluster(folder: Path, memory: Path) -> Iterator[str]:
-    """A scheduler and two workers of one thread each, whose folders are in memory."""
+    """Start a scheduler and two workers of one thread each, whose folders are in memory."""
     file = folder / "scheduler.json"
     common = ["--host", "127.0.0.1", "--no-dashboard", "--scheduler-file", str(file)]
     worker = ["worker", "--nthreads", "1", "--no-nanny", "--local-directory", str(memory)]
@@ -89,7 +89,7 @@ def taking(runs: Mapping[str, Path], out: Path) -> float:
 
 
 def main() -> None:
-    """Prints the table."""
+    """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sets", type=int, default=1000)
     parser.add_argument("--cores", type=int, default=500)

@@ -1,4 +1,4 @@
-"""What `tailback compare` flags where nothing differs: A against A with other seeds.
+"""Counts what `tailback compare` flags if nothing differs: A against A with other seeds.
 
     python benches/false_alarms.py                     200 pairs of a sweep of six points
     python benches/false_alarms.py --battery N         a quick l4s-battery, of N seeds
@@ -6,9 +6,10 @@
 Runs are made once, into `results`; each pair is five (or ten) seeds against five (or ten) others.
 The sweep has enough seeds for 200 pairs of five, and no seed is in two of them. The battery has
 fewer seeds, which are shuffled again when they are used up. The table counts the pairs in which
-anything is flagged, by Benjamini and Hochberg's method over all differences and by families
-(`tailback.comparison.families`), and the most that one pair flags. It also makes the variant's
-values larger by a tenth at one point, and counts the pairs in which that is found there.
+anything is flagged: by Benjamini and Hochberg's method over all differences, and by families
+(`tailback.comparison.families`). It also has the largest number of flags in one pair. Finally the
+script makes the variant's values 10 % larger at one point, and counts in how many pairs that is
+found.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ Values = tuple[list[tuple[str, ...]], np.ndarray]
 
 
 def values_of(column: VariantResults, wanted: Sequence[Metric]) -> Values:
-    """Every cell of every seed, read as `tailback compare` does."""
+    """Read every cell for every seed, as `tailback compare` does."""
     seeds = sorted({run.seed for run in column.results})
     one = [
         replace(
@@ -100,7 +101,7 @@ def values_of(column: VariantResults, wanted: Sequence[Metric]) -> Values:
 
 
 def pairs(seeds: int, n: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Rows of one side and the other, `PAIRS` times."""
+    """Draw the rows of both sides, `PAIRS` times."""
     draw = np.random.default_rng(1)
     deck = draw.permutation(seeds)
     for _ in range(PAIRS):
@@ -111,7 +112,7 @@ def pairs(seeds: int, n: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
 
 
 def count(found: Values, n: int, in_pairs: bool) -> list[str]:
-    """A row of the table."""
+    """Return a row of the table."""
     keys, values = found
     families = [key[0] for key in keys]
     alarms: dict[str, list[int]] = {"plain": [], "families": []}
@@ -124,7 +125,7 @@ def count(found: Values, n: int, in_pairs: bool) -> list[str]:
             _p(test, values[a, i], 1.1 * values[b, i]) if changed[i] else p
             for i, p in enumerate(ps)
         ]
-        # A family of each cell is Benjamini and Hochberg's method.
+        # With each cell as a family of its own, the method is Benjamini and Hochberg's.
         for name, groups in (("plain", [str(i) for i in range(len(ps))]), ("families", families)):
             alarms[name].append(sum(_flagged(ps, groups)))
             told[name].append(any(np.array(_flagged(larger, groups)) & changed))
@@ -145,14 +146,14 @@ def _flagged(ps: Sequence[float | None], families: Sequence[str]) -> list[bool]:
 
 
 def of_sweep(per_side: int) -> Values:
-    """The values of the sweep."""
+    """Make the runs of the sweep; return their values."""
     ran = tailback.run(SWEEP.format(seeds=PAIRS * 2 * per_side), out=OUT)
     column = VariantResults("a", ran.engine, ran.version, {}, ran, seeds_by_point(list(ran)))
     return values_of(column, select([]))
 
 
 def of_battery(seeds: int) -> Values:
-    """Return the values of a battery with runs even shorter than those of a quick one."""
+    """Return the values of a battery whose runs are even shorter than those of a quick one."""
     made = run_battery(
         BATTERY,
         parse(["a", "b:seed=10001"]),
@@ -168,7 +169,7 @@ def of_battery(seeds: int) -> Values:
 
 
 def main() -> int:
-    """The command."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--battery", type=int, metavar="N", help="seeds of a quick l4s-battery")
     chosen = parser.parse_args()

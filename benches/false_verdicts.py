@@ -78,7 +78,7 @@ def main() -> None:
 
 
 def _alike(criterion: Against | HarmTo) -> Against | HarmTo:
-    """A section with CUBIC as the only incumbent: nothing differs."""
+    """Return a section that compares with CUBIC only, so that nothing differs."""
     if isinstance(criterion, HarmTo):
         return replace(criterion, incumbents=("cubic",), quick_incumbents=None)
     return criterion
@@ -87,7 +87,7 @@ def _alike(criterion: Against | HarmTo) -> Against | HarmTo:
 def _redrawn(
     own: Mapping[str, Results], first: Sequence[int], second: Sequence[int]
 ) -> dict[str, Results]:
-    """The subject's results with the first seeds, all others with the second, paired in order."""
+    """Pick the first seeds for the subject and the second ones for all others, paired in order."""
     return {
         which: _picked(found, first if which.endswith("subject") else second)
         for which, found in own.items()
@@ -105,7 +105,7 @@ def _picked(results: Results, numbers: Sequence[int]) -> Results:
 
 def _as_seed(run: Run, seed: int) -> Run:
     other = replace(run, seed=seed)
-    # Read once, under its own seed.
+    # Keep the summary that was read under the run's own seed.
     vars(other)["summary"] = run.summary
     return other
 

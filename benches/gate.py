@@ -82,7 +82,7 @@ def drawn(pool: list[float], n: int, rise: float, draw: random.Random) -> Sample
 
 
 def auto(pool: list[float], rise: float, draw: random.Random) -> tuple[str, int]:
-    """Add seeds until there is an answer; return it, and how many it took."""
+    """Add seeds until there is an answer; return it, and the number of seeds."""
     planned = looks(80)
     every = drawn(pool, planned[-1], rise, draw)
     for n in planned:

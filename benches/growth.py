@@ -1,4 +1,4 @@
-"""The cost of a data packet and of a flow as a scenario grows: the tables and figures of the docs.
+"""Measures the cost of a packet and of a flow as a scenario grows: the docs' tables and figures.
 
 Each point is a run through the command line into a temporary folder: the fastest of three, or one
 with --quick. The time is the CPU time of the simulation alone, over the data packets of its TCP
@@ -47,23 +47,23 @@ class Point:
 
 @dataclass(frozen=True)
 class Part:
-    """One thing that grows."""
+    """A quantity of scenarios that grows."""
 
     title: str
     axis: str
     about: str
     points: Callable[[bool], Iterator[Point]]
     hops: bool = False
-    """Whether time is divided by x: the cost of a packet at each of x places."""
+    """Whether to divide the time by x, which gives the cost of a packet at each of x places."""
 
     def ns(self, row: Row) -> float:
-        """CPU time a data packet, or a packet and place."""
+        """Return the CPU time of a data packet, or of a packet at one place, ns."""
         return row.ns / (row.x if self.hops else 1)
 
 
 @dataclass(frozen=True)
 class Row:
-    """What a point gave."""
+    """The results of a point."""
 
     x: float
     curve: str
@@ -72,7 +72,7 @@ class Row:
 
     @property
     def ns(self) -> float:
-        """CPU time a data packet."""
+        """Return the CPU time of a data packet, ns."""
         return 1e9 * self.measured.cpu_s / max(self.measured.packets, 1)
 
 
@@ -112,7 +112,7 @@ def flows(quick: bool) -> Iterator[Point]:
                     duration=lasting(n * 1e6, 1e5 if quick else 1e6, 0.5 if quick else 1),
                     bottleneck={
                         "rate": f"{n}Mbit",
-                        # A packet of each flow.
+                        # The limit is a packet for each flow.
                         "queue": options
                         if queue != "fifo"
                         else {"aqm": queue, "limit": f"{max(n, 20)}p"},
@@ -174,7 +174,7 @@ def rtts(quick: bool) -> Iterator[Point]:
 
 
 def web(quick: bool) -> Iterator[Point]:
-    # The mean size and half again: requests take two thirds of the rate.
+    # Requests are 1.5 times the mean size apart, so they take two thirds of the rate.
     for n in (10, 100, 1000, 10_000) if quick else (10, 100, 1000, 10_000, 100_000):
         sources = max(1, n // 10_000)
         source = {
@@ -205,7 +205,7 @@ def rates(quick: bool) -> Iterator[Point]:
                 [{"cc": "cubic", "count": 100}],
                 duration=lasting(mbit * 1e6, 1e5 if quick else 2e6, 0.02),
                 path={"rtt": "1ms"},
-                # A BDP, but ten packets at least.
+                # The limit is a bandwidth-delay product, and at least ten packets.
                 bottleneck={
                     "rate": f"{mbit:g}Mbit",
                     "queue": {"aqm": "fifo", "limit": "1bdp" if mbit > 100 else "10p"},
@@ -218,14 +218,14 @@ def rates(quick: bool) -> Iterator[Point]:
 def entries(quick: bool) -> Iterator[Point]:
     draw = random.Random(1)
     seconds = 10 if quick else 60
-    # A scenario file has room for about ten thousand steps; a trace is a separate file.
+    # A scenario file can hold about ten thousand steps; a trace is a separate file.
     for n in (1, 100, 10_000) if quick else (1, 10, 100, 1000, 10_000, 30_000):
         each = [f"{draw.uniform(80, 120):.1f}Mbit" for _ in range(n)]
         told = [[f"{round(1e6 * seconds * i / n)}us", rate] for i, rate in enumerate(each)]
         rate = {"steps": told}
         yield Point(n, "steps of the rate", _one(seconds, {"rate": rate, "queue": "fifo"}), {})
     for n in (100, 10_000) if quick else (100, 1000, 10_000, 100_000, 1_000_000):
-        # 8 opportunities in a millisecond are 96 Mbit/s.
+        # 8 opportunities in a millisecond make 96 Mbit/s.
         lines = sorted(1 + draw.randrange(max(1, n // 8)) for _ in range(n))
         text = "".join(f"{line}\n" for line in lines)
         link = {"rate": {"trace": "trace.txt"}, "queue": "fifo"}
@@ -310,7 +310,7 @@ def least(file: Path, times: int, *extra: str) -> Measured:
 
 
 def run(point: Point, times: int) -> Row:
-    """Runs a point."""
+    """Run a point."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "growth.toml"
         file.write_text(toml.dumps(point.scenario), encoding="utf-8")
@@ -322,7 +322,7 @@ def run(point: Point, times: int) -> Row:
 
 
 def table(part: Part, rows: Sequence[Row]) -> Iterator[str]:
-    """Its rows in Markdown."""
+    """Yield the rows of a part in Markdown."""
     with_set_up = any(row.set_up_s is not None for row in rows)
     each = "ns a packet and link" if part.hops else "ns a data packet"
     head = [part.axis or "recorded", *([""] if part.axis else []), each, "packets", "peak, MB"]
@@ -348,7 +348,7 @@ def table(part: Part, rows: Sequence[Row]) -> Iterator[str]:
 
 
 def figure(part: Part, rows: Sequence[Row]) -> Any:
-    """Time a packet and memory over what grows."""
+    """Draw time per packet and memory over the growing quantity."""
     import altair as alt
 
     from tailback.figures import theme
@@ -420,12 +420,12 @@ def main() -> None:
 
 
 def read(row: Mapping[str, Any]) -> Row:
-    """A row that was kept."""
+    """Read a row that was stored."""
     return Row(row["x"], row["curve"], Measured(**row["measured"]), row["set_up_s"])
 
 
 def said(part: Part, row: Row) -> str:
-    """A row on a terminal."""
+    """Return a row for the terminal."""
     done = row.measured
     text = f"{row.x:>9,g} {row.curve:<32} {part.ns(row):>8.0f} ns {done.peak_mb:>6.0f} MB"
     text += f" all {done.process_s:.2f} s"
@@ -433,7 +433,7 @@ def said(part: Part, row: Row) -> str:
 
 
 def write(found: Mapping[Part, Sequence[Row]], command: str) -> None:
-    """The page and its figures."""
+    """Write the page and its figures."""
     from tailback.figures import export
 
     page = ["# As a scenario grows", "", f"`{command}`", ""]

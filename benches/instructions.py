@@ -1,9 +1,8 @@
-"""Instructions per data packet: stable where seconds are not, so a regression shows.
+"""Counts instructions per data packet. They are stable where seconds are not, so regressions show.
 
-Each case runs shortened under valgrind's callgrind, which counts the same
-whatever else the machine is doing. `make bench` compares with
-benches/instructions.json and fails where a case needs over 3 % more;
-`--update` writes the file after a change that is meant."""
+Each case runs shortened under valgrind's callgrind, which counts the same whatever else the machine
+is doing. `make bench` compares with benches/instructions.json and fails if a case needs over 3 %
+more; `--update` writes the file after an intended change."""
 
 from __future__ import annotations
 
@@ -18,7 +17,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 RECORD = HERE / "instructions.json"
 ALLOWED = 1.03
-# Long enough that start-up is below a per cent, short enough for valgrind.
+# The runs are long enough that start-up is below 1 %, and short enough for valgrind.
 DURATIONS = {
     "a": "20s",
     "b": "20s",
@@ -32,19 +31,19 @@ DURATIONS = {
 }
 # The goals of the project; docs/evidence/performance.md compares them with the counts.
 GOALS = {"a": 1000, "b": 1100, "e": 1300, "cake": 1300, "dualpi2": 1150}
-# The goal is a multiple of another case: DualPI2 against CoDel, with the same flows.
+# DualPI2's goal is a multiple of the count of CoDel with the same flows.
 TIMES = {"dualpi2": (1.4, "codel")}
 
 
 def build() -> Path:
-    """Compiles the runner and returns its path."""
+    """Compile the runner; return its path."""
     command = ["cargo", "build", "--release", "--quiet", "-p", "tailback-scenario"]
     subprocess.run([*command, "--example", "count"], check=True, cwd=HERE.parent)
     return HERE.parent / "target" / "release" / "examples" / "count"
 
 
 def count(runner: Path, case: str, file: Path | None = None) -> float:
-    """Instructions per data packet of a case, or of a file for as long as the case."""
+    """Count instructions per data packet of a case, or of a file with the duration of that case."""
     scenario = [str(file or HERE / f"{case}.toml"), DURATIONS[case]]
     tool = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null"]
     run = subprocess.run(
@@ -57,7 +56,7 @@ def count(runner: Path, case: str, file: Path | None = None) -> float:
 
 
 def main() -> None:
-    """Prints a line for each case; exit status 1 on a regression."""
+    """Print a line for each case; return exit status 1 on a regression."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--update", action="store_true", help="write what is found as the record")
     args = parser.parse_args()

@@ -72,14 +72,14 @@ CASES = (
     BOOT,
 )
 MANY_GOAL = 1.2
-"""Goal: CPU time of a packet with many flows over that with one flow."""
+"""Goal: CPU time of a packet with many flows, divided by that with one flow."""
 TWO_GOAL = 1.9
-"""Goal: packets a second of two guests at once over those of one."""
+"""Goal: packets per second of two guests at once, divided by those of one guest."""
 
 
 @dataclass(frozen=True)
 class Measured:
-    """One run of a case."""
+    """The results of one run of a case."""
 
     wall_s: float
     cpu_s: float
@@ -88,7 +88,7 @@ class Measured:
 
 
 def measure(case: Case, scale: float) -> Measured:
-    """Run a case once; the wall time of several guests is that of the slowest."""
+    """Run a case once. The wall time of several guests is that of the slowest one."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "case.toml"
         text = SCENARIO.format(
@@ -118,7 +118,7 @@ def measure(case: Case, scale: float) -> Measured:
 
 
 def row(case: Case, scale: float, runs: list[Measured]) -> str:
-    """A line of the table."""
+    """Return a line of the table."""
     best = min(runs, key=lambda run: run.cpu_s)
     wall_s = min(run.wall_s for run in runs)
     goal = f"{case.goal_s:g}" if case.goal_s and (scale == 1 or case is BOOT) else "–"
@@ -133,7 +133,7 @@ def row(case: Case, scale: float, runs: list[Measured]) -> str:
 
 
 def main() -> None:
-    """Prints a table."""
+    """Print a table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeat", type=int, default=2, help="runs of each case")
     parser.add_argument(

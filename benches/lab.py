@@ -1,4 +1,4 @@
-"""How fast the engine of the laboratory is against a native run, and how large its parts are.
+"""Compares the speed of the laboratory's engine with native runs, and prints the size of its parts.
 
 `make bench-lab` prints the table of docs/how-to/lab.md: medians of CPU time. The engine runs in
 node, on the V8 that Chromium has. "Watched" is what the page does: every packet of a link recorded.
@@ -43,7 +43,7 @@ CASES = {
 
 
 def browser(jobs: list[dict[str, Any]]) -> list[float]:
-    """The CPU times of the first points, s."""
+    """Return the CPU time of each job's first point, s."""
     done = subprocess.run(
         ["node", str(WEB / "test/parity.mjs")],
         input=json.dumps(jobs),
@@ -55,7 +55,7 @@ def browser(jobs: list[dict[str, Any]]) -> list[float]:
 
 
 def native(text: str) -> tuple[float, int]:
-    """The CPU time of a native run, s, and its data packets."""
+    """Return the CPU time of a native run, s, and its data packets."""
     times = []
     for _ in range(REPEATS):
         with tempfile.TemporaryDirectory() as folder:
@@ -75,7 +75,8 @@ def main() -> int:
         text = LONG.format(queue=queue, flows=flows)
         native_s, packets = native(text)
         job = {"name": name, "text": text, "files": {}}
-        # The first run of an instance compiles; the page has run once when someone drags.
+        # The first run of an instance compiles, so leave it out: on the page it has been made long
+        # before.
         plain = statistics.median(browser([job] * (REPEATS + 1))[1:])
         watched = statistics.median(browser([{**job, "watch": True}] * (REPEATS + 1))[1:])
         print(

@@ -1,8 +1,8 @@
-"""Speed-up of one run on two cores (`tailback run --cores 2`), over delays of links.
+"""Measures the speed-up of one run on two cores (`tailback run --cores 2`), by delays of links.
 
 Each network runs whole on one core and in two parts on two cores; times include building it. The
-script checks that both send the same packets. Each line is the median of five; needs two idle
-cores."""
+script checks that both runs send the same packets. Each line is the median of five runs. It needs
+two idle cores."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ REPEATS = 5
 
 
 def build() -> Path:
-    """Compiles the runner and returns its path."""
+    """Compile the runner; return its path."""
     command = ["cargo", "build", "--release", "--quiet", "-p", "tailback-scenario"]
     subprocess.run([*command, "--example", "parts"], check=True, cwd=HERE.parent)
     return HERE.parent / "target" / "release" / "examples" / "parts"
 
 
 def parking_lot(delay: str) -> str:
-    """Ten links at 10 Gbit/s: ten flows over each, four over all."""
+    """Return ten links at 10 Gbit/s in a row, with ten flows over each and four over all."""
     lines = ['duration = "1s"', "[path]", 'rtt = "2ms"']
     names = [f"l{link}" for link in range(10)]
     for name in names:
@@ -41,7 +41,8 @@ def parking_lot(delay: str) -> str:
 
 
 def tree(delay: str, *, apart: bool) -> str:
-    """A hundred links at 1 Gbit/s; 10,000 flows over four links each, of all or of one half."""
+    """Return 100 links at 1 Gbit/s and 10,000 flows, each over four of all links, or of one
+    half."""
     lines = ['duration = "1s"', "[path]", 'rtt = "200us"']
     names = [f"l{link}" for link in range(100)]
     for name in names:
@@ -64,7 +65,7 @@ DELAYS = ("1ms", "100us", "10us", "1us")
 
 
 def main() -> None:
-    """Prints a line for each network and delay."""
+    """Print a line for each network and delay."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", action="store_true", help="print JSON, nothing else")
     args = parser.parse_args()

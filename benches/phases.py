@@ -47,9 +47,9 @@ RTTS_MS = range(20, 101, 5)
 """Round-trip time of the second flow; the first one's is `FIRST_MS`."""
 FIRST_MS = 10
 MOST_PACKETS = 0.9
-"""A longer jitter, in packet times, would reorder what the link has spaced."""
+"""Largest jitter in packet times. A longer one would reorder packets that the link has spaced."""
 QUEUES = ((10, "100p"), (50, "1bdp"))
-"""Rate in Mbit/s and limit."""
+"""Rate in Mbit/s and limit of each queue."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Jitter:
     packets: float = MOST_PACKETS
 
     def at(self, rate_mbit: float) -> str:
-        """The delay on a path of this rate; always below a packet time."""
+        """Return the delay on a path of this rate; it is always below a packet time."""
         packet_us = FRAME_BITS / rate_mbit
         return f"{round(1000 * min(self.us, self.packets * packet_us))}ns"
 
@@ -79,7 +79,7 @@ JITTERS = (
 
 
 def beside(rate_mbit: int, limit: str, jitter: Jitter, rtt_ms: int) -> dict[str, Any]:
-    """A flow of CUBIC at 10 ms beside one at another round-trip time."""
+    """Return a scenario with a CUBIC flow at 10 ms beside one at another round-trip time."""
     return {
         "duration": "60s",
         "warmup": "20s",
@@ -92,19 +92,19 @@ def beside(rate_mbit: int, limit: str, jitter: Jitter, rtt_ms: int) -> dict[str,
 
 
 def ratio(results: Results) -> float:
-    """Geometric mean over seeds of the second flow's rate over the first one's."""
+    """Return the geometric mean over seeds of the second flow's rate divided by the first one's."""
     rates = [[flow["throughput_mbit"] for flow in run.summary["flows"]] for run in results]
     return math.exp(sum(math.log(second / first) for first, second in rates) / len(rates))
 
 
 def neighbours(ratios: Sequence[float]) -> list[float]:
-    """By which factor, minus 1, each ratio and the next one differ."""
+    """Return the factor, minus 1, by which each ratio and the next one differ."""
     pairs = itertools.pairwise(ratios)
     return [math.exp(abs(math.log(after / before))) - 1 for before, after in pairs]
 
 
 def artefact(seeds: int, jitters: Sequence[Jitter]) -> None:
-    """Prints ratios by round-trip time, queue and jitter."""
+    """Print ratios by round-trip time, queue and jitter."""
     cases = [(rate, limit, jitter) for rate, limit in QUEUES for jitter in jitters]
     batch = [Job(beside(*case, rtt), {}, seeds) for case in cases for rtt in RTTS_MS]
     results = iter(tailback.run_many(batch))
@@ -134,7 +134,8 @@ class Published:
 
 
 def published_rows() -> Iterator[Published]:
-    """The drop-tail rows of the L4S tests (2020), without those that are wrong in the source."""
+    """Yield the drop-tail rows of the L4S tests (2020), except those that are wrong in the
+    source."""
     known = published_names()
     rows = [row for row in ROWS if (row.table, row.name) in known]
     for row in rows:
@@ -151,7 +152,8 @@ def pair(first: str, second: str) -> str:
 
 
 def pam_rows(file: Path) -> Iterator[Published]:
-    """The same for PAM 2025, where a rate covers all flows of a congestion control."""
+    """Yield the drop-tail rows of PAM 2025, where a rate is that of all flows of a congestion
+    control."""
     with file.open(encoding="utf-8", newline="") as lines:
         rows = [row for row in csv.DictReader(lines) if row["aqm"] == "FIFO"]
     for row in rows:
@@ -184,7 +186,7 @@ def pam_rows(file: Path) -> Iterator[Published]:
 
 
 def compare(rows: Sequence[Published], seeds: int, jitters: Sequence[Jitter]) -> None:
-    """Prints errors by kind of row and jitter."""
+    """Print errors by kind of row and jitter."""
     batch = [
         Job(row.scenario, {"host_jitter": jitter.at(row.rate_mbit)}, seeds)
         for jitter in jitters
@@ -196,7 +198,7 @@ def compare(rows: Sequence[Published], seeds: int, jitters: Sequence[Jitter]) ->
         for row in rows:
             stored = [rates(run.summary, row.scenario) for run in next(results)]
             means = [sum(column) / len(stored) for column in zip(*stored, strict=True)]
-            # Both flows share the link: one error a row.
+            # The flows share the link, so their errors are equal: count one for each row.
             differences = [abs(a - b) for a, b in zip(means, row.rates, strict=True)]
             for group in ("all", row.kind):
                 errors[group, jitter].append(sum(differences) / 2 / row.rate_mbit)
@@ -217,20 +219,20 @@ def compare(rows: Sequence[Published], seeds: int, jitters: Sequence[Jitter]) ->
 
 
 def rates(summary: Mapping[str, Any], scenario: Mapping[str, Any]) -> list[float]:
-    """The rate of each entry of the scenario's flows, Mbit/s."""
+    """Return the rate of each entry of the scenario's flows, Mbit/s."""
     flows = iter(summary["flows"])
     counts = [flow.get("count", 1) for flow in scenario["flows"]]
     return [sum(next(flows)["throughput_mbit"] for _ in range(count)) for count in counts]
 
 
 def cost() -> None:
-    """Prints instructions per data packet of cases of `make bench`, with and without jitter."""
+    """Print instructions per data packet of cases of `make bench`, with and without jitter."""
     runner = instructions.build()
     print("| case | without | with jitter | |\n|---|--:|--:|--:|")
     for case in ("a", "b", "c", "d"):
         text = (instructions.HERE / f"{case}.toml").read_text(encoding="utf-8")
         with tempfile.NamedTemporaryFile("w", suffix=".toml", encoding="utf-8") as file:
-            # Below a packet time of every case.
+            # 9 us is below a packet time of every case.
             file.write(f'host_jitter = "9us"\n{text}')
             file.flush()
             with_jitter = instructions.count(runner, case, Path(file.name))
@@ -241,7 +243,7 @@ def cost() -> None:
 
 
 def main() -> None:
-    """Prints the table that is asked for."""
+    """Print the requested table."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -250,7 +252,7 @@ def main() -> None:
     parser.add_argument("--cost", action="store_true", help="instructions, by valgrind")
     parser.add_argument("--seeds", type=int, default=3, metavar="N", help="seeds a point")
     args = parser.parse_args()
-    # Phases without jitter are the subject of the measurement.
+    # The warning is about phase effects, which are measured here.
     warnings.simplefilter("ignore", ScenarioWarning)
     if args.cost:
         cost()

@@ -1,9 +1,9 @@
-"""What `tailback evaluate` finds in copies of CUBIC and CoDel with a bug each.
+"""Shows what `tailback evaluate` finds in copies of CUBIC and CoDel with a bug each.
 
     python benches/planted.py                 quick evaluations; the first time, cargo compiles
 
-The crate `planted` beside this file has the copies, a clean one of each too. The table has every
-section whose verdict differs from that of the clean copy, with its number.
+The crate `planted` in this folder has these copies, and clean copies. The table has every section
+whose verdict differs from that of the clean copy, with its number.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ BUGS = {
     },
 }
 CLEAN = {"cc": ("cubic-clean", "cubic"), "queue": ("codel-clean", "codel-clean")}
-"""The clean copy of each suite, and what bugs are compared with."""
+"""For each suite, the clean copy and the algorithm that copies are compared with."""
 
 
 def main() -> None:

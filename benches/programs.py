@@ -1,9 +1,9 @@
-"""The cost of programs in a guest: every ready-made entry, and a flow of tailback's own to compare.
+"""Measures the cost of programs in a guest: every ready-made entry, and a flow to compare with.
 
 Each runs alone through the Python API into a temporary folder: 20 Mbit/s, 20 ms, fq_codel with
-ECN, until it ends; the fast ones run at 100 Mbit/s too. CPU time is that of the guest with all its
-processes, wall time is from its start to its end. `--twice` runs each again with two at a time,
-and prints whether the bytes are the same."""
+ECN, until it ends; the fast ones run at 100 Mbit/s, too. CPU time is that of the guest with all its
+processes; wall time is from the guest's start to its end. `--twice` runs each again with two at a
+time, and prints whether the results are the same bytes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ QUEUE = {"aqm": "fq_codel", "ecn": True}
 
 @dataclass(frozen=True)
 class Case:
-    """An entry, at a rate."""
+    """A ready-made entry or flow at a rate."""
 
     name: str
     options: dict[str, Any] = field(default_factory=dict)
@@ -33,7 +33,7 @@ class Case:
     goal_cpu_s: float | None = None
 
     def scenario(self) -> dict[str, Any]:
-        """What is run."""
+        """Return the scenario of the case."""
         made: dict[str, Any] = {
             "duration": f"{self.seconds:g}s",
             "bottleneck": {"rate": self.rate, "queue": QUEUE},
@@ -75,7 +75,7 @@ CASES = (
 
 
 def bytes_of(run: Any) -> str:
-    """Hash of what a run has measured."""
+    """Return a hash of a run's measurements."""
     total = hashlib.sha256()
     for path in sorted(Path(run.path).rglob("*")):
         if path.is_file() and path.name not in ("timing.json", "manifest.json"):
@@ -84,7 +84,7 @@ def bytes_of(run: Any) -> str:
 
 
 def main() -> None:
-    """Print a line for each case; exit with status 1 where bytes differ."""
+    """Print a line for each case; exit with status 1 if results differ."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--twice", action="store_true", help="each again, two at a time")
     parser.add_argument("--only", metavar="NAME", help="cases of this entry")

@@ -1,4 +1,4 @@
-"""How long the published experiments take, and which part of it their reports take.
+"""Measures how long the published experiments take, and which part of that their reports take.
 
     python benches/reproduce.py [NAME ...] [--jobs N] [--seeds N]
 
@@ -35,9 +35,9 @@ EXPERIMENTS = (
 )
 """The experiments of the catalogue that repeat a publication."""
 GOAL_S = 720
-"""Goal for all of them on two cores, s."""
+"""Goal for all experiments together on two cores, s."""
 REPORT_GOAL = 0.1
-"""Goal for the second time over the first."""
+"""Goal for the time of the second run, divided by that of the first."""
 
 
 @dataclass(frozen=True)
@@ -49,13 +49,13 @@ class Took:
 
 
 def compiled() -> dict[str, str]:
-    """The environment of a command, with its modules compiled."""
+    """Return the environment of a command whose modules are compiled."""
     compileall.compile_dir(PACKAGE, quiet=2)
     return {key: text for key, text in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
 
 
 def take(name: str, options: list[str], environment: dict[str, str]) -> Took:
-    """Runs one of them."""
+    """Run one experiment."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     begun = time.monotonic()
     command = ["tailback", "reproduce", name, *options, "--quiet"]
@@ -74,14 +74,14 @@ def take(name: str, options: list[str], environment: dict[str, str]) -> Took:
 
 
 def row(name: str, first: Took, second: Took) -> str:
-    """A line of the table."""
+    """Return a line of the table."""
     share = second.wall / first.wall
     once, again = (f"{took.wall:.1f} | {took.cpu:.1f}" for took in (first, second))
     return f"| {name} | {once} | {again} | {share:.3f} |"
 
 
 def main() -> None:
-    """Prints the table."""
+    """Print the table."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )

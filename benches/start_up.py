@@ -1,6 +1,6 @@
-"""How slow starts end, over rate, RTT and buffer: docs/evidence/start-up.md and its figure.
+"""Shows how slow starts end, by rate, RTT and buffer: docs/evidence/start-up.md and its figure.
 
-One CUBIC flow starts at an empty FIFO. Three numbers of its first 25 round-trip times:
+One CUBIC flow starts at an empty FIFO. There are three numbers for its first 25 round-trip times:
 
 - overshoot: the largest amount in flight, divided by the bandwidth-delay product plus the buffer; a
   path cannot hold more than 1;
@@ -27,11 +27,11 @@ PAGE, FIGURES = DOCS / "start-up.md", "start-up"
 
 STARTS = ("hystart", "hystart++", "search", "rapid-start", "none")
 RATES, QUICK_RATES = (10, 100, 1000), (10, 100)
-"""Mbit/s."""
+"""Rates of the link, Mbit/s."""
 RTTS = (10, 40, 100)
-"""ms."""
+"""Round-trip times, ms."""
 BUFFERS = (0.25, 1, 4)
-"""Bandwidth-delay products."""
+"""Sizes of the buffer, bandwidth-delay products."""
 ROUNDS = 25
 SEEDS = 3
 SHARE = 0.9
@@ -82,7 +82,7 @@ class Cell:
 
 
 def scenario(start: str, rate: int, rtt: int, buffer: float) -> dict[str, Any]:
-    """Return one flow over an empty queue."""
+    """Return a scenario of one flow over an empty queue."""
     return {
         "duration": f"{ROUNDS * rtt}ms",
         "bottleneck": {"rate": f"{rate}Mbit", "queue": {"aqm": "fifo", "limit": f"{buffer}bdp"}},
@@ -95,7 +95,7 @@ def scenario(start: str, rate: int, rtt: int, buffer: float) -> dict[str, Any]:
 
 
 def measure(start: str, rate: int, rtt: int, buffer: float) -> Cell:
-    """Run a set-up."""
+    """Run a set-up; return its means over seeds."""
     with tempfile.TemporaryDirectory() as folder:
         results = tailback.run(scenario(start, rate, rtt, buffer), out=folder)
         series = results.series()
@@ -123,7 +123,7 @@ def measure(start: str, rate: int, rtt: int, buffer: float) -> Cell:
 
 
 def _reached(delivered: Sequence[tuple[int, float]], rate: int, rtt: int) -> float | None:
-    """Number of round-trip times until this share of the rate was delivered during one of them."""
+    """Return the number of round-trip times until one of them delivered this share of the rate."""
     each = SHARE * rate * 1e6 * (rtt / 1e3) / 8 * MSS / FRAME
     for (_, before), (at, after) in zip(delivered, delivered[4:], strict=False):
         if after - before >= each:
@@ -132,7 +132,7 @@ def _reached(delivered: Sequence[tuple[int, float]], rate: int, rtt: int) -> flo
 
 
 def cells(quick: bool) -> Iterator[Cell]:
-    """Run all set-ups."""
+    """Run all set-ups; yield their results."""
     for rate in QUICK_RATES if quick else RATES:
         for rtt in RTTS:
             for buffer in BUFFERS:
@@ -141,7 +141,7 @@ def cells(quick: bool) -> Iterator[Cell]:
 
 
 def row(cell: Cell) -> str:
-    """A row of the table."""
+    """Return a row of the table."""
     time = "" if cell.time is None else f"{cell.time:.1f}"
     return (
         f"| {cell.start} | {cell.rate:,} | {cell.rtt} | {cell.buffer:g} | {time} |"
@@ -150,7 +150,7 @@ def row(cell: Cell) -> str:
 
 
 def means(found: Sequence[Cell]) -> Iterator[str]:
-    """Rows of means over all set-ups."""
+    """Yield rows of means over all set-ups."""
     for start in STARTS:
         own = [cell for cell in found if cell.start == start]
         times = [cell.time for cell in own if cell.time is not None]

@@ -1,7 +1,7 @@
 """Builds wheels: first the parts that maturin does not build, then maturin's backend.
 
-Those parts are the program that is the first process of a guest, and the engine's sources. pip uses
-this module on a checkout or an sdist; for `make wheel` everything is built before.
+Those parts are the program that runs as the first process of a guest, and the engine's sources. pip
+uses this module on a checkout or an sdist; `make wheel` builds everything before.
 """
 
 from __future__ import annotations
@@ -21,11 +21,12 @@ from maturin import *  # noqa: F403  # the hooks that stay as they are
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARE = ROOT / "data" / "data" / "share"
-"""The files that a wheel puts into share/ of an environment, if `make wheel` has written them."""
+"""The files that a wheel installs into share/ of an environment, if `make wheel` has written
+them."""
 SHIPPING = ROOT / "python" / "tailback" / "plugins" / "shipping.py"
 GUEST = ROOT / "python" / "tailback" / "kernel" / "tailback-guest"
 
-# maturin wants it to be there.
+# maturin expects the folder to exist.
 SHARE.mkdir(parents=True, exist_ok=True)
 
 
@@ -34,22 +35,22 @@ def build_wheel(
     config_settings: dict[str, Any] | None = None,
     metadata_directory: str | None = None,
 ) -> str:
-    """A wheel with everything in it."""
+    """Build a wheel with everything in it."""
     # The kernel engine needs Linux on x86-64; other machines have the simulator.
     if sys.platform == "linux" and platform.machine() == "x86_64":
         guest()
-    # The engine's sources, for algorithms of your own.
+    # The engine's sources are needed to compile users' algorithms.
     runpy.run_path(str(SHIPPING))["copy_to"]()
     return str(maturin.build_wheel(wheel_directory, config_settings, metadata_directory))
 
 
 def guest() -> None:
-    """Builds the guest's program, without symbols: each guest reads it again."""
+    """Build the guest's program without symbols, because each guest reads the file."""
     package = ["--package", "tailback-guest", "--bin", "tailback-guest"]
     subprocess.run(["cargo", "build", "--release", "--quiet", "--locked", *package], check=True)
     target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
     shutil.copy(target / "release" / GUEST.name, GUEST)
     subprocess.run(["strip", GUEST], check=True)
-    # Its hash, to check it when it is used.
+    # Store its hash, so that a change is detected when it is used.
     told = hashlib.sha256(GUEST.read_bytes()).hexdigest()
     GUEST.with_name(f"{GUEST.name}.sha256").write_text(f"{told}\n", encoding="ascii")

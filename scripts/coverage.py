@@ -1,13 +1,13 @@
-"""Line and branch coverage of the engine and the record crate: a table by file.
+"""Prints line and branch coverage of the engine and the record crate by file.
 
     python3 scripts/coverage.py [--lines]
 
-Runs the Rust tests with LLVM's counters of coverage (`-C instrument-coverage`; branches
-need `-Z coverage-options=branch`, which stable takes with RUSTC_BOOTSTRAP). Reading the
-counters takes llvm-profdata and llvm-cov of the LLVM that rustc has: those of rustup's
-component, of the machine, or, unpacked into target/llvm, of Debian's packages. `--lines`
-also prints the lines that no test reaches, and the branches that no test takes: line, column and
-the value of the condition that never was.
+Runs the Rust tests with LLVM's counters of coverage (`-C instrument-coverage`; branches need
+`-Z coverage-options=branch`, which stable accepts with RUSTC_BOOTSTRAP). Reading the counters takes
+llvm-profdata and llvm-cov of rustc's LLVM release. They come from rustup's component, from the
+machine, or from Debian's packages, unpacked into target/llvm. `--lines` also prints the lines that
+no test reaches, and the branches that no test takes: line, column and the value that the condition
+never had.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 TARGET = ROOT / "target" / "coverage"
 PACKAGES = ("engine", "record", "scenario", "guest", "packetdrill", "swarm")
-"""The crates whose tests are run: all that run the engine or its records."""
+"""The crates whose tests run: all that use the engine or its records."""
 MEASURED = ("crates/engine/src", "crates/record/src")
 
 
 def main() -> int:
-    """Prints the table."""
+    """Print the table."""
     tools = _tools()
     objects = _tests()
     profiles = sorted(map(str, (TARGET / "profiles").glob("*.profraw")))
@@ -47,7 +47,7 @@ def main() -> int:
 
 
 def table(files: Iterable[Mapping[str, object]], *, lines: bool) -> None:
-    """Prints lines and branches by file, the least covered first, and the sums."""
+    """Print lines and branches by file, the least covered first, and the sums."""
     rows = []
     for file in files:
         path = Path(str(file["filename"])).relative_to(ROOT)
@@ -77,19 +77,19 @@ def table(files: Iterable[Mapping[str, object]], *, lines: bool) -> None:
 
 
 def _first_test(path: Path) -> int:
-    """The line at which the tests in a file begin; the coverage of tests is not measured."""
+    """Return the line at which the tests in a file begin; the coverage of tests is not measured."""
     lines = path.read_text().splitlines()
     for number, (line, behind) in enumerate(pairwise(lines), 1):
-        # A module in a file of its own is not a part of this one.
+        # A module of tests in another file is not part of this file.
         if line == "#[cfg(test)]" and behind.endswith("{"):
             return number
     return sys.maxsize
 
 
 def _lines(file: Mapping[str, object], end: int) -> dict[int, bool]:
-    """Whether each line was reached, from the segments that cover it."""
-    # A segment holds from its line and column on: line, column, count, has a count,
-    # begins a region, is a gap.
+    """Return whether each line was reached, from the segments that cover it."""
+    # A segment holds from its line and column on. Its fields are line, column, count, whether it
+    # has a count, whether it begins a region, and whether it is a gap.
     covered: dict[int, bool] = {}
     last = None
     for line, of_line in groupby(file["segments"], key=lambda s: s[0]):  # type: ignore[call-overload]
@@ -106,12 +106,12 @@ def _lines(file: Mapping[str, object], end: int) -> dict[int, bool]:
 
 
 def _branches(file: Mapping[str, object], end: int) -> dict[tuple[int, ...], bool]:
-    """Whether each side of each branch was taken, in any instance of a generic function."""
+    """Return whether each side of each branch was taken, in any instance of a generic function."""
     sides: dict[tuple[int, ...], bool] = {}
     for branch in file["branches"]:  # type: ignore[attr-defined]
         *place, taken, not_taken = branch[:6]
         if place[0] < end:
-            # Side 0: the condition holds.
+            # On side 0 the condition is true.
             for side, count in enumerate((taken, not_taken)):
                 key = (*place, side)
                 sides[key] = sides.get(key, False) or count > 0
@@ -139,7 +139,7 @@ def _spans(lines: list[int]) -> str:
 
 
 def _tests() -> list[str]:
-    """Builds and runs the tests; gives their programs."""
+    """Build and run the tests; return the paths of their programs."""
     profiles = TARGET / "profiles"
     profiles.mkdir(parents=True, exist_ok=True)
     for old in profiles.glob("*.profraw"):
@@ -157,7 +157,7 @@ def _tests() -> list[str]:
     built = _run([*command, "--no-run", "--message-format=json"], environment)
     messages = [json.loads(line) for line in built.splitlines() if line.startswith("{")]
     programs = [m["executable"] for m in messages if m.get("executable")]
-    # Code that a failing test reaches counts as well.
+    # Count the coverage of failing tests, too.
     tested = subprocess.run(
         [*command, "--no-fail-fast"], env=environment, cwd=ROOT, stdout=subprocess.PIPE, text=True
     )
@@ -167,7 +167,7 @@ def _tests() -> list[str]:
 
 
 def _tools() -> dict[str, str]:
-    """Paths of llvm-profdata and llvm-cov for the profiles of this rustc."""
+    """Return the paths of llvm-profdata and llvm-cov that can read the profiles of this rustc."""
     version = _run(["rustc", "-vV"])
     major = re.findall(r"LLVM version: (\d+)", version)[0]
     host = re.findall(r"host: (\S+)", version)[0]
@@ -190,7 +190,7 @@ def _tools() -> dict[str, str]:
 
 
 def _fetch(major: str, into: Path) -> Path:
-    """Unpacks Debian's packages; nothing is installed."""
+    """Unpack Debian's packages without installing them."""
     into.mkdir(parents=True, exist_ok=True)
     names = [f"llvm-{major}", f"libllvm{major}"]
     fetched = subprocess.run(["apt-get", "download", *names], cwd=into, capture_output=True)

@@ -34,8 +34,8 @@ from tailback_studies.reproduction import judges, published
 
 
 def experiment_pages() -> Iterator[Path]:
-    """Write the page of every experiment that has one, with its goals beside it; stored runs
-    are not repeated."""
+    """Write the page of every experiment that has one, and its goals beside it. Stored runs are not
+    repeated."""
     for name in experiments.NAMES:
         experiment = experiments.get(name)
         if experiment.needs_kernel:
@@ -45,7 +45,7 @@ def experiment_pages() -> Iterator[Path]:
 
 
 def publish(report: Path, name: str) -> Path:
-    """Puts the page of a report, its goals and its figures into docs; returns the page."""
+    """Copy the page of a report, its goals and its figures into docs; return the page."""
     text = (report / f"{name}.md").read_text(encoding="utf-8")
     folder = EVIDENCE / name
     folders.remove(folder, inside=EVIDENCE)
@@ -72,8 +72,8 @@ RUNS: Mapping[str, Callable[[Path], None]] = {
 
 
 def main() -> None:
-    """Write the pages. With `--check`, print which of the quick ones are not current, and which
-    pages have numbers without a source."""
+    """Write the pages. With `--check`, print which of the quickly made ones are not current, and
+    which have numbers without a source."""
     parser = argparse.ArgumentParser(description=__doc__)
     only = parser.add_mutually_exclusive_group()
     only.add_argument("--check", action="store_true", help="write nothing, say what is not current")
@@ -101,7 +101,7 @@ def main() -> None:
     if asked.check:
         check({**made, **published.pages(EVIDENCE), **trust.pages(EVIDENCE)})
         return
-    # The revision that runs now, whatever is committed meanwhile.
+    # Note the revision now, because more may be committed while runs take their time.
     revision()
     for path, text in made.items():
         path.parent.mkdir(parents=True, exist_ok=True)

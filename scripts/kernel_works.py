@@ -3,9 +3,9 @@
     python scripts/kernel_works.py > docs/evidence/kernel-works.md
     python scripts/kernel_works.py dualpi2-2022 dualpi2-2019-wrr --out results/kernel-works
 
-Runs what is not stored; each experiment has a folder of its own in `--out`. Errors are relative to
-published numbers; without published numbers the table has the difference of the engines. Both
-engines run the same scenarios.
+Runs what is not stored; each experiment has its own folder in `--out`. Errors are relative to
+published numbers; without these the table has the difference of the engines. Both engines run the
+same scenarios.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ from tailback_studies.reproduction.judges import FILE as GOALS
 
 ENGINES = ("sim", "kernel")
 FULL_PARTS = {"dctcp-internet-2014": ("table1",)}
-"""Parts that also run with every seed and second, by experiment."""
+"""Parts that also run with all seeds and the full duration, by experiment."""
 
 QUICK_PARTS = {"dctcp-internet-2014": tuple(part for part in PARTS if part not in BEYOND)}
-"""The parts of a quick run, of experiments that have further ones beyond their source."""
+"""Parts of a quick run, for experiments that also have parts beyond their source."""
 
 CELLS = "cells.csv"
-"""The file of a report that has every cell, with the same columns in each experiment."""
+"""The file of a report that has every cell; its columns are the same in all experiments."""
 
 BY_QUANTITY = {"sce-2019"}
-"""Experiments whose rows on the page are quantities. Its hundred tables would each have a row."""
+"""Experiments with a row for each quantity, because a row for each of their tables is too much."""
 
 SHOWN = ("utilisation", "delay_ms.mean", "rate_mbit.mean", "class_rate_ratio")
-"""Quantities of the versions of 2019 that are on the page."""
+"""Quantities of the DualPI2 versions of 2019 that are on the page."""
 
 BESIDE = "**Linux and simulator in the figures**"
 """The title of a table in the reports of the kernel engine that the page quotes."""
@@ -104,7 +104,7 @@ COSTS_HEAD = """\
 |---|---|---|--:|--:|"""
 
 CRITERION = COLUMNS[0]
-"""The column of a criterion's name."""
+"""The heading of the column with a criterion's name."""
 
 NOTES = {
     "dctcp-internet-2014": """\
@@ -124,7 +124,7 @@ The versions of 2019 run on Linux by the module `sch_dualpi2_2019`, and DCTCP of
 `tcp_dctcp_2014`. On both engines today's stack detects the losses.
 """,
 }
-"""Notes for readers about an experiment's rows."""
+"""Notes about the rows of an experiment."""
 
 
 @dataclass(frozen=True)
@@ -143,12 +143,13 @@ class Work:
 
     name: str
     runs: str
-    """Quick, or every seed."""
+    """Whether the runs are quick, or with every seed."""
     folder: Path
-    """The results."""
+    """The folder of the results."""
     cells: list[WorkCell] = field(default_factory=list)
     goals: list[tuple[str, str, str, list[str]]] = field(default_factory=list)
-    """Criterion, its limit, number of cells, and how many are within it on each engine."""
+    """For each criterion: name, limit, number of cells, and how many are within it on each
+    engine."""
     figures: list[str] = field(default_factory=list)
     """The lines of the table of distances in the figures."""
 
@@ -175,7 +176,7 @@ def has_both_engines(name: str) -> bool:
 
 
 OTHERS = ("abe-2017", "l4s-tests-2020", "ccafct-2020", "sce-2019")
-"""Experiments on both engines without a note."""
+"""Experiments that run on both engines and have no note."""
 
 
 def worked(name: str, out: Path, *, full: bool) -> Iterator[Work]:
@@ -195,7 +196,7 @@ def worked(name: str, out: Path, *, full: bool) -> Iterator[Work]:
 
 
 def of_versions(study: Versions, options: RunOptions) -> Iterator[WorkCell]:
-    """Run every version on both engines, in one battery."""
+    """Run every version on both engines, as one battery."""
     variants = [
         Variant(f"{name} {engine}", {p: toml.value(v) for p, v in sets.items()}, engine)
         for name, sets in study.versions.items()
@@ -219,7 +220,7 @@ def of_versions(study: Versions, options: RunOptions) -> Iterator[WorkCell]:
 def read_reports(
     work: Work, options: RunOptions, parts: tuple[str, ...] | None, *, quick: bool
 ) -> None:
-    """Reproduce the experiment on both engines; its cells by the first word of their ids."""
+    """Reproduce the experiment on both engines; group its cells by the first word of their ids."""
     cells, goals = [], []
     for engine in ENGINES:
         experiment = experiments.get(work.name)
@@ -245,7 +246,7 @@ def read_reports(
 
 
 def table_of(report: Path) -> Iterator[str]:
-    """Yield the lines of the table of distances in a report; none if it has no such table."""
+    """Yield the lines of the table of distances in a report, if the report has it."""
     lines = iter(report.read_text(encoding="utf-8").splitlines())
     for line in lines:
         if line == BESIDE:
@@ -257,7 +258,7 @@ def table_of(report: Path) -> Iterator[str]:
 
 
 def by_cell(text: str, name: str) -> Iterator[list[str]]:
-    """Yield part, the rest of the id, quantity, published and measured of each cell of a CSV."""
+    """Yield part, rest of the id, quantity, published and measured value of each cell of a CSV."""
     for line in csv.DictReader(text.splitlines()):
         part, _, rest = line["id"].partition("/")
         if name in BY_QUANTITY:
@@ -305,7 +306,7 @@ def page(works: list[Work]) -> Iterator[str]:
 
 
 def sums(goals: Iterable[tuple[str, str, str, list[str]]]) -> str:
-    """How many cells of all criteria are within their limits, on each engine."""
+    """Return how many cells of all criteria are within their limits, on each engine."""
     cells, sim, kernel = 0, 0, 0
     for _, _, count, within in goals:
         cells += int(count)
@@ -315,13 +316,13 @@ def sums(goals: Iterable[tuple[str, str, str, list[str]]]) -> str:
 
 
 def measured(folders: Iterable[Path]) -> str:
-    """When the page was printed, and the versions of the engines behind it."""
+    """Return when the page was printed, and the versions of the engines whose runs it uses."""
     versions: dict[str, set[str]] = {}
     for folder in folders:
         for file in (folder / "runs").glob("*/manifest.json"):
             manifest = json.loads(file.read_text(encoding="utf-8"))
             release, _, build = manifest["engine_version"].partition("+")
-            # Behind a point are the modules of a run.
+            # After a dot the version lists the modules of a run, which are left out.
             whole = f"{release}+{build.partition('.')[0]}"
             versions.setdefault(manifest["engine"], set()).add(whole)
     sim, kernel = (", ".join(sorted(versions.get(engine, ()))) for engine in ENGINES)
@@ -338,7 +339,7 @@ def costs(out: Path, engine: str) -> Iterator[float]:
 
 
 def row(work: Work, part: str, cells: list[WorkCell]) -> str:
-    """A row of the table: medians and 90th percentiles of sizes, in percent."""
+    """Return a row of the table: medians and 90th percentiles of sizes, in percent."""
     held = [cell for cell in cells if cell.published]
     errors = [
         shown(abs(value / cell.published - 1) for value, cell in values if cell.published)
@@ -350,7 +351,7 @@ def row(work: Work, part: str, cells: list[WorkCell]) -> str:
 
 
 def shown(sizes: Iterable[float]) -> str:
-    """Median and 90th percentile of some sizes; nothing if there are none."""
+    """Return median and 90th percentile of sizes; an empty text without sizes."""
     known = [100 * size for size in sizes if math.isfinite(size)]
     if not known:
         return ""

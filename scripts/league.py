@@ -56,7 +56,7 @@ L4S are for dual queues.""",
 }
 
 MARKS = {"pass": "✓", "no worse": "✓", "undecided": "?", "not observable": "–"}
-"""Signs for the verdicts that need no number in the matrix."""
+"""Signs in the matrix for verdicts without a number."""
 
 HEAD = """\
 # Every algorithm by every section
@@ -79,7 +79,7 @@ For each algorithm, the number that is farthest beyond its bound, as a multiple 
 
 
 def main() -> None:
-    """Evaluate and write."""
+    """Evaluate all subjects and write the page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="ten seeds and shorter runs")
     parser.add_argument("--jobs", type=int, help="runs at the same time")
@@ -97,7 +97,7 @@ def main() -> None:
 
 
 def facts_of(found: dict[str, list[Evaluation]], *, quick: bool) -> dict[str, str]:
-    """The page's sentence about how it was made."""
+    """Return the page's facts about its runs."""
     return {
         "command": "python scripts/league.py" + (" --quick" if quick else ""),
         "date": f"{datetime.now(UTC).date():%-d %B %Y}",
@@ -123,14 +123,15 @@ def page(found: dict[str, list[Evaluation]], facts: dict[str, str]) -> Iterator[
 
 
 def beyond(section: SectionResult) -> float:
-    """How many times its bound a number is."""
+    """Return by which factor a number exceeds its bound."""
     if section.verdict not in BAD or section.value is None or not section.bound:
         return 0.0
     return section.value / section.bound
 
 
 def worst(evaluations: Sequence[Evaluation]) -> Iterator[str]:
-    """A line for each subject that fails or is worse, with the number farthest beyond its bound."""
+    """Yield a line for each subject that fails or is worse, with the number farthest from its
+    bound."""
     for one in evaluations:
         bad = one.of("fail", "worse")
         if not bad:
@@ -145,7 +146,7 @@ def worst(evaluations: Sequence[Evaluation]) -> Iterator[str]:
 
 
 def matrix(evaluations: Sequence[Evaluation]) -> Iterator[str]:
-    """Verdicts: a row for each section, a column for each subject."""
+    """Yield the matrix of verdicts: a row for each section, a column for each subject."""
     subjects = [one.subject for one in evaluations]
     yield "| section | " + " | ".join(heading(name) for name in subjects) + " |"
     yield "|---" * (1 + len(subjects)) + "|"
@@ -159,13 +160,13 @@ def matrix(evaluations: Sequence[Evaluation]) -> Iterator[str]:
 
 
 def heading(subject: str) -> str:
-    """A subject as the head of a column: only the value of its option."""
+    """Return a subject as the head of a column; of an option, only its value."""
     name, _, option = subject.partition(":")
     return f"{name} {option.partition('=')[2]}".strip()
 
 
 def cell(subject: str, section: SectionResult) -> str:
-    """A verdict, with its number if it is bad, as a link to the subject's table."""
+    """Return a verdict, with its number if it is bad, as a link to the subject's table."""
     words = MARKS.get(section.verdict, section.verdict)
     if section.verdict in BAD:
         words = f"**{words} {short(section.value, 2)}**"
@@ -173,13 +174,13 @@ def cell(subject: str, section: SectionResult) -> str:
 
 
 def anchor(subject: str) -> str:
-    """The anchor of a heading, as MyST makes it."""
+    """Return the anchor that MyST makes for a heading."""
     kept = "".join(letter for letter in subject.lower() if letter.isalnum() or letter in "-_ ")
     return kept.replace(" ", "-")
 
 
 def details(found: dict[str, list[Evaluation]], facts: dict[str, str]) -> dict[str, Any]:
-    """The sortable tables: one for each subject."""
+    """Return the sortable tables, one for each subject."""
     return {
         "title": "Every algorithm by every section",
         "facts": [[key, f"`{facts[key]}`"] for key in ("command", "date", "version")],
@@ -193,7 +194,7 @@ def details(found: dict[str, list[Evaluation]], facts: dict[str, str]) -> dict[s
 
 
 def table(evaluation: Evaluation) -> dict[str, Any]:
-    """Every section of one subject."""
+    """Return the table of one subject, with every section."""
     return {
         "title": "",
         "columns": ["section", "title", "verdict", "measure", "value [95 %]", "bound", "command"],

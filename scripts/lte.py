@@ -1,8 +1,8 @@
-"""Writes the named path `lte`: rates that wander as those of a cellular link may.
+"""Writes the named path `lte`: rates that vary as those of a cellular link may.
 
 It is an example; no published source gives its numbers. The rate, in packets of 1500 B a second, is
-a Brownian motion within 0 and 1000. A link whose rate is 0 stays so until it escapes, at a rate of
-once a second."""
+a Brownian motion between 0 and 1000. A link whose rate is 0 keeps it until it escapes, which
+happens at a rate of once a second."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from pathlib import Path
 
 PLACE = Path(__file__).resolve().parent.parent / "crates/engine/src/profiles/lte.toml"
 
-#: Standard deviation of the change in a second, packets a second.
+#: Standard deviation of the change of the rate within a second, packets a second.
 SIGMA = 200.0
-#: The highest rate, packets a second, and the bits of a packet.
+#: The highest rate, packets a second; then the bits of a packet.
 HIGHEST, BITS = 1000.0, 1500 * 8
-#: How often a link without a rate escapes, 1/s.
+#: How often a link whose rate is 0 escapes, 1/s.
 ESCAPES = 1.0
-#: Seconds between steps, and of all steps.
+#: Seconds of each step, and of all steps together.
 STEP, LENGTH = 0.2, 60.0
 SEED, FIRST = 3, 500.0
 
@@ -37,7 +37,7 @@ rate = {{ steps = [
 
 
 def rates() -> list[float]:
-    """The rate of each step, packets a second."""
+    """Return the rate of each step, packets a second."""
     draw = random.Random(SEED)
     rate = FIRST
     found = []
@@ -50,11 +50,11 @@ def rates() -> list[float]:
 
 
 def text() -> str:
-    """The file of the path."""
+    """Return the text of the path's file."""
     steps = []
     last = None
     for place, rate in enumerate(rates()):
-        # In steps of 100 kbit/s: the file is a part of the laboratory, whose size counts.
+        # Round to 100 kbit/s: the file is part of the laboratory, which should be small.
         mbit = round(rate * BITS / 1e6, 1)
         if mbit != last:
             steps.append(f'  ["{round(place * STEP * 1000)}ms", "{mbit:g}Mbit"],\n')

@@ -1,5 +1,5 @@
 """Writes the manual pages and completions of a wheel to share/ of the environment, where man and
-the shells look.
+the shells look for them.
 
     python scripts/manual.py DIR
 """
@@ -24,16 +24,16 @@ PLACES = {
 
 
 def main(share: Path) -> None:
-    """Writes all of it."""
+    """Write manual pages and completions."""
     manual = share / "man" / "man1"
     manual.mkdir(parents=True, exist_ok=True)
-    # The pages come from a group's `commands`; ours are loaded on first use.
+    # Load all commands: the pages come from a group's `commands`, and ours are loaded on first use.
     context = click.Context(cli)
     for name in cli.list_commands(context):
         command = cli.get_command(context, name)
         assert command is not None, name
         cli.add_command(command, name)
-    # Without a date: the same sources give the same bytes.
+    # Leave the date out, so that the same sources give the same bytes.
     write_man_pages("tailback", cli, version=__version__, target_dir=str(manual), date=" ")
     for shell, place in PLACES.items():
         made = get_completion_class(shell)

@@ -21,9 +21,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 UNCLEAN = ROOT / "scripts" / "plain-unclean.txt"
-"""Files that are still to be rewritten: a list that only gets shorter."""
+"""The list of files that are still to be rewritten. It only gets shorter."""
 MAX_WORDS = 35
-"""The most words of a sentence on a page."""
+"""Largest number of words in a sentence on a page."""
 
 _PARTICIPLE = r"been|yet|\w*(?:ed|en|wn|ne|me|run|put|set|cut|sent|built|kept|lost|read|made|got)"
 BANNED: tuple[tuple[str, str], ...] = (
@@ -128,7 +128,7 @@ def _page(text: str) -> Iterator[tuple[int, str]]:
 
 
 _OPENING = re.compile(r"""^\s*(?:#:?\s*|[rbfRBF]{0,2}["']+)""")
-"""What comes before the text of a comment or a string."""
+"""The characters before the text of a comment or a string."""
 
 
 _KEY = re.compile(r"""["']\w+["']""")

@@ -1,4 +1,4 @@
-"""Compare other simulators with tailback on case a: CPU time of a data packet, in turns.
+"""Compares other simulators with tailback on case a: CPU time per data packet, in alternating runs.
 
 The script compiles ns-3 against the headers and libraries of its wheel (PyPI, `ns3`), which are
 optimised for any machine; a build for this machine alone is faster. The output lists simulators
@@ -36,7 +36,7 @@ MODULES = (
     *("core", "network", "internet", "point-to-point", "applications", "traffic-control"),
     *("stats", "mpi", "bridge", "config-store"),
 )
-"""Libraries of ns-3: those that the program names, and their dependencies."""
+"""Libraries of ns-3 that the program names, and their dependencies."""
 
 
 @dataclass(frozen=True)
@@ -49,12 +49,12 @@ class Turn:
 
     @property
     def ns(self) -> float:
-        """CPU time of the whole process a data packet."""
+        """Return the CPU time of the whole process per data packet, ns."""
         return 1e9 * self.cpu_s / self.packets
 
 
 def ns3(cache: Path) -> Path:
-    """The compiled program, and the libraries beside it."""
+    """Compile the program; return its path, with the libraries beside it."""
     folder = cache / NS3.replace("==", "-")
     program = folder / "case-a"
     if program.exists() and program.stat().st_mtime > (HERE / "ns3.cc").stat().st_mtime:
@@ -85,7 +85,7 @@ def ns3(cache: Path) -> Path:
 
 
 def of_ns3(program: Path, seconds: float) -> Turn:
-    """Runs it once."""
+    """Run the program of ns-3 once."""
     process = subprocess.Popen([str(program), str(seconds)], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     said = process.stdout.read()
@@ -98,19 +98,19 @@ def of_ns3(program: Path, seconds: float) -> Turn:
 
 
 def ours(seconds: float) -> Turn:
-    """Runs tailback once, Python and writing included."""
+    """Run tailback once, with the time for Python and for writing results."""
     done = measure(CASE, "--quiet", "--set", f"duration={seconds}s")
     return Turn(done.packets, done.process_s, done.peak_mb)
 
 
 def main() -> None:
-    """Prints a line for each simulator."""
+    """Print a line for each simulator."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=10, help="simulated by the others")
     parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--cache", type=Path, default=Path.home() / ".cache" / "tailback" / "peers")
     args = parser.parse_args()
-    # Long enough that start-up is a small part of it, as it is for the others.
+    # The run is so long that start-up is a small part of it, as for the other simulators.
     runners: dict[str, Callable[[], Turn]] = {"tailback": lambda: ours(30 * args.seconds)}
     left_out = dict(LEFT_OUT)
     try:

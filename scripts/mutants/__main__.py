@@ -3,11 +3,11 @@
     PYTHONPATH=scripts python3 -m mutants [MODULE ...] [--seed N] [--sample N] [--again]
 
 MODULE is tcp, cc, aqm, record (Rust, mutants of cargo-mutants) or metrics (Python, mutants of
-cosmic-ray); without one, all. A seed draws the sample. Mutants are written into a copy of the
-sources in target/mutants; each meets the tests, one after the other, at low priority. `--again`
-tries only those that survived the last call and that equivalent.toml does not explain, with unit
-tests only: they survived all other tests. `--table` only prints stored results. Prints a table,
-then the survivors that equivalent.toml does not explain. Status 1 if there are any.
+cosmic-ray); without a module, all are tested. A seed draws the sample. Mutants are written into a
+copy of the sources in target/mutants. The tests run on each mutant, one after the other, at low
+priority. `--again` tries only mutants that survived the last call and that equivalent.toml does not
+explain, with unit tests only: they survived all other tests. `--table` only prints stored results.
+Prints a table, then the survivors that equivalent.toml does not explain. Status 1 if there are any.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def carry_over(sample: Sample) -> None:
 
 
 def missed_before(sample: Sample, every: list[Mutant]) -> list[Mutant]:
-    """The mutants of a sample that survived, where they are now."""
+    """Return the mutants of a sample that survived, at their current places in the sources."""
     now = {mutant.rank: mutant for mutant in every}
     same_as_before = equivalent(sample.mutants)
     found = []
@@ -99,7 +99,7 @@ def missed_before(sample: Sample, every: list[Mutant]) -> list[Mutant]:
 
 
 def print_table(samples: list[Sample]) -> None:
-    """Prints how many mutants of each module were tried, and their outcomes."""
+    """Print how many mutants of each module were tried, and their outcomes."""
     words = (
         "module",
         "all",
@@ -129,7 +129,7 @@ def print_table(samples: list[Sample]) -> None:
 
 
 def print_survivors(samples: list[Sample]) -> int:
-    """Prints the survivors that are not known to be equivalent; gives the status."""
+    """Print the survivors that are not known to be equivalent; return the exit status."""
     status = 0
     for sample in samples:
         missed = [mutant for mutant in sample.mutants if mutant.outcome == MISSED]

@@ -1,4 +1,4 @@
-"""Mutants of Python sources, made and tried by cosmic-ray."""
+"""Makes and tests mutants of Python sources with cosmic-ray."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from mutants.sample import CAUGHT, MISSED, ROOT, TIMEOUT, UNVIABLE, WORK, Mutant
 VERSION = "8.7.0"
 TREE = WORK / "python"
 TOOLS = WORK.parent / "tools" / "cosmic-ray"
-"""A separate environment: its dependencies do not touch ours."""
+"""A separate environment, so that the tool's dependencies do not affect ours."""
 
 SOURCES = "python/tailback/metrics"
 REPLACEMENTS = (
@@ -32,20 +32,20 @@ REPLACEMENTS = (
     *("Lt_LtE", "Lt_GtE", "LtE_Lt", "LtE_Gt", "Gt_GtE", "Gt_LtE", "GtE_Gt", "GtE_Lt"),
     *("Delete_Not", "Delete_USub"),
 )
-"""The operators that are exchanged, as cargo-mutants does. cosmic-ray has many more; most of them
-make an expression that fails for every value."""
+"""The operators that are exchanged, the same as in cargo-mutants. cosmic-ray has many more; most of
+them make an expression that fails for every value."""
 
 MEMORY = 8 << 30
 
 _SESSION = WORK / "metrics.sqlite"
 _CONFIG = WORK / "metrics.toml"
 _PRISTINE = WORK / "metrics"
-"""The sources as they are without a mutant."""
+"""A copy of the sources without mutants."""
 
 
 def mutants() -> tuple[list[Mutant], int]:
-    """Return all mutants of the metrics except those of annotations, which nothing evaluates, and
-    the number of mutants left out: 0."""
+    """Return all mutants of the metrics and the number of mutants left out, 0. Mutants of
+    annotations are not among them, because nothing evaluates annotations."""
     copy_tree(TREE)
     shutil.copytree(TREE / SOURCES, _PRISTINE, dirs_exist_ok=True)
     _configure(timeout=60.0)
@@ -57,7 +57,7 @@ def mutants() -> tuple[list[Mutant], int]:
         " FROM mutation_specs ORDER BY module_path, operator_name, occurrence"
     )
     found = []
-    # An operator may change one place in several ways.
+    # An operator may change one place in several ways, so number these.
     ways: Counter[tuple[Any, ...]] = Counter()
     for job, path, operator, row, column in rows:
         if any(first <= (row, column) < last for first, last in annotations[Path(path).name]):
@@ -72,7 +72,7 @@ def mutants() -> tuple[list[Mutant], int]:
 
 
 def test(tried: Sequence[Mutant]) -> None:
-    """Runs the tests over mutants."""
+    """Run the tests on each mutant."""
     begun = time.monotonic()
     done = subprocess.run(shlex.split(_command()), cwd=TREE, env=_environment())
     if done.returncode:
@@ -100,7 +100,7 @@ def test(tried: Sequence[Mutant]) -> None:
 
 
 def _annotations(path: Path) -> list[tuple[tuple[int, int], tuple[int, int]]]:
-    """Where the annotations of a file begin and end."""
+    """Return where the annotations of a file begin and end."""
 
     def of(node: ast.AST) -> Iterator[ast.expr | None]:
         if isinstance(node, ast.FunctionDef):

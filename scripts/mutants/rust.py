@@ -1,5 +1,5 @@
-"""Mutants of Rust sources: cargo-mutants lists them, one build has them all, the tests run once
-for each."""
+"""Makes and tests mutants of Rust sources: cargo-mutants lists them, one build contains them all,
+and the tests run once for each."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ TOOLS = WORK.parent / "tools"
 TREE = WORK / "tree"
 
 MEMORY = 8 << 30
-"""What a mutant may allocate, in bytes: an endless loop may fill a queue."""
+"""Memory that a mutant may allocate, bytes: a mutant with an endless loop may fill a queue."""
 
 
 @dataclass(frozen=True)
 class Module:
-    """Sources whose mutants are drawn together."""
+    """Sources whose mutants are sampled together."""
 
     package: str
     files: str
@@ -51,7 +51,8 @@ PACKAGES = (
     "tailback-packetdrill",
     "tailback-scenario",
 )
-"""Packages whose tests a mutant meets. Its own package comes first, unit tests before others."""
+"""Packages whose tests run on a mutant. Its own package comes first, and unit tests before
+others."""
 
 FEATURES = "tailback-record/folder,tailback-record/pcapng"
 
@@ -68,8 +69,8 @@ class Program:
 
 
 def mutants(name: str) -> tuple[list[Mutant], int]:
-    """Return the mutants of a module that can be switched, and how many cannot. Mutants of `Debug`
-    are left out: only developers read its text."""
+    """Return the mutants of a module that can be switched, and the number of the others. Mutants of
+    `Debug` are left out, because only developers read its text."""
     module = MODULES[name]
     found, left_out = [], 0
     for entry in _list(module):
@@ -94,14 +95,14 @@ def test(
     done: Callable[[str], None],
     unit: bool,
 ) -> None:
-    """Builds the mutants of some modules into one set of programs and runs the tests over each, or
-    unit tests only; `done` gets the module after every mutant."""
+    """Build the mutants of some modules into one set of programs, and run the tests on each, or
+    only unit tests. Calls `done` with the module after every mutant."""
     entries = {e["name"]: e for name in tried for e in _list(MODULES[name])}
     every = [mutant for mutants in tried.values() for mutant in mutants]
     programs = _build(every, entries, unit=unit)
     environment = {
         **os.environ,
-        # Random tests draw the same cases for every mutant.
+        # Random tests have to draw the same cases for every mutant.
         "PROPTEST_RNG_SEED": str(seed),
         "PROPTEST_MAX_SHRINK_ITERS": "0",
         "PROPTEST_DISABLE_FAILURE_PERSISTENCE": "1",
@@ -110,7 +111,7 @@ def test(
         "RUST_BACKTRACE": "0",
     }
     timed = [_baseline(program, environment) for program in programs]
-    # In turns, so that an interrupted run has as many of each module.
+    # Take modules in turns, so that an interrupted run has equally many mutants of each.
     turns = [(name, mutant) for name in tried for mutant in tried[name]]
     turns.sort(key=lambda turn: tried[turn[0]].index(turn[1]))
     numbers = {id(mutant): number for number, mutant in enumerate(every, 1)}
@@ -118,7 +119,7 @@ def test(
         if mutant.outcome is not None:
             continue
         own = MODULES[name].package
-        # The quick ones first: most mutants are caught by them.
+        # Run the quick tests first, because they catch most mutants.
         order = sorted(timed, key=lambda p: p.seconds)
         chosen = {**environment, switch.VARIABLE: str(numbers[id(mutant)])}
         mutant.outcome = _meet(mutant, own, order, chosen)
@@ -129,7 +130,7 @@ def test(
 def _meet(
     mutant: Mutant, own: str, programs: Sequence[Program], environment: Mapping[str, str]
 ) -> str:
-    """Return the outcome of the first tests that catch a mutant: those beside it, then all."""
+    """Return the outcome of the first tests that catch a mutant: those of its module, then all."""
     within = Path(mutant.file).parts[3:]
     beside = "::".join(Path(part).stem for part in within[:2] if part != "mod.rs")
     folder = Path(within[0]).stem
@@ -158,8 +159,8 @@ def _baseline(program: Program, environment: Mapping[str, str]) -> Program:
 def _run(
     program: Program, environment: Mapping[str, str], limit: float, tests: str = ""
 ) -> int | None:
-    """Run the tests of a program whose names contain a part; return the status, or `None` beyond
-    the time limit."""
+    """Run the tests of a program whose names contain `part`; return the status, or `None` after the
+    time limit."""
     running = subprocess.Popen(
         [program.path, "--quiet", *([tests] if tests else [])],
         cwd=program.folder,
@@ -182,7 +183,7 @@ def _run(
 def _build(
     every: Sequence[Mutant], entries: Mapping[str, Mapping[str, Any]], *, unit: bool
 ) -> list[Program]:
-    """Builds the tests with a switch; mutants that do not compile are left out."""
+    """Build the tests with a switch; leave out mutants that do not compile."""
     while True:
         arms = _write(every, entries)
         messages = _cargo(unit=unit)
@@ -218,7 +219,7 @@ def _build(
 def _write(
     every: Sequence[Mutant], entries: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, list[switch.Arm]]:
-    """Writes the sources with switches; gives the lines of each mutant by file."""
+    """Write the sources with switches; return the lines of each mutant by file."""
     changes: defaultdict[str, list[switch.Change]] = defaultdict(list)
     for number, mutant in enumerate(every, 1):
         if mutant.outcome != UNVIABLE:
@@ -236,7 +237,7 @@ def _write(
 
 
 def _errors(message: Mapping[str, Any]) -> list[tuple[str, int]]:
-    """File and line of the error in a message of the compiler."""
+    """Return file and line of the errors in a message of the compiler."""
     found = message.get("message")
     if not isinstance(found, dict) or found["level"] != "error":
         return []
@@ -249,7 +250,7 @@ def _cargo(*, unit: bool) -> list[dict[str, Any]]:
         "CARGO_TARGET_DIR": str(WORK / "build"),
         "CARGO_PROFILE_TEST_OPT_LEVEL": "1",
         "CARGO_PROFILE_TEST_DEBUG": "false",
-        # Tests, not the compiler, have to notice what a changed number makes impossible.
+        # Warnings must not become errors: tests, not the compiler, have to notice a mutant.
         "RUSTFLAGS": "--cap-lints=warn",
     }
     own = {module.package for module in MODULES.values()}
@@ -279,7 +280,8 @@ def _list(module: Module) -> list[dict[str, Any]]:
 
 
 def _tool() -> str:
-    """The path of cargo-mutants, installed into target/tools if the machine has none."""
+    """Return the path of cargo-mutants; install it into target/tools if the machine does not have
+    it."""
     installed = TOOLS / "bin" / "cargo-mutants"
     if not installed.exists():
         if present := shutil.which("cargo-mutants"):

@@ -1,4 +1,4 @@
-"""Mutants, a sample drawn by a seed, the outcome of each, and the copy of the sources."""
+"""Mutants, a sample of them, the outcome of each, and the copy of the sources."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ class Mutant:
     """One change to the sources."""
 
     key: str
-    """Its name in the tool that makes it."""
+    """Name of the mutant in the tool that makes it."""
     file: str
     row: int
     column: int
     change: str
     line: str
-    """The line that it changes, without leading and trailing blanks."""
+    """The line that the mutant changes, without leading and trailing blanks."""
     outcome: str | None = None
 
     @property
     def rank(self) -> str:
-        """The key by which the sample is drawn: the change and its place, without line numbers,
-        which move with every edit above them."""
+        """The key by which the sample is drawn: the change and its place. It does not contain line
+        numbers, because these move with every edit further up."""
         return f"{self.file} {self.change} {self.column} {self.line}"
 
     def __str__(self) -> str:
@@ -49,23 +49,23 @@ class Sample:
     module: str
     seed: int
     all: int
-    """Mutants of the module, tried or not."""
+    """Number of mutants of the module, whether tried or not."""
     left_out: int
-    """Mutants that the sample excludes."""
+    """Number of mutants that cannot be tried."""
     mutants: list[Mutant] = field(default_factory=list)
 
     @property
     def whole(self) -> bool:
-        """Whether all were tried."""
+        """Whether all mutants of the sample were tried."""
         return all(mutant.outcome is not None for mutant in self.mutants)
 
     @property
     def path(self) -> Path:
-        """Return the file that keeps it between calls."""
+        """Return the file that keeps the sample between calls."""
         return WORK / f"{self.module}.json"
 
     def save(self) -> None:
-        """Stores the sample, with the outcomes so far."""
+        """Store the sample, with the outcomes so far."""
         WORK.mkdir(parents=True, exist_ok=True)
         self.path.write_text(json.dumps(asdict(self), indent=1))
 
@@ -75,7 +75,7 @@ def draw(module: str, seed: int, size: int, every: Iterable[Mutant], left_out: i
     mutants = list(every)
 
     def order(mutant: Mutant) -> tuple[bytes, int]:
-        # Lines may be repeated.
+        # The same change may be made to identical lines, so the row decides.
         return hashlib.sha256(f"{seed} {mutant.rank}".encode()).digest(), mutant.row
 
     return Sample(
@@ -84,7 +84,7 @@ def draw(module: str, seed: int, size: int, every: Iterable[Mutant], left_out: i
 
 
 def kept(module: str) -> Sample | None:
-    """The sample of the last call; `None` without one."""
+    """Return the sample of the last call; `None` if there was no call."""
     path = WORK / f"{module}.json"
     if not path.exists():
         return None
@@ -94,7 +94,8 @@ def kept(module: str) -> Sample | None:
 
 
 def equivalent(mutants: Iterable[Mutant]) -> dict[str, str]:
-    """Return why a mutant is equivalent to the original, by key; from `equivalent.toml`."""
+    """Return the reasons of `equivalent.toml` why mutants are equivalent to the original, by
+    key."""
     entries = tomllib.loads(EQUIVALENT.read_text()).get("mutant", [])
     reasons = {}
     for mutant in mutants:
@@ -108,7 +109,7 @@ def equivalent(mutants: Iterable[Mutant]) -> dict[str, str]:
 
 def copy_tree(tree: Path, changed: Mapping[str, str] = MappingProxyType({})) -> None:
     """Update a copy of the sources, with some files changed. Mutants are written into the copy,
-    never into the checkout. An unchanged file keeps its time."""
+    never into the checkout. An unchanged file keeps its modification time."""
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
         cwd=ROOT,
@@ -117,7 +118,7 @@ def copy_tree(tree: Path, changed: Mapping[str, str] = MappingProxyType({})) -> 
         check=True,
     )
     names = {name for name in listed.stdout.split("\0") if name and (ROOT / name).exists()}
-    # The compiled module, which is beside the Python sources.
+    # Copy the compiled module, which is beside the Python sources.
     package = ROOT / "python" / "tailback"
     built = [*package.glob("*.so"), *(package / "kernel").glob("tailback-guest*")]
     names |= {str(path.relative_to(ROOT)) for path in built}

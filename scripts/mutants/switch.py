@@ -1,10 +1,11 @@
-"""Many mutants in one program: each is in a copy of its function's body, and a test chooses one
-when it runs.
+"""Many mutants in one program: each is a copy of its function's body, and a test chooses one of
+them when it runs.
 
 Compiling takes longer than the tests. So every function that mutants change becomes a `match` over
 the number in the environment variable TAILBACK_MUTANT: one arm for each mutant with the changed
-body, and the original. What the compiler itself evaluates (constants, `const fn`) and functions
-that return `impl Trait`, whose arms would be of different types, cannot be switched.
+body, and one for the original. Some code cannot be switched: what the compiler itself evaluates
+(constants, `const fn`), and functions that return `impl Trait`, whose arms would be of different
+types.
 """
 
 from __future__ import annotations
@@ -35,18 +36,18 @@ Span = tuple[int, int]
 
 @dataclass(frozen=True)
 class Change:
-    """A mutant as offsets into its file."""
+    """A mutant, as offsets into its file."""
 
     number: int
     span: Span
     replacement: str
     body: Span
-    """The offsets of the body of the function that it is in."""
+    """The offsets of the body of the function that contains it."""
 
 
 @dataclass(frozen=True)
 class Arm:
-    """The lines that belong to a mutant in a file with a switch."""
+    """The lines of a mutant's arm in a file with a switch."""
 
     first: int
     last: int
@@ -54,7 +55,8 @@ class Arm:
 
 
 def place(text: str, entry: Mapping[str, Any], number: int) -> Change | None:
-    """The place of a mutant of `cargo mutants --list --json`; `None` if it cannot be switched."""
+    """Return the place of a mutant of `cargo mutants --list --json`; `None` if it cannot be
+    switched."""
     function = entry["function"]
     if function is None:
         return None
@@ -69,7 +71,7 @@ def place(text: str, entry: Mapping[str, Any], number: int) -> Change | None:
 
 
 def offsets(text: str, span: Mapping[str, Any]) -> Span:
-    """A span of lines and columns, both from 1, as offsets."""
+    """Convert a span of lines and columns, both from 1, to offsets."""
     starts = [0, *(found.end() for found in re.finditer("\n", text))]
 
     def at(end: str) -> int:
@@ -104,7 +106,7 @@ def body_of(text: str, function: Span) -> Span:
 
 
 def with_switches(text: str, changes: Iterable[Change]) -> tuple[str, list[Arm]]:
-    """A file whose functions have an arm for each mutant, and where the arms are."""
+    """Return a file whose functions have an arm for each mutant, and the places of the arms."""
     by_body: defaultdict[Span, list[Change]] = defaultdict(list)
     outermost = _outermost([change.body for change in changes])
     for change in changes:
@@ -140,5 +142,5 @@ def _outermost(bodies: Sequence[Span]) -> dict[Span, Span]:
 
 
 def crate_root(file: str) -> Path:
-    """The root of the crate that a file belongs to."""
+    """Return the root of the crate that a file belongs to."""
     return Path(*Path(file).parts[:2], "src", "lib.rs")

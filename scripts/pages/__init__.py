@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-"""The sources."""
+"""The root of the checkout."""
 DOCS = ROOT / "docs"
 HOW_TO = DOCS / "how-to"
 REFERENCE = DOCS / "reference"

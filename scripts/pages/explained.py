@@ -1,4 +1,4 @@
-"""Fills docs/how-to/explain.md: runs its commands, inserts what they print, and draws its figures.
+"""Fills docs/how-to/explain.md: runs its commands, inserts their output, and draws its figures.
 
 `python scripts/generate.py --page explain` does both; a test runs the commands again and compares.
 """
@@ -23,7 +23,7 @@ BLOCK = re.compile(r"^```text\n(\$ .*?)^```", flags=re.M | re.S)
 
 
 def filled(page: str, results: Path) -> str:
-    """The page with what its commands print now; they run in `results`."""
+    """Return the page with what its commands print now; they run in `results`."""
     results.mkdir(parents=True, exist_ok=True)
     for folder in (DOCS, EXAMPLES):
         if not (results / folder.name).exists():
@@ -52,7 +52,7 @@ def _printed(block: str, place: Path) -> str:
 
 
 def causes() -> Iterator[tuple[str, dict[str, Any]]]:
-    """The scenarios whose cause is known, by name."""
+    """Yield name and scenario for each known cause."""
     tables = tomllib.loads((FOLDER / "causes.toml").read_text(encoding="utf-8"))
     base = tables.pop("base")
     for name, own in tables.items():
@@ -60,7 +60,7 @@ def causes() -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def figures(results: Path) -> None:
-    """Draw how each flow spent its time, and the link's shares in the third puzzle."""
+    """Draw how each flow spent its time, and each flow's share of the link in the third puzzle."""
     import polars as pl
 
     import tailback
@@ -105,7 +105,7 @@ def _write(name: str, svg: str) -> None:
 
 
 def main(results: Path) -> None:
-    """Writes the page and its figures."""
+    """Write the page and its figures."""
     page = PAGE.read_text(encoding="utf-8")
     PAGE.write_text(filled(page, results), encoding="utf-8")
     figures(results / "results")

@@ -21,7 +21,7 @@ FOLDER = HOW_TO / "gallery"
 
 @dataclass(frozen=True)
 class Shown:
-    """A scenario, what to see, and the figures of its report that show it."""
+    """A scenario, what to look for, and the figures of its report that show it."""
 
     name: str
     says: str
@@ -82,7 +82,7 @@ its values, and `cells.csv` has every number.
 
 
 def main(scratch: Path) -> None:
-    """Makes figures and page."""
+    """Make the figures and the page."""
     FOLDER.mkdir(exist_ok=True)
     page = [HEAD]
     for shown in SHOWN:
@@ -103,7 +103,7 @@ def main(scratch: Path) -> None:
 
 
 def _drawn(shown: Shown, scratch: Path) -> dict[str, str]:
-    """Puts the figures in their place; their titles."""
+    """Copy the figures of a scenario into the docs; return their titles."""
     results = tb.run(examples.text(shown.name), out=scratch / "results")
     report = of(results)
     folder = write(report, scratch / "report").parent

@@ -14,14 +14,14 @@ PAGE = HOW_TO / "plot.md"
 
 
 def commands(page: str) -> list[list[str]]:
-    """The arguments of each command in the page's shell blocks."""
+    """Return the arguments of each command in the page's shell blocks."""
     blocks = re.findall(r"^```sh\n(.*?)^```", page, flags=re.M | re.S)
     lines = [line for block in blocks for line in block.splitlines()]
     return [shlex.split(line)[1:] for line in lines if line.startswith("tailback ")]
 
 
 def main(results: Path) -> None:
-    """Run them in the folder of the figures; `results` keeps the runs meanwhile."""
+    """Run the commands in the folder of the figures; `results` keeps the runs meanwhile."""
     for action, first, *rest in commands(PAGE.read_text(encoding="utf-8")):
         if action == "plot":
             words = [action, str(results), first, *rest]

@@ -1,9 +1,9 @@
 """Checks that a page with numbers says where they come from.
 
-A number in prose may come from a table of its page or from a `console` block; inline code is a
-setting, and numbers that name something (RFC 9331, Linux 7.3, Figure 5, a year) are names. A page
-with any other number, and every page of docs/evidence, names the command that prints the numbers,
-when they were measured and on what. Pages of docs/reference define and do not measure.
+A number in prose may come from a table of its page or from a `console` block. Inline code is a
+setting, and numbers in names (RFC 9331, Linux 7.3, Figure 5, a year) do not count. A page with any
+other number, and every page of docs/evidence, names the command that prints its numbers, when they
+were measured and on what. Pages of docs/reference define things and contain no measurements.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ NAMES = (
     ),
     *("status", "arXiv", "Landlock", "revision", "seed", "option", "kernel", "kernels", "PEP"),
 )
-"""Words whose number is a name: `RFC 9331`, `exit status 2`."""
+"""Words followed by a number that is part of a name: `RFC 9331`, `exit status 2`."""
 
 _NUMBER = re.compile(r"(?<![\w.,/%:+-])[+\u2212-]?\d+(?:,\d{3})*(?:\.\d+)?(?![\w/+-]|[.,:]\d)")
 _NAMED = re.compile(
@@ -36,7 +36,7 @@ _NAMED = re.compile(
     r"|\u00a7 ?\d[\d.]*|\b(?:19|20)\d\d\b(?!\.\d)|\b95 % (?:intervals?|of cases)"
 )
 _FACT = re.compile(r"(?:- \*\*[^*]+\*\*|\*[^*]+\*): ")
-"""A fact under a page or table, as reports write it: `*runs*: 40, 5 seeds per point`."""
+"""A fact below a page's title or a table, as in reports: `*runs*: 40, 5 seeds per point`."""
 _CODE = re.compile(r"`[^`]*`")
 _LINK = re.compile(r"\]\([^)]*\)|https?://\S+|<[^>]+>")
 
@@ -55,7 +55,7 @@ class Loose:
 
 
 def loose(page: str, text: str) -> list[Loose]:
-    """Return every number of a page's prose that neither its tables nor its commands print."""
+    """Return every number in a page's prose that neither its tables nor its commands print."""
     lines = list(_lines(text))
     known = {value for kind, _, line in lines if kind == "table" for value in _values(line)}
     return [
@@ -68,7 +68,8 @@ def loose(page: str, text: str) -> list[Loose]:
 
 
 def _lines(text: str) -> Iterator[tuple[str, int, str]]:
-    """Yield lines by kind: a table's or a command's output, or prose; skip code and headings."""
+    """Yield each line with its kind: table or output of a command, or prose; skip code and
+    headings."""
     fence = None
     for number, line in enumerate(text.splitlines(), 1):
         if line.lstrip().startswith("```"):
@@ -92,13 +93,13 @@ def _words(line: str) -> list[str]:
 
 
 def _values(line: str) -> Iterator[float]:
-    """Every number of a table's row, code included."""
+    """Yield every number of a table's row, code included."""
     for word in re.findall(r"\d+(?:,\d{3})*(?:\.\d+)?(?:e[+-]?\d+)?", line):
         yield _value(word)
 
 
 def _value(word: str) -> float:
-    """Return its absolute value: prose may write a sign as a word."""
+    """Return the absolute value of a number, because prose may state its sign in words."""
     return abs(float(word.replace(",", "").replace("\u2212", "-")))
 
 
@@ -107,7 +108,7 @@ DATE = re.compile(
     r"|December) 20\d\d\b|\b20\d\d-\d\d-\d\d\b|\*\*revision\*\*: \w"
     r"|\bof this version\b|\bkeeps\s+it current\b|\| revision \|"
 )
-"""When something was measured: a date, a revision, or a test that keeps the number current."""
+"""Signs of a source: a date, a revision, or a test that keeps the number current."""
 COMMAND = re.compile(
     r"`(?:tailback[\w-]*|make|python|sh|cargo|\.venv/bin/\w+) [^`]+`|^\$ \w|^- \*\*command\*\*: "
     r"|^```(?:sh|console)\n(?:.*\n)*?(?:\$ )?(?:tailback|make|python|cargo) ",
@@ -118,7 +119,7 @@ MACHINE = re.compile(r"\b(?:machine|processor|CPU|cores?|engine|simulator)\b")
 
 @dataclass(frozen=True)
 class Unsourced:
-    """A page with numbers and no source."""
+    """A page that has numbers and no source for them."""
 
     page: str
     line: int
@@ -131,7 +132,7 @@ class Unsourced:
 
 
 def unsourced(page: str, text: str) -> Unsourced | None:
-    """Return the first number of a page without a source; None if numbers have a source."""
+    """Return the first number of a page that has no source; None if the page names its source."""
     if page.startswith("docs/reference/"):
         return None
     numbers = loose(page, text)

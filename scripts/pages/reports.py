@@ -15,27 +15,28 @@ from pages import ROOT
 from tailback_studies import experiments
 
 STORED = ROOT / "results" / "reports"
-"""Where `tailback reproduce` writes reports, run in the root of the checkout."""
+"""The folder of reports if `tailback reproduce` runs in the root of the checkout."""
 
 SITE = "reports"
-"""Their folder in the site."""
+"""The folder of reports in the site."""
 
 PUBLISHED = ("index.html", "report.pdf", "*.csv")
-"""The files of a report that a reader of the site needs; the page holds its figures itself."""
+"""The files of a report that readers of the site need; the HTML page contains its figures."""
 
 
 class ReportsDirective(Directive):
-    """A list of the experiments: a link to each report, or the command that makes it."""
+    """A list of the experiments, each with a link to its report, or with the command that makes
+    it."""
 
     def run(self) -> list[nodes.Node]:
-        """The list, in the order of the registry."""
+        """Return the list, in the order of the registry."""
         self.state.document.settings.env.note_reread()
         items = "".join(f"<li>{item(name, STORED)}</li>\n" for name in experiments.NAMES)
         return [nodes.raw("", f"<ul>\n{items}</ul>\n", format="html")]
 
 
 def item(name: str, stored: Path) -> str:
-    """The entry of an experiment in the list."""
+    """Return the item of an experiment in the list."""
     title = escape(experiments.get(name).title)
     if (stored / name / "index.html").exists():
         return f'<a href="../{SITE}/{name}/index.html">{title}</a>'
@@ -44,7 +45,7 @@ def item(name: str, stored: Path) -> str:
 
 
 def publish(app: Sphinx, failed: Exception | None) -> None:
-    """Copies the reports beside the pages, after these are written."""
+    """Copy the reports beside the pages, after the pages are written."""
     if failed is not None or app.builder.format != "html":
         return
     for name in experiments.NAMES:
@@ -52,7 +53,7 @@ def publish(app: Sphinx, failed: Exception | None) -> None:
 
 
 def copy(report: Path, folder: Path) -> None:
-    """Copies one report, if it exists; a file that is current stays."""
+    """Copy one report, if it exists; files that are current are not copied again."""
     for pattern in PUBLISHED:
         for file in report.glob(pattern):
             target = folder / file.name
@@ -62,7 +63,7 @@ def copy(report: Path, folder: Path) -> None:
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Registers the directive and the copying."""
+    """Register the directive and the copying."""
     app.add_directive("reports", ReportsDirective)
     app.connect("build-finished", publish)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -11,7 +11,7 @@ from tailback_studies.reproduction.published import RESULTS
 
 
 def tables(evidence: Path, name: str, title: str) -> Iterator[dict[str, Any]]:
-    """The tables with this title among the results of this name."""
+    """Yield the tables with this title from the results of this name."""
     results = json.loads((evidence / f"{name}{RESULTS}").read_text(encoding="utf-8"))
     for section in results["sections"]:
         for block in section["blocks"]:

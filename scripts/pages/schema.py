@@ -1,7 +1,7 @@
-"""docs/reference/scenario.schema.json: the schema of scenarios without repetition.
+"""docs/reference/scenario.schema.json: the schema of scenarios without repeated parts.
 
-The engine writes the schema in full, and the reference page reads that. Editors get a schema a
-fifth as long: parts that several keys share are under `$defs` and are referred to by name.
+The engine writes the schema in full, and the reference page reads that. Editors get a schema of a
+fifth of its size: parts that several keys share are under `$defs`, and keys refer to them by name.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 from tailback._native import json_schema
 
 LEAST_BYTES = 120
-"""A part shorter than this is not shared, because a reference would not be shorter."""
+"""Shorter parts are repeated, because a reference would not be shorter."""
 
 ANNOTATIONS = ("description", "default")
 """Annotations that a key adds to a part; they are written beside the reference."""
@@ -23,15 +23,16 @@ Names = tuple[str, ...]
 
 
 def text() -> str:
-    """The schema with its repeated parts under `$defs`."""
+    """Return the schema with its repeated parts under `$defs`."""
     hoisted = hoist(json.loads(json_schema()))
     return json.dumps(hoisted, indent=1, ensure_ascii=False) + "\n"
 
 
 def hoist(schema: Schema) -> Schema:
-    """The same schema, in which each part that occurs more than once is a definition.
+    """Return the same schema, in which each part that occurs more than once is a definition.
 
-    First parts that differ only in annotations, then parts too short without annotations.
+    First this covers parts that differ only in annotations, then parts too short without
+    annotations.
     """
     return _hoisted(_hoisted(schema, ANNOTATIONS), ())
 
@@ -105,8 +106,8 @@ def _key(part: Schema, beside: Names) -> str:
 
 
 def _unused(name: str, taken: set[str]) -> str:
-    """The name of a definition: the name of the first key that uses it, with a number if this name
-    is taken."""
+    """Return a name for a definition: that of the first key that uses it, with a number if this
+    name is taken."""
     if name not in taken:
         return name
     number = 2

@@ -46,7 +46,7 @@ class ResultsTableDirective(Directive):
     required_arguments = 1
 
     def run(self) -> list[nodes.Node]:
-        """The table."""
+        """Return the table."""
         tables = self.state.document.settings.env.temp_data[_TABLES]
         return [ResultsTable("", table=tables[int(self.arguments[0])])]
 
@@ -57,7 +57,7 @@ class ResultsParser(MystParser):
     supported = ("results",)
 
     def parse(self, inputstring: str, document: nodes.document) -> None:
-        """Parse it as Markdown, without its tables."""
+        """Parse the results as Markdown with directives in place of their tables."""
         results = json.loads(inputstring)
         tables: list[dict[str, Any]] = []
         text = "\n\n".join(markdown(results, tables))
@@ -66,8 +66,8 @@ class ResultsParser(MystParser):
 
 
 def markdown(results: dict[str, Any], tables: list[dict[str, Any]]) -> Iterator[str]:
-    """Return the paragraphs of the page; directives replace its tables."""
-    # Only the page of its experiment links to it; no table of contents or search has it.
+    """Yield the paragraphs of the page; directives replace its tables."""
+    # The page is not in any table of contents or search: only its experiment's page links to it.
     yield f"---\norphan: true\nnosearch: true\n---\n\n# {results['title']}: all results"
     yield from results["lead"]
     yield "\n".join(f"- **{key}**: {value}" for key, value in results["facts"])
@@ -85,13 +85,13 @@ def markdown(results: dict[str, Any], tables: list[dict[str, Any]]) -> Iterator[
 
 
 def visit_table(translator: HTML5Translator, node: ResultsTable) -> None:
-    """Writes the table as HTML."""
+    """Write the table as HTML."""
     translator.body.append(table_html(node["table"]))
     raise nodes.SkipNode
 
 
 def table_html(table: dict[str, Any]) -> str:
-    """A table with a heading; the site's script sorts it."""
+    """Return a table with a heading; the site's script sorts it."""
     classes = [' class="number"' if right else "" for right in table["right"]]
     head = "".join(
         f'<th scope="col"{kind}><button type="button">{_INLINE.renderInline(name) or "&nbsp;"}'
@@ -115,7 +115,7 @@ def table_html(table: dict[str, Any]) -> str:
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
-    """Registers all of it."""
+    """Register the source parser, the directive and the table's node."""
     app.connect("source-read", without_folders)
     app.add_source_parser(ResultsParser)
     app.add_node(ResultsTable, html=(visit_table, None))

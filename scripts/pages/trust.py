@@ -1,5 +1,5 @@
 """Writes docs/evidence/trust.md (one screen) and docs/evidence/criteria.md (every criterion) from
-the files that the experiments and the validation wrote. Without adjectives."""
+the files that the experiments and the validation wrote."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from tailback_studies.reproduction.judges import FILE, Judge, from_csv
 from tailback_studies.reproduction.shown import blind_columns, size
 
 VALIDATION = ("validation", "The simulator against Linux")
-"""The evidence that is not a published experiment: its folder and its title."""
+"""Evidence other than published experiments: its folder and its title."""
 
 WORST = 3
-"""Misses on the screen."""
+"""Number of misses on the screen."""
 
 
 @dataclass(frozen=True)
 class Judged:
-    """A page of evidence and what its criteria say."""
+    """A page of evidence, with the verdicts of its criteria."""
 
     name: str
     title: str
     heading: str
-    """That of the page."""
+    """The heading of the page."""
     command: str
     revision: str
     cost: str
@@ -38,7 +38,7 @@ class Judged:
 
     @classmethod
     def read(cls, evidence: Path, name: str, title: str) -> Judged | None:
-        """Read the stored results; return None without any."""
+        """Read the stored results; return None if there are no results."""
         file, page = evidence / name / FILE, evidence / f"{name}.md"
         if not file.exists() or not page.exists():
             return None
@@ -58,7 +58,7 @@ class Judged:
 
 
 def pages(evidence: Path) -> dict[Path, str]:
-    """Both pages by their places."""
+    """Return both pages by their paths."""
     known = [(name, experiments.get(name).title) for name in experiments.NAMES]
     found = [j for name, title in (*known, VALIDATION) if (j := Judged.read(evidence, name, title))]
     return {
@@ -128,7 +128,8 @@ def _verdict(judges: Sequence[Judge]) -> str:
 
 
 def _failing(judged: Iterable[Judged]) -> list[tuple[Judged, Judge]]:
-    """Criteria that fail, by the share of their cells within the limit, the smallest first."""
+    """Return the criteria that fail, by the share of their cells within the limit, smallest
+    first."""
     failing = [
         (page, judge)
         for page in judged
@@ -147,7 +148,7 @@ def _furthest(evidence: Path) -> Iterator[tuple[str, ...]]:
 
 
 def _clocks(evidence: Path) -> Iterator[str]:
-    """How far cells in real time are from the same cells in virtual time."""
+    """Yield how far cells in real time are from the same cells in virtual time."""
     page = (evidence / "virtual-time.md").read_text(encoding="utf-8")
     cells: dict[str, dict[str, list[float]]] = {}
     for row in re.findall(r"^\| (.*?) \| (virtual|real) \| (.*) \|$", page, flags=re.M):
@@ -270,7 +271,7 @@ def _not_run(evidence: Path) -> Table:
 
 
 def _planned(evidence: Path) -> tuple[int, int] | None:
-    """How many cells the validation has, and how many of them were run."""
+    """Return how many cells the validation has, and how many of them were run."""
     for table in results.tables(evidence, VALIDATION[0], "What was run"):
         for name, planned, ran, *_ in table["rows"]:
             if name == "all":

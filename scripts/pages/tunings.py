@@ -19,14 +19,14 @@ PLACE = re.compile(r"<!-- ([\w-]+) -->\n.*?<!-- end -->", re.S)
 
 
 def commands(page: str) -> list[list[str]]:
-    """The arguments of each command in the page's shell blocks."""
+    """Return the arguments of each command in the page's shell blocks."""
     blocks = re.findall(r"^```sh\n(.*?)^```", page, flags=re.M | re.S)
     lines = [line for block in blocks for line in block.splitlines()]
     return [shlex.split(line)[1:] for line in lines if line.startswith("tailback ")]
 
 
 def search(words: list[str], out: Path) -> dict[str, Any]:
-    """Run one; return its JSON output."""
+    """Run a search; return its JSON output."""
     done = subprocess.run(
         [sys.executable, "-m", "tailback", *words, "--out", str(out), "--json"],
         cwd=ROOT,
@@ -38,7 +38,7 @@ def search(words: list[str], out: Path) -> dict[str, Any]:
 
 
 def table(found: dict[str, Any]) -> Iterator[str]:
-    """The front beside the defaults, in Markdown."""
+    """Yield a table of the front and the defaults, in Markdown."""
     goals = [goal["metric"] for goal in found["goals"]]
     paths = list(found["vary"])
     head = ["point", *(path.rpartition(".")[2] for path in paths)]
@@ -74,18 +74,18 @@ def table(found: dict[str, Any]) -> Iterator[str]:
 
 
 def number(value: float) -> str:
-    """Four digits."""
+    """Format a number with four digits."""
     return f"{value:.4g}"
 
 
 def spread(found: dict[str, Any]) -> str:
-    """A mean and half of its interval."""
+    """Format a mean and half of its interval."""
     half = found["ci95"]
     return number(found["mean"]) + (f" ±{half:.2g}" if half else "")
 
 
 def main(out: Path) -> None:
-    """Writes the page and its figures."""
+    """Write the page and its figures."""
     page = PAGE.read_text(encoding="utf-8")
     names = PLACE.findall(page)
     made: dict[str, str] = {}

@@ -9,7 +9,7 @@ import { charts as titles, words } from "./words";
 
 const HEIGHT = 132;
 
-/** The colour of a curve. */
+/** Returns the colour of a curve. */
 export function inkOf(curve: Curve): string {
   if (curve.group === DROPS) return inks().bad;
   if (curve.group === MARKS) return inks().mark;
@@ -38,7 +38,7 @@ export class Charts {
     new ResizeObserver(() => this.fit()).observe(this.element);
   }
 
-  /** What was drawn last, to save it as a file. */
+  /** Returns the charts that were drawn last, to save them as a file. */
   current(): Chart[] {
     return this.result === null ? [] : this.both(this.result);
   }
@@ -52,7 +52,7 @@ export class Charts {
     this.show(this.result, this.before);
   }
 
-  /** The curves of both runs, chart by chart. */
+  /** Returns the curves of both runs, chart by chart. */
   private both(result: Result): Chart[] {
     const now = curves(result, this.state);
     const before = this.before === null ? [] : curves(this.before, this.state);
@@ -84,7 +84,7 @@ export class Charts {
       charts.forEach((chart) => this.draw(chart, all));
     }
     if (x?.min !== undefined && x.max !== undefined) this.zoom(x.min, x.max);
-    // Charts find their scales after this turn.
+    // Wait until uPlot has computed the scales of the new charts.
     requestAnimationFrame(() => this.playhead(this.time));
   }
 
@@ -94,11 +94,11 @@ export class Charts {
     this.show(this.result, this.before);
   }
 
-  /** Shows where the picture is. */
+  /** Marks the time of the picture in all charts. */
   playhead(time: number): void {
     this.time = time;
     for (const { plot, playhead } of this.drawn) {
-      // On whole pixels: between two of them it would be blurred.
+      // Use whole pixels: between two pixels the line would be blurred.
       const left = Math.round(plot.valToPos(time, "x"));
       playhead.style.transform = `translateX(${left}px)`;
       playhead.hidden = !(left >= 0 && left <= plot.over.clientWidth);
@@ -175,7 +175,7 @@ export class Charts {
 
   private busy = false;
 
-  /** A zoom of one chart is that of all. */
+  /** Applies the zoom of one chart to all charts. */
   private scaled(plot: uPlot): void {
     const { min, max } = plot.scales["x"] ?? {};
     const end = this.result?.summary.duration_s ?? 1;
@@ -192,7 +192,7 @@ export class Charts {
     this.busy = false;
   }
 
-  /** The values under the cursor. */
+  /** Shows the values under the cursor. */
   private tell(plot: uPlot): void {
     const drawn = this.drawn.find((one) => one.plot === plot);
     const at = plot.cursor.idx;
@@ -220,7 +220,7 @@ export class Charts {
   }
 }
 
-/** The value at a place, or the last one before it. */
+/** Returns the value at an index, or the last value before it. */
 function nearest(column: ArrayLike<number | null | undefined> | undefined, at: number): number | null {
   for (let place = at; place >= 0 && column !== undefined; place -= 1) {
     const value = column[place];
@@ -229,7 +229,7 @@ function nearest(column: ArrayLike<number | null | undefined> | undefined, at: n
   return null;
 }
 
-/** Whether new data can go into a chart that is drawn. */
+/** Whether a chart that is drawn can take new data without being built again. */
 function fits(chart: Chart, drawn: Drawn | undefined): boolean {
   const same = (curve: Curve, other: Curve | undefined) => curve.label === other?.label && curve.dash === other.dash && curve.group === other.group;
   return drawn !== undefined && chart.curves.length === drawn.curves.length && chart.curves.every((curve, at) => same(curve, drawn.curves[at]));

@@ -20,7 +20,7 @@ export class Controls {
     private readonly changed: (draft: Draft, began: boolean) => void,
   ) {}
 
-  /** Forgets the ranges of the sliders: another scenario is opened. */
+  /** Forgets the ranges of the sliders, because another scenario was opened. */
   reset(): void {
     this.anchors.clear();
     this.shape = "";
@@ -56,7 +56,7 @@ export class Controls {
     return made;
   }
 
-  /** The name of a flow or source with its path. */
+  /** Returns the name of a flow or source with its path. */
   private title(name: string): string {
     const at = (key: string) => this.draft.values.find((value) => value.path === `${name}.${key}`);
     const own = at("name")?.value ?? algorithmAt(this.draft.values, `${name}.cc`) ?? at("kind")?.value;
@@ -80,7 +80,7 @@ export class Controls {
     return null;
   }
 
-  /** The registry whose entry a value names. */
+  /** Returns the registry whose entry a value names. */
   private registry(value: Value): { entries: Entry[]; word: "aqm" | "name"; table: string } | null {
     const { aqm, cc } = this.about.registry;
     const isText = value.kind === "text";
@@ -168,7 +168,7 @@ export class Controls {
   }
 }
 
-/** The table or the list's entry that a value is shown under. */
+/** Returns the table, or the entry of a list, under which a value is shown. */
 function section(path: string): string {
   const found = /^(?:links\.[^.]+|[^.[]+\[\d+\]|[^.[]+(?=\.))/.exec(path);
   return found === null ? "" : found[0];
@@ -184,7 +184,7 @@ interface Scale {
   number(place: number): number;
 }
 
-/** The range of a slider around the value in the file: from a tenth of it to ten times it. */
+/** Returns the range of a slider: from a tenth of the value in the file to ten times the value. */
 function range(anchor: number, value: Value, key: Key | null): Scale {
   const share = value.kind === "float" && anchor <= 1 && key?.kind === "number";
   if (anchor <= 0 || value.path === "seed") {

@@ -1,11 +1,11 @@
-// From a result to what charts draw: one or more curves over time for each chart.
+// Turns a result into chart data: one or more curves over time for each chart.
 
 import type { Result, Trace } from "./protocol";
 import { charts } from "./words";
 
 export interface Curve {
   label: string;
-  /** The group whose colour it has; below 0: a colour of its own. */
+  /** The group whose colour the curve has; below 0 for a colour of its own. */
   group: number;
   dash: boolean;
   x: Float64Array;
@@ -18,10 +18,10 @@ export interface Chart {
   curves: Curve[];
 }
 
-/** More points of a curve are thinned. */
+/** Curves with more points than this are thinned. */
 const MOST_POINTS = 6000;
 
-/** Keeps the first, the least and the largest point of each stretch if there are many. */
+/** Thins a curve with many points: keeps the first, smallest and largest point of each stretch. */
 function thinned(x: Float64Array, y: Float64Array): { x: Float64Array; y: (number | null)[] } {
   if (x.length <= MOST_POINTS) return { x, y: Array.from(y, (value) => (Number.isFinite(value) ? value : null)) };
   const stretch = Math.ceil((3 * x.length) / MOST_POINTS);
@@ -65,25 +65,25 @@ function ofGroups(result: Result, columns: Float64Array[]): Curve[] {
   }));
 }
 
-/** A column of each group, added up. */
+/** Returns the sum of all groups' columns as a curve. */
 function total(result: Result, columns: Float64Array[], label: string, group: number): Curve {
   const sums = new Array<number>(result.watched.bins).fill(0);
   for (const column of columns) column.forEach((value, at) => (sums[at] = (sums[at] ?? 0) + value));
   return { label, group, dash: false, x: times(result), y: sums };
 }
 
-/** The colours of marks and of drops. */
+/** Numbers below 0 for the colours of marks and of drops. */
 export const MARKS = -1;
 export const DROPS = -2;
 
-/** The states of queues that a result has as series. */
+/** Returns the states of queues that a result has as series. */
 export function states(result: Result): string[] {
   const link = result.loaded.points[result.point]?.links[result.link]?.name;
   const own = result.traces.filter((trace) => trace.flow === null && trace.link === link);
   return [...new Set(own.map((trace) => trace.quantity))];
 }
 
-/** Every chart of a result; `state` is the state of the queue that is drawn. */
+/** Returns every chart of a result; `state` names the state of the queue that is drawn. */
 export function curves(result: Result, state: string): Chart[] {
   const { watched, traces } = result;
   const of = (quantity: string, scale = 1) =>

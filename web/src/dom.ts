@@ -1,8 +1,8 @@
-// Elements. Text from scenarios is only ever set as text.
+// Helpers for elements. Text from scenarios is only ever set as text.
 
 type Child = Node | string | null;
 
-/** An element with attributes and children. */
+/** Makes an element with attributes and children. */
 export function el<K extends keyof HTMLElementTagNameMap>(
   tag: K,
   attributes: Record<string, string | boolean> = {},
@@ -17,14 +17,14 @@ export function el<K extends keyof HTMLElementTagNameMap>(
   return made;
 }
 
-/** A button that does something. */
+/** Makes a button that calls a function. */
 export function button(label: string, title: string, act: () => void): HTMLButtonElement {
   const made = el("button", { type: "button", title }, label);
   made.addEventListener("click", act);
   return made;
 }
 
-/** A menu of values with labels. */
+/** Makes a menu of values with labels. */
 export function menu(label: string, entries: [string, string][], chosen: string, act: (value: string) => void): HTMLSelectElement {
   const made = el("select", { "aria-label": label });
   for (const [value, text] of entries) {
@@ -34,7 +34,7 @@ export function menu(label: string, entries: [string, string][], chosen: string,
   return made;
 }
 
-/** A number with three significant digits. */
+/** Formats a number with three significant digits. */
 export function short(value: number | null | undefined, digits = 3): string {
   if (value === null || value === undefined || !Number.isFinite(value)) return "–";
   if (value === 0) return "0";
@@ -42,7 +42,7 @@ export function short(value: number | null | undefined, digits = 3): string {
   return String(Number(value.toPrecision(digits)));
 }
 
-/** A rate in the unit that suits it. */
+/** Formats a rate in the unit that suits it. */
 export function rate(bit: number): string {
   const units: [number, string][] = [[1e9, "Gbit/s"], [1e6, "Mbit/s"], [1e3, "kbit/s"]];
   const [size, unit] = units.find(([size]) => bit >= size) ?? [1, "bit/s"];

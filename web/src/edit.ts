@@ -1,5 +1,5 @@
-// Changes of values in the text of a scenario. The engine says where each value is (`outline` in
-// crates/scenario); nothing here reads TOML.
+// Changes values in the text of a scenario. The engine says where each value is (`outline` in
+// crates/scenario), so this file does not parse TOML.
 
 import type { About, Entry, Key, Option, Value } from "./protocol";
 
@@ -8,7 +8,7 @@ export interface Draft {
   values: Value[];
 }
 
-/** Replaces a range of the text; the places of the other values move. */
+/** Replaces a range of the text, and moves the places of later values. */
 function splice(draft: Draft, start: number, end: number, by: string): Draft {
   const shift = by.length - (end - start);
   const moved = draft.values.map((value) => ({
@@ -25,12 +25,12 @@ export function replace(draft: Draft, path: string, by: string): Draft {
   return value === undefined ? draft : splice(draft, value.start, value.end, by);
 }
 
-/** A text as TOML. */
+/** Writes a text as TOML. */
 export function quoted(text: string): string {
   return JSON.stringify(text);
 }
 
-/** A number and its unit, as values such as "50Mbit" have them. */
+/** A number and its unit, as in values such as "50Mbit". */
 export interface Quantity {
   number: number;
   unit: string;
@@ -44,7 +44,7 @@ export function quantity(value: Value): Quantity | null {
   return value.kind === "text" && found !== null ? { number: Number(found[1]), unit: found[2] ?? "" } : null;
 }
 
-/** A quantity as it is written in the file. */
+/** Writes a quantity with the unit that it has in the file. */
 export function written(value: Value, number: number): string {
   const { unit } = quantity(value) ?? { unit: "" };
   if (value.kind === "integer") return String(Math.round(number));
@@ -53,7 +53,7 @@ export function written(value: Value, number: number): string {
   return quoted(digits + unit);
 }
 
-/** Three significant digits without an exponent. */
+/** Formats a number with three significant digits and without an exponent. */
 export function plain(number: number): string {
   if (number === 0) return "0";
   const places = Math.max(0, 2 - Math.floor(Math.log10(Math.abs(number))));
@@ -61,12 +61,12 @@ export function plain(number: number): string {
   return text.includes(".") ? text.replace(/\.?0+$/, "") : text;
 }
 
-/** The path of the table around a value. */
+/** Returns the path of the table that contains a value. */
 export function parent(path: string): string {
   return path.replace(/\.?[^.[\]]+$/, "");
 }
 
-/** The algorithm whose option a value is, if it is one. */
+/** Returns the algorithm whose options a table has, if it has such options. */
 export function algorithmAt(values: Value[], table: string): string | null {
   for (const word of ["aqm", "name", "kind"]) {
     const found = values.find((value) => value.path === `${table}.${word}`);
@@ -76,21 +76,21 @@ export function algorithmAt(values: Value[], table: string): string | null {
   return itself?.kind === "text" ? String(itself.value) : null;
 }
 
-/** Paths of keys have NAME where a scenario has a name or an index. */
+/** Whether a path matches a key's path, in which NAME means any name or index. */
 function matches(key: string, path: string): boolean {
   const keys = key.split(".");
   const parts = path.replace(/^(flows|traffic|programs)\[\d+\]/, "$1.NAME").replace(/\[\d+\]/g, "[0]").split(".");
   return keys.length === parts.length && keys.every((part, at) => part === "NAME" || part === parts[at]);
 }
 
-/** What is known of the key of a value. */
+/** Returns the description of a value's key. */
 export function keyOf(about: About, values: Value[], path: string): Key | null {
   const algorithm = algorithmAt(values, parent(path));
   const found = about.keys.filter((key) => matches(key.path, path));
   return found.find((key) => key.entry === algorithm) ?? found.find((key) => key.entry === null) ?? null;
 }
 
-/** Keys that a table may have and does not have. */
+/** Returns the keys that a table may have and does not have. */
 export function missing(about: About, values: Value[], table: string): Key[] {
   const algorithm = algorithmAt(values, table);
   const nested = new Set(["list", "table", "text"]);
@@ -103,7 +103,7 @@ export function missing(about: About, values: Value[], table: string): Key[] {
   });
 }
 
-/** A value for a key that is added: its default, else one of its kind. */
+/** Returns a value for a new key: its default, or otherwise an example of its kind. */
 function first(key: Key): string {
   const raw = ["bool", "count", "number"].includes(key.kind);
   const made: Record<string, string> = { time: "10ms", rate: "10Mbit", size: "100p", count: "1", number: "0.1", bool: "true" };
@@ -124,7 +124,7 @@ export function add(draft: Draft, table: string, key: Key, word: "aqm" | "name")
   if (itself?.kind === "text") {
     return replace(draft, table, `{ ${word} = ${quoted(String(itself.value))}, ${line} }`);
   }
-  // A table with a header: behind the line of its last value.
+  // The table has a header, so add the key behind the line of its last value.
   const prefix = table === "" ? "" : `${table}.`;
   const own = draft.values.filter((value) => value.path.startsWith(prefix) && !value.path.slice(prefix.length).includes("["));
   const direct = own.filter((value) => !value.path.slice(prefix.length).includes(".") || own.some((other) => other.kind === "table" && value.path.startsWith(`${other.path}.`)));
@@ -141,7 +141,7 @@ function alike(one: Option, other: Option): boolean {
   return kind(one) === kind(other);
 }
 
-/** Replaces an algorithm; of its options, those that the new one has too are kept. */
+/** Replaces an algorithm; keeps those of its options that the new algorithm has too. */
 export function choose(draft: Draft, table: string, name: string, entries: Entry[], word: "aqm" | "name"): Draft {
   const itself = draft.values.find((value) => value.path === table);
   if (itself === undefined) return draft;

@@ -1,4 +1,4 @@
-// The scenario as text, with what is wrong at its line.
+// The editor for the scenario's text. It marks problems at their lines.
 
 import { el } from "./dom";
 import type { Problem } from "./protocol";
@@ -29,13 +29,13 @@ export class Editor {
     this.area.addEventListener("scroll", () => (this.lines.scrollTop = this.area.scrollTop));
   }
 
-  /** Shows a text that did not come from here. */
+  /** Shows a text that was not typed here. */
   set(text: string): void {
     if (this.area.value !== text) this.area.value = text;
     this.number();
   }
 
-  /** Shows what is wrong, each at its line. */
+  /** Shows problems and warnings, each at its line. */
   complain(problems: Problem[], warnings: Problem[]): void {
     this.found = problems;
     this.problems.replaceChildren(...problems.map((problem) => this.item(problem)));
@@ -61,7 +61,7 @@ export class Editor {
     this.area.scrollTop = Math.max(0, (problem.line - 4) * 18);
   }
 
-  /** Numbers the lines; those with a problem are marked. */
+  /** Numbers the lines, and marks those with a problem. */
   private number(): void {
     const bad = new Set(this.found.map((problem) => problem.line));
     const count = this.area.value.split("\n").length;

@@ -1,10 +1,10 @@
-// The event log; a click goes to the moment.
+// The event log. A click on a row moves the picture to its time.
 
 import { el, menu, short } from "./dom";
 import type { Log, Row } from "./protocol";
 import { causes, words } from "./words";
 
-/** Rows that are shown at once. */
+/** Largest number of rows that are shown at once. */
 const MOST = 400;
 
 export class Events {

@@ -8,11 +8,11 @@ export interface Exhibit {
   label: string;
   doc: string;
   text: string;
-  /** Of a lesson: what to predict before the run, and the answer. */
+  /** For a lesson: what to predict before the run, and the answer. */
   lesson?: { task: string; answer: string };
 }
 
-/** What build.mjs puts into the page. */
+/** The texts that build.mjs puts into the page. */
 export interface Texts {
   examples: Record<string, string>;
   lessons: { name: string; scenario: string; lesson: string; answer: string }[];

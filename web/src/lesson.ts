@@ -3,7 +3,7 @@
 import { button, el } from "./dom";
 import { words } from "./words";
 
-/** Headings and paragraphs of a text in Markdown, without its marks. */
+/** Returns the headings and paragraphs of a Markdown text, without its markup. */
 function paragraphs(markdown: string): HTMLElement[] {
   const plain = (text: string) => text.replace(/\*\*|`/g, "").replace(/\s*\n\s*/g, " ");
   return markdown
@@ -15,7 +15,7 @@ function paragraphs(markdown: string): HTMLElement[] {
     });
 }
 
-/** The question; `shown` is called once someone has answered it. */
+/** Shows the question; calls `shown` after an answer. */
 export function lesson(task: string, answer: string, shown: () => void): HTMLElement {
   const made = el("section", { class: "lesson" }, ...paragraphs(task));
   const ready = button(words.predicted, "", () => {

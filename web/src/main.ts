@@ -33,7 +33,7 @@ class Lab {
   private before: Result | null = null;
   private kept = false;
   private fresh = true;
-  /** Whether a run is awaited. */
+  /** Whether the page waits for a run. */
   private waiting = false;
   private readonly hidden = new Set<number>();
 
@@ -126,7 +126,7 @@ class Lab {
     this.banner.hidden = text === "";
   }
 
-  /** The engine is there. */
+  /** Starts the page when the engine is loaded. */
   private async begin(about: About): Promise<void> {
     this.about = about;
     this.say("");
@@ -179,7 +179,7 @@ class Lab {
     this.lessonHost.replaceChildren(lesson(task, answer, shown));
   }
 
-  /** Opens what the address bar names. */
+  /** Opens the scenario in the address bar. */
   private async openLink(): Promise<boolean> {
     try {
       const shared = await unpacked(location.hash);
@@ -217,25 +217,25 @@ class Lab {
     this.client.run({ text, files: this.files, point: this.point, link: this.link, from_s: from });
   }
 
-  /** Someone typed. */
+  /** Handles text that the user typed. */
   private edited(text: string): void {
     this.compare();
     this.rerun(text);
   }
 
-  /** A slider or menu was used; `began`: it is another one than last time. */
+  /** Handles a slider or menu; `began` if it is another one than last time. */
   private changed(draft: Draft, began: boolean): void {
     if (began) this.compare();
     this.editor.set(draft.text);
     this.rerun(draft.text);
   }
 
-  /** What is drawn now becomes what the next run is compared with. */
+  /** Keeps the current result, to compare the next run with it. */
   private compare(): void {
     if (!this.kept && this.result !== null) this.before = this.result;
   }
 
-  /** The engine has read the scenario. */
+  /** Handles the engine's answer about the scenario. */
   private read(values: Value[], loaded: Loaded | null, problems: Problem[]): void {
     this.loaded = loaded;
     this.waiting = loaded !== null;
@@ -285,7 +285,7 @@ class Lab {
     document.body.dataset["run"] = result.summary.run_id;
   }
 
-  /** Menus for the point of a sweep and for the link. */
+  /** Shows the menus for the point of a sweep and for the link. */
   private pick(result: Result): void {
     const { points, count } = result.loaded;
     const links = points[result.point]?.links ?? [];
@@ -314,7 +314,7 @@ class Lab {
     this.choices.replaceChildren(...made);
   }
 
-  /** The legend; a click hides a flow in the charts. */
+  /** Shows the legend; a click hides a flow in the charts. */
   private name(result: Result): void {
     const items = result.watched.groups.map((group, number) => {
       const toggle = button("", group.what, () => {
@@ -342,7 +342,7 @@ class Lab {
     this.draw();
   }
 
-  /** The buttons that keep a run to compare with. */
+  /** Shows the buttons that keep a run for comparison. */
   private keep(): void {
     const keep = button(words.keep, words.keepTitle, () => {
       this.before = this.result;
@@ -365,7 +365,7 @@ class Lab {
     this.events.follow(time);
     const stays = this.now.stays();
     if (stays !== null && !stays.knows(time) && !this.waiting) {
-      // Longer runs keep the packets of a part of their time.
+      // Packets of a long run are kept for a part of its time, so run again for this part.
       this.rerun(this.text, Math.max(0, time - 0.02));
     }
   }
@@ -407,7 +407,7 @@ class Lab {
     return { v: 1, engine: this.about?.version ?? "", text: this.text, point: this.point, ...files };
   }
 
-  /** Puts the scenario into the address bar. */
+  /** Writes the scenario into the address bar. */
   private async address(): Promise<void> {
     history.replaceState(null, "", await fragment(this.shared()));
   }
@@ -437,7 +437,7 @@ class Lab {
     if (kind === "png") this.png();
   }
 
-  /** The picture and the charts, one below the other. */
+  /** Saves the picture and the charts, one below the other. */
   private png(): void {
     const parts = [this.now.canvas, ...this.charts.canvases()];
     const width = Math.max(...parts.map((part) => part.width));
@@ -455,7 +455,7 @@ class Lab {
   }
 }
 
-/** A scenario in one line. */
+/** Describes a scenario in one line. */
 function facts(result: Result): string {
   const point = result.loaded.points[result.point];
   const link = point?.links[result.link];

@@ -1,22 +1,22 @@
-// Data in the page, as build.mjs packs it: deflated, and as text with seven bits a byte.
+// Reads data in the page as build.mjs packs it: deflated, and as text with seven bits in each byte.
 
-/** The bytes in an element of the page; null if there is no such element. */
+/** Returns the bytes in an element of the page; null if the element does not exist. */
 export function packed(id: string): ArrayBuffer | null {
   const place = document.getElementById(id);
   return place === null ? null : fromText(place.textContent ?? "", Number(place.dataset["bytes"]));
 }
 
-/** Text in an element of the page. */
+/** Returns the text in an element of the page. */
 export async function text(id: string): Promise<string> {
   const bytes = packed(id) ?? new ArrayBuffer(0);
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
   return new Response(stream).text();
 }
 
-/** The seven bits that a character of two bytes stands for, besides those behind it. */
+/** Values of seven bits that would need escaping: characters of two bytes stand for them. */
 const AVOIDED = [0x00, 0x0d, 0x3c];
 
-/** Bytes from text. */
+/** Decodes bytes from text. */
 function fromText(text: string, size: number): ArrayBuffer {
   const bytes = new Uint8Array(size);
   let [held, bits, length] = [0, 0, 0];
@@ -25,7 +25,7 @@ function fromText(text: string, size: number): ArrayBuffer {
     bits += 7;
     if (bits >= 8) {
       bits -= 8;
-      // What is over pads the last character; a typed array drops it.
+      // The remaining bits are padding; a typed array ignores a byte beyond its end.
       bytes[length] = held >> bits;
       length += 1;
       held &= (1 << bits) - 1;

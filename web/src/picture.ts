@@ -1,5 +1,5 @@
-// The bottleneck as a picture: packets come from the left, wait in the queue, and leave over the
-// link. Drawn from the recorded stays of packets at one moment.
+// The bottleneck as a picture of one moment, drawn from the recorded stays of packets. Packets come
+// from the left, wait in the queue, and leave over the link.
 
 import { el, rate, short } from "./dom";
 import type { Result } from "./protocol";
@@ -11,11 +11,11 @@ const HEIGHT = 210;
 /** Top and bottom of the queue. */
 const TOP = 42;
 const BOTTOM = 150;
-/** For how long drops stay visible, seconds on the screen. */
+/** Time for which drops stay visible, seconds on the screen. */
 const FALL = 0.6;
-/** For how long packets move to the queue and away from it, seconds on the screen. */
+/** Time in which packets move to the queue and away from it, seconds on the screen. */
 const MOVE = 0.5;
-/** Moving packets that are drawn at most. */
+/** Largest number of moving packets that are drawn. */
 const MOST_MOVING = 80;
 
 export class Picture {
@@ -36,7 +36,7 @@ export class Picture {
     this.queue = new Queue(result.watched);
   }
 
-  /** The stays of its packets. */
+  /** Returns the stays of the shown link's packets. */
   stays(): Queue | null {
     return this.queue;
   }
@@ -45,10 +45,10 @@ export class Picture {
     this.hidden = groups;
   }
 
-  /** The most packets that it has to show, or another picture of the same scale. */
+  /** Largest number of packets to show, here or in another picture that uses the same scale. */
   most = 1;
 
-  /** Draws a moment. `pace`: seconds of the run in a second of the reader. */
+  /** Draws a moment. `pace` is the number of seconds of the run in a second on the screen. */
   draw(time: number, pace: number): void {
     const { result, queue } = this;
     const width = this.canvas.clientWidth;
@@ -74,7 +74,7 @@ export class Picture {
     at.font = "12px system-ui, sans-serif";
     at.lineWidth = 1;
 
-    // The way of packets.
+    // Draw the line along which packets move.
     at.strokeStyle = ink.grid;
     at.lineWidth = 8;
     line(at, 8, middle, begin, middle);
@@ -99,7 +99,7 @@ export class Picture {
     this.tell(waiting.length, time, link?.aqm ?? "", link?.name ?? "");
   }
 
-  /** The queue: packets in columns, the head at the right. */
+  /** Draws the queue: packets in columns, with the head at the right. */
   private box(at: CanvasRenderingContext2D, queue: Queue, waiting: number[], begin: number, end: number, time: number, aqm: string): void {
     const ink = inks();
     at.strokeStyle = ink.muted;
@@ -115,7 +115,7 @@ export class Picture {
 
     const { cell, each } = this.cells(Math.max(queue.most, this.most), end - begin - 8, BOTTOM - TOP);
     const rows = Math.max(1, Math.floor((BOTTOM - TOP) / cell));
-    // Where flows have queues of their own, each is a lane.
+    // If each flow has its own queue, draw a lane for each.
     const lanes = this.lanes(waiting, queue);
     const rowsOfLane = Math.max(1, Math.floor(rows / lanes.length));
     lanes.forEach((lane, number) => {
@@ -135,7 +135,7 @@ export class Picture {
     this.note.textContent = each > 1 ? words.cells(each) : "";
   }
 
-  /** The waiting packets by lane. */
+  /** Returns the waiting packets by lane. */
   private lanes(waiting: number[], queue: Queue): number[][] {
     const result = this.result;
     const aqm = result?.loaded.points[result.point]?.links[result.link]?.aqm ?? "";
@@ -146,10 +146,10 @@ export class Picture {
     return lanes;
   }
 
-  /** Whether an AQM keeps flows or classes apart; the registry says so. */
+  /** Whether an AQM has separate queues for flows or classes, according to the registry. */
   separate: (aqm: string) => boolean = () => false;
 
-  /** Size of a cell, and how many packets it stands for. */
+  /** Returns the size of a cell in pixels, and the number of packets that a cell means. */
   private cells(most: number, width: number, height: number): { cell: number; each: number } {
     const fits = (cell: number) => Math.floor(width / cell) * Math.floor(height / cell);
     for (const cell of [14, 12, 10, 8, 6, 5, 4]) {
@@ -165,7 +165,8 @@ export class Picture {
     at.fillStyle = colour(group);
     const gap = cell > 5 ? 1.5 : 0.5;
     at.fillRect(x, y, cell - gap, cell - gap);
-    // Queues mark on arrival or departure; a packet that will leave marked is outlined once it moves.
+    // Queues mark on arrival or departure. A packet that will leave marked is outlined once it
+    // moves.
     if ((flags & (LEFT_CE | LEFT_SCE)) !== 0 && time >= (queue.left[one] ?? Infinity)) {
       at.strokeStyle = inks().mark;
       at.lineWidth = 2;
@@ -175,7 +176,7 @@ export class Picture {
     at.globalAlpha = 1;
   }
 
-  /** Packets on their way; of many, evenly spread ones. */
+  /** Draws moving packets; if there are many, evenly spread ones of them. */
   private moving(at: CanvasRenderingContext2D, queue: Queue, packets: number[], place: (one: number) => number, y: number, left: boolean): void {
     const step = Math.max(1, Math.ceil(packets.length / MOST_MOVING));
     packets.forEach((one, number) => {
@@ -185,7 +186,7 @@ export class Picture {
     });
   }
 
-  /** Drops fall out of the queue, with their cause. */
+  /** Draws drops, which fall out of the queue, with their cause. */
   private falling(at: CanvasRenderingContext2D, queue: Queue, gone: number[], begin: number, time: number, pace: number): void {
     const ink = inks();
     const drops = gone.filter((one) => (queue.fate[one] ?? 0) > 0);
@@ -215,7 +216,7 @@ export class Picture {
     });
   }
 
-  /** The same in words. */
+  /** Describes the picture in words. */
   private tell(waiting: number, time: number, aqm: string, name: string): void {
     const result = this.result;
     const took = result === null ? "" : ` · ${words.took(short(result.summary.duration_s), short(result.took_ms))}`;

@@ -1,4 +1,4 @@
-// Time in the run: plays, pauses, steps and scrubs.
+// The time of the picture: plays, pauses, steps and scrubs.
 
 import { button, el, menu } from "./dom";
 import { words } from "./words";
@@ -69,7 +69,7 @@ export class Player {
     requestAnimationFrame((now) => this.frame(now));
   }
 
-  /** Changes the pace by steps. */
+  /** Changes the pace by a number of steps. */
   faster(by: number): void {
     const at = PACES.indexOf(this.pace) + by;
     this.pace = PACES[Math.min(Math.max(0, at), PACES.length - 1)] ?? 1;
@@ -83,7 +83,7 @@ export class Player {
 
   private frame(now: number): void {
     if (!this.playing) return;
-    // A page in the background has no frames; it goes on where it was.
+    // A page in the background gets no frames, so limit the step: it resumes where it stopped.
     const passed = Math.min(0.1, Math.max(0, (now - this.last) / 1000));
     this.last = now;
     this.go(this.time + passed * this.pace);

@@ -1,4 +1,4 @@
-// What the page and its worker say to each other.
+// The messages between the page and its worker.
 
 export interface Problem {
   line: number;
@@ -17,7 +17,7 @@ export interface Link {
 }
 
 export interface Point {
-  /** Swept keys with their values, in the order of the labels. */
+  /** The swept keys with their values, in the order of the labels. */
   params: [string, number | string][];
   labels: string[];
   seed: number;
@@ -145,7 +145,7 @@ export interface Trace {
   value: Float64Array;
 }
 
-/** Stays of packets in the queue, column by column. */
+/** The stays of packets in the queue, column by column. */
 export interface Stays {
   came: Float64Array;
   left: Float64Array;
@@ -180,7 +180,7 @@ export interface Result {
   log: Log;
   traces: Trace[];
   watched: Watched;
-  /** How long the engine took, ms. */
+  /** Time that the engine took, ms. */
   took_ms: number;
 }
 

@@ -1,4 +1,4 @@
-// The summary of a run as a table; of two runs, both numbers.
+// The summary of a run as a table. In a comparison, cells have the numbers of both runs.
 
 import { el, short } from "./dom";
 import type { Result, Summary } from "./protocol";
@@ -28,7 +28,7 @@ const QUEUES: [string, Get<Queue>][] = [
   ["marks", (queue) => queue.marks],
 ];
 
-/** Flows that are listed. */
+/** Largest number of flows that are listed. */
 const MOST = 20;
 
 export function results(result: Result, before: Result | null): HTMLElement {

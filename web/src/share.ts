@@ -1,7 +1,7 @@
 // Links that contain a scenario, and files to save.
 
 export interface Shared {
-  /** Version of this form. */
+  /** Version of this format. */
   v: 1;
   engine: string;
   text: string;
@@ -9,7 +9,7 @@ export interface Shared {
   point?: number;
 }
 
-/** Longest scenario that a link may have, characters: that of the engine. */
+/** Longest scenario in a link, characters; the engine has the same limit. */
 const MOST = 1 << 20;
 
 async function through(bytes: Uint8Array<ArrayBuffer>, stream: CompressionStream | DecompressionStream): Promise<Uint8Array> {
@@ -17,7 +17,7 @@ async function through(bytes: Uint8Array<ArrayBuffer>, stream: CompressionStream
   return new Uint8Array(await new Response(out).arrayBuffer());
 }
 
-/** A scenario as the fragment of a link: JSON, deflated, in base64url. */
+/** Encodes a scenario as the fragment of a link: JSON, deflated, in base64url. */
 export async function fragment(shared: Shared): Promise<string> {
   const bytes = new TextEncoder().encode(JSON.stringify(shared));
   const packed = await through(bytes, new CompressionStream("deflate-raw"));
@@ -26,7 +26,7 @@ export async function fragment(shared: Shared): Promise<string> {
   return `#s=${btoa(binary).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "")}`;
 }
 
-/** The scenario of a fragment; null if it has none; an error if it cannot be read. */
+/** Decodes the scenario of a fragment; null for a fragment without one. Throws if it is invalid. */
 export async function unpacked(hash: string): Promise<Shared | null> {
   const found = /^#s=([\w-]+)$/.exec(hash);
   if (found === null) return null;
@@ -36,7 +36,7 @@ export async function unpacked(hash: string): Promise<Shared | null> {
   return checked(JSON.parse(text));
 }
 
-/** Only what this page knows is taken. */
+/** Takes only the fields that this page knows. */
 export function checked(data: unknown): Shared {
   const given = data as Partial<Shared> | null;
   if (typeof given !== "object" || given === null || typeof given.text !== "string" || given.text.length > MOST) {

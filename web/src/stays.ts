@@ -1,4 +1,5 @@
-// The stays of packets in the queue, in the order in which they came: which are there at a time.
+// The stays of packets in the queue, in order of arrival. Finds the packets that are there at a
+// time.
 
 import type { Watched } from "./protocol";
 
@@ -13,9 +14,9 @@ export class Queue {
   readonly group: Uint8Array;
   readonly fate: Uint8Array;
   readonly flags: Uint8Array;
-  /** The most packets that are there at once. */
+  /** Largest number of packets that are in the queue at once. */
   readonly most: number;
-  /** Departures and drops in the order of time: indices of stays. */
+  /** Indices of stays in the order in which they end, by departure or drop. */
   private readonly gone: Uint32Array;
   private readonly goneAt: Float64Array;
   private readonly longest: number;
@@ -24,7 +25,7 @@ export class Queue {
     const { stays } = watched;
     const order = sorted(stays.came);
     this.came = order.map(stays.came);
-    // What is still there at the end does not leave.
+    // A packet that is still in the queue at the end of the run never leaves.
     this.left = order.map(stays.left).map((left) => (Number.isNaN(left) ? Infinity : left));
     this.group = Uint8Array.from(order.index, (at) => stays.group[at] ?? 0);
     this.fate = Uint8Array.from(order.index, (at) => stays.fate[at] ?? 0);
@@ -54,24 +55,24 @@ export class Queue {
     return most;
   }
 
-  /** Whether the stays around a time are known. */
+  /** Whether the stays around a time were recorded. */
   knows(time: number): boolean {
     return time >= this.watched.from_s && time <= this.watched.until_s;
   }
 
-  /** The packets that are there at a time, in the order in which they came. */
+  /** Returns the packets that are in the queue at a time, in order of arrival. */
   at(time: number): number[] {
     const there: number[] = [];
     const end = before(this.came, time, true);
     for (let at = before(this.came, time - this.longest, false); at < end; at += 1) {
       if ((this.left[at] ?? 0) > time) there.push(at);
     }
-    // Packets that never leave are missing if they came earlier than the longest stay of the
+    // A packet that never leaves is missing if it came longer ago than the longest stay of the
     // others.
     return there;
   }
 
-  /** The packets that leave or are dropped from one time to another. */
+  /** Returns the packets that leave or are dropped between two times. */
   leaving(from: number, to: number): number[] {
     const found: number[] = [];
     const end = before(this.goneAt, to, true);
@@ -79,21 +80,21 @@ export class Queue {
     return found;
   }
 
-  /** The packets that come from one time to another. */
+  /** Returns the packets that arrive between two times. */
   coming(from: number, to: number): number[] {
     const begin = before(this.came, from, true);
     const end = before(this.came, to, true);
     return Array.from({ length: end - begin }, (_, at) => begin + at);
   }
 
-  /** The time of the next arrival, departure or drop. */
+  /** Returns the time of the next arrival, departure or drop. */
   next(time: number): number | null {
     const times = [this.came[before(this.came, time, true)], this.goneAt[before(this.goneAt, time, true)]];
     const found = Math.min(...times.map((at) => at ?? Infinity));
     return found === Infinity ? null : found;
   }
 
-  /** The time of the previous arrival, departure or drop. */
+  /** Returns the time of the previous arrival, departure or drop. */
   previous(time: number): number | null {
     const times = [this.came[before(this.came, time, false) - 1], this.goneAt[before(this.goneAt, time, false) - 1]];
     const found = Math.max(...times.map((at) => at ?? -Infinity));
@@ -101,7 +102,7 @@ export class Queue {
   }
 }
 
-/** How many of ascending numbers are below a limit, or at most that limit. */
+/** Returns how many of ascending numbers are below a limit; with `included`, also those at it. */
 function before(numbers: Float64Array, limit: number, included: boolean): number {
   let [low, high] = [0, numbers.length];
   while (low < high) {

@@ -1,4 +1,4 @@
-// The charts as one SVG, and their numbers as CSV.
+// Exports the charts as one SVG, and their numbers as CSV.
 
 import { inkOf } from "./charts";
 import type { Chart } from "./curves";
@@ -16,7 +16,7 @@ function escaped(text: string): string {
   return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;").replaceAll('"', "&quot;");
 }
 
-/** Round numbers between 0 and a maximum. */
+/** Returns round numbers between 0 and a maximum. */
 function ticks(most: number): number[] {
   const step = 10 ** Math.floor(Math.log10(most || 1));
   const fine = [step / 2, step, step * 2].find((size) => most / size <= 5) ?? step * 2;
@@ -56,7 +56,7 @@ function one(chart: Chart, end: number, top: number): string {
   return parts.join("\n");
 }
 
-/** The charts, one below the other, with a title. */
+/** Returns an SVG of the charts, one below the other, with a title. */
 export function svg(charts: Chart[], end: number, title: string): string {
   const drawn = charts.filter((chart) => chart.curves.length > 0);
   const height = 30 + drawn.length * HEIGHT;
@@ -72,14 +72,14 @@ export function svg(charts: Chart[], end: number, title: string): string {
   ].join("\n");
 }
 
-/** A field of CSV. */
+/** Quotes a field of CSV. */
 function field(text: string): string {
-  // A spreadsheet would run a name that begins like a formula.
+  // A spreadsheet would run a field that begins like a formula.
   const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
   return /[",\n\r]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 
-/** What the charts draw: a row for each point. */
+/** Returns the data of the charts as CSV, a row for each point. */
 export function csv(charts: Chart[]): string {
   const rows = charts.flatMap((chart) =>
     chart.curves.flatMap((curve) =>

@@ -1,4 +1,4 @@
-// The engine, as crates/wasm exports it. Answers are bytes in its memory.
+// Calls the functions that crates/wasm exports. Answers are bytes in the engine's memory.
 
 interface Exports {
   memory: WebAssembly.Memory;
@@ -19,7 +19,7 @@ interface Exports {
   lab_column(number: number): number;
 }
 
-/** A link that is not watched. */
+/** The number that means no watched link. */
 export const NO_LINK = 0xffff_ffff;
 
 export class Engine {
@@ -29,7 +29,7 @@ export class Engine {
     this.at = new WebAssembly.Instance(module, {}).exports as unknown as Exports;
   }
 
-  /** The message of the panic that ended this instance. */
+  /** Returns the message of the panic that ended this instance. */
   panic(): string {
     return new TextDecoder().decode(this.bytes(this.at.lab_answer_len()));
   }
@@ -52,7 +52,7 @@ export class Engine {
     return this.at.lab_begin(point, link, stays, from) !== 0;
   }
 
-  /** From 0 to 1; 2 at the end of the run. */
+  /** Continues the run; returns its progress from 0 to 1, or 2 at its end. */
   advance(events: number): number {
     return this.at.lab_advance(events);
   }

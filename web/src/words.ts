@@ -1,4 +1,4 @@
-// What the page says, in one place.
+// All texts of the page.
 
 export const words = {
   name: "tailback lab",
@@ -64,7 +64,7 @@ export const words = {
   cells: (packets: number) => `one square: ${packets} packets`,
 };
 
-/** What each cause of a drop or mark is called. */
+/** Names of the causes of drops and marks. */
 export const causes: Record<string, string> = {
   overflow: "buffer full",
   aqm: "by the AQM",

@@ -1,15 +1,15 @@
-// Runs scenarios beside the page. A newer request ends the run before it.
+// Runs scenarios in a worker, beside the page. A newer request ends the run of an older one.
 
 import type { About, FromWorker, Loaded, Log, Problem, Request, Summary, ToWorker, Trace, Value, Watched } from "./protocol";
 import { Engine } from "./wasm";
 
-/** Calendar events between two looks at the inbox: some 20 ms. */
+/** Calendar events between two checks for new messages; they take some 20 ms. */
 const SLICE = 60_000;
 
-/** Stays of packets that one run keeps. */
+/** Largest number of packets' stays that a run keeps. */
 const MOST_STAYS = 600_000;
 
-/** Series that the charts draw at most. */
+/** Largest number of series that the charts draw. */
 const MOST_TRACES = 60;
 
 let module: WebAssembly.Module | null = null;
@@ -25,7 +25,7 @@ const turn = new MessageChannel();
 const turns: (() => void)[] = [];
 turn.port1.onmessage = () => turns.shift()?.();
 
-/** Lets messages in. */
+/** Waits until pending messages have been handled. */
 function breathe(): Promise<void> {
   return new Promise((next) => {
     turns.push(next);
@@ -65,7 +65,7 @@ async function work(): Promise<void> {
     try {
       await one(engine, id, request);
     } catch (error) {
-      // A panic: its message is the answer, and the instance is of no more use.
+      // After a panic its message is the answer, and the instance cannot be used any more.
       const message = error instanceof WebAssembly.RuntimeError ? engine.panic() : String(error);
       engine = null;
       say({ kind: "failed", id, message });
@@ -140,7 +140,7 @@ function watch(engine: Engine): { watched: Watched; moved: Transferable[] } {
 
 const OF_FLOWS = ["cwnd", "ssthresh", "srtt_ns"];
 
-/** The series that charts draw: of single flows, and everything of links. */
+/** Returns the series that charts draw: those of single flows, and all of links. */
 function traces(engine: Engine, watched: Watched): Trace[] {
   const keys = (JSON.parse(engine.series()) as { keys: { flow: string | null; link: string | null; quantity: string; rows: number }[] }).keys;
   const shown = new Set(watched.groups.map((group) => group.name));

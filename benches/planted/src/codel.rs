@@ -1,4 +1,4 @@
-//! CoDel (RFC 8289), written for the tests, with a bug planted.
+//! CoDel (RFC 8289), written for these tests, with a planted bug.
 
 use tailback_engine::aqm::fifo::{Limit, Packets};
 use tailback_engine::aqm::{Backlog, Build, Cause, Dequeue, Queue, Sink};
@@ -9,16 +9,16 @@ use tailback_engine::registry::rules::Rules;
 use tailback_engine::registry::{Entry, Kind, Opt, Options, no_finish};
 use tailback_engine::units::Time;
 
-/// What is wrong with a copy.
+/// The bug of a copy.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Bug {
-    /// Nothing.
+    /// No bug.
     Clean,
-    /// Drops keep their first distance: the interval does not shrink with their number.
+    /// The drop interval does not shrink with the number of drops.
     Law,
     /// ECN-capable packets are dropped although `ecn` is set.
     Ecn,
-    /// It acts on the first packet above the target instead of waiting for an interval.
+    /// CoDel acts on the first packet above the target instead of waiting for an interval.
     Hasty,
 }
 
@@ -97,7 +97,7 @@ impl Planted {
         }
     }
 
-    /// RFC 8289 section 5.4: whether the sojourn time has been above the target for an interval.
+    /// Whether the sojourn time has been above the target for an interval (RFC 8289 section 5.4).
     fn is_late(&mut self, packet: &Packet, now: Time) -> bool {
         if now.since(packet.stamp) < TARGET || self.packets.bytes() <= MTU {
             self.first_above = None;
@@ -113,7 +113,7 @@ impl Planted {
         from + Time((INTERVAL as f64 / f64::from(count).sqrt()) as u64)
     }
 
-    /// Marks or drops the packet; whether one is left to send.
+    /// Marks or drops a packet. The result says whether a packet is left to send.
     fn act(&mut self, next: &mut Packet, now: Time, sink: &mut Sink) -> Acted {
         if self.ecn && self.bug != Bug::Ecn && next.ecn != Ecn::NotEct {
             sink.mark(next, Cause::Mark, now);

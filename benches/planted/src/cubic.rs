@@ -1,4 +1,4 @@
-//! CUBIC behind a wrapper that plants a bug.
+//! CUBIC in a wrapper that plants a bug.
 
 use tailback_engine::cc::{Build, CaState, CongestionControl, Signal, View, Window, cubic};
 use tailback_engine::crates::Registry;
@@ -6,16 +6,16 @@ use tailback_engine::registry::kernel::Kernel;
 use tailback_engine::registry::rules::Rules;
 use tailback_engine::registry::{Entry, complete_defaults, no_finish};
 
-/// What is wrong with a copy.
+/// The bug of a copy.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Bug {
-    /// Nothing.
+    /// No bug.
     Clean,
     /// A timeout reduces neither the window nor ssthresh.
     Timeout,
-    /// The window grows while the application is the limit.
+    /// The window grows even while the application is the limit.
     Validation,
-    /// Three segments count for each that is acknowledged.
+    /// Each acknowledged segment counts as three.
     Growth,
     /// A mark does not reduce the window.
     Marks,
@@ -95,7 +95,7 @@ impl CongestionControl for Planted {
 
     fn set_state(&mut self, view: View<'_>, window: &mut Window, new: CaState) {
         if self.bug == Bug::Timeout && new == CaState::Loss {
-            // The stack has just reduced both.
+            // The stack has just reduced both, so restore them.
             (window.cwnd, window.ssthresh) = self.before;
             return;
         }

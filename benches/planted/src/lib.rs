@@ -1,5 +1,5 @@
-//! Copies of CUBIC and CoDel with one bug each, and clean copies: what `tailback evaluate` has to
-//! find, and where it must find nothing.
+//! Copies of CUBIC and CoDel with one bug each, which `tailback evaluate` has to find. In the clean
+//! copies it must find nothing.
 
 use tailback_engine::crates::Registry;
 

@@ -2,7 +2,7 @@
 
 use pyo3::prelude::*;
 
-/// The module.
+/// Fills the module `_native`.
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     tailback_binding::fill(module, &[])

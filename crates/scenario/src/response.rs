@@ -6,8 +6,7 @@ use tailback_engine::plan::{Concerns, FlowPlan, ImpairmentPlan, LinkPlan, Plan};
 use tailback_engine::registry::{Algorithm, Value};
 use tailback_engine::units::Time;
 
-/// The constant C of CUBIC: its window grows by C times the cube of the seconds, in segments (RFC
-/// 9438).
+/// CUBIC's constant C: its window grows by C times the cube of the seconds, segments (RFC 9438).
 const CUBIC_C: f64 = 0.4;
 /// Share of losses up to which BBR keeps its rate: its gain of 1.25 makes up for a fifth. Above,
 /// its rate falls with the square of the losses. The value is that of the simulator at 10 Mbit/s to

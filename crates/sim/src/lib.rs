@@ -5,8 +5,7 @@
 //! | you have | use |
 //! |---|---|
 //! | a transport stack that does no I/O, such as quinn-proto, smoltcp or your own | [`Simulation`]: implement [`Endpoint`], attach both sides to an entry of the scenario, run it, assert on [`Results`] |
-//! | a test harness with its own loop and clock | [`Bottleneck`]: push datagrams, poll what arrives
-//! or is dropped |
+//! | a test harness with its own loop and clock | [`Bottleneck`]: push datagrams, poll what arrives or is dropped |
 //!
 //! A scenario is a text in tailback's format: a path, queues and competing traffic. The reference of
 //! its keys is in tailback's documentation. Errors name line and column and say what to do.

@@ -1,10 +1,10 @@
-//! Random numbers of a scenario: all of them from its seed.
+//! The random numbers of a scenario. All of them follow from its seed.
 
 /// A stream of random numbers (SplitMix64).
 pub struct Draw(u64);
 
 impl Draw {
-    /// The stream of a seed.
+    /// Returns the stream of a seed.
     pub fn new(seed: u64) -> Draw {
         Draw(seed.wrapping_mul(0xD134_2543_DE82_EF95) ^ 0x1234_5678)
     }
@@ -16,33 +16,33 @@ impl Draw {
         z ^ (z >> 31)
     }
 
-    /// A whole number from 0 to below `n`; 0 for `n` = 0.
+    /// Draws a whole number from 0 to below `n`; 0 for `n` = 0.
     pub fn below(&mut self, n: u64) -> u64 {
         self.next() % n.max(1)
     }
 
-    /// A whole number from `min` to `max`.
+    /// Draws a whole number from `min` to `max`.
     pub fn between(&mut self, min: i64, max: i64) -> i64 {
         let span = max.abs_diff(min).saturating_add(1);
         min.saturating_add_unsigned(self.below(span))
     }
 
-    /// A number from 0 to below 1, uniform.
+    /// Draws a uniform number from 0 to below 1.
     pub fn share(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// Whether something of this probability happens.
+    /// Returns true with this probability.
     pub fn chance(&mut self, probability: f64) -> bool {
         self.share() < probability
     }
 
-    /// One of several.
+    /// Draws one of several items.
     pub fn pick<'a, T>(&mut self, from: &'a [T]) -> &'a T {
         &from[self.below(from.len() as u64) as usize]
     }
 
-    /// A number from `low` to `high`, both greater than 0, its logarithm uniform.
+    /// Draws a number from `low` to `high`, both greater than 0, whose logarithm is uniform.
     pub fn log(&mut self, low: f64, high: f64) -> f64 {
         (low.ln() + (high / low).ln() * self.share()).exp()
     }

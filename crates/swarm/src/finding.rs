@@ -1,11 +1,11 @@
-//! What a check reports.
+//! The failures that a check reports.
 
 use std::fmt::Display;
 
-/// A violation of something that must hold.
+/// A violation of a rule that must hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// The kind of failure: the same text for the same kind.
+    /// The kind of failure, as a text that is the same for all failures of this kind.
     pub kind: String,
     /// The place of the failure, and its size.
     pub detail: String,

@@ -1,52 +1,52 @@
-//! Measures how much memory a run takes, independent of the rest of the process: counts allocations
-//! by thread. A program that measures installs [`Heap`] as its allocator.
+//! Measures the memory of a run, independent of the rest of the process, by counting the
+//! allocations of each thread. A program that measures installs [`Heap`] as its allocator.
 
 #![allow(unsafe_code, reason = "an allocator cannot be written without")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-/// The system's allocator, which counts.
+/// The system's allocator with counters.
 pub struct Heap;
 
 thread_local! {
-    /// Bytes that this thread has now, and the maximum since [`reset`]. If one thread allocates
-    /// memory and another frees it, one of the counts becomes negative.
+    /// Bytes that this thread holds, and the maximum since [`reset`]. If one thread allocates
+    /// memory and another thread frees it, one of the counts becomes negative.
     static NOW: Cell<i64> = const { Cell::new(0) };
     static MOST: Cell<i64> = const { Cell::new(0) };
 }
 
 fn add(bytes: i64) {
-    // A thread that is ending no longer has the two counters.
+    // In a thread that is ending, the counters no longer exist.
     let _ = NOW.try_with(|now| {
         now.set(now.get() + bytes);
         let _ = MOST.try_with(|most| most.set(most.get().max(now.get())));
     });
 }
 
-// SAFETY: every call is the system allocator's; counting allocates nothing.
+// SAFETY: every call is passed to the system allocator, and counting allocates nothing.
 unsafe impl GlobalAlloc for Heap {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         add(layout.size() as i64);
-        // SAFETY: as this function's.
+        // SAFETY: the caller keeps this function's contract, which is the same.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
         add(-(layout.size() as i64));
-        // SAFETY: as this function's.
+        // SAFETY: the caller keeps this function's contract, which is the same.
         unsafe { System.dealloc(at, layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         add(layout.size() as i64);
-        // SAFETY: as this function's.
+        // SAFETY: the caller keeps this function's contract, which is the same.
         unsafe { System.alloc_zeroed(layout) }
     }
 
     unsafe fn realloc(&self, at: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         add(size as i64 - layout.size() as i64);
-        // SAFETY: as this function's.
+        // SAFETY: the caller keeps this function's contract, which is the same.
         unsafe { System.realloc(at, layout, size) }
     }
 }
@@ -58,7 +58,7 @@ pub fn reset() -> i64 {
     now
 }
 
-/// The maximum that this thread has held since [`reset`], bytes.
+/// Returns the largest number of bytes that this thread has held since [`reset`].
 pub fn most() -> i64 {
     MOST.get()
 }

@@ -1,11 +1,11 @@
-//! Random scenarios and random input, and what must hold for all of them.
+//! Random scenarios and random input, and the rules that must hold for all of them.
 //!
 //! | module | what |
 //! |---|---|
 //! | [`generate`] | a scenario from a seed, drawn from the registries and the schema |
 //! | [`trial`] | tries a scenario: loads it for both engines, runs it twice, checks the results |
-//! | [`finding`] | what a check reports |
-//! | `invariants` | what must hold of every run |
+//! | [`finding`] | the failures that a check reports |
+//! | `invariants` | rules that hold for every run |
 //! | [`laws`] | how a change of a scenario must affect its results, or that it must not |
 //! | [`swarm`] | many trials |
 //! | [`reduce`] | makes a failing scenario smaller |

@@ -1,4 +1,4 @@
-//! `tailback-swarm`: tries random scenarios, and checks what must hold for each.
+//! `tailback-swarm`: tries random scenarios, and checks the rules that must hold for each.
 
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -27,7 +27,7 @@ usage: tailback-swarm run [--from SEED] [--seeds N] [--seconds S] [--jobs J]
        tailback-swarm words               a dictionary for fuzzing scenarios
 Exit status: 0 without findings, 1 with findings, 2 for bad arguments.";
 
-/// Progress is shown after this time, and at this interval.
+/// Time before progress is shown, and between updates.
 const PROGRESS: Duration = Duration::from_secs(2);
 
 fn main() -> ExitCode {
@@ -90,13 +90,13 @@ fn text(path: &str) -> Result<String, String> {
     std::fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))
 }
 
-/// One line for a finding.
+/// Prints one line for a finding.
 fn show(what: &str, finding: &Finding) {
     let detail: String = finding.detail.chars().take(300).collect();
     println!("{what}: {}: {detail}", finding.kind);
 }
 
-/// The trials that the options ask for; by default a thousand seeds.
+/// Returns the trials that the options request; by default a thousand seeds.
 fn plan(options: &[&str]) -> Result<Plan, String> {
     let mut plan = Plan {
         from: 0,
@@ -219,7 +219,7 @@ fn reduce_broken(law: &'static Law, seed: u64) -> Result<bool, String> {
     Ok(false)
 }
 
-/// The folder of scenarios that failed once.
+/// Returns the folder of scenarios that once failed.
 fn regressions() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("regressions")
 }
@@ -233,7 +233,7 @@ fn shrink(what: &str) -> Result<bool, String> {
             (table, Limits::default())
         }
     };
-    // Scenarios that do not end take minutes at first; a reduced scenario has less to do.
+    // A scenario that does not end is tried for minutes at first. Reduced ones have less to do.
     let limits = Limits {
         patience: Duration::from_secs(60),
         ..limits

@@ -4,18 +4,19 @@ use toml::{Table, Value};
 
 use crate::finding::Finding;
 
-/// Trials at most.
+/// Largest number of trials.
 const MOST: usize = 2_000;
 
-/// A step into a value.
+/// A step into a value: a key or an index.
 #[derive(Clone, Debug)]
 enum Step {
     Key(String),
     Item(usize),
 }
 
-/// The smallest scenario found that still has a finding of this kind, with that finding. `findings`
-/// gives all findings of a scenario. Calls `told` with the number of trials after each.
+/// Returns the smallest scenario found that still has a finding of this kind, with that finding.
+/// `findings` returns all findings of a scenario. Calls `told` with the number of trials after
+/// each.
 pub fn reduce(
     scenario: &Table,
     kind: &str,
@@ -58,8 +59,8 @@ pub fn reduce(
     }
 }
 
-/// The paths to all parts, from the outside in and from the last to the first, so that a removal
-/// does not move the parts that are still to come.
+/// Lists the paths to all parts, from the outside in and from the last to the first. So removing a
+/// part does not move the parts that come later in the list.
 fn all_paths(value: &Value, at: &mut Vec<Step>, paths: &mut Vec<Vec<Step>>) {
     let inner: Vec<(Step, &Value)> = match value {
         Value::Table(table) => {
@@ -106,7 +107,7 @@ fn remove(value: &mut Value, path: &[Step]) -> bool {
     }
 }
 
-/// Replaces a number by a plainer one: one digit and zeros.
+/// Replaces a number by a simpler one, of one digit and zeros.
 fn simplify(value: &mut Value, path: &[Step]) -> bool {
     let Some(value) = part(value, path) else {
         return false;
@@ -131,7 +132,7 @@ fn simplify(value: &mut Value, path: &[Step]) -> bool {
     changed
 }
 
-/// The first digit, followed by zeros.
+/// Returns the number with zeros after its first digit.
 fn round(number: u64) -> u64 {
     let unit = 10_u64.pow(number.checked_ilog10().unwrap_or(0));
     number / unit * unit
@@ -157,7 +158,7 @@ mod tests {
 
     #[test]
     fn what_does_not_matter_goes() {
-        // An invalid scenario is rejected. That is not a finding, so nothing remains to be reduced.
+        // An invalid scenario is rejected, which is not a finding, so there is nothing to reduce.
         let table: Table = "duration = \"1s\"".parse().expect("TOML");
         let findings = |table: &Table| trial(&table.to_string(), &Limits::default()).findings;
         assert!(reduce(&table, "does not end", findings, |_| {}).is_none());

@@ -9,44 +9,44 @@ use crate::finding::Finding;
 use crate::generate;
 use crate::trial::{End, Limits, trial};
 
-/// The trials to run.
+/// The trials to make.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
     /// The first seed.
     pub from: u64,
-    /// How many at most.
+    /// Largest number of seeds.
     pub seeds: u64,
-    /// No trial is begun after this time.
+    /// Time after which no trial begins.
     pub time: Option<Duration>,
-    /// Trials at a time.
+    /// Number of simultaneous trials.
     pub jobs: usize,
 }
 
-/// How the trials ended.
+/// Numbers of trials by their outcome.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
-    /// Trials.
+    /// Number of trials.
     pub tried: u64,
-    /// Runs that ended.
+    /// Number of runs that ended.
     pub done: u64,
-    /// Runs that were stopped at the limit of events.
+    /// Number of runs that were stopped at the limit of events.
     pub cut: u64,
-    /// Scenarios that were too large.
+    /// Number of scenarios that were too large.
     pub large: u64,
-    /// Scenarios that were rejected, by message without its numbers.
+    /// Number of rejected scenarios, by message without the numbers in it.
     pub refused: BTreeMap<String, u64>,
-    /// Trials with findings.
+    /// Number of trials with findings.
     pub failed: u64,
 }
 
 impl Tally {
-    /// Scenarios that were rejected.
+    /// Returns the number of rejected scenarios.
     pub fn refusals(&self) -> u64 {
         self.refused.values().sum()
     }
 }
 
-/// The limits for a seed: every fourth run is made twice.
+/// Returns the limits for a seed: every fourth run is made twice.
 pub fn limits(seed: u64) -> Limits {
     Limits {
         twice: seed.is_multiple_of(4),
@@ -54,7 +54,7 @@ pub fn limits(seed: u64) -> Limits {
     }
 }
 
-/// Tries the scenarios of seeds. Calls `told` after each of them with the tally so far, the seed
+/// Tries the scenarios of a plan's seeds. Calls `told` after each with the tally so far, the seed
 /// and its findings.
 pub fn swarm(plan: &Plan, mut told: impl FnMut(&Tally, u64, &[Finding])) -> Tally {
     let mut tally = Tally::default();

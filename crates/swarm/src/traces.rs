@@ -1,12 +1,12 @@
-//! Traces that scenarios of the swarm name: each has a different shape. One trace has conditions,
-//! with outages.
+//! Traces that scenarios of the swarm name. Each has a different shape, and one has conditions with
+//! outages.
 
 /// Names of the traces.
 pub const NAMES: &[&str] = &[
     "one", "steady", "bursts", "start", "sparse", "slowing", "rare", "uneven", "changing",
 ];
 
-/// The text of a trace, milliseconds of delivery opportunities; an error for a
+/// Returns the text of a trace, which has milliseconds of delivery opportunities, or an error for a
 /// name that is not in [`NAMES`].
 pub fn text(name: &str) -> Result<String, String> {
     let times: Vec<u64> = match name {

@@ -23,22 +23,22 @@ use crate::{heap, invariants, traces};
 /// How a trial ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum End {
-    /// The scenario is not valid: the first diagnostic.
+    /// The scenario is invalid; this is the first diagnostic.
     Refused(String),
-    /// It would take more memory than a trial may.
+    /// The run would take more memory than a trial may.
     Large,
-    /// It reached the limit of events; its results so far are checked all the same.
+    /// The run reached the limit of events; its results so far are checked all the same.
     Cut,
-    /// It ran to its end.
+    /// The run ended.
     Done,
-    /// It panicked, or did not end.
+    /// The run panicked, or did not end.
     Failed,
 }
 
-/// A trial.
+/// The result of a trial.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// How it ended.
+    /// How the trial ended.
     pub end: End,
     /// Violations of the invariants.
     pub findings: Vec<Finding>,
@@ -47,15 +47,15 @@ pub struct Report {
 /// The limits of a trial.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Events of a run.
+    /// Largest number of events of a run.
     pub events: u64,
-    /// Estimated memory of a run, bytes.
+    /// Largest estimated memory of a run, bytes.
     pub memory: u64,
     /// Whether the run is made a second time, in slices of another size and with other segment
     /// numbers.
     pub twice: bool,
-    /// Time after which the trial reports that the run does not end: longer than a loaded machine
-    /// needs for this many events.
+    /// Time after which the trial reports that the run does not end. It is longer than a loaded
+    /// machine needs for this many events.
     pub patience: Duration,
 }
 
@@ -70,29 +70,29 @@ impl Default for Limits {
     }
 }
 
-/// Events at one time after which time counts as standing still: more than the segments that fit
-/// into the memory of a trial.
+/// Number of events at one time after which the run counts as stuck. It is more than the segments
+/// that fit into the memory of a trial.
 const STANDSTILL: u64 = 5_000_000;
 
 /// Events between two checks of a run.
 const SLICE: u64 = 4096;
 
-/// Upper bound of the rows of all events, bytes: 20 each, in buffers that double. While a buffer is
-/// copied, the old and the new one exist.
+/// Upper bound of the rows of all events, bytes: 20 for each row, in buffers that grow by doubling.
+/// While a buffer is copied, the old and the new one exist.
 const EVENT_ROWS: u64 = 20 * 3 * (tailback_record::series::MAX_ROWS.next_power_of_two() / 2) as u64;
 
 /// Parameters of the second run: another slice size, and segment numbers that start just below
-/// 2^32. Neither may change the result.
+/// 2^32. The result must be the same.
 const AGAIN: (u64, u64) = (777, (1 << 32) - 100);
 
 thread_local! {
     static PANIC: RefCell<String> = const { RefCell::new(String::new()) };
-    /// Whether this thread is inside of [`contained`].
+    /// Whether this thread is inside [`contained`].
     static CATCHING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Keeps panics of trials instead of printing them: they are findings. Others, such as those of
-/// failed tests, are printed as before.
+/// Keeps panics of trials instead of printing them, because they are findings. Other panics, such
+/// as those of failed tests, are printed as before.
 pub fn keep_panics() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -123,7 +123,7 @@ fn keep(info: &PanicHookInfo<'_>) {
     PANIC.set(format!("{place}: {}", text.replace('\n', " ")));
 }
 
-/// The result of `task`, or its panic, which is kept and not printed.
+/// Returns the result of `task`, or its panic, which is kept and not printed.
 pub(crate) fn contained<T>(task: impl FnOnce() -> T) -> thread::Result<T> {
     let outer = CATCHING.replace(true);
     let done = catch_unwind(AssertUnwindSafe(task));
@@ -131,7 +131,7 @@ pub(crate) fn contained<T>(task: impl FnOnce() -> T) -> thread::Result<T> {
     done
 }
 
-/// The result of `task`, or its panic as a finding.
+/// Returns the result of `task`, or its panic as a finding.
 pub(crate) fn caught<T>(
     when: &str,
     found: &mut Vec<Finding>,
@@ -148,7 +148,7 @@ pub(crate) fn caught<T>(
     }
 }
 
-/// A kit that has everything for which Linux has a name.
+/// A kit with every feature that Linux has.
 static KIT: LazyLock<Kit> = LazyLock::new(|| {
     fn names<B>(entries: &[&'static Entry<B>]) -> BTreeMap<String, Option<String>> {
         let names = entries
@@ -172,7 +172,7 @@ static KIT: LazyLock<Kit> = LazyLock::new(|| {
     kit
 });
 
-/// Loads a scenario of the swarm; the first diagnostic if it is rejected.
+/// Loads a scenario of the swarm; the error is the first diagnostic.
 pub(crate) fn load(text: &str, engine: EngineKind) -> Result<Scenario, String> {
     load_as(&Request {
         engine,
@@ -205,7 +205,7 @@ fn load_as(request: &Request<'_>) -> Result<Scenario, String> {
     })
 }
 
-/// Tries a scenario. One that does not end within the patience of [`Limits`] is abandoned; its
+/// Tries a scenario. A trial that does not end within the patience of [`Limits`] is abandoned; its
 /// thread continues until the process ends.
 pub fn trial(text: &str, limits: &Limits) -> Report {
     let (text, limits) = (text.to_owned(), *limits);
@@ -220,14 +220,14 @@ pub fn trial(text: &str, limits: &Limits) -> Report {
     })
 }
 
-/// The result of a task, or a finding if it does not end in this time.
+/// Returns the result of a task, or a finding if the task does not end in this time.
 pub(crate) fn patiently<T: Send + 'static>(
     patience: Duration,
     task: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Finding> {
     let (sender, receiver) = mpsc::channel();
     let thread = std::thread::spawn(move || {
-        // Nothing listens any more if the time was over.
+        // If the time was over, the receiver is gone.
         let _ = sender.send(task());
     });
     receiver.recv_timeout(patience).map_err(|_| {
@@ -284,7 +284,8 @@ fn try_out(text: &str, limits: &Limits, found: &mut Vec<Finding>) -> End {
         .for_each(|mut wrong| found.append(&mut wrong));
     }
     if limits.twice && whole {
-        // Smaller slices must not reach a limit that larger slices stepped over.
+        // With smaller slices, the second run must not stop at a limit that the first one stepped
+        // over.
         let limits = &Limits {
             events: 2 * limits.events,
             ..*limits
@@ -305,7 +306,7 @@ fn try_out(text: &str, limits: &Limits, found: &mut Vec<Finding>) -> End {
     if whole { End::Done } else { End::Cut }
 }
 
-/// What Linux cannot do is rejected; everything else gives a job.
+/// Checks that Linux either rejects the scenario or gets a job for it.
 fn linux(text: &str, found: &mut Vec<Finding>) {
     let mut wrong = None;
     caught("when loaded for the kernel", found, || {
@@ -325,7 +326,7 @@ fn linux(text: &str, found: &mut Vec<Finding>) {
     }
 }
 
-/// The same scenario has the same runs: loaded again, and in another notation.
+/// Checks that the scenario has the same run ids when loaded again, and in another notation.
 fn same_ids(text: &str, scenario: &Scenario, found: &mut Vec<Finding>) {
     let Ok(mut table) = text.parse::<toml::Table>() else {
         return;
@@ -358,7 +359,7 @@ pub(crate) fn run_whole(plan: &Arc<Plan>, seed: u64, limits: &Limits) -> Option<
     ran.map(|ran| ran.measured)
 }
 
-/// Runs a plan; without an outcome if it does not end.
+/// Runs a plan; the result has no outcome if the run does not end.
 fn run(
     plan: &Arc<Plan>,
     seed: u64,
@@ -382,7 +383,7 @@ fn run(
                 found.push(Finding::new("packets out of order", network.now()));
             }
         }
-        // Drops are counted from the warm-up on.
+        // Drops are counted from the end of the warm-up on, so the sum holds only without one.
         if census && plan.warmup.ns() == 0 {
             let all = network.census();
             if all.entered != all.ended + all.inside + all.dropped {

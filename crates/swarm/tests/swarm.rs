@@ -1,5 +1,5 @@
-//! A fixed part of the swarm, scenarios that failed once, and the seeds of the fuzz targets: the
-//! same on every machine.
+//! Runs a fixed part of the swarm, scenarios that once failed, and the seeds of the fuzz targets.
+//! These are the same on every machine.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -15,10 +15,10 @@ use toml::{Table, Value};
 #[global_allocator]
 static HEAP: heap::Heap = heap::Heap;
 
-/// Scenarios tried: a minute on one core, less than half of that on two.
+/// Number of scenarios; they take a minute on one core, and less than half of that on two.
 const SEEDS: u64 = 2_000;
 
-/// Files of a folder, by name.
+/// Returns the files of a folder, by name.
 fn files(folder: &Path) -> Vec<std::path::PathBuf> {
     let read = fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     let mut files: Vec<_> = read.map(|entry| entry.expect("an entry").path()).collect();
@@ -43,13 +43,13 @@ fn nothing_is_found() {
         found.is_empty(),
         "{found:#?}\nlook at one with: tailback-swarm reduce SEED"
     );
-    // The swarm is useful only as long as most scenarios run.
+    // Most scenarios have to run; otherwise the swarm tests little.
     assert_eq!(tally.tried, SEEDS);
     assert!(tally.done > SEEDS * 3 / 4, "{tally:#?}");
     assert!(tally.refusals() < SEEDS / 50, "{tally:#?}");
 }
 
-/// Checks a law on scenarios: it must hold for most, and be broken by none of them.
+/// Checks a law on scenarios: it must hold for at least this share, and no scenario may break it.
 fn holds(name: &str, seeds: u64, most: f64) {
     keep_panics();
     let law = Law::named(name).expect("a law");
@@ -132,7 +132,7 @@ fn every_reader_reads_its_seeds() {
     }
 }
 
-/// Every target is a reader, so that no reader is left unfuzzed.
+/// Every reader has a fuzz target, and every target is a reader.
 #[test]
 fn every_reader_has_a_target() {
     let targets = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/targets");
@@ -151,7 +151,7 @@ fn every_reader_has_a_target() {
     assert_eq!(targets, readers);
 }
 
-/// A scenario's keys and the words among its values.
+/// Collects a scenario's keys, and the words among its values.
 fn words_of(value: &Value, words: &mut BTreeSet<String>) {
     match value {
         Value::Table(table) => {
@@ -166,12 +166,13 @@ fn words_of(value: &Value, words: &mut BTreeSet<String>) {
     }
 }
 
-/// A key, option or word that no scenario uses is not tested. A new one that is not drawn
-/// automatically has to be drawn in `generate`.
+/// A key, option or word that no scenario uses is not tested. If a new one is not drawn
+/// automatically, `generate` has to draw it.
 #[test]
 fn every_key_and_word_is_drawn() {
-    /// Keys of kits, a metric of sweeps, and plugins, which have to be compiled. Named paths and the
-    /// short form of `burst_loss` are read as keys that are drawn; tests of the scenario crate compare them.
+    /// Keys of kits, a metric of sweeps, and plugins, which would have to be compiled. Named paths
+    /// and the short form of `burst_loss` become other keys, which are drawn; tests of the scenario
+    /// crate compare them.
     const NOT_DRAWN: [&str; 8] = [
         "module",
         "args",
@@ -250,10 +251,10 @@ fn every_key_and_word_is_drawn() {
         "v2",
         "connectionmigration",
     ];
-    /// The rarest word is in one of some thousand scenarios.
+    /// The rarest word is in one of several thousand scenarios.
     const MOST: u64 = 20_000;
-    // There are as many metrics as numbers in a summary. It is enough that metrics are drawn; a
-    // test of the Python package covers all of them.
+    // A summary has too many metrics to draw each of them. It is enough that metrics are drawn,
+    // because a test of the Python package covers all of them.
     let metrics: BTreeSet<String> = (tailback_scenario::metrics().iter())
         .flat_map(|metric| [metric.path.clone(), metric.name.clone()])
         .collect();

@@ -1,7 +1,7 @@
-//! The functions that the page calls. Names begin with `lab_`: in a native test, shorter names
-//! could clash with those of C libraries.
+//! The functions that the page calls. Names begin with `lab_`, because in a native test shorter
+//! names could clash with those of C libraries.
 //!
-//! A panic leaves its message as the answer before it ends the instance.
+//! A panic ends the instance, and its message is the last answer.
 
 #![expect(unsafe_code, reason = "exports have unmangled names")]
 
@@ -17,7 +17,7 @@ thread_local! {
     static ANSWER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Keeps the message of a panic as the answer.
+/// Makes a panic leave its message as the answer.
 fn keep_panics() {
     static KEPT: Once = Once::new();
     KEPT.call_once(|| {
@@ -32,19 +32,19 @@ fn keep_panics() {
     });
 }
 
-/// Answers with bytes; returns their number.
+/// Sets the bytes of the answer; returns their number.
 fn answer(bytes: Vec<u8>) -> usize {
     let len = bytes.len();
     ANSWER.replace(bytes);
     len
 }
 
-/// The input of this call.
+/// Returns the input of this call.
 fn input() -> Vec<u8> {
     INPUT.take()
 }
 
-/// Makes room for the input of the next call; returns where to write it.
+/// Reserves memory for the input of the next call; returns its address.
 #[unsafe(no_mangle)]
 pub extern "C" fn lab_take(len: usize) -> *mut u8 {
     keep_panics();
@@ -55,89 +55,89 @@ pub extern "C" fn lab_take(len: usize) -> *mut u8 {
     })
 }
 
-/// The address of the last answer.
+/// Returns the address of the last answer.
 #[unsafe(no_mangle)]
 pub extern "C" fn lab_answer() -> *const u8 {
     ANSWER.with_borrow(|answer| answer.as_ptr())
 }
 
-/// How long the last answer is, after a panic too.
+/// Returns the length of the last answer, also after a panic.
 #[unsafe(no_mangle)]
 pub extern "C" fn lab_answer_len() -> usize {
     ANSWER.with_borrow(Vec::len)
 }
 
-/// JSON: the version, every registry, and every key of scenario files.
+/// Answers with JSON: the version, every registry, and every key of scenario files.
 #[unsafe(no_mangle)]
 pub extern "C" fn lab_about() -> usize {
     keep_panics();
     answer(Lab::about())
 }
 
-/// JSON: the values of the scenario in the input, with their places.
+/// Answers with JSON: the values of the scenario in the input, with their places.
 #[unsafe(no_mangle)]
 pub extern "C" fn lab_outline() -> usize {
     answer(Lab::outline(&input()))
 }
 
-/// Loads the request in the input. JSON: the scenario, or everything that is wrong with it.
+/// Loads the request in the input. Answers with JSON: the scenario, or all of its errors.
 #[unsafe(no_mangle)]
 pub extern "C" fn lab_load() -> usize {
     let request = input();
     answer(LAB.with_borrow_mut(|lab| lab.load(&request)))
 }
 
-/// Begins the run of a point; returns whether there is one. The packets of a link are watched:
-/// stays of up to `stays` packets are kept, from `from_s` on. With `link` at [`u32::MAX`] none are
-/// watched.
+/// Begins the run of a point; returns whether the point exists. Watches the packets of a link:
+/// keeps up to `stays` stays of packets, from `from_s` on. Watches no link if `link` is
+/// [`u32::MAX`].
 #[unsafe(no_mangle)]
 pub extern "C" fn lab_begin(point: u32, link: u32, stays: u32, from_s: f64) -> bool {
     LAB.with_borrow_mut(|lab| lab.begin(point as usize, link as usize, stays as usize, from_s))
 }
 
-/// Continues the run by this many events. Returns how far it is, from 0 to 1; 2 at its end.
+/// Continues the run by this many events. Returns its progress from 0 to 1, or 2 at its end.
 #[unsafe(no_mangle)]
 pub extern "C" fn lab_advance(events: u32) -> f64 {
     LAB.with_borrow_mut(|lab| lab.advance(u64::from(events)))
 }
 
-/// The text of `summary.json` of the run that has ended.
+/// Answers with the text of `summary.json`, after the end of the run.
 #[unsafe(no_mangle)]
 pub extern "C" fn lab_summary() -> usize {
     answer(LAB.with_borrow(Lab::summary))
 }
 
-/// The text of its `account.json`.
+/// Answers with the text of `account.json`, after the end of the run.
 #[unsafe(no_mangle)]
 pub extern "C" fn lab_account() -> usize {
     answer(LAB.with_borrow(Lab::account))
 }
 
-/// JSON: what happened in it, in the order of time.
+/// Answers with JSON: the events of the run in the order of time.
 #[unsafe(no_mangle)]
 pub extern "C" fn lab_log() -> usize {
     answer(LAB.with_borrow(Lab::log))
 }
 
-/// JSON: the subjects of its series.
+/// Answers with JSON: the flow, link and quantity of each series.
 #[unsafe(no_mangle)]
 pub extern "C" fn lab_series() -> usize {
     answer(LAB.with_borrow(Lab::series))
 }
 
-/// The rows of a series: times in s, then values, as 64-bit floats.
+/// Answers with the rows of a series: times in s, then values, as 64-bit floats.
 #[unsafe(no_mangle)]
 pub extern "C" fn lab_rows(series: u32) -> usize {
     answer(LAB.with_borrow(|lab| lab.rows(series)))
 }
 
-/// JSON: what was watched at the link, and how.
+/// Answers with JSON: the columns of the watched link, and their form.
 #[unsafe(no_mangle)]
 pub extern "C" fn lab_watched() -> usize {
     answer(LAB.with_borrow(Lab::watched))
 }
 
-/// A column of the watched packets, by its number in [`lab_watched`].
+/// Answers with a column of the watched link, by its number in [`lab_watched`].
 #[unsafe(no_mangle)]
 pub extern "C" fn lab_column(number: u32) -> usize {
     answer(LAB.with_borrow(|lab| lab.column(number)))

@@ -1,4 +1,4 @@
-//! One scenario, one run at a time, and the answers about them.
+//! Holds one scenario and one run at a time, and answers questions about them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,14 +19,14 @@ use crate::VERSION;
 use crate::log;
 use crate::watch::{Group, Watch};
 
-/// Memory that a run may use, bytes: a page has at most 4 GiB.
+/// Memory that a run may use, bytes. A page has at most 4 GiB.
 const MEMORY: u64 = 1 << 30;
 
-/// Points whose labels are listed.
+/// Largest number of points whose labels are listed.
 const LISTED_POINTS: usize = 500;
 
-/// Single flows and sources with a colour of their own; where there are more, each entry of the
-/// scenario has one.
+/// Largest number of flows and sources that each have a colour. If there are more, each entry of
+/// the scenario has one.
 const SINGLE: usize = 12;
 
 /// A scenario and its run.
@@ -37,7 +37,7 @@ pub struct Lab {
     done: Option<Done>,
 }
 
-/// A run at work.
+/// A run in progress.
 struct Run {
     point: usize,
     network: Network,
@@ -57,9 +57,9 @@ struct Done {
 
 /// The rows of each series.
 struct Rows {
-    /// Numbers of rows, series by series.
+    /// Indices of the rows, sorted by series.
     order: Vec<u32>,
-    /// The start of each series in it, and the end.
+    /// Where each series begins in `order`, and the end of the last one.
     begins: Vec<usize>,
 }
 
@@ -82,7 +82,7 @@ impl Rows {
         Rows { order, begins }
     }
 
-    /// Those of one series.
+    /// Returns the indices of the rows of one series.
     fn of(&self, series: usize) -> &[u32] {
         let bounds = self.begins.get(series).zip(self.begins.get(series + 1));
         bounds.map_or(&[], |(from, to)| &self.order[*from..*to])
@@ -90,7 +90,7 @@ impl Rows {
 }
 
 impl Lab {
-    /// The version, every registry, and every key of scenario files.
+    /// Returns the version, every registry, and every key of scenario files.
     pub fn about() -> Vec<u8> {
         let keys: Vec<Value> = key_paths().iter().map(KeyPath::json).collect();
         json!({ "version": VERSION, "registry": registry::json(), "keys": keys })
@@ -98,7 +98,7 @@ impl Lab {
             .into()
     }
 
-    /// The values of a scenario with their places.
+    /// Returns the values of a scenario with their places.
     pub fn outline(text: &[u8]) -> Vec<u8> {
         let text = String::from_utf8_lossy(text);
         outline::outline(&text).to_string().into()
@@ -123,7 +123,7 @@ impl Lab {
         answer.to_string().into()
     }
 
-    /// Begins the run of a point.
+    /// Begins the run of a point; see `lab_begin`.
     pub fn begin(&mut self, point: usize, link: usize, stays: usize, from_s: f64) -> bool {
         self.done = None;
         self.run = None;
@@ -134,7 +134,7 @@ impl Lab {
         let mut plan = Arc::clone(&found.plan);
         let watched = link < plan.links.len();
         if watched {
-            // Recording more changes no other number.
+            // Recording more does not change other results.
             let record = &mut Arc::make_mut(&mut plan).record;
             record.packets = true;
             record.events = true;
@@ -156,7 +156,7 @@ impl Lab {
         true
     }
 
-    /// Continues the run; returns how far it is, 2 at its end.
+    /// Continues the run; returns its progress, or 2 at its end.
     pub fn advance(&mut self, events: u64) -> f64 {
         let Some(run) = &mut self.run else {
             return 2.0;
@@ -188,7 +188,7 @@ impl Lab {
         self.done.as_ref().map_or_else(Vec::new, of)
     }
 
-    /// `summary.json`.
+    /// Returns the text of `summary.json`.
     pub fn summary(&self) -> Vec<u8> {
         self.answer(|done| {
             let summary = Summary::new(&done.outcome, &done.run_id, done.seed);
@@ -198,7 +198,7 @@ impl Lab {
         })
     }
 
-    /// `account.json`.
+    /// Returns the text of `account.json`.
     pub fn account(&self) -> Vec<u8> {
         self.answer(|done| {
             let mut text = Vec::new();
@@ -207,12 +207,12 @@ impl Lab {
         })
     }
 
-    /// What happened, in the order of time.
+    /// Returns the events of the run in the order of time.
     pub fn log(&self) -> Vec<u8> {
         self.answer(|done| log::of(&done.outcome).to_string().into())
     }
 
-    /// The subjects of the series.
+    /// Returns the flow, link and quantity of each series.
     pub fn series(&self) -> Vec<u8> {
         self.answer(|done| {
             let series = &done.outcome.series;
@@ -226,7 +226,7 @@ impl Lab {
         })
     }
 
-    /// The rows of a series.
+    /// Returns the rows of a series.
     pub fn rows(&self, of: u32) -> Vec<u8> {
         self.answer(|done| {
             let series = &done.outcome.series;
@@ -237,7 +237,7 @@ impl Lab {
         })
     }
 
-    /// What was watched.
+    /// Returns the description of the watched link's columns.
     pub fn watched(&self) -> Vec<u8> {
         self.answer(|done| match &done.watch {
             Some(watch) => watch.about().to_string().into(),
@@ -245,7 +245,7 @@ impl Lab {
         })
     }
 
-    /// A column of it.
+    /// Returns a column of the watched link.
     pub fn column(&self, number: u32) -> Vec<u8> {
         self.answer(|done| {
             let watch = done.watch.as_ref();
@@ -285,7 +285,7 @@ fn read(request: &Value) -> Result<Scenario, Vec<Diagnostic>> {
     Ok(scenario)
 }
 
-/// What the page shows of a scenario before a run.
+/// Returns what the page shows of a scenario before a run.
 fn about(scenario: &Scenario) -> Value {
     let points = scenario.points.iter().take(LISTED_POINTS).map(|point| {
         let links = point.plan.links.iter().map(|link| {
@@ -324,7 +324,7 @@ fn about(scenario: &Scenario) -> Value {
     })
 }
 
-/// A message with its place.
+/// Returns a message with its place.
 fn diagnostic(problem: &Diagnostic) -> Value {
     json!({
         "line": problem.place.line,
@@ -337,8 +337,8 @@ fn diagnostic(problem: &Diagnostic) -> Value {
     })
 }
 
-/// What has a colour of its own, in the order of the scenario: the name of each, and which flows
-/// and sources belong to it.
+/// Returns the groups that each have a colour, in the order of the scenario: the name of each, and
+/// the flows and sources that belong to it.
 fn groups(plan: &tailback_engine::plan::Plan) -> Vec<Group> {
     let single = plan.flow_count() + plan.source_count() <= SINGLE;
     let flows = plan.each_flow().map(|flow| {
@@ -453,7 +453,7 @@ mod tests {
         assert_eq!(sum(2), queue["marks"].as_f64().expect("marks"));
         assert_eq!(sum(3), queue["drops"].as_f64().expect("drops"));
         assert!(sum(2) > 0.0);
-        // Each packet is there once.
+        // Each packet has exactly one stay.
         let rows = about["stays"].as_u64().expect("a number");
         assert_eq!(lab.column(4).len() as u64, 8 * rows);
         let (came, left) = (column(&lab, 4), column(&lab, 5));

@@ -1,15 +1,15 @@
-//! The simulator for a browser, kept as thin as possible: a page gives it a scenario and gets what
-//! native runs measure, in the same bytes and under the same run ids.
+//! The simulator for a browser, kept as thin as possible. A page passes a scenario and gets the
+//! results of native runs, byte by byte and under the same run ids.
 //!
 //! | module | what |
 //! |---|---|
 //! | `face` | the functions that the page calls |
 //! | `lab` | one scenario, one run at a time, and the answers about them |
 //! | `watch` | the packets at one link: rates and delays over time, and each packet's stay |
-//! | `log` | what happened in a run, in words |
+//! | `log` | the events of a run, in words |
 //!
-//! The page writes the input of a call to the memory that `lab_take` returns, and reads the answer
-//! at `lab_answer`. Answers are JSON or columns of little-endian numbers.
+//! The page writes the input of a call to the memory at the address that `lab_take` returns. It
+//! reads the answer at `lab_answer`. Answers are JSON or columns of little-endian numbers.
 
 mod face;
 mod lab;

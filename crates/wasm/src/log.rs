@@ -1,18 +1,18 @@
-//! What happened in a run, in words: reductions of windows with their reasons, ends of slow start,
+//! The events of a run in words: reductions of windows with their reasons, ends of slow start,
 //! drops and marks with their causes.
 
 use serde_json::{Value, json};
 use tailback_record::account::{Reduction, SlowStart};
 use tailback_record::{FlowOutcome, Outcome};
 
-/// Most rows; the others are counted.
+/// Largest number of rows; further rows are only counted.
 const MOST: usize = 4_000;
 
-/// Drops or marks of one flow at one link with the same cause are one row while each follows the one
-/// before within this time, ns.
+/// Drops or marks of one flow at one link with the same cause share a row if each follows the
+/// previous one within this time, ns.
 const TOGETHER_NS: u64 = 50_000_000;
 
-/// The rows in the order of time, and how many more there would be.
+/// Returns the rows in the order of time, and the number of rows that were left out.
 pub fn of(outcome: &Outcome) -> Value {
     let mut rows: Vec<(u64, Value)> = Vec::new();
     for flow in &outcome.flows {
@@ -62,7 +62,7 @@ fn slow_start(flow: &FlowOutcome, end: &SlowStart) -> Value {
     })
 }
 
-/// Drops and marks, those that follow each other in one row.
+/// Returns drops and marks; several in short succession share a row.
 fn signals(outcome: &Outcome) -> Vec<(u64, Value)> {
     struct Row {
         from_ns: u64,

@@ -11,23 +11,23 @@ use tailback_engine::plan::Plan;
 use tailback_engine::units::Time;
 use tailback_record::{Cause, Seen};
 
-/// Bins of time in a run.
+/// Number of time bins in a run.
 const BINS: u64 = 500;
 
-/// A bin is at least this wide.
+/// Smallest width of a bin.
 const LEAST_WIDTH: Time = Time::from_ms(1);
 
 /// Flows and sources that share a colour.
 pub struct Group {
     /// The name of the flow or source, or of its entry in the scenario.
     pub name: String,
-    /// Its congestion control, or its kind.
+    /// The congestion control, or the kind of source.
     pub what: String,
-    /// Their numbers, flows first.
+    /// The numbers of its members, flows first.
     pub owners: Vec<u32>,
 }
 
-/// What one group did in one bin.
+/// The packets of one group in one bin.
 #[derive(Clone, Copy, Default)]
 struct Bin {
     packets: u64,
@@ -42,7 +42,7 @@ struct Waiting {
     came: Time,
     seq: u64,
     ecn: Ecn,
-    /// Its place among the stays, if it has one already.
+    /// Index of its stay, if the stay is kept.
     stay: Option<usize>,
 }
 
@@ -50,13 +50,13 @@ struct Waiting {
 #[derive(Default)]
 struct Stays {
     came_s: Vec<f64>,
-    /// When it left or was dropped; not a number: it was still there at the end.
+    /// When the packet left or was dropped; NaN if it was still there at the end.
     left_s: Vec<f64>,
     group: Vec<u8>,
     len: Vec<u16>,
-    /// 0: forwarded; otherwise the number of the cause of its drop, plus 1.
+    /// 0 if the packet was forwarded; otherwise the number of the cause of its drop, plus 1.
     fate: Vec<u8>,
-    /// Bits: 1 an ACK, 2 retransmitted, 4 CE on arrival, 8 CE where it left, 16 marked SCE.
+    /// Bits: 1 an ACK, 2 retransmitted, 4 CE on arrival, 8 CE on departure, 16 marked SCE.
     flags: Vec<u8>,
 }
 
@@ -65,22 +65,22 @@ const CAME_CE: u8 = 4;
 const LEFT_CE: u8 = 8;
 const LEFT_SCE: u8 = 16;
 
-/// What is watched of one link.
+/// The record of one link's packets.
 pub struct Watch {
     link: u32,
     groups: Vec<Group>,
-    /// The group of each number in packets.
+    /// The group of each number that packets have.
     group_of: Vec<u8>,
     width: Time,
-    /// By group, then time.
+    /// Bins by group and then by time.
     bins: Vec<Vec<Bin>>,
-    /// By the number in packets.
+    /// Waiting packets, by the number that packets have.
     waiting: Vec<VecDeque<Waiting>>,
     stays: Stays,
-    /// Most stays that are kept.
+    /// Largest number of stays that are kept.
     most: usize,
     from: Time,
-    /// From here on stays are missing.
+    /// Time from which stays are missing.
     until: Option<Time>,
     end: Time,
 }
@@ -138,7 +138,7 @@ impl Watch {
         let place = queue
             .iter()
             .position(|w| w.came == packet.stamp && w.seq == packet.seq);
-        // Lost behind the queue: it has left already.
+        // A packet lost behind the queue is not found, because it has left already.
         let found = place.and_then(|place| queue.remove(place));
         let (came, ecn) = match &found {
             Some(waiting) => (waiting.came, waiting.ecn),
@@ -155,7 +155,7 @@ impl Watch {
         }
     }
 
-    /// Begins the stay of a packet, if there is room.
+    /// Begins the stay of a packet, if fewer than the limit are kept.
     fn open(&mut self, event: &PacketEvent, came: Time, ecn: Ecn) -> Option<usize> {
         let stays = &mut self.stays;
         if stays.came_s.len() >= self.most {
@@ -179,7 +179,7 @@ impl Watch {
         Some(stays.came_s.len() - 1)
     }
 
-    /// Ends it.
+    /// Ends the stay of a packet.
     fn close(&mut self, stay: usize, event: &PacketEvent, before: Ecn) {
         let stays = &mut self.stays;
         stays.left_s[stay] = seconds(event.time);
@@ -209,8 +209,8 @@ impl Watch {
         bin.delay_ns += event.time.since(came).ns();
     }
 
-    /// The groups, the bins and the columns. Columns 0 to 3 have a 64-bit float for each bin, group
-    /// by group; 4 to 9 are the stays.
+    /// Describes the groups, the bins and the columns. Columns 0 to 3 have a 64-bit float for each
+    /// bin, group by group. Columns 4 to 9 have the stays.
     pub fn about(&self) -> Value {
         let groups = self.groups.iter().map(
             |group| json!({ "name": group.name, "what": group.what, "count": group.owners.len() }),
@@ -231,7 +231,7 @@ impl Watch {
         })
     }
 
-    /// A column, little-endian.
+    /// Returns a column of little-endian numbers.
     pub fn column(&self, number: u32) -> Vec<u8> {
         let width_s = seconds(self.width);
         let floats = |values: &[f64]| values.iter().copied().flat_map(f64::to_le_bytes).collect();
@@ -243,7 +243,7 @@ impl Watch {
         match number {
             0 => binned(&|bin| bin.bytes as f64 * 8.0 / 1e6 / width_s),
             1 => binned(&|bin| match bin.packets {
-                // Not available.
+                // Without packets the mean does not exist.
                 0 => f64::NAN,
                 packets => bin.delay_ns as f64 / 1e6 / packets as f64,
             }),

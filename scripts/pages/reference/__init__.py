@@ -10,7 +10,7 @@ from . import entries, evaluation, metrics, paths, scenario
 
 
 def pages() -> dict[Path, str]:
-    """The text of each by its place."""
+    """Return the text of each page by its path."""
     return {
         REFERENCE / "scenario.md": scenario.page(),
         REFERENCE / "metrics.md": metrics.page(),

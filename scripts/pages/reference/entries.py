@@ -56,7 +56,7 @@ KINDS = (
 
 
 def pages() -> Iterator[tuple[Path, str]]:
-    """Every page with its place, an index of each registry first."""
+    """Yield every page with its path; the index of a registry precedes its pages."""
     registry = json.loads(registry_json())
     for kind in KINDS:
         folder = REFERENCE / kind.folder
@@ -101,7 +101,7 @@ def _entry(kind: Kind, entry: Entry) -> Iterator[str]:
 
 
 def _linux(entry: Entry) -> str:
-    """The text about it on the kernel engine."""
+    """Return the text about an entry on the kernel engine."""
     match entry["kernel_kind"]:
         case "agent":
             return "yes"
@@ -131,7 +131,7 @@ def _options_of(entry: Entry) -> Iterator[str]:
         yield "It has no options.\n"
         return
     columns = ("option", "type", "default", "tc", "meaning")
-    # Their names in tc, if it has them.
+    # Show the column of tc's names only if an option has a name there.
     kept = [i for i, name in enumerate(columns) if name != "tc" or any(row[i] for row in rows)]
     yield _row(*(columns[i] for i in kept))
     yield "|---" * len(kept) + "|"

@@ -1,4 +1,4 @@
-"""The page of RFC 9743's sections: what does each, and how to run it."""
+"""The page of RFC 9743's sections: what decides each section, and how to run it."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def page() -> str:
 
 
 def _decided(criteria: Sequence[Criterion]) -> list[str]:
-    """The rows of sections that runs decide."""
+    """Return the rows of the sections that runs decide."""
     decided = [one for one in criteria if isinstance(one, Within | Against | HarmTo)]
     missing = [one.scenario for one in decided if not (SCENARIOS / one.scenario).is_file()]
     assert not missing, missing

@@ -12,11 +12,11 @@ QUEUES = {
     "prague": '{ aqm = "dualpi2" }',
     "sce": '{ aqm = "cake", sce = "on" }',
 }
-"""What a congestion control needs to be marked as it expects; others meet CoDel."""
+"""The queue that marks as a congestion control expects; other congestion controls meet CoDel."""
 
 
 def scenario(kind: str, name: str) -> str:
-    """The scenario, as TOML."""
+    """Return the example of an entry, as TOML."""
     return {
         "cc": _cc,
         "aqm": _aqm,
@@ -41,7 +41,7 @@ def _cc(name: str) -> str:
 
 def _aqm(name: str) -> str:
     flows = '[[flows]]\ncc  = "cubic"\necn = true\n\n[[flows]]\ncc = "dctcp"\n'
-    # Flows in lock-step would decide the results of a queue without randomness.
+    # In a queue without randomness, flows in lock-step would decide the results.
     jitter = 'host_jitter = "200us"\n' if name == "fifo" else ""
     return _head(f"CUBIC and DCTCP through {name}", f'{{ aqm = "{name}" }}', jitter) + flows
 

@@ -1,4 +1,4 @@
-"""The head of an algorithm's source file: what it is, what it follows, where it deviates."""
+"""Reads the head of an algorithm's source file: what it is, its source, and its deviations."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ class Head:
     """The head of a file, as Markdown."""
 
     file: Path
-    """Relative to the sources."""
+    """The file's path, relative to the sources."""
     about: str
     deviations: str
-    """Empty where the file names none."""
+    """Deviations from its source; empty if the file names none."""
 
 
 def head(kind: str, name: str) -> Head:
-    """The name of the registry's entry."""
+    """Return the head of a registry's entry by its name."""
     file = _files(kind)[name]
     comment = _HEAD.match(file.read_text(encoding="utf-8"))
     text = re.sub(r"^//! ?", "", comment[0], flags=re.M) if comment else ""
@@ -41,7 +41,7 @@ def head(kind: str, name: str) -> Head:
 
 @cache
 def _files(kind: str) -> dict[str, Path]:
-    """The file of each entry."""
+    """Return the source file of each entry."""
     return {
         found[1]: file
         for file in sorted((ENGINE / kind).rglob("*.rs"))

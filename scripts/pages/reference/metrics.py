@@ -1,4 +1,4 @@
-"""docs/reference/metrics.md: what is computed from a run, and what is recorded over time."""
+"""docs/reference/metrics.md: the metrics of a run, and the quantities recorded over time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ prints the former. [What is measured](measurements.md) has the definitions behin
 
 
 def page() -> str:
-    """The page."""
+    """Return the text of the page."""
     return "\n".join([HEAD, *_metrics(), *_series()])
 
 

@@ -1,4 +1,4 @@
-"""The page of named paths: what each is, and its rate and RTT over time as a small picture."""
+"""The page of named paths: what each one is, and its rate and RTT over time as a small picture."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from tailback import _native
 
 FOLDER = REFERENCE / "paths"
 WIDTH, HEIGHT, MARGIN = 180, 60, 3
-"""Of a picture, px. The rate has the upper half, the RTT the lower one."""
+"""Size of a picture, px. The rate is in the upper half, the RTT in the lower one."""
 MANY = 20
-"""A path with more steps shows its first ten seconds."""
+"""Of a path with more steps than this, the picture shows the first ten seconds."""
 UNITS = {"Gbit": 1e9, "Mbit": 1e6, "kbit": 1e3, "bit": 1.0, "ms": 1e-3, "us": 1e-6, "s": 1.0}
 RATE, RTT = "#3b75af", "#c5543a"
 
 Steps = Sequence[tuple[float, float]]
-"""Times, s, each with the value from then on."""
+"""Times in s, each with the value from then on."""
 
 TEXT = """# Named paths
 
@@ -51,7 +51,7 @@ and grants, and the capacities of the way back in RFC 8867.
 
 
 def pages() -> Iterator[tuple[Path, str]]:
-    """The page and its pictures."""
+    """Yield the page and its pictures."""
     rows = ["| path | what it is | rate and RTT | source |", "|---|---|---|---|"]
     for path in json.loads(_native.registry_json())["paths"]:
         name = path["name"]
@@ -62,7 +62,7 @@ def pages() -> Iterator[tuple[Path, str]]:
 
 
 def _number(text: str) -> float:
-    """A rate, bit/s, or a time, s."""
+    """Return a rate in bit/s, or a time in s."""
     unit = next(unit for unit in UNITS if text.endswith(unit))
     return float(text.removesuffix(unit)) * UNITS[unit]
 
@@ -112,13 +112,13 @@ def _x(at: float, end: float) -> float:
 
 
 def _y(value: float, most: float, color: str) -> float:
-    """In the half of the rate or of the RTT."""
+    """Return the vertical position of a value, in the half of the rate or of the RTT."""
     bottom = HEIGHT / 2 if color == RATE else HEIGHT
     return bottom - MARGIN - (HEIGHT / 2 - 2 * MARGIN) * value / most
 
 
 def _line(steps: Steps, end: float, most: float, color: str, dashes: str) -> str:
-    """A staircase from 0 to the end."""
+    """Return a staircase from 0 to the end."""
     points = []
     for (at, value), until in zip(steps, [*(at for at, _ in steps[1:]), end], strict=True):
         if at < end:

@@ -10,8 +10,8 @@ from tailback._native import json_schema
 
 ENTRY = ("programs", "items", "anyOf", -1, "properties")
 
-# Section of a scenario, its place in the schema, and what the tables below it
-# say already.
+# The sections of a scenario: heading, place in the schema, and which tables below it already
+# describe.
 SCENARIO = (
     ("At the top", (), ()),
     ("[bottleneck] or [links.NAME]", ("bottleneck",), ()),
@@ -50,7 +50,7 @@ have pages of their own.
 
 
 def page() -> str:
-    """The page."""
+    """Return the text of the page."""
     return "\n".join([HEAD, *_scenario()])
 
 
@@ -60,7 +60,7 @@ def _scenario() -> Iterator[str]:
         node = schema
         for i, step in enumerate(place):
             node = node["properties"][step] if i == 0 else node[step]
-        # A list is described at its own place, not in its items.
+        # A list is described at its own place, and not in its items.
         inside = "properties" in place[1:] or not place
         text = node["description"]
         if "impairments" in place:
@@ -75,7 +75,7 @@ def _scenario() -> Iterator[str]:
         yield "| key | type | default | meaning |"
         yield "|---|---|---|---|"
         for name, value in node["properties"].items():
-            # A key with its own section is not listed here.
+            # A key that has its own section is not listed here.
             if name in elsewhere or (not place and name in SECTION_NAMES):
                 continue
             default = f"`{_toml(value['default'])}`" if "default" in value else ""
@@ -94,7 +94,7 @@ def _toml(value: object) -> str:
 
 
 def _type(value: dict[str, Any]) -> str:
-    """What a value of the schema is, in a word or its range."""
+    """Describe a value of the schema by its type or its range."""
     match value:
         case {"type": "string", "anyOf": _}:
             return "text"
@@ -126,4 +126,4 @@ def _type(value: dict[str, Any]) -> str:
 
 
 MOST_WORDS = 8
-"""More words than these have a table of their own."""
+"""A choice of more words than this gets its own table."""

@@ -1,4 +1,4 @@
-"""How well an entry of the registries is validated: the pages of evidence that have it."""
+"""Shows how well an entry is validated: lists the pages of evidence that test it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tailback_studies.validation import grid
 STUDIES = ROOT / "python" / "tailback_studies" / "experiments"
 
 FAMILIES = "Cells within each limit, by family"
-"""The table of the validation's results that is quoted."""
+"""The heading of the table in the validation's results that is quoted."""
 
 TESTED = (
     "Every one passes the conformance tests that all of its kind share "
@@ -30,7 +30,7 @@ PROGRAMS = (
 
 
 def of(kind: str, name: str) -> Iterator[str]:
-    """The section's text."""
+    """Yield the text of the section."""
     if kind == "programs":
         yield PROGRAMS + "\n"
     else:
@@ -46,8 +46,8 @@ def _against_linux(kind: str, name: str) -> Iterator[str]:
     nowhere = True
     for page in _pages():
         columns, rows = _table(page, FAMILIES)
-        # A family that the grid has gained since a page was written is not on it, but perhaps on
-        # a page of its own.
+        # A page may be older than a family of the grid and not contain it. Another page may have
+        # that family.
         families = [f for f in wanted if f in rows]
         wanted = [f for f in wanted if f not in rows]
         if not families:
@@ -72,7 +72,8 @@ def _against_linux(kind: str, name: str) -> Iterator[str]:
 
 
 def _pages() -> list[str]:
-    """The pages of the validation: of the whole grid, then of some queues."""
+    """Return the pages of the validation: first that of the whole grid, then those of single
+    queues."""
     some = sorted(file.name for file in EVIDENCE.glob(f"validation-*{RESULTS}"))
     return ["validation", *(name.removesuffix(RESULTS) for name in some)]
 
@@ -87,7 +88,7 @@ def _signals(name: str) -> Iterator[str]:
 
 
 def _published(kind: str, name: str) -> Iterator[str]:
-    """The experiments whose scenarios have it."""
+    """Yield the experiments whose scenarios use the entry."""
     pages = [
         f"[{_title(study)}](../../evidence/{study}.md)"
         for study in experiments.NAMES
@@ -103,21 +104,22 @@ def _published(kind: str, name: str) -> Iterator[str]:
 
 
 def _title(study: str) -> str:
-    """The heading of its page."""
+    """Return the heading of an experiment's page."""
     page = (EVIDENCE / f"{study}.md").read_text(encoding="utf-8")
     return page.partition("\n")[0].removeprefix("# ")
 
 
 @cache
 def _table(page: str, title: str) -> tuple[list[str], dict[str, list[str]]]:
-    """Columns and rows, by their first cell, of a table of a page of the validation."""
+    """Return the columns of a table on a page of the validation, and its rows by their first
+    cell."""
     table = next(results.tables(EVIDENCE, page, title))
     return table["columns"], {row[0]: row for row in table["rows"]}
 
 
 @cache
 def _entries_of(family: str) -> frozenset[tuple[str, str]]:
-    """What the cells of a family of the validation run."""
+    """Return the entries that the cells of a family of the validation run."""
     entries: set[tuple[str, str]] = set()
     for queue in grid.QUEUES:
         if queue.family == family:
@@ -142,7 +144,7 @@ def _entries_in(folder: Path) -> frozenset[tuple[str, str]]:
 
 
 def _named(node: Any, key: str = "") -> Iterator[tuple[str, str]]:
-    """Entries that a scenario names."""
+    """Yield the entries that a scenario names."""
     if isinstance(node, list):
         for item in node:
             yield from _named(item, key)

@@ -1,22 +1,22 @@
-//! What the two ends do with their connection: the client asks for a number of bytes over a stream,
-//! 8 bytes in big endian, and the server sends as many and ends the stream.
+//! The applications of the two ends. The client asks for a number of bytes over a stream, as 8
+//! bytes in big endian. The server sends as many bytes and ends the stream.
 
 use bytes::Bytes;
 use quinn_proto::{Connection, Dir, Event, StreamEvent, StreamId, VarInt, WriteError};
 
-/// What is written at once.
+/// The bytes of one write.
 static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
 
 /// The application of an end.
 pub(crate) enum Application {
-    /// It sends what it is asked for.
+    /// The application of the server, which sends as many bytes as it is asked for.
     Server {
         stream: Option<StreamId>,
         asked: Vec<u8>,
         left: u64,
         done: bool,
     },
-    /// It asks.
+    /// The application of the client, which asks for bytes.
     Client {
         bytes: u64,
         got: u64,
@@ -50,7 +50,7 @@ impl Application {
         }
     }
 
-    /// Bytes of the stream that have arrived.
+    /// Returns how many bytes of the stream have arrived.
     pub fn received(&self) -> u64 {
         match self {
             Application::Server { .. } => 0,
@@ -58,7 +58,7 @@ impl Application {
         }
     }
 
-    /// Whether the connection is to be closed now.
+    /// Whether the application closes the connection now.
     pub fn closes(&mut self) -> bool {
         match self {
             Application::Client { done, closed, .. } if *done => !std::mem::replace(closed, true),
@@ -106,7 +106,7 @@ impl Application {
         }
     }
 
-    /// Whether the peer has closed the connection in order.
+    /// Whether the client has closed the connection after it received everything.
     fn is_told(&self, reason: &quinn_proto::ConnectionError) -> bool {
         let closed = matches!(reason, quinn_proto::ConnectionError::ApplicationClosed(close)
             if close.error_code == VarInt::from_u32(0));
@@ -128,7 +128,7 @@ impl Application {
             while let Ok(Some(chunk)) = chunks.next(8 - asked.len()) {
                 asked.extend_from_slice(&chunk.bytes);
             }
-            // Below it is asked for the data to send.
+            // The result says whether to send window updates, which the caller does in any case.
             let _ = chunks.finalize();
         }
         if let Ok(bytes) = <[u8; 8]>::try_from(&asked[..]) {
@@ -153,7 +153,7 @@ impl Application {
             match stream.write_chunks(&mut [Bytes::from_static(&ZEROS[..piece])]) {
                 Ok(written) => *left -= written.bytes as u64,
                 Err(WriteError::Blocked) => return,
-                // The connection is going down, which another event reports.
+                // The connection is closing, which another event reports.
                 Err(WriteError::Stopped(_) | WriteError::ClosedStream) => return,
             }
         }

@@ -22,14 +22,15 @@
 //! # Ok::<(), tailback_sim::Error>(())
 //! ```
 //!
-//! **Deterministic.** Connection ids, packet number skips and the like come from [`Options::seed`];
-//! TLS has fixed keys and a fixed source of randomness ([`tls`]). Time is the simulation's: quinn
-//! only takes differences of `Instant`. Its certificate is not checked against a date.
+//! **Deterministic.** Connection ids, skipped packet numbers and the like follow from
+//! [`Options::seed`]; TLS has fixed keys and a fixed source of randomness ([`tls`]). Time is the
+//! simulation's: quinn only takes differences of `Instant`. The certificate is not checked against
+//! a date.
 //!
-//! **What differs from quinn on a host.** No sockets: a datagram is handled the instant it arrives,
-//! one by one, where a host reads several at once. quinn's asynchronous layer (`quinn`, tokio) is not
-//! part of it; [`Timers`] has what tokio does to timers. BBR is missing, because quinn seeds it from
-//! the operating system.
+//! **Differences from quinn on a host.** There are no sockets: each datagram is handled at the
+//! instant it arrives, where a host reads several at once. quinn's asynchronous layer (`quinn`,
+//! tokio) is not used; [`Timers`] models its effect on timers. BBR is missing, because quinn seeds
+//! it from the operating system.
 
 mod application;
 mod stack;
@@ -42,16 +43,17 @@ use quinn_proto::congestion::{CubicConfig, NewRenoConfig};
 
 pub use stack::Quinn;
 
-/// How both ends are set up. The defaults are quinn's, with windows that limit nothing.
+/// The settings of both ends. The defaults are quinn's, with windows so large that they do not
+/// limit.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Congestion control.
     pub control: Control,
     /// Whether datagrams are sent as ECT(0).
     pub ecn: bool,
-    /// Datagrams that leave together at most, as with GSO; 1: each by itself.
+    /// Largest number of datagrams that leave together, as with GSO; 1 sends each by itself.
     pub burst: usize,
-    /// Whether quinn looks for a larger MTU than 1200 bytes.
+    /// Whether quinn looks for an MTU above 1200 bytes.
     pub mtu_discovery: bool,
     /// When timers fire.
     pub timers: Timers,
@@ -72,7 +74,7 @@ impl Default for Options {
     }
 }
 
-/// A congestion control of quinn's.
+/// A congestion control of quinn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Control {
     /// CUBIC.
@@ -84,14 +86,14 @@ pub enum Control {
 /// When timers fire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Timers {
-    /// When they are due.
+    /// Timers fire when they are due.
     Exact,
-    /// As with tokio: its wheel has milliseconds, and so has the system call that waits for the next
-    /// slot. Both round up.
+    /// Timers fire as with tokio. Its timer wheel has a resolution of a millisecond, and so has the
+    /// system call that waits for the next slot. Both round up.
     Tokio,
 }
 
-/// The flow control windows, and what a sender may have unacknowledged: 64 MiB.
+/// Flow control windows, and the data that a sender may have unacknowledged: 64 MiB.
 const WINDOW: u32 = 64 << 20;
 
 impl Options {
@@ -118,12 +120,12 @@ impl Options {
     }
 }
 
-/// A server that sends what its client asks for.
+/// Returns a server that sends what its client asks for.
 pub fn server(options: &Options) -> Quinn {
     Quinn::server(options)
 }
 
-/// A client that asks for this many bytes over one stream, or without end.
+/// Returns a client that asks for this many bytes over one stream, or for data without end.
 pub fn client(options: &Options, bytes: Option<u64>) -> Quinn {
     Quinn::client(options, bytes)
 }

@@ -1,4 +1,4 @@
-//! quinn's endpoint and its one connection as [`Endpoint`].
+//! Implements [`Endpoint`] with quinn's endpoint and its one connection.
 
 use std::collections::VecDeque;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -18,11 +18,11 @@ use tailback_sim::{Ecn, Endpoint, EndpointState, Time, Transmit};
 use crate::application::Application;
 use crate::{Options, Timers, tls};
 
-/// The ends' addresses, which no packet has.
+/// Addresses of the ends. Simulated packets do not contain them.
 const SERVER: (Ipv4Addr, u16) = (Ipv4Addr::new(10, 0, 0, 1), 4433);
 const CLIENT: (Ipv4Addr, u16) = (Ipv4Addr::new(10, 0, 0, 2), 50_000);
 
-/// Length of connection ids, as quinn's own generator has it.
+/// Length of connection ids, as in quinn's own generator.
 const CID_BYTES: usize = 8;
 
 /// The date of servers, seconds since 1970: 2026-01-01.
@@ -33,12 +33,12 @@ pub struct Quinn {
     endpoint: quinn_proto::Endpoint,
     // In a box, because quinn's connection is large and moves.
     connection: Option<(ConnectionHandle, Box<Connection>)>,
-    /// The client's set-up, until it connects.
+    /// The client's settings, until it connects.
     connects: Option<ClientConfig>,
     application: Application,
     /// The instant of time 0; only differences to it matter.
     origin: Instant,
-    /// Datagrams that the endpoint itself wants to send.
+    /// Datagrams that the endpoint sends outside of the connection.
     answers: VecDeque<(Vec<u8>, Option<EcnCodepoint>)>,
     ecn: bool,
     burst: usize,
@@ -46,7 +46,7 @@ pub struct Quinn {
     now: Time,
 }
 
-/// Connection ids that count up from a seed, mixed so that they look like any.
+/// Connection ids that count up from a seed and are mixed, so that they look random.
 struct Ids(u64);
 
 impl Ids {
@@ -127,7 +127,7 @@ impl Quinn {
             endpoint: quinn_proto::Endpoint::new(
                 Arc::new(config),
                 server,
-                // Datagrams too long for the path are dropped, not cut.
+                // Do not fragment: datagrams that are too long for the path are dropped.
                 true,
                 None,
             ),
@@ -143,12 +143,12 @@ impl Quinn {
         }
     }
 
-    /// Bytes of the stream that have arrived here.
+    /// Returns how many bytes of the stream have arrived here.
     pub fn received_bytes(&self) -> u64 {
         self.application.received()
     }
 
-    /// quinn's own statistics of the connection, once there is one.
+    /// Returns quinn's own statistics of the connection, if the connection exists.
     pub fn stats(&self) -> Option<quinn_proto::ConnectionStats> {
         Some(self.connection.as_ref()?.1.stats())
     }
@@ -164,7 +164,7 @@ impl Quinn {
         }
     }
 
-    /// Passes events between endpoint, connection and application until there is none.
+    /// Passes events between endpoint, connection and application until no events are left.
     fn settle(&mut self, now: Instant) {
         let Some((handle, connection)) = &mut self.connection else {
             return;
@@ -283,7 +283,7 @@ impl Endpoint for Quinn {
         let metrics = connection.congestion_state().metrics();
         EndpointState {
             cwnd: Some(metrics.congestion_window as f64 / mtu),
-            // quinn begins with the largest number there is.
+            // At first quinn's threshold is the largest number of its type.
             ssthresh: metrics
                 .ssthresh
                 .filter(|ssthresh| *ssthresh < u64::MAX)

@@ -1,5 +1,5 @@
-//! TLS of both ends without a random byte: fixed keys, a fixed certificate, a source of "randomness"
-//! that is a constant. The handshake and the encryption of packets are real.
+//! TLS for both ends without random bytes: fixed keys, a fixed certificate, and a constant as
+//! source of "randomness". The handshake and the encryption of packets are real.
 //!
 //! Nothing here is secret, and none of it may be used outside of a simulation.
 
@@ -16,14 +16,14 @@ use rustls::{
 };
 use x25519_dalek::{PublicKey, StaticSecret};
 
-/// The protocol that both ends name.
+/// The application protocol that both ends announce.
 const PROTOCOL: &[u8] = b"tailback";
 
 /// A certificate for "sender" with an Ed25519 key, whose signatures need no randomness.
 const CERTIFICATE: &[u8] = include_bytes!("../keys/certificate.der");
 const KEY: &[u8] = include_bytes!("../keys/key.der");
 
-/// The byte that all "random" bytes are.
+/// The value of every "random" byte.
 const BYTE: u8 = 0x7b;
 
 #[derive(Debug)]
@@ -36,7 +36,7 @@ impl SecureRandom for Constant {
     }
 }
 
-/// X25519 with one key for everybody.
+/// X25519 with the same key for both ends.
 #[derive(Debug)]
 struct Fixed;
 
@@ -82,7 +82,7 @@ fn provider() -> Arc<CryptoProvider> {
     })
 }
 
-/// Accepts the certificate of any date and any chain, and checks its signature.
+/// Accepts a certificate with any date and chain, and checks its signature.
 #[derive(Debug)]
 struct AnyCertificate(WebPkiSupportedAlgorithms);
 
@@ -121,7 +121,7 @@ impl ServerCertVerifier for AnyCertificate {
     }
 }
 
-/// TLS of a server.
+/// Returns the TLS settings of a server.
 pub(crate) fn server() -> ServerConfig {
     let key = PrivatePkcs8KeyDer::from(KEY);
     let mut config = ServerConfig::builder_with_provider(provider())
@@ -135,7 +135,7 @@ pub(crate) fn server() -> ServerConfig {
     config
 }
 
-/// TLS of a client.
+/// Returns the TLS settings of a client.
 pub(crate) fn client() -> ClientConfig {
     let provider = provider();
     let verifier = AnyCertificate(provider.signature_verification_algorithms);

@@ -1,5 +1,5 @@
-//! smoltcp, unmodified, as an endpoint of tailback's simulator: a TCP socket that connects and sends,
-//! and one that listens and reads.
+//! smoltcp, unmodified, as endpoints of tailback's simulator: one TCP socket that connects and
+//! sends, and one that listens and reads.
 //!
 //! ```
 //! use tailback_sim::Simulation;
@@ -21,8 +21,8 @@
 //! # Ok::<(), tailback_sim::Error>(())
 //! ```
 //!
-//! Its packets are IP packets, so that a frame has 14 bytes more. smoltcp does not use ECN, and
-//! its clock has microseconds.
+//! smoltcp sends IP packets, so a frame has 14 bytes more. smoltcp does not use ECN, and its clock
+//! has a resolution of a microsecond.
 
 use std::collections::VecDeque;
 
@@ -33,16 +33,16 @@ use smoltcp::time::Instant;
 use smoltcp::wire::{HardwareAddress, IpAddress, IpCidr};
 use tailback_sim::{Ecn, Endpoint, Time, Transmit};
 
-/// How both ends are set up.
+/// The settings of both ends.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
     /// Congestion control.
     pub control: CongestionControl,
     /// Whether short segments wait for acknowledgements.
     pub nagle: bool,
-    /// Bytes of the buffers of either direction, which limit the window.
+    /// Size of the buffers in each direction, bytes; they limit the window.
     pub buffer: usize,
-    /// Seed of initial sequence numbers.
+    /// Seed of the initial sequence numbers.
     pub seed: u64,
 }
 
@@ -65,7 +65,7 @@ const ETHERNET: u16 = 14;
 const PORT: u16 = 5001;
 /// The port of the sender.
 const CLIENT: u16 = 49_152;
-/// What is written at once.
+/// The bytes of one write.
 static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
 
 /// An end of smoltcp: an interface with one socket.
@@ -78,7 +78,7 @@ pub struct Smoltcp {
 }
 
 enum Role {
-    /// `left`: what is still to be written.
+    /// The sender; `left` is what it still has to write.
     Sender {
         left: u64,
         connected: bool,
@@ -88,7 +88,7 @@ enum Role {
     },
 }
 
-/// A sender of this many bytes, or without end.
+/// Returns a sender of this many bytes, or of data without end.
 pub fn sender(options: &Options, bytes: Option<u64>) -> Smoltcp {
     let left = bytes.unwrap_or(u64::MAX);
     let role = Role::Sender {
@@ -98,7 +98,7 @@ pub fn sender(options: &Options, bytes: Option<u64>) -> Smoltcp {
     Smoltcp::new(options, 1, role)
 }
 
-/// A receiver that reads what comes.
+/// Returns a receiver that reads everything.
 pub fn receiver(options: &Options) -> Smoltcp {
     Smoltcp::new(options, 2, Role::Receiver { got: 0 })
 }
@@ -135,7 +135,7 @@ impl Smoltcp {
         }
     }
 
-    /// Bytes that have been read here.
+    /// Returns how many bytes have been read here.
     pub fn received_bytes(&self) -> u64 {
         match self.role {
             Role::Sender { .. } => 0,
@@ -152,7 +152,7 @@ impl Smoltcp {
         }
     }
 
-    /// Writes or reads what the socket takes or has. Returns whether it did something.
+    /// Writes or reads as much as the socket allows; returns whether it did something.
     fn act(&mut self) -> bool {
         let socket = self.sockets.get_mut::<Socket<'_>>(self.handle);
         let mut acted = false;
@@ -217,7 +217,7 @@ impl Endpoint for Smoltcp {
     fn is_done(&self) -> bool {
         let state = self.sockets.get::<Socket<'_>>(self.handle).state();
         match self.role {
-            // Its data and its FIN have been acknowledged.
+            // All data and the FIN have been acknowledged.
             Role::Sender { left, connected } => {
                 let over = [State::FinWait2, State::TimeWait, State::Closed];
                 connected && left == 0 && over.contains(&state)
@@ -235,7 +235,7 @@ fn instant(now: Time) -> Instant {
     Instant::from_micros((now.ns() / 1000).cast_signed())
 }
 
-/// The device: one packet that has arrived, and those that leave.
+/// The device: one packet that has arrived, and the packets that leave.
 #[derive(Default)]
 struct Wire {
     arrived: Option<Vec<u8>>,

@@ -1,4 +1,4 @@
-//! Flows and other traffic.
+//! Draws flows and other traffic.
 
 use tailback_engine::{cc, traffic};
 
@@ -31,7 +31,7 @@ impl Maker {
         }
     }
 
-    /// The keys that flows and sources have in common.
+    /// Draws the keys that flows and sources have in common.
     fn end(&mut self, table: &mut Table) {
         let mut start = 0.0;
         if self.draw.chance(0.3) {
@@ -57,7 +57,7 @@ impl Maker {
         if reverse {
             table.insert("reverse".to_owned(), Value::Boolean(true));
         } else if self.draw.chance(0.2) {
-            // Members of a class begin at the same link.
+            // All members of a class must begin at the same link.
             let class = format!("k{}{first}", self.draw.below(2));
             table.insert("class".to_owned(), Value::String(class));
         }
@@ -154,7 +154,7 @@ impl Maker {
         for opt in entry.options {
             let value = match opt.name {
                 "rate" => bit(self.rate * self.draw.log(0.01, 3.0)),
-                // The frames of large bitrates are longer than allowed.
+                // Larger bitrates would make frames longer than allowed.
                 "bitrate" => bit((self.rate * self.draw.log(0.01, 3.0)).clamp(1e4, 1e6)),
                 "min_bitrate" if self.draw.chance(0.5) => bit(1e3),
                 "min_bitrate" => continue,

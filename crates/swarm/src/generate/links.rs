@@ -1,4 +1,4 @@
-//! Links: one, or several with routes over them.
+//! Draws links: one link, or several with routes over them.
 
 use tailback_engine::plan::Concerns;
 use tailback_engine::{aqm, impairments};
@@ -101,7 +101,7 @@ impl Maker {
         }
     }
 
-    /// Packets to mark and to drop.
+    /// Draws packets to mark and to drop.
     fn schedule(&mut self) -> Value {
         let mut lists = [Vec::new(), Vec::new()];
         let mut number = 0;
@@ -117,8 +117,7 @@ impl Maker {
         ]))
     }
 
-    /// Slots whose gaps are mostly a part of the round-trip time; the delay before them may be
-    /// absent.
+    /// Draws slots whose gaps are mostly a part of the round-trip time; they may have no delay.
     fn slots(&mut self) -> Value {
         let delay = self.draw.log(1.0, self.rtt.max(10.0));
         let min = delay + self.draw.log(1.0, self.rtt.max(10.0));
@@ -138,8 +137,8 @@ impl Maker {
         Value::Table(slots)
     }
 
-    /// A queue without some of its options, as some exclude each other: nearly always those that
-    /// remain go together.
+    /// Leaves options out of a queue, as some options exclude each other. The remaining options are
+    /// nearly always valid together.
     fn fitting(&mut self, queue: Value) -> Value {
         let Value::Table(mut queue) = queue else {
             return queue;
@@ -154,15 +153,15 @@ impl Maker {
         Value::Table(queue)
     }
 
-    /// One to a few impairments.
+    /// Draws one to a few impairments.
     fn impairments(&mut self) -> Value {
         let number = self.draw.log(1.0, 6.0) as usize;
         let impairments = (0..number).map(|_| {
             let entry = *self.draw.pick(impairments::ENTRIES);
             let kind = Value::String(entry.name.to_owned());
             let mut impairment = Table::from_iter([("kind".to_owned(), kind)]);
-            // Some options exclude each other. In nearly all cases, draws again until the options
-            // are valid together.
+            // Some options exclude each other, so draw again until the options are valid together.
+            // Twenty draws suffice in nearly all cases.
             for _ in 0..20 {
                 let mut drawn = options(&mut self.draw, entry.options, self.taste);
                 drawn.extend(impairment.clone());
@@ -182,7 +181,7 @@ impl Maker {
         Value::Array(impairments.collect())
     }
 
-    /// Windows of time within the run.
+    /// Draws windows of time within the run.
     fn windows(&mut self) -> Value {
         let mut at = 0.0;
         let number = 1 + self.draw.below(4);
@@ -195,8 +194,8 @@ impl Maker {
         Value::Array(windows.collect())
     }
 
-    /// Links in some order, or `None` if there are no links to name; with `backwards` also the
-    /// links of the way back.
+    /// Draws links in some order, or returns `None` if links have no names. With `backwards`, links
+    /// of the way back are drawn, too.
     pub(super) fn route(&mut self, backwards: bool) -> Option<Value> {
         let mut names: Vec<String> = self.links.iter().map(|(name, _)| name.clone()).collect();
         if backwards {
@@ -221,11 +220,11 @@ fn is_valid(key: &str, value: Value) -> bool {
     load(&scenario.to_string(), EngineKind::Sim).is_ok()
 }
 
-/// The smallest scenario.
+/// The smallest valid scenario.
 const BARE: &str =
     "duration = \"1s\"\nbottleneck = { rate = \"1Mbit\" }\nflows = [{ cc = \"reno\" }]";
 
-/// A queue or congestion control that only Linux has.
+/// Makes a queue or congestion control that only Linux has.
 pub(super) fn only_linux(key: &str, name: &str) -> Value {
     Value::Table(Table::from_iter([
         (key.to_owned(), Value::String(name.to_owned())),

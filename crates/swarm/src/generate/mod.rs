@@ -1,9 +1,9 @@
-//! Makes a random scenario from a seed. It is mostly valid, and some scenarios use all keys.
+//! Makes a random scenario from a seed. Most scenarios are valid; together they use all keys.
 //!
-//! The registries give the options of algorithms, the schema of scenarios gives the keys. This
-//! module decides only what has to fit together (times, rates, names, routes). So a new algorithm,
-//! option or plain key is drawn without a change to this crate. A test fails for a key that is
-//! never drawn.
+//! The registries give the options of algorithms, and the schema gives the keys. This module
+//! decides only what has to fit together (times, rates, names, routes). So a new algorithm, option
+//! or plain key is drawn without a change to this crate. A test fails for a key that is never
+//! drawn.
 
 mod ends;
 mod links;
@@ -25,29 +25,29 @@ static SCHEMA: LazyLock<Json> = LazyLock::new(json_schema);
 struct Maker {
     draw: Draw,
     taste: Taste,
-    /// Whether rates, times and sizes are far from those of real networks.
+    /// Whether rates, times and sizes are far outside those of real networks.
     wild: bool,
-    /// Rate of the first link and smallest rate of all links, bit/s.
+    /// Rate of the first link, then the smallest rate of all links, bit/s.
     rate: f64,
     slowest: f64,
     /// Base round-trip time, ns.
     rtt: f64,
     /// Length of the run, ns.
     duration: f64,
-    /// Names of the links, on the way there; whether each has a way back.
+    /// Names of the links on the way there, and whether each has a link for the way back.
     links: Vec<(String, bool)>,
 }
 
-/// How many scenarios are drawn at most until one is valid.
+/// Largest number of scenarios that are drawn until one is valid.
 const DRAWS: u64 = 16;
 
-/// The scenario of a seed: the first of several draws that is valid for either engine.
+/// Returns the scenario of a seed: the first of several draws that is valid for either engine.
 pub fn scenario(seed: u64) -> Table {
     let drawn = (0..DRAWS).map(|i| one(seed.wrapping_mul(DRAWS).wrapping_add(i)));
     let mut drawn = drawn.peekable();
     while let Some(table) = drawn.next() {
         let text = table.to_string();
-        // The trial has to report a scenario that panics.
+        // A scenario that panics counts as valid, because the trial has to report the panic.
         let valid = contained(|| {
             let engines = [EngineKind::Sim, EngineKind::Kernel];
             engines.iter().any(|engine| load(&text, *engine).is_ok())
@@ -70,7 +70,7 @@ fn one(seed: u64) -> Table {
     let rate = draw.log(slow, fast);
     let (near, far) = if wild { (1e4, 1e10) } else { (2e5, 5e8) };
     let rtt = draw.log(near, far);
-    // Some thousand packets; half of the scenarios last for some round trips, too.
+    // The run lasts for some thousand packets; half of the runs last for some round trips as well.
     let packets = draw.log(200.0, 8_000.0) * 1514.0 * 8e9 / rate;
     let trips = if draw.chance(0.5) {
         rtt * draw.log(1.0, 100.0)
@@ -144,7 +144,7 @@ impl Maker {
         });
         self.links(&mut root);
         self.maybe(&mut root, 0.1, "host_jitter", |m| {
-            // Less than a packet time at the slowest link.
+            // The jitter must be less than a packet time at the slowest link.
             ns(100.0 * 8e9 / m.slowest * m.draw.share())
         });
         let mut path = Table::new();
@@ -193,7 +193,7 @@ impl Maker {
         record
     }
 
-    /// Keys of `[tcp]`.
+    /// Draws keys of `[tcp]`.
     fn tcp(&mut self) -> Table {
         let mut tcp = Table::new();
         self.maybe(&mut tcp, 0.25, "mss", |m| {
@@ -215,7 +215,7 @@ impl Maker {
         tcp
     }
 
-    /// Sweeps two keys over values that do not change anything, and seeds.
+    /// Draws a sweep of two keys over values that do not change the result, and of seeds.
     fn sweep(&mut self) -> Value {
         let mut sweep = Table::new();
         let rtts = vec![ns(self.rtt), ns(self.rtt * 1.5)];
@@ -250,12 +250,12 @@ impl Maker {
                 Value::Float(if other == "max" { 1e6 } else { 0.0 }),
             );
         }
-        // Exactly one of the two has a meaning for the metric.
+        // A metric can use a link or a flow, but not both.
         self.maybe(&mut assert, 0.2, "link", |m| {
             Value::String(m.links[0].0.clone())
         });
         self.maybe(&mut assert, 0.2, "flow", |_| Value::String("f0".to_owned()));
-        // Metrics of harm need it, and all others reject it.
+        // Metrics of harm need `without`, and all other metrics reject it.
         self.maybe(&mut assert, 0.05, "without", |_| {
             Value::String("f1".to_owned())
         });
@@ -263,8 +263,8 @@ impl Maker {
     }
 }
 
-/// The words that libFuzzer may insert into scenarios: every key, option and word. Each is one
-/// entry of its dictionary.
+/// Returns the words that libFuzzer may insert into scenarios: every key, option and word. Each is
+/// one entry of the fuzzer's dictionary.
 pub fn words() -> Vec<String> {
     let mut words = std::collections::BTreeSet::new();
     collect(&SCHEMA, &mut words);

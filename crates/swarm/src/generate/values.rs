@@ -1,4 +1,4 @@
-//! Values of options and keys, by their type.
+//! Draws values of options and keys by their type.
 
 use serde_json::Value as Json;
 use tailback_engine::registry::{Entry, Kind, Opt};
@@ -6,7 +6,7 @@ use toml::{Table, Value};
 
 use crate::draw::Draw;
 
-/// How far values are from the ordinary ones.
+/// How unusual the drawn values are.
 #[derive(Clone, Copy)]
 pub struct Taste {
     /// Probability that an option is set.
@@ -15,12 +15,12 @@ pub struct Taste {
     pub extreme: f64,
 }
 
-/// A time in nanoseconds, as files have it.
+/// Writes a time, given in nanoseconds, as in a file.
 pub fn ns(time: f64) -> Value {
     Value::String(format!("{}ns", time.max(0.0) as u64))
 }
 
-/// A rate in bit/s, at least 1.
+/// Writes a rate, given in bit/s, as in a file; it is at least 1.
 pub fn bit(rate: f64) -> Value {
     Value::String(format!("{}bit", rate.max(1.0) as u64))
 }
@@ -48,8 +48,8 @@ fn float(draw: &mut Draw, min: f64, max: f64, taste: Taste) -> f64 {
     (min + (max - min) * draw.share()).clamp(min, max)
 }
 
-/// Times of options: from their minimum to 30 s, but mostly from 100 us on. A queue with a timer
-/// below that does little else.
+/// Draws a time for an option, from its minimum to 30 s. Most times are above 100 us, because a
+/// queue with a shorter timer does little else than run the timer.
 fn time(draw: &mut Draw, min: u64, taste: Taste) -> Value {
     if draw.chance(taste.extreme * 0.3) {
         return ns(min as f64);
@@ -76,7 +76,7 @@ fn size(draw: &mut Draw, packets: bool, bytes: bool, taste: Taste) -> Value {
     Value::String(text)
 }
 
-/// A value of an option.
+/// Draws a value of an option.
 pub fn of_kind(draw: &mut Draw, kind: Kind, taste: Taste) -> Value {
     match kind {
         Kind::Bool => Value::Boolean(draw.chance(0.5)),
@@ -129,7 +129,7 @@ fn ascending(mut values: Vec<Value>) -> Vec<Value> {
     values
 }
 
-/// Some of the options.
+/// Draws values for some of the options.
 pub fn options(draw: &mut Draw, all: &[Opt], taste: Taste) -> Table {
     let mut table = Table::new();
     for opt in all {
@@ -140,7 +140,7 @@ pub fn options(draw: &mut Draw, all: &[Opt], taste: Taste) -> Table {
     table
 }
 
-/// An entry of a registry, with some of its options or without options.
+/// Draws an entry of a registry, with some of its options or without options.
 pub fn entry<B>(
     draw: &mut Draw,
     key: &str,
@@ -156,7 +156,8 @@ pub fn entry<B>(
     (Value::Table(table), entry.name)
 }
 
-/// A value of a key by the schema of scenarios; `None` if it is not a plain value.
+/// Draws a value of a key by the schema of scenarios; `None` if the key does not have a plain
+/// value.
 pub fn of_schema(draw: &mut Draw, schema: &Json, taste: Taste) -> Option<Value> {
     if let Some(words) = schema["enum"].as_array() {
         return match draw.pick(words) {

@@ -1,4 +1,4 @@
-//! The results of a run by name, to compare runs whose entries have other places.
+//! The results of a run by name, to compare runs of scenarios with another order.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -7,25 +7,25 @@ use serde::Serialize;
 use tailback_engine::plan::Plan;
 use tailback_record::Outcome;
 
-/// The kind of thing that has a name.
+/// The kind of object that has a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// A flow or a source, or one of several.
+    /// A flow or a source, or a member of a group of these.
     End,
-    /// A link, or its way back.
+    /// A link, or its link on the way back.
     Link,
     Class,
 }
 
-/// An outcome by name.
+/// The measurements of a run, by name.
 pub(super) struct Digest {
-    /// Everything counted, as JSON.
+    /// All counters of each object, as JSON.
     pub parts: BTreeMap<String, String>,
-    /// Time and value of every row.
+    /// Time and value of every row, by series.
     pub series: BTreeMap<String, Vec<(u64, u64)>>,
 }
 
-/// The same quantity with the new name of a class: "class.NAME.share".
+/// Returns a quantity with the new name of a class: "class.NAME.share".
 fn quantity(name: &str, rename: impl Fn(Kind, &str) -> String) -> String {
     let of_class = name.strip_prefix("class.");
     match of_class.and_then(|rest| rest.split_once('.')) {
@@ -39,12 +39,12 @@ fn json<T: Serialize>(value: &T) -> String {
 }
 
 impl Digest {
-    /// The outcome of a plan.
+    /// Makes the digest of a plan's outcome.
     pub fn of(plan: &Plan, outcome: Outcome) -> Digest {
         Digest::renamed(plan, outcome, |_, name| name.to_owned())
     }
 
-    /// The same with other names.
+    /// Returns the digest with other names.
     pub fn renamed(
         plan: &Plan,
         mut outcome: Outcome,
@@ -74,7 +74,7 @@ impl Digest {
             link.account.held.sort_by(|a, b| a.0.cmp(&b.0));
             add("link", name, json(link));
         }
-        // Flows and sources of a class are numbers.
+        // A class lists its flows and sources by number, so write their names instead.
         let flows = plan.each_flow().map(|member| member.name());
         let ends: Vec<String> = flows
             .chain(plan.each_source().map(|member| member.name()))
@@ -127,7 +127,7 @@ impl Digest {
         Digest { parts, series }
     }
 
-    /// Removes the results of a link and of its way back.
+    /// Removes the results of a link, in both directions.
     pub fn without_link(&mut self, name: &str) {
         let back = format!("{name}.back");
         let about = |key: &str, link: &str| key == format!("link {link}");
@@ -138,7 +138,7 @@ impl Digest {
             .retain(|key, _| !ends.iter().any(|end| key.ends_with(end)));
     }
 
-    /// The first difference between two outcomes.
+    /// Returns the first difference to another digest.
     pub fn difference(&self, other: &Digest) -> Option<String> {
         let parts = first(&self.parts, &other.parts, |a, b| around(a, b));
         parts.or_else(|| {
@@ -157,7 +157,7 @@ fn shown((time, value): (u64, u64)) -> String {
     format!("{} at {time} ns", f64::from_bits(value))
 }
 
-/// The first key whose values differ, or that is missing on one side.
+/// Returns the first key whose values differ, or that is missing on one side.
 fn first<T: PartialEq + Debug>(
     left: &BTreeMap<String, T>,
     right: &BTreeMap<String, T>,
@@ -174,7 +174,7 @@ fn first<T: PartialEq + Debug>(
     more.map(|key| format!("{key} was not there"))
 }
 
-/// Two texts, from shortly before the place where they differ.
+/// Returns two texts, from shortly before the place where they differ.
 fn around(left: &str, right: &str) -> String {
     let same = left.chars().zip(right.chars()).take_while(|(a, b)| a == b);
     let from = same.count().saturating_sub(50);

@@ -35,29 +35,29 @@ use crate::finding::Finding;
 use crate::swarm;
 use crate::trial::{Limits, caught, load, patiently, run_whole};
 
-/// Why a law is not known to hold of a scenario.
+/// The result of checking a law on a scenario.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It holds.
+    /// The law holds.
     Held,
     /// The law does not apply to this scenario, and why.
     Outside(String),
-    /// It does not hold.
+    /// The law does not hold.
     Broken(Finding),
 }
 
-/// The result of a check: an error unless the law is known to hold.
+/// The result of a check; anything but `Held` is an error.
 type Check = Result<(), Verdict>;
 
 /// A law.
 pub struct Law {
     /// Its name.
     pub name: &'static str,
-    /// What it says.
+    /// Statement of the law.
     pub doc: &'static str,
-    /// The scenario of a seed.
+    /// Draws the scenario of a seed.
     pub draw: fn(u64) -> Table,
-    /// Compares a scenario with a changed copy; random changes come from the seed.
+    /// Compares a scenario with a changed copy. Random changes follow from the seed.
     check: fn(&Table, u64, &Limits) -> Check,
 }
 
@@ -73,13 +73,13 @@ pub const LAWS: &[Law] = &[
 ];
 
 impl Law {
-    /// The law with a name.
+    /// Returns the law with a name.
     pub fn named(name: &str) -> Option<&'static Law> {
         LAWS.iter().find(|law| law.name == name)
     }
 
-    /// Checks whether the law holds for a scenario. A panic, or a check that does not end, breaks
-    /// it.
+    /// Checks whether the law holds for a scenario. A panic breaks the law, and so does a check
+    /// that does not end.
     pub fn check(&'static self, scenario: &Table, seed: u64, limits: &Limits) -> Verdict {
         let (scenario, limits) = (scenario.clone(), *limits);
         let verdict = patiently(limits.patience, move || {
@@ -100,13 +100,13 @@ impl Law {
 /// The results of a law's checks.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
-    /// Scenarios drawn.
+    /// Number of scenarios drawn.
     pub tried: u64,
-    /// Scenarios for which the law holds.
+    /// Number of scenarios for which the law holds.
     pub held: u64,
-    /// Scenarios to which the law does not apply, by reason.
+    /// Number of scenarios to which the law does not apply, by reason.
     pub outside: BTreeMap<String, u64>,
-    /// Scenarios for which the law does not hold.
+    /// Number of scenarios for which the law does not hold.
     pub broken: u64,
 }
 
@@ -178,13 +178,13 @@ fn played_as(
     }
 }
 
-/// The tables of an array of tables.
+/// Returns the tables of an array of tables.
 fn tables<'t>(root: &'t mut Table, key: &str) -> impl Iterator<Item = &'t mut Table> {
     let all = root.get_mut(key).and_then(Value::as_array_mut);
     all.into_iter().flatten().filter_map(Value::as_table_mut)
 }
 
-/// The links of a scenario, by name or the only one.
+/// Returns the links of a scenario, by name or the only link.
 fn links(root: &mut Table) -> Vec<&mut Table> {
     let mut all = Vec::new();
     for (key, value) in root.iter_mut() {
@@ -199,7 +199,7 @@ fn links(root: &mut Table) -> Vec<&mut Table> {
     all
 }
 
-/// A time as the swarm writes it, ns.
+/// Reads a time as the swarm writes it; returns ns.
 fn ns_of(value: Option<&Value>) -> Option<u64> {
     value?.as_str()?.strip_suffix("ns")?.parse().ok()
 }

@@ -1,18 +1,18 @@
-//! Flows and sources in another order have the same results.
+//! Law: flows and sources in another order have the same results.
 //!
-//! Random streams belong to names. The order in a file decides only two things:
+//! Random streams belong to names, so the order in a file decides only two things:
 //!
-//! - Events of one nanosecond: the simulator handles them by kind and then in the order of the
-//!   file. So this law spreads starts over nanoseconds. A remaining coincidence comes from random
-//!   numbers and disappears with other numbers; the law tries several of these before a difference
-//!   counts. Four kinds of scenarios are outside, because events coincide again and again. Flows on
-//!   one host, and all flows with `timer_phase`, share the ticks of their timers. Flows that pause
-//!   resume at the same moment. An impairment that holds packets lets several go at once. Packets
-//!   of a link above 10 Gbit/s are only a few nanoseconds apart.
-//! - The queue of a flow in `fq`, `fq_codel`, `fq_pie` and `cake`. Linux hashes addresses and ports; here
-//!   the hash is computed from the seed and the flow's number. So with another order, different
-//!   flows share a queue, and a different one of equally long queues is the first. These scenarios
-//!   are outside.
+//! - The order of events in the same nanosecond: the simulator handles them by kind and then in the
+//!   order of the file. So this law spreads starts over nanoseconds. A remaining coincidence comes
+//!   from random numbers and disappears with other numbers; the law tries several before a
+//!   difference counts. Four kinds of scenarios are outside of the law, because events coincide
+//!   again and again. Flows on one host, and all flows with `timer_phase`, share the ticks of their
+//!   timers. Flows that pause resume at the same moment. An impairment that holds packets releases
+//!   several at once. Packets of a link above 10 Gbit/s are only a few nanoseconds apart.
+//! - The queue of a flow in `fq`, `fq_codel`, `fq_pie` and `cake`. Linux hashes addresses and
+//!   ports; here the hash is computed from the seed and the flow's number. So with another order,
+//!   other flows share a queue, and another of equally long queues comes first. These scenarios are
+//!   outside of the law.
 
 use std::sync::Arc;
 
@@ -35,11 +35,11 @@ pub(super) const LAW: Law = Law {
 /// Queues that distinguish flows by their number.
 const BY_NUMBER: [&str; 4] = ["fq", "fq_codel", "fq_pie", "cake"];
 
-/// Impairments that hold packets, or delay several to one time.
+/// Impairments that hold packets, or delay several packets to the same time.
 const HOLDING: [&str; 5] = ["ack_batch", "delay", "jitter", "reorder", "two_paths"];
 
-/// At least two flows, and seldom what is outside of the law: a queue that distinguishes them by
-/// their number, impairments that hold packets, and more than one flow that pauses.
+/// Draws a scenario with at least two flows. Seldom adds what is outside of the law: a queue that
+/// distinguishes flows by number, impairments that hold packets, and several flows that pause.
 fn draw(seed: u64) -> Table {
     let mut root = generate::scenario(seed);
     let mut draw = Draw::new(seed ^ 0x5eed);
@@ -85,11 +85,11 @@ fn draw(seed: u64) -> Table {
     root
 }
 
-/// Beyond this rate events of one nanosecond are common.
+/// Above this rate, events in the same nanosecond are common.
 const FASTEST: Rate = Rate(10_000_000_000);
 
-/// How many spreads of the starts are tried before a difference counts. A chance coincidence in
-/// every one of them is not expected.
+/// Number of spreads of the starts that are tried before a difference counts. Events do not
+/// coincide by chance in all of them.
 const SPREADS: u64 = 5;
 
 fn by_number(link: &Table) -> bool {
@@ -147,7 +147,7 @@ fn check(scenario: &Table, seed: u64, limits: &Limits) -> Check {
     Err(broken("the order of flows matters", difference))
 }
 
-/// The scenario with its flows and sources at times that nothing else has.
+/// Returns the scenario with starts of flows and sources at times that no other event has.
 fn spread(scenario: &Table, draw: &mut Draw) -> Table {
     let mut root = scenario.clone();
     if ns_of(root.get("start_jitter")) == Some(0) {

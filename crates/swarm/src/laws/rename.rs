@@ -1,9 +1,9 @@
-//! Other names of flows, sources, links, classes and hosts change names only.
+//! Law: other names of flows, sources, links, classes and hosts change names only.
 //!
 //! A name determines random draws: the stream of a component depends on the seed and its name
 //! (start offset, jitter, a queue's drops, a congestion control's phases). So the law is exact only
-//! where the seed decides nothing; trying other seeds shows that. Everywhere else a weaker law
-//! holds: renaming a flow does not move the start of any other.
+//! for scenarios in which the seed decides nothing; runs with other seeds show that. For all other
+//! scenarios a weaker law holds: renaming a flow does not move the start of any other.
 //!
 //! The order of links in the file is kept: it decides which of simultaneous events is first.
 
@@ -26,12 +26,12 @@ pub(super) const LAW: Law = Law {
     check,
 };
 
-/// Other seeds that must give the same result before names must.
+/// Number of other seeds that must give the same result before names have to.
 const SEEDS: u64 = 2;
-/// More seeds before a difference counts: a rare event may not occur with few seeds.
+/// Number of further seeds before a difference counts, because few seeds may miss a rare event.
 const MORE_SEEDS: u64 = 30;
 
-/// Most scenarios draw something at random; these seldom do.
+/// Draws a scenario that seldom uses randomness, unlike most scenarios.
 fn draw(seed: u64) -> Table {
     let mut root = generate::scenario(seed);
     let mut draw = Draw::new(seed ^ 0x5eed);
@@ -94,7 +94,7 @@ fn check(scenario: &Table, seed: u64, limits: &Limits) -> Check {
     }
 }
 
-/// When the measurement of each flow and source began.
+/// Returns when measuring of each flow and source began.
 fn starts(outcome: &Outcome) -> BTreeMap<String, u64> {
     let flows = outcome.flows.iter().map(|flow| (&flow.name, flow.from_ns));
     let sources = outcome
@@ -120,7 +120,7 @@ fn others(
         return Err(outside("the seed decides something, and there is one flow"));
     }
     let mut root = scenario.clone();
-    // Offsets are drawn from 0 to this value, which must not be 0 here.
+    // `start_jitter` is the largest start offset, and a value of 0 would hide the names' effect.
     root.remove("start_jitter");
     root.remove("warmup");
     let start = |root: &Table| {
@@ -150,14 +150,14 @@ fn others(
     Ok(())
 }
 
-/// A new name; names with the same letter sort by their numbers.
+/// Draws a name. Names with the same letter sort by their numbers.
 fn name(draw: &mut Draw, letter: char, number: usize) -> String {
     let fits: Vec<char> = "abcxyzABC0189_-+é".chars().collect();
     let rest = (0..draw.below(20)).map(|_| *draw.pick(&fits));
     format!("{letter}{number:02}{}", rest.collect::<String>())
 }
 
-/// Old names and new ones.
+/// New names by the old ones.
 #[derive(Default)]
 struct Names {
     ends: BTreeMap<String, String>,
@@ -167,7 +167,7 @@ struct Names {
 }
 
 impl Names {
-    /// Draws a name for everything that a scenario names.
+    /// Draws a name for every named object of a scenario.
     fn draw(root: &mut Table, draw: &mut Draw) -> Names {
         let mut names = Names::default();
         let mut enter = |all: &mut BTreeMap<String, String>, letter, old: &str| {
@@ -236,7 +236,7 @@ impl Names {
         }
     }
 
-    /// From the new names to the old ones.
+    /// Returns the map from the new names to the old ones.
     fn back(&self) -> Names {
         let turn = |all: &BTreeMap<String, String>| {
             let all = all.iter();
@@ -250,8 +250,8 @@ impl Names {
         }
     }
 
-    /// The new name of an end or link, including the third of several flows, or the way back of a
-    /// link.
+    /// Returns the new name of an end or link. The old name may be of a member of a group of flows,
+    /// or of the way back of a link.
     fn of(&self, kind: Kind, name: &str) -> String {
         let (all, mark) = match kind {
             Kind::End => (&self.ends, '/'),

@@ -1,7 +1,7 @@
-//! All rates doubled and all times halved: the same packets, at half the times.
+//! Law: with all rates doubled and all times halved, the same packets come at half the times.
 //!
-//! This is exact if all times come from the scenario and everything is whole: rates that send a
-//! byte in an even number of nanoseconds, times that are multiples of four. It covers:
+//! This is exact if all times come from the scenario and all numbers are whole: rates that send a
+//! byte in an even number of nanoseconds, and times that are multiples of four. The law covers:
 //!
 //! - queues that count packets, bytes or times from the scenario (`fifo`, `step`);
 //! - links with outages, delays, slots of one gap, and loss;
@@ -9,8 +9,8 @@
 //! - Reno or DCTCP without delayed ACKs, as long as none of their timers fires, because the stack's
 //!   constants (200 ms, 40 ms, jiffies) do not scale.
 //!
-//! The law does not apply to a scenario if something is retransmitted, or if an ACK is late enough
-//! for a probe. Two results are not compared: records with time windows of their own (accounts),
+//! The law does not apply to a scenario if a segment is retransmitted, or if an ACK is late enough
+//! for a probe. Two results are not compared: records that have their own time windows (accounts),
 //! and smoothed round-trip times, which Linux keeps in microseconds.
 
 use std::collections::BTreeMap;
@@ -36,11 +36,11 @@ fn text(value: impl Into<String>) -> Value {
     Value::String(value.into())
 }
 
-/// A rate that sends a byte in an even number of nanoseconds, near another one, bit/s.
+/// Returns a rate near another, in bit/s, that sends a byte in an even number of nanoseconds.
 fn rate(near: f64) -> Value {
     const BYTE: f64 = 8e9;
     let mut least = 2_u64;
-    // The number of nanoseconds is 2^a 5^b, so that the rate is whole, too.
+    // The number of nanoseconds is 2^a 5^b, so that the rate is a whole number, too.
     for twos in 1..=10 {
         for fives in 0..=9 {
             let ns = 2_u64.pow(twos) * 5_u64.pow(fives);
@@ -53,7 +53,7 @@ fn rate(near: f64) -> Value {
     text(format!("{}bit", 8_000_000_000 / least))
 }
 
-/// A time that is a multiple of four nanoseconds.
+/// Returns a time that is a multiple of four nanoseconds.
 fn time(ns: f64) -> Value {
     text(format!("{}ns", (ns as u64).max(4) / 4 * 4))
 }
@@ -68,7 +68,7 @@ fn draw(seed: u64) -> Table {
     };
     let packet = 1514.0 * 8e9 / link_rate;
     let duration = packet * draw.log(50.0, 3_000.0);
-    // With TCP, long compared with windows at the start and queues at their thresholds.
+    // With TCP the RTT is long compared with initial windows and with queues at their thresholds.
     let rtt = if tcp {
         packet * draw.log(200.0, 1_000.0)
     } else {
@@ -139,7 +139,7 @@ fn draw(seed: u64) -> Table {
     root
 }
 
-/// The keys of flows and sources: a name, a route over some of the links, and times.
+/// Draws the keys of a flow or source: a name, a route over some of the links, and times.
 fn end(draw: &mut Draw, name: String, links: &[String], duration: f64) -> Table {
     let mut route = links.to_vec();
     draw.shuffle(&mut route);
@@ -160,7 +160,7 @@ fn end(draw: &mut Draw, name: String, links: &[String], duration: f64) -> Table 
     end
 }
 
-/// Makes an end a source at a rate of at most this share of the link's.
+/// Makes an end a source whose rate is at most this share of the link's.
 fn source(
     draw: &mut Draw,
     mut source: Table,
@@ -211,7 +211,7 @@ fn flow(draw: &mut Draw, mut flow: Table) -> Table {
 fn link(draw: &mut Draw, near: f64, packet: f64, duration: f64, rtt: f64, tcp: bool) -> Table {
     let mut link = Table::from_iter([("rate".to_owned(), rate(near))]);
     if !tcp && draw.chance(0.2) {
-        // Off and on: a change between two rates other than 0 would end a packet within a
+        // The rate is on or off: a change between two rates above 0 would end a packet within a
         // nanosecond.
         let mut at = 0.0;
         let steps = (0..2 + draw.below(4)).map(|i| {
@@ -294,14 +294,14 @@ fn check(scenario: &Table, _seed: u64, limits: &Limits) -> Check {
     }
 }
 
-/// Whether a timer of a flow may have fired: it retransmitted something, or an ACK was late enough
-/// for a probe. A probe leaves after two smoothed round-trip times and two jiffies.
+/// Whether a timer of a flow may have fired: the flow retransmitted a segment, or an ACK was late
+/// enough for a probe. A probe leaves after two smoothed round-trip times and two jiffies.
 fn timed(flow: &FlowOutcome) -> bool {
     let shortest = flow.rtt.buckets().next().map_or(0, |(lower, _, _)| lower);
     flow.retransmits + flow.timeouts > 0 || flow.rtt.max().is_some_and(|max| max > 2 * shortest)
 }
 
-/// Whether a time or a rate has its default, which would not scale.
+/// Whether a time or a rate has its default, which the law would not scale.
 fn has_defaults(scenario: &Table) -> bool {
     let lacks = |table: &Table, key: &str| !table.contains_key(key);
     let inner = |name: &str, key: &str| {
@@ -324,7 +324,7 @@ fn has_defaults(scenario: &Table) -> bool {
         })
 }
 
-/// All rates doubled, all times halved.
+/// Returns the scenario with all rates doubled and all times halved.
 fn doubled(table: &Table) -> Table {
     fn change(value: &Value) -> Value {
         match value {
@@ -350,13 +350,13 @@ fn doubled(table: &Table) -> Table {
 /// The sum, largest value and buckets of a histogram.
 type Delays = (u128, Option<u64>, Vec<(u64, u64)>);
 
-/// An outcome with its times divided, and the parts that are not plain times.
+/// An outcome whose times are divided by the scale, and the parts that are not plain times.
 struct Scaled {
     digest: Digest,
     delays: BTreeMap<String, Delays>,
 }
 
-/// Gauges of senders that Linux keeps in microseconds, or smooths with a shift.
+/// Gauges of senders that Linux keeps in microseconds, or smooths with bit shifts.
 const ROUNDED: [&str; 4] = ["srtt", "rto", "min_rtt", "pacing"];
 
 impl Scaled {

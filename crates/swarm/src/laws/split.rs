@@ -1,5 +1,5 @@
-//! A sweep in parts has the same runs as the whole: cut at a value of one of its keys, seed by
-//! seed, and point by point.
+//! Law: a sweep in parts has the same runs as the whole. It is cut at a value of one of its keys,
+//! seed by seed, and point by point.
 //!
 //! Runs are stored by their ids, so parts with the same ids are the same once they are in one
 //! store. Points with the same id have the same plan.
@@ -41,8 +41,8 @@ fn draw(seed: u64) -> Table {
         ("flows.f0.rtt", draw.log(1e6, 1e9)),
         ("tcp.min_rto", draw.log(1e6, 1e9)),
     ];
-    // Without a flow, keys of flows and of TCP have no effect, so several values of a sweep plan
-    // the same run.
+    // Without a flow, keys of flows and of TCP have no effect. Then several values of a sweep
+    // describe the same run.
     if !root.contains_key("flows") {
         keys.truncate(2);
     }
@@ -72,10 +72,10 @@ fn check(scenario: &Table, seed: u64, _limits: &Limits) -> Check {
     by_point(scenario, draw.pick(&whole.points))
 }
 
-/// A sweep cut in two.
+/// A sweep that was cut in two.
 struct Cut {
     parts: [Table; 2],
-    /// The runs of the first come before those of the second.
+    /// Whether all runs of the first part come before those of the second.
     in_order: bool,
 }
 
@@ -113,8 +113,8 @@ fn cut(scenario: &Table, whole: &Scenario, draw: &mut Draw) -> Result<Cut, Verdi
     })
 }
 
-/// Compares the points of the whole sweep with those of its parts: points with one id must be the
-/// same.
+/// Compares the points of the whole sweep with those of its parts. Points with the same id must be
+/// equal.
 fn same(how: &str, whole: &[Point], parts: &[Point], in_order: bool) -> Check {
     if whole.len() != parts.len() {
         let what = format!(
@@ -128,7 +128,7 @@ fn same(how: &str, whole: &[Point], parts: &[Point], in_order: bool) -> Check {
     if !in_order {
         let by_id = |points: &'_ [Point]| -> Vec<usize> {
             let mut all: Vec<usize> = (0..points.len()).collect();
-            // Points of one run may differ in their labels, because a key may have no effect.
+            // Points of one run may have different labels, because a key may have no effect.
             all.sort_by_key(|i| (points[*i].run_id.clone(), points[*i].labels.clone()));
             all
         };
@@ -153,7 +153,7 @@ fn same(how: &str, whole: &[Point], parts: &[Point], in_order: bool) -> Check {
     Ok(())
 }
 
-/// Each seed alone.
+/// Loads each seed by itself.
 fn by_seed(scenario: &Table, whole: &Scenario) -> Check {
     let seeds: BTreeMap<u64, ()> = whole.points.iter().map(|point| (point.seed, ())).collect();
     for seed in seeds.keys() {
@@ -169,7 +169,7 @@ fn by_seed(scenario: &Table, whole: &Scenario) -> Check {
     Ok(())
 }
 
-/// One point alone, with its values set as overrides.
+/// Loads one point by itself, with its values as overrides.
 fn by_point(scenario: &Table, point: &Point) -> Check {
     let labels = point.params.iter().zip(point.labels.iter());
     let mut overrides: Vec<Override> = labels

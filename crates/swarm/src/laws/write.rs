@@ -1,7 +1,7 @@
-//! Another notation gives the same run: times, rates and sizes in other units, tables inline or
-//! not, keys in another order, short forms in full.
+//! Law: another notation gives the same run. Times, rates and sizes get other units, tables become
+//! inline or not, keys get another order, and short forms are written in full.
 //!
-//! Where order matters (links, flows, the keys of a sweep) it is kept.
+//! The order of links, flows and the keys of a sweep is kept, because it matters.
 
 use tailback_scenario::EngineKind;
 use toml::{Table, Value};
@@ -53,7 +53,7 @@ fn check(scenario: &Table, seed: u64, _limits: &Limits) -> Check {
 /// Tables whose order matters.
 const ORDERED: [&str; 3] = ["links", "sweep", "zip"];
 
-/// The same scenario in another notation.
+/// Writes the same scenario in another notation.
 fn written(root: &Table, draw: &mut Draw) -> String {
     let mut root = root.clone();
     root.insert(
@@ -113,7 +113,7 @@ fn order<'t>(key: &str, table: &'t Table, draw: &mut Draw) -> Vec<&'t String> {
     keys
 }
 
-/// A key, in quotes where it needs some.
+/// Writes a key, with quotes if it needs them.
 fn bare(key: &str) -> String {
     let fits = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     match key.chars().all(fits) {
@@ -122,7 +122,7 @@ fn bare(key: &str) -> String {
     }
 }
 
-/// A value on one line.
+/// Writes a value on one line.
 fn inline(key: &str, value: &Value, draw: &mut Draw) -> String {
     match value {
         Value::String(text) if draw.chance(0.5) => format!("'{text}'"),
@@ -147,7 +147,7 @@ fn inline(key: &str, value: &Value, draw: &mut Draw) -> String {
     }
 }
 
-/// With an underscore between thousands.
+/// Writes a number with an underscore between thousands.
 fn grouped(number: i64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
@@ -160,7 +160,7 @@ fn grouped(number: i64) -> String {
     text
 }
 
-/// The same value in another notation.
+/// Returns the same value in another notation.
 fn reworded(key: &str, value: &Value, draw: &mut Draw) -> Value {
     match value {
         Value::Table(table) => {
@@ -195,10 +195,10 @@ fn reworded(key: &str, value: &Value, draw: &mut Draw) -> Value {
     }
 }
 
-/// From here on, floating-point numbers cannot represent all digits.
+/// Above this number, a floating-point number cannot represent all digits.
 const MOST: u64 = 1 << 50;
 
-/// A time, rate or size in another unit; anything else as it is.
+/// Returns a time, rate or size in another unit, and any other value unchanged.
 fn in_other_units(text: &str, draw: &mut Draw) -> String {
     let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
     let (number, unit) = text.split_at(digits);

@@ -1,5 +1,5 @@
-//! Readers of the kernel engine: on the host those of kits and guest results, in the guest those of
-//! its job, captured frames and rtnetlink.
+//! Readers of the kernel engine. The host reads kits and guests' results; a guest reads its job,
+//! captured frames and rtnetlink.
 
 use std::sync::{Arc, LazyLock};
 
@@ -25,7 +25,7 @@ mod rtt;
 #[path = "../../../guest/src/agent/xstats.rs"]
 mod xstats;
 
-/// A plan that combines every congestion control with every queue.
+/// A plan that combines all congestion controls with all queues.
 static EVERYTHING: LazyLock<Arc<Plan>> = LazyLock::new(|| {
     let mut text = "duration = \"1s\"\n".to_owned();
     for entry in aqm::ENTRIES {
@@ -43,7 +43,7 @@ static EVERYTHING: LazyLock<Arc<Plan>> = LazyLock::new(|| {
     scenario.expect("defaults").points.remove(0).plan
 });
 
-/// A kit either rejects a plan, at places that exist, or gives a job for it.
+/// With a kit, a plan is either rejected, at places that exist, or becomes a job.
 pub(super) fn kit(bytes: &[u8]) {
     let Ok(kit) = serde_json::from_slice::<Kit>(bytes) else {
         return;
@@ -61,16 +61,16 @@ pub(super) fn job(bytes: &[u8]) {
     let _ = job.to_string();
     let text = serde_json::to_string(&job).expect("plain data");
     let again: Job = serde_json::from_str(&text).expect("what was written");
-    // NaN, which does not equal itself, is not written.
+    // The file does not contain NaN, which would not equal itself.
     assert_eq!(again, job);
 }
 
-/// A guest's result is rejected, or passed on unchanged.
+/// A guest's result is either rejected or passed on unchanged.
 pub(super) fn result(bytes: &[u8]) {
     let Ok(result) = postcard::from_bytes::<GuestResult>(bytes) else {
         return;
     };
-    // Its counters are added up before anything is stored.
+    // The counters are added up before anything is stored, so sums must not overflow.
     let counts = result.outcome.links.iter().map(|link| link.counts);
     for counts in counts.chain(result.outcome.flows.iter().map(|flow| flow.counts)) {
         let _ = (counts.drops(), counts.marks());
@@ -80,7 +80,8 @@ pub(super) fn result(bytes: &[u8]) {
     assert_eq!(postcard::to_stdvec(&again).expect("plain data"), written);
 }
 
-/// A capture: frames, each after a byte with its length. Their data and ACKs give round-trip times.
+/// Reads a capture of frames, each after a byte with its length. Data and ACKs give round-trip
+/// times.
 pub(super) fn frames(mut bytes: &[u8]) {
     let mut tracker = rtt::RttTracker::default();
     let mut now = 0;
@@ -103,7 +104,7 @@ pub(super) fn frames(mut bytes: &[u8]) {
     }
 }
 
-/// The first byte selects the kind of the attributes.
+/// Reads statistics. The first byte selects the kind of queue.
 pub(super) fn statistics(bytes: &[u8]) {
     if let [kind, attributes @ ..] = bytes {
         let entry = aqm::ENTRIES[usize::from(*kind) % aqm::ENTRIES.len()];
@@ -136,8 +137,8 @@ impl Words<'_> {
     }
 }
 
-/// An ACK is written with options into a limited room, and its frame is parsed: the SACK blocks
-/// must be the same, whatever other options there are.
+/// Writes an ACK with options into limited space, and parses its frame. The SACK blocks must be the
+/// same, whatever other options the ACK has.
 pub(super) fn options(bytes: &[u8]) {
     let mut words = Words(bytes);
     let shape = words.next();

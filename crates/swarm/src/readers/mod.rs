@@ -6,11 +6,11 @@ mod guest;
 mod packetdrill;
 mod scenario;
 
-/// A reader.
+/// A reader of bytes, with the checks on its result.
 pub struct Reader {
     /// Name of the fuzz target and of the folder of its seeds.
     pub name: &'static str,
-    /// What it reads.
+    /// The content that it reads.
     pub doc: &'static str,
     /// Reads the bytes; panics if a check fails.
     pub read: fn(&[u8]),
@@ -60,7 +60,7 @@ pub const READERS: &[Reader] = &[
     },
 ];
 
-/// The reader with a name.
+/// Returns the reader with a name.
 ///
 /// # Panics
 /// If no reader has this name; the names are those of the fuzz targets.

@@ -1,4 +1,4 @@
-//! packetdrill scripts: parsed, and run if they parse.
+//! packetdrill scripts are parsed, and run if they are valid.
 
 pub(super) fn read(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else {

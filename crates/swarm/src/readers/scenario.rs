@@ -1,4 +1,4 @@
-//! Scenario files: give a scenario or diagnostics, each at a place that exists.
+//! Scenario files give a scenario or diagnostics, whose places must exist.
 
 use tailback_scenario::{Request, load_request};
 
