@@ -13,40 +13,40 @@ pub struct Time(pub u64);
 impl Time {
     /// The start of a run.
     pub const ZERO: Time = Time(0);
-    /// Later than every event.
+    /// A time later than every event.
     pub const NEVER: Time = Time(u64::MAX);
 
-    /// From whole microseconds.
+    /// Converts whole microseconds.
     pub const fn from_us(us: u64) -> Time {
         Time(us * 1_000)
     }
 
-    /// From whole milliseconds.
+    /// Converts whole milliseconds.
     pub const fn from_ms(ms: u64) -> Time {
         Time(ms * 1_000_000)
     }
 
-    /// From whole seconds.
+    /// Converts whole seconds.
     pub const fn from_secs(s: u64) -> Time {
         Time(s * 1_000_000_000)
     }
 
-    /// Nanoseconds.
+    /// The time in nanoseconds.
     pub const fn ns(self) -> u64 {
         self.0
     }
 
-    /// Whole microseconds, as Linux counts most times of TCP.
+    /// The time in whole microseconds, as Linux counts most times of TCP.
     pub const fn whole_us(self) -> u64 {
         self.ns() / 1_000
     }
 
-    /// Seconds, for display and for formulas.
+    /// The time in seconds, for display and for formulas.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
 
-    /// The difference, 0 where `earlier` is later.
+    /// The difference, or 0 if `earlier` is later.
     pub const fn since(self, earlier: Time) -> Time {
         Time(self.0.saturating_sub(earlier.0))
     }
@@ -54,7 +54,7 @@ impl Time {
 
 impl Add for Time {
     type Output = Time;
-    /// Saturates at [`Time::NEVER`].
+    /// The sum, which saturates at [`Time::NEVER`].
     fn add(self, other: Time) -> Time {
         Time(self.0.saturating_add(other.0))
     }
@@ -89,8 +89,7 @@ impl fmt::Display for Time {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Bytes(pub u64);
 
-/// A rate in bit/s, integer: a rate is configured, never the result of a
-/// division.
+/// A rate in whole bit/s. Rates are configured and never the result of a division.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Rate(pub u64);
 
@@ -105,7 +104,7 @@ impl Rate {
         }
     }
 
-    /// Bytes sent in a time, rounded down.
+    /// Number of bytes sent in a time, rounded down.
     pub const fn bytes_in(self, time: Time) -> u64 {
         (self.0 as u128 * time.0 as u128 / 8_000_000_000) as u64
     }
@@ -126,18 +125,18 @@ impl fmt::Display for Rate {
 /// A size as a scenario writes it: packets, bytes or a multiple of the bandwidth-delay product.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Size {
-    /// `1000p`.
+    /// A number of packets, such as `1000p`.
     Packets(u64),
-    /// `64kb`, `15000`.
+    /// Bytes, such as `64kb` or `15000`.
     Bytes(u64),
-    /// `0.125bdp`: a multiple of bottleneck rate x path RTT.
+    /// A multiple of bottleneck rate x path RTT, such as `0.125bdp`.
     Bdp(f64),
 }
 
-/// The part of a message that says what was expected instead of a text.
+/// The part of an error message that states what is expected.
 pub type ParseError = &'static str;
 
-/// Splits "1.5ms" into 1.5 and "ms"; the number is finite and not negative.
+/// Splits "1.5ms" into 1.5 and "ms". The number is finite and not negative.
 fn split(text: &str) -> Option<(f64, &str)> {
     let text = text.trim();
     let end = text

@@ -2,13 +2,13 @@
 //! jiffy, and a timer never fires early. A timer that lies far ahead fires at the next multiple of
 //! 8, 64, ... jiffies.
 //!
-//! The wheel is that of Linux since 4.8; a stack that grows its window as Linux
-//! 3.2 did (`tcp.growth = "acks"`) has timers that fire when they are due.
+//! The wheel is that of Linux since 4.8. A stack that grows its window as Linux 3.2 did
+//! (`tcp.growth = "acks"`) has timers that fire when they are due.
 //!
-//! Each host has a [`WheelPhase`] of its own: how long it had been running when the run began. It
-//! decides which instants are jiffies and which jiffies are multiples of 8. With one phase for
-//! all, the timers of many flows would fire at the same instant, in the order of the file, and
-//! the first flows would always find room in a short queue.
+//! Each host has its own [`WheelPhase`]: how long the host had been running when the run began. The
+//! phase decides which instants are jiffies and which jiffies are multiples of 8. If all hosts had
+//! the same phase, the timers of many flows would fire at the same instant, in the order of the
+//! file. The first flows would then always find space in a short queue.
 
 use crate::plan::{Growth, TcpPlan};
 use crate::rng::Stream;
@@ -16,11 +16,11 @@ use crate::units::Time;
 
 /// A jiffy, ns.
 const JIFFY: u64 = 1_000_000;
-/// Slots of a level of the wheel, minus one.
+/// Number of slots of a level of the wheel, minus one.
 const LEVEL: u64 = 63;
-/// Binary digits that a level is coarser than the one below.
+/// Number of binary digits by which a level is coarser than the level below.
 const COARSER: u32 = 3;
-/// Binary digits that the coarsest level is coarser than a jiffy.
+/// Number of binary digits by which the coarsest level is coarser than a jiffy.
 const COARSEST: u32 = 8 * COARSER;
 
 /// How long a host had been running when the run began, ns, modulo the coarsest slot.
@@ -28,7 +28,7 @@ const COARSEST: u32 = 8 * COARSER;
 pub struct WheelPhase(u64);
 
 impl WheelPhase {
-    /// The phase of a host in the run of a seed.
+    /// Draws the phase of a host in the run of a seed.
     pub fn of_host(seed: u64, host: &str, end: &str) -> WheelPhase {
         let mut stream = Stream::new(seed, host, end);
         WheelPhase(stream.below(JIFFY << COARSEST))
@@ -43,13 +43,13 @@ impl WheelPhase {
 /// The clock by which the timers of a host fire.
 #[derive(Clone, Copy, Debug)]
 pub struct TimerClock {
-    /// Timers fire with the wheel; otherwise when they are due.
+    /// Whether timers fire with the wheel. Otherwise they fire when they are due.
     coarse: bool,
     phase: WheelPhase,
 }
 
 impl TimerClock {
-    /// The clock of a host with this stack whose jiffy 0 is the beginning of the run.
+    /// Creates the clock of a host with this stack. Jiffy 0 is the beginning of the run.
     pub fn new(plan: &TcpPlan) -> TimerClock {
         TimerClock {
             coarse: plan.growth == Growth::Segments,
@@ -57,7 +57,7 @@ impl TimerClock {
         }
     }
 
-    /// The same clock at another phase.
+    /// The same clock with another phase.
     pub fn at_phase(self, phase: WheelPhase) -> TimerClock {
         TimerClock { phase, ..self }
     }
@@ -68,7 +68,7 @@ impl TimerClock {
         self.coarse
     }
 
-    /// When a timer fires that was set at `set` for `due`, on a host with a wheel.
+    /// Returns when a timer fires that was set at `set` for `due`, on this host.
     #[cold]
     pub fn fires(self, set: Time, due: Time) -> Time {
         let phase = Time(self.phase.0);
@@ -76,7 +76,7 @@ impl TimerClock {
     }
 }
 
-/// When a timer fires that was set at `set` for `due`, of a wheel with jiffy 0 at time 0.
+/// Returns when a timer fires that was set at `set` for `due`. The wheel has jiffy 0 at time 0.
 #[cold]
 pub fn fires(set: Time, due: Time) -> Time {
     // Clocks count whole jiffies; intervals are rounded up (`usecs_to_jiffies`).
@@ -86,7 +86,7 @@ pub fn fires(set: Time, due: Time) -> Time {
     while after >= LEVEL << shift && shift < COARSEST {
         shift += COARSER;
     }
-    // One jiffy more, so that the part of a jiffy that had passed at `set` is not missing.
+    // Add one jiffy, because a part of the current jiffy had already passed at `set`.
     Time((((expires >> shift) + 1) << shift) * JIFFY)
 }
 
@@ -94,7 +94,7 @@ pub fn fires(set: Time, due: Time) -> Time {
 mod tests {
     use super::*;
 
-    /// `calc_wheel_index` by hand.
+    /// Values of `calc_wheel_index`, computed by hand.
     #[test]
     fn the_further_ahead_the_coarser() {
         let at = |set_us: u64, after_us: u64| {
@@ -113,8 +113,8 @@ mod tests {
         assert_eq!(at(0, 120_000_000), 122_880_000);
     }
 
-    /// For any time of setting and up to 70 s, a timer is never early, and at most two jiffies and
-    /// a slot late.
+    /// For any time of setting and times ahead of up to 70 s, a timer is never early. It is at most
+    /// two jiffies and a slot late.
     #[test]
     fn never_early_and_not_late() {
         for set_us in (0..66_000).step_by(333) {
@@ -123,14 +123,15 @@ mod tests {
                 let due = set + Time::from_ms(after_ms);
                 let fires = fires(set, due);
                 assert!(fires > due, "{set} {due}");
-                // A slot is eight of the level below, which 63 of those had filled.
+                // A slot is eight slots of the level below. The time ahead exceeds 63 slots of that
+                // level.
                 let slot = after_ms * JIFFY * 8 / LEVEL;
                 assert!(fires.since(due).ns() <= slot + 2 * JIFFY, "{set} {due}");
             }
         }
     }
 
-    /// The same rules hold at any phase: never early, and at most two jiffies and a slot late.
+    /// At any phase, too, a timer is never early, and at most two jiffies and a slot late.
     #[test]
     fn a_phase_moves_the_ticks_and_nothing_else() {
         let plan = TcpPlan::default();

@@ -1,4 +1,4 @@
-//! Flows that their applications limit: what they write, when it arrives, and what is asked for.
+//! Flows that their applications limit: what is written, when it arrives, and what is requested.
 
 mod common;
 
@@ -48,8 +48,8 @@ fn conserved(network: &Network) {
     assert_eq!(entered, ended + inside + dropped);
 }
 
-/// Far below the rate of the link, what arrives is what was written, and the window stays where
-/// it is: nothing but the application is the limit.
+/// If the application writes far below the rate of the link, all that it writes arrives. Only the
+/// application limits the flow, so the window stays constant.
 #[test]
 fn a_rate_below_the_links_is_what_arrives() {
     for cc in ["reno", "cubic", "bbr", "bbr3", "dctcp", "prague"] {
@@ -65,7 +65,7 @@ fn a_rate_below_the_links_is_what_arrives() {
             "{cc}: {} for {expected}",
             f.delivered_bytes
         );
-        // BBR holds back what it has while it probes for the round-trip time, 200 ms.
+        // While BBR probes for the round-trip time, for 200 ms, it holds data back.
         if !cc.starts_with("bbr") {
             assert_eq!(outcome.links[0].delay.max(), Some(0), "{cc}");
         }
@@ -75,7 +75,8 @@ fn a_rate_below_the_links_is_what_arrives() {
     }
 }
 
-/// What the network does not take waits: the rate of the link, and nothing of it is lost.
+/// If the application writes faster than the link, data waits. The link is full, and no data is
+/// lost.
 #[test]
 fn a_rate_above_the_links_fills_it() {
     let mut f = flow("f", "cubic", Time::from_ms(40), &[]);
@@ -84,8 +85,8 @@ fn a_rate_above_the_links_fills_it() {
     p.warmup = Time::from_secs(10);
     let share = run(network(&p)).flows[0].delivered_bytes as f64 / (SLOW / 8 * 10) as f64;
     assert!((0.9..0.957).contains(&share), "{share}");
-    // A flow of 5 MB that is written in 2 s is over when the link has brought it, as if it had
-    // been written at once.
+    // A flow of 5 MB that is written within 2 s takes as long as one that is written at once,
+    // because the link limits both.
     let mut ends = |rate| {
         f.rate = rate;
         f.bytes = Some(Bytes(5_000_000));
@@ -96,23 +97,23 @@ fn a_rate_above_the_links_fills_it() {
     assert!(apart < 500 * MS, "{written:?} {greedy:?}");
 }
 
-/// Once the connection is established, a chunk of ten segments arrives after half a round trip and what
-/// nine frames and the last, which is short, take on the link.
+/// After the handshake, a chunk of ten segments arrives after half a round trip, plus the time of
+/// nine full frames and a short one on the link.
 #[test]
 fn chunks_at_equal_distances_take_what_they_take_alone() {
     let outcome = run(network(&one(chunked(14_000, Some(500), None), 10)));
     let all = chunks(&outcome);
     assert_eq!((all.started, all.done.len()), (20, 20));
     let times: Vec<u64> = all.done.iter().map(|one| one.took_ns).collect();
-    // The first waits for the handshake, in which nothing but the SYN passes the link.
+    // The first chunk also waits for the handshake, 40 ms, in which only the SYN passes the link.
     assert_eq!(times[0], (40 + 20 + 9) * MS);
     assert!(times[1..].iter().all(|took| *took == 29 * MS), "{times:?}");
     assert_eq!(outcome.flows[0].delivered_bytes, 20 * 14_000);
     assert_eq!(outcome.flows[0].packets, 200);
 }
 
-/// A chunk of 100 segments after a pause starts slowly: it takes more than its bytes at the rate.
-/// Chunks never join: 20 of 1 byte are 20 segments, though they are written while others wait.
+/// Chunks never share a segment: 20 chunks of 1 byte are 20 segments, although they are written
+/// while others wait.
 #[test]
 fn each_chunk_begins_with_a_segment_of_its_own() {
     let mut f = chunked(1, Some(1), None);
@@ -126,7 +127,7 @@ fn each_chunk_begins_with_a_segment_of_its_own() {
     assert_eq!(outcome.flows[0].completion_ns, Some(end));
 }
 
-/// A request takes half a round trip, its answer the other half; then the receiver thinks.
+/// A request takes half a round trip and its answer the other half. Then the receiver thinks.
 #[test]
 fn what_is_asked_for_takes_a_round_trip() {
     let f = chunked(2_000, None, Some(60));
@@ -142,8 +143,7 @@ fn what_is_asked_for_takes_a_round_trip() {
     assert_eq!(all.done.len(), 1 + (10_000 - 61) / 101);
 }
 
-/// Requests pass the links of the way back, with the length that they have, and are sent again
-/// when they are lost.
+/// Requests pass the links of the way back with their own length. Lost requests are sent again.
 #[test]
 fn requests_that_are_lost_are_sent_again() {
     let mut f = chunked(2_000, None, Some(60));
@@ -160,7 +160,7 @@ fn requests_that_are_lost_are_sent_again() {
     let all = chunks(&outcome);
     let sooner = all.done.iter().filter(|one| one.took_ns == 41 * MS).count();
     let later = all.done.iter().filter(|one| one.took_ns > 200 * MS).count();
-    // A fifth waits for a timeout of 240 ms, and some of those for another.
+    // A fifth of the requests wait for a timeout of 240 ms, and some of these for another one.
     let share = later as f64 / all.done.len() as f64;
     assert!((0.1..0.3).contains(&share), "{later} of {}", all.done.len());
     assert!(sooner > 5 * later / 2);
@@ -171,7 +171,7 @@ fn requests_that_are_lost_are_sent_again() {
     );
 }
 
-/// Nothing is sent from the beginning of a pause on, and everything that waited afterwards.
+/// Nothing is sent from the beginning of a pause. After the pause, everything that waited is sent.
 #[test]
 fn a_pause_is_empty() {
     let pause = [Time::from_secs(2), Time::from_secs(4)];
@@ -204,7 +204,7 @@ fn a_pause_is_empty() {
     }
 }
 
-/// A pause before the start, one around it and one over the end.
+/// One pause before the start, one around it, and one over the end.
 #[test]
 fn pauses_at_the_ends() {
     let mut f = flow("f", "cubic", Time::from_ms(40), &[]);
@@ -223,7 +223,8 @@ fn pauses_at_the_ends() {
     assert!(outcome.flows[0].delivered_bytes < 200_000);
 }
 
-/// A sender that pauses is idle: after more than a timeout the window starts again (RFC 5681 section 4.1).
+/// A sender that pauses is idle. After more than a timeout its window starts again (RFC 5681
+/// section 4.1).
 #[test]
 fn a_long_pause_costs_the_window() {
     let mut f = flow("f", "reno", Time::from_ms(40), &[]);

@@ -1,4 +1,4 @@
-//! Requirements on every queue discipline of this tree.
+//! Requirements on every queue discipline of this repository.
 
 use tailback_conformance::queue::{
     conserves_packets_order_and_ecn, is_documented, serves_a_long_overload,

@@ -12,7 +12,7 @@ use tailback_record::{Cause, Outcome};
 
 const RATE: u64 = 50_000_000;
 const RTT: Time = Time::from_ms(40);
-/// Segments of 1514 bytes in 40 ms at 50 Mbit/s.
+/// Bandwidth-delay product at 50 Mbit/s and 40 ms, segments of 1514 bytes.
 const BDP: f64 = 50e6 * 0.04 / 8.0 / 1514.0;
 const PROBE_RTT: f64 = 3.0;
 
@@ -58,7 +58,7 @@ fn series(outcome: &Outcome, flow: &str, quantity: &str) -> Vec<(f64, f64)> {
         .collect()
 }
 
-/// Start and end of each period spent in a mode.
+/// Start and end of each period in a mode.
 fn spells(modes: &[(f64, f64)], mode: f64) -> Vec<(f64, f64)> {
     let mut spells: Vec<(f64, f64)> = Vec::new();
     let mut inside = false;
@@ -86,7 +86,7 @@ fn mean_queue(outcome: &Outcome) -> f64 {
     outcome.links[0].backlog_byte_ns as f64 / seconds_ns / (BDP * 1514.0)
 }
 
-/// The share of the link that a flow fills outside PROBE_RTT, from `from` seconds on.
+/// The share of the link that a flow uses outside PROBE_RTT, from `from` seconds on.
 fn utilisation(outcome: &Outcome, flow: &str, from: f64) -> f64 {
     let pauses = spells(&series(outcome, flow, "mode"), PROBE_RTT);
     let delivered = series(outcome, flow, "delivered_bytes");
@@ -103,9 +103,9 @@ fn utilisation(outcome: &Outcome, flow: &str, from: f64) -> f64 {
     bytes * 8.0 / seconds / (RATE as f64 * 1448.0 / 1514.0)
 }
 
-/// Cardwell et al. 2016: a full pipe and almost no queue, whatever the buffer. PROBE_RTT comes
-/// every 10 s with a window of four segments; in version 3, every 5 s with half of the
-/// bandwidth-delay product.
+/// Cardwell et al. 2016: a full pipe and almost no queue, whatever the buffer. Version 1 enters
+/// PROBE_RTT every 10 s with a window of four segments. Version 3 enters it every 5 s with half of
+/// the bandwidth-delay product.
 #[test]
 fn a_full_pipe_and_a_short_queue() {
     let half = (BDP / 2.0).ceil();
@@ -132,8 +132,8 @@ fn a_full_pipe_and_a_short_queue() {
         assert_eq!(pauses.len(), times, "{cc}");
         let mut last = 0.0;
         for &(start, end) in &pauses {
-            // The gap counts from the end of the last one. Each lasts 0.2 s and a round trip or
-            // two.
+            // The gap counts from the end of the last PROBE_RTT. Each PROBE_RTT lasts 0.2 s and one
+            // or two round trips.
             let (gap, length) = (start - last, end - start);
             assert!((period - 0.01..period + 0.1).contains(&gap), "{cc}: {gap}");
             assert!((0.2..0.3).contains(&length), "{cc}: {length}");
@@ -173,8 +173,8 @@ fn version_1_probes_every_eight_round_trips() {
     );
 }
 
-/// Linux `bbr_update_cycle_phase` of version 3: down, cruise, refill, up. Between the probes are
-/// two to three seconds, or 63 rounds.
+/// Linux `bbr_update_cycle_phase` of version 3: the phases are down, cruise, refill and up. Two to
+/// three seconds, or 63 rounds, pass between probes.
 #[test]
 fn version_3_probes_every_two_to_three_seconds() {
     let mut f = one("bbr3", &[("probe_rtt", Value::Time(Time::ZERO))]);
@@ -216,8 +216,8 @@ fn two_flows_share() {
 }
 
 /// Ware et al. 2019: in a shallow buffer, version 1 takes most of the link from loss-based flows,
-/// while version 3 leaves a single CUBIC flow its share. In a deep buffer, the cap of two products
-/// in flight leaves CUBIC half.
+/// while version 3 leaves a single CUBIC flow its share. In a deep buffer, BBR's cap of two
+/// bandwidth-delay products in flight leaves CUBIC half.
 #[test]
 fn cubic_fares_better_with_version_3() {
     let against = |cc, buffer: f64| {
@@ -256,7 +256,7 @@ fn utilisation_of_total(outcome: &Outcome) -> f64 {
 /// A policer of 10 Mbit/s with a bucket of 1 s, which drops what exceeds it.
 struct Policer {
     packets: Packets,
-    /// Bytes x 1e9.
+    /// Tokens, in bytes x 1e9.
     tokens: u64,
     at: Time,
 }
@@ -309,14 +309,14 @@ fn a_policer_is_found() {
         (spell.fold(0.0, f64::max), used.sum::<f64>() / 100.0)
     };
     let (steady, bw) = policed(true);
-    // 48 rounds at a gain of one, at the rate that passes the policer (payload).
+    // 48 rounds at a gain of 1, at the payload rate that passes the policer.
     assert!((1.9..2.4).contains(&steady), "{steady} s");
     assert!((9.4..9.7).contains(&bw), "{bw} Mbit/s");
     let (steady, ..) = policed(false);
     assert!(steady < 0.3, "{steady} s");
 }
 
-/// Marks limit version 3 on a short path with `ecn_response`. Elsewhere version 3 ignores them, as
+/// With `ecn_response`, marks limit version 3 on a short path. Otherwise version 3 ignores them, as
 /// version 1 always does.
 #[test]
 fn marks_bound_version_3_if_asked() {

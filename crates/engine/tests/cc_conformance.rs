@@ -1,4 +1,4 @@
-//! Requirements on every congestion control of this tree.
+//! Requirements on every congestion control of this repository.
 
 #[path = "../src/cc/testing.rs"]
 mod testing;
@@ -24,7 +24,8 @@ fn draft_of_bbr3(options: &Options) -> Box<dyn CongestionControl> {
     (find(ENTRIES, "bbr3").expect("an entry").build)(&options)
 }
 
-/// Every option of bbr3 at both ends of its range, with the draft instead of the branch.
+/// Every option of bbr3 at both ends of its range, with the draft's algorithm instead of the kernel
+/// branch's.
 #[test]
 fn the_draft_of_bbr_survives_anything_and_repeats() {
     let bbr3 = *find(ENTRIES, "bbr3").expect("an entry");
@@ -60,7 +61,7 @@ fn sce_marks_cost_less_than_a_mark() {
                 Time::from_ms(20),
             );
             host.window.ssthresh = 100;
-            // Starts an epoch in congestion controls that have epochs.
+            // Begin an epoch in congestion controls that have epochs.
             host.round();
             marks(&mut host);
             host.ack(1);
@@ -90,8 +91,8 @@ fn a_mark_costs_at_most_half_a_window() {
     }
 }
 
-/// A model of the path does not take a single mark for congestion: it loses no window, and the rate
-/// is the same as without the mark.
+/// A congestion control with a model of the path does not treat a single mark as congestion. Its
+/// window stays, and its rate is the same as without the mark.
 #[test]
 fn a_model_of_the_path_ignores_a_single_mark() {
     let mut models = Vec::new();

@@ -1,8 +1,8 @@
-//! The same marks for every congestion control, and the window that each makes of them: tables to
-//! read in a diff.
+//! The same marks for every congestion control, and the window that results: tables to read in a
+//! diff.
 //!
-//! A sender that always has data, every segment acknowledged on its own, all
-//! RTTs 20 ms; the reduction by PRR as in Linux (see `src/cc/testing.rs`).
+//! The sender always has data, every segment is acknowledged on its own, and all RTTs are 20 ms.
+//! PRR reduces the window as in Linux (see `src/cc/testing.rs`).
 
 #[path = "../src/cc/testing.rs"]
 mod testing;
@@ -14,7 +14,7 @@ use tailback_engine::registry::{Value, find};
 use tailback_engine::units::Time;
 use testing::{Host, options};
 
-/// A column: its heading, the congestion control, its options, and what its growth counts.
+/// A column: its heading, the congestion control, its options, and the unit of its growth.
 type Column = (
     &'static str,
     &'static str,
@@ -45,7 +45,7 @@ fn heading(first: &str, columns: &[Column]) -> String {
     line + "\n"
 }
 
-/// One mark, ACK by ACK. By hand:
+/// One mark, ACK by ACK. The expected values, computed by hand:
 ///
 /// - PRR sends ceil(s n/20) segments by the n-th ACK of the reduction, until no more than s are in
 ///   flight. Reno has s = 10: one segment for every second ACK.
@@ -141,7 +141,7 @@ fn rounds() {
     insta::assert_snapshot!("window_after_each_round", table);
 }
 
-/// Prague, ACK by ACK, at 20 ms. On the first mark half of the window must go (alpha is 1), by a
+/// Prague, ACK by ACK, at 20 ms. On the first mark alpha is 1, so half of the window must go: one
 /// segment with each ACK. Unmarked segments still add to the window. The next mark starts another
 /// CWR with the current alpha.
 #[test]

@@ -7,8 +7,8 @@ use tailback_engine::registry::Value;
 use tailback_engine::units::{Bytes, Time};
 use tailback_record::account::SlowStart;
 
-/// A transfer that loses packets at the end of its slow start, and a second one between the same
-/// hosts, 20 s later: how their slow starts ended.
+/// Returns how the slow starts of two transfers ended. The first transfer loses packets at the end
+/// of its slow start. The second follows 20 s later between the same hosts.
 fn ends(metrics: bool, ssthresh: bool, apart: bool) -> [SlowStart; 2] {
     let rtt = Time::from_ms(40);
     let l = link(10_000_000, "fifo", &[("limit", Value::Packets(40))]);
@@ -34,7 +34,8 @@ fn ends(metrics: bool, ssthresh: bool, apart: bool) -> [SlowStart; 2] {
 }
 
 /// Path and buffer hold 33 + 40 packets. The first slow start ends with losses when about twice as
-/// many are in flight, and sets ssthresh to half of them. The second connection begins with that.
+/// many are in flight, and sets ssthresh to half of that. The second connection begins with this
+/// ssthresh.
 #[test]
 fn the_second_connection_begins_with_the_ssthresh_of_the_first() {
     let [first, second] = ends(true, true, false);
@@ -44,8 +45,8 @@ fn the_second_connection_begins_with_the_ssthresh_of_the_first() {
     assert!((25..=80).contains(&second.cwnd), "{second:?}");
 }
 
-/// A host remembers no ssthresh if it keeps nothing, or the RTT only; and another host knows
-/// nothing.
+/// A host does not remember ssthresh if it keeps nothing or only the RTT. Another host knows
+/// nothing of the first connection.
 #[test]
 fn nothing_else_remembers_it() {
     for (metrics, ssthresh, apart) in [

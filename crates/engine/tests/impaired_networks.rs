@@ -1,4 +1,4 @@
-//! Links with impairments in a network: what is counted, and what TCP makes of it.
+//! Links with impairments in a network: what is counted, and how TCP responds.
 
 mod common;
 
@@ -63,7 +63,7 @@ fn each_copy_arrives() {
     let outcome = datagrams(vec![impairment("duplicate", &[("probability", "1")])]);
     let source = &outcome.traffic[0];
     assert_eq!(source.received_packets, 2 * source.sent_packets);
-    // Three impairments in a row make eight packets of one.
+    // Three duplications in a row make eight packets of one.
     let thrice = vec![impairment("duplicate", &[("probability", "1")]); 3];
     let source = &datagrams(thrice).traffic[0];
     assert_eq!(source.received_packets, 8 * source.sent_packets);
@@ -126,7 +126,7 @@ fn a_transfer_ends_whatever_the_path_does_to_it() {
             entry.name
         );
     }
-    // All of them together, in both directions.
+    // All impairments together, in both directions.
     let all = ENTRIES.iter().filter(|entry| entry.name != "police");
     let all: Vec<ImpairmentPlan> = all.map(|entry| impairment(entry.name, &[])).collect();
     assert_eq!(

@@ -1,4 +1,4 @@
-//! Each impairment against its law, without a network.
+//! Each impairment against its expected distribution, without a network.
 
 mod common;
 
@@ -15,7 +15,7 @@ use tailback_record::Cause;
 const MS: fn(u64) -> Time = Time::from_ms;
 const US: fn(u64) -> Time = |us| Time(us * 1_000);
 
-/// An impairment with the options of these texts set.
+/// An impairment with options read from these texts.
 fn build(kind: &str, set: &[(&str, &str)]) -> Box<dyn Impairment> {
     let plan = impairment(kind, set);
     (plan.entry().build.make)(&plan.options, Stream::new(1, "test", kind))
@@ -73,7 +73,8 @@ fn bursts_of_loss_have_their_mean_loss_and_length() {
         let bursts = runs.len() as f64;
         let deviation = (burst * (burst - 1.0_f64)).sqrt().max(1e-9);
         near(runs.iter().sum::<f64>() / bursts, burst, deviation, bursts);
-        // Cycles of a burst and a gap are a renewal process; the delta method gives the deviation.
+        // A burst and the gap after it form a cycle of a renewal process. The delta method gives
+        // the deviation.
         let gap = burst * (1.0 - loss) / loss;
         let cycle = burst + gap;
         let of_gaps = loss * (gap * (gap - 1.0)).max(0.0).sqrt();
@@ -114,7 +115,7 @@ fn delay_changes_at_its_steps() {
         })
     });
     assert!(all.iter().map(|fate| fate.1).eq(expected));
-    // If the order is kept, packets after the last step wait for those before it.
+    // If the order is kept, packets after the last step wait for the packets before them.
     let all = fates(&mut *build("delay", &set[..1]), 60, MS(1));
     let due: Vec<Time> = (0..).zip(&all).map(|(i, fate)| MS(i) + fate.1).collect();
     assert!(due.is_sorted());
@@ -146,8 +147,8 @@ fn jitter_has_the_moments_of_its_distribution() {
     near(mean(&uniform), 6.0, 12.0 / 12.0_f64.sqrt(), 1e5);
     let normal = delays(&[("mean", "20ms"), ("deviation", "5ms")]);
     near(mean(&normal), 20.0, 5.0, 1e5);
-    // Draws beyond 3 deviations move there, which makes the variance 0.9950 times that of the uncut
-    // distribution.
+    // Draws beyond 3 deviations are moved to 3 deviations. This makes the variance 0.9950 times
+    // that of the uncut distribution.
     assert!((deviation(&normal) / 5.0 - 0.9950_f64.sqrt()).abs() < 0.01);
     assert!(normal.iter().all(|ms| (5.0..=35.0).contains(ms)));
     let half = delays(&[("distribution", "half_normal"), ("deviation", "5ms")]);
@@ -202,8 +203,8 @@ fn jitter_is_correlated_over_its_coherence_time() {
     }
 }
 
-/// The times and numbers of `n` packets of two flows that come every ms, in the order in which they
-/// leave.
+/// Sends `n` packets of two flows, one every ms. Returns their times and numbers in the order in
+/// which they leave.
 fn order(impairment: &mut dyn Impairment, n: u64, marks: u16) -> Vec<(Time, u64)> {
     let mut left = Vec::new();
     let mut release = |impairment: &mut dyn Impairment, now| {
@@ -230,7 +231,7 @@ fn order(impairment: &mut dyn Impairment, n: u64, marks: u16) -> Vec<(Time, u64)
         let due = impairment.deadline();
         release(impairment, due);
     }
-    // A packet that was not held leaves before those that are released at the same time.
+    // A packet that was not held leaves before the packets that are released at the same time.
     on_time.extend(left);
     on_time.sort_by_key(|(time, _)| *time);
     on_time
@@ -268,7 +269,7 @@ fn late_packets_are_passed_by_the_number_that_is_set() {
         0.05_f64.sqrt(),
         n as f64,
     );
-    // Packets that were late at the end were passed by fewer packets.
+    // Packets that were late near the end were passed by fewer than seven packets.
     assert!(passed + 2 >= late.len(), "{passed} of {}", late.len());
 }
 
@@ -317,12 +318,12 @@ fn acks_leave_by_number_and_by_time() {
 
 #[test]
 fn a_policer_lets_its_rate_and_its_burst_pass() {
-    // 1500 B each 100 us are 120 Mbit/s.
+    // 1500 bytes every 100 us are 120 Mbit/s.
     let set = [("rate", "30Mbit"), ("burst", "15000b")];
     let all = fates(&mut *build("police", &set), 100_000, US(100));
     let lost = |fate: &Fate| *fate == Fate::Lost(Cause::Policed);
     let passed = all.iter().filter(|fate| !lost(&fate.0)).count();
-    // The tokens that come until the last packet, at 9.9999 s, and the burst.
+    // The burst, and the tokens that come until the last packet at 9.9999 s.
     assert_eq!(passed, (30e6 / 8.0 * 9.9999 + 15_000.0) as usize / 1_500);
     let first = all.iter().position(|fate| lost(&fate.0));
     assert_eq!(
@@ -431,15 +432,16 @@ fn options_that_exclude_each_other_are_errors() {
 fn a_tunnel_combines_marks_as_its_rfc_says() {
     use Ecn::{Ce, Ect0, Ect1, NotEct};
     let fields = [NotEct, Ect0, Ect1, Ce];
-    // RFC 6040 figure 4: rows are inner, columns outer headers; `None` is a drop.
+    // RFC 6040 figure 4: a row for each inner header, a column for each outer header. `None` is a
+    // drop.
     let of_6040 = [
         [Some(NotEct), Some(NotEct), Some(NotEct), None],
         [Some(Ect0), Some(Ect0), Some(Ect1), Some(Ce)],
         [Some(Ect1), Some(Ect1), Some(Ect1), Some(Ce)],
         [Some(Ce); 4],
     ];
-    // RFC 3168 section 9.1.1: CE alone is copied. The ingress resets CE, so it counts as marked
-    // again only if the inner header still has it.
+    // RFC 3168 section 9.1.1: only CE is copied to the inner header. The ingress resets CE in the
+    // outer header, so a packet counts as marked again only if its inner header still has CE.
     let of_3168 = [
         of_6040[0],
         [Some(Ect0), Some(Ect0), Some(Ect0), Some(Ce)],
@@ -499,8 +501,8 @@ fn two_paths_reorder_across_and_not_within() {
         n as f64,
     );
 
-    // Flowlets change path only after a pause: packets at half the gap never do, those at the gap
-    // do each time at random.
+    // Flowlets change path only after a pause. Packets at half the gap never change it; packets at
+    // the gap change it at random each time.
     let changes = |every: Time| {
         let set = [("spread", "flowlets"), ("gap", "1ms")];
         let all = fates(&mut *build("two_paths", &set), 10_000, every);

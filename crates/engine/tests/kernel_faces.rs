@@ -1,6 +1,6 @@
-//! Requirements on the kernel face of every entry: each option is either spelled for Linux, or
-//! rejected, or declared as an option of the simulator only. Each entry of the registries inherits
-//! these tests.
+//! Requirements on how each entry of the registries is spelled for Linux. Each option is either
+//! spelled for Linux, rejected, or declared as an option of the simulator only. New entries are
+//! tested, too.
 
 use std::collections::BTreeSet;
 
@@ -50,8 +50,8 @@ fn values(opt: &Opt) -> Vec<Value> {
     all.into_iter().filter(fits).collect()
 }
 
-/// The complete options of an entry, with one option at a time set to each of its values.
-/// Values that the entry rejects are left out. Each comes with the option's name.
+/// The complete options of an entry, with one option at a time set to each of its values, and the
+/// name of that option. Values that the entry rejects are left out.
 fn variants<B>(entry: &Entry<B>) -> Vec<(&'static str, Options)> {
     let mut variants = Vec::new();
     for opt in entry.options {

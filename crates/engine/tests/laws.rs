@@ -44,7 +44,7 @@ fn periodic(cc: &str, rtt: Time, n: u64, mark: bool, seconds: u64) -> Outcome {
     run(network)
 }
 
-/// One flow over a link that loses packets at random.
+/// One flow over a link that loses packets at random with probability `loss`.
 fn random_loss(cc: &str, rtt: Time, loss: f64, seconds: u64) -> Outcome {
     let mut l = link(FAST, "fifo", &[]);
     l.loss = loss;
@@ -85,8 +85,8 @@ fn reno_response_to_periodic_marks() {
     assert_eq!(outcome.flows[0].retransmits, 0);
 }
 
-/// Ott, Kemperman, Mathis 1996: if each packet is lost independently, the mean over time is 1.3098
-/// / sqrt p.
+/// Ott, Kemperman, Mathis 1996: if each packet is lost independently, the mean window over time is
+/// 1.3098 / sqrt p.
 #[test]
 fn reno_response_to_random_loss() {
     let outcome = random_loss("reno", Time::from_ms(20), 1e-3, 4_000);
@@ -110,8 +110,8 @@ fn linux(case: &str) -> f64 {
 }
 
 /// Mean number of packets in flight, counted by the packets that arrive. One CUBIC flow with an RTT
-/// of 100 ms loses an early packet, which ends slow start, and every n-th packet from there. As in
-/// tests/laws.py.
+/// of 100 ms loses an early packet, which ends slow start, and then every n-th packet.
+/// tests/laws.py does the same with Linux.
 fn cubic_window(n: u64, first: u64, seconds: u64, fast_convergence: bool) -> f64 {
     let options = [("fast_convergence", Value::Bool(fast_convergence))];
     let rtt = Time::from_ms(100);
@@ -135,14 +135,15 @@ fn cubic_window(n: u64, first: u64, seconds: u64, fast_convergence: bool) -> f64
     segments / ((f.to_ns - f.from_ns) as f64 / rtt.ns() as f64)
 }
 
-/// RFC 9438 section 5.2: W = 1.054 (RTT/p)^0.75 if losses come when the window is just back at
-/// W_max, at K = cbrt(W_max (1 - beta)/C).
+/// RFC 9438 section 5.2: W = 1.054 (RTT/p)^0.75 if losses come when the window has just returned to
+/// W_max. It returns after K = cbrt(W_max (1 - beta)/C).
 ///
-/// The curve is flat there. Linux's target is in whole segments, so its window is at W_max already
-/// when the curve is less than one segment below. That is cbrt(1/C) = 1.36 s before K, less the RTT
-/// by which it looks ahead. The interval between losses is shorter by that time. So the window for
-/// a given p is larger: by 20 % at p = 1e-4 and 12 % at 1e-5, less as K grows. Linux itself
-/// confirms this with the same packets lost; the simulator must match Linux to one segment.
+/// The curve is flat there. Linux's target is in whole segments, so its window reaches W_max when
+/// the curve is still less than one segment below. That is cbrt(1/C) = 1.36 s before K, less the
+/// RTT by which Linux looks ahead. The interval between losses is shorter by that time. So the
+/// window for a given p is larger: by 20 % at p = 1e-4 and by 12 % at 1e-5, where K is larger.
+/// Linux itself confirms this with the same packets lost. The simulator must match Linux to one
+/// segment.
 #[test]
 fn cubic_response_to_periodic_loss() {
     let rtt = 0.1;
@@ -152,7 +153,8 @@ fn cubic_response_to_periodic_loss() {
         ("cubic, every 100000th lost", 100_000, 2_000, 1_000, 1_054.0),
     ];
     for (case, n, first, seconds, of_the_rfc) in cases {
-        // 1/p packets in an interval at a mean of (3 + beta)/4 W_max; bisection over W_max.
+        // An interval has 1/p packets at a mean window of (3 + beta)/4 W_max. Bisection finds
+        // W_max.
         let mean = |w_max: f64| (3.0 + beta) / 4.0 * w_max;
         let solve = |ahead: f64| {
             let interval = |w_max: f64| libm::cbrt(w_max * (1.0 - beta) / c) - ahead;
@@ -178,8 +180,8 @@ fn cubic_response_to_periodic_loss() {
         let of_linux = linux(case);
         let measured = cubic_window(n, first, seconds, false);
         within(case, measured, of_linux, 1.0 / of_linux);
-        // Fast convergence takes a window one segment below the last maximum for a falling one.
-        // This brings the mean down again.
+        // Fast convergence mistakes a window one segment below the last maximum for a falling one.
+        // This reduces the mean again.
         let case = format!("{case}, fast convergence");
         let of_linux = linux(&case);
         let measured = cubic_window(n, first, seconds, true);
@@ -211,7 +213,8 @@ impl Queue for RandomMarks {
     }
 }
 
-/// W p of a DCTCP flow whose packets are marked with probability p, in a run with this seed.
+/// Mean window times p of a DCTCP flow whose packets are marked with probability p, in a run with
+/// this seed.
 fn dctcp_under_random_marks(p_mark: f64, alpha_bits: i64, seed: u64, seconds: u64) -> f64 {
     let options = [("alpha_bits", Value::Int(alpha_bits))];
     let f = flow("f", "dctcp", Time::from_ms(20), &options);
@@ -231,10 +234,10 @@ fn dctcp_under_random_marks(p_mark: f64, alpha_bits: i64, seed: u64, seconds: u6
     mean_window(&run(network), 0) * p_mark
 }
 
-/// W p of DCTCP in Linux's arithmetic alone, packet by packet: no network, no delayed ACKs, no PRR.
-/// The window is in whole segments, so a cut of alpha W/2 loses its fraction. When a reduction
-/// begins, the count towards the next segment is also lost (`tcp_init_cwnd_reduction`). The window
-/// does not grow during the round of the reduction.
+/// Mean window times p of DCTCP in Linux's arithmetic alone, packet by packet, without a network,
+/// delayed ACKs and PRR. The window is in whole segments, so a cut of alpha W/2 loses its fraction.
+/// When a reduction begins, the count towards the next segment is also lost
+/// (`tcp_init_cwnd_reduction`). The window does not grow during the round of the reduction.
 fn dctcp_in_whole_segments(p: f64, alpha_bits: u32) -> f64 {
     let mut marks = Stream::new(1, "marks", "arithmetic");
     let (one, shift) = (1_u64 << alpha_bits, 4);
@@ -274,10 +277,10 @@ fn dctcp_in_whole_segments(p: f64, alpha_bits: u32) -> f64 {
     (packets - warmup) as f64 / rounds * p
 }
 
-/// Random marking: W = 2/p, from one segment of growth each round against cuts of alpha W/2 with
-/// alpha = p. Such a cut is one segment, so with a window in whole segments W is 7 to 13 % lower:
-/// [`dctcp_in_whole_segments`]. For Linux itself with its 10 bits of alpha and p = 0.05, see
-/// docs/evidence/response.md (`python tests/laws.py`).
+/// Random marking: W = 2/p. The window grows by one segment each round, and cuts take alpha W/2
+/// with alpha = p. Such a cut is one segment, so W is 7 to 13 % lower if the window is in whole
+/// segments: see [`dctcp_in_whole_segments`]. For Linux itself with its 10 bits of alpha and p =
+/// 0.05, see docs/evidence/response.md (`python tests/laws.py`).
 #[test]
 fn dctcp_response_to_random_marks() {
     for (p, bits) in [(0.05, 10), (0.05, 20), (0.01, 20), (0.004, 20)] {
@@ -287,14 +290,14 @@ fn dctcp_response_to_random_marks() {
             [1, 2, 3, 4, 5].map(|seed| dctcp_under_random_marks(p, i64::from(bits), seed, 120));
         let mean = runs.iter().sum::<f64>() / 5.0;
         let variance = runs.iter().map(|w| (w - mean) * (w - mean)).sum::<f64>() / 4.0;
-        // Student's t at 99 % with four degrees of freedom, as there are four cases. Plus one
-        // segment, the unit of windows: delayed ACKs and PRR round at other packets.
+        // Student's t at 99 % with four degrees of freedom, as there are four cases. One segment is
+        // added because delayed ACKs and PRR round differently.
         let interval = 4.604 * (variance / 5.0).sqrt() + p;
         let what = format!("W p, p = {p}, alpha of {bits} bits");
         within(&what, mean, law, interval / law);
     }
     // With 10 bits and g = 1/16, a fraction below 1/64 counts as 0, and an alpha below 1/64 falls
-    // to 0. Where 2/p would need a smaller alpha, Linux hardly responds.
+    // to 0. If 2/p needs a smaller alpha, Linux hardly responds.
     assert!(dctcp_under_random_marks(0.01, 10, 1, 300) > 4.0);
 }
 
@@ -306,8 +309,8 @@ struct Sawtooth {
     queue: (u64, u64),
 }
 
-/// `n` flows over a bandwidth-delay product of 100 packets and a threshold of `k`. Every packet is
-/// acknowledged.
+/// Runs `n` flows over a bandwidth-delay product of 100 packets and a threshold of `k`. Every
+/// packet is acknowledged.
 fn dctcp_over_a_step(k: u64, n: u64, options: &[(&'static str, Value)]) -> Sawtooth {
     let l = link(121_120_000, "step", &[("threshold", Value::Packets(k))]);
     let flows = (0..n).map(|i| {
@@ -350,7 +353,7 @@ fn dctcp_sawtooth_of_the_paper() {
     for (k, n) in [(20, 1), (65, 1), (65, 2)] {
         let what = format!("K = {k}, N = {n}");
         let seen = dctcp_over_a_step(k, n, &options);
-        // alpha^2 (1 - alpha/4) = (2 W* + 1)/(W* + 1)^2
+        // W* solves alpha^2 (1 - alpha/4) = (2 W* + 1)/(W* + 1)^2.
         let pipe = 100.0 + k as f64;
         let w = pipe / n as f64;
         let right = (2.0 * w + 1.0) / ((w + 1.0) * (w + 1.0));
@@ -359,9 +362,9 @@ fn dctcp_sawtooth_of_the_paper() {
             alpha = (right / (1.0 - alpha / 4.0)).sqrt();
         }
         within(&format!("{what}: alpha"), seen.alpha, alpha, 0.05);
-        // K + N, and the packet that has just arrived.
+        // The largest queue is K + N, plus the packet that has just arrived.
         assert_eq!(seen.queue.1, k + n + 1, "{what}: largest queue");
-        // In whole packets.
+        // The amplitude is in whole packets.
         let amplitude = (2.0 * n as f64 * pipe).sqrt() / 2.0;
         let measured = (seen.queue.1 - seen.queue.0) as f64;
         assert!(
@@ -372,8 +375,8 @@ fn dctcp_sawtooth_of_the_paper() {
 }
 
 /// Linux reduces the window by PRR over a round. In the first part of that round packets are still
-/// marked. Their echo comes after CWR has ended and starts a second CWR. The amplitude is two cuts
-/// of alpha (W* + 1)/2.
+/// marked. The echo of these marks comes after CWR has ended, and starts a second CWR. So the
+/// amplitude is two cuts of alpha (W* + 1)/2.
 #[test]
 fn dctcp_sawtooth_of_linux_has_two_cuts() {
     for k in [20, 65] {
@@ -407,8 +410,8 @@ fn reno_utilisation_against_buffer() {
     within("one BDP", utilisation(397), 1.0, 0.005);
 }
 
-/// ACKs for `n` segments each are as many fewer, and cost nothing while the queue covers the gaps
-/// between them.
+/// If each ACK covers `n` segments, there are `n` times fewer ACKs. Throughput does not suffer
+/// while the queue covers the gaps between ACKs.
 #[test]
 fn stretched_acks_are_as_many_fewer() {
     for n in [1, 2, 4, 16] {
@@ -419,7 +422,7 @@ fn stretched_acks_are_as_many_fewer() {
         f.back = vec![1];
         f.tcp.delack = Plain::of(Value::Int(n)).expect("a number of segments");
         f.tcp.quickack = false;
-        // Ten bandwidth-delay products.
+        // The receive window is ten bandwidth-delay products.
         f.tcp.rwnd = Bytes(20 * 10 * 1448);
         let mut p = plan(Time::from_secs(40), vec![forward, back], vec![f]);
         p.warmup = Time::from_secs(10);
@@ -435,7 +438,7 @@ fn stretched_acks_are_as_many_fewer() {
     }
 }
 
-/// Packets are conserved, whatever the queue does and at any moment.
+/// At any moment and with any queue, packets are conserved.
 #[test]
 fn every_packet_is_somewhere() {
     for queue in tailback_engine::aqm::ENTRIES {
@@ -494,8 +497,8 @@ fn little() {
     );
 }
 
-/// A transfer of given size delivers exactly that. It completes at the time that slow start
-/// predicts: handshake, then rounds of 10, 20, 40, ... segments.
+/// A transfer of a given size delivers exactly that size. It completes when slow start predicts:
+/// after the handshake and rounds of 10, 20, 40, ... segments.
 #[test]
 fn a_transfer_completes_in_the_rounds_of_slow_start() {
     let mut f = flow("f", "reno", Time::from_ms(100), &[]);
@@ -507,8 +510,8 @@ fn a_transfer_completes_in_the_rounds_of_slow_start() {
     )));
     let f = &outcome.flows[0];
     assert_eq!(f.delivered_bytes, 70 * 1448);
-    // SYN and SYN-ACK take 100 ms, the rounds of 10 and 20 segments two more round trips, and the
-    // last 40 segments half of one.
+    // SYN and SYN-ACK take 100 ms, the rounds of 10 and 20 segments take two more round trips, and
+    // the last 40 segments half of one.
     let completion = f.completion_ns.expect("complete") as f64 / 1e6;
     within("completion", completion, 350.0, 0.001);
 }
@@ -537,9 +540,10 @@ fn equal_flows_share_equally_and_runs_repeat() {
 }
 
 /// RFC 9332 section 2.1: p_C = (p_L/k)^2, with real feedback and a step threshold that has no
-/// effect. Compares the shares of packets marked in L and dropped in C. The tolerance is 6 %, or
-/// the 95 % error of a count of so few drops. The gains are so small that p is steady. Otherwise
-/// the mean of its square exceeds the square of its mean (at 50 ms by a third).
+/// effect. Compares the share of packets marked in L with the share dropped in C. The tolerance is
+/// 6 %, or the 95 % error of the count of drops if that is larger. The gains are so small that p is
+/// steady. Otherwise the mean of its square would exceed the square of its mean (at 50 ms by a
+/// third).
 #[test]
 fn the_coupling_of_dualpi2() {
     let law = |k: i64, each: usize, rtt: u64| {
@@ -587,14 +591,14 @@ fn the_coupling_of_dualpi2() {
     law(4, 5, 10);
 }
 
-/// Bytes that this rate carries in this time, at most 200 MB.
+/// Number of bytes that this rate carries in this time, at most 200 MB.
 fn bytes_over(rate: u64, time: Time) -> u64 {
     (rate / 8_000 * time.ns() / 1_000_000).min(200_000_000)
 }
 
 /// A segment is sent again exactly if it was dropped. There are no timeouts and no reordering, and
-/// the receiver reports every block. So the sender does not mark as lost what has arrived. The
-/// transfers end, so that no repair is open at the end.
+/// the receiver reports every block. So the sender never takes a segment for lost that has arrived.
+/// All transfers end within the run, so no repair is incomplete.
 #[test]
 fn retransmissions_equal_drops() {
     let (mut judged, mut wrong) = (0, Vec::new());
@@ -634,7 +638,7 @@ fn retransmissions_equal_drops() {
     assert_eq!(wrong, [""; 0]);
 }
 
-/// Spearman's rank correlation of values with their order.
+/// Spearman's rank correlation between values and their position in the slice.
 fn correlation_with_order(values: &[f64]) -> f64 {
     let n = values.len() as f64;
     let rank = |value: f64| {
@@ -650,9 +654,9 @@ fn correlation_with_order(values: &[f64]) -> f64 {
     both / (own * all).sqrt()
 }
 
-/// The order of identical flows has no effect: which flow comes first in the file does not decide
-/// its throughput, even if most of its packets are dropped. Over independent seeds, the correlation
-/// of throughput with the place in the file is 0 with a standard deviation of 1 / sqrt(n - 1).
+/// The order of identical flows has no effect: a flow's position in the file does not decide its
+/// throughput, even if most of its packets are dropped. Over independent seeds, the correlation of
+/// throughput with the position is 0 with a standard deviation of 1 / sqrt(n - 1).
 #[test]
 fn flows_alike_have_no_order() {
     const SEEDS: u64 = 8;

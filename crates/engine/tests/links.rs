@@ -1,4 +1,4 @@
-//! Links, routes and sources: when packets leave, and what is counted of them.
+//! Links, routes and sources: when packets leave, and what is counted.
 
 mod common;
 
@@ -39,7 +39,7 @@ fn cbr_sends_at_its_rate_exactly() {
         vec![cbr("c", rate, size)],
     );
     let outcome = run(network(&p));
-    // Packet k leaves after its k predecessors took their time at the rate.
+    // Packet k leaves when the k packets before it have taken their time at the rate.
     let expected = (seconds * rate).div_ceil(8 * size as u64);
     assert_eq!(outcome.traffic[0].sent_packets, expected);
     assert_eq!(
@@ -48,7 +48,7 @@ fn cbr_sends_at_its_rate_exactly() {
     );
 }
 
-/// 1250 bytes every 2 ms over 10 Mbit/s, nothing from 1 s to 3 s.
+/// 1250 bytes every 2 ms over 10 Mbit/s, with an outage from 1 s to 3 s.
 fn outage(until: Time, resumes: bool) -> Plan {
     let mut l = link(0, "fifo", &[("limit", Value::Packets(5_000))]);
     let mut steps = vec![
@@ -79,11 +79,11 @@ fn a_link_wakes_when_its_rate_comes_back() {
         let mut p = outage(Time::from_secs(10), true);
         p.links[0].mode = mode;
         let outcome = run(network(&p));
-        // 1000 packets waited. They leave at 1 ms each while one comes every 2 ms, so they are gone
-        // at 5 s, and nothing was lost.
+        // 1000 packets waited. They leave every 1 ms while one comes every 2 ms. So the queue is
+        // empty at 5 s, and nothing was lost.
         assert_eq!(outcome.links[0].packets, 5_000, "{mode:?}");
         assert_eq!(outcome.links[0].counts.drops(), 0);
-        // The packet of 1 s waited 2 s.
+        // The packet that came at 1 s waited 2 s.
         assert_eq!(outcome.links[0].delay.max(), Some(2_000_000_000));
     }
 }
@@ -94,7 +94,8 @@ fn a_link_that_stops_for_good_has_a_finite_occupancy() {
     p.links[0].mode = LinkMode::Wire;
     p.links[0].count_in_service = true;
     let outcome = run(network(&p));
-    // A packet is in service for half of the first second. Then 0 to 1000 packets queue up in 2 s.
+    // In the first second, a packet is in service half of the time. Then the queue grows from 0 to
+    // 1000 packets in 2 s.
     let byte_s = outcome.links[0].backlog_byte_ns as f64 / 1e9;
     let expected = 1250.0 * 0.5 + 1250.0 * 500.0 * 2.0;
     assert!((byte_s / expected - 1.0).abs() < 0.002, "{byte_s}");
@@ -102,7 +103,7 @@ fn a_link_that_stops_for_good_has_a_finite_occupancy() {
 
 #[test]
 fn a_slot_of_the_last_packet_counts_up_to_the_end() {
-    // One packet of 1250 bytes at 10 kbit/s is in service for 1 s; the run ends at 0.5 s.
+    // A packet of 1250 bytes is in service for 1 s at 10 kbit/s, but the run ends at 0.5 s.
     let mut l = link(10_000, "fifo", &[]);
     l.count_in_service = true;
     let p = with_traffic(Time::from_ms(500), vec![l], vec![cbr("c", 10_000, 1250)]);
@@ -125,7 +126,7 @@ fn a_queue_that_shapes_is_the_links_only_shaper() {
             vec![cbr("c", 20_000_000, 1226)],
         );
         let outcome = run(network(&p));
-        // 1 ms a packet, the first one at once.
+        // Packets leave every 1 ms, the first one at once.
         assert_eq!(outcome.links[0].packets, 10_000, "{mode:?}");
         let behind = u64::from(mode == LinkMode::Wire);
         assert_eq!(outcome.traffic[0].received_packets, 10_000 - behind);
@@ -149,14 +150,14 @@ fn a_queue_that_shapes_follows_the_steps_of_the_rate() {
         vec![cbr("c", 20_000_000, 1250)],
     );
     let outcome = run(network(&p));
-    // 1 s at 1 ms, 2 s at 5 ms, 1 s of nothing, 1 s at 1 ms. A packet that leaves at the moment of
-    // a step has its slot at the rate before.
+    // 1 s at 1 ms a packet, 2 s at 5 ms, 1 s without service, 1 s at 1 ms. A packet that leaves at
+    // the moment of a step took its slot at the rate before the step.
     assert_eq!(outcome.links[0].packets, 1_001 + 400 + 996);
 }
 
 #[test]
 fn a_saturated_trace_is_used_to_the_byte() {
-    // 4 opportunities of 1504 bytes in 5 ms, twice two at the same time.
+    // 4 opportunities of 1504 bytes in 5 ms: two at 1 ms and two at 5 ms.
     let times: Vec<Time> = [1, 1, 5, 5].map(Time::from_ms).to_vec();
     for size in [100, 1504, 1514, 9000] {
         let mut l = link(0, "fifo", &[("limit", Value::Packets(100))]);
@@ -168,7 +169,7 @@ fn a_saturated_trace_is_used_to_the_byte() {
         );
         let outcome = run(network(&p));
         let link = &outcome.links[0];
-        // 2000 periods; the run ends just before the last two opportunities.
+        // 2000 periods. The run ends just before the last two opportunities.
         assert_eq!(link.capacity_bytes, 8_000.0 * 1504.0);
         let sent = link.bytes as f64 + 2.0 * 1504.0;
         assert!(
@@ -181,18 +182,18 @@ fn a_saturated_trace_is_used_to_the_byte() {
 
 #[test]
 fn a_burst_leaves_at_once_after_idling_and_the_rate_stays() {
-    // Ten packets of 1250 bytes at the same time, once a second; 1 ms each at the rate.
+    // Once a second, ten packets of 1250 bytes come at the same time. Each takes 1 ms at the rate.
     let sources = (0..10).map(|i| cbr(&format!("s{i}"), 10_000, 1250));
     let sources: Vec<TrafficPlan> = sources.collect();
     for (burst, mean_delay_ms) in [
-        // 0, 1, ... 9 ms.
+        // Without a burst the packets wait 0, 1, ... 9 ms.
         (0, 4.5),
-        // Two packets at once. The next one goes when 2 x 1250 - 1600 bytes are paid: 0.72 ms. Then
-        // 1 ms each.
+        // Two packets leave at once. The next one leaves when 2 x 1250 - 1600 bytes are paid, after
+        // 0.72 ms. The others follow every 1 ms.
         (1_600, (8.0 * 0.72 + 28.0) / 10.0),
         (1_250, (8.0 * 1.0 + 28.0) / 10.0),
-        // A burst of 8 packets: nine go at once, the tenth 1 ms later. With one packet more, all go
-        // at once.
+        // With a burst of 8 packets, nine leave at once and the tenth 1 ms later. With a larger
+        // burst, all leave at once.
         (10_000, 0.1),
         (11_250, 0.0),
     ] {
@@ -246,7 +247,7 @@ fn what_a_scalable_flow_gets_of_a_slow_link_depends_on_the_burst() {
 
 #[test]
 fn a_packet_leaves_a_shaper_first_and_a_wire_last() {
-    // Two packets of 1250 bytes at the same time, 10 ms each.
+    // Two packets of 1250 bytes come at the same time. Each takes 10 ms.
     for (mode, delivered_by_15_ms) in [(LinkMode::Shaper, 2), (LinkMode::Wire, 1)] {
         let run_until = |until| {
             let mut l = link(1_000_000, "fifo", &[]);
@@ -260,7 +261,8 @@ fn a_packet_leaves_a_shaper_first_and_a_wire_last() {
         let early = run_until(Time::from_ms(15));
         let received: u64 = early.traffic.iter().map(|t| t.received_packets).sum();
         assert_eq!(received, delivered_by_15_ms, "{mode:?}");
-        // Without the packet's own serialisation: 0 for the first, 10 ms for the second.
+        // The delay leaves out the packet's own serialisation: 0 for the first, 10 ms for the
+        // second.
         let late = run_until(Time::from_ms(100));
         assert_eq!(late.links[0].delay.count(), 2);
         assert_eq!(late.links[0].delay.max(), Some(10_000_000));
@@ -295,8 +297,8 @@ fn a_parking_lot_has_two_bottlenecks() {
         assert!(utilisation > 0.98, "{}: {utilisation}", link.name);
     }
     let share = |i: usize| outcome.flows[i].delivered_bytes as f64;
-    // The long flow meets twice the marks and twice the queue, so it gets less than each of the
-    // others.
+    // The long flow passes two queues and gets twice the marks, so its share is smaller than that
+    // of the others.
     assert!(share(0) < 0.7 * share(1) && share(0) < 0.7 * share(2));
     // Both links carry the same sum.
     let sums = (share(0) + share(1), share(0) + share(2));
@@ -309,7 +311,7 @@ fn the_way_back_can_be_the_bottleneck() {
     back.name = "back".into();
     let mut f = flow("f", "reno", Time::from_ms(20), &[]);
     f.back = vec![1];
-    // With a larger window, the window would grow until ACKs are lost.
+    // With a larger receive window, the congestion window would grow until ACKs are lost.
     f.tcp.rwnd = Bytes(100 * 1448);
     f.tcp.quickack = false;
     let mut p = plan(
@@ -319,7 +321,7 @@ fn the_way_back_can_be_the_bottleneck() {
     );
     p.warmup = Time::from_secs(10);
     let outcome = run(network(&p));
-    // One ACK of 66 bytes for two segments.
+    // One ACK of 66 bytes covers two segments.
     let acks = 113_000.0 / (66.0 * 8.0) * 50.0;
     let segments = outcome.flows[0].delivered_bytes as f64 / 1448.0;
     assert!(
@@ -361,12 +363,12 @@ fn host_jitter_keeps_the_order() {
         vec![link(1_000_000_000, "fifo", &[])],
         vec![f],
     );
-    // Forty packet times.
+    // The jitter is forty packet times.
     p.host_jitter = Time::from_us(500);
     let outcome = run(network(&p));
     assert!(outcome.flows[0].packets > 100_000);
     assert_eq!(outcome.flows[0].retransmits, 0);
-    // 0 to 0.5 ms at each end. The delay is longer if more packets are held up together.
+    // Each end adds 0 to 0.5 ms. The delay is longer if several packets are held up together.
     let rtt = outcome.flows[0].rtt.mean().expect("samples") / 1e6;
     assert!((20.5..21.5).contains(&rtt), "{rtt} ms");
 }
@@ -404,7 +406,7 @@ fn a_flow_stopped_before_it_connects_sends_nothing() {
         vec![before, meanwhile],
     ));
     while network.advance(1 << 20) {}
-    // A SYN and its answer.
+    // Only a SYN and its answer have entered.
     assert_eq!(network.census().entered, 2);
     assert!(network.sender(0).is_done() && network.sender(1).is_done());
 }
@@ -479,16 +481,17 @@ fn any_link() -> impl Strategy<Value = LinkPlan> {
         })
 }
 
-/// Longer than any transfer below takes. The worst case sends 208 segments one by one. Each is lost
-/// with probability 1 - 0.9^6 = 0.47 there or back. That is about 185 timeouts (standard deviation
-/// 19) of at most 120 s each; this is the time of 833. Queues add a few drops while they are full.
+/// Longer than any transfer below takes. In the worst case 208 segments are sent one by one. The
+/// probability that a segment or its ACK is lost is 1 - 0.9^6 = 0.47. That gives about 185 timeouts
+/// (standard deviation 19) of at most 120 s each. The horizon is 833 such timeouts. Queues add a
+/// few drops while they are full.
 const HORIZON: Time = Time::from_secs(100_000);
 
-/// Unresponsive traffic ends here.
+/// When unresponsive traffic ends.
 const TRAFFIC_END: Time = Time::from_secs(60);
 
-/// Runs until every transfer is done, at most to the end, and takes the census now and then. (The
-/// timers of idle queues would take most of the rest.)
+/// Runs until every transfer is done, or to the end, and checks the census now and then. Running on
+/// would take most of the time, for the timers of idle queues.
 fn conserved(mut network: Network, flows: usize) -> Network {
     loop {
         let more = network.advance(499);
@@ -558,10 +561,10 @@ proptest! {
     }
 }
 
-/// The packets that came to a queue, in order: flow, payload, ECN field.
+/// The packets that arrive at a queue, in order: flow, payload, ECN field.
 type Seen = Arc<Mutex<Vec<(u32, u16, Ecn)>>>;
 
-/// An unlimited FIFO that records the packets that come.
+/// An unlimited FIFO that records the packets that arrive.
 struct Noting {
     packets: Packets,
     seen: Seen,
@@ -584,8 +587,8 @@ impl Queue for Noting {
 }
 
 /// The schedule counts segments with payload as they arrive, over all flows. It does not count ACKs
-/// and unresponsive traffic. Link 0 shows what arrives at link 1, which has the schedule. The queue
-/// of link 1 shows what is left.
+/// and unresponsive traffic. The test records packets at the queue of link 0, before link 1 with
+/// its schedule, and at the queue of link 1, behind the schedule.
 #[test]
 fn exactly_the_scheduled_packets_are_marked_and_dropped() {
     let rates = [
@@ -656,11 +659,12 @@ fn exactly_the_scheduled_packets_are_marked_and_dropped() {
         }
     }
     let left = left.lock().expect("one thread");
-    // Packets that wait before link 0 at the end have not come to link 1.
+    // Packets that wait before link 0 at the end have not reached link 1.
     let waiting = expected.len() - left.len();
     assert!(number > 2_000 && waiting < 300, "{number} {waiting}");
     assert!(left[..] == expected[..left.len()]);
-    // Both kinds of flow met marks. Every signal was given, except the one that is far ahead.
+    // Both kinds of flow got marks. Every signal was given, except the one that lies beyond the
+    // end.
     let counts = outcome.links[1].counts;
     assert_eq!(counts.get(Cause::Scheduled), dropped);
     assert_eq!(counts.get(Cause::ScheduledMark), marked);
@@ -734,7 +738,7 @@ fn classes_divide_what_the_queue_has() {
         (link.delay.sum(), link.delay.max())
     );
 
-    // Nine intervals of 500 ms from 1 s on are all of the measured time.
+    // From 1 s on, nine intervals of 500 ms cover all of the measured time.
     let samples = link.samples.as_ref().expect("samples");
     assert_eq!(samples.bytes.len(), 9);
     assert_eq!(samples.bytes.iter().sum::<u64>(), link.bytes);
@@ -749,12 +753,12 @@ fn classes_divide_what_the_queue_has() {
     }
     let ecn = &classes[1];
     assert_eq!(ecn.flow_bytes.iter().flatten().sum::<u64>(), ecn.bytes);
-    // Half the RTT, the link's delay, the other half.
+    // Half of the RTT, the delay of the link, and the other half.
     assert_eq!(ecn.class.flows[0].base_rtt_ns, 13_000_000);
 
     let summary = Summary::new(&outcome, "", 1);
     let ecn = summary.classes[1].samples.as_ref().expect("samples");
-    // For the late flow, the intervals from 2.5 s on.
+    // The late flow only counts in the intervals from 2.5 s on.
     assert_eq!((ecn.rate_mbit.n, ecn.window_bytes.n), (9 + 6, 9 + 6));
     assert_eq!(
         summary.classes[2]

@@ -1,4 +1,5 @@
-//! The L queue of DualPI2 as access networks have it: the ramp of RFC 9332, queue protection of RFC 9957.
+//! The L queue of DualPI2 in access networks: the ramp of RFC 9332 and the queue protection of RFC
+//! 9957.
 
 mod common;
 
@@ -36,7 +37,7 @@ fn protection_keeps_a_flood_out_of_the_queue_of_others() {
     };
     let (protected, open) = (with(true), with(false));
     assert!(protected < 22.0, "protected: {protected} ms");
-    // The flood fills L up to the target of C, 15 ms.
+    // Without protection, the flood fills L up to the target of C, 15 ms.
     assert!((open / 35.0 - 1.0).abs() < 0.05, "without: {open} ms");
 }
 
@@ -49,7 +50,7 @@ fn protection_does_not_move_a_flow_that_responds() {
     assert_eq!(with(true), with(false));
 }
 
-/// Prague needs two marks per RTT, so that its queue lies where the ramp's probability is low.
+/// Prague needs two marks per RTT, so its queue lies where the ramp's probability is low.
 #[test]
 fn a_flow_stays_low_on_the_ramp() {
     let with = |min, range| {

@@ -1,5 +1,5 @@
-//! Phase effects: shares vary smoothly with the round-trip time with the jitter that a warning
-//! recommends, but not without it.
+//! Phase effects: with the jitter that a warning recommends, shares vary smoothly with the
+//! round-trip time. Without it they do not.
 
 mod common;
 
@@ -14,7 +14,8 @@ const FIRST: u64 = 10;
 /// Round-trip times of the second flow, ms.
 const SECOND: std::ops::RangeInclusive<u64> = 30..=60;
 
-/// Rate of the second CUBIC flow over that of the first, for each round-trip time of the second.
+/// The rate of the second CUBIC flow over that of the first, for each round-trip time of the second
+/// flow.
 fn ratios(jitter: Time) -> Vec<f64> {
     let of = |rtt: u64| {
         let limit = [("limit", Value::Packets(100))];

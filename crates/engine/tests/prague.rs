@@ -27,42 +27,43 @@ impl Port for Wire {
     }
 }
 
-/// The fate of ACKs.
+/// Which ACKs reach the sender.
 #[derive(Clone, Copy, Debug)]
 enum Acks {
-    /// This percentage of them is lost, at random.
+    /// This percentage of ACKs is lost, at random.
     Lost(u64),
-    /// One packet in this many arrives.
+    /// One ACK in this many arrives.
     Thinned(u64),
 }
 
-/// A sender and its receiver, 5 ms apart. Data is marked at random; ACKs are lost.
+/// A sender and its receiver, 5 ms apart. Data is marked at random, and ACKs are lost.
 struct Ends {
     sender: Sender,
     receiver: Receiver,
-    /// Packets by time of arrival and number.
+    /// Packets by their time of arrival and number.
     on_the_way: BTreeMap<(Time, u64), Packet>,
     number: u64,
     rng: Stream,
     acks: Acks,
-    /// Marks in a thousand packets.
+    /// Number of marks in a thousand packets.
     mark: u64,
     marks: u64,
-    /// Marks on segments that end below the last ACK. The receiver answers such a segment before it
-    /// looks at its ECN field (Linux `tcp_sequence`; so do the guests, `test_kernel_accecn.py`).
+    /// Number of marks on segments that end below the last ACK. The receiver answers such a segment
+    /// before it looks at its ECN field (Linux `tcp_sequence`; so do the guests,
+    /// `test_kernel_accecn.py`).
     old: u64,
-    /// The other marks that have arrived.
+    /// Number of all other marks that have arrived.
     arrived: u64,
-    /// For each ACK in flight, by its number: the marks that had arrived when it was sent.
+    /// For each ACK in flight, by its number: `arrived` when the ACK was sent.
     told_by: BTreeMap<u64, u64>,
-    /// The marks that had arrived when the last ACK that reached the sender was sent.
+    /// `arrived` when the last ACK was sent that reached the sender.
     told: u64,
-    /// The highest acknowledgement sent.
+    /// The highest acknowledgement number sent.
     acknowledged: u64,
     ack_count: u64,
     /// Whether the last ACK had the option.
     option: bool,
-    /// Most segments that one ACK delivered.
+    /// Largest number of segments that one ACK delivered.
     most: u64,
     /// ECN fields of data.
     fields: Vec<Ecn>,
@@ -192,9 +193,9 @@ const ACKS: [Acks; 5] = [
 ];
 
 /// With the option, the sender learns of every mark that the receiver counts, however few ACKs get
-/// through. The receiver counts the marks of the first copy of every segment, and of copies that
-/// come before it sends the ACK. Few ACKs and a small window cause a storm of timeouts, in which
-/// most marks are on copies of segments acknowledged long ago.
+/// through. The receiver counts the marks on the first copy of every segment, and on copies that
+/// come before it sends the ACK. Few ACKs and a small window cause a storm of timeouts. Most marks
+/// are then on copies of segments that were acknowledged long ago.
 #[test]
 fn with_the_option_every_mark_is_counted() {
     for acks in ACKS {
@@ -204,7 +205,7 @@ fn with_the_option_every_mark_is_counted() {
             let told = format!("{acks:?}, {mark} marks in 1000, up to {} an ACK", ends.most);
             assert!(ends.marks > PACKETS * mark / 1100, "{told}");
             assert_eq!(ends.sender.conn.delivered_ce, ends.told, "{told}");
-            // The sender does not learn of marks behind the last ACK that it waits for.
+            // The sender does not learn of marks that arrive after the last ACK that it waits for.
             assert!(ends.arrived - ends.told <= 2, "{told}");
             // Without timeouts there are no copies of acknowledged segments.
             let storm = mark == 150 && !matches!(acks, Acks::Lost(0));
@@ -214,9 +215,9 @@ fn with_the_option_every_mark_is_counted() {
 }
 
 /// By default, the connection gives up the option for good if its ACKs seem to get lost (Linux
-/// `tcp_rcv_spurious_retrans`). From then on, for an ACK of eight segments or more, the sender
-/// assumes as many marks as its three bits allow, unless such ACKs are the rule. Its error is a
-/// number of whole turns of the counter, mostly upwards.
+/// `tcp_rcv_spurious_retrans`). Afterwards an ACK of eight segments or more is ambiguous. The
+/// sender then assumes as many marks as its three bits allow, unless such ACKs are the rule. Its
+/// error is a multiple of eight, mostly upwards.
 #[test]
 fn an_option_that_gets_lost_is_given_up() {
     for (acks, mark, given_up, turns) in [
@@ -234,8 +235,8 @@ fn an_option_that_gets_lost_is_given_up() {
     }
 }
 
-/// Without the option, the count is exact while no ACK delivers eight segments or more, as the
-/// counter cannot have turned unseen. With such ACKs the count errs by whole turns.
+/// Without the option, the count is exact while no ACK delivers eight segments or more, because the
+/// counter cannot wrap unseen. With such ACKs the error is a multiple of eight.
 #[test]
 fn three_bits_suffice_for_seven_segments() {
     for acks in [Acks::Lost(0), Acks::Lost(10), Acks::Lost(50)] {
@@ -260,8 +261,8 @@ fn three_bits_suffice_for_seven_segments() {
     assert!(error > 0 && error.is_multiple_of(8), "{error}");
 }
 
-/// A congestion control that requires Accurate ECN and does not get it sends without ECN, as Reno.
-/// Others use the feedback that is available.
+/// A congestion control that requires Accurate ECN but does not get it sends without ECN, as Reno.
+/// Other congestion controls use the feedback that is available.
 #[test]
 fn fallback() {
     for feedback in [EcnFeedback::Rfc3168, EcnFeedback::None] {
@@ -347,12 +348,12 @@ fn rate(outcome: &Outcome, flow: usize) -> f64 {
     f.packets as f64 / ((f.to_ns - f.from_ns) as f64 / 1e9)
 }
 
-/// In equilibrium, the growth by (1 - p) of the segments equals the reductions. Growth is one
-/// segment in the target RTT of 25 ms. A reduction is alpha/2 = p/2 of the window once in T. T is
-/// 25 ms plus the wait for the next mark, 1/(p rate). So rate x 25 ms x p = 2 (1 - p) T / 25 ms, at
-/// any RTT below the target that does not make T much longer: a mark shortly before the 25 ms
-/// enters CWR for a round trip without a reduction. Published at 40 Mbit/s with an RTT of 5 ms
-/// beside CUBIC: 2.6, of which T is 1.39.
+/// In equilibrium, the growth by (1 - p) of the segments equals the reductions. The window grows by
+/// one segment in the target RTT of 25 ms. A reduction is alpha/2 = p/2 of the window once in T,
+/// which is 25 ms plus the wait for the next mark, 1/(p rate). So rate x 25 ms x p = 2 (1 - p) T /
+/// 25 ms. This holds at any RTT below the target unless the RTT makes T much longer: a mark shortly
+/// before the 25 ms enters CWR for a round trip without a reduction. Published at 40 Mbit/s with an
+/// RTT of 5 ms beside CUBIC: 2.6, of which T is 1.39.
 #[test]
 fn rate_at_random_marks_does_not_depend_on_the_rtt() {
     for (rtt, p) in [(2, 0.02), (5, 0.02), (5, 0.05), (10, 0.02), (10, 0.05)] {
@@ -395,9 +396,9 @@ fn dctcp_over_accurate_ecn() {
     assert!((counted / echo - 1.0).abs() < 0.05, "{counted} and {echo}");
 }
 
-/// Two flows over DualPI2: the rate of the flow with 5 ms over that of the flow with the other RTT.
-/// Hosts have jitter. Otherwise the pairs of one flow always come right behind those of the other,
-/// and the step marks one flow twice as often as the other.
+/// The rate of a flow with an RTT of 5 ms over that of a flow with the RTT `far`, both over
+/// DualPI2. Hosts have jitter. Otherwise the pairs of one flow always come right behind those of
+/// the other, and the step marks one flow twice as often as the other.
 fn share(far: u64, set: &[(&'static str, Value)]) -> f64 {
     let mut p = plan(
         Time::from_secs(120),

@@ -9,8 +9,8 @@ use tailback_engine::registry::Value;
 use tailback_engine::units::{Bytes, Time};
 
 /// Over 50 Mbit/s and 40 ms, 20 to 120 flows need a probability within the mode's 1 to 50 %.
-/// Returns the mean of the average queue and of the probability at `max` over the last half of 60
-/// s, and the range of that probability over all 60 s.
+/// Returns three values: over the last half of 60 s the mean of the average queue and of the
+/// probability at `max`, and over all 60 s the range of that probability.
 fn settled(flows: u64, adaptive: bool) -> (f64, f64, [f64; 2]) {
     let set = [
         ("limit", Value::Bytes(Bytes(400_000))),
@@ -47,7 +47,7 @@ fn settled(flows: u64, adaptive: bool) -> (f64, f64, [f64; 2]) {
 
 #[test]
 fn the_average_comes_to_the_target() {
-    // min 33333, max 100000: the middle fifth is from 59999 to 73332.
+    // With min 33333 and max 100000, the target is the middle fifth: 59999 to 73332.
     let target = 59_999.0..73_332.0;
     let mut before = 0.0;
     for flows in [30, 40, 50, 60] {

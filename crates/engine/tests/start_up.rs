@@ -13,7 +13,7 @@ const RTT: Time = Time::from_ms(100);
 /// Capacity of the path, segments of 1514 bytes.
 const ROOM: f64 = 50e6 * 0.1 / 8.0 / 1514.0;
 
-/// One flow into a buffer of `buffer` times the path's capacity, for this long.
+/// One flow into a buffer of `buffer` times the path's capacity, for this many seconds.
 fn start(cc: &str, word: &'static str, buffer: f64, seconds: u64) -> (Outcome, SlowStart) {
     let limit = Value::Packets((ROOM * buffer) as u64);
     let outcome = run(network(&plan(
@@ -25,9 +25,9 @@ fn start(cc: &str, word: &'static str, buffer: f64, seconds: u64) -> (Outcome, S
     (outcome, *end.expect("slow start ended"))
 }
 
-/// Slow start doubles into a full buffer. The sender learns of the first loss a round trip later,
-/// and doubles its window once more until then. The window is then twice the capacity of path and
-/// buffer, and half of it is lost.
+/// Slow start doubles the window until the buffer is full. The sender learns of the first loss a
+/// round trip later, and doubles the window once more until then. The window is then twice the
+/// capacity of path and buffer, and half of it is lost.
 #[test]
 fn slow_start_loses_what_path_and_buffer_hold() {
     for cc in ["reno", "cubic"] {
@@ -54,9 +54,9 @@ fn hystart_leaves_within_the_round() {
     }
 }
 
-/// HyStart++ sees a queue only in the RTT of a round that it has sent already. So it slows down at
-/// most one doubling later, at twice the path's capacity. Five rounds of a quarter each then
-/// multiply the window by 3.05 (1.25 to the power of 5).
+/// HyStart++ sees a queue only in the RTT of a round that has already been sent. So it slows down
+/// at most one doubling later, at twice the path's capacity. Then five rounds with a growth of a
+/// quarter multiply the window by 3.05 (1.25 to the power of 5).
 #[test]
 fn hystart_plus_plus_leaves_six_rounds_later() {
     let rounds = libm::pow(1.25, 5.0);
@@ -82,7 +82,8 @@ fn search_keeps_what_the_path_holds() {
             busy > 0.999,
             "{cc}: {busy} of the amount that a full buffer sends"
         );
-        // The overshoot's queue is gone: the mean queue five seconds later is a fraction of it.
+        // The queue of the overshoot is gone: the mean queue five seconds later is a fraction of
+        // it.
         let mean = |outcome: &Outcome| outcome.links[0].delay.mean().expect("packets");
         assert!(mean(&outcome) < mean(&plain) / 5.0, "{cc}");
     }
@@ -101,7 +102,7 @@ fn the_overshoot_is_counted_to_its_end() {
     }
 }
 
-/// One Reno flow with these options, measured from one time to another, ms.
+/// One Reno flow with these options, measured from `from` to `to`, ms.
 fn start_with(set: &[(&'static str, Value)], buffer: f64, (from, to): (u64, u64)) -> Outcome {
     let limit = Value::Packets((ROOM * buffer) as u64);
     let mut p = plan(
@@ -113,7 +114,7 @@ fn start_with(set: &[(&'static str, Value)], buffer: f64, (from, to): (u64, u64)
     run(network(&p))
 }
 
-/// Options of a connection that remembers this many times what the path holds.
+/// Options of a connection that remembers `saved` times the path's capacity.
 fn resumed(saved: f64) -> [(&'static str, Value); 3] {
     [
         ("slow_start", Value::Word("careful-resume")),
@@ -122,15 +123,16 @@ fn resumed(saved: f64) -> [(&'static str, Value); 3] {
     ]
 }
 
-/// Bytes of the link against a full one that begins once handshake and first window are over and half a
-/// round trip has passed.
+/// Bytes that the link sent, as a share of a full link. The full link begins after the handshake,
+/// the first window and half a round trip.
 fn share_of_full(outcome: &Outcome, ms: u64) -> f64 {
     let full = RATE * (ms - 250) / 8_000;
     outcome.links[0].bytes as f64 / full as f64
 }
 
-/// The jump arrives paced over a round trip, after handshake and first window: from then on the link is
-/// full. Half of twice what the path holds loses nothing. Slow start needs seven rounds for that.
+/// The jump follows the handshake and the first window, and arrives paced over a round trip. From
+/// then on the link is full. The jump is half of twice the path's capacity, so nothing is lost.
+/// Slow start needs seven rounds to fill the link.
 #[test]
 fn careful_resume_fills_the_link_in_its_third_round() {
     let resumed = start_with(&resumed(2.0), 1.0, (0, 450));
@@ -141,8 +143,8 @@ fn careful_resume_fills_the_link_in_its_third_round() {
     assert!(slow < 0.1, "{slow}");
 }
 
-/// A path that has become narrower drops what it cannot hold of the jump. The sender retreats to half of
-/// what the path has carried, which is at most what it holds.
+/// A path that has become narrower drops what exceeds its capacity. The sender retreats to half of
+/// what the path has carried, which is at most the path's capacity.
 #[test]
 fn careful_resume_retreats() {
     let outcome = start_with(&resumed(8.0), 1.0, (0, 5_000));
@@ -152,8 +154,8 @@ fn careful_resume_retreats() {
     assert_eq!(outcome.flows[0].timeouts, 0);
 }
 
-/// The first reduction of Rapid Start leaves beta times what path and buffer hold, whatever the overshoot
-/// was.
+/// The first reduction of Rapid Start leaves beta times the capacity of path and buffer, whatever
+/// the overshoot was.
 #[test]
 fn rapid_start_leaves_beta_times_what_path_and_buffer_hold() {
     for buffer in [0.5, 1.0, 2.0, 4.0] {
@@ -164,14 +166,15 @@ fn rapid_start_leaves_beta_times_what_path_and_buffer_hold() {
     }
 }
 
-/// Rapid Start reaches the rate sooner: it triples where slow start doubles.
+/// Rapid Start reaches the rate sooner, because it triples the window where slow start doubles it.
 #[test]
 fn rapid_start_is_faster_than_slow_start() {
     let sent = |word| {
         let set = [("slow_start", Value::Word(word))];
         start_with(&set, 1.0, (0, 700)).links[0].bytes as f64
     };
-    // Pacing the first window delays everything by half a round trip; the third window makes up for it.
+    // Pacing the first window delays everything by half a round trip. The third window makes up for
+    // that.
     let ratio = sent("rapid-start") / sent("none");
     assert!(ratio > 1.4, "{ratio}");
 }

@@ -12,7 +12,7 @@ use tailback_engine::units::{Bytes, Time};
 use tailback_record::summary::CompletionSummary;
 use tailback_record::{Cause, Completions, TrafficOutcome};
 
-/// Requests over link 0 with the defaults except for `set`. Servers run `cc`.
+/// Requests over link 0 with the defaults, changed by `set`. Servers run `cc`.
 fn web(name: &str, cc: &str, rtt: Time, set: &[(&'static str, Value)]) -> TrafficPlan {
     let entry = traffic::web::ENTRY;
     let mut options = complete_defaults(&entry);
@@ -65,11 +65,11 @@ const RTT: Time = Time::from_ms(10);
 /// A single connection on an empty link of 40 Mbit/s and 10 ms, with Reno. A segment of 1448 bytes
 /// takes 302.8 us there; the window is 10 segments and doubles.
 ///
-/// The first data reaches the client after two round-trip times. 10 kB are 7 segments: the last of
-/// them leaves 6 slots later. 30 kB are 21: the second window begins a round-trip time after the
-/// first, and its 11th segment leaves 10 slots later. 100 kB are 70: the third window begins
-/// another round-trip time later, and its 40th segment leaves 39 slots later. (By then the second
-/// window of 20 segments has left: it takes 6.1 ms.)
+/// The first data reaches the client after two round-trip times. 10 kB are 7 segments, and the last
+/// leaves 6 slots later. 30 kB are 21 segments: the second window begins a round-trip time after
+/// the first, and its 11th segment leaves 10 slots later. 100 kB are 70 segments: the third window
+/// begins another round-trip time later, and its 40th segment leaves 39 slots later. (The second
+/// window of 20 segments has left by then: it takes 6.1 ms.)
 #[test]
 fn a_connection_alone_takes_what_slow_start_takes() {
     let slot = 302_800;
@@ -80,7 +80,7 @@ fn a_connection_alone_takes_what_slow_start_takes() {
         (100_000, 40_000_000 + 39 * slot),
     ];
     for (bytes, expected_ns) in table {
-        // One request in 10 s: none meets another.
+        // One request comes every 10 s, so no two requests overlap.
         let mut set = size(bytes).to_vec();
         set.push(every(Time::from_secs(10)));
         let source = web("web", "reno", RTT, &set);
@@ -104,7 +104,7 @@ fn a_connection_alone_takes_what_slow_start_takes() {
     }
 }
 
-/// On a wire, nothing is faster than size over rate plus two round-trip times.
+/// On a wire, no request takes less than size over rate plus two round-trip times.
 #[test]
 fn nothing_is_faster_than_the_link() {
     let mut bottleneck = link(40_000_000, "codel", &[]);
@@ -127,8 +127,8 @@ fn nothing_is_faster_than_the_link() {
     assert!(normalised.fold(0.0, f64::max) < 1.0);
 }
 
-/// Every packet is accounted for, with drops by the queue and losses behind it. Once no more
-/// requests come, every request that began is complete, and the network is empty.
+/// Every packet is accounted for, with drops by the queue and losses behind it. When no more
+/// requests come, every request that began is completed, and the network is empty.
 #[test]
 fn every_packet_is_somewhere_and_every_request_is_answered() {
     for (queue, cc, loss) in [
@@ -166,7 +166,7 @@ fn every_packet_is_somewhere_and_every_request_is_answered() {
     }
 }
 
-/// Requests do not depend on what the network does, and a second run repeats them.
+/// Requests do not depend on what the network does, and a second run has the same requests.
 #[test]
 fn requests_are_those_of_the_source() {
     let source = web("web", "cubic", RTT, &[every(Time::from_ms(10))]);
@@ -225,8 +225,9 @@ fn no_more_connections_than_the_limit() {
     let outcome = run(network(&p));
     let [all, some] = [0, 1].map(|i| completions(&outcome.traffic[i]));
     assert_eq!(all.refused, 0);
-    // A connection is open for 25 ms, until the last ACK is at the server: 2.5 at a time. By
-    // Erlang's formula (B), two places reject the share E = (a^2/2)/(1 + a + a^2/2).
+    // A connection is open for 25 ms, until the last ACK is at the server. So 2.5 connections are
+    // open on average. By Erlang's formula (B), a limit of two rejects the share
+    // E = (a^2/2)/(1 + a + a^2/2).
     let a: f64 = 2.5;
     let refused = a * a / 2.0 / (1.0 + a + a * a / 2.0);
     let share = some.refused as f64 / (some.refused + some.started) as f64;
@@ -298,7 +299,7 @@ fn events_and_rows_bear_the_name_of_the_source() {
     assert_eq!(rows("completion_ns"), times);
 }
 
-/// Connections negotiate ECN as flows do. With ECN nothing is dropped where marks suffice.
+/// Connections negotiate ECN as flows do. With ECN, nothing is dropped where marks suffice.
 #[test]
 fn connections_negotiate_ecn() {
     let marks = |ecn| {

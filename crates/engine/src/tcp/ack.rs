@@ -1,4 +1,4 @@
-//! What an acknowledgement does (Linux `tcp_ack`).
+//! How a sender processes an acknowledgement (Linux `tcp_ack`).
 
 use super::accecn::Delivered;
 use super::ecn::Echo;
@@ -15,17 +15,17 @@ use crate::units::Time;
 /// The information in the segments that an ACK newly covers.
 #[derive(Default)]
 struct Covered {
-    /// Newly delivered.
+    /// Number of segments newly delivered.
     delivered: u32,
-    /// Newly acknowledged cumulatively, sacked before or not.
+    /// Number of segments newly acknowledged cumulatively, sacked before or not.
     acked: u32,
-    /// Send times of the first and last that were sent once and acknowledged now.
+    /// Send times of the first and last segment that were sent once and are now acknowledged.
     acked_once: Option<(Time, Time)>,
-    /// The same for the segments sacked now.
+    /// Send times of the first and last segment that were sent once and are now sacked.
     sacked_once: Option<(Time, Time)>,
-    /// A retransmitted segment was acknowledged: RTTs are ambiguous (Karn).
+    /// Whether a retransmitted segment was acknowledged, so that RTTs are ambiguous (Karn).
     retransmitted: bool,
-    /// Lowest segment delivered that was never retransmitted.
+    /// Lowest segment newly delivered that was never retransmitted.
     lowest_original: Option<u64>,
     original_delivered: bool,
 }
@@ -48,14 +48,16 @@ impl Sender {
         }
     }
 
-    /// Processes an ACK with payload. Kept apart so that plain ACKs have one caller and are inlined.
+    /// Processes an ACK with payload. A separate function, so that plain ACKs have one caller and
+    /// are inlined.
     #[cold]
     pub fn on_request(&mut self, packet: &Packet, now: Time, port: &mut impl Port) {
         self.conn.now = now;
         self.on_other_ack(packet, port);
     }
 
-    /// Whether an ACK advances, and at most echoes marks, while nothing is lost or out of order.
+    /// Whether an ACK is plain: it advances and at most echoes marks, while nothing is lost or out
+    /// of order.
     #[inline]
     fn is_plain(&self, packet: &Packet) -> bool {
         let Flight { una, nxt, .. } = self.board.flight;
@@ -70,9 +72,8 @@ impl Sender {
             && !self.ecn.is_accurate()
     }
 
-    /// The part of [`Sender::on_other_ack`] that such an ACK needs (Linux has its header prediction
-    /// for the same purpose).
-    /// `REDUCES`: it echoes marks, or the window is being reduced.
+    /// The part of [`Sender::on_other_ack`] that a plain ACK needs (Linux has its header prediction
+    /// for the same purpose). `REDUCES`: the ACK echoes marks, or the window is being reduced.
     fn on_plain_ack<const REDUCES: bool>(&mut self, packet: &Packet, port: &mut impl Port) {
         let (ack, now) = (packet.seq, self.conn.now);
         let Echo { ece, esce } = match REDUCES {
@@ -183,7 +184,9 @@ impl Sender {
         event.duplicate = !event.advanced && event.sacked == 0 && !event.dsack;
         let ce = self.count_delivered(packet, &covered, &mut event);
         let ece = event.ece;
-        // A segment sent once arrived after a later one: the path reorders (RFC 8985 section 6.2 step 3).
+        // A segment that was sent once arrived after a later one, so the path reorders (RFC 8985
+        // section
+        // 6.2 step 3).
         if let Some(seq) = covered.lowest_original
             && seq + 1 < prior_highest
         {
@@ -225,7 +228,7 @@ impl Sender {
         } else {
             Resend::None
         };
-        // The state is known only now: a probe belongs to Open and CWR.
+        // The timer is set after the state is known, because probes belong to Open and CWR only.
         if event.rearm {
             self.set_xmit_timer();
         }
@@ -243,9 +246,9 @@ impl Sender {
         self.note_if_done();
     }
 
-    /// An ACK of a part of a segment. If growth counts segments, it acknowledges none; if growth
-    /// counts ACKs, it is one, as in RFC 5681 without byte counting. (Linux 3.2, which counted
-    /// ACKs, counted those of whole segments only.)
+    /// Processes an ACK of a part of a segment. If growth counts segments, the ACK counts as none.
+    /// If growth counts ACKs, it counts as one, as in RFC 5681 without byte counting. (Linux 3.2,
+    /// which counted ACKs, counted only those of whole segments.)
     #[cold]
     fn on_partial_ack(&mut self, ack: u64, port: &mut impl Port) {
         let flight = self.board.flight;
@@ -262,7 +265,7 @@ impl Sender {
         self.transmit(port);
     }
 
-    /// Removes from the scoreboard what a cumulative ACK covers.
+    /// Removes the segments that a cumulative ACK covers from the scoreboard.
     #[inline(always)] // it has one caller
     fn pop_acked(&mut self, ack: u64, covered: &mut Covered, event: &Event) {
         while self.board.flight.una < ack {
@@ -276,8 +279,8 @@ impl Sender {
         }
     }
 
-    /// Counts what an ACK delivers, and how much of that was marked. With Accurate ECN the number
-    /// of marks comes from its counters, which are more exact than the echo.
+    /// Counts the segments that an ACK delivers, and how many of them were marked. With Accurate
+    /// ECN the number of marks comes from its counters, which are more exact than the echo.
     #[inline(always)] // it has one caller
     fn count_delivered(&mut self, packet: &Packet, covered: &Covered, event: &mut Event) -> u32 {
         self.conn.delivered += u64::from(covered.delivered);
@@ -303,7 +306,7 @@ impl Sender {
     }
 
     /// Whether an ACK restarts the retransmission timeout. A SACK of a segment sent after the
-    /// head's last transmission says nothing about the head, so it must not restart the timeout.
+    /// head's last transmission shows nothing about the head, so it must not restart the timeout.
     #[inline(always)] // it has one caller
     fn rearms(&self, covered: &Covered) -> bool {
         covered.acked > 0
@@ -324,8 +327,8 @@ impl Sender {
         }
     }
 
-    /// How many segments an ACK newly reports as marked, with Accurate ECN. It delivers `segments`;
-    /// with `dsack` one of them is a duplicate.
+    /// With Accurate ECN, returns how many segments an ACK newly reports as marked. The ACK
+    /// delivers `segments` segments. With `dsack` one of them is a duplicate.
     #[inline]
     fn accurate_ce(&mut self, packet: &Packet, segments: u32, dsack: bool) -> Option<u32> {
         let delivered = Delivered {
@@ -336,8 +339,8 @@ impl Sender {
             .marked(packet, delivered, self.conn.delivered_ce, self.plan.mss)
     }
 
-    /// An ACK with SACK blocks that another ACK has overtaken. Its blocks may still report
-    /// something new, but the window does not move (Linux `tcp_ack`, `old_ack`).
+    /// Processes an ACK with SACK blocks that another ACK has overtaken. Its blocks may still
+    /// report something new, but the window does not move (Linux `tcp_ack`, `old_ack`).
     #[cold]
     fn on_old_ack(&mut self, packet: &Packet, event: &mut Event, port: &mut impl Port) {
         let prior_highest = self.board.highest_sacked();
@@ -361,7 +364,7 @@ impl Sender {
         self.transmit(port);
     }
 
-    /// Nothing was outstanding: a D-SACK may still undo a reduction, and
+    /// Processes an ACK while nothing is outstanding. A D-SACK may still undo a reduction, and
     /// answer a probe.
     #[cold]
     fn on_ack_of_nothing(&mut self, packet: &Packet, event: &mut Event, port: &mut impl Port) {
@@ -393,7 +396,7 @@ impl Sender {
         self.transmit(port);
     }
 
-    /// Linux `tcp_cong_control`.
+    /// Lets the congestion control or PRR set the window (Linux `tcp_cong_control`).
     fn control(&mut self, news: &Ack, event: &Event) {
         let control = self.needs.control;
         let sacks_count = self.recovery.rack.reordering > REORDERING;
@@ -407,7 +410,7 @@ impl Sender {
             CaState::Cwr | CaState::Recovery => {
                 self.reduce_window(news.delivered, event.advanced && news.losses == 0);
             }
-            // Where the path reorders much, SACKs count, too (Linux `tcp_may_raise_cwnd`).
+            // If the path reorders a lot, SACKs raise the window, too (Linux `tcp_may_raise_cwnd`).
             _ if news.acked > 0 || (event.sacked > 0 && sacks_count) => {
                 cc.cong_avoid(view, window, grow);
             }
@@ -426,7 +429,7 @@ impl Sender {
                 .seq
                 .wrapping_add_signed(i64::from(blocks[0].offset as i32));
             self.recovery.dsacks += 1;
-            // More duplicates than retransmissions: the path duplicates packets (Linux
+            // If there are more duplicates than retransmissions, the path duplicates packets (Linux
             // `tcp_dsack_seen`).
             event.dsack = self.recovery.dsacks <= self.stats.retransmits;
             if event.dsack {
@@ -437,7 +440,7 @@ impl Sender {
                     self.recovery.undo.duplicate(seq);
                 }
                 event.dsack_of_probe = self.recovery.probe.high_seq == Some(seq + 1);
-                // A needless retransmission is a delivery, too (it left the network).
+                // A needless retransmission also counts as delivered, because it left the network.
                 covered.delivered += 1;
             }
             blocks[0] = Sack::default();
@@ -471,7 +474,7 @@ impl Sender {
         }
     }
 
-    /// A segment was acknowledged cumulatively.
+    /// Collects the information in a segment that was acknowledged cumulatively.
     #[inline]
     fn cover(&mut self, seq: u64, segment: &Segment, echo: Option<Time>, covered: &mut Covered) {
         let sacked = segment.flags & state::SACKED != 0;
@@ -490,15 +493,15 @@ impl Sender {
         }
         if !sacked {
             covered.delivered += 1;
-            // An older timestamp than the retransmission's: the original was
-            // delivered (Linux `tcp_skb_spurious_retrans`).
+            // If the echoed timestamp is older than the retransmission, the original was delivered
+            // (Linux `tcp_skb_spurious_retrans`).
             if !(again && echo.is_some_and(|echo| timestamps::before(echo, segment.sent))) {
                 self.recovery.rack.advance(seq, segment, &self.conn);
             }
         }
     }
 
-    /// Linux `tcp_ack_update_rtt`; returns the RTT of the newest segment covered.
+    /// Measures the RTT (Linux `tcp_ack_update_rtt`). Returns that of the newest segment covered.
     fn measure_rtt(&mut self, covered: &Covered, event: &Event) -> Option<Time> {
         let now = self.conn.now;
         let acked = covered.acked_once.filter(|_| !covered.retransmitted);
@@ -508,7 +511,7 @@ impl Sender {
             self.stats.rtt.record((now - last).ns());
             return Some(now - last);
         }
-        // RFC 7323: the echoed timestamp is unambiguous for retransmitted data too.
+        // RFC 7323: the echoed timestamp is unambiguous for retransmitted data, too.
         if covered.acked > 0
             && event.advanced
             && let Some(echo) = event.echo.filter(|echo| *echo > Time::ZERO)

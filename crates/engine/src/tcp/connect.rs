@@ -8,7 +8,7 @@ use crate::packet::{Ecn, Packet, flags};
 use crate::units::Time;
 
 impl Sender {
-    /// Connects.
+    /// Sends the SYN.
     pub fn start(&mut self, now: Time, port: &mut impl Port) {
         self.conn.now = now;
         self.handshake.begin(now);
@@ -28,7 +28,7 @@ impl Sender {
             .set(Kind::Retransmit, now, self.handshake.timeout());
     }
 
-    /// The SYN-ACK has arrived.
+    /// Processes the SYN-ACK.
     pub fn on_syn_ack(&mut self, packet: &Packet, now: Time, port: &mut impl Port) {
         self.conn.now = now;
         if self.handshake.phase != Phase::SynSent {
@@ -45,7 +45,8 @@ impl Sender {
             let rtt = self.handshake.rtt(packet, now);
             self.take_rtt_sample(rtt, rtt);
         } else {
-            // The retransmitted SYN shows only that the path is slow. That is no RTT.
+            // A retransmitted SYN without a timestamp only shows that the path is slow. That is not
+            // an RTT.
             let flight = &self.board.flight;
             self.rtt.sample(Time::from_secs(1), flight.una, flight.nxt);
             self.conn.srtt = self.rtt.srtt();
@@ -57,8 +58,8 @@ impl Sender {
         self.transmit(port);
     }
 
-    /// The other end has connected: the ACK of this end's SYN-ACK has come, `rtt` after it.
-    /// Scenarios have senders connect; this is for hosts that accept.
+    /// Establishes the connection of a host that accepts. The ACK of its SYN-ACK has come, `rtt`
+    /// after the SYN-ACK. (In scenarios, senders connect.)
     pub fn establish(&mut self, now: Time, rtt: Time) {
         self.conn.now = now;
         self.handshake.phase = Phase::Established;
@@ -68,19 +69,19 @@ impl Sender {
         self.init_transfer();
     }
 
-    /// This end has granted Accurate ECN, and `third` has ended the handshake. Hosts that accept
-    /// call this before [`Sender::establish`].
+    /// Notes that this end has granted Accurate ECN, and that `third` has ended the handshake.
+    /// Hosts that accept call this before [`Sender::establish`].
     pub fn grant_accurate(&mut self, third: &Packet) {
         self.conn.delivered_ce = self.ecn.grant(third, self.ecn_fallback);
     }
 
-    /// Bytes that the other end has reported as arrived with ECT(1), CE and ECT(0), with Accurate
-    /// ECN.
+    /// With Accurate ECN, returns the bytes that the other end has reported as arrived with ECT(1),
+    /// CE and ECT(0).
     pub fn told_bytes(&self) -> Option<[u32; 3]> {
         self.ecn.arrived()
     }
 
-    /// Linux `tcp_init_transfer`.
+    /// Starts the transfer (Linux `tcp_init_transfer`).
     fn init_transfer(&mut self) {
         self.rtt.recall();
         self.conn.last_sent = self.conn.now;

@@ -1,36 +1,36 @@
 //! What a host remembers about a destination from one connection to the next.
 //!
-//! Follows Linux 7.3 `tcp_update_metrics` and `tcp_init_metrics`. A sender stores its RTT, its
-//! ssthresh and the reordering that it has seen when it is done, and the next sender to the same
-//! destination starts with them. Deviations: nothing expires (Linux: after an hour); what the
-//! sender knows is stored when everything is acknowledged, not when the FIN exchange is over;
-//! `cwnd` is left out, because Linux reads it only if a route locks it.
+//! Follows Linux 7.3 `tcp_update_metrics` and `tcp_init_metrics`. When a sender is done, it stores
+//! its RTT, its ssthresh and the reordering that it has seen. The next sender to the same
+//! destination starts with these values. Deviations: nothing expires (Linux: after an hour). Values
+//! are stored when everything is acknowledged, not when the FIN exchange is over. `cwnd` is left
+//! out, because Linux reads it only if a route locks it.
 
 use super::rtt::Rtt;
 use super::sender::Sender;
 use crate::cc::{CaState, INFINITE_SSTHRESH};
 
-/// What is known about one destination; 0: nothing.
+/// The values known about one destination; 0 means unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Destination {
     /// Smoothed RTT x 8, us.
     srtt_us: u32,
     /// Slow start threshold, segments.
     ssthresh: u32,
-    /// Segments by which the path reorders.
+    /// Number of segments by which the path reorders.
     reordering: u32,
 }
 
 impl Destination {
-    /// Takes over what a sender knows when it is done; with `ssthresh` its threshold, too.
+    /// Stores the values of a sender that is done. With `ssthresh`, its threshold is stored, too.
     pub fn update(&mut self, sender: &Sender, ssthresh: bool) {
         let srtt = sender.rtt.srtt_x8_us();
         if sender.rtt.backoff() > 0 || srtt == 0 {
-            // It measured nothing since its last timeout.
+            // The sender has measured nothing since its last timeout.
             self.srtt_us = 0;
             return;
         }
-        // A larger RTT counts at once, a smaller one by an eighth.
+        // A larger RTT replaces the known one at once. A smaller one counts by an eighth.
         self.srtt_us = match self.srtt_us.checked_sub(srtt) {
             None | Some(0) => srtt,
             Some(less) => self.srtt_us - (less >> 3),
@@ -54,7 +54,8 @@ impl Destination {
         }
     }
 
-    /// Gives a sender that has not connected yet what is known; with `ssthresh` the threshold, too.
+    /// Gives the known values to a sender that has not connected yet. With `ssthresh`, it gets the
+    /// threshold, too.
     pub fn recall(&self, sender: &mut Sender, ssthresh: bool) {
         if ssthresh && self.ssthresh != 0 {
             sender.window.ssthresh = self.ssthresh;
@@ -68,8 +69,8 @@ impl Destination {
 }
 
 impl Rtt {
-    /// The connection is established: a remembered RTT that is larger than the handshake's sets the
-    /// timeout until the first segment measures it.
+    /// Sets the timeout of an established connection, until the first segment measures the RTT. It
+    /// does so if a remembered RTT is larger than that of the handshake.
     pub(super) fn recall(&mut self) {
         let remembered = std::mem::take(&mut self.remembered_us);
         if remembered > self.srtt_us {
@@ -95,8 +96,8 @@ mod tests {
         sender
     }
 
-    /// By hand: half of the window or the threshold, whichever is more; a first slow start only
-    /// raises what is known.
+    /// The threshold becomes half of the window or the sender's threshold, whichever is larger. In
+    /// slow start a sender can only raise a known threshold.
     #[test]
     fn the_threshold_is_half_the_window_at_least() {
         let rtt = Time::from_ms(20);
@@ -138,7 +139,8 @@ mod tests {
         assert_eq!(known.srtt_us, 0);
     }
 
-    /// A timeout of the RTT and twice the RTT, or the least timeout (Linux `tcp_init_metrics`).
+    /// The timeout is the RTT plus the larger of twice the RTT and the floor (Linux
+    /// `tcp_init_metrics`).
     #[test]
     fn a_remembered_rtt_sets_the_first_timeout() {
         let mut rtt = Rtt::new(Time::from_ms(200));

@@ -1,37 +1,37 @@
-//! ECN of a sender: what packets carry, and what ACKs echo (RFC 3168,
-//! RFC 9768; Linux `tcp_ecn.h`).
+//! ECN of a sender: the ECN field and flags of packets, and the echo in ACKs (RFC 3168, RFC 9768;
+//! Linux `tcp_ecn.h`).
 
 use super::accecn::{self, Answer, Delivered, Sending};
 use crate::cc::EcnNeed;
 use crate::packet::{Ecn, Packet, flags};
 use crate::plan::EcnFeedback;
 
-/// The echo that an ACK carries in its bits.
+/// The echo in the flags of an ACK.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Echo {
-    /// ECN-Echo.
+    /// Whether ECN-Echo is set.
     pub ece: bool,
-    /// Echo of SCE.
+    /// Whether the echo of SCE is set.
     pub esce: bool,
 }
 
-/// The negotiated ECN, and the flags to send.
+/// The ECN that was negotiated, and the flags to send.
 #[derive(Clone, Debug)]
 pub(super) struct EcnSender {
-    /// ECN is in use.
+    /// Whether ECN is in use.
     on: bool,
-    /// Retransmissions and SYNs are ECN-capable too (congestion controls that need ECN,
-    /// and Accurate ECN).
+    /// Whether retransmissions and SYNs are ECN-capable, too (for congestion controls that need
+    /// ECN, and with Accurate ECN).
     always: bool,
     /// The ECN field of ECN-capable packets.
     ect: Ecn,
-    /// The SYN asks for Accurate ECN.
+    /// Whether the SYN asks for Accurate ECN.
     asks_accurate: bool,
-    /// RFC 3168 is not enough.
+    /// Whether ECN as in RFC 3168 is not enough.
     needs_accurate: bool,
     /// The state of Accurate ECN, once it is negotiated.
     accurate: Option<Box<Sending>>,
-    /// CWR goes with the next new data segment.
+    /// Whether the next new data segment carries CWR.
     queue_cwr: bool,
 }
 
@@ -50,8 +50,8 @@ impl EcnSender {
         }
     }
 
-    /// By RFC 3168 section 6.1.1 a SYN is not ECN-capable; Linux makes an exception for congestion
-    /// controls that need ECN.
+    /// Sets the ECN field and flags of a SYN. By RFC 3168 section 6.1.1 it is not ECN-capable.
+    /// Linux makes an exception for congestion controls that need ECN.
     pub fn on_syn(&self, syn: &mut Packet) {
         self.on_repeated(syn);
         if self.asks_accurate {
@@ -59,17 +59,18 @@ impl EcnSender {
         }
     }
 
-    /// This end has granted Accurate ECN. `third` ends the handshake and reports the ECN field of
-    /// the SYN-ACK, which was not sent ECN-capable (Linux `tcp_accecn_third_ack`). ECN is given up
-    /// where the report was cleared, and with `fallback` also where it names a field that the
-    /// SYN-ACK cannot have got on the way. Returns the number of marked packets that have arrived.
+    /// Notes that this end has granted Accurate ECN. `third` ends the handshake and reports the ECN
+    /// field of the SYN-ACK, which was not sent ECN-capable (Linux `tcp_accecn_third_ack`). ECN is
+    /// given up if the report was cleared. With `fallback` it is also given up if the report names
+    /// a field that the SYN-ACK cannot have got on the way. Returns the number of marked packets
+    /// that have arrived.
     pub fn grant(&mut self, third: &Packet, fallback: bool) -> u64 {
         self.accurate = Some(Box::default());
         self.always = true;
         let pure = third.payload == 0;
         let valid = match accecn::ace(third.flags) {
             0 => false,
-            // No report: the packet is data, or the value has no meaning yet.
+            // There is no report, because the packet is data or the value has no meaning yet.
             1 | 5 | 7 => return 0,
             _ if !pure => return 0,
             2 => return 0,
@@ -81,9 +82,10 @@ impl EcnSender {
         u64::from(valid && accecn::ace(third.flags) == 6)
     }
 
-    /// The other end has answered the request for Accurate ECN (Linux `tcp_ecn_rcv_synack`). A
-    /// congestion control that needs it does not work with RFC 3168. Returns the number of marked
-    /// segments that have arrived, or `None` if the other end does not grant what is needed.
+    /// Processes the answer to the request for Accurate ECN (Linux `tcp_ecn_rcv_synack`). A
+    /// congestion control that needs Accurate ECN does not work with RFC 3168. Returns the number
+    /// of marked segments that have arrived, or `None` if the other end does not grant what is
+    /// needed.
     pub fn negotiate(&mut self, syn_ack: &Packet) -> Option<u64> {
         if !self.asks_accurate {
             return Some(0);
@@ -103,7 +105,7 @@ impl EcnSender {
         (!self.needs_accurate).then_some(0)
     }
 
-    /// New data leaves.
+    /// Sets the ECN field and flags of new data.
     #[inline]
     pub fn on_new(&mut self, packet: &mut Packet) {
         if self.on {
@@ -114,19 +116,19 @@ impl EcnSender {
         }
     }
 
-    /// RFC 3168 section 6.1.5: retransmissions are not ECN-capable.
+    /// Sets the ECN field of a retransmission. By RFC 3168 section 6.1.5 it is not ECN-capable.
     pub fn on_repeated(&self, packet: &mut Packet) {
         if self.always {
             packet.ecn = self.ect;
         }
     }
 
-    /// A reduction begins. Accurate ECN has no CWR.
+    /// Notes that a reduction begins. The next data then carries CWR, except with Accurate ECN.
     pub fn begin_cwr(&mut self) {
         self.queue_cwr = self.on && self.accurate.is_none();
     }
 
-    /// A reduction is undone.
+    /// Notes that a reduction is undone, so that no CWR is sent.
     pub fn withdraw_cwr(&mut self) {
         self.queue_cwr = false;
     }
@@ -137,7 +139,7 @@ impl EcnSender {
         self.accurate.is_some()
     }
 
-    /// With Accurate ECN the bits are a counter, and echo nothing.
+    /// Reads the echo in an ACK. With Accurate ECN the flags are a counter and not an echo.
     #[inline]
     pub fn echo(&self, ack: &Packet) -> Echo {
         let bits = self.on && self.accurate.is_none();
@@ -147,8 +149,8 @@ impl EcnSender {
         }
     }
 
-    /// How many segments an ACK newly reports as marked, with Accurate ECN. `counted` marked
-    /// segments were known before, and the ACK delivers `delivered`.
+    /// With Accurate ECN, returns how many segments an ACK newly reports as marked. `counted`
+    /// marked segments were known before, and the ACK delivers `delivered`.
     #[inline]
     pub fn marked(
         &mut self,
@@ -161,8 +163,8 @@ impl EcnSender {
         Some(accurate.process(ack, delivered, counted, mss))
     }
 
-    /// Bytes that the other end has reported as arrived with ECT(1), CE and ECT(0), with Accurate
-    /// ECN.
+    /// With Accurate ECN, returns the bytes that the other end has reported as arrived with ECT(1),
+    /// CE and ECT(0).
     pub fn arrived(&self) -> Option<[u32; 3]> {
         self.accurate.as_ref().map(|accurate| accurate.bytes)
     }

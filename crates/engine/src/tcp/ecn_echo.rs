@@ -7,27 +7,27 @@ use crate::plan::EcnFeedback;
 /// How the receiver echoes CE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EcnEcho {
-    /// ECN was not negotiated.
+    /// No echo, because ECN was not negotiated.
     None,
     /// ECE on every ACK until CWR comes (RFC 3168 section 6.1.3).
     Sticky,
-    /// ECE per packet, an ACK at once when CE starts or ends (RFC 8257 section 3.2).
+    /// ECE for each packet, with an ACK at once when CE starts or ends (RFC 8257 section 3.2).
     PerPacket,
-    /// The same, but a packet with ECT(1) changes nothing. If SCE marks are examined first, this
-    /// packet does not tell DCTCP whether CE is set.
+    /// As `PerPacket`, but a packet with ECT(1) changes nothing. If SCE marks are examined first,
+    /// this packet does not show DCTCP whether CE is set.
     PerPacketButEct1,
     /// Counters in every ACK (RFC 9768).
     Accurate {
         /// The ECN field of the ACKs.
         acks: Ecn,
-        /// Delayed packets are acknowledged first when CE starts or ends. DCTCP's receiver does so
-        /// whatever the feedback is (Linux `dctcp_cwnd_event`).
+        /// Whether delayed packets are acknowledged first when CE starts or ends. DCTCP's receiver
+        /// does this with any feedback (Linux `dctcp_cwnd_event`).
         splits: bool,
     },
 }
 
 impl EcnEcho {
-    /// What the receiver of a connection is capable of.
+    /// The echo for a connection.
     pub fn of(ecn: bool, feedback: EcnFeedback, need: EcnNeed) -> EcnEcho {
         match (feedback, need) {
             _ if !ecn => EcnEcho::None,
@@ -61,8 +61,8 @@ impl EcnEcho {
 mod tests {
     use super::*;
 
-    /// A flow without ECN has no echo; a congestion control that needs Accurate ECN gets it unless
-    /// the scenario says otherwise; DCTCP's echo is per packet.
+    /// A flow without ECN has no echo. A congestion control that needs Accurate ECN gets it unless
+    /// the scenario sets another feedback. DCTCP's echo is per packet.
     #[test]
     fn the_echo_of_each_feedback_and_need() {
         use CeEcho::{Precise, SceHoldsCe};

@@ -1,4 +1,4 @@
-//! The state of a handshake, and what its SYN measures.
+//! The state of a handshake, and the RTT that it measures.
 
 use super::rtt::{INITIAL_RTO, MAX_RTO};
 use super::timestamps;
@@ -8,8 +8,8 @@ use crate::units::Time;
 /// Linux `tcp_syn_linear_timeouts`.
 const SYN_LINEAR_TIMEOUTS: u32 = 4;
 
-/// How long a SYN waits for its answer after this many retransmissions. The first timeouts do not
-/// double (Linux `tcp_syn_linear_timeouts`, since 6.5).
+/// How long a SYN waits for its answer after `retransmits` retransmissions. The first timeouts do
+/// not double (Linux `tcp_syn_linear_timeouts`, since 6.5).
 pub fn syn_timeout(retransmits: u32) -> Time {
     let doublings = retransmits.saturating_sub(SYN_LINEAR_TIMEOUTS);
     Time(INITIAL_RTO.ns() << doublings.min(7)).min(MAX_RTO)
@@ -24,11 +24,11 @@ pub(super) enum Phase {
     Done,
 }
 
-/// The opening of a connection.
+/// The handshake of a connection.
 #[derive(Clone, Debug)]
 pub(super) struct Handshake {
     pub phase: Phase,
-    /// SYNs sent again.
+    /// Number of SYNs sent again.
     pub retransmits: u32,
     /// When the first SYN was sent.
     first_sent: Time,
@@ -43,18 +43,18 @@ impl Handshake {
         }
     }
 
-    /// The first SYN is sent.
+    /// Notes that the first SYN is sent.
     pub fn begin(&mut self, now: Time) {
         self.phase = Phase::SynSent;
         self.first_sent = now;
     }
 
-    /// The SYN is sent again.
+    /// Notes that the SYN is sent again.
     pub fn repeat(&mut self) {
         self.retransmits += 1;
     }
 
-    /// The RTT that a SYN-ACK measures. If the SYN was sent again, the RTT comes from the
+    /// Returns the RTT that a SYN-ACK measures. If the SYN was sent again, the RTT comes from the
     /// timestamp.
     pub fn rtt(&self, syn_ack: &Packet, now: Time) -> Time {
         match self.retransmits {
@@ -63,7 +63,7 @@ impl Handshake {
         }
     }
 
-    /// How long the SYN waits for its answer.
+    /// How long the current SYN waits for its answer.
     pub fn timeout(&self) -> Time {
         syn_timeout(self.retransmits)
     }
@@ -73,9 +73,9 @@ impl Handshake {
         self.retransmits == 0 || timestamps
     }
 
-    /// Whether the window begins at one segment (RFC 5681 section 3.1), relaxed to more than one
-    /// SYN sent again (Linux `tcp_init_transfer`). It does not if the answer is to the first SYN,
-    /// which then was not lost.
+    /// Whether the window begins at one segment because SYNs were lost. RFC 5681 section 3.1
+    /// requires one lost SYN, Linux more than one (`tcp_init_transfer`). An answer to the first SYN
+    /// shows that it was not lost.
     pub fn lost_syns(&self, syn_ack: &Packet, timestamps: bool) -> bool {
         self.retransmits > 1 && !(timestamps && syn_ack.sent == self.first_sent)
     }
@@ -92,7 +92,8 @@ mod tests {
         packet
     }
 
-    /// Linux `tcp_syn_linear_timeouts` 4: five times a second, then doubled, two minutes at most.
+    /// Linux `tcp_syn_linear_timeouts` 4: five timeouts of a second, which then double up to two
+    /// minutes.
     #[test]
     fn timeouts_of_a_syn() {
         let seconds = [1, 1, 1, 1, 1, 2, 4, 8, 16, 32, 64, 120, 120];
@@ -115,7 +116,7 @@ mod tests {
         handshake.begin(us(500));
         assert_eq!(handshake.phase, Phase::SynSent);
         assert_eq!(handshake.rtt(&answer_to(us(500)), us(20_750)), us(20_250));
-        // Repeated: in ticks of a millisecond, and only with timestamps.
+        // After a retransmission the RTT is in ticks of a millisecond, and needs timestamps.
         let mut tells = Vec::new();
         for _ in 0..3 {
             let lost = handshake.lost_syns(&answer_to(us(900)), true);

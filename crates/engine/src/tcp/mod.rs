@@ -1,42 +1,42 @@
-//! TCP as Linux 7.3 does it (`net/ipv4/tcp_*.c`): sender, receiver and what they share.
+//! TCP as in Linux 7.3 (`net/ipv4/tcp_*.c`): sender, receiver and their common parts.
 //!
 //! | file | what |
 //! |---|---|
-//! | [`sender`] | the sender's pieces put together, and transmission |
-//! | `connect`, `ack`, `timeouts` | what it does on a SYN-ACK, an ACK, a deadline |
+//! | [`sender`] | the sender as a whole, and transmission |
+//! | `connect`, `ack`, `timeouts` | how the sender handles a SYN-ACK, an ACK, a deadline |
 //! | `states` | congestion states: reductions and their undoing (`tcp_fastretrans_alert`) |
-//! | [`handshake`], `timer`, `timestamps`, `pacing`, `ecn`, `send_queue` | its pieces |
-//! | `limit`, `slow_start` | what it waits for, why its window shrank, how slow start ended |
-//! | `recovery`, `rack`, `prr`, `undo` | those of loss recovery |
+//! | [`handshake`], `timer`, `timestamps`, `pacing`, `ecn`, `send_queue` | parts of the sender |
+//! | `limit`, `slow_start` | for `explain`: what the sender waits for, how slow start ended |
+//! | `recovery`, `rack`, `prr`, `undo` | parts of loss recovery |
 //! | [`scoreboard`], [`rtt`], [`rate`] | sent segments, round-trip times, samples of the delivery rate |
 //! | [`receiver`] | acknowledgement (quick, delayed, compressed SACKs) and ECN echo |
-//! | [`ecn_echo`], `receive_window`, `sack_blocks` | its pieces |
-//! | [`accecn`], [`sce`] | Accurate ECN of both ends; the receiver's echo of SCE |
+//! | [`ecn_echo`], `receive_window`, `sack_blocks` | parts of the receiver |
+//! | [`accecn`], [`sce`] | Accurate ECN of both ends, and the receiver's echo of SCE |
 //! | [`ranges`] | sets of segments |
 //! | [`destination`] | what a host remembers from one connection to the next |
 //!
 //! Known deviations from Linux (docs/evidence/packetdrill.md lists what the kernel's packetdrill
 //! scripts find in this code):
-//! - Sequence numbers count segments, which keep the boundaries of their first transmission; no
-//!   Nagle, no urgent data, no window scaling limits, no FIN exchange.
-//! - The third packet of the handshake is not sent apart from the first data.
-//! - Offloads are off: no TSO autosizing, no GRO; no TCP small queues. Pacing spaces segments, not
-//!   bursts, except with `pacing = "fq-gso"`.
-//! - The receive window is constant: the receiving application reads at once. A closed window is
+//! - Sequence numbers count segments, which keep the boundaries of their first transmission. There
+//!   is no Nagle, no urgent data, no limit of window scaling, and no FIN exchange.
+//! - The third packet of the handshake is the first data.
+//! - Offloads are off: no TSO autosizing, no GRO. There are no TCP small queues. Pacing spaces
+//!   segments, not bursts, except with `pacing = "fq-gso"`.
+//! - The receive window is constant, as the receiving application reads at once. A closed window is
 //!   not probed.
-//! - SACK is always in use: no recovery by counting duplicate ACKs.
+//! - SACK is always in use. Recovery never counts duplicate ACKs.
 //! - ACKs of data that was never sent, or was acknowledged long ago, are ignored (Linux answers
 //!   with a challenge ACK).
-//! - A connection never gives up (Linux: after 15 timeouts of data, 10 of a SYN), and keeps ECN
-//!   when its SYN is lost (Linux then connects without).
-//! - A window that the application, not the network, limits does not decay
-//!   (`tcp_cwnd_application_limited`); that of an idle sender does.
+//! - A connection never gives up (Linux: after 15 timeouts of data, 10 of a SYN). It keeps ECN
+//!   when its SYN is lost (Linux then connects without ECN).
+//! - If the application and not the network limits a window, the window does not decay
+//!   (`tcp_cwnd_application_limited`). The window of an idle sender does.
 //! - Without timestamps an ACK has room for four SACK blocks; here it carries three.
-//! - A lost probe that RACK or a timeout finds is simply lost; what Linux leaks there is not
-//!   copied.
+//! - A probe that RACK or a timeout finds lost is simply lost. Linux leaks some state here, which
+//!   is not copied.
 //! - SACKs are compressed by Linux's defaults (`tcp_comp_sack_*`, which no key changes), from the
 //!   RTT of the handshake and without slack.
-//! - Only ECN-Echo and a probe's repair lead to CWR: there is no congestion of the host itself.
+//! - Only ECN-Echo and a probe's repair lead to CWR. In Linux, congestion in the host does, too.
 
 pub mod accecn;
 mod ack;

@@ -4,31 +4,32 @@ use crate::cc::{View, Window};
 use crate::plan::{Pacing, TcpPlan};
 use crate::units::{Rate, Time};
 
-/// Data segments of a connection that are not paced (`fq`'s initial quantum, in segments).
+/// Data segments at the start of a connection that are not paced (`fq`'s initial quantum, in
+/// segments).
 const UNPACED: u64 = 10;
 /// Bytes of the largest packet of joined segments (Linux `sk_gso_max_size` over a NIC).
 const GSO_MAX: u64 = 65_536;
-/// log2 of the RTT, in microseconds, that halves the bytes added for it (`tcp_tso_rtt_log`).
+/// log2 of the RTT difference, us, that halves the bytes added for a short RTT (`tcp_tso_rtt_log`).
 const RTT_LOG: u64 = 9;
-/// Nearly a millisecond of a rate, as a shift (`sk_pacing_shift`).
+/// Shift that divides a rate per second to nearly a millisecond (`sk_pacing_shift`).
 const MILLISECOND: u32 = 10;
 
-/// Pacing.
+/// Decides when packets may leave.
 #[derive(Clone, Debug)]
 pub(super) struct Pacer {
-    /// Packets are paced.
+    /// Whether packets are paced.
     on: bool,
-    /// The congestion control sets their rate itself.
+    /// Whether the congestion control sets the pacing rate itself.
     own_rate: bool,
-    /// Segments that TCP joins leave as one.
+    /// Whether segments that TCP joins leave as one.
     joined: bool,
-    /// Pacing rate in all other cases, percent of cwnd/srtt: in early slow start, and after it.
+    /// Pacing rate if the stack sets it, percent of cwnd/srtt: in early slow start, and after it.
     ratios: [u32; 2],
     /// Number of the first data segment.
     pub first: u64,
-    /// No packet before this.
+    /// Earliest time at which the next packet may leave.
     pub until: Time,
-    /// Number of segments that may still leave with the last one, and when the last one left
+    /// Number of segments that may still leave together with the last one, and when that left
     /// (Linux: in one TSO segment).
     burst: (u32, Time),
 }
@@ -44,7 +45,7 @@ impl Pacer {
             own_rate,
             joined: plan.pacing == Pacing::FqGso,
             ratios: match plan.pacing {
-                // Without a rate of the congestion control packets are not paced.
+                // Unless the congestion control sets a rate, packets are not paced.
                 Pacing::Auto => [0, 0],
                 _ => [plan.pacing_ss_ratio, plan.pacing_ca_ratio],
             },
@@ -54,7 +55,7 @@ impl Pacer {
         }
     }
 
-    /// Whether a packet that waited may leave now. Without pacing none waits.
+    /// Whether a packet that waited may leave now. Without pacing no packet waits.
     pub fn is_due(&self, now: Time) -> bool {
         self.on && self.until <= now
     }
@@ -65,7 +66,7 @@ impl Pacer {
         self.until <= now || self.burst.0 > 0 && self.burst.1 == now
     }
 
-    /// A packet with this payload leaves; `nxt` is the next new segment.
+    /// Notes that a packet with this payload leaves. `nxt` is the next new segment.
     #[inline]
     pub fn sent(&mut self, now: Time, payload: u16, nxt: u64, window: &Window) {
         if self.on && window.pacing_rate > 0 {
@@ -82,7 +83,7 @@ impl Pacer {
             return;
         }
         // Linux `tcp_update_skb_after_send`, which fq follows as well: only the payload counts, and
-        // a late packet makes up for at most half of the gap. Segments of a burst leave together.
+        // a late packet shortens the next gap by at most half. Segments of a burst leave together.
         let rate = Rate(window.pacing_rate.saturating_mul(8));
         let gap = rate.time_for(u64::from(payload));
         if self.burst.0 > 0 && self.burst.1 == now {
@@ -114,8 +115,8 @@ impl Pacer {
     }
 }
 
-/// Segments that TCP joins (Linux `tcp_tso_autosize`): what the rate sends in a millisecond, more
-/// where the round-trip time is short.
+/// Number of segments that TCP joins (Linux `tcp_tso_autosize`): those that the rate sends in a
+/// millisecond, and more if the round-trip time is short.
 fn joined(pacing_rate: u64, view: View<'_>) -> u32 {
     let halvings = (view.min_rtt.ns() / 1000) >> RTT_LOG;
     let short = GSO_MAX.checked_shr(halvings.min(64) as u32).unwrap_or(0);
@@ -143,7 +144,7 @@ mod tests {
         Window::new(cwnd, ssthresh, Growth::Segments)
     }
 
-    /// Rate and burst after an update, with an RTT of 40 ms and this many segments in flight.
+    /// Rate and burst after an update, with an RTT of 40 ms and `out` segments in flight.
     fn updated(pacer: &Pacer, mut window: Window, out: u64) -> (u64, u32) {
         let conn = Conn {
             srtt: Time::from_ms(40),
@@ -182,7 +183,8 @@ mod tests {
         for off in [pacer(Pacing::Off, false), pacer(Pacing::Auto, false)] {
             assert_eq!(updated(&off, slow.clone(), 0).0, 0);
         }
-        // At this rate a millisecond has 7070 bytes; 65,536 / 2 are added for an RTT of 1 ms.
+        // At this rate 7070 bytes leave in a millisecond. For an RTT of 1 ms, 65,536 / 2 more are
+        // added.
         let joined = pacer(Pacing::FqGso, false);
         assert_eq!(updated(&joined, slow, 0), (7_240_000, 27));
     }
@@ -213,7 +215,7 @@ mod tests {
     fn gaps_bursts_and_lateness() {
         let us = Time::from_us;
         let mut window = window(100, 50);
-        // 1448 bytes in a millisecond.
+        // The rate is 1448 bytes in a millisecond.
         window.pacing_rate = 1_448_000;
         let mut pacer = pacer(Pacing::Fq, false);
         pacer.first = 5;

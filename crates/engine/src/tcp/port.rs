@@ -2,12 +2,12 @@
 
 use crate::packet::Packet;
 
-/// Where an end point sends packets: its entrance to the network.
+/// The way by which an end point puts packets into the network.
 pub trait Port {
     /// Sends a packet now.
     fn send(&mut self, packet: Packet);
 }
 
-/// Bytes a SYN or SYN-ACK is longer than a bare header: the options Linux
-/// sends (MSS, SACK permitted, timestamps, window scale) less the timestamps.
+/// Bytes by which a SYN or SYN-ACK is longer than a bare header: the options that Linux sends (MSS,
+/// SACK permitted, timestamps, window scale) without the timestamps.
 pub(super) const SYN_EXTRA: u16 = 8;

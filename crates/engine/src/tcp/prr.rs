@@ -4,16 +4,16 @@
 /// A reduction under way.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Prr {
-    /// Window when it began.
+    /// Window when the reduction began.
     pub prior_cwnd: u32,
-    /// Segments delivered since.
+    /// Segments delivered since the reduction began.
     delivered: u32,
-    /// Segments sent since.
+    /// Segments sent since the reduction began.
     out: u32,
 }
 
 impl Prr {
-    /// A reduction of this window begins.
+    /// Begins a reduction from this window.
     pub fn of(prior_cwnd: u32) -> Prr {
         Prr {
             prior_cwnd,
@@ -21,14 +21,14 @@ impl Prr {
         }
     }
 
-    /// A segment was sent.
+    /// Notes that a segment was sent.
     #[inline]
     pub fn sent(&mut self) {
         self.out += 1;
     }
 
-    /// The window after an ACK that delivered this many segments; `None`: the window stays. `safe`:
-    /// the ACK advanced, and found nothing lost.
+    /// Returns the window after an ACK that delivered this many segments. `None` if the window
+    /// stays. `safe`: the ACK advanced, and found nothing lost.
     pub fn window(
         &mut self,
         delivered: u32,
@@ -48,7 +48,7 @@ impl Prr {
             let owed = i64::from(self.delivered) - i64::from(self.out);
             (owed.max(i64::from(delivered)) + i64::from(safe)).min(room)
         };
-        // One segment at least goes out on entering fast recovery.
+        // On entering fast recovery, at least one segment goes out.
         let send = send.max(i64::from(self.out == 0));
         Some((i64::from(in_flight) + send).max(1) as u32)
     }
@@ -67,8 +67,9 @@ mod tests {
         }
     }
 
-    /// RFC 6937 section 3: above ssthresh a segment is sent for every prior_cwnd / ssthresh that
-    /// are delivered, below it as many segments as let the window reach ssthresh.
+    /// RFC 6937 section 3: above ssthresh a segment is sent for every prior_cwnd / ssthresh
+    /// segments that are delivered. Below it, as many segments are sent as let the window reach
+    /// ssthresh.
     #[test]
     fn in_proportion_above_ssthresh_and_bounded_below() {
         for (before, delivered, safe, in_flight, expected, why) in [

@@ -5,38 +5,39 @@ use super::scoreboard::{Scoreboard, Segment, Walk, state};
 use crate::cc::{CaState, Conn};
 use crate::units::Time;
 
-/// Duplicate ACKs that mean loss while no reordering was seen.
+/// Number of duplicate ACKs that mean a loss if no reordering was seen.
 pub(super) const REORDERING: u32 = 3;
 /// Linux `tcp_max_reordering`.
 const MAX_REORDERING: u64 = 300;
 /// Recoveries for which a widened reordering window lasts (RFC 8985 section 6.2).
 const PERSIST: u32 = 16;
 
-/// What RACK knows about deliveries and reordering.
+/// State of RACK: deliveries and reordering.
 #[derive(Clone, Debug)]
 pub(super) struct Rack {
-    /// Transmission time of the most recently sent segment that was delivered.
+    /// Transmission time of the newest delivery: of all delivered segments, the one sent last.
     sent: Time,
-    /// One past that segment, to break ties.
+    /// Number of the segment after the newest delivery, to break ties.
     end: u64,
-    /// Its RTT.
+    /// RTT of the newest delivery.
     rtt: Time,
-    /// A delivery has advanced it since the last check.
+    /// Whether a delivery has come since the last check.
     pub advanced: bool,
-    /// Reordering was seen.
+    /// Whether reordering was seen.
     pub reordering_seen: bool,
-    /// By how many segments at most (Linux `reordering`); 3 before any was seen.
+    /// Largest number of segments by which one was overtaken (Linux `reordering`); 3 before any
+    /// was.
     pub reordering: u32,
-    /// Quarters of the minimum RTT in the reordering window.
+    /// Length of the reordering window, in quarters of the minimum RTT.
     pub steps: u32,
-    /// Recoveries until `steps` falls back to 1.
+    /// Number of recoveries until `steps` falls back to 1.
     persist: u32,
-    /// Next new segment when a D-SACK was last answered with a wider window.
+    /// Next new segment when a D-SACK last widened the window.
     dsack_round: u64,
 }
 
 impl Rack {
-    /// RACK of a connection whose first segment has this number.
+    /// RACK for a connection whose first segment is `first`.
     pub fn new(first: u64) -> Rack {
         Rack {
             sent: Time::ZERO,
@@ -51,7 +52,7 @@ impl Rack {
         }
     }
 
-    /// A segment was delivered (RFC 8985 section 6.2 step 2; Linux `tcp_rack_advance`).
+    /// Notes that a segment was delivered (RFC 8985 section 6.2 step 2; Linux `tcp_rack_advance`).
     #[inline]
     pub fn advance(&mut self, seq: u64, segment: &Segment, conn: &Conn) {
         let rtt = conn.now.since(segment.sent);
@@ -66,7 +67,8 @@ impl Rack {
         }
     }
 
-    /// The same for all below `end`, which were sent once and in order, the last at `sent`.
+    /// Notes that all segments below `end` were delivered. They were sent once and in order, the
+    /// last at `sent`.
     #[inline]
     pub fn advance_plain(&mut self, end: u64, sent: Time, now: Time) {
         self.advanced = true;
@@ -77,7 +79,7 @@ impl Rack {
         }
     }
 
-    /// Segment `seq` was overtaken by others (Linux `tcp_check_sack_reordering`).
+    /// Notes that segment `seq` was overtaken by others (Linux `tcp_check_sack_reordering`).
     #[cold]
     pub fn note_reordering(&mut self, seq: u64, board: &Scoreboard) {
         let distance = board.highest_sacked().saturating_sub(seq);
@@ -88,7 +90,7 @@ impl Rack {
         }
     }
 
-    /// RFC 8985 section 6.2 step 4; Linux `tcp_rack_reo_wnd`.
+    /// The reordering window (RFC 8985 section 6.2 step 4; Linux `tcp_rack_reo_wnd`).
     fn window(&self, conn: &Conn, board: &Scoreboard) -> Time {
         if !self.reordering_seen
             && (conn.ca_state >= CaState::Recovery || board.flight.sacked_out >= REORDERING)
@@ -102,8 +104,8 @@ impl Rack {
         Time(quarter.saturating_mul(u64::from(self.steps))).min(conn.srtt)
     }
 
-    /// RFC 8985 section 6.2 step 4, the adaptation; Linux `tcp_rack_update_reo_wnd`.
-    /// `dsack`: a D-SACK showed that a retransmission, which was no probe, was needless.
+    /// Adapts the reordering window (RFC 8985 section 6.2 step 4; Linux `tcp_rack_update_reo_wnd`).
+    /// `dsack`: a D-SACK showed that a retransmission other than a probe was needless.
     #[inline]
     pub fn adapt_window(&mut self, dsack: bool, board: &Scoreboard) {
         if dsack && self.reordering_seen && board.flight.una > self.dsack_round {
@@ -115,18 +117,18 @@ impl Rack {
         }
     }
 
-    /// A recovery was real.
+    /// Notes that a recovery was real.
     pub fn recovered(&mut self) {
         self.persist = self.persist.saturating_sub(1);
     }
 
-    /// A recovery was spurious: its retransmissions were all duplicates.
+    /// Notes that a recovery was spurious, as all its retransmissions were duplicates.
     pub fn was_needless(&mut self) {
         self.persist = (self.persist + 1).min(PERSIST);
     }
 
-    /// RFC 8985 section 6.2 step 5; Linux `tcp_rack_detect_loss`. Returns
-    /// the time after which to look again, if segments are undecided.
+    /// Finds losses (RFC 8985 section 6.2 step 5; Linux `tcp_rack_detect_loss`). Returns the time
+    /// after which to check again, if the fate of some segments is still open.
     pub fn detect_loss(
         &self,
         conn: &Conn,
@@ -157,7 +159,7 @@ impl Rack {
         wait
     }
 
-    /// After a timeout every segment that is not recent is lost.
+    /// Marks every segment that is not recent as lost, after a timeout.
     pub fn mark_on_timeout(
         &self,
         conn: &Conn,
@@ -204,8 +206,8 @@ mod tests {
         (board, conn)
     }
 
-    /// Linux `tcp_rack_reo_wnd`: none in recovery or after three SACKs unless reordering was seen;
-    /// otherwise quarters of the minimum RTT, srtt at most.
+    /// Linux `tcp_rack_reo_wnd`: if no reordering was seen, there is no window in recovery or after
+    /// three SACKs. Otherwise it is some quarters of the minimum RTT, and at most srtt.
     #[test]
     fn the_reordering_window() {
         let (mut board, mut conn) = board();
@@ -228,8 +230,8 @@ mod tests {
         }
     }
 
-    /// Linux `tcp_rack_update_reo_wnd`: a quarter more for the first D-SACK of a round, up to 255
-    /// steps, and back to one 16 recoveries later.
+    /// Linux `tcp_rack_update_reo_wnd`: the first D-SACK of a round adds a quarter, up to 255
+    /// steps. After 16 recoveries there is one step again.
     #[test]
     fn d_sacks_widen_it_once_a_round_for_sixteen_recoveries() {
         let (mut board, _) = board();
@@ -261,8 +263,8 @@ mod tests {
         assert_eq!(rack.steps, 255);
     }
 
-    /// RFC 8985 section 6.2 step 2: the most recently sent of those delivered, unless the original
-    /// of a retransmission may have been.
+    /// RFC 8985 section 6.2 step 2: of all delivered segments the one sent last counts. A
+    /// retransmission does not count if its original may have been delivered.
     #[test]
     fn the_newest_delivery_counts() {
         let (board, conn) = board();
@@ -308,8 +310,8 @@ mod tests {
         assert_eq!(rack.reordering, 300, "Linux tcp_max_reordering");
     }
 
-    /// A segment is lost if it was sent before the newest delivered one, and more than the RTT plus
-    /// the window ago; the next segment is examined when its time comes.
+    /// A segment is lost if it was sent before the newest delivery, and longer ago than the RTT
+    /// plus the window. The next segment is examined when its time comes.
     #[test]
     fn losses_by_time() {
         let (mut board, mut conn) = board();
@@ -317,7 +319,7 @@ mod tests {
         board.sack(6, 7, |_, _| {});
         rack.advance(6, board.get(6), &conn);
         assert_eq!(rack.rtt, ms(34));
-        // The window is 10 ms: due at 144 for the first, at 149 for the sixth.
+        // The window is 10 ms, so the first segment is due at 144 ms and the sixth at 149 ms.
         conn.now = ms(146);
         assert_eq!(rack.detect_loss(&conn, &mut board, None), Some(ms(3)));
         assert_eq!(board.flight.lost_out, 3, "those sent at 100, 101 and 102");
@@ -326,7 +328,7 @@ mod tests {
         assert_eq!(board.flight.lost_out, 6);
     }
 
-    /// Linux `tcp_timeout_mark_lost`: the first segment, and those older than RACK's RTT.
+    /// Linux `tcp_timeout_mark_lost`: the first segment is lost, and those older than RACK's RTT.
     #[test]
     fn a_timeout_spares_what_is_recent() {
         let (mut board, mut conn) = board();

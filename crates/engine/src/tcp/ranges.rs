@@ -7,13 +7,13 @@
 pub struct Ranges(Vec<(u64, u64)>);
 
 impl Ranges {
-    /// Whether there are none.
+    /// Whether there are no ranges.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The ranges.
+    /// The ranges, in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.0.iter().copied()
     }
@@ -23,15 +23,15 @@ impl Ranges {
         self.0.last().map(|r| r.1)
     }
 
-    /// The range that holds `at`, if any.
+    /// The range that contains `at`, if there is one.
     pub fn containing(&self, at: u64) -> Option<(u64, u64)> {
         let next = self.0.partition_point(|r| r.0 <= at);
         let range = *self.0.get(next.checked_sub(1)?)?;
         (at < range.1).then_some(range)
     }
 
-    /// Adds a range, merging with those it touches; returns the merged range.
-    /// `fresh` is called with each part that was not there before.
+    /// Adds a range, which merges with those that it touches. Returns the merged range. `fresh` is
+    /// called with each part that was not there before.
     pub fn insert(&mut self, start: u64, end: u64, mut fresh: impl FnMut(u64, u64)) -> (u64, u64) {
         debug_assert!(start < end);
         // Most insertions touch the last ranges.
@@ -94,7 +94,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     proptest! {
-        /// Against a set of single numbers.
+        /// The ranges behave as a set of single numbers.
         #[test]
         fn behaves_as_a_set(ops in prop::collection::vec((0u64..60, 1u64..8, 0u64..20), 1..60)) {
             let mut ranges = Ranges::default();
@@ -118,10 +118,10 @@ mod tests {
         }
     }
 
-    /// Numbers in the window of the proof.
+    /// Number of values in the window of the proof.
     const WINDOW: u64 = 10;
 
-    /// The ranges that hold the numbers of a set of bits, from `base` on.
+    /// The ranges for the numbers of a bit set, which begins at `base`.
     fn of_bits(bits: u32, base: u64) -> Ranges {
         let mut ranges = Ranges::default();
         for at in (0..WINDOW).filter(|at| bits >> at & 1 != 0) {
@@ -137,9 +137,9 @@ mod tests {
         assert_eq!(ranges.0, of_bits(bits, base).0);
     }
 
-    /// Every operation leads from every state of a window to the right one. A set of numbers has
+    /// Every operation leads from every state of a window to the right state. A set of numbers has
     /// one representation, so this holds after any number of operations. Numbers are only compared,
-    /// so it holds wherever they are.
+    /// so it holds for any base.
     #[test]
     fn every_operation_in_every_state() {
         let below = |n: u64| (1_u32 << n) - 1;

@@ -1,27 +1,28 @@
-//! Delivery rate estimation (draft-cheng-iccrg-delivery-rate-estimation), as Linux 7.3 has it
-//! (`tcp_rate_skb_sent`, `tcp_rate_skb_delivered`, `tcp_rate_gen`). The v3 branch of
-//! github.com/google/bbr adds the flight and the losses at a segment's transmission.
+//! Delivery rate estimation (draft-cheng-iccrg-delivery-rate-estimation), as in Linux 7.3
+//! (`tcp_rate_skb_sent`, `tcp_rate_skb_delivered`, `tcp_rate_gen`). As in the v3 branch of
+//! github.com/google/bbr, it also notes the flight and the losses when a segment is sent.
 //!
-//! Kept beside the scoreboard, and only for a congestion control that asks for it
-//! ([`crate::cc::Needs`]). The others pay only for a test.
+//! The data is kept separate from the scoreboard, and only for a congestion control that needs it
+//! ([`crate::cc::Needs`]). Other senders only pay for a test.
 //!
-//! Deviations: an ACK of a lone runt is not noted as one that was probably
-//! delayed (Linux `FLAG_ACK_MAYBE_DELAYED`); there is no SACK reneging. A
-//! sender is application-limited when its application writes after the queue
-//! ran empty, as in Linux; one that has a fixed number of bytes never is.
+//! Deviations: an ACK of a lone runt does not count as one that was probably delayed (Linux
+//! `FLAG_ACK_MAYBE_DELAYED`). There is no SACK reneging. A sender is application-limited when its
+//! application writes after the queue ran empty, as in Linux. A sender with a fixed number of bytes
+//! never is.
 
 use crate::cc::{Conn, LostSegment, RateSample, View};
 use crate::units::Time;
 
-/// What was noted about a segment when it was last sent.
+/// The state of the connection when a segment was last sent.
 #[derive(Clone, Copy, Debug)]
 struct Sent {
     delivered: u64,
     delivered_ce: u64,
     lost: u64,
-    /// Time of the last delivery before it was sent; `NEVER`: the segment itself was delivered.
+    /// Time of the last delivery before the segment was sent. `NEVER` once the segment is
+    /// delivered.
     delivered_at: Time,
-    /// Transmission of the first segment of the sample's flight.
+    /// When the first segment of the sample's flight was sent.
     first_tx: Time,
     in_flight: u32,
     app_limited: bool,
@@ -37,7 +38,7 @@ const NOTHING: Sent = Sent {
     app_limited: false,
 };
 
-/// The newest segment an ACK has delivered so far.
+/// The newest segment that the current ACK has delivered so far.
 #[derive(Clone, Copy, Debug)]
 struct Newest {
     sent: Sent,
@@ -45,18 +46,18 @@ struct Newest {
     send_us: u64,
 }
 
-/// What is noted about every segment in flight, and about the flight.
+/// What is noted for every segment in flight, and for the flight.
 #[derive(Clone, Debug)]
 pub struct Rates {
-    /// By sequence number, as the scoreboard's.
+    /// Notes by sequence number, as in the scoreboard's ring.
     ring: Vec<Sent>,
     mask: u64,
-    /// Transmission of the newest segment delivered.
+    /// When the newest delivered segment was sent.
     first_tx: Time,
     /// Time of the last delivery.
     delivered_at: Time,
     newest: Option<Newest>,
-    /// Segments just found lost.
+    /// Segments that were just found lost.
     pub(super) marked: Vec<u64>,
 }
 
@@ -73,22 +74,22 @@ impl Default for Rates {
     }
 }
 
-/// Linux counts both ends of an interval in us.
+/// Time between two events, in us, since Linux converts both ends of an interval to us.
 fn us_between(from: Time, to: Time) -> u64 {
     (to.ns() / 1000).saturating_sub(from.ns() / 1000)
 }
 
 impl Rates {
-    /// Segment `seq` was sent now and is counted in `view`. `alone`: nothing else was outstanding.
-    /// `lost`: segments found lost so far. `app_limited`: there was nothing to send at some time
-    /// before.
+    /// Notes that segment `seq` was sent now. `view` includes it. `alone`: nothing else was
+    /// outstanding. `lost`: number of segments found lost so far. `app_limited`: the application
+    /// had nothing to send at some time before.
     #[inline(never)]
     pub fn sent(&mut self, seq: u64, alone: bool, lost: u64, app_limited: bool, view: View<'_>) {
         let una = view.flight.una;
         if seq - una > self.mask {
             self.grow(una, seq);
         }
-        // The interval starts with the last ACK, or here if no ACK is to come.
+        // The interval starts with the last ACK, or now if no ACK is outstanding.
         if alone {
             self.first_tx = view.now;
             self.delivered_at = view.now;
@@ -118,9 +119,9 @@ impl Rates {
         self.mask = mask;
     }
 
-    /// A segment was acknowledged or sacked; `at` is when it was last sent.
-    /// The most recently sent one counts.
-    // Out of line, like its other hooks, so that senders without rate samples pay only for a test.
+    /// Notes that a segment, last sent at `at`, was acknowledged or sacked. Of all such segments of
+    /// an ACK, the one sent last counts.
+    // Not inlined, like its other hooks, so that senders without rate samples pay only for a test.
     #[inline(never)]
     pub fn delivered(&mut self, seq: u64, at: Time) {
         let slot = &mut self.ring[(seq & self.mask) as usize];
@@ -141,15 +142,15 @@ impl Rates {
         slot.delivered_at = Time::NEVER;
     }
 
-    /// An ACK that moves no window.
+    /// Drops the sample of an ACK that does not move the window.
     #[inline(never)]
     pub fn discard(&mut self) {
         self.newest = None;
     }
 
-    /// The sample of an ACK that is counted in `conn` (Linux `tcp_rate_gen`): `delivered` segments
-    /// are new; `lost` were found lost so far. Resets [`crate::cc::Window::app_limited`] once that
-    /// is past.
+    /// Generates the sample of an ACK that `conn` includes (Linux `tcp_rate_gen`). `delivered`:
+    /// segments that the ACK delivers. `lost`: segments found lost so far. Resets
+    /// [`crate::cc::Window::app_limited`] once enough segments are delivered.
     #[inline(never)]
     pub fn generate(
         &mut self,
@@ -184,14 +185,14 @@ impl Rates {
         rate.app_limited = sent.app_limited;
         let ack_us = us_between(sent.delivered_at, conn.now);
         let interval = newest.send_us.max(ack_us);
-        // Faster than any round trip: a needless retransmission.
+        // The interval is shorter than any round trip, so the retransmission was needless.
         if conn.min_rtt != Time::NEVER && interval < conn.min_rtt.ns() / 1000 {
             return;
         }
         rate.interval_us = interval;
     }
 
-    /// What is known about a segment found lost, the last of `lost`.
+    /// Returns the notes for a segment that was found lost. `lost` counts all losses up to it.
     pub fn lost(&self, seq: u64, lost: u64) -> Option<LostSegment> {
         let sent = &self.ring[(seq & self.mask) as usize];
         (sent.delivered_at != Time::NEVER).then(|| LostSegment {
@@ -213,7 +214,7 @@ mod tests {
         Time::from_us(n)
     }
 
-    /// A segment is sent after all others; `una` is the first in flight.
+    /// Sends a segment after all others. `una` is the first segment in flight.
     fn send(rates: &mut Rates, conn: &Conn, seq: u64, una: u64, app_limited: bool) {
         let flight = Flight {
             una,
@@ -223,7 +224,7 @@ mod tests {
         rates.sent(seq, seq == una, 0, app_limited, conn.view(&flight));
     }
 
-    /// A sender whose window of `n` leaves evenly over 10 ms.
+    /// A sender whose `n` segments leave evenly over 10 ms.
     fn flight(n: u64) -> (Rates, Conn) {
         let (mut rates, mut conn) = (Rates::default(), Conn::default());
         for seq in 0..n {
@@ -243,8 +244,8 @@ mod tests {
 
     #[test]
     fn the_slower_of_sending_and_acknowledging_counts() {
-        // ACKs come over 20 ms, at half the rate of sending: 100 segments,
-        // the last of which was sent 9.9 ms after the first.
+        // ACKs come over 20 ms, at half the rate of sending. The last of the 100 segments was sent
+        // 9.9 ms after the first.
         let (mut rates, mut conn) = flight(100);
         let mut app_limited = 0;
         for seq in 0..100 {
@@ -255,8 +256,8 @@ mod tests {
         assert_eq!((sample.delivered, sample.interval_us), (100, 69_800));
         assert_eq!((sample.prior_delivered, sample.tx_in_flight), (0, 100));
 
-        // The ACKs of a second window come compressed into one: 90 segments
-        // sent over 9 ms, the ACK phase is 60 ms.
+        // The ACKs of a second window come compressed into one. Its 90 segments were sent over 9
+        // ms, but the ACK phase is 60 ms long.
         for seq in 100..190 {
             conn.now = us(70_000 + 100 * (seq - 100));
             send(&mut rates, &conn, seq, 100, false);
@@ -278,7 +279,7 @@ mod tests {
         conn.now = us(40_000);
         ack(&mut rates, &mut conn, &mut app_limited, 0..2, 10);
         assert!(!conn.rate.app_limited);
-        // Eight in flight, the application has nothing more.
+        // Eight segments are in flight, and the application has no more data.
         app_limited = conn.delivered + 8;
         send(&mut rates, &conn, 10, 2, true);
         conn.now = us(50_000);

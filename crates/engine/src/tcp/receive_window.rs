@@ -4,15 +4,15 @@
 use crate::plan::{Growth, ReceiveBuffer, TcpPlan};
 use crate::units::Time;
 
-/// Linux takes half of the receive buffer for payload until it has seen a
-/// segment, then this share of it, in 256ths: payload over `skb->truesize` of
-/// a full segment that was not merged with others.
+/// Share of the receive buffer that Linux uses for payload, in 256ths: payload over `skb->truesize`
+/// of a full segment that was not merged with others. Before the first segment it uses half.
 const PAYLOAD_SHARE: u64 = 162;
 
-/// How many segments the window grows by at the start. It begins as half of the receive buffer less
-/// a segment. It rises by two segments for each that arrives until it is [`PAYLOAD_SHARE`] of the
-/// buffer (`tcp_init_buffer_space`, `tcp_measure_rcv_mss`, `tcp_grow_window`). Linux waits while
-/// payload is in the buffer, which delays the last few segments of growth; this is not modelled.
+/// Number of segments by which the window grows at the start. The window begins as half of the
+/// receive buffer minus a segment. It rises by two segments for each that arrives, until it is
+/// [`PAYLOAD_SHARE`] of the buffer (`tcp_init_buffer_space`, `tcp_measure_rcv_mss`,
+/// `tcp_grow_window`). Linux waits while payload is in the buffer, which delays the last few
+/// segments of growth; this is not modelled.
 ///
 /// 0 with `growth = "acks"`: the buffers of Linux 3.2 begin at 87380 bytes and follow the bytes
 /// that the application reads, so that its window stops growing after some tens of segments.
@@ -27,25 +27,25 @@ fn growing_segments(plan: &TcpPlan) -> u64 {
 
 /// A receive buffer that Linux tunes (`tcp_rcv_space_adjust` with the defaults of `tcp_rmem` and
 /// `tcp_adv_win_scale` of 2019). Half of it is window. It has room for twice what the application
-/// reads in a round-trip time, and for more while that grows. The round-trip time is that of the
-/// handshake.
+/// reads in a round-trip time, and for more while that amount grows. The round-trip time is that of
+/// the handshake.
 #[derive(Clone, Copy, Debug)]
 struct Tuned {
     /// Bytes of a segment.
     mss: u64,
-    /// What the window may grow to, bytes.
+    /// Largest size of the window, bytes.
     clamp: u64,
     /// The window, bytes.
     window: u64,
-    /// Most bytes read in a round-trip time so far.
+    /// Most bytes read in one round-trip time so far.
     space: u64,
-    /// Bytes read in this one.
+    /// Bytes read in the current round-trip time.
     copied: u64,
-    /// When this one began.
+    /// When the current round-trip time began.
     since: Time,
 }
 
-/// Half of `tcp_rmem`'s default and of its maximum.
+/// Half of `tcp_rmem`'s default and half of its maximum, bytes.
 const TUNED_WINDOW: (u64, u64) = (64 << 10, 3 << 20);
 
 impl Tuned {
@@ -60,7 +60,7 @@ impl Tuned {
         }
     }
 
-    /// A segment was read; whether the window grew.
+    /// Notes that a segment was read. Returns whether the window grew.
     fn grows(&mut self, now: Time, rtt: Time) -> bool {
         self.copied += self.mss;
         let grows = self.window < self.clamp;
@@ -81,12 +81,12 @@ impl Tuned {
     }
 }
 
-/// How the window grows.
+/// Growth of the receive window.
 #[derive(Clone, Debug)]
 pub(super) struct ReceiveWindow {
-    /// Segments by which it still grows at the start.
+    /// Number of segments by which the window still grows at the start.
     growing: u64,
-    /// The receive buffer, if it is tuned.
+    /// The receive buffer, if Linux tunes it.
     tuned: Option<Box<Tuned>>,
 }
 
@@ -99,7 +99,7 @@ impl ReceiveWindow {
         }
     }
 
-    /// Notes that a segment has arrived; returns whether the window grew.
+    /// Notes that a segment has arrived. Returns whether the window grew.
     #[inline]
     pub fn grows(&mut self, now: Time, rtt: Time) -> bool {
         if self.growing > 0 {
@@ -129,15 +129,15 @@ mod tests {
             }
         }
         // The first segment of the second round ends the first round. The window should then have
-        // room for 2 * 101 + 16 segments and for the growth from 10, which is more than its
-        // maximum.
+        // room for 2 * 101 + 16 segments, and for the growth since the initial 10. That is more
+        // than the maximum.
         assert_eq!(tuned.clamp, TUNED_WINDOW.1);
         assert_eq!(grown, [0, 99, 100, 100]);
     }
 
     /// Linux `tcp_rcv_space_adjust` makes room for twice the segments read in an RTT, plus 16. If
-    /// the application reads more than in the round before, it makes more room: twice that number,
-    /// times the relative growth.
+    /// the application reads more than in the round before, it makes more room. The addition is
+    /// twice that number times the relative growth.
     #[test]
     fn the_room_of_a_tuned_buffer_follows_what_was_read() {
         let mut tuned = Tuned::new(1_448);
@@ -147,7 +147,7 @@ mod tests {
         }
         assert_eq!(tuned.clamp, TUNED_WINDOW.0, "the round is not over");
         tuned.grows(Time::from_ms(100), Time::from_ms(100));
-        // 20 segments are read, after 10 before: 2 * 20 + 16 = 56, plus 2 * 56 * 10 / 10.
+        // 20 segments are read, after 10 before. 2 * 20 + 16 = 56, plus 2 * 56 * 10 / 10.
         assert_eq!(tuned.clamp, (56 + 112) * 1_448);
         assert_eq!(tuned.space, 20 * 1_448);
     }

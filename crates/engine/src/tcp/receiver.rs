@@ -22,14 +22,14 @@ const DELACK_MIN: Time = Time::from_ms(40);
 const DELACK_MAX: Time = Time::from_ms(200);
 /// Linux `TCP_MAX_QUICKACKS`.
 const MAX_QUICKACKS: u32 = 16;
-/// Duplicate ACKs that are sent at once before ACKs are compressed.
+/// Number of duplicate ACKs that are sent at once before ACKs are compressed.
 const DUP_ACKS_AT_ONCE: u32 = 3;
 /// Linux `tcp_comp_sack_nr`.
 const COMPRESSED_MAX: u32 = 44;
 /// Linux `tcp_comp_sack_delay_ns`.
 const COMPRESS_DELAY: Time = Time::from_ms(1);
 
-/// Parts of a segment that are acknowledged apart by a receiver that divides ACKs.
+/// Number of parts of a segment that a receiver acknowledges separately if it divides ACKs.
 const PARTS: usize = 8;
 
 /// A port that turns ACKs into requests: it adds payload to them.
@@ -47,25 +47,25 @@ impl<P: Port> Port for Asking<'_, P> {
     }
 }
 
-/// [`Packet::seq`] of a client's SYN.
+/// [`Packet::seq`] that marks the SYN of a client.
 const CONNECTS: u64 = 1;
 
 /// The receiver of a flow.
 pub struct Receiver {
-    /// Everything below has arrived.
+    /// All segments below this one have arrived.
     pub rcv_nxt: u64,
     /// Number of the first data segment.
     first: u64,
     /// `rcv_nxt` when the last ACK was sent (Linux `rcv_wup`).
     acked: u64,
-    /// What the last ACK acknowledged.
+    /// The segment up to which the last ACK acknowledged.
     acked_to: u64,
-    /// Segments beyond a hole.
+    /// Segments that have arrived beyond a hole.
     out_of_order: Ranges,
     sack: SackBlocks,
     /// Timestamp to echo (RFC 7323 section 4.3).
     ts_recent: Time,
-    /// ACKs to be sent without delay.
+    /// Number of the next ACKs that are sent without delay.
     quick: u32,
     window: ReceiveWindow,
     /// Delay of the next delayed ACK; zero before the first data.
@@ -74,13 +74,13 @@ pub struct Receiver {
     last_data: Time,
     /// When the SYN-ACK was sent, until the first data has come.
     syn_ack_sent: Option<Time>,
-    /// RTT as the receiver knows it: that of the handshake.
+    /// The RTT that the receiver knows, which is that of the handshake.
     rtt: Time,
-    /// Send an ACK at once.
+    /// Whether an ACK must be sent at once.
     ack_now: bool,
     /// When the delayed ACK is due.
     delack: Time,
-    /// That time is the one at which the timer wheel fires.
+    /// Whether `delack` is already the time at which the timer wheel fires.
     delack_rounded: bool,
     clock: TimerClock,
     /// When the compressed ACK is due.
@@ -89,31 +89,31 @@ pub struct Receiver {
     dup_acks: u32,
     dup_acks_at: u64,
     echo: EcnEcho,
-    /// The counters of Accurate ECN, if they are what is echoed.
+    /// The counters of Accurate ECN, if the echo uses them.
     accurate: Option<Box<Receiving>>,
     sce: Sce,
     ecn_seen: bool,
-    /// Echo congestion (Linux `TCP_ECN_DEMAND_CWR`).
+    /// Whether ACKs echo congestion (Linux `TCP_ECN_DEMAND_CWR`).
     demand_cwr: bool,
-    /// The last packet was CE (DCTCP).
+    /// Whether the last packet was CE (DCTCP).
     ce: bool,
-    /// `rcv_nxt` when that was noted.
+    /// `rcv_nxt` when `ce` was noted.
     ce_rcv_nxt: u64,
     flow: u32,
     header: u16,
-    /// Segments that an ACK is delayed for; 1: none.
+    /// Number of segments that one ACK covers; 1 means no delayed ACKs.
     ack_every: u8,
     /// The ECN field of pure ACKs.
     ack_ecn: Ecn,
     conduct: Conduct,
-    /// The last ECN field that was not CE, where CE is hidden.
+    /// The last ECN field that was not CE, for a receiver that hides CE.
     unmarked: Ecn,
-    /// Segments that were acknowledged and have not arrived.
+    /// Number of segments that were acknowledged and have not arrived.
     missing: u64,
 }
 
 impl Receiver {
-    /// A receiver that waits for a connection.
+    /// Creates a receiver that waits for a connection.
     pub fn new(flow: u32, plan: &TcpPlan, echo: EcnEcho) -> Receiver {
         Receiver {
             rcv_nxt: 0,
@@ -163,7 +163,8 @@ impl Receiver {
         }
     }
 
-    /// The same receiver, for a sender that is [`super::sender::Sender::numbered_from`] `first`.
+    /// Returns this receiver, for a sender that is [`super::sender::Sender::numbered_from`]
+    /// `first`.
     pub fn numbered_from(mut self, first: u64) -> Receiver {
         self.rcv_nxt = first;
         self.first = first;
@@ -175,13 +176,13 @@ impl Receiver {
         self
     }
 
-    /// The same receiver on a host whose timers have this phase.
+    /// Returns this receiver, on a host whose timers have this phase.
     pub fn at_phase(mut self, phase: WheelPhase) -> Receiver {
         self.clock = self.clock.at_phase(phase);
         self
     }
 
-    /// Segments that have arrived in order.
+    /// Number of segments that have arrived in order.
     #[inline]
     pub fn arrived(&self) -> u64 {
         self.rcv_nxt - self.first - self.missing
@@ -192,7 +193,7 @@ impl Receiver {
         self.rtt
     }
 
-    /// Whether it echoes by the counters of Accurate ECN, which use the bit of SCE's echo.
+    /// Whether the echo uses the counters of Accurate ECN, which need the bit of SCE's echo.
     pub fn is_accurate(&self) -> bool {
         self.accurate.is_some()
     }
@@ -202,13 +203,13 @@ impl Receiver {
         self.sce.echo = echo;
     }
 
-    /// When this receiver next wants [`Receiver::on_timer`].
+    /// When [`Receiver::on_timer`] is to be called next.
     #[inline]
     pub fn deadline(&self) -> Time {
         self.delack.min(self.compress)
     }
 
-    /// A deadline has come.
+    /// Handles a deadline.
     pub fn on_timer(&mut self, now: Time, port: &mut impl Port) {
         if self.compress <= now {
             self.send_ack(self.rcv_nxt, port);
@@ -217,14 +218,13 @@ impl Receiver {
             self.delack = self.clock.fires(self.delack, self.delack);
             self.delack_rounded = true;
         } else if self.delack <= now {
-            // The delayed ACK was missed: more patience next time.
+            // No second segment came before the timer, so wait longer next time.
             self.ato = (self.ato + self.ato).min(self.rto());
             self.send_ack(self.rcv_nxt, port);
         }
     }
 
-    /// The client's SYN, where the receiver connects; the sender's own SYN is then the answer to
-    /// it. For clients that request data.
+    /// Sends the SYN of a client that requests data. The sender's own SYN is then the answer to it.
     pub fn connect(&self, now: Time, port: &mut impl Port) {
         let mut syn = self.ack_packet();
         syn.len = self.header + SYN_EXTRA;
@@ -239,13 +239,13 @@ impl Receiver {
         self.send_ack(self.rcv_nxt, &mut Asking { port, payload });
     }
 
-    /// Whether a packet is one of [`Receiver::connect`]; the answer to a SYN acknowledges
-    /// no segment yet.
+    /// Whether a packet is the SYN of [`Receiver::connect`]. The answer to a SYN differs, as it
+    /// acknowledges no segment yet.
     pub fn is_connect(packet: &Packet) -> bool {
         packet.has(flags::SYN) && packet.has(flags::ACK) && packet.seq == CONNECTS
     }
 
-    /// A SYN or data has arrived.
+    /// Handles a SYN or data.
     pub fn on_packet(&mut self, packet: &Packet, now: Time, port: &mut impl Port) {
         if packet.has(flags::SYN) {
             let mut reply = self.ack_packet();
@@ -267,8 +267,8 @@ impl Receiver {
         self.on_data(packet, now, port);
     }
 
-    /// What a dishonest receiver does with data before it reads it. Returns whether it reads the
-    /// data at all.
+    /// Changes a data packet as a dishonest receiver would see it. Returns whether the receiver
+    /// reads the data at all.
     #[cold]
     fn pretends(&mut self, packet: &mut Packet) -> bool {
         match self.conduct {
@@ -278,7 +278,7 @@ impl Receiver {
                 self.missing += packet.seq - self.rcv_nxt;
                 self.rcv_nxt = packet.seq;
             }
-            // One that is late was counted as missing.
+            // A segment that is late was counted as missing.
             Conduct::Optimistic if packet.seq < self.rcv_nxt && self.missing > 0 => {
                 self.missing -= 1;
                 return false;
@@ -288,37 +288,38 @@ impl Receiver {
         true
     }
 
-    /// The handshake is over and took `rtt`: for hosts that do the handshake outside this code.
+    /// Notes that the handshake is over and took `rtt`. For hosts with their own handshake.
     pub fn establish(&mut self, rtt: Time) {
         self.syn_ack_sent = None;
         self.rtt = rtt;
     }
 
-    /// A packet without data has come with this ECN field, which Accurate ECN counts. For hosts
-    /// whose own data is acknowledged.
+    /// Notes the ECN field of a packet without data, which Accurate ECN counts. For hosts whose own
+    /// data is acknowledged.
     pub fn note_ecn_field(&mut self, ecn: Ecn) {
         if let Some(accurate) = &mut self.accurate {
             self.ack_now |= accurate.on_data(ecn, 0);
         }
     }
 
-    /// Whether the other end understands the AccECN option, for hosts whose handshake shows it.
+    /// Sets whether the other end understands the AccECN option. For hosts whose handshake shows
+    /// it.
     pub fn hears_option(&mut self, heard: bool) {
         if let Some(accurate) = &mut self.accurate {
             accurate.heard = heard;
         }
     }
 
-    /// Adds what Accurate ECN puts into a packet that this end sends at `now`, for hosts that send
-    /// data, too.
+    /// Adds the counters of Accurate ECN to a packet that this end sends at `now`. For hosts that
+    /// send data, too.
     pub fn accompany(&mut self, packet: &mut Packet, now: Time) {
         if let Some(accurate) = &mut self.accurate {
             accurate.on_ack(packet, 0, now, self.rtt);
         }
     }
 
-    /// The ACK by which a host that connects ends the handshake. Accurate ECN reflects in it the
-    /// ECN field of the SYN-ACK (RFC 9768 section 3.2.2.1).
+    /// Returns the ACK by which a host that connects ends the handshake. With Accurate ECN it
+    /// reports the ECN field of the SYN-ACK (RFC 9768 section 3.2.2.1).
     pub fn third_ack(&mut self, syn_ack: Ecn, now: Time) -> Packet {
         let mut ack = self.ack_packet();
         ack.sent = self.ts_recent;
@@ -330,16 +331,16 @@ impl Receiver {
         ack
     }
 
-    /// A packet with a timestamp has come. The timestamp is echoed unless the packet lies beyond a
-    /// hole (RFC 7323 section 4.3). Pure ACKs of the other end count, if there are any.
+    /// Notes the timestamp of a packet. It will be echoed unless the packet is beyond a hole (RFC
+    /// 7323 section 4.3). Pure ACKs of the other end count, if there are any.
     pub fn note_timestamp(&mut self, seq: u64, sent: Time) {
         if seq <= self.acked {
             self.ts_recent = self.ts_recent.max(sent);
         }
     }
 
-    /// ECN of the handshake: the answer of the SYN-ACK to a SYN that asks for Accurate ECN.
-    /// Other SYNs carry no flags here; both ends then know what the plan says.
+    /// Returns the ECN flags of the SYN-ACK: the answer to a SYN that asks for Accurate ECN. Other
+    /// SYNs carry no flags here, because both ends know the plan.
     fn negotiate(&mut self, syn: &Packet) -> u16 {
         if !accecn::requests(syn.flags) {
             return 0;
@@ -361,7 +362,8 @@ impl Receiver {
             self.rtt = now.since(sent);
         }
         if packet.has(flags::CWR) && self.echo != EcnEcho::None {
-            // RFC 3168 section 6.1.3; the window may be a single segment now, so no delay.
+            // RFC 3168 section 6.1.3. The sender's window may be a single segment now, so do not
+            // delay.
             self.demand_cwr = false;
             self.ack_now = true;
         }
@@ -374,7 +376,7 @@ impl Receiver {
         }
         self.note_timestamp(seq, packet.sent);
         if seq < self.rcv_nxt {
-            // A duplicate: report it, and ACK at once for a while.
+            // This is a duplicate. Report it, and send ACKs at once for a while.
             if let Some(accurate) = &mut self.accurate {
                 accurate.on_duplicate(seq);
             }
@@ -389,14 +391,15 @@ impl Receiver {
             if let Some(end) = self.out_of_order.take_first_from(self.rcv_nxt) {
                 self.rcv_nxt = end;
                 self.sack.drop_below(self.rcv_nxt);
-                // RFC 5681 section 4.2: at once when a hole is filled (Linux: the last one).
+                // RFC 5681 section 4.2: send an ACK at once when a hole is filled (Linux: the last
+                // hole).
                 self.ack_now |= self.out_of_order.is_empty();
             }
         } else {
             if self.echo != EcnEcho::None {
                 self.note_ecn(packet.ecn, port);
             }
-            // RFC 2883 section 4: the block that holds a duplicate comes second.
+            // RFC 2883 section 4: the block that contains a duplicate comes second.
             if self.out_of_order.containing(seq).is_some() {
                 self.sack.dsack = Some(seq);
             }
@@ -412,13 +415,13 @@ impl Receiver {
         self.acknowledge(now, port);
     }
 
-    /// This end's retransmission timeout, known from the handshake only. A longer silence counts as
-    /// long.
+    /// This end's retransmission timeout, which it knows from the handshake only. Any longer
+    /// silence counts as long.
     fn rto(&self) -> Time {
         self.rtt + Time(2 * self.rtt.ns()).max(DELACK_MAX)
     }
 
-    /// Data in order (Linux `tcp_event_data_recv`).
+    /// Notes that data in order has arrived (Linux `tcp_event_data_recv`).
     fn note_arrival(&mut self, packet: &Packet, now: Time, port: &mut impl Port) {
         if self.ato == Time::ZERO {
             self.quick = MAX_QUICKACKS;
@@ -442,7 +445,7 @@ impl Receiver {
         self.grow_window();
     }
 
-    /// Linux `tcp_grow_window`: ACKs are not delayed while the window grows.
+    /// Turns off delayed ACKs while the window grows (Linux `tcp_grow_window`).
     #[inline]
     fn grow_window(&mut self) {
         if self.window.grows(self.last_data, self.rtt) {
@@ -450,11 +453,11 @@ impl Receiver {
         }
     }
 
-    /// Linux `__tcp_ecn_check_ce` and `dctcp_ece_ack_update`.
+    /// Notes the ECN field of data (Linux `__tcp_ecn_check_ce` and `dctcp_ece_ack_update`).
     fn note_ecn(&mut self, ecn: Ecn, port: &mut impl Port) {
         match ecn {
             Ecn::NotEct => {
-                // ECT was seen before: probably a retransmission.
+                // The sender uses ECT, so this is probably a retransmission.
                 if self.ecn_seen {
                     self.enter_quickack(2);
                 }
@@ -466,7 +469,7 @@ impl Receiver {
                     self.ce_changed(true, port);
                 }
                 if !self.demand_cwr && self.accurate.is_none() {
-                    // The window may be small: do not delay.
+                    // The sender's window may be small, so do not delay.
                     self.enter_quickack(2);
                     self.demand_cwr = true;
                 }
@@ -486,8 +489,8 @@ impl Receiver {
         self.sce.prior_rcv_nxt = self.rcv_nxt;
     }
 
-    /// SCE marks may have begun or ended: delayed packets are acknowledged first, with the old
-    /// state.
+    /// Notes whether a packet has an SCE mark. When marks begin or end, delayed packets are
+    /// acknowledged first, with the old state.
     fn note_sce(&mut self, marked: bool, port: &mut impl Port) {
         if self.sce.splits(marked, self.delack < Time::NEVER) {
             self.send_ack(self.sce.prior_rcv_nxt, port);
@@ -496,8 +499,8 @@ impl Receiver {
         self.sce.note(marked);
     }
 
-    /// RFC 8257 section 3.2: when CE starts or ends, an ACK is sent at once. Delayed packets are
-    /// acknowledged first, with the old state.
+    /// Notes whether a packet is CE. By RFC 8257 section 3.2 an ACK is sent at once when CE starts
+    /// or ends. Delayed packets are acknowledged first, with the old state.
     fn ce_changed(&mut self, ce: bool, port: &mut impl Port) {
         if self.ce != ce {
             if self.delack < Time::NEVER {
@@ -511,13 +514,13 @@ impl Receiver {
         self.demand_cwr = ce;
     }
 
-    /// Linux `tcp_enter_quickack_mode`.
+    /// Sends the next `n` ACKs without delay (Linux `tcp_enter_quickack_mode`).
     fn enter_quickack(&mut self, n: u32) {
         self.quick = self.quick.max(n);
         self.ato = DELACK_MIN;
     }
 
-    /// Linux `__tcp_ack_snd_check`.
+    /// Sends an ACK, or delays it (Linux `__tcp_ack_snd_check`).
     #[inline]
     fn acknowledge(&mut self, now: Time, port: &mut impl Port) {
         let enough = self.rcv_nxt >= self.acked + u64::from(self.ack_every);
@@ -530,7 +533,7 @@ impl Receiver {
         }
     }
 
-    /// Linux `tcp_send_delayed_ack`.
+    /// Delays an ACK (Linux `tcp_send_delayed_ack`).
     fn delay_ack(&mut self, now: Time, port: &mut impl Port) {
         let mut ato = self.ato;
         if ato > DELACK_MIN {
@@ -542,7 +545,7 @@ impl Receiver {
             ato = ato.min(most).min(DELACK_MAX);
         }
         if self.delack < Time::NEVER {
-            // About to expire anyway: now.
+            // The delayed ACK is due soon anyway, so send it now.
             if self.delack <= now + Time(ato.ns() / 4) {
                 return self.send_ack(self.rcv_nxt, port);
             }
@@ -553,7 +556,7 @@ impl Receiver {
         }
     }
 
-    /// SACK compression: after three duplicate ACKs, those that follow wait a little.
+    /// Delays a duplicate ACK after the first three (SACK compression).
     fn compress_ack(&mut self, now: Time, port: &mut impl Port) {
         if self.compressed >= COMPRESSED_MAX {
             return self.send_ack(self.rcv_nxt, port);
@@ -568,7 +571,7 @@ impl Receiver {
         }
         self.compressed += 1;
         if self.compress == Time::NEVER {
-            // A third of 1.25 RTT.
+            // The delay is a third of 1.25 RTT.
             let share = Time(self.rtt.ns() / 3 / 4 * 5);
             self.compress = now
                 + if self.rtt > Time::ZERO {
@@ -585,8 +588,8 @@ impl Receiver {
         packet
     }
 
-    /// Adds what not every ACK has. It takes the ACK by value, so that an ACK without these parts
-    /// is written directly to its destination.
+    /// Adds the parts that not every ACK has. It takes the ACK by value, so that an ACK without
+    /// these parts is written directly to its destination.
     #[inline(never)]
     fn complete(&mut self, mut ack: Packet) -> Packet {
         if !self.sack.is_empty() {
@@ -635,8 +638,8 @@ impl Receiver {
         port.send(ack);
     }
 
-    /// Sends the ACKs of all parts but the last, for each segment below one that is acknowledged next.
-    /// It does not get the ACK, so that others are written directly to their destination.
+    /// For each segment that is acknowledged next, sends the ACKs of all its parts but the last. It
+    /// does not get the ACK itself, so that other ACKs are written directly to their destination.
     #[cold]
     fn divide(&self, up_to: u64, port: &mut impl Port) {
         for seq in self.acked_to..up_to {

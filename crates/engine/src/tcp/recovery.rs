@@ -8,38 +8,38 @@ use super::undo::Undo;
 /// A tail loss probe (RFC 8985 section 7).
 #[derive(Clone, Debug, Default)]
 pub(super) struct Probe {
-    /// Recovery point of the one that is out (Linux `tlp_high_seq`).
+    /// Recovery point of the probe that is outstanding (Linux `tlp_high_seq`).
     pub high_seq: Option<u64>,
-    /// It was a retransmission.
+    /// Whether the probe was a retransmission.
     pub retrans: bool,
 }
 
 impl Probe {
-    /// A retransmitted probe is out.
+    /// Whether a probe that was a retransmission is outstanding.
     pub fn is_retransmission_out(&self) -> bool {
         self.retrans && self.high_seq.is_some()
     }
 }
 
-/// Loss recovery.
+/// State of loss recovery.
 #[derive(Clone, Debug)]
 pub(super) struct Recovery {
-    /// Recovery point: the state ends when everything below is acknowledged (`high_seq`).
+    /// Recovery point. The state ends when everything below it is acknowledged (`high_seq`).
     pub high_seq: u64,
-    /// F-RTO is probing whether a timeout was spurious (RFC 5682).
+    /// Whether F-RTO is probing if a timeout was spurious (RFC 5682).
     pub frto: bool,
-    /// Timeouts in a row (`icsk_retransmits`).
+    /// Number of timeouts in a row (`icsk_retransmits`).
     pub timeouts: u32,
     pub rack: Rack,
     pub prr: Prr,
     pub undo: Undo,
     pub probe: Probe,
-    /// Segments that D-SACKs have reported (`dsack_dups`).
+    /// Number of segments that D-SACKs have reported (`dsack_dups`).
     pub dsacks: u64,
 }
 
 impl Recovery {
-    /// The state of a connection whose first segment has this number.
+    /// The state of a connection whose first segment is `first`.
     pub fn new(first: u64) -> Recovery {
         Recovery {
             high_seq: first,

@@ -1,9 +1,8 @@
-//! Round-trip time and retransmission timeout with its backoff.
+//! Round-trip time, and retransmission timeout with its backoff.
 //!
-//! Follows Linux 7.3 `tcp_rtt_estimator`, `__tcp_set_rto` (RFC 6298 with
-//! Linux's asymmetric mean deviation). Arithmetic is in microseconds, scaled
-//! by 8 (srtt) and 4 (mdev), as there; the timeout is in jiffies of 1 ms,
-//! rounded up. Deviation: the minimum RTT is over the whole
+//! Follows Linux 7.3 `tcp_rtt_estimator`, `__tcp_set_rto` (RFC 6298 with Linux's asymmetric mean
+//! deviation). As there, arithmetic is in microseconds, scaled by 8 (srtt) and 4 (mdev), and the
+//! timeout is in jiffies of 1 ms, rounded up. Deviation: the minimum RTT is over the whole
 //! connection, where Linux has a window of 300 s.
 
 use crate::units::Time;
@@ -13,7 +12,7 @@ pub const MAX_RTO: Time = Time::from_secs(120);
 /// Timeout before the first sample (RFC 6298 section 2.1).
 pub const INITIAL_RTO: Time = Time::from_secs(1);
 
-/// The estimator.
+/// The estimator of RTT and timeout.
 #[derive(Clone, Debug)]
 pub struct Rtt {
     /// Smoothed RTT x 8, us; 0 before the first sample.
@@ -24,20 +23,21 @@ pub struct Rtt {
     mdev_max_us: u32,
     /// The time that the timeout adds to srtt, us.
     rttvar_us: u32,
-    /// The round ends when this is acknowledged.
+    /// The round ends when this segment is acknowledged.
     round_end: u64,
     /// Floor of the timeout, us.
     min_rto_us: u32,
     /// Timeout without backoff.
     rto: Time,
-    /// Doublings of the timeout since the last sample.
+    /// Number of doublings of the timeout since the last sample.
     backoff: u32,
-    /// Smoothed RTT x 8 of earlier connections, us, until this one is established; 0: none.
+    /// Smoothed RTT x 8 of earlier connections, us, until this connection is established; 0 if
+    /// unknown.
     pub(super) remembered_us: u32,
 }
 
 impl Rtt {
-    /// An estimator without samples.
+    /// Creates an estimator without samples.
     pub fn new(min_rto: Time) -> Rtt {
         Rtt {
             srtt_us: 0,
@@ -52,7 +52,7 @@ impl Rtt {
         }
     }
 
-    /// Takes a sample. `snd_una` and `snd_nxt` delimit rounds.
+    /// Adds a sample. `snd_una` and `snd_nxt` delimit rounds.
     pub fn sample(&mut self, rtt: Time, snd_una: u64, snd_nxt: u64) {
         let measured = (rtt.ns() / 1000).clamp(1, 1 << 28) as i64;
         let mut srtt = i64::from(self.srtt_us);
@@ -61,8 +61,8 @@ impl Rtt {
             srtt += error;
             if error < 0 {
                 error = -error - i64::from(self.mdev_us >> 2);
-                // A falling RTT raises the deviation, and with it the timeout: damped
-                // (Linux, after Sarolahti and Kuznetsov 2002).
+                // A falling RTT would raise the deviation, and with it the timeout. Linux damps
+                // this (after Sarolahti and Kuznetsov 2002).
                 if error > 0 {
                     error >>= 3;
                 }
@@ -116,12 +116,12 @@ impl Rtt {
         self.rto = Time::from_ms(jiffies + min_rto.max(2 * jiffies)).min(MAX_RTO);
     }
 
-    /// The timeout was exceeded (RFC 6298 section 5.5).
+    /// Doubles the timeout after it was exceeded (RFC 6298 section 5.5).
     pub fn back_off(&mut self) {
         self.backoff += 1;
     }
 
-    /// Doublings of the timeout.
+    /// Number of doublings of the timeout.
     pub fn backoff(&self) -> u32 {
         self.backoff
     }
@@ -130,7 +130,7 @@ impl Rtt {
     #[inline]
     pub fn timeout(&self) -> Time {
         if self.backoff == 0 {
-            // As after every sample.
+            // Without backoff, the timeout is as after every sample.
             return self.rto;
         }
         Time(self.rto.ns().saturating_mul(1 << self.backoff.min(16))).min(MAX_RTO)
@@ -152,10 +152,10 @@ mod tests {
         );
         rtt.sample(Time::from_ms(160), 1, 11);
         assert_eq!(rtt.srtt(), Time::from_ms(90));
-        // mdev x 4 = 160 + (80 - 40) = 200 ms: the floor still rules.
+        // mdev x 4 = 160 + (80 - 40) = 200 ms, which is not above the floor.
         assert_eq!(rtt.timeout(), Time::from_ms(290));
         rtt.sample(Time::from_ms(400), 2, 12);
-        // error 310; srtt = 90 + 310/8; mdev x 4 = 200 + (310 - 50) = 460 ms.
+        // The error is 310 ms: srtt = 90 + 310/8, mdev x 4 = 200 + (310 - 50) = 460 ms.
         assert_eq!(rtt.srtt(), Time::from_us(128_750));
         assert_eq!(rtt.timeout(), Time::from_ms(589), "588.75 ms in jiffies");
     }
@@ -169,23 +169,24 @@ mod tests {
             rtt.sample(Time::from_ms(20), i * 10, i * 10 + 10);
         }
         assert_eq!(rtt.srtt(), Time::from_ms(20));
-        // A small rest of the deviation is left: slightly more than 220 ms, in jiffies.
+        // A small rest of the deviation remains, so the timeout is slightly above 220 ms, in
+        // jiffies.
         assert_eq!(rtt.timeout(), Time::from_ms(221));
     }
 
-    /// `tcp_rtt_estimator` by hand: a fall counts an eighth, a round without deviation takes a
-    /// quarter of the difference off.
+    /// `tcp_rtt_estimator` by hand: a fall counts by an eighth. A round without deviation subtracts
+    /// a quarter of the difference.
     #[test]
     fn a_falling_rtt_by_hand() {
         let mut rtt = Rtt::new(Time::from_ms(1));
         for (sample_ms, una, nxt, srtt_x8_us, timeout_ms) in [
             (80, 0, 10, 640_000, 240),
-            // 40 below, and a deviation of 40: no change.
+            // The sample is 40 ms below, and the deviation is 40 ms: no change.
             (40, 1, 11, 600_000, 235),
-            // 55 below: (55 - 40) / 8 more deviation, in a round that ends.
+            // The sample is 55 ms below: (55 - 40) / 8 more deviation. The round ends.
             (20, 11, 21, 545_000, 230),
             (60, 12, 22, 536_875, 229),
-            // The round had 129.532 at most: (161.875 - 129.532) / 4 less.
+            // The largest deviation of the round was 129.532: (161.875 - 129.532) / 4 less.
             (60, 22, 32, 529_766, 221),
         ] {
             rtt.sample(Time::from_ms(sample_ms), una, nxt);
@@ -203,13 +204,13 @@ mod tests {
             }
             assert_eq!(rtt.timeout(), Time::from_secs(seconds), "{backoff}");
         }
-        // The shortest sample is a microsecond: 200.001 ms in jiffies.
+        // The shortest sample is a microsecond. The timeout of 200.001 ms is rounded up to a jiffy.
         rtt.sample(Time(1), 0, 1);
         assert_eq!((rtt.backoff(), rtt.srtt_x8_us()), (0, 8));
         assert_eq!(rtt.timeout(), Time::from_ms(201));
     }
 
-    /// Linux `tcp_init_metrics`: the RTT, and twice of it or the floor.
+    /// Linux `tcp_init_metrics`: the RTT plus twice the RTT, or plus the floor.
     #[test]
     fn the_timeout_of_a_remembered_rtt() {
         for (rtt_ms, timeout_ms) in [(30, 230), (100, 300), (150, 450), (60_000, 120_000)] {

@@ -2,43 +2,44 @@
 
 use crate::packet::{Packet, Sack, flags};
 
-/// Linux `TCP_SACK_BLOCKS_EXPECTED`: blocks that every ACK has room for, a DSACK and the
-/// timestamp beside them.
+/// Linux `TCP_SACK_BLOCKS_EXPECTED`: number of blocks that every ACK has room for, in addition to a
+/// DSACK and the timestamp.
 const BLOCKS_EXPECTED: usize = 2;
 
-/// What the next ACK reports.
+/// The blocks that the next ACK reports.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SackBlocks {
     /// Most recent blocks, the newest first (RFC 2018 section 4).
     recent: [(u64, u64); 4],
     recent_len: usize,
-    /// A duplicate (RFC 2883).
+    /// A duplicate segment to report (RFC 2883).
     pub dsack: Option<u64>,
 }
 
 impl SackBlocks {
-    /// There is nothing to report.
+    /// Whether there is nothing to report.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.recent_len == 0 && self.dsack.is_none()
     }
 
-    /// Whether the arrival of `start..end` would displace a block that a pending ACK has yet to
+    /// Whether the arrival of `start..end` would displace a block that a pending ACK must still
     /// report. More than [`BLOCKS_EXPECTED`] blocks must not wait for one ACK.
     pub fn displaces(&self, start: u64, end: u64) -> bool {
         self.touched_by(start, end) >= BLOCKS_EXPECTED
     }
 
-    /// The newest block that overlaps or adjoins `start..end` (Linux `tcp_sack_extend`), or the
-    /// number of blocks.
+    /// The index of the newest block that overlaps or adjoins `start..end` (Linux
+    /// `tcp_sack_extend`). If no block does, the number of blocks.
     fn touched_by(&self, start: u64, end: u64) -> usize {
         let recent = &self.recent[..self.recent_len];
         let touched = recent.iter().position(|b| start <= b.1 && b.0 <= end);
         touched.unwrap_or(recent.len())
     }
 
-    /// Puts the block of what has just arrived first (Linux `tcp_sack_new_ofo_skb`). A block that
-    /// was pushed out is forgotten: a segment that arrives beside it begins a new one.
+    /// Puts the block of the segments that have just arrived first (Linux `tcp_sack_new_ofo_skb`).
+    /// A block that was pushed out is forgotten. A segment that arrives next to it begins a new
+    /// block.
     pub fn put(&mut self, start: u64, end: u64) {
         let at = self.touched_by(start, end);
         let mut block = (start, end);
@@ -53,7 +54,7 @@ impl SackBlocks {
         self.coalesce();
     }
 
-    /// Joins ranges that now adjoin the first block to it (Linux `tcp_sack_maybe_coalesce`).
+    /// Joins the ranges that now adjoin the first block to it (Linux `tcp_sack_maybe_coalesce`).
     fn coalesce(&mut self) {
         let mut kept = 1;
         for i in 1..self.recent_len {

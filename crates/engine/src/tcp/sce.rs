@@ -1,36 +1,38 @@
 //! The receiver's part of SCE (Some Congestion Experienced). A packet that left with ECT(0) and
 //! comes with ECT(1) was marked by a queue. The ESCE bit of ACKs (once NS) tells the sender.
 //!
-//! By default as in the kernel tree github.com/chromi/sce (`tcp_input.c`). When marks begin or end
-//! while an ACK is being delayed, the earlier packets are acknowledged first, on their own. So
-//! every ACK reports packets of one kind. The packet that brought the change is then acknowledged
-//! at once. Some versions of that tree delay this second ACK (`SplitDelayed`). There the first ACK
-//! leaves the timer alone but counts for the two segments that trigger the next, so two packets may
-//! wait for a third, or for the timer. `Dither` is tailback's form of the alternative in
-//! draft-grimes-tcpm-tcpsce. ACKs come when they would without SCE. ESCE is set on those that keep
-//! the number of segments acknowledged with it nearest to the number marked.
+//! By default this is as in the kernel tree github.com/chromi/sce (`tcp_input.c`). When marks begin
+//! or end while an ACK is being delayed, the earlier packets are acknowledged first, on their own.
+//! So every ACK reports packets of one kind. The packet that brought the change is then
+//! acknowledged at once. Some versions of that tree delay this second ACK (`SplitDelayed`). There
+//! the first ACK leaves the timer alone but counts for the two segments that trigger the next ACK.
+//! So two packets may wait for a third, or for the timer.
 //!
-//! The echo of CE is not touched (draft-morton-tsvwg-sce section 4).
+//! `Dither` is tailback's form of the alternative in draft-grimes-tcpm-tcpsce. ACKs come when they
+//! would without SCE. ESCE is set such that the number of segments acknowledged with it stays
+//! nearest to the number marked.
+//!
+//! The echo of CE does not change (draft-morton-tsvwg-sce section 4).
 
 use crate::cc::EcnNeed;
 use crate::plan::SceReceiver;
 
-/// How marks become ESCE.
+/// How marks are reported by ESCE.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SceEcho {
-    /// ECT(1) counts as ECT(0): no echo.
+    /// There is no echo. ECT(1) counts as ECT(0).
     #[default]
     Off,
-    /// ACKs are split where marks begin or end.
+    /// ACKs are split when marks begin or end.
     Split,
-    /// The same, but the first packet after the change does not trigger an ACK.
+    /// As `Split`, but the first packet after the change does not trigger an ACK.
     SplitDelayed,
-    /// Marked segments are counted.
+    /// As many segments are acknowledged with ESCE as were marked.
     Dither,
 }
 
 impl SceEcho {
-    /// What a connection with ECN uses.
+    /// The echo for a connection with ECN.
     pub fn of(wanted: SceReceiver, need: EcnNeed) -> SceEcho {
         match (wanted, need) {
             (SceReceiver::Auto, EcnNeed::Sce) | (SceReceiver::Split, _) => SceEcho::Split,
@@ -44,11 +46,11 @@ impl SceEcho {
 /// State of the echo.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sce {
-    /// How.
+    /// The kind of echo.
     pub echo: SceEcho,
-    /// The last ECN-capable packet that was not CE was marked.
+    /// Whether the last ECN-capable packet that was not CE was marked.
     marked: bool,
-    /// The next ACK carries ESCE (`Split`).
+    /// Whether the next ACK carries ESCE (`Split`).
     pending: bool,
     /// Marked segments minus those acknowledged with ESCE (`Dither`).
     owed: i64,
@@ -58,13 +60,13 @@ pub(super) struct Sce {
 
 impl Sce {
     /// Whether a packet, marked or not, ends a run of the other kind that must still be
-    /// acknowledged by itself. `delayed`: an ACK is being delayed.
+    /// acknowledged by itself. `delayed`: whether an ACK is being delayed.
     pub fn splits(&self, marked: bool, delayed: bool) -> bool {
         let splits = matches!(self.echo, SceEcho::Split | SceEcho::SplitDelayed);
         splits && self.marked != marked && delayed
     }
 
-    /// Notes an ECN-capable packet that is not CE.
+    /// Notes an ECN-capable packet that is not CE. `marked`: whether it has an SCE mark.
     pub fn note(&mut self, marked: bool) {
         match self.echo {
             SceEcho::Off => {}
@@ -97,7 +99,7 @@ impl Sce {
 mod tests {
     use super::*;
 
-    /// ESCE on each ACK of two segments when this many of them were marked.
+    /// Whether each ACK of two segments carries ESCE, if this many of the two were marked.
     fn dithered(marks: &[u32]) -> Vec<bool> {
         let mut sce = Sce {
             echo: SceEcho::Dither,
@@ -116,11 +118,11 @@ mod tests {
 
     #[test]
     fn dithering_keeps_the_share() {
-        // Half of the segments are marked, one of each ACK: every other ACK carries ESCE.
+        // Half of the segments are marked, one for each ACK. So every other ACK carries ESCE.
         assert_eq!(dithered(&[1, 1, 1, 1]), [true, false, true, false]);
         assert_eq!(dithered(&[2, 2, 0, 0]), [true, true, false, false]);
         assert_eq!(dithered(&[0, 0, 2, 0]), [false, false, true, false]);
-        // One in eight.
+        // One segment in eight is marked, so one ACK in eight carries ESCE.
         let one_in_eight = dithered(&[1, 0, 0, 0].repeat(25));
         assert_eq!(one_in_eight.iter().filter(|e| **e).count(), 13);
     }

@@ -1,13 +1,13 @@
 //! What a sender knows about each segment that it has sent and that is not acknowledged yet.
 //!
-//! A ring of small segments, whose slots follow from the sequence number by arithmetic, with
-//! an intrusive list in order of the last transmission for RACK
-//! (RFC 8985 section 6.2; Linux `tsorted_sent_queue`). Every operation is
-//! proportional to the segments it newly acknowledges, sacks or loses.
+//! The scoreboard is a ring of small segments. The slot of a segment follows from its sequence
+//! number by arithmetic. A linked list through the ring has the order of the last transmission, for
+//! RACK (RFC 8985 section 6.2; Linux `tsorted_sent_queue`). The cost of every operation is
+//! proportional to the segments that it newly acknowledges, sacks or loses.
 //!
 //! Most of the time nothing is sacked, lost or sent again. The order of transmission is then that
 //! of the numbers, and no list is kept. The first exception builds the list once, for the segments
-//! in flight. The list is kept until all of that is acknowledged.
+//! in flight. The list is kept until all of these are acknowledged.
 //!
 //! The list links slots of the ring, not sequence numbers: a slot is small even if the number is
 //! large, and no number can be confused with the end of the list.
@@ -18,7 +18,7 @@ use super::ranges::Ranges;
 use crate::cc::Flight;
 use crate::units::Time;
 
-/// No slot: the end of the list. A ring has at most [`MAX_SLOTS`].
+/// The value for no slot, at the ends of the list. A ring has at most [`MAX_SLOTS`].
 const NIL: u32 = u32::MAX;
 
 /// The most segments in flight; Linux counts them in an `int`.
@@ -26,29 +26,29 @@ const MAX_SLOTS: u64 = 1 << 31;
 
 /// Bits of [`Segment::flags`].
 pub mod state {
-    /// Selectively acknowledged.
+    /// The segment is selectively acknowledged.
     pub const SACKED: u8 = 1;
-    /// Decided lost.
+    /// The segment counts as lost.
     pub const LOST: u8 = 2;
-    /// A retransmission of it is in flight.
+    /// A retransmission of the segment is in flight.
     pub const RETRANS: u8 = 4;
-    /// It was retransmitted at least once.
+    /// The segment was retransmitted at least once.
     pub const EVER_RETRANS: u8 = 8;
-    /// It is in the list of transmissions.
+    /// The segment is in the list of transmissions.
     pub const LISTED: u8 = 16;
 }
 
 /// A sent segment.
 #[derive(Clone, Copy, Debug)]
 pub struct Segment {
-    /// Last transmission.
+    /// Time of the last transmission.
     pub sent: Time,
     /// Slots of the neighbours in the list of transmissions.
     prev: u32,
     next: u32,
     /// Payload, bytes.
     pub len: u16,
-    /// See [`state`].
+    /// Bits of [`state`].
     pub flags: u8,
 }
 
@@ -67,20 +67,20 @@ const EMPTY: Segment = Segment {
 pub struct Scoreboard {
     ring: Vec<Segment>,
     mask: u64,
-    /// How its segments are counted.
+    /// Number of segments by state.
     pub flight: Flight,
-    /// Lost segments without a retransmission in flight.
+    /// Number of lost segments without a retransmission in flight.
     pub lost_pending: u32,
-    /// Loss decisions so far, lost retransmissions included (Linux `lost`).
+    /// Number of loss decisions so far, lost retransmissions included (Linux `lost`).
     pub lost_marks: u64,
-    /// No lost segment without retransmission lies below this.
+    /// All lost segments without a retransmission have this number or a higher one.
     retransmit_from: u64,
     sacked: Ranges,
-    /// The list of transmissions is kept.
+    /// Whether the list of transmissions is kept.
     linked: bool,
-    /// From here on every segment was sent once and is neither sacked nor lost.
+    /// From this segment on every segment was sent once and is neither sacked nor lost.
     plain_from: u64,
-    /// Slots of the oldest and the latest transmission.
+    /// Slot of the oldest transmission. `tail` is that of the latest.
     head: u32,
     tail: u32,
 }
@@ -88,7 +88,7 @@ pub struct Scoreboard {
 impl Default for Scoreboard {
     fn default() -> Self {
         Scoreboard {
-            // As many as an initial window needs.
+            // An initial window fits into 16 slots.
             ring: vec![EMPTY; 16],
             mask: 15,
             flight: Flight::default(),
@@ -105,7 +105,7 @@ impl Default for Scoreboard {
 }
 
 impl Scoreboard {
-    /// An empty scoreboard whose first segment will have this number.
+    /// Creates an empty scoreboard whose first segment will have this number.
     pub fn numbered_from(first: u64) -> Scoreboard {
         Scoreboard {
             flight: Flight {
@@ -118,14 +118,14 @@ impl Scoreboard {
         }
     }
 
-    /// A segment between `una` and `nxt`.
+    /// Returns a segment between `una` and `nxt`.
     #[inline]
     pub fn get(&self, seq: u64) -> &Segment {
         debug_assert!((self.flight.una..self.flight.nxt).contains(&seq));
         &self.ring[(seq & self.mask) as usize]
     }
 
-    /// Prefetches the segments at both ends.
+    /// Prefetches the oldest and the newest segment.
     #[inline]
     pub fn fetch(&self) {
         for seq in [self.flight.una, self.flight.nxt] {
@@ -140,7 +140,7 @@ impl Scoreboard {
         (seq & self.mask) as u32
     }
 
-    /// The number of the segment in a slot: the only one in flight with that slot.
+    /// The number of the segment in a slot. Only one segment in flight has that slot.
     #[inline]
     fn seq_of(&self, slot: u32) -> u64 {
         self.flight.una + (u64::from(slot).wrapping_sub(self.flight.una) & self.mask)
@@ -161,7 +161,7 @@ impl Scoreboard {
         self.sacked.end().unwrap_or(self.flight.una)
     }
 
-    /// Appends the next segment, sent now for the first time.
+    /// Appends the next segment, which is sent now for the first time.
     #[inline]
     pub fn push(&mut self, len: u16, now: Time) {
         if self.flight.nxt - self.flight.una > self.mask {
@@ -186,7 +186,7 @@ impl Scoreboard {
         !self.linked
     }
 
-    /// The segments in flight are no longer plain.
+    /// Notes that the segments in flight are no longer plain.
     #[inline]
     fn trouble(&mut self) {
         if !self.linked {
@@ -210,7 +210,7 @@ impl Scoreboard {
             mask < MAX_SLOTS,
             "more segments in flight than Linux counts"
         );
-        // All slots change, those that are linked to as well.
+        // All slots change, including those in links.
         let moved = |slot: u32| match slot {
             NIL => NIL,
             slot => (self.seq_of(slot) & mask) as u32,
@@ -265,7 +265,7 @@ impl Scoreboard {
         }
     }
 
-    /// Removes the first segment, cumulatively acknowledged, and returns it as it was.
+    /// Removes the first segment, which is cumulatively acknowledged. Returns it as it was.
     #[inline]
     pub fn pop(&mut self) -> Segment {
         let seq = self.flight.una;
@@ -295,8 +295,8 @@ impl Scoreboard {
         segment
     }
 
-    /// Removes the plain segments below `to`, cumulatively acknowledged. Returns when the first and
-    /// the last of them were sent.
+    /// Removes the plain segments below `to`, which are cumulatively acknowledged. Returns when the
+    /// first and the last of them were sent.
     #[inline]
     pub fn pop_plain(&mut self, to: u64) -> (Time, Time) {
         debug_assert!(self.is_plain() && self.flight.una < to && to <= self.flight.nxt);
@@ -305,7 +305,7 @@ impl Scoreboard {
         sent
     }
 
-    /// To be called after a series of [`Scoreboard::pop`].
+    /// Updates the list after a series of [`Scoreboard::pop`].
     #[inline]
     pub fn popped(&mut self) {
         if !self.sacked.is_empty() {
@@ -346,8 +346,8 @@ impl Scoreboard {
         self.sacked = sacked;
     }
 
-    /// Decides a segment lost (Linux `tcp_mark_skb_lost`): a lost
-    /// retransmission goes back to pending.
+    /// Counts a segment as lost (Linux `tcp_mark_skb_lost`). If its retransmission was in flight,
+    /// that is lost, and another one is pending.
     pub fn mark_lost(&mut self, seq: u64) {
         let segment = *self.get(seq);
         if segment.flags & state::SACKED != 0 {
@@ -371,7 +371,7 @@ impl Scoreboard {
         self.retransmit_from = self.retransmit_from.min(seq);
     }
 
-    /// Withdraws every loss decision (a spurious recovery).
+    /// Withdraws every loss decision, after a spurious recovery.
     pub fn unmark_all_lost(&mut self) {
         for seq in self.flight.una..self.flight.nxt {
             self.get_mut(seq).flags &= !state::LOST;
@@ -380,7 +380,7 @@ impl Scoreboard {
         self.lost_pending = 0;
     }
 
-    /// The first lost segment without a retransmission in flight.
+    /// Returns the first lost segment without a retransmission in flight.
     pub fn next_to_retransmit(&mut self) -> Option<u64> {
         if self.lost_pending == 0 {
             return None;
@@ -398,7 +398,7 @@ impl Scoreboard {
         None
     }
 
-    /// Notes that a segment is sent again now.
+    /// Notes that a segment is retransmitted now.
     pub fn retransmitted(&mut self, seq: u64, now: Time) {
         self.trouble();
         self.unlink(seq);
@@ -415,7 +415,7 @@ impl Scoreboard {
         self.link_last(seq);
     }
 
-    /// Notes that a segment is sent again now as a probe. This is not a repair, so no further
+    /// Notes that a segment is sent again now as a probe. A probe is not a repair, so no further
     /// segment counts as in flight (Linux `__tcp_retransmit_skb`).
     pub fn probed(&mut self, seq: u64, now: Time) {
         self.trouble();
@@ -428,7 +428,7 @@ impl Scoreboard {
         }
     }
 
-    /// Walks the transmissions in order, oldest first; `visit` says what to do with each.
+    /// Walks the transmissions in order, beginning with the oldest. `visit` decides about each.
     pub fn walk_transmissions(&mut self, mut visit: impl FnMut(u64, &Segment) -> Walk) {
         if !self.linked {
             let mut all = self.flight.una..self.flight.nxt;
@@ -440,7 +440,7 @@ impl Scoreboard {
             let Some(Some(seq)) = lost else {
                 return;
             };
-            // Visited are those before it, and itself.
+            // The segments up to and including this one have been visited.
             self.mark_lost(seq);
             let next = self.get(seq).next;
             self.unlink(seq);
@@ -507,9 +507,9 @@ impl Scoreboard {
 
 /// What [`Scoreboard::walk_transmissions`] does with a segment.
 pub enum Walk {
-    /// Nothing; go on.
+    /// Go on without a change.
     Next,
-    /// Decide it lost; go on.
+    /// Count the segment as lost, and go on.
     Lost,
     /// Stop here.
     Stop,

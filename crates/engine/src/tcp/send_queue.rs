@@ -1,15 +1,16 @@
-//! What the application has handed over and is not yet sent.
+//! The data that the application has handed over and that is not sent yet.
 
-/// Payload not yet sent for the first time.
+/// Payload that is not yet sent for the first time.
 #[derive(Clone, Debug)]
 pub(super) struct SendQueue {
-    /// Bytes; `None`: without end.
+    /// Number of bytes. `None` means no limit.
     bytes: Option<u64>,
-    /// The application may still write: an empty queue is not the end.
+    /// Whether the application may still write, so that an empty queue is not the end.
     open: bool,
-    /// Length of a chunk, bytes: a segment ends where a chunk ends; 0: there are no chunks.
+    /// Length of a chunk, bytes. A segment ends where a chunk ends. 0 means that there are no
+    /// chunks.
     chunk: u64,
-    /// The data that is held back; `None`: nothing is.
+    /// The data that is held back. `None` if no data is held back.
     held: Option<Option<u64>>,
 }
 
@@ -33,30 +34,30 @@ impl SendQueue {
         self.bytes == Some(0)
     }
 
-    /// Nothing is left, and nothing will come.
+    /// Whether no data is left, and none will come.
     #[inline]
     pub fn is_finished(&self) -> bool {
         self.is_empty() && !self.open
     }
 
-    /// Less than a segment is left for now.
+    /// Whether less than a segment is left for now.
     pub fn lacks_a_segment(&self, mss: u16) -> bool {
         self.bytes.is_some_and(|left| left < u64::from(mss))
     }
 
-    /// The application will write.
+    /// Notes that the application will write.
     pub fn open(&mut self) {
         self.open = true;
     }
 
-    /// The application writes.
+    /// Adds data that the application writes.
     pub fn write(&mut self, bytes: u64) {
         if let Some(left) = &mut self.bytes {
             *left += bytes;
         }
     }
 
-    /// Ends a segment whenever this many bytes were written.
+    /// Ends a segment after every `chunk` bytes that were written.
     pub fn divide(&mut self, chunk: u64) {
         self.chunk = chunk;
     }
@@ -66,7 +67,7 @@ impl SendQueue {
         self.open = false;
     }
 
-    /// Holds back what is left.
+    /// Holds back the remaining data.
     pub fn hold(&mut self) {
         if !self.is_finished() && self.held.is_none() {
             self.held = Some(self.bytes);
@@ -74,21 +75,21 @@ impl SendQueue {
         }
     }
 
-    /// Releases what was held back.
+    /// Releases the data that was held back.
     pub fn resume(&mut self) {
         if let Some(bytes) = self.held.take() {
             (self.bytes, self.open) = (bytes, false);
         }
     }
 
-    /// Discards what is left, and all that would come.
+    /// Discards the remaining data, and all that would come.
     pub fn cut(&mut self) {
         self.bytes = Some(0);
         self.open = false;
         self.held = None;
     }
 
-    /// The payload of the next segment.
+    /// Takes the payload of the next segment.
     #[inline]
     pub fn take(&mut self, mss: u16) -> u16 {
         match &mut self.bytes {
@@ -132,7 +133,7 @@ mod tests {
         queue.write(3000);
         assert_eq!(queue.bytes(), Some(3000));
         assert_eq!(taken(&mut queue), [1000, 500, 1000, 500]);
-        // A segment of one chunk is no longer than the chunk.
+        // A segment does not contain data of two chunks.
         queue.write(1500);
         queue.cut();
         assert!(queue.is_finished());

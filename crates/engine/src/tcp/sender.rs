@@ -1,4 +1,4 @@
-//! The sending end: its pieces put together, and transmission (Linux `tcp_output.c`).
+//! The sending end as a whole, and transmission (Linux `tcp_output.c`).
 
 use tailback_record::account::{Account, Reason};
 use tailback_record::{Histogram, fetch};
@@ -23,14 +23,14 @@ use crate::wheel::WheelPhase;
 
 /// The sender of a flow.
 pub struct Sender {
-    /// What its congestion control reads.
+    /// The connection, which its congestion control reads.
     pub conn: Conn,
-    /// What its congestion control writes.
+    /// The window, which its congestion control writes.
     pub window: Window,
     pub(super) cc: Box<dyn CongestionControl>,
     pub(super) needs: Needs,
     pub(super) board: Scoreboard,
-    /// For a congestion control that measures the rate of delivery.
+    /// The state for samples of the delivery rate, if the congestion control needs them.
     pub(super) rates: Option<Box<Rates>>,
     pub(super) rtt: Rtt,
     pub(super) handshake: Handshake,
@@ -51,18 +51,19 @@ pub struct Sender {
     pub ecn_fallback: bool,
     /// Next new segment when the usage of the window was last noted.
     usage_noted: u64,
-    /// The threshold of the first slow start; 0 once that is over.
+    /// The threshold of the first slow start. 0 once that is over.
     pub(super) first_ssthresh: u32,
-    /// Segments from this one on are not an overshoot of the first slow start, once that has ended.
+    /// The first segment that is not part of the overshoot of the first slow start, once that has
+    /// ended.
     pub(super) overshoot_end: u64,
-    /// Segments the receive window allows to be outstanding.
+    /// Number of segments that the receive window allows to be outstanding.
     rwnd: u64,
     pub(super) flow: u32,
     /// Options of the stack.
     pub(super) plan: Stack,
 }
 
-/// The options of its stack that a sender still needs: kept small, as every flow has them.
+/// The options of the stack that a sender still needs. It is small because every flow has it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stack {
     pub initial_cwnd: u32,
@@ -71,27 +72,27 @@ pub(super) struct Stack {
     pub timestamps: bool,
 }
 
-/// State of a sender that its congestion control does not see; names of
-/// Linux's `tcp_info`, in segments.
+/// State of a sender that its congestion control does not see, in segments. The names are those of
+/// Linux's `tcp_info`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TcpInfo {
-    /// Sent and not acknowledged.
+    /// Segments sent and not acknowledged.
     pub unacked: u32,
-    /// Selectively acknowledged.
+    /// Segments selectively acknowledged.
     pub sacked: u32,
-    /// Decided lost, retransmitted or not.
+    /// Segments that count as lost, retransmitted or not.
     pub lost: u32,
     /// Retransmissions in flight.
     pub retrans: u32,
     /// Retransmissions since the warm-up.
     pub total_retrans: u64,
-    /// Timeouts in a row.
+    /// Number of timeouts in a row.
     pub retransmits: u32,
-    /// Doublings of the timeout.
+    /// Number of doublings of the timeout.
     pub backoff: u32,
     /// The timeout, with backoff.
     pub rto: Time,
-    /// Largest distance by which a segment was seen overtaken, at least 3.
+    /// Largest number of segments by which one was overtaken, at least 3.
     pub reordering: u32,
 }
 
@@ -109,7 +110,7 @@ pub struct SenderStats {
 }
 
 impl Sender {
-    /// A sender that has not connected yet.
+    /// Creates a sender that has not connected yet.
     pub fn new(
         flow: u32,
         plan: &TcpPlan,
@@ -157,8 +158,8 @@ impl Sender {
         }
     }
 
-    /// The same sender with another number for its first segment. The number does not change what
-    /// the sender does. To be called before it connects.
+    /// Returns this sender with another number for its first segment. The number does not change
+    /// what the sender does. Call this before it connects.
     pub fn numbered_from(mut self, first: u64) -> Sender {
         if first == 0 {
             return self;
@@ -170,13 +171,13 @@ impl Sender {
         self
     }
 
-    /// The same sender on a host whose timers have this phase. To be called before it connects.
+    /// Returns this sender on a host whose timers have this phase. Call this before it connects.
     pub fn at_phase(mut self, phase: WheelPhase) -> Sender {
         self.timer.clock = self.timer.clock.at_phase(phase);
         self
     }
 
-    /// The congestion control, what it reads and what it writes.
+    /// The congestion control, the connection that it reads, and the window that it writes.
     #[inline]
     pub(super) fn hooks(&mut self) -> (&mut dyn CongestionControl, View<'_>, &mut Window) {
         let view = self.conn.view(&self.board.flight);
@@ -188,7 +189,7 @@ impl Sender {
         cc.cwnd_event(view, window, event);
     }
 
-    /// Prefetches what an ACK will need and is kept elsewhere.
+    /// Prefetches data that an ACK needs and that is stored outside this struct.
     #[inline]
     pub fn fetch(&self) {
         self.board.fetch();
@@ -207,17 +208,17 @@ impl Sender {
         self.cc.gauges(view, &self.window, out);
     }
 
-    /// The needs of its congestion control, as far as they are granted.
+    /// The needs of the congestion control, as far as they are granted.
     pub fn needs(&self) -> Needs {
         self.needs
     }
 
-    /// Segments sent, and their states.
+    /// Number of segments by state.
     pub fn flight(&self) -> &Flight {
         &self.board.flight
     }
 
-    /// When this sender next wants [`Sender::on_timer`].
+    /// When [`Sender::on_timer`] is to be called next.
     #[inline]
     pub fn deadline(&self) -> Time {
         let timer = self.timer.deadline;
@@ -228,7 +229,7 @@ impl Sender {
         }
     }
 
-    /// Whether data may still be sent, window or not.
+    /// Whether there is data to send, with or without room in the window.
     fn wants_to_send(&self) -> bool {
         !self.queue.is_empty() || self.board.lost_pending > 0
     }
@@ -247,12 +248,12 @@ impl Sender {
         self.handshake.phase != Phase::Waiting
     }
 
-    /// Whether the receive window, not the congestion window, is the limit.
+    /// Whether the receive window, and not the congestion window, is the limit.
     pub fn rwnd_limited(&self) -> bool {
         u64::from(self.board.flight.packets_out()) >= self.rwnd
     }
 
-    /// The receive window is now `segments` long.
+    /// Sets the receive window, in segments.
     pub fn set_rwnd(&mut self, segments: u64) {
         self.rwnd = segments;
     }
@@ -266,17 +267,17 @@ impl Sender {
         (self.conn.srtt > Time::ZERO).then_some(self.conn.srtt)
     }
 
-    /// Segments acknowledged cumulatively.
+    /// Number of segments acknowledged cumulatively.
     pub fn acked(&self) -> u64 {
         self.board.flight.una - self.pacer.first
     }
 
-    /// Payload bytes written and not yet sent; `None`: without end.
+    /// Payload bytes that are not sent yet. `None` means no limit.
     pub fn unsent(&self) -> Option<u64> {
         self.queue.bytes()
     }
 
-    /// What `ss -ti` would show.
+    /// Returns what `ss -ti` would show.
     pub fn info(&self) -> TcpInfo {
         let flight = &self.board.flight;
         TcpInfo {
@@ -292,13 +293,13 @@ impl Sender {
         }
     }
 
-    /// The application writes piece by piece ([`Sender::write`]): a queue that
-    /// has run empty is not the end.
+    /// Notes that the application writes piece by piece ([`Sender::write`]), so that an empty queue
+    /// is not the end.
     pub fn expect_writes(&mut self) {
         self.queue.open();
     }
 
-    /// The application hands over `bytes`.
+    /// Hands over `bytes` of the application's data.
     pub fn write(&mut self, bytes: u64, now: Time, port: &mut impl Port) {
         self.conn.now = now;
         self.note_if_app_limited();
@@ -324,7 +325,7 @@ impl Sender {
         self.queue.hold();
     }
 
-    /// Sends what was held back.
+    /// Sends the data that was held back.
     pub fn resume(&mut self, now: Time, port: &mut impl Port) {
         self.conn.now = now;
         self.note_if_app_limited();
@@ -332,7 +333,7 @@ impl Sender {
         self.transmit(port);
     }
 
-    /// No new data from now on.
+    /// Sends no new data from now on.
     pub fn stop(&mut self) {
         self.queue.cut();
         if self.board.flight.packets_out() == 0 {
@@ -341,15 +342,15 @@ impl Sender {
         }
     }
 
-    /// Every byte was acknowledged.
+    /// Ends the connection if every byte was acknowledged.
     pub(super) fn note_if_done(&mut self) {
         if self.queue.is_finished() && self.board.flight.packets_out() == 0 {
             self.handshake.phase = Phase::Done;
         }
     }
 
-    /// A gap between what the application has written and what it will write. Until the gap has
-    /// passed, the delivery rate does not show the capacity of the path (Linux
+    /// Notes a gap between the data that the application has written and the data to come. Until
+    /// the gap has passed, the delivery rate does not show the capacity of the path (Linux
     /// `tcp_rate_check_app_limited`).
     fn note_if_app_limited(&mut self) {
         let in_flight = self.board.flight.in_flight();
@@ -362,8 +363,8 @@ impl Sender {
         }
     }
 
-    /// Takes an RTT sample: `first` is the RTT of the oldest segment that an ACK newly covers (it
-    /// drives srtt), `newest` that of the newest one (it drives the minimum).
+    /// Adds an RTT sample. `first` is the RTT of the oldest segment that an ACK newly covers, which
+    /// sets srtt. `newest` is that of the newest segment, which sets the minimum.
     pub(super) fn take_rtt_sample(&mut self, first: Time, newest: Time) {
         self.conn.min_rtt = self.conn.min_rtt.min(newest);
         let Flight { una, nxt, .. } = self.board.flight;
@@ -375,7 +376,7 @@ impl Sender {
         self.timer.rearm_rto(self.conn.now, &self.board, &self.rtt);
     }
 
-    /// Linux `tcp_set_xmit_timer`.
+    /// Sets the probe timer or the retransmission timer (Linux `tcp_set_xmit_timer`).
     pub(super) fn set_xmit_timer(&mut self) {
         let probe = self
             .timer
@@ -390,7 +391,7 @@ impl Sender {
         self.pacer.update_rate(view, &mut self.window);
     }
 
-    /// Linux `tcp_current_ssthresh`.
+    /// Returns the threshold that fits the present window (Linux `tcp_current_ssthresh`).
     pub(super) fn current_ssthresh(&self) -> u32 {
         let Window { cwnd, ssthresh, .. } = self.window;
         if self.conn.ca_state.is_reduction() {
@@ -401,7 +402,7 @@ impl Sender {
     }
 
     /// Sends new data as far as window and pacing allow (Linux `tcp_write_xmit`). Returns whether
-    /// there was anything to send, which has then set the timer.
+    /// it sent any; if so, it has set the timer.
     #[inline]
     pub(super) fn transmit(&mut self, port: &mut impl Port) -> bool {
         if self.queue.is_empty() || !self.is_established() {
@@ -420,8 +421,8 @@ impl Sender {
             self.send_new(port);
             in_flight += 1;
         }
-        // A burst that does not fit into the window waits for it to open (Linux
-        // `tcp_tso_should_defer`): the window is the limit.
+        // A burst that does not fit into the window waits until the window has room (Linux
+        // `tcp_tso_should_defer`), so the window is the limit.
         let limited = in_flight >= self.window.cwnd
             || (self.pacer.may_leave(self.conn.now)
                 && in_flight + self.window.pacing_burst > self.window.cwnd);
@@ -440,7 +441,8 @@ impl Sender {
         sent
     }
 
-    /// RFC 5681 section 4.1, Linux `tcp_slow_start_after_idle_check` and `tcp_cwnd_restart`.
+    /// Reduces the window after an idle time (RFC 5681 section 4.1, Linux
+    /// `tcp_slow_start_after_idle_check` and `tcp_cwnd_restart`).
     fn restart_after_idle(&mut self) {
         let rto = self.rtt.timeout();
         let idle = self.conn.now.since(self.conn.last_sent);
@@ -461,7 +463,7 @@ impl Sender {
         self.tell(CwndEvent::TxStart);
     }
 
-    /// Linux `tcp_cwnd_validate`: was the window the limit?
+    /// Notes whether the window was the limit (Linux `tcp_cwnd_validate`).
     pub(super) fn note_window_use(&mut self, limited: bool) {
         let out = self.board.flight.packets_out();
         let conn = &mut self.conn;
@@ -475,7 +477,7 @@ impl Sender {
         }
     }
 
-    /// Sends the next segment; the timer is the caller's.
+    /// Sends the next segment. The caller sets the timer.
     #[inline(always)]
     pub(super) fn send_new(&mut self, port: &mut impl Port) {
         let payload = self.queue.take(self.plan.mss);
@@ -491,8 +493,7 @@ impl Sender {
         }
     }
 
-    /// Retransmits what is decided lost, as far as the window allows (Linux
-    /// `tcp_xmit_retransmit_queue`).
+    /// Retransmits lost segments, as far as the window allows (Linux `tcp_xmit_retransmit_queue`).
     pub(super) fn retransmit_lost(&mut self, port: &mut impl Port) {
         let mut rearm = false;
         while self.board.flight.in_flight() < self.window.cwnd
@@ -512,13 +513,13 @@ impl Sender {
         }
     }
 
-    /// The retransmission timeout counts from now.
+    /// Restarts the retransmission timeout now.
     pub(super) fn restart_rto(&mut self) {
         self.timer
             .set(Kind::Retransmit, self.conn.now, self.rtt.timeout());
     }
 
-    /// Sends a segment again.
+    /// Retransmits a segment.
     pub(super) fn retransmit(&mut self, seq: u64, port: &mut impl Port) {
         let now = self.conn.now;
         self.board.retransmitted(seq, now);
@@ -535,7 +536,7 @@ impl Sender {
         self.emit_again(last, port);
     }
 
-    /// Notes what a sample of the delivery rate will need about a segment sent now.
+    /// Notes what a sample of the delivery rate will need about a segment that is sent now.
     #[inline]
     fn note_sent(&mut self, seq: u64, alone: bool) {
         if let Some(rates) = &mut self.rates {

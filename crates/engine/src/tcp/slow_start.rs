@@ -1,5 +1,5 @@
-//! The end of a connection's first slow start: when, why, and what it cost. Noted once, for
-//! `tailback explain`; nothing here changes what is sent.
+//! The end of a connection's first slow start: when and why it ended, and what it cost. This is
+//! noted once, for `tailback explain`. Nothing here changes what is sent.
 
 use tailback_record::account::{Reason, SlowStart};
 
@@ -7,7 +7,7 @@ use super::sender::Sender;
 use crate::cc::{Control, INFINITE_SSTHRESH};
 
 impl Sender {
-    /// After an ACK: the congestion control may have ended slow start without a loss or a mark.
+    /// Called after an ACK, because the congestion control may have ended slow start by itself.
     #[inline]
     pub(super) fn note_slow_start(&mut self) {
         if self.first_ssthresh != 0 && !self.window.in_slow_start() {
@@ -20,7 +20,8 @@ impl Sender {
         match &self.account.slow_start {
             None => self.end_slow_start(None, self.window.cwnd),
             Some(end) if end.settled => self.first_ssthresh = 0,
-            // Everything in flight when it ended has arrived, or was found lost and sent again.
+            // All segments in flight when slow start ended have arrived, or were found lost and
+            // sent again.
             Some(_) if self.board.flight.una >= self.overshoot_end => {
                 self.first_ssthresh = 0;
                 self.settle_slow_start();
@@ -29,7 +30,7 @@ impl Sender {
         }
     }
 
-    /// A reduction from `cwnd` ends slow start.
+    /// Notes a reduction from `cwnd`, which ends slow start.
     #[inline]
     pub(super) fn reduce_in_slow_start(&mut self, reason: Reason, cwnd: u32) {
         let ends = !matches!(
@@ -39,7 +40,8 @@ impl Sender {
         if self.first_ssthresh == 0 || !ends || self.account.slow_start.is_some() {
             return;
         }
-        // If it sets the window itself, its threshold shows when slow start is over.
+        // If the congestion control sets the window itself, its threshold shows when slow start is
+        // over.
         if self.needs.control != Control::Window || !self.window.in_slow_start() {
             self.end_slow_start(Some(reason), cwnd);
         }
@@ -65,14 +67,14 @@ impl Sender {
             settled: false,
         });
         self.overshoot_end = self.board.flight.nxt;
-        // A source keeps no record of its connections, so there is nothing to complete.
+        // Sources keep no record of their connections, so nothing is left to complete.
         if self.account.slow_start.is_none() {
             self.first_ssthresh = 0;
         }
     }
 
-    /// Called when a recovery is over, or everything that was in flight at the end of slow start:
-    /// its losses are now known.
+    /// Completes the record when its losses are known: after a recovery, or when everything in
+    /// flight at the end of slow start is acknowledged.
     pub(super) fn settle_slow_start(&mut self) {
         if let Some(end) = &mut self.account.slow_start
             && !end.settled
@@ -82,7 +84,7 @@ impl Sender {
         }
     }
 
-    /// A reduction is undone: if it had ended slow start, slow start continues.
+    /// Notes that a reduction is undone. If it had ended slow start, slow start continues.
     pub(super) fn reopen_slow_start(&mut self) {
         if self.needs.control != Control::Window
             && self.window.ssthresh >= INFINITE_SSTHRESH

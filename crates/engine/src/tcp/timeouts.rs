@@ -1,5 +1,4 @@
-//! What a sender does when its deadline has come (Linux `tcp_timer.c`,
-//! `tcp_send_loss_probe`).
+//! How a sender handles its deadlines (Linux `tcp_timer.c`, `tcp_send_loss_probe`).
 
 use tailback_record::account::Reason;
 
@@ -11,7 +10,7 @@ use crate::cc::{CaState, Control};
 use crate::units::Time;
 
 impl Sender {
-    /// A deadline has come.
+    /// Handles a deadline.
     pub fn on_timer(&mut self, now: Time, port: &mut impl Port) {
         self.conn.now = now;
         match self.timer.take_due(now) {
@@ -25,14 +24,15 @@ impl Sender {
             Some(Kind::None) => self.timer.clear(),
             None => {}
         }
-        // A deadline of pacing: continue where sending stopped.
+        // If the deadline is that of pacing, continue to send.
         if self.is_established() && self.pacer.is_due(now) {
             self.retransmit_lost(port);
             self.transmit(port);
         }
     }
 
-    /// Linux `tcp_send_loss_probe`: new data if there is any, else the last segment again.
+    /// Sends a tail loss probe (Linux `tcp_send_loss_probe`): new data if there is any, else the
+    /// last segment again.
     fn send_probe(&mut self, port: &mut impl Port) {
         self.timer.kind = Kind::Probe;
         if self.recovery.probe.high_seq.is_none() && self.board.flight.packets_out() > 0 {
@@ -45,13 +45,13 @@ impl Sender {
                 self.note_window_use(self.board.flight.in_flight() >= self.window.cwnd);
             }
             self.recovery.probe.high_seq = Some(self.board.flight.nxt);
-            // The timeout counts from the probe.
+            // The retransmission timeout starts with the probe.
             self.timer.kind = Kind::None;
         }
         self.rearm_rto();
     }
 
-    /// The retransmission timeout (RFC 6298 section 5.4 ff.; Linux `tcp_retransmit_timer`).
+    /// Handles the retransmission timeout (RFC 6298 section 5.4 ff.; Linux `tcp_retransmit_timer`).
     fn on_rto(&mut self, port: &mut impl Port) {
         if self.board.flight.packets_out() == 0 {
             return self.timer.clear();
@@ -65,10 +65,10 @@ impl Sender {
         self.restart_rto();
     }
 
-    /// RACK's reordering timer (RFC 8985 section 6.3; Linux `tcp_rack_reo_timeout`).
+    /// Handles RACK's reordering timer (RFC 8985 section 6.3; Linux `tcp_rack_reo_timeout`).
     fn on_reorder_timeout(&mut self, port: &mut impl Port) {
         let prior = self.board.flight.in_flight();
-        // Marks the kind so that the timeout armed below counts from the segment.
+        // Set the kind, so that the timeout below counts from the transmission of the segment.
         self.timer.kind = Kind::Reorder;
         self.detect_loss();
         if prior != self.board.flight.in_flight() {

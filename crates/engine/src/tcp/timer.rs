@@ -7,13 +7,13 @@ use crate::plan::TcpPlan;
 use crate::units::Time;
 use crate::wheel::TimerClock;
 
-/// Linux `TCP_TIMEOUT_MIN`, two jiffies at HZ 1000.
+/// Linux `TCP_TIMEOUT_MIN`: two jiffies at HZ 1000.
 pub(super) const TIMEOUT_MIN: Time = Time::from_ms(2);
 
 /// The meaning of the deadline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Nothing.
+    /// No deadline.
     None,
     /// Retransmission timeout.
     Retransmit,
@@ -23,15 +23,15 @@ pub(super) enum Kind {
     Reorder,
 }
 
-/// The deadline.
+/// The timer with the deadline.
 #[derive(Clone, Debug)]
 pub(super) struct Timer {
     pub kind: Kind,
     pub deadline: Time,
-    /// When the timer was set; `NEVER` once the deadline is that of the timer wheel.
+    /// When the timer was set. `NEVER` once `deadline` is a time of the timer wheel.
     set: Time,
     pub clock: TimerClock,
-    /// How long a probe of a single segment waits for its delayed ACK.
+    /// Time added to a probe of a single segment, which waits for its delayed ACK.
     slack: Time,
 }
 
@@ -58,23 +58,23 @@ impl Timer {
         self.deadline = Time::NEVER;
     }
 
-    /// What is due, once.
+    /// Returns the kind of a deadline that has come, once.
     pub fn take_due(&mut self, now: Time) -> Option<Kind> {
         if self.deadline <= now && self.set < Time::NEVER && self.clock.is_coarse() {
-            // It is computed only now, because most timers are set again before they are due.
+            // This is computed late, because most timers are set again before they are due.
             self.deadline = self.clock.fires(self.set, self.deadline);
             self.set = Time::NEVER;
         }
         (self.deadline <= now).then(|| std::mem::replace(&mut self.kind, Kind::None))
     }
 
-    /// Linux `tcp_rearm_rto`.
+    /// Sets the retransmission timer (Linux `tcp_rearm_rto`).
     pub fn rearm_rto(&mut self, now: Time, board: &Scoreboard, rtt: &Rtt) {
         if board.flight.packets_out() == 0 {
             return self.clear();
         }
         let after = match self.kind {
-            // The time that has passed since the regular timeout was due to start counts.
+            // The timeout counts from the transmission of the first segment, not from now.
             Kind::Probe | Kind::Reorder => until_rto(now, board, rtt).max(Time(1)),
             Kind::None | Kind::Retransmit => rtt.timeout(),
         };
@@ -82,7 +82,7 @@ impl Timer {
     }
 
     /// Schedules a tail loss probe (RFC 8985 section 7.2; Linux `tcp_schedule_loss_probe`).
-    /// `progress`: an ACK has just restarted the timeout.
+    /// `progress`: an ACK has just restarted the timeout. Returns whether a probe is scheduled.
     pub fn schedule_probe(
         &mut self,
         conn: &Conn,
@@ -114,7 +114,7 @@ impl Timer {
     }
 }
 
-/// Time until the first unacknowledged segment times out; zero if that is past.
+/// Time until the first unacknowledged segment times out. Zero if that time has passed.
 fn until_rto(now: Time, board: &Scoreboard, rtt: &Rtt) -> Time {
     let sent = board.get(board.flight.una).sent;
     (sent + rtt.timeout()).since(now)

@@ -6,15 +6,15 @@ use crate::units::Time;
 /// A tick, ns.
 const TICK: u64 = 1_000_000;
 
-/// The RTT that an echoed timestamp shows (Linux `tcp_rtt_tsopt_us`): the ticks between, at least
-/// one.
+/// Returns the RTT that an echoed timestamp shows (Linux `tcp_rtt_tsopt_us`), in whole ticks and at
+/// least one tick.
 pub(super) fn rtt(now: Time, echo: Time) -> Time {
     let ticks = (now.ns() / TICK).saturating_sub(echo.ns() / TICK);
     Time(ticks.max(1) * TICK)
 }
 
-/// Whether an echoed timestamp is older than a packet sent at a time
-/// (Linux `tcp_tsopt_ecr_before`).
+/// Whether an echoed timestamp is older than a packet that was sent at `sent` (Linux
+/// `tcp_tsopt_ecr_before`).
 pub(super) fn before(echo: Time, sent: Time) -> bool {
     echo.ns() / TICK < sent.ns() / TICK
 }
@@ -23,7 +23,7 @@ pub(super) fn before(echo: Time, sent: Time) -> bool {
 mod tests {
     use super::*;
 
-    /// The same RTT is one tick or the next, by where in a tick it began.
+    /// The same RTT shows as one tick or two, depending on when in a tick it began.
     #[test]
     fn in_whole_milliseconds() {
         let us = Time::from_us;

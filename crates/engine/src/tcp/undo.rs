@@ -4,33 +4,34 @@
 use super::timestamps;
 use crate::units::Time;
 
-/// The last reduction.
+/// State of the last reduction.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Undo {
-    /// Where it began; `None`: it cannot be undone.
+    /// First unacknowledged segment when the reduction began. `None` if it cannot be undone.
     pub marker: Option<u64>,
-    /// Retransmissions not yet proven spurious by a D-SACK; `None`: none was sent.
+    /// Number of retransmissions that no D-SACK has proven spurious yet. `None` if there were no
+    /// retransmissions.
     pub retrans: Option<u32>,
-    /// ssthresh before it; 0: do not restore.
+    /// ssthresh before the reduction. 0 means that it is not restored.
     pub prior_ssthresh: u32,
     /// Time of the first retransmission of this recovery.
     pub retrans_stamp: Option<Time>,
 }
 
 impl Undo {
-    /// A reduction begins at segment `una`, while `out` retransmissions are out.
+    /// Begins a reduction at segment `una`, while `out` retransmissions are in flight.
     pub fn begin(&mut self, una: u64, out: u32) {
         self.marker = Some(una);
         self.retrans = (out > 0).then_some(out);
     }
 
-    /// A segment is sent again.
+    /// Notes a retransmission.
     pub fn retransmitted(&mut self, now: Time) {
         self.retrans_stamp.get_or_insert(now);
         self.retrans = Some(self.retrans.unwrap_or(0) + 1);
     }
 
-    /// A D-SACK reports a segment that was sent again.
+    /// Notes that a D-SACK reports a segment that was sent again.
     pub fn duplicate(&mut self, seq: u64) {
         if let (Some(marker), Some(left)) = (self.marker, self.retrans)
             && left > 0
@@ -40,13 +41,14 @@ impl Undo {
         }
     }
 
-    /// Every retransmission was reported as a duplicate.
+    /// Whether every retransmission was reported as a duplicate.
     pub fn all_duplicates(&self) -> bool {
         self.marker.is_some() && self.retrans == Some(0)
     }
 
-    /// The original of a segment thought lost has arrived. Either the echoed timestamp, if there
-    /// are any, is older than the first retransmission, or nothing was retransmitted yet.
+    /// Whether the original of a segment that was thought lost has arrived. This is so if the
+    /// echoed timestamp is older than the first retransmission, or if nothing was retransmitted
+    /// yet.
     pub fn was_delayed(&self, echo: Option<Time>) -> bool {
         match self.retrans_stamp {
             Some(stamp) => echo.is_some_and(|echo| timestamps::before(echo, stamp)),
@@ -54,7 +56,7 @@ impl Undo {
         }
     }
 
-    /// Linux `tcp_may_undo`.
+    /// Whether the reduction may be undone (Linux `tcp_may_undo`).
     pub fn is_allowed(&self, echo: Option<Time>) -> bool {
         self.marker.is_some() && (self.retrans == Some(0) || self.was_delayed(echo))
     }

@@ -1,10 +1,10 @@
-//! The application of a flow that it limits: what it writes, and when.
+//! The application of a flow that limits the flow: what it writes, and when.
 //!
-//! It is a pure state machine, as sources are; the kernel engine's guest uses the same one. It never
+//! Like sources it is a pure state machine, which the kernel engine's guest uses, too. It never
 //! blocks: data that TCP cannot send yet waits in the socket and is sent later.
 //!
-//! Data that falls into a pause is not written later. A rate starts again when the pause ends;
-//! chunks keep their times.
+//! Data that is due in a pause is not written later. A rate starts again when the pause ends.
+//! Chunks keep their times.
 
 use crate::units::{Rate, Time};
 
@@ -13,12 +13,12 @@ use crate::units::{Rate, Time};
 pub enum Act {
     /// Hand this many bytes to TCP now.
     Write(u64),
-    /// Hand over nothing until [`Act::Resume`], not even what was not sent yet. Only applications
-    /// that write whatever TCP takes do this.
+    /// Send nothing until [`Act::Resume`], not even data that was handed over before. Only
+    /// applications that write whatever TCP takes do this.
     Hold,
-    /// Go on.
+    /// Send data again.
     Resume,
-    /// Nothing is left to write: the rest is up to TCP.
+    /// Nothing is left to write. TCP sends the rest.
     Close,
     /// Call again at this time, or once a chunk is requested.
     Wait(Time),
@@ -31,32 +31,32 @@ pub enum Writes {
     Greedy,
     /// A segment at a time, at this rate.
     Rate {
-        /// Payload.
+        /// Rate of payload.
         rate: Rate,
         /// Payload of a segment, bytes.
         segment: u64,
-        /// Payload in all, bytes; `None`: no limit.
+        /// Total payload, bytes. `None` means no limit.
         bytes: Option<u64>,
     },
     /// A chunk at equal intervals.
     Every {
         /// Payload of a chunk, bytes.
         bytes: u64,
-        /// From one to the next.
+        /// Time from one chunk to the next.
         every: Time,
-        /// How many; `None`: without end.
+        /// Number of chunks. `None` means no limit.
         count: Option<u64>,
     },
     /// A chunk at once, and one for each request.
     Asked {
         /// Payload of a chunk, bytes.
         bytes: u64,
-        /// How many; `None`: without end.
+        /// Number of chunks. `None` means no limit.
         count: Option<u64>,
     },
 }
 
-/// The shortest time between two writes: faster rates write several segments at once.
+/// The shortest time between two writes. At faster rates a write has several segments.
 const FINEST: Time = Time::from_us(1);
 
 impl Writes {
@@ -74,16 +74,16 @@ impl Writes {
 #[derive(Clone, Debug)]
 pub struct Application {
     writes: Writes,
-    /// Begin and end of each pause that is not over, ascending.
+    /// Begin and end of each pause that is not over, in ascending order.
     pauses: std::vec::IntoIter<[Time; 2]>,
     paused: bool,
-    /// Time of the first write, or of the first after a pause; `None`: the next call.
+    /// Time of the first write, or of the first write after a pause. `None` means at the next call.
     begin: Option<Time>,
-    /// Bytes since then (of [`Writes::Rate`]), or chunks.
+    /// Bytes (with [`Writes::Rate`]) or chunks written since `begin`.
     written: u64,
-    /// Bytes or chunks over all.
+    /// Bytes or chunks written in all.
     total: u64,
-    /// Chunks that have been requested.
+    /// Number of chunks that have been requested.
     asked: u64,
     closed: bool,
 }
@@ -103,19 +103,20 @@ impl Application {
         }
     }
 
-    /// Whether it writes whatever TCP takes.
+    /// Whether the application writes whatever TCP takes.
     pub fn is_greedy(&self) -> bool {
         self.writes == Writes::Greedy
     }
 
-    /// Notes that the other end has requested chunk `number`, from 1. Returns whether that is new.
+    /// Notes that the other end has requested chunk `number`, counted from 1. Returns whether that
+    /// is new.
     pub fn ask(&mut self, number: u64) -> bool {
         let new = number > self.asked;
         self.asked = self.asked.max(number);
         new
     }
 
-    /// Returns what to do at `now`. The caller calls again after every act but a wait.
+    /// Returns what to do at `now`. The caller calls again after every act except a wait.
     pub fn next(&mut self, now: Time) -> Act {
         let from = loop {
             let Some(&[from, to]) = self.pauses.as_slice().first() else {
@@ -155,7 +156,7 @@ impl Application {
         }
     }
 
-    /// Returns the time and the bytes of the next write; `None` if nothing is left to write.
+    /// Returns the time and the bytes of the next write. `None` if nothing is left to write.
     fn due(&mut self, now: Time) -> Option<(Time, u64)> {
         let begin = *self.begin.get_or_insert(now);
         match self.writes {
@@ -201,7 +202,7 @@ impl Application {
         self.total += units;
     }
 
-    /// Drops what was due in a pause that ends now.
+    /// Drops the data that was due in a pause that ends now.
     fn skip_to(&mut self, now: Time) {
         match (self.writes, self.begin) {
             (Writes::Rate { .. }, Some(_)) => {
@@ -223,7 +224,7 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// All acts until `end_ms`, each with its time in ms.
+    /// Returns all acts until `end_ms`, each with its time in ms.
     fn acts(application: &mut Application, end_ms: u64) -> Vec<(u64, Act)> {
         let (mut now, mut all) = (Time::ZERO, Vec::new());
         while now < Time::from_ms(end_ms) {
@@ -238,7 +239,7 @@ mod tests {
         all
     }
 
-    /// A segment of 1000 bytes takes 1 ms; the last segment may be shorter.
+    /// A segment of 1000 bytes takes 1 ms. The last segment may be shorter.
     #[test]
     fn a_rate_is_kept_segment_by_segment() {
         let writes = Writes::Rate {
@@ -271,7 +272,7 @@ mod tests {
             all.into_iter().map(|(at, _)| at).collect()
         };
         assert_eq!(times(writes, pauses()), [0, 1, 2, 7, 8, 9]);
-        // Chunks keep their grid: 0, 2, 4, 6 and 8 ms; the application pauses at 4 and 6 ms.
+        // Chunks keep their times: 0, 2, 4, 6 and 8 ms. The application pauses at 4 and 6 ms.
         let every = Writes::Every {
             bytes: 10,
             every: ms(2),

@@ -1,8 +1,8 @@
 //! Audio of a call: frames of constant size at equal intervals, each in one datagram.
 //!
-//! The default is the audio of the C4 test suite (draft-huitema-ccwg-c4-test): 80 bytes every 20 ms,
-//! 32 kbit/s. RTP, UDP, IP and Ethernet headers add 54 bytes to each. Nothing is sent again, and
-//! silence is sent as sound is.
+//! The default is the audio of the C4 test suite (draft-huitema-ccwg-c4-test): 80 bytes every 20
+//! ms, 32 kbit/s. RTP, UDP, IP and Ethernet headers add 54 bytes to each frame. Frames are never
+//! sent again, and silence is sent like sound.
 
 use tailback_record::FrameRules;
 
@@ -13,7 +13,7 @@ use crate::registry::rules::Rules;
 use crate::registry::{Entry, Kind, Opt, Options, no_finish};
 use crate::units::{Rate, Time};
 
-/// Default deadline of frames of media.
+/// Option: the deadline of frames of media, with a default.
 pub const DEADLINE: Opt = Opt {
     name: "deadline",
     doc: "Delay from which on a frame is late.",

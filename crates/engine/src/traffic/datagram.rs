@@ -1,5 +1,5 @@
-//! What kinds of traffic that send datagrams have in common: their rate, and what the receiving end
-//! does with them.
+//! Common parts of kinds of traffic that send datagrams: their rate, and what the receiving end
+//! does with the datagrams.
 
 use tailback_record::FrameRules;
 
@@ -8,7 +8,7 @@ use crate::packet::Ecn;
 use crate::registry::{Kind, Opt, Options, Value};
 use crate::units::{Rate, Time};
 
-/// Rate in frame bytes; kinds with pauses state them.
+/// Option: the rate in frame bytes. In kinds with pauses, it is the rate between pauses.
 pub const RATE: Opt = Opt {
     name: "rate",
     doc: "Rate in frame bytes.",
@@ -17,7 +17,7 @@ pub const RATE: Opt = Opt {
     tc: None,
 };
 
-/// ECN field.
+/// Option: the ECN field.
 pub const ECN: Opt = Opt {
     name: "ecn",
     doc: "ECN field of every packet.",
@@ -26,7 +26,7 @@ pub const ECN: Opt = Opt {
     tc: None,
 };
 
-/// Frame length.
+/// Option: the frame length.
 pub const PACKET_SIZE: Opt = Opt {
     name: "packet_size",
     doc: "Frame length in bytes.",
@@ -38,39 +38,39 @@ pub const PACKET_SIZE: Opt = Opt {
     tc: None,
 };
 
-/// What these options say.
+/// The datagrams that options describe.
 #[derive(Clone, Copy)]
 pub struct Datagrams {
-    /// While it sends, in frame bytes.
+    /// Rate while the source sends, in frame bytes.
     pub rate: Rate,
-    /// Frame length, bytes; of media, of the longest one.
+    /// Frame length, bytes. For media, that of the longest frame.
     pub len: u16,
     /// ECN field.
     pub ecn: Ecn,
-    /// What the receiving end does with them.
+    /// What the receiving end does with the datagrams.
     pub role: Role,
 }
 
-/// What the receiving end does with datagrams, besides counting them and their delay.
+/// What the receiving end does with datagrams, in addition to counting them and their delay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// Nothing.
+    /// Nothing more.
     Sink,
-    /// It sends each one back.
+    /// It sends each datagram back.
     Echo,
     /// It puts frames of media together.
     Frames {
-        /// What is judged.
+        /// Rules by which frames are rated.
         rules: FrameRules,
-        /// Time from one report to the source to the next; `None`: it does not report.
+        /// Time from one report to the next. `None` if it does not send reports.
         report: Option<Time>,
-        /// Whether other options make it report.
+        /// Whether it sends reports with other options.
         may_report: bool,
     },
 }
 
 impl Role {
-    /// Whether it may send datagrams back.
+    /// Whether the receiving end may send datagrams back.
     pub fn answers(&self) -> bool {
         matches!(
             self,
@@ -83,7 +83,7 @@ impl Role {
     }
 }
 
-/// Bytes of a datagram with media that are no media: Ethernet, IP, UDP and RTP headers.
+/// Bytes of a datagram's headers before its media: Ethernet, IP, UDP and RTP.
 pub const MEDIA_HEADERS: u16 = 14 + 20 + 8 + 12;
 
 /// Reads the option `ecn`.
@@ -104,7 +104,7 @@ pub fn rate_of(options: &Options, name: &str) -> Rate {
 }
 
 impl Datagrams {
-    /// Reads the options.
+    /// Reads the options of a source.
     pub fn of(options: &Options) -> Datagrams {
         Datagrams {
             rate: rate_of(options, "rate"),
@@ -114,7 +114,7 @@ impl Datagrams {
         }
     }
 
-    /// Sends one.
+    /// The step that sends one datagram.
     pub fn send(&self) -> Step {
         Step::Send {
             len: self.len,

@@ -1,9 +1,9 @@
 //! Traffic sources: pure state machines, reused by the kernel engine's guest.
 //!
-//! A source returns its next action and the time: send a datagram, or open a TCP connection that
-//! delivers this many bytes. How that is done is the engines' part. What a kind does is a property
-//! of its entry, so that a kind is one file and one line of [`ENTRIES`], whether it opens
-//! connections or not.
+//! A source returns its next action and the time. The action is to send a datagram, or to open a
+//! TCP connection that delivers a number of bytes. The engines carry it out. The behaviour of a
+//! kind is a property of its entry, so a kind is one file and one line of [`ENTRIES`], whether it
+//! opens connections or not.
 
 use tailback_record::{Completion, ResponsivenessOutcome};
 
@@ -47,92 +47,92 @@ pub enum Step {
         /// Payload, bytes.
         bytes: u64,
     },
-    /// Open a TCP connection now that sends without end.
+    /// Open a TCP connection now that sends without an end.
     Load,
-    /// Request this many bytes on one of those connections, by its number from 0.
+    /// Request this many bytes on a connection that sends without an end.
     Ask {
-        /// The connection.
+        /// Number of the connection, from 0.
         load: u32,
-        /// Payload of the answer.
+        /// Payload of the answer, bytes.
         bytes: u64,
     },
     /// Call [`Source::count`].
     Count,
-    /// Those connections send nothing new from now on.
+    /// Send nothing new on the connections without an end.
     Stop,
-    /// Ask again at this time; [`Time::NEVER`]: when a connection is complete.
+    /// Call again at this time. [`Time::NEVER`] means when a connection is complete.
     Wait(Time),
-    /// Nothing more to come.
+    /// The source is done.
     Done,
 }
 
 /// A source of traffic.
 pub trait Source: Send {
-    /// What to do at `now`; called again after each `Send` and `Open`, and
-    /// at the end of each `Wait`.
+    /// Returns what to do at `now`. Called again after each `Send` and `Open`, and at the end of
+    /// each `Wait`.
     fn next(&mut self, now: Time) -> Step;
 
-    /// A connection that it opened has brought everything. Returns how long a load took, such as
-    /// that of a page, if it is complete now. [`Source::next`] follows.
+    /// Notes that all bytes of a connection of this source have arrived. Returns how long a load
+    /// took, such as that of a page, if it is complete now. [`Source::next`] follows.
     fn complete(&mut self, _now: Time, _completion: &Completion) -> Option<Time> {
         None
     }
 
-    /// The answer to [`Step::Ask`] has arrived, this long after the request.
+    /// Notes that the answer to [`Step::Ask`] has arrived, and how long after the request.
     fn answered(&mut self, _took: Time) {}
 
-    /// The answer to [`Step::Count`]: payload that [`Step::Load`] connections have delivered.
+    /// Answers [`Step::Count`] with the payload that [`Step::Load`] connections have delivered.
     fn count(&mut self, _delivered: u64) {}
 
-    /// Responsiveness under working conditions, if it measures it.
+    /// Responsiveness under working conditions, if the source measures it.
     fn responsiveness(&self) -> Option<ResponsivenessOutcome> {
         None
     }
 
-    /// A connection that it asked for is refused: too many are open.
+    /// Notes that the engine refuses to open a connection, because too many are open.
     fn refused(&mut self, _now: Time) {}
 
-    /// The receiving end reports what has arrived. Only sources whose [`Role`] asks for reports
-    /// have them.
+    /// Hands over a report of the receiving end. Only sources whose [`Role`] asks for reports get
+    /// them.
     fn hear(&mut self, _now: Time, _report: &Report) {}
 }
 
 /// What the receiving end of a source has seen since its last report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// Datagrams that should have arrived, by their numbers.
+    /// Datagrams that should have arrived, according to their numbers.
     pub expected: u64,
-    /// Datagrams that have.
+    /// Datagrams that have arrived.
     pub received: u64,
     /// Rate at which they arrived, in frame bytes.
     pub rate: Rate,
-    /// Least one-way delay, above the least one of the whole run.
+    /// Smallest one-way delay of the interval, minus the smallest of the whole run.
     pub queue_delay: Time,
 }
 
-/// How a source is built, and what it does with the network.
+/// How a source is built, and what carries its bytes.
 pub struct Build {
-    /// The constructor: its options and its random stream.
+    /// Builds the source from its options and its random stream.
     pub source: fn(&Options, Stream) -> Box<dyn Source>,
-    /// What carries its bytes.
+    /// What carries the bytes of the source.
     pub transport: Transport,
 }
 
 /// What carries the bytes of a source.
 #[derive(Clone, Copy)]
 pub enum Transport {
-    /// Datagrams, at most at this rate.
+    /// Datagrams, at most at the rate that the function returns.
     Datagrams(fn(&Options) -> Datagrams),
-    /// TCP connections; the kind has the options [`ECN`] and [`LIMIT`].
+    /// TCP connections. The kind has the options [`ECN`] and [`LIMIT`].
     Connections {
         /// The largest payload of one connection, bytes.
         largest: fn(&Options) -> u64,
-        /// Mean time from one to the next.
+        /// Mean time from one connection to the next.
         gap: fn(&Options) -> Time,
     },
 }
 
-/// Whether ECN is negotiated: an option of every kind that opens connections.
+/// Option of every kind that opens connections: whether ECN is negotiated.
 pub const ECN: Opt = Opt {
     name: "ecn",
     doc: "Whether ECN is negotiated; default: true where the congestion control requires it.",
@@ -141,7 +141,7 @@ pub const ECN: Opt = Opt {
     tc: None,
 };
 
-/// Connections at a time: an option of every kind that opens some.
+/// Option of every kind that opens connections: how many may be open at a time.
 pub const LIMIT: Opt = Opt {
     name: "limit",
     doc: "Largest number of connections at a time; further requests are refused and counted as refused.",
@@ -153,7 +153,7 @@ pub const LIMIT: Opt = Opt {
     tc: None,
 };
 
-/// The traffic sources of this tree: one line each.
+/// The traffic sources of this repository, one line each.
 pub const ENTRIES: &[&Entry<Build>] = &[
     &cbr::ENTRY,
     &on_off::ENTRY,
@@ -168,17 +168,17 @@ pub const ENTRIES: &[&Entry<Build>] = &[
 /// Every traffic source, including those of plugins.
 pub static TABLE: Table<Build> = Table::of(ENTRIES);
 
-/// What carries the bytes of sources of a kind, if there is one of this name.
+/// What carries the bytes of sources of this kind, if the kind exists.
 pub fn transport(kind: &str) -> Option<Transport> {
     find(TABLE.entries(), kind).map(|entry| entry.build.transport)
 }
 
-/// Whether sources of this kind open TCP connections; the others send datagrams.
+/// Whether sources of this kind open TCP connections. Other sources send datagrams.
 pub fn connects(kind: &str) -> bool {
     matches!(transport(kind), Some(Transport::Connections { .. }))
 }
 
-/// Whether the receiving end of such a source may send datagrams back: echoes or reports.
+/// Whether the receiving end of this kind of source may send datagrams back: echoes or reports.
 pub fn answers(kind: &str) -> bool {
     match find(TABLE.entries(), kind) {
         Some(entry) => match entry.build.transport {
@@ -189,12 +189,12 @@ pub fn answers(kind: &str) -> bool {
     }
 }
 
-/// Whether sources of this kind have a key that some kinds do not have.
+/// Whether sources of this kind support a key that some kinds do not support.
 pub fn takes(kind: &str, key: &str) -> bool {
     connects(kind) || (key == "back" && answers(kind))
 }
 
-/// The largest payload of a connection of a source, bytes; 0: it opens no connections.
+/// The largest payload of a connection of a source, bytes. 0 if it opens no connections.
 pub fn largest(kind: &str, options: &Options) -> u64 {
     match transport(kind) {
         Some(Transport::Connections { largest, .. }) => largest(options),
@@ -206,7 +206,7 @@ pub fn largest(kind: &str, options: &Options) -> u64 {
 mod tests {
     use super::*;
 
-    /// Engines read these two of the options of whatever opens connections.
+    /// Engines read these two options of every kind that opens connections.
     #[test]
     fn kinds_that_open_connections_have_their_options() {
         for entry in ENTRIES.iter().filter(|entry| connects(entry.name)) {

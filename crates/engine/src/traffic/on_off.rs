@@ -1,7 +1,8 @@
 //! On-off: a constant bit rate while it is on, nothing while it is off.
 //!
-//! The lengths of both periods are constant or drawn from an exponential distribution of that mean.
-//! A period of sending begins with a packet. A packet that would be due at its end or later is not
+//! The lengths of both periods are constant, or drawn from an exponential distribution with that
+//! mean. A period of sending begins with a packet. A packet that would be due at its end or later
+//! is not sent. The rest of its slot is not carried over to the next period.
 //! sent: the rest of a slot is not carried over to the next period.
 
 use super::datagram::{self, Datagrams};
@@ -76,10 +77,10 @@ pub const ENTRY: Entry<Build> = Entry {
     },
 };
 
-/// How long a period is.
+/// The length of a period.
 struct Period {
     mean: Time,
-    /// Exponential; otherwise all are equal.
+    /// Whether lengths are drawn from an exponential distribution. Otherwise all are equal.
     drawn: bool,
 }
 
@@ -98,7 +99,7 @@ struct OnOff {
     on: Period,
     off: Period,
     stream: Stream,
-    /// The period of sending that is on or comes next; `None` before the first.
+    /// The current or the next period of sending. `None` before the first one.
     now: Option<Sending>,
 }
 
@@ -125,8 +126,8 @@ impl Source for OnOff {
             Some(sending) => sending,
             None => self.sending(now),
         };
-        // As with a constant bit rate, counted from the first packet of a
-        // period: no rounding accumulates.
+        // As with a constant bit rate, times are counted from the first packet of a period, so
+        // rounding errors do not accumulate.
         let step = loop {
             let due = sending.begin + self.datagrams.rate.time_for(sending.sent_bytes);
             if due >= sending.end {
@@ -162,7 +163,7 @@ mod tests {
         (ENTRY.build.source)(&options, Stream::new(seed, "on-off", "traffic"))
     }
 
-    /// When packets are sent until `end`.
+    /// Returns when packets are sent until `end`.
     fn times(source: &mut dyn Source, end: Time) -> Vec<Time> {
         let (mut now, mut sent) = (Time::ZERO, Vec::new());
         while now < end {
@@ -181,7 +182,8 @@ mod tests {
         sent
     }
 
-    /// A packet takes 1 ms: ten in each period of 10 ms, then 20 ms of nothing.
+    /// A packet takes 1 ms. Ten packets are sent in each period of 10 ms, and none in the next 20
+    /// ms.
     #[test]
     fn constant_periods() {
         let mut source = source("10ms", "20ms", "constant", 1);
@@ -192,18 +194,18 @@ mod tests {
         assert_eq!(sent, expected);
     }
 
-    /// The source is on for 30 % of the time: 300 packets/s; the standard error of 4000 cycles is
-    /// 1.6 % of both means.
+    /// The source is on for 30 % of the time, which gives 300 packets/s. The standard error of 4000
+    /// cycles is 1.6 % of both means.
     #[test]
     fn exponential_periods_have_their_means() {
         let mut source = source("30ms", "70ms", "exponential", 1);
         let sent = times(&mut *source, Time::from_secs(400));
-        // A period of x begins with a packet: ceil(x / 1 ms) of them.
+        // A period of length x begins with a packet, so it has ceil(x / 1 ms) packets.
         let per_period = 1.0 / (1.0 - libm::exp(-1.0 / 30.0));
         let pauses = sent.windows(2).filter(|w| w[1] - w[0] > Time::from_ms(1));
         let periods = pauses.count() as f64 + 1.0;
         let mean = sent.len() as f64 / periods;
-        // A pause shorter than the rest of a slot has no effect.
+        // A pause that is shorter than the rest of a slot does not show in the times.
         assert!((mean / per_period - 1.0).abs() < 0.04, "{mean}");
         assert!((periods / 4000.0 - 1.0).abs() < 0.04, "{periods}");
     }

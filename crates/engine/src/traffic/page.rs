@@ -1,13 +1,13 @@
 //! Pages: objects over several connections at a time, and the time until all of them have arrived.
 //!
-//! Follows RFC 7928, section 7.2: a page has 50 objects or more of 1 KB or more, over 6 connections,
-//! back to back. All connections of a page open at once. The objects of a page go to its
-//! connections in turn. The objects of one connection follow one another without a request for
-//! each. With one connection everything is in it, as with HTTP/2. The next page begins a think time
-//! after the last byte of the page before.
+//! Follows RFC 7928, section 7.2: a page has 50 objects or more of 1 KB or more, over 6
+//! connections, back to back. All connections of a page open at once, and its objects are assigned
+//! to them in turn. The objects of one connection follow one another, without a request for each.
+//! With one connection everything is in it, as with HTTP/2. The next page begins a think time after
+//! the last byte of the page before.
 //!
-//! Deviations from browsers: no first object names the others, objects have no request each, there
-//! is no TLS, and no connection is kept for the next page.
+//! Deviations from browsers: there is no first object that names the others, no request for each
+//! object, and no TLS. No connection is kept for the next page.
 
 use tailback_record::Completion;
 
@@ -90,7 +90,7 @@ fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
     Ok(())
 }
 
-/// Most objects of a connection.
+/// Largest number of objects of a connection.
 fn per_connection(options: &Options) -> u64 {
     let objects = options.int("objects") as u64;
     objects.div_ceil(options.int("connections") as u64)
@@ -102,7 +102,7 @@ struct Pages {
     objects: u64,
     connections: u64,
     think: Time,
-    /// When the next page begins; `None` before the start, and while a page loads.
+    /// When the next page begins. `None` before the start, and while a page loads.
     next: Option<Time>,
     loading: Option<Page>,
     started: bool,
@@ -111,11 +111,12 @@ struct Pages {
 /// A page that loads.
 struct Page {
     begun: Time,
-    /// A connection was refused, so the page never becomes complete and gets no load time.
+    /// Whether a connection was refused. The page then never becomes complete and gets no load
+    /// time.
     failed: bool,
     /// Bytes of connections that are not open yet.
     to_open: Vec<u64>,
-    /// Connections that are not complete.
+    /// Number of connections that are not complete.
     left: u64,
 }
 
@@ -137,7 +138,7 @@ impl Pages {
         Time((self.think.ns() as f64 * self.stream.exponential()) as u64)
     }
 
-    /// The page is over.
+    /// Ends the page, and draws the time of the next one.
     fn end(&mut self, now: Time) {
         self.loading = None;
         self.next = Some(now + self.gap());

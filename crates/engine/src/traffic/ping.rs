@@ -75,9 +75,9 @@ fn datagrams(options: &Options) -> Datagrams {
 struct Ping {
     datagrams: Datagrams,
     interval: Time,
-    /// Requests left; `None`: without end.
+    /// Number of requests left. `None` means no limit.
     left: Option<u64>,
-    /// When the next request is due; `None` before the start.
+    /// When the next request is due. `None` before the start.
     next: Option<Time>,
 }
 

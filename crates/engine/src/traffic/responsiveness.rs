@@ -1,5 +1,5 @@
 //! Responsiveness under working conditions: loads a path with bulk connections, probes it, and
-//! gives round trips per minute (RPM).
+//! reports round trips per minute (RPM).
 //!
 //! Follows draft-ietf-ippm-responsiveness-09, in one direction:
 //!
@@ -36,7 +36,7 @@ use crate::units::Time;
 const FOREIGN: u64 = 5_000;
 /// Bytes that a self probe asks for.
 const OWN: u64 = 1_000;
-/// Intervals of an average, and averages of a deviation.
+/// Number of intervals in an average, and of averages in a standard deviation.
 const INTERVALS: usize = 4;
 /// Largest deviation of a stable value, as a share of it.
 const STABLE: f64 = 0.05;
@@ -44,7 +44,8 @@ const STABLE: f64 = 0.05;
 const KEPT: f64 = 0.95;
 /// Largest share of the goodput that probes take.
 const PROBES: f64 = 0.05;
-/// Least time from one pair of probes to the next, and the time before the goodput is known.
+/// Shortest time from one pair of probes to the next. The next constant applies before the goodput
+/// is known.
 const GAP: Time = Time(10_000_000);
 const FIRST_GAP: Time = Time(100_000_000);
 
@@ -117,7 +118,7 @@ fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
     }
 }
 
-/// Probes and goodput of an interval.
+/// Goodput and probes of an interval.
 #[derive(Default)]
 struct Interval {
     goodput: f64,
@@ -129,17 +130,17 @@ struct Interval {
 struct Responsiveness {
     stream: Stream,
     interval: Time,
-    /// Bulk connections now, and wanted.
+    /// Number of bulk connections now. `wanted` is the number to reach.
     loads: u64,
     wanted: u64,
     most: u64,
-    /// When the interval ends; `None` before the start.
+    /// When the interval ends. `None` before the start.
     ends: Option<Time>,
     next_probe: Time,
     gap: Time,
-    /// The rest of a pair of probes.
+    /// Whether the second probe of a pair is still to be sent.
     asks: bool,
-    /// The interval is over, and its goodput is not known yet.
+    /// Whether the interval is over and its goodput is not known yet.
     counts: bool,
     delivered: u64,
     now: Interval,
@@ -158,7 +159,7 @@ struct Responsiveness {
 struct Averages(VecDeque<f64>);
 
 impl Averages {
-    /// Adds one; whether the last of them are stable.
+    /// Adds an average. Returns whether the last averages are stable.
     fn add(&mut self, value: f64) -> bool {
         if self.0.len() == INTERVALS {
             self.0.pop_front();
@@ -196,13 +197,13 @@ impl Responsiveness {
         }
     }
 
-    /// Foreign, loaded and whole RPM of the last intervals.
+    /// RPM over the last intervals: of foreign probes, of self probes, and the mean of both.
     fn rpm(&self) -> [Option<f64>; 3] {
         let all = |of: fn(&Interval) -> &Vec<u64>| {
             let mut all: Vec<u64> = self.last.iter().flat_map(of).copied().collect();
             trimmed_mean(&mut all)
         };
-        // A foreign probe has two exchanges.
+        // A foreign probe has two exchanges, so its time is halved.
         let foreign = all(|interval| &interval.foreign).map(|mean| 60e9 / (mean / 2.0));
         let own = all(|interval| &interval.own).map(|mean| 60e9 / mean);
         let whole = foreign.zip(own).map(|(a, b)| (a + b) / 2.0);
@@ -233,7 +234,7 @@ impl Responsiveness {
     }
 }
 
-/// The mean of the fastest 95 %, ns; `None` without values.
+/// The mean of the fastest 95 %, ns. `None` if there are no values.
 fn trimmed_mean(all: &mut [u64]) -> Option<f64> {
     all.sort_unstable();
     let kept = ((all.len() as f64 * KEPT) as usize).max(1).min(all.len());
@@ -315,7 +316,7 @@ impl Source for Responsiveness {
             },
             intervals: self.intervals,
             connections: self.loads,
-            // A sum of no floats would be -0.
+            // The sum of no floats would be -0, so the fold starts at 0.
             goodput_bit: self.last.iter().fold(0.0, goodput) / n,
         })
     }
@@ -333,7 +334,7 @@ mod tests {
         assert_eq!(trimmed_mean(&mut []), None);
     }
 
-    /// The draft's anchors: 200, 60 and 10 ms are 300, 1000 and 6000 RPM.
+    /// The draft's anchors: round trips of 200, 60 and 10 ms are 300, 1000 and 6000 RPM.
     #[test]
     fn rpm_is_round_trips_per_minute() {
         let options = crate::registry::complete_defaults(&ENTRY);
@@ -349,7 +350,8 @@ mod tests {
         }
     }
 
-    /// Averages of 4 intervals, of which the last 4 agree: stable after 7 equal ones at the latest.
+    /// Averages cover 4 intervals, and the last 4 averages must agree. So a constant load is stable
+    /// after 7 intervals at the latest.
     #[test]
     fn it_ends_when_goodput_and_responsiveness_are_stable() {
         let options = crate::registry::complete_defaults(&ENTRY);

@@ -4,7 +4,8 @@ use crate::registry::{Kind, Opt, OptionError, Options, Value};
 use crate::rng::Stream;
 use crate::units::Bytes;
 
-/// The options of a kind of traffic that draws sizes; [`finish`] goes with them.
+/// Option: the exponent of the Pareto distribution. Traffic that draws sizes has these options and
+/// calls [`finish`].
 pub const ALPHA: Opt = Opt {
     name: "alpha",
     doc: "Shape of the Pareto distribution of sizes; default: 0.9.",
@@ -16,21 +17,21 @@ pub const ALPHA: Opt = Opt {
     tc: None,
 };
 
-/// See [`ALPHA`].
+/// Option: the smallest size.
 pub const MIN: Opt = Opt {
     name: "min",
     doc: "Least size of the Pareto distribution, payload bytes; default: 1000.",
     ..SIZE
 };
 
-/// See [`ALPHA`].
+/// Option: the largest size.
 pub const MAX: Opt = Opt {
     name: "max",
     doc: "Largest size of the Pareto distribution, payload bytes; default: 1000000.",
     ..SIZE
 };
 
-/// See [`ALPHA`].
+/// Option: the distribution of sizes.
 pub const SIZES: Opt = Opt {
     name: "sizes",
     doc: "A distribution of sizes in place of the Pareto distribution: `{ lognormal = { p5 = \"64kb\", p95 = \"2mb\" } }`.",
@@ -73,7 +74,7 @@ const MOST: u64 = 10_000_000_000;
 /// The 95th percentile of the standard normal distribution.
 const Z95: f64 = 1.644_853_626_951_472_2;
 
-/// Checks the options of sizes; the options of the Pareto distribution have defaults if no other
+/// Checks the options of sizes. Sets the defaults of the Pareto distribution if no other
 /// distribution is chosen.
 pub fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
     let error = |option, message| Err(vec![OptionError { option, message }]);
@@ -151,16 +152,16 @@ pub enum Sizes {
         largest: u64,
         /// -1/alpha.
         exponent: f64,
-        /// The share of the whole distribution that lies between the bounds.
+        /// The share of the untruncated distribution that lies between the bounds.
         share: f64,
     },
-    /// Lognormal: mean and standard deviation of the logarithm. Whatever would
-    /// be above [`MOST`] is cut off there.
+    /// Lognormal, by the mean and standard deviation of the logarithm. Draws above [`MOST`] are cut
+    /// to it.
     Lognormal { mu: f64, sigma: f64 },
 }
 
 impl Sizes {
-    /// The distribution that [`finish`]ed options choose.
+    /// Reads the distribution from options that [`finish`] has completed.
     pub fn of(options: &Options) -> Sizes {
         let lognormal = options.table("sizes").table("lognormal");
         if let (Some(p5), Some(p95)) = (size(lognormal, "p5"), size(lognormal, "p95")) {
@@ -180,7 +181,7 @@ impl Sizes {
         }
     }
 
-    /// The largest that may be drawn, bytes.
+    /// The largest size that may be drawn, bytes.
     pub fn largest(&self) -> u64 {
         match self {
             Sizes::Pareto { largest, .. } => *largest,
@@ -188,7 +189,7 @@ impl Sizes {
         }
     }
 
-    /// A size, bytes.
+    /// Draws a size, bytes.
     pub fn draw(&self, stream: &mut Stream) -> u64 {
         match *self {
             // By inversion: F(x) = (1 - (least/x)^alpha) / share.
@@ -236,7 +237,7 @@ mod tests {
         options
     }
 
-    /// So many draws, ascending.
+    /// Returns `n` draws in ascending order.
     fn draws(mut options: Options, n: usize) -> Vec<u64> {
         assert_eq!(finish(&mut options), Ok(()));
         let (sizes, mut stream) = (Sizes::of(&options), Stream::new(1, "web", "traffic"));
@@ -280,7 +281,7 @@ mod tests {
         }
     }
 
-    /// Half of the draws lie below the median of the closed form.
+    /// Half of the draws lie below the median, which a formula gives.
     #[test]
     fn the_pareto_distribution_has_its_median() {
         let n = 100_000;
@@ -290,14 +291,15 @@ mod tests {
         assert!((all[n / 2] as f64 / median - 1.0).abs() < 0.02);
     }
 
-    /// The transfers of the L4S tests of 2020: percentiles and mean as published, 64 KiB,
-    /// 645,683 and 2 MiB.
+    /// The transfers of the L4S tests of 2020. The published percentiles are 64 KiB and 2 MiB, and
+    /// the published mean is 645,683 bytes.
     #[test]
     fn the_lognormal_distribution_has_its_percentiles_and_its_mean() {
         let n = 1_000_000;
         let (p5, p95) = (65_536, 2_097_152);
         let all = draws(lognormal(&[("p5", p5), ("p95", p95)]), n);
-        // Standard errors: of both percentiles 0.22 %, of the median 0.13 %, of the mean 0.14 %.
+        // The standard error of both percentiles is 0.22 %, of the median 0.13 %, of the mean 0.14
+        // %.
         let near = |measured: f64, expected: f64| (measured / expected - 1.0).abs() < 0.01;
         assert!(near(all[n / 20] as f64, p5 as f64), "{}", all[n / 20]);
         assert!(near(all[n / 20 * 19] as f64, p95 as f64));

@@ -6,17 +6,17 @@
 //! added as in the C4 test suite (draft-huitema-ccwg-c4-test): every 30th frame, ten times as large
 //! as the others.
 //!
-//! With `min_bitrate` the bitrate adapts, between it and `bitrate`, beginning at `min_bitrate`. The
-//! receiver reports every 200 ms which share of the datagrams was lost, and the least one-way delay
-//! of the interval, above the least of the run (the queue delay). The report travels the way back. A
-//! report
+//! With `min_bitrate` the bitrate adapts. It begins at `min_bitrate` and stays between that and
+//! `bitrate`. Every 200 ms the receiver sends a report along the way back. The report has the share
+//! of datagrams lost, and the queue delay: the least one-way delay of the interval minus the least
+//! of the run. The sender then sets the bitrate:
 //!
-//! * of more than 10 % lost, or a queue delay of more than 50 ms: 0.85 times the rate that arrived;
-//! * of less than 2 % lost and a queue delay of less than 25 ms: 1.05 times the bitrate;
-//! * between them: the bitrate stays.
+//! * More than 10 % lost, or a queue delay of more than 50 ms: 0.85 times the rate that arrived.
+//! * Less than 2 % lost and a queue delay of less than 25 ms: 1.05 times the bitrate.
+//! * Otherwise the bitrate stays.
 //!
-//! Without a report for a second the bitrate is halved, once in a second. The shares and factors are
-//! those of draft-ietf-rmcat-gcc-02, the delays are ours.
+//! If no report comes for a second, the bitrate is halved, at most once a second. The shares and
+//! factors are those of draft-ietf-rmcat-gcc-02, the delays are ours.
 //!
 //! Deviations from RFC 8593: no burst of frames follows a change of the rate, and sizes do not come
 //! from a file. Nothing is sent again. The datagrams of a frame are not paced.
@@ -35,9 +35,9 @@ use crate::units::{Rate, Time};
 
 /// Time from one report of the receiver to the next.
 const REPORT: Time = Time(200_000_000);
-/// Without a report for so long, the bitrate is halved.
+/// If no report comes for this long, the bitrate is halved.
 const SILENCE: Time = Time(1_000_000_000);
-/// Most bytes that a frame has on average.
+/// Largest mean size of a frame, bytes.
 const LARGEST: f64 = 16e6;
 /// Largest deviation from a mean, as a share of it.
 const CUT: f64 = 0.9;
@@ -149,7 +149,7 @@ fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
     }
 }
 
-/// The least bitrate, if it adapts.
+/// The smallest bitrate. `None` if the bitrate does not adapt.
 fn least(options: &Options) -> Option<Rate> {
     match options.get("min_bitrate") {
         Some(Value::Rate(rate)) => Some(*rate),
@@ -161,7 +161,7 @@ fn datagrams(options: &Options) -> Datagrams {
     let (bitrate, frames) = (datagram::rate_of(options, "bitrate").0, frame_rate(options));
     let len = options.int("packet_size") as u16;
     let full = u64::from(len - MEDIA_HEADERS);
-    // Every frame has a last datagram that is not full.
+    // The last datagram of each frame may not be full.
     let datagrams = bitrate / 8 / full + frames;
     let interval = Time(1_000_000_000 / frames);
     Datagrams {
@@ -187,20 +187,20 @@ fn frame_rate(options: &Options) -> u64 {
 struct Video {
     stream: Stream,
     ecn: Ecn,
-    /// Share of a datagram that is media.
+    /// Share of a datagram's bytes that is media.
     media: f64,
     /// Mean time between frames, ns.
     interval_ns: f64,
-    /// Bitrate now, its least and its largest, bit/s.
+    /// Current bitrate, bit/s. It stays between `least` and `most`.
     bitrate: f64,
     least: f64,
     most: f64,
     group: u64,
     key_ratio: f64,
     variation: f64,
-    /// Frames captured.
+    /// Number of frames captured.
     frames: u64,
-    /// When the next one is due; `None` before the start.
+    /// When the next frame is due. `None` before the start.
     next: Option<Time>,
     /// When the last report came, or when the bitrate was halved because no report came.
     heard: Option<Time>,
@@ -228,7 +228,7 @@ impl Video {
         }
     }
 
-    /// A factor with mean 1.
+    /// Draws a factor with mean 1.
     fn factor(&mut self) -> f64 {
         if self.variation == 0.0 {
             return 1.0;
@@ -240,7 +240,7 @@ impl Video {
         }
     }
 
-    /// Bytes of the next frame.
+    /// Draws the bytes of the next frame.
     fn bytes(&mut self) -> u32 {
         let mean = self.bitrate * self.interval_ns / 8e9;
         let mean = match self.group {
@@ -306,7 +306,7 @@ mod tests {
         (ENTRY.build.source)(&options, Stream::new(1, "video", "traffic"))
     }
 
-    /// Frames until `end`: when, and how large.
+    /// Returns the frames until `end`: the time and the bytes of each.
     fn frames(source: &mut dyn Source, end: Time) -> Vec<(Time, u32)> {
         let (mut now, mut all) = (Time::ZERO, Vec::new());
         while now < end {
@@ -319,7 +319,8 @@ mod tests {
         all
     }
 
-    /// The standard error of 30,000 frames is 0.3 % (a key frame's share is large).
+    /// The standard error of 30,000 frames is 0.3 %, because key frames hold a large share of the
+    /// bytes.
     #[test]
     fn bitrate_and_frame_rate_have_their_means() {
         for key_interval in [0, 1, 30] {
@@ -332,7 +333,8 @@ mod tests {
         }
     }
 
-    /// 37,500 and 3,750 bytes at 30 frames a second are C4's 1.17 Mbit/s.
+    /// Key frames of 37,500 bytes and others of 3,750 bytes, at 30 frames a second, are C4's 1.17
+    /// Mbit/s.
     #[test]
     fn key_frames_are_those_of_c4() {
         let bits = (37_500 + 29 * 3_750) * 8;

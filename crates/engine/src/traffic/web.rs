@@ -1,10 +1,10 @@
-//! Web-like traffic: requests of a Poisson process, each answered with a number of bytes over a TCP
-//! connection of its own.
+//! Web-like traffic: requests of a Poisson process. Each is answered with a number of bytes over
+//! its own TCP connection.
 //!
 //! The gaps between requests are exponential. Sizes are those of a truncated Pareto distribution,
 //! as in the Prague group's testbed for its short flows, or lognormal, as in the L4S tests of 2020.
 //!
-//! Both are drawn here, one after the other from one stream. So neither the times nor the sizes of
+//! Gaps and sizes are drawn here in turn, from one stream. So neither the times nor the sizes of
 //! requests depend on what the network does.
 
 use super::sizes::{self, Sizes};
@@ -58,7 +58,7 @@ struct Web {
     arrival: Time,
     sizes: Sizes,
     stream: Stream,
-    /// When the next request is due; `None` before the start.
+    /// When the next request is due. `None` before the start.
     next: Option<Time>,
 }
 

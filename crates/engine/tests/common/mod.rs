@@ -1,4 +1,4 @@
-//! Plans for tests, with defaults for everything that a test is not about.
+//! Plans for tests, with defaults for all that a test does not set.
 #![allow(dead_code)]
 
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use tailback_engine::traffic;
 use tailback_engine::units::{Rate, Time};
 use tailback_record::{Cause, Outcome};
 
-/// Default options of a queue, with some set.
+/// The default options of a queue, changed by `set`.
 pub fn queue_options(name: &str, set: &[(&'static str, Value)]) -> (&'static str, Options) {
     let entry = find(aqm::ENTRIES, name).expect("registered");
     let mut options = defaults(entry.options);
@@ -25,7 +25,7 @@ pub fn queue_options(name: &str, set: &[(&'static str, Value)]) -> (&'static str
     (entry.name, options)
 }
 
-/// A link with the queue's defaults.
+/// A link whose queue has its defaults, changed by `set`.
 pub fn link(rate: u64, queue: &str, set: &[(&'static str, Value)]) -> LinkPlan {
     let (name, options) = queue_options(queue, set);
     LinkPlan {
@@ -36,7 +36,7 @@ pub fn link(rate: u64, queue: &str, set: &[(&'static str, Value)]) -> LinkPlan {
     }
 }
 
-/// A flow over link 0 with the congestion control's defaults, except for `set`.
+/// A flow over link 0. The congestion control has its defaults, changed by `set`.
 pub fn flow(name: &str, cc_name: &str, rtt: Time, set: &[(&'static str, Value)]) -> FlowPlan {
     let entry = find(cc::ENTRIES, cc_name).expect("registered");
     let mut options = defaults(entry.options);
@@ -66,7 +66,7 @@ pub fn flow(name: &str, cc_name: &str, rtt: Time, set: &[(&'static str, Value)])
     }
 }
 
-/// An impairment of a kind with the options of these texts set.
+/// An impairment of a kind, with options read from these texts.
 pub fn impairment(kind: &str, set: &[(&str, &str)]) -> ImpairmentPlan {
     let entry = find(impairments::ENTRIES, kind).expect("registered");
     ImpairmentPlan {
@@ -76,7 +76,7 @@ pub fn impairment(kind: &str, set: &[(&str, &str)]) -> ImpairmentPlan {
     }
 }
 
-/// The options of an impairment with these texts set, or what is wrong with them.
+/// The options of an impairment, read from these texts, or the errors.
 pub fn impairment_options(kind: &str, set: &[(&str, &str)]) -> Result<Options, Vec<OptionError>> {
     let entry = find(impairments::ENTRIES, kind).expect("registered");
     let texts = set.iter().map(|(n, t)| ((*n).into(), (*t).into()));
@@ -111,7 +111,7 @@ pub fn cbr(name: &str, rate: u64, set: &[(&'static str, Value)]) -> TrafficPlan 
     }
 }
 
-/// A plan without warm-up and jitter, in which every timer starts with the run.
+/// A plan without warm-up and jitter, in which the timers of all hosts have phase 0.
 pub fn plan(duration: Time, links: Vec<LinkPlan>, flows: Vec<FlowPlan>) -> Plan {
     Plan {
         duration,

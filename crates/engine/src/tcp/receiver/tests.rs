@@ -34,7 +34,7 @@ impl End {
         }
     }
 
-    /// Delivers a segment; returns the ACKs that it causes.
+    /// Delivers a segment. Returns the ACKs that it causes.
     fn data(&mut self, seq: u64, at: Time, ecn: Ecn, set: u16) -> Vec<Packet> {
         let mut packet = Packet::new(0, 1514, ecn);
         packet.seq = seq;
@@ -45,8 +45,8 @@ impl End {
     }
 }
 
-/// Segments that are acknowledged one by one at the start when `per_rtt` of
-/// them arrive in each round-trip time of 100 ms.
+/// Returns how many segments are acknowledged one by one at the start, if `per_rtt` of them arrive
+/// in each round-trip time of 100 ms.
 fn acknowledged_singly(rcvbuf: ReceiveBuffer, per_rtt: u64) -> u64 {
     let plan = TcpPlan {
         rcvbuf,
@@ -71,7 +71,8 @@ fn a_window_that_does_not_grow_lets_acks_be_delayed() {
     assert_eq!(acknowledged_singly(ReceiveBuffer::Fixed, 5), 3_095);
 }
 
-/// Linux `tcp_ecn_accept_cwr`, with every kind of echo.
+/// A segment with CWR is acknowledged at once, with every kind of echo (Linux
+/// `tcp_ecn_accept_cwr`).
 #[test]
 fn cwr_is_acknowledged_at_once() {
     for echo in [EcnEcho::Sticky, EcnEcho::PerPacket] {
@@ -86,8 +87,8 @@ fn cwr_is_acknowledged_at_once() {
     }
 }
 
-/// RFC 8257 section 3.2: delayed packets are acknowledged with the old state, the changed state at
-/// once.
+/// RFC 8257 section 3.2: when CE changes, delayed packets are acknowledged with the old state. The
+/// changed state is acknowledged at once.
 #[test]
 fn a_change_of_ce_is_told_by_two_acks() {
     let mut end = End::new(EcnEcho::PerPacket);
@@ -98,8 +99,8 @@ fn a_change_of_ce_is_told_by_two_acks() {
 }
 
 /// DCTCP's receiver sends both ACKs with Accurate ECN as well (Linux `dctcp_ece_ack_update`), the
-/// first with the counter as it is by then. Others send only the second ACK. ECE is then a bit of
-/// the counter and no echo.
+/// first with the present value of the counter. Other receivers send only the second ACK. ECE is
+/// then a bit of the counter and not an echo.
 #[test]
 fn with_accurate_ecn_a_change_of_ce_is_told_by_two_acks_to_dctcp_only() {
     use crate::cc::CeEcho;
@@ -115,12 +116,12 @@ fn with_accurate_ecn_a_change_of_ce_is_told_by_two_acks_to_dctcp_only() {
     };
     let dctcp = told(EcnNeed::Dctcp(CeEcho::Precise));
     let others = told(EcnNeed::Optional);
-    // The counter begins at 5 and has three bits.
+    // The counter begins at 5 and has three bits, so it wraps to 0 after 7.
     assert_eq!(dctcp, [(1, 5), (2, 6), (3, 6), (5, 0), (6, 0)]);
     assert_eq!(others, [(1, 5), (3, 6), (5, 0), (6, 0)]);
 }
 
-/// The ACK for each of these packets, which come 1 ms apart: (acknowledged, ECE, ESCE).
+/// Returns the ACKs for each of these packets, which come 1 ms apart: (acknowledged, ECE, ESCE).
 fn echoes(echo: EcnEcho, sce: SceEcho, packets: &[Ecn]) -> Vec<Vec<(u64, bool, bool)>> {
     let mut end = End::new(echo);
     end.receiver.echo_sce(sce);
@@ -140,7 +141,7 @@ fn echoes(echo: EcnEcho, sce: SceEcho, packets: &[Ecn]) -> Vec<Vec<(u64, bool, b
 const ECT: Ecn = Ecn::Ect0;
 const SCE: Ecn = Ecn::Ect1;
 
-/// A run of marks is acknowledged by itself, its first packet at once.
+/// A run of marks is acknowledged by itself. Its first packet is acknowledged at once.
 #[test]
 fn acks_are_split_where_sce_marks_begin_and_end() {
     let packets = [ECT, SCE, SCE, SCE, ECT, ECT, ECT, SCE, ECT, SCE];
@@ -160,8 +161,8 @@ fn acks_are_split_where_sce_marks_begin_and_end() {
             vec![(9, no, no), (10, no, yes)],
         ]
     );
-    // With the delay, the ACK of the earlier packets counts as one (the next is due two segments
-    // after it), and ends no delay.
+    // With the delay, the ACK of the earlier packets counts as one, so the next is due two segments
+    // later. It does not end a delay.
     assert_eq!(
         echoes(EcnEcho::Sticky, SceEcho::SplitDelayed, &packets),
         [
@@ -177,14 +178,14 @@ fn acks_are_split_where_sce_marks_begin_and_end() {
             vec![(9, no, no)],
         ]
     );
-    // A change right after an ACK splits nothing.
+    // If no ACK is being delayed, a change does not split ACKs.
     let packets = [ECT, ECT, SCE, SCE, ECT, ECT];
     let told = echoes(EcnEcho::Sticky, SceEcho::Split, &packets);
     let acks: Vec<_> = told.into_iter().flatten().collect();
     assert_eq!(acks, [(2, no, no), (4, no, yes), (6, no, no)]);
 }
 
-/// The last kind of packet decides: ESCE goes with the first ACK only.
+/// The first ACK after a marked packet carries ESCE, the next one does not.
 #[test]
 fn pending_esce_is_sent_once() {
     let mut end = End::new(EcnEcho::Sticky);
@@ -196,7 +197,7 @@ fn pending_esce_is_sent_once() {
     assert_eq!((acks.len(), acks[0].has(flags::ESCE)), (1, false));
 }
 
-/// CE is echoed as by RFC 3168, with or without ESCE, and does not end a run of marks.
+/// CE is echoed as in RFC 3168, with or without ESCE, and does not end a run of marks.
 #[test]
 fn ce_and_sce_are_echoed_apart() {
     let told = echoes(
@@ -209,7 +210,7 @@ fn ce_and_sce_are_echoed_apart() {
         told,
         [
             vec![],
-            // The first CE is acknowledged at once, and one more.
+            // The first CE is acknowledged at once, and so is the next packet.
             vec![(2, yes, no)],
             vec![(3, yes, yes)],
             vec![],
@@ -222,7 +223,7 @@ fn ce_and_sce_are_echoed_apart() {
     assert_eq!(acks, [(2, no, no), (4, no, no)]);
 }
 
-/// Three receivers for DCTCP: CE, then SCE-marked, then unmarked packets.
+/// The three receivers for DCTCP get CE, then SCE-marked, then unmarked packets.
 #[test]
 fn dctcp_receivers_under_sce() {
     use crate::cc::CeEcho;
@@ -242,8 +243,8 @@ fn dctcp_receivers_under_sce() {
         marked(CeEcho::SceHoldsCe),
         [(1, no), (2, yes), (4, yes), (5, no), (7, no)]
     );
-    // Delayed packets are acknowledged up to the last one that counted. For the sender, the marked
-    // packet is one without CE.
+    // Delayed packets are acknowledged up to the last one that counted. To the sender, the marked
+    // packet looks like one without CE.
     let told = echoes(
         of(CeEcho::SceHoldsCe),
         SceEcho::Off,
@@ -257,7 +258,7 @@ fn dctcp_receivers_under_sce() {
     );
 }
 
-/// RFC 2883 section 4: the duplicate, then the block that holds it.
+/// RFC 2883 section 4: the ACK reports the duplicate, then the block that contains it.
 #[test]
 fn a_duplicate_out_of_order_is_reported_with_its_block() {
     let mut end = End::new(EcnEcho::None);
@@ -266,7 +267,7 @@ fn a_duplicate_out_of_order_is_reported_with_its_block() {
     end.data(3, ms(3), Ecn::NotEct, 0);
     end.data(5, ms(4), Ecn::NotEct, 0);
     let acks = end.data(2, ms(5), Ecn::NotEct, 0);
-    // The fourth duplicate ACK is compressed: it comes with the timer.
+    // The fourth duplicate ACK is compressed, so it waits for the timer.
     assert!(acks.is_empty());
     let at = end.receiver.deadline();
     end.receiver.on_timer(at, &mut end.wire);
@@ -280,15 +281,15 @@ fn a_duplicate_out_of_order_is_reported_with_its_block() {
     assert_eq!(blocks, [(2, 1), (2, 2), (5, 1)]);
 }
 
-/// Linux `tcp_sack_compress_send_ack`: with two blocks to report, the compressed ACK goes before
-/// a third begins, so that no block goes unreported (RFC 2018 section 4).
+/// Linux `tcp_sack_compress_send_ack`: with two blocks to report, the compressed ACK is sent before
+/// a third block begins, so that every block is reported (RFC 2018 section 4).
 #[test]
 fn a_pending_ack_is_sent_before_its_blocks_are_displaced() {
     let mut end = End::new(EcnEcho::None);
     end.data(0, ms(1), Ecn::NotEct, 0);
     let mut blocks = Vec::new();
     let mut last = Vec::new();
-    // Every second segment is missing; four come in each tenth of a millisecond.
+    // Every second segment is missing. Four segments come in each tenth of a millisecond.
     for i in 1..40_u64 {
         let acks = end.data(2 * i, Time::from_us(1_100 + 25 * i), Ecn::NotEct, 0);
         for ack in &acks {
@@ -305,12 +306,12 @@ fn a_pending_ack_is_sent_before_its_blocks_are_displaced() {
         [76, 74, 72],
         "each arrival sends what the one before left"
     );
-    // A segment beside one of the two newest blocks displaces none, so its ACK may wait.
+    // A segment next to one of the two newest blocks displaces no block, so its ACK may wait.
     assert!(end.data(79, ms(3), Ecn::NotEct, 0).is_empty());
 }
 
-/// Linux `tcp_sack_new_ofo_skb` keeps four blocks. A segment beside a block that was pushed out
-/// begins a new one, and adjoining blocks are joined.
+/// Linux `tcp_sack_new_ofo_skb` keeps four blocks. A segment next to a block that was pushed out
+/// begins a new block, and adjoining blocks are joined.
 #[test]
 fn a_forgotten_block_begins_anew() {
     let mut sack = SackBlocks::default();
@@ -349,8 +350,8 @@ fn a_long_silence_brings_quick_acks() {
     assert_eq!(counts[16..], [0, 1]);
 }
 
-/// Linux `tcp_grow_window`: 16 quick ACKs and one for each segment by which
-/// a window of 32 MiB grows, (2^25 x 34 / 128 + 1448) / 2896 rounded up.
+/// Linux `tcp_grow_window`: there are 16 quick ACKs, and one for each segment by which a window of
+/// 32 MiB grows: (2^25 x 34 / 128 + 1448) / 2896, rounded up.
 #[test]
 fn every_segment_is_acknowledged_while_the_window_grows() {
     let mut end = End {
@@ -367,15 +368,15 @@ fn every_segment_is_acknowledged_while_the_window_grows() {
     assert!(end.data(seq + 1, now, Ecn::NotEct, 0).is_empty());
 }
 
-/// Linux `tcp_send_ack_compressed`: a third of 1.25 RTT, a millisecond at most; also where no RTT
-/// is known.
+/// Linux `tcp_send_ack_compressed`: the delay is a third of 1.25 RTT, at most a millisecond. It is
+/// a millisecond if no RTT is known.
 #[test]
 fn a_compressed_ack_waits_for_a_share_of_the_round_trip() {
     let waits = |rtt: Time| {
         let mut end = End::new(EcnEcho::None);
         end.receiver.establish(rtt);
         end.data(0, ms(1), Ecn::NotEct, 0);
-        // Three duplicate ACKs go at once; the fourth, beside the newest block, waits.
+        // Three duplicate ACKs are sent at once. The fourth, next to the newest block, waits.
         for seq in 2..5 {
             assert_eq!(end.data(seq, ms(2), Ecn::NotEct, 0).len(), 1);
         }
