@@ -32,7 +32,7 @@ def count(name: str, value: object, least: int = 1) -> int:
 
 
 def names(name: str, value: object) -> list[str]:
-    """A list of names; a single name counts as a list of one."""
+    """Return a list of names; a single name becomes a list with one entry."""
     if isinstance(value, str):
         return [value]
     if isinstance(value, Sequence) and all(isinstance(one, str) for one in value):

@@ -11,7 +11,7 @@ from pathlib import Path
 FULL = (errno.ENOSPC, errno.EDQUOT)
 
 _IN_TEXT = re.compile(r"(?:(?P<path>.*?): )?(?:No space left on device|Disk quota exceeded)")
-"""The engine's errors are text: the path, then what is wrong."""
+"""Matches the text of an engine's error about a full disk: the path, then the reason."""
 
 
 def where_full(error: OSError) -> str:

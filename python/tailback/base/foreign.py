@@ -38,7 +38,7 @@ MAX_VALUES = 4_000_000
 def read(path: Path, *, limit: int = MAX_BYTES) -> bytes:
     """The bytes of a regular file of at most `limit` bytes."""
     try:
-        # Opening a pipe without a writer would wait for one.
+        # Without `O_NONBLOCK`, opening a pipe would wait until another process writes to it.
         handle = os.open(path, machine.READ_AT_ONCE)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
@@ -83,7 +83,7 @@ def gunzip(data: bytes, path: Path, *, limit: int = MAX_BYTES) -> bytes:
                 raise InputError(
                     f"{line(path)}: truncated, ends in its gzip data; name a complete file"
                 )
-            # Like gzip itself: members follow one another, zeros may fill the rest.
+            # As gzip does: another member may follow, and zeros may fill the rest of the file.
             data = inflate.unused_data.lstrip(b"\0")
     except zlib.error:
         what = "damaged gzip data" if data.startswith(b"\x1f\x8b") else "not gzip data"
@@ -131,7 +131,7 @@ def shown(text: object) -> str:
 
 
 def line(text: object) -> str:
-    """Like `shown`, on one line: text after a line break would look like a message of ours."""
+    """Like `shown`, on one line: text after a line break could look like a message of tailback."""
     return shown(text).replace("\n", "\\n").replace("\t", "\\t")
 
 

@@ -9,14 +9,14 @@ from tailback.base.foreign import line as one_line
 
 @dataclass(frozen=True)
 class Located:
-    """What is wrong at a place of a file; it is printed like a diagnostic of a scenario."""
+    """A mistake at a place of a file, which is printed like a diagnostic of a scenario."""
 
     file: str
     line: int
     column: int
     message: str
     help: str | None = None
-    """What to do, as an imperative."""
+    """What the user should do, as an imperative."""
     source: str = ""
     """The line of the file."""
     width: int = 1

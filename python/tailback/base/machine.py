@@ -1,4 +1,4 @@
-"""What differs between machines and operating systems, in one place.
+"""Everything that differs between machines and operating systems.
 
 Resources that are free for runs, locks, files that are opened without waiting, folders that are
 synced, and where the kernel engine runs.
@@ -41,7 +41,7 @@ def check_for_kernel_engine() -> None:
 
 
 def lock(file: IO[Any]) -> None:
-    """Wait until this process alone has an open file. The lock ends when the file is closed."""
+    """Lock an open file; wait while another process has it. Closing the file ends the lock."""
     if sys.platform == "win32":
         # Windows gives up after ten seconds, so try again.
         while True:
@@ -53,7 +53,7 @@ def lock(file: IO[Any]) -> None:
 
 
 def sync(path: Path) -> None:
-    """Write a file, or the names in a folder, to the disk. Windows does not sync folders."""
+    """Flush a file, or the entries of a folder, to the disk. Windows does not sync folders."""
     flags = os.O_RDONLY
     if sys.platform == "win32":
         if path.is_dir():
@@ -106,7 +106,7 @@ def _of_container() -> int | None:
 
 
 def _of_process() -> int | None:
-    """Bytes that a limit of the address space (ulimit -v) leaves to this process."""
+    """Bytes that this process may still use under its limit of the address space (ulimit -v)."""
     if sys.platform == "win32":
         return None
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)

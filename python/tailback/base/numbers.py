@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def short(value: float | str | None, digits: int = 4) -> str:
-    """A number with this many digits, never cut before the point; a dash if it is missing."""
+    """Format a number with this many digits, but with its whole integer part; a dash for None."""
     if value is None:
         return "–"
     if isinstance(value, str):
@@ -15,7 +15,7 @@ def short(value: float | str | None, digits: int = 4) -> str:
 
 
 def grouped(count: int) -> str:
-    """A whole number in a sentence, its thousands set apart: 103,228."""
+    """Format a whole number with separated thousands: 103,228."""
     return f"{count:,}"
 
 

@@ -1,4 +1,4 @@
-"""Shows progress on stderr for what lasts longer than two seconds.
+"""Shows progress on stderr for commands that take longer than two seconds.
 
 A terminal shows a bar with the time left, a notebook a line of text that is replaced. Elsewhere a
 line is printed every few seconds, because output in a file is read there. `--quiet` or

@@ -40,7 +40,7 @@ def err(text: object) -> None:
 
 
 def note(text: object) -> None:
-    """Print on stderr what happens, with the program's name."""
+    """Print a message about what happens on stderr, with the program's name."""
     err(f"tailback: {text}")
 
 

@@ -11,7 +11,7 @@ from tailback.base.foreign import shown
 
 
 def cleaned(part: Any) -> Any:
-    """The same specification, with every text safe to draw, and titles as plain text on one line.
+    """Return the specification with every text safe to draw, and titles as plain text on one line.
 
     XML has no control characters: the process that draws ends if it gets one. Vega-Lite puts
     titles into expressions, for tooltips, and escapes neither a backslash nor a line break there: a

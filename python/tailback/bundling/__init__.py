@@ -1,4 +1,4 @@
-"""Bundles: one file with a scenario, its results and what made them, for a paper or a review.
+"""Bundles: one file with a scenario, its results and how they were made, for a paper or review.
 
     tailback.bundle("scenario.toml", "bundle.zip")
     tailback.verify_bundle("bundle.zip").same

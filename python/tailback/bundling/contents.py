@@ -1,4 +1,4 @@
-"""The content of a bundle, and where it is."""
+"""Defines the content of a bundle and its layout."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _READS = ("trace", "files", "root")
 
 @dataclass(frozen=True)
 class AboutBundle:
-    """What `verify` needs to run a bundle again: the content of bundle.json."""
+    """The content of bundle.json: the data that `verify` needs to run a bundle again."""
 
     format: int
     title: str
@@ -128,7 +128,7 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def refuse_outside(text: bytes, overrides: list[str]) -> None:
-    """Raise `InputError` if a scenario names a file that is not beside it."""
+    """Raise `InputError` if a scenario names a file outside its own folder."""
     found = outside(text, overrides)
     if found is not None:
         raise InputError(

@@ -91,7 +91,7 @@ def write(
 
 
 def refuse_foreign_code(loaded: _native.Scenario) -> None:
-    """Raise `InputError` for a scenario that runs code of its own."""
+    """Raise `InputError` for a scenario with plugins or programs."""
     if loaded.plugins:
         raise InputError(
             "the scenario has plugins, which a bundle does not carry; remove with, or publish the "
@@ -150,7 +150,7 @@ def _commands(values: Sequence[tuple[str, str]], options: RunOptions) -> str:
 
 
 def _lock() -> str:
-    """The versions of this package and of those that it needs, transitively."""
+    """List the versions of this package and of all packages that it depends on."""
     found: dict[str, str] = {}
     waiting = ["tailback"]
     while waiting:

@@ -1,1 +1,1 @@
-"""The command line: `commands` has a module for each command, `tables` what they print."""
+"""The command line: `commands` has a module for each command, `tables` the tables they print."""

@@ -107,7 +107,7 @@ def _said(error: BaseException) -> int:
 
 
 def _mended(problem: complaints.Problem) -> complaints.Problem:
-    """Return a problem of damaged results, with the remedy if the message does not have one."""
+    """Add the remedy to a message about damaged results, if the message has none."""
     if isinstance(problem, str) and complaints.split(problem)[1] is None:
         return f"{problem}; run the scenario again, which repeats damaged runs"
     return problem

@@ -95,7 +95,7 @@ def text_of(kind: str, problem: Problem) -> str:
 
 
 def split(message: str) -> tuple[str, str | None]:
-    """What is wrong, and what to do about it if the message says so."""
+    """Split a message into what is wrong and the advice, which is None if there is no advice."""
     parts = _ADVICE.fullmatch(message)
     if parts is None:
         return message, None

@@ -1,4 +1,4 @@
-"""Compares variants of a scenario, or stored sweeps: what differs, and by more than noise.
+"""Compares variants of a scenario, or stored sweeps, and finds what differs beyond noise.
 
 Points are matched by their parameters. The first variant is the baseline. Each other variant has a
 difference to it, with an interval, in every quantity of every flow, source of traffic, link and

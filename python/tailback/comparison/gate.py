@@ -54,7 +54,7 @@ class Verdict:
     baseline: str
     answer: Answer
     bounds: tuple[float | None, float | None] = (None, None)
-    """Lower and upper bound of the difference, each at the level; a share of the baseline if the
+    """Lower and upper confidence bound of the difference; a share of the baseline if the
     threshold is in percent.
     """
     seeds: int | None = None

@@ -109,7 +109,7 @@ def _of_each(
     for column, by_seed in zip(columns[1:], readings[1:], strict=True):
         difference = _difference(columns[0], column, readings[0], by_seed)
         if difference is not None:
-            # A seed that one side did not run is in no pair. Unpaired, each side has its own runs.
+            # A pair needs a seed that both sides ran. Unpaired sides have separate runs.
             count = max if difference.paired else min
             runs = count(len(readings[0]), len(by_seed))
             differences[column.name] = Judged(**vars(difference), runs=runs)

@@ -17,11 +17,11 @@ class Match:
     """A flow, link or class, in all variants."""
 
     name: str
-    """Its name in the baseline; if the baseline does not have it, its name in its variant."""
+    """The object's name in the baseline, or in its variant if the baseline does not have it."""
     places: tuple[int | None, ...]
-    """Its index among the names of each variant."""
+    """The object's index among the names of each variant; None if a variant does not have it."""
     by_order: tuple[bool, ...]
-    """The variants in which it has another name and is matched by its order."""
+    """For each variant, whether the object has another name there and is matched by order."""
 
 
 def matched(named: Sequence[Sequence[str]], *, by_name: bool = False) -> Iterator[Match]:

@@ -44,7 +44,7 @@ class VariantResults:
     sets: dict[str, object]
     results: Results
     seeds: dict[Key, list[int]]
-    """Every point and its seeds, those whose run failed included."""
+    """The seeds of every point, including seeds whose run failed."""
     kernel: str | None = None
     kept: dict[Key, KeptRun] | None = None
     """Values of a baseline from a file, at every point, instead of runs."""
@@ -77,18 +77,18 @@ class Judged(Difference):
     """A difference, ranked among all of a comparison."""
 
     runs: int | None = None
-    """Seeds that either side has; more than `n` if some seeds do not have both values."""
+    """Number of seeds that either side has. It exceeds `n` if some seeds lack a value."""
     q: float | None = None
-    """The smallest false discovery rate at which it would be flagged; `None` if it has no p."""
+    """The smallest false discovery rate at which the difference is flagged; `None` without a p."""
 
     @property
     def complete(self) -> bool:
-        """Whether it includes every seed."""
+        """Whether the difference includes every seed."""
         return self.runs is None or self.n >= self.runs
 
     @property
     def flagged(self) -> bool:
-        """Whether it is more than noise."""
+        """Whether the difference is more than noise."""
         return self.q is not None and self.q < FALSE_DISCOVERY
 
 
@@ -110,7 +110,7 @@ class Cell:
     samples: dict[str, dict[int, float]] = field(default_factory=dict)
     """The single values behind `values`: by variant, then by seed."""
     other_names: dict[str, str] = field(default_factory=dict)
-    """Its names in variants where it has another name and is matched by order."""
+    """The object's names in variants where it has another name and is matched by order."""
 
     @property
     def quantity(self) -> str:
@@ -119,7 +119,7 @@ class Cell:
 
     @property
     def nothing(self) -> bool:
-        """Whether it is 0 in every run, e.g. drops where none happen."""
+        """Whether the quantity is 0 in every run, e.g. drops of a link that drops nothing."""
         return all(
             found.mean in (None, 0) and found.at_least is None for found in self.values.values()
         )
@@ -199,7 +199,7 @@ class Comparison:
 
     @cached_property
     def id(self) -> str:
-        """What was compared: variants, points, seeds, engines, quantities."""
+        """A hash of what was compared: variants, points, seeds, engines, quantities."""
         identity = [
             [[v.name, v.engine, v.engine_version, v.kernel, v.results.id] for v in self.variants],
             sorted({f"{cell.metric.on}.{cell.quantity}" for cell in self.cells}),
@@ -208,7 +208,7 @@ class Comparison:
 
     @property
     def folder(self) -> Path:
-        """Where its report is written."""
+        """The folder to which the report is written by default."""
         return self.root / "comparisons" / self.id
 
     def points(self) -> list[tuple[Key, list[list[Run]]]]:
@@ -343,7 +343,7 @@ class Comparison:
         }
 
     def gate(self, limits: Sequence[str] | str) -> Gate:
-        """Compare it with thresholds, as `--fail-if` does: `["delay_p99_ms:+10%", "jain:2%"]`."""
+        """Test it against thresholds, as `--fail-if` does: `["delay_p99_ms:+10%", "jain:2%"]`."""
         from tailback.comparison.gate import hold
         from tailback.comparison.thresholds import Threshold
 

@@ -19,7 +19,7 @@ class Seeded(Swept, Protocol):
 
     @property
     def seed(self) -> int:
-        """Its seed."""
+        """The seed of the run."""
 
 
 def seeds_by_point(points: Iterable[Seeded]) -> dict[Key, list[int]]:

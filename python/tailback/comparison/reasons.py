@@ -99,7 +99,7 @@ def _names(runs: Sequence[Facts], kind: str) -> list[str]:
 
 def _facts(group: Sequence[Run], coarse: bool) -> list[Facts]:
     """The facts of every seed that has an account."""
-    # For a run without a folder only its summary is known.
+    # A run without a folder has only a summary, and no account.
     stored = [run.stored for run in group if (run.path / MANIFEST).exists()]
     found = [explain(run, series=False) for run in stored]
     return [facts(one, coarse=coarse) for one in found if one.flows or one.links]

@@ -1,4 +1,4 @@
-"""Variants of a scenario, run in one pool with the same seeds and compared."""
+"""Runs variants of a scenario in one pool with the same seeds, and compares them."""
 
 from __future__ import annotations
 

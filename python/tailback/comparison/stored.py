@@ -89,7 +89,7 @@ def _base_ms(results: Results | None) -> float:
 
 
 def _open_stored(source: Path) -> tuple[Results, dict[Key, list[int]]]:
-    """A stored sweep or run, and its points, including those that are missing."""
+    """Open a stored sweep or run; also return its planned points, including missing ones."""
     from tailback.store.results import open_results, open_run
 
     if not source.is_dir():

@@ -191,7 +191,8 @@ class Kit:
 
         def add(module: str) -> None:
             if module in order or module not in self.modules:
-                # A module that is not in `modules` is built in and has no dependencies to load.
+                # A module that is not in `modules` is built into the kernel, so nothing has to be
+                # loaded.
                 return
             for needed in self.depends.get(module, ()):
                 add(needed)
@@ -227,7 +228,7 @@ class Kit:
         depends = {name: tuple(entry["depends"]) for name, entry in manifest["modules"].items()}
         hashes = [f"{name}={entry['sha256']}" for name, entry in manifest["modules"].items()]
         chosen = sorted([*self.manifest.get("chosen", []), manifest], key=lambda one: one["name"])
-        # Sorted, because the order of the choice does not change the result.
+        # The hashes are sorted, because the order in which modules are chosen does not matter.
         inherited = self.manifest.get("module_hashes", [])
         all_hashes = sorted([*inherited, *hashes])
         identity = hashlib.sha256(

@@ -1,4 +1,4 @@
-"""`tailback baseline`: keeps what a scenario gives, to compare with later."""
+"""`tailback baseline`: keeps the results of a scenario for later comparisons."""
 
 from __future__ import annotations
 

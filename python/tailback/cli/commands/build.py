@@ -1,4 +1,4 @@
-"""`tailback build`: the engine with algorithms of your own."""
+"""`tailback build`: compiles the engine with plugins of the user."""
 
 from __future__ import annotations
 

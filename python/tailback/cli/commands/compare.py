@@ -340,7 +340,7 @@ def _compare_stored(
     places = [
         path
         if (path := Path(source)).exists() or path.suffix or len(path.parts) > 1
-        # A word is the id of a sweep, or the beginning of it.
+        # A word that is not a path is the id of a sweep, or the beginning of an id.
         else archive.find(source, options.out)
         for source in sources
     ]

@@ -1,4 +1,4 @@
-"""`tailback completion`: what a shell sources to complete commands."""
+"""`tailback completion`: prints the script with which a shell completes commands."""
 
 from __future__ import annotations
 

@@ -114,7 +114,7 @@ def _suite(command: Callable[..., Any]) -> Callable[..., int]:
             write(evaluation, junit)
         page = None
         if not (no_report or (options.read_only and report_folder is None)):
-            # A part or a quick evaluation does not replace the report of a whole one.
+            # A partial or quick evaluation must not replace the report of a full one.
             plain = re.sub(r"[^\w.=-]+", "-", name)
             which = [evaluation.suite, plain, *(["quick"] if quick else []), *parts]
             place = options.out / "evaluations" / "-".join(which)

@@ -85,7 +85,7 @@ def explain(run: str, flows: tuple[str, ...], where: tuple[str, ...], as_json: b
 
 
 def _chosen(run: str, where: tuple[str, ...]) -> tuple[Path, list[str]]:
-    """Return the folder of the run, and a note about it if it is one of several."""
+    """Return the folder of the run, and a note if the run was chosen among several."""
     from tailback.store import layout
 
     points = layout.latest_points(layout.DEFAULT) if run == layout.LATEST else []

@@ -1,4 +1,4 @@
-"""`tailback merge`: several stores into one."""
+"""`tailback merge`: merges several stores into one."""
 
 from __future__ import annotations
 

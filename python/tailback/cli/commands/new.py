@@ -1,4 +1,4 @@
-"""`tailback new`: a scenario, a lesson or a plugin to begin with."""
+"""`tailback new`: prints a scenario, or writes a lesson or a new plugin."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`tailback plot`: a figure of your own from a sweep."""
+"""`tailback plot`: draws a figure of a sweep."""
 
 from __future__ import annotations
 
@@ -238,12 +238,12 @@ def plot(
 
 
 def _listed(values: str) -> list[str]:
-    """Comma-separated values; a table counts as one value."""
+    """Split comma-separated values; a table counts as one value."""
     return [values] if values.startswith("{") else values.split(",")
 
 
 def _found(name: Path) -> Results:
-    """A sweep or a run, by its folder or id."""
+    """Open a sweep or a run by its folder or id."""
     from tailback.store import archive, layout
     from tailback.store.results import open_results, open_run
 

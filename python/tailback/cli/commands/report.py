@@ -1,4 +1,4 @@
-"""`tailback report`: the page of a sweep."""
+"""`tailback report`: writes the report of a sweep."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`tailback run`: a scenario or a sweep."""
+"""`tailback run`: runs a scenario or a sweep."""
 
 from __future__ import annotations
 

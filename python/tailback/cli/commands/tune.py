@@ -1,4 +1,4 @@
-"""`tailback tune`: values that make some metrics small and others large."""
+"""`tailback tune`: searches for values that make some metrics small or large."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ def tune(
 
 
 def _pairs(option: str, words: tuple[str, ...]) -> dict[str, str]:
-    """`PATH=WHAT` by path."""
+    """Parse texts of the form `PATH=VALUES`; return the values by path."""
     pairs: dict[str, str] = {}
     for text in words:
         path, equals, what = (part.strip() for part in text.partition("="))

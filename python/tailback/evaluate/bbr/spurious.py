@@ -1,4 +1,4 @@
-"""What a spurious loss recovery has to restore: shared by two cases."""
+"""Checks what BBR must restore after a spurious loss recovery; two cases share this."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ class StateTrace:
         return self.times[spell.first]
 
     def after(self, spell: Spell) -> Spell | None:
-        """The spell that follows."""
+        """Return the next spell; None after the last one."""
         place = self.spells.index(spell) + 1
         return self.spells[place] if place < len(self.spells) else None
 
