@@ -21,7 +21,8 @@ Problem = Diagnostic | Located | str
 INDENT = "  "
 
 MOST_COLUMNS = 100
-"""Longest source line that is printed whole; of a longer one, the part around the caret."""
+"""Longest source line that is printed whole. Of a longer line only the part around the caret is
+printed."""
 
 MOST_LISTED = 80
 """Longest list of names, in characters, that is printed beside the nearest name."""

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 ENGINE = "qlog"
-"""The engine's name of such results."""
+"""The engine name of results that come from qlog files."""
 
 METRICS = (
     "flow.throughput_mbit",

@@ -51,7 +51,7 @@ def modinfo(module: Path) -> dict[str, list[str]]:
 
 
 def depends(module: Path) -> list[str]:
-    """Names of the modules that have to be loaded first."""
+    """Return the names of the modules that have to be loaded before this one."""
     return [name for text in modinfo(module).get("depends", []) for name in text.split(",") if name]
 
 
