@@ -6,7 +6,7 @@ senders over the CPU time of the simulation, without start-up. Peak memory is
 that of the whole process, Python included. The table shows the best of
 several runs, as host load can only slow a run down.
 
-Speed depends on the machine, so the goals are in instructions, which do not
+Speed depends on the machine. So the goals are in instructions, which are the same on every machine
 (benches/instructions.py).
 """
 

@@ -1,5 +1,5 @@
 """Writes the pages that need no kernel: the reference from the registries, the page of every
-published experiment from its runs, and docs/evidence/trust.md from their results and those of the
+published experiment from its runs, and docs/evidence/trust.md from the results of these and of the
 validation. With `--check` it only prints the pages that are not current, and those with numbers
 without a source (`prose`)."""
 

@@ -4,9 +4,9 @@
     python scripts/plain.py --unclean > scripts/plain-unclean.txt
 
 Without files it reads the README, the CHANGELOG, every page of docs, and the comments, docstrings
-and texts of Python and Rust. It prints `FILE:LINE: what is wrong` and ends with status 1 if a file
-has a finding and is not listed in `plain-unclean.txt`, or is listed and has none. `--unclean`
-prints that list, for use after a merge.
+and texts of Python and Rust. It prints `FILE:LINE: what is wrong`. It ends with status 1 if a file
+with findings is not in `plain-unclean.txt`, or a file without findings is. `--unclean` prints that
+list, for use after a merge.
 """
 
 from __future__ import annotations

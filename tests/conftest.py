@@ -54,7 +54,7 @@ seeds = 2
 """
 )
 
-# A slow machine would print progress on stderr, which tests compare.
+# On a slow machine progress would be printed on stderr, whose content tests compare.
 os.environ["TAILBACK_PROGRESS"] = "off"
 
 Tailback = Callable[..., subprocess.CompletedProcess[str]]

@@ -1,5 +1,5 @@
-"""Hashes of the results of a fixed set of scenarios in the simulator, and of the jobs that the
-kernel engine would give to its guests. They check a change that must not change results.
+"""Checks changes that must not change results, with hashes. A fixed set of scenarios runs in the
+simulator, and their jobs for guests of the kernel engine are hashed, too.
 
 `python tests/guard.py` prints what changed. `--update` writes the tables, after a change that is
 meant to change results and says so in the changelog ("Results changed").
@@ -71,7 +71,7 @@ def results(out: Path) -> dict[str, str]:
     made = {}
     paths = []
     for number, (name, scenario) in enumerate(scenarios().items()):
-        # In one folder with the trace file that a scenario names.
+        # The file has to be in the folder of the trace that a scenario names.
         path = out / f"{number}.toml"
         path.write_text(toml.dumps(scenario), encoding="utf-8")
         paths.append((name, path))

@@ -1,9 +1,9 @@
 """Response functions of congestion controls: the law, the simulator and Linux.
 
-One flow runs on a link without a queue, whose `schedule` loses or marks packets by number: every
-n-th packet after an early one that ends slow start, or each packet with probability p, in five
-lists. Both engines see the same numbers. The mean number of packets in flight is the number of
-packets that arrive in a round-trip time.
+One flow runs on a link without a queue, whose `schedule` loses or marks packets by number. An early
+packet ends slow start. After it the link hits every n-th packet, or each packet with probability p;
+in the latter case there are five lists. Both engines see the same numbers. The mean number of
+packets in flight is the number of packets that arrive in a round-trip time.
 
     python tests/laws.py    writes laws/linux.tsv, from the kernel engine
 
@@ -90,7 +90,7 @@ class Case:
 
     @property
     def lists(self) -> int:
-        """How many lists of numbers there are."""
+        """The number of lists of lost or marked packets."""
         return LISTS if self.random else 1
 
     def numbers(self, seed: int) -> list[int]:
@@ -231,7 +231,7 @@ def main(words: list[str]) -> int:
     if words:
         print(__doc__, file=sys.stderr)
         return 2
-    # Kept: the same command resumes.
+    # The results stay in this folder, so that the same command resumes.
     write(Path("results"), kit.current().version)
     return 0
 

@@ -144,7 +144,7 @@ def changes(rows: Trace) -> Trace:
 
 @dataclass(frozen=True)
 class Difference:
-    """How far one trace is from another."""
+    """The differences between two traces."""
 
     #: The first rows that differ in more than their time; None if no rows do.
     first: tuple[Row, Row] | None
@@ -209,9 +209,9 @@ class Table:
     """A table of `response/golden/`."""
 
     kernel: str
-    #: By congestion control: the rows with changes.
+    #: For each congestion control, the rows with changes.
     rows: dict[str, Trace]
-    #: By congestion control: the number of all rows.
+    #: For each congestion control, the number of all rows.
     count: dict[str, int]
 
 

@@ -127,7 +127,7 @@ def parse(text: str, at: RustPath, children: frozenset[str], aliases: frozenset[
 
 @cache
 def modules(source: Path) -> Mapping[RustPath, RustModule]:
-    """The modules in a crate's `src` by path. Where there are both, `lib.rs` is the root."""
+    """Return the modules in a crate's `src` by path. With both roots, `lib.rs` is used."""
     files: dict[RustPath, Path] = {}
     for file in sources(source):
         files.setdefault(module_path(source, file), file)
@@ -171,7 +171,7 @@ def _followed(crate: Mapping[RustPath, RustModule], path: RustPath) -> RustPath:
 
 
 def folders(crate: Mapping[RustPath, RustModule]) -> list[RustPath]:
-    """The modules with modules below them, the root first."""
+    """Return the paths of modules that have submodules, the root first."""
     return sorted({path[:-1] for path in crate if path})
 
 

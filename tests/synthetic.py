@@ -24,7 +24,7 @@ class FakeRun:
 
 
 def expand(scenario: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """The points of a scenario's sweep: the grid, then the zips."""
+    """Yield the points of a scenario's sweep: the grid, then the zips."""
     sweep = scenario.get("sweep", {})
     axes: list[list[dict[str, Any]]] = []
     for key, values in sweep.items():

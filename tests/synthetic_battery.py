@@ -38,7 +38,7 @@ class FakeRun(Run):
         flow: str | None = None,  # noqa: ARG002 (as its parent)
         link: str | None = None,  # noqa: ARG002
     ) -> pl.DataFrame:
-        """Exponential delays of the class's mean."""
+        """Return exponential delays with the mean of the class."""
         name = quantity.rpartition(".")[2]
         found = next((c for c in self.summary["classes"] if c["name"] == name), None)
         if found is None:
@@ -62,7 +62,7 @@ def base_units(value: Any) -> Any:
 
 
 def stat(mean: float, spread: float = 0.5) -> dict[str, float]:
-    """Plausible percentiles."""
+    """Return plausible percentiles."""
     return {
         "n": 100,
         "mean": mean,

@@ -169,7 +169,7 @@ class Entered:
         self.rows = rows
 
     def series(self) -> pl.DataFrame:
-        """As of a run."""
+        """Return the series as a stored run does."""
         return pl.DataFrame(
             self.rows, schema=["time_ns", "flow", "value"], orient="row"
         ).with_columns(pl.lit("delivered_bytes").alias("quantity"))
@@ -193,7 +193,7 @@ def test_steps_down_to_the_path() -> None:
 def choice(
     beta: float, gain: float, loss: float, delay: float, seconds: float
 ) -> tradeoff.TradeoffPoint:
-    """A factor with made-up numbers."""
+    """Return a factor with made-up numbers."""
     when = estimate([seconds])
     return tradeoff.TradeoffPoint("reno", "pie", beta, gain, loss, delay, delay, when)
 
@@ -241,7 +241,7 @@ def test_one_newreno_flow_on_codel(tmp_path: Path) -> None:
     assert [p.beta for p in points] == [0.5, 0.7, 0.8]
     gain = points[2].gain.mean
     assert gain is not None
-    # The reference: 1.194 for a queue of 0.06 of the path.
+    # The reference gives 1.194 for a queue of 6 % of the path.
     assert gain == pytest.approx(1.195, abs=0.02)
     assert points[0].gain.mean is None
 

@@ -98,8 +98,7 @@ def python_graph(package: Path = PACKAGE) -> dict[str, set[str]]:
 
 OFFERED = {"comparison": {"report"}, "store": {"explain", "plot", "report", "running"}}
 """Imports inside methods of lower folders: reports of a comparison; figures, reports and
-explanations
-of results; and the engine versions that results are compared with."""
+explanations of results; and the engine versions that results are compared with."""
 
 
 def test_no_folder_of_the_package_imports_itself_through_others() -> None:
@@ -178,7 +177,7 @@ def test_studies_use_the_modules_of_the_core_that_the_page_lists() -> None:
     listed = set(re.findall(r"^\| `tailback\.([a-z_.]+)` \|", page, flags=re.M))
     core = set(dict(_modules()))
     used = {imported for _, module in _modules(STUDIES) for imported in _imports(module, core)}
-    # A listed module does not also list its package.
+    # If a module of a package is listed, the package itself need not be listed.
     packages = {name for name in used if any(other.startswith(f"{name}.") for other in core)}
     assert listed - core == set()
     assert used - packages - listed == set()

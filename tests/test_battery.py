@@ -126,8 +126,7 @@ def test_normalised_rate_is_over_an_equal_share() -> None:
 
 def test_normalised_window_is_over_an_equal_window() -> None:
     # L has 2 flows with RTTs of 0.5 + 9.5 ms, C has 3 flows with 15 + 10 ms. With equal windows W
-    # the
-    # link carries W (2 / 10 ms + 3 / 25 ms) = 320 W a second. 40 Mbit/s are 5 MB/s: W = 15625
+    # the link carries W (2 / 10 ms + 3 / 25 ms) = 320 W a second. 40 Mbit/s are 5 MB/s: W = 15625
     # bytes.
     groups = [Group(2, 9.5, 0.5), Group(3, 10.0, 15.0)]
     assert measures.normalised_window(15625.0, 40.0, groups) == pytest.approx(1.0)
@@ -149,8 +148,8 @@ def test_normalised_values_of_a_point() -> None:
     point = next(p for p in Gathered(found).of("flows") if (p.at.l_flows, p.at.c_flows) == (2, 8))
     values = {(row, name): stat["mean"] for row, name, stat in normalised(point, "a")}
     # Synthetic flows have equal rates, give or take 2 % of noise. So their windows are in
-    # proportion
-    # to the RTTs, 10.5 and 25 ms; the equal window is 1 / ((2 / 10.5 + 8 / 25) / 10) per ms.
+    # proportion to the RTTs, 10.5 and 25 ms; the equal window is 1 / ((2 / 10.5 + 8 / 25) / 10) per
+    # ms.
     assert values["normalised rate", "L"] == pytest.approx(1.0, rel=0.06)
     equal = 10 / (2 / 10.5 + 8 / 25)
     assert values["normalised window", "L"] == pytest.approx(10.5 / equal, rel=0.08)

@@ -195,10 +195,9 @@ DRAWN = {
     "10ms/prague": (14.2, 26.5, 49.2, 1.9, 3.6, 4.3),
 }
 """Recorded errors of rows with one seed, by column, in percent of the published value. A hash
-selects
-the rows, so that bad ones are included."""
+selects the rows, so that bad ones are included."""
 MORE = 5.0
-"""By how many percentage points an error may grow."""
+"""The largest allowed growth of an error, percentage points."""
 
 
 def test_cells_drawn_by_hash(tmp_path: Path) -> None:

@@ -90,7 +90,8 @@ def test_ratios_and_windows_of_the_source_are_as_defined_here() -> None:
 
 
 def test_udp_counts_its_payload() -> None:
-    """Derived from the share of the link at 50 and 70 Mbit/s and the loss at 140 and 200 Mbit/s."""
+    """The share of the link at 50 and 70 Mbit/s shows this, as does the loss at 140 and 200
+    Mbit/s."""
     known = layout.published()
     for rate in (50, 70):
         used = known[OVERLOAD, f"mix_1000d_u{rate}s5_r_u0s5_udp", "util_mean"]
@@ -104,8 +105,7 @@ def test_udp_counts_its_payload() -> None:
 
 def test_idle_flows_in_the_rates_of_the_source() -> None:
     """One of five flows is idle if P1 is 0 and P25 is not. Two are idle if P25 is 0 and P75 is 5/3
-    of
-    the mean."""
+    of the mean."""
     known = layout.published()
     for run in RUNS:
         key = (OVERLOAD, f"{run.stem}_tcp")
@@ -415,8 +415,7 @@ def test_chance_is_what_one_more_run_would_give() -> None:
     (case,) = one(PC, "mix_1000_d5005_r5020").cases
     runs = (0.9, 1.0, 1.1, 1.0, 1.0)
     # The standard deviation is 0.0707, and t with four degrees of freedom is 2.776. For one more
-    # run
-    # the interval is 0.0707 x 2.776 x sqrt(1 + 1/5) = 0.215 either way.
+    # run the interval is 0.0707 x 2.776 x sqrt(1 + 1/5) = 0.215 either way.
     for known, told in ((1.21, True), (1.22, False), (0.79, True)):
         assert entry(case, "rate_ratio", known, 1.0, runs).chance is told
     assert not entry(case, "rate_ratio", 1.3, 1.0, (1.0,)).chance

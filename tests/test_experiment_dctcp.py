@@ -254,7 +254,7 @@ def test_figures_have_no_more_rows_than_altair_takes(
 ) -> None:
     for figure in built[1].figures():  # type: ignore[attr-defined]
         made = export.spec(figure.chart)
-        # With Altair's validation, which reports skip.
+        # Also validate the chart with Altair, which reports skip.
         figure.chart.to_dict()
         for rows in made.get("datasets", {}).values():
             assert len(rows) <= 5000

@@ -278,7 +278,7 @@ def test_a_queue_of_bursts(results: Path) -> None:
 
 
 def test_a_rate_that_falls(results: Path) -> None:
-    """A window that grew at 50 Mbit/s is too large for 5."""
+    """A window that grew at 50 Mbit/s is too large for 5 Mbit/s."""
     steps = [["0s", "50Mbit"], ["5s", "5Mbit"]]
     bottleneck = {"rate": {"steps": steps}, "queue": {"aqm": "fifo", "limit": "100p"}}
     got = found(results, bottleneck=bottleneck, tcp={"rwnd": "200kb"})

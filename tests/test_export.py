@@ -149,7 +149,7 @@ def test_a_capture_has_the_packets_of_the_summary(
         came, left, gone = (packets[f"{link}.{place}"] for place in ("in", "out", "drop"))
         assert sum(p.measured for p in left) == queue["packets"] > 500
         assert sum(p.measured for p in gone) == queue["drops"]
-        # Over the whole run: no packet is left in the queue at its end.
+        # The whole run is compared, and at its end no packet is left in the queue.
         assert Counter(p.key for p in came) == Counter(p.key for p in left + gone)
         assert not any(p.ecn == 3 for p in came)
         assert sum(p.ecn == 3 for p in left if p.measured) == queue["marks"]
@@ -218,8 +218,7 @@ def seen_at_the_sender(
     tailback: Tailback, tmp_path: Path, run_id: str, summary: dict[str, Any]
 ) -> list[int]:
     """Check the capture as one taken at the sender: data precedes the queue, and each ACK follows
-    its
-    data. Return the last acknowledged number of each flow."""
+    its data. Return the last acknowledged number of each flow."""
     chosen = ("--interface", "bottleneck.in", "--interface", "bottleneck.back.out")
     done = tailback("export", run_id, "--format", "pcapng", "--out", "sender.pcapng", *chosen)
     assert done.returncode == 0, done.stderr

@@ -41,7 +41,6 @@ def pairs(
 ) -> Iterator[tuple[tuple[str | int, ...], Field, Any]]:
     """Yield every field with its path and value. Fail if a key is undeclared, or a required key is
     missing.
-    not allowed to be.
     """
     assert {*part} <= {field.name for field in declared}, at
     for field in declared:

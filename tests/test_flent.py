@@ -82,7 +82,7 @@ for args in map(str.split, sys.argv[1:]):
 
 
 def flent(folder: Path, *commands: str) -> str:
-    """Return Flent's output, called with each of these in one process."""
+    """Return Flent's output for all of these commands, which run in one process."""
     done = subprocess.run(
         [sys.executable, "-c", FLENT, *commands],
         cwd=folder,

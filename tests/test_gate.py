@@ -247,7 +247,7 @@ def test_exit_status_and_junit(command: Command, tmp_path: Path) -> None:
         assert counts == ["1", str(errors), str(failures)]
         [case] = root.iter("testcase")
         assert {e.tag for e in case} <= {"failure", "error", "system-out"}
-    # A failed assertion comes first.
+    # A failed assertion takes precedence over the gate: the exit status is 1.
     with file.open("a", encoding="utf-8") as opened:
         opened.write('[[assert]]\nmetric = "utilisation"\nmax = 0.1\n')
     broken = compare(command, *two, SLOW, *limit, "--seeds", 2, "--junit", "broken.xml")

@@ -171,8 +171,9 @@ def test_nobody_sends_in_the_name_of_another(hostile: Path) -> None:
     with pytest.warns(ScenarioWarning, match=r'"spoof": \d+ frames .* were dropped before') as told:
         ran = run(hostile, flow, entry("spoof", "10.1.0.1", "10.2.0.1", "fd00:4::1", "fd00:3::99"))
     tried = ran.results("spoof")
-    # Linux lets a program with these rights send all of these packets, but no device accepts them:
-    # frames between the hosts of the flow, a borrowed address, and paths without a route.
+    # Linux lets a program with these rights send all of these packets: frames between the hosts of
+    # the flow, packets from a borrowed address, and packets on paths without a route. No device
+    # accepts them.
     assert tried["frames"] == 1000
     [number] = (re.search(r'"spoof": (\d+) frames', str(one.message)) for one in told)
     assert number is not None

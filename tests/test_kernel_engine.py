@@ -67,7 +67,7 @@ def test_examples_have_the_simulators_columns(tailback: Tailback, example: Path)
     if example.stem == "sweep":
         shorter += ["--set", 'sweep={"bottleneck.rate"=["10Mbit","40Mbit"]}']
     elif "[sweep]" in example.read_text(encoding="utf-8"):
-        # One point only: each boots a guest, and other tests check the points.
+        # Run only one point, because each boots a guest; other tests check sweeps.
         shorter += ["--set", "sweep={}"]
     if 'kind = "ping"' in example.read_text(encoding="utf-8"):
         # The kernel engine has no ping, and says so before it boots.

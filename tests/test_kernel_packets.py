@@ -46,7 +46,7 @@ def test_a_capture_of_the_guest_has_the_packets_of_the_summary(
         came, left, gone = (packets[f"{link}.{place}"] for place in ("in", "out", "drop"))
         assert sum(p.measured for p in left) == queue["packets"] > 500
         assert sum(p.measured for p in gone) == queue["drops"]
-        # Over the whole run: no packet is left in the queue at its end.
+        # The whole run is compared, and at its end no packet is left in the queue.
         assert Counter(map(key, came)) == Counter(map(key, left + gone))
         assert not any(p.ecn == 3 for p in came)
         assert sum(p.ecn == 3 for p in left if p.measured) == queue["marks"]

@@ -84,7 +84,7 @@ def test_a_module_of_ours_that_an_older_kernel_does_not_build_is_left_out(
     told = capsys.readouterr().err
     assert "this kit does not have sch_wred" in told
     assert "no such function" in told
-    # On the newest kernel a missing module is an error.
+    # On the newest kernel it is an error if a module cannot be built.
     newest = made_up(tmp_path, "7.3.4", ())
     with pytest.raises(TailbackError, match="sch_wred"):
         own.add(newest.path, jobs=1, steps=Steps(enabled=False))

@@ -277,7 +277,7 @@ DRAWN = {
 """Recorded errors of rows with one seed: rates in percent of the link's, ratios relative to the
 published one. A hash selects the rows, so that bad ones are included."""
 MORE = {"s1": 2.0, "s6": 5.0}
-"""By how many percentage points an error may grow."""
+"""The largest allowed growth of an error, percentage points."""
 
 
 def drawn(table: str, count: int) -> list[L4sRow]:

@@ -31,7 +31,7 @@ def harmless(*texts: str) -> None:
 
 
 def test_there_is_one_place_that_prints() -> None:
-    """All text goes through `terminal` or `PlainConsole`, which escape."""
+    """All text goes through `terminal` or `PlainConsole`, which escape control characters."""
     printers = {PACKAGE / "base" / "terminal.py", PACKAGE / "base" / "console.py"}
     found = []
     for path in PACKAGE.rglob("*.py"):

@@ -2,10 +2,9 @@
 them when it runs.
 
 Compiling takes longer than the tests. So every function that mutants change becomes a `match` over
-the number in the environment variable TAILBACK_MUTANT: one arm for each mutant with the changed
-body, and one for the original. Some code cannot be switched: what the compiler itself evaluates
-(constants, `const fn`), and functions that return `impl Trait`, whose arms would be of different
-types.
+the number in the environment variable TAILBACK_MUTANT. It has an arm with the changed body for each
+mutant, and one for the original. Some code cannot be switched: what the compiler itself evaluates
+(constants, `const fn`), and functions that return `impl Trait`, as their arms would differ in type.
 """
 
 from __future__ import annotations

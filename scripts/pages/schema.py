@@ -79,7 +79,7 @@ def _repeated(named: Mapping[str, Schema], beside: Names) -> Iterator[tuple[str,
             return
         if _is_schema(node) and len(key := _key(node, beside)) >= LEAST_BYTES:
             if key in seen:
-                # Its inner parts are written once, inside it.
+                # The parts inside a shared part are written once, in its definition.
                 if key not in given:
                     given.add(key)
                     yield key, name

@@ -1,8 +1,8 @@
 //! The Python binding, kept as thin as possible. Everything a user touches is Python code in
 //! `python/tailback`.
 //!
-//! [`fill`] adds the functions and classes to a module: to `tailback._native` of this tree, and to
-//! one module for every set of plugins that the engine is built with.
+//! [`fill`] adds the functions and classes to a module. One such module is `tailback._native`.
+//! There is another one for every set of plugins that the engine is built with.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;

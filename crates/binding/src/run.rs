@@ -95,8 +95,7 @@ pub struct Control {
 #[pymethods]
 impl Control {
     /// Makes the control of a run that may use this many cores. With `fail` the run panics halfway,
-    /// so
-    /// that tests can check what a panic costs.
+    /// so that tests can check what a panic costs.
     #[new]
     #[pyo3(signature = (*, cores = 1, fail = false))]
     fn new(cores: usize, fail: bool) -> Control {

@@ -274,9 +274,9 @@ impl Scenario {
     }
 
     /// Runs a point in the simulator and stores its folder; other Python threads run meanwhile.
-    /// Raises `ValueError` for a scenario that was loaded for another engine, `Cancelled` when
-    /// `control` is cancelled, `EnginePanic` when the engine panics, and `OSError` when it cannot
-    /// write the folder.
+    /// Raises `ValueError` for a scenario that was loaded for another engine, and `OSError` if it
+    /// cannot write the folder. Raises `Cancelled` if `control` is cancelled, and `EnginePanic` if
+    /// the engine panics.
     fn run(&self, py: Python<'_>, index: usize, store: &Store, control: &Control) -> PyResult<()> {
         let point =
             self.inner.points.get(index).ok_or_else(|| {
@@ -385,8 +385,8 @@ impl Point {
         &self.point().run_id
     }
 
-    /// Identity of the baseline run, which has the same seed and in which every flow has its
-    /// standard backoff; `None` if the sweep does not have such a run.
+    /// Identity of the baseline run: it has the same seed, and every flow has its standard backoff.
+    /// `None` if the sweep does not have such a run.
     #[getter]
     fn baseline(&self) -> Option<&str> {
         let points = &self.scenario.points;
@@ -417,9 +417,9 @@ impl Point {
         map::modules(&self.point().plan).into_iter().collect()
     }
 
-    /// The point's entries of programs: name, kind, packages, files (absolute paths), what runs on
-    /// the sender's and on the receiver's host, the guest's date (seconds since 1970), and the
-    /// numbers to read from their output files.
+    /// The point's entries of programs: name, kind, packages, files (absolute paths), and what runs
+    /// on the sender's and on the receiver's host. Also the guest's date (seconds since 1970), and
+    /// the numbers to read from output files.
     #[getter]
     fn programs<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
         let programs = self.point().plan.programs.iter();

@@ -39,8 +39,9 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// Returns the complete defaults of an entry, and variants with a single option changed: to every
-/// word, to both bools, or to both ends of its range. Omits variants that the entry rejects.
+/// Returns the complete defaults of an entry, and variants with a single option changed. An option
+/// is set to every word, to both bools, or to both ends of its range. Omits variants that the entry
+/// rejects.
 fn variants(entry: &'static Entry<Build>) -> Vec<Options> {
     let mut variants = vec![complete_defaults(entry)];
     for opt in entry.options {

@@ -24,7 +24,7 @@ pub struct Job {
     pub warmup_ns: u64,
     /// Seed of the run, for the sources' random streams.
     pub seed: u64,
-    /// What is recorded.
+    /// Which data the run records.
     pub record: Record,
     /// Modules to load, in order.
     pub modules: Vec<Module>,
@@ -74,7 +74,7 @@ impl Gate {
     pub const DROP: u32 = 3;
 }
 
-/// What is recorded.
+/// Which data a run records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
     /// Interval of samples, ns.
@@ -159,7 +159,7 @@ pub struct Batch {
     pub lines: Vec<String>,
 }
 
-/// A line that is run during the run.
+/// Lines that run at a time during the run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Change {
     /// Time of the change, ns.
@@ -367,7 +367,7 @@ pub struct Side {
     /// The folder of the guest's root that is the side's root, if that is not made of packages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub root: Option<String>,
-    /// Its working folder, if the scenario sets it.
+    /// The working folder, if the scenario sets it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
     /// Environment variables in addition to those of the entry.

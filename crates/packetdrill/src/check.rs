@@ -12,11 +12,11 @@ use std::collections::BTreeMap;
 pub struct Statement {
     /// Line of the script, from 1.
     pub line: u32,
-    /// What it does.
+    /// The action of the statement.
     pub action: Action,
 }
 
-/// What a statement does.
+/// The action of a statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
     /// The expression has to be true.
@@ -58,7 +58,7 @@ impl std::fmt::Display for Expression {
     }
 }
 
-/// Values of names.
+/// The value of each name.
 pub type Values = BTreeMap<String, i64>;
 
 impl Expression {

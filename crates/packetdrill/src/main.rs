@@ -23,7 +23,7 @@ runs (and asserts nothing), FAIL with line, expected and got, or n/a with the re
 Exit status: 0 none fails, 1 a script fails, 2 bad input.
 ";
 
-/// How to print.
+/// The form in which the verdicts are printed.
 enum Form {
     Table,
     Json,

@@ -11,9 +11,9 @@ pub struct SyntaxError {
     pub line: u32,
     /// Column in characters, from 1.
     pub column: u32,
-    /// What was expected there.
+    /// The text or element that was expected there.
     pub expected: String,
-    /// What was found there.
+    /// The text that was found there.
     pub found: String,
 }
 
@@ -224,7 +224,7 @@ impl Reader {
         })
     }
 
-    /// A time in seconds, as ns.
+    /// Parses a time in seconds; returns ns.
     fn seconds(&mut self) -> Parsed<u64> {
         let digit = |c: Option<&char>| c.is_some_and(char::is_ascii_digit);
         let whole = self.word(|c| c.is_ascii_digit());

@@ -22,7 +22,7 @@ pub struct Event {
     pub what: What,
 }
 
-/// When a step happens. Times are in ns.
+/// The time of a step. Numbers are in ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
     /// Time since the script began: the earliest and the latest.
@@ -44,7 +44,7 @@ pub enum What {
     Call(Call),
     /// Shell commands.
     Shell(String),
-    /// Assertions.
+    /// Assertions about the connection.
     Check(Vec<Statement>),
 }
 
@@ -77,7 +77,7 @@ impl Segment {
         self.flags.contains(flag)
     }
 
-    /// Payload bytes.
+    /// Returns the number of payload bytes.
     pub fn len(&self) -> u32 {
         self.end.wrapping_sub(self.start)
     }

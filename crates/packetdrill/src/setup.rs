@@ -17,7 +17,7 @@ pub(crate) struct Setup {
     pub ecn: Much,
     /// The highest form of ECN that this end agrees to when the other end asks.
     pub ecn_accept: Much,
-    /// When the option of Accurate ECN is sent.
+    /// When this end sends the option of Accurate ECN.
     pub option: AccEcnOption,
     /// Whether ECN is switched off if it seems not to pass the path (`tcp_ecn_fallback`).
     pub fallback: bool,

@@ -81,7 +81,7 @@ pub enum Verdict {
     Fail {
         /// Line in the script.
         line: u32,
-        /// What the script expects.
+        /// The packet or value that the script expects.
         expected: String,
         /// What the simulator sent or did.
         got: String,
@@ -107,7 +107,7 @@ pub struct Judged {
     /// How many fields of these packets the script states: ECN field, flags of ECN, AccECN option,
     /// SACK blocks, echoed timestamp.
     pub fields: u32,
-    /// Assertions that held.
+    /// Number of assertions that held.
     pub assertions: u32,
     /// Values in assertions that were not checked, because the simulator does not keep them.
     pub unjudged: Vec<String>,

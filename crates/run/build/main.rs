@@ -1,5 +1,5 @@
-//! The engine's version: its release and a hash of everything that can change a result, so that a
-//! stored run is used only with the code that made it.
+//! Computes the engine's version: its release and a hash of everything that can change a result. So
+//! a stored run is used only with the code that made it.
 
 mod sources;
 

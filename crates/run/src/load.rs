@@ -14,7 +14,7 @@ use crate::{VERSION, crates, files};
 /// Largest size of a trace, bytes; ten million lines take 90 MB.
 const MAX_TRACE: u64 = 128 << 20;
 
-/// What to load, and for which engine.
+/// A scenario to load, and the engine to load it for.
 pub struct Source<'a> {
     /// The file's content.
     pub text: &'a [u8],

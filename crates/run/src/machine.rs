@@ -1,4 +1,4 @@
-//! What a run folder records about the machine.
+//! The facts about the machine that a run folder records.
 
 #[cfg(unix)]
 mod here {

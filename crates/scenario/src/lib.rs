@@ -4,7 +4,7 @@
 //! reports all errors at once, each at its place. There is no I/O here: the caller reads the file,
 //! and provides [`Request::loader`], which reads a trace beside it.
 //!
-//! In the order of the data flow:
+//! The modules, in the order of the data flow:
 //!
 //! | module | what |
 //! |---|---|

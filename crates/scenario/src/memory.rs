@@ -30,8 +30,8 @@ const SLOT: u64 = 256;
 const REQUEST: u64 = 48;
 /// Bytes for a link: queue, sink, and a histogram of delays with ten blocks.
 const LINK: u64 = 88 << 10;
-/// Bytes for a segment on its way: 64 in a queue or pipe, as much for its acknowledgement, two
-/// slots of 32 in the scoreboards, and the growth of these buffers by doubling.
+/// Bytes for a segment on its way: 64 in a queue or pipe, as much for its acknowledgement, and two
+/// slots of 32 in the scoreboards. Includes the growth of these buffers by doubling.
 const SEGMENT: u64 = 384;
 /// Bytes for a packet in a queue or pipe, with the growth of the buffer by doubling.
 const PACKET: u64 = 160;

@@ -170,7 +170,7 @@ fn add(value: &mut Value, more: Value) {
 }
 
 /// Returns how the kernel implements an entry: its name there, the first Linux release with it, and
-/// whether it is a queue discipline of tc or a module.
+/// its form, a queue discipline of tc or a module.
 fn kernel<B>(entry: &Entry<B>) -> Value {
     match entry.kernel {
         Kernel::Qdisc(face) => json!({

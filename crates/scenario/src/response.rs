@@ -196,10 +196,10 @@ fn bbr3(control: &Algorithm, lost: f64, rounds: f64, most: f64) -> f64 {
 
 /// Returns the mean window, in segments, and the factor of a reduction.
 ///
-/// Scalable controls: marks leave 2 / p, which is two marks a round-trip time (RFC 9332 appendix A).
-/// Reno (AIMD): W = sqrt((1 + beta) / (2 (1 - beta) p)). CUBIC: the larger of its curve's
-/// W = (C (3 + beta) / (4 (1 - beta)))^(1/4) (RTT / p)^(3/4) (RFC 9438 section 5.1) and the window
-/// of a Reno with a factor of a half, as its growth is chosen to give (section 4.3).
+/// Scalable controls: marks leave 2 / p, two marks in a round-trip time (RFC 9332 appendix A).
+/// Reno (AIMD): W = sqrt((1 + beta) / (2 (1 - beta) p)). CUBIC: its curve gives
+/// W = (C (3 + beta) / (4 (1 - beta)))^(1/4) (RTT / p)^(3/4) (RFC 9438 section 5.1). If a Reno
+/// that halves its window has a larger window, CUBIC has that one (section 4.3).
 fn mean_window(control: &Algorithm, family: Family, signals: Signals, rtt: Time) -> (f64, f64) {
     let factor = |name: &str| match control.known()?.1.get(name) {
         Some(Value::Float(factor)) => Some(*factor),

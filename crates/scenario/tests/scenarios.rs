@@ -907,8 +907,8 @@ fn memory_of_unresponsive_sources() {
         estimate_memory(&load_ok(&text).points[0].plan)
     };
     let large = "900000000000000p";
-    // 125 MB/ms for 10 s in packets of 1000 bytes, with 160 bytes of memory each, are 200 GB; in
-    // addition 10 ms of that are on the path.
+    // Excess traffic of 125 MB/ms waits for 10 s in packets of 1000 bytes, which take 160 bytes of
+    // memory each: 200 GB. Another 10 ms of it are on the path.
     let whole = bytes("\"1kbit\"", large, "");
     assert!(
         (200_000_000_000..201_000_000_000).contains(&whole),

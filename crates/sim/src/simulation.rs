@@ -27,11 +27,11 @@ pub struct Simulation {
 impl Simulation {
     /// Loads a scenario.
     ///
-    /// The text may use the simulator's part of tailback's format, and entries of `[[programs]]`
-    /// that do not have programs: endpoints are attached to them by name ([`Simulation::attach`]).
-    /// Such an entry has the keys `name`, `count`, `start`, `stop`, `rtt`, `route`, `back`,
-    /// `reverse`, `dscp`, `hosts` and `class`. If it has a `kind`, its name defaults to the kind,
-    /// and the endpoints replace that kind's programs.
+    /// The text may use the simulator's part of tailback's format. It may also have entries of
+    /// `[[programs]]` without programs: endpoints are attached to them by name
+    /// ([`Simulation::attach`]). Such an entry has the keys `name`, `count`, `start`, `stop`,
+    /// `rtt`, `route`, `back`, `reverse`, `dscp`, `hosts` and `class`. If it has a `kind`, its name
+    /// defaults to the kind, and the endpoints replace that kind's programs.
     ///
     /// # Errors
     /// All errors of the scenario. Sweeps and `[[assert]]` are rejected: a simulation is one run.

@@ -337,8 +337,8 @@ fn diagnostic(problem: &Diagnostic) -> Value {
     })
 }
 
-/// Returns the groups that each have a colour, in the order of the scenario: the name of each, and
-/// the flows and sources that belong to it.
+/// Returns the groups in the order of the scenario. Each has a colour, a name, and the flows and
+/// sources that belong to it.
 fn groups(plan: &tailback_engine::plan::Plan) -> Vec<Group> {
     let single = plan.flow_count() + plan.source_count() <= SINGLE;
     let flows = plan.each_flow().map(|flow| {

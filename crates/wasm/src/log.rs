@@ -8,8 +8,8 @@ use tailback_record::{FlowOutcome, Outcome};
 /// Largest number of rows; further rows are only counted.
 const MOST: usize = 4_000;
 
-/// Drops or marks of one flow at one link with the same cause share a row if each follows the
-/// previous one within this time, ns.
+/// Drops or marks of one flow at one link with the same cause share a row if they follow each other
+/// within this time, ns.
 const TOGETHER_NS: u64 = 50_000_000;
 
 /// Returns the rows in the order of time, and the number of rows that were left out.

@@ -21,8 +21,7 @@ Problem = Diagnostic | Located | str
 INDENT = "  "
 
 MOST_COLUMNS = 100
-"""Longest source line that is printed whole. Of a longer line only the part around the caret is
-printed."""
+"""Longest source line that is printed whole; of a longer one, the part around the caret."""
 
 MOST_LISTED = 80
 """Longest list of names, in characters, that is printed beside the nearest name."""

@@ -114,7 +114,7 @@ engine_option = click.option(
 
 @dataclass(frozen=True)
 class Auto:
-    """The value `auto` of --seeds: as many seeds as a decision needs, up to a limit."""
+    """As many seeds as a decision needs, up to a limit."""
 
     most: int | None = None
 
@@ -137,7 +137,7 @@ class _Count(click.ParamType[Any]):
 
 
 class _Seeds(click.ParamType[Any]):
-    """Parses the value of --seeds: a number, `auto` or `auto:MAX`."""
+    """A number of seeds, `auto` or `auto:MAX`."""
 
     name = "seeds"
 

@@ -98,7 +98,7 @@ def _of_each(
     columns: Sequence[VariantResults],
     readings: Sequence[Readings],
 ) -> Cell | None:
-    """Make a cell: the value of every variant, and the differences from the baseline's value."""
+    """A value of every variant, and the differences to the baseline's value."""
     values = {
         column.name: pooling.over_runs(metric, by_seed.values())
         for column, by_seed in zip(columns, readings, strict=True)

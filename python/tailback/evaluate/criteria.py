@@ -66,7 +66,7 @@ class Criterion(Protocol):
         """Return the verdict, from the results of the section's jobs."""
 
     def unsupported(self, why: str) -> SectionResult:
-        """Return the result "not observable", with the reason why no run can decide."""
+        """The verdict if the engine cannot run it."""
 
     def command(self, subject: Subject, request: Request) -> str:
         """The command that runs the scenario with the subject."""
@@ -117,7 +117,7 @@ class Asked:
         return shlex.join([*words, *request.how])
 
     def unsupported(self, why: str) -> SectionResult:
-        """Return the result "not observable", with the reason why no run can decide."""
+        """The verdict if the engine cannot run it."""
         return self.result("not observable", "", None, None, None, why)
 
     def result(

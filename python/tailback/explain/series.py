@@ -61,7 +61,7 @@ def states(series: pl.DataFrame, link: str, warmup_s: float) -> list[dict[str, A
 
 
 def lead(series: pl.DataFrame, first: str, other: str, warmup_s: float) -> dict[str, Any] | None:
-    """Find which of two flows has the higher throughput in each second of the measured time."""
+    """Which of two flows has the higher throughput in each second of the measured time."""
     import polars as pl
 
     rates = []

@@ -107,7 +107,7 @@ def moment(value: float) -> str:
 
 
 def count(number: int, one: str, many: str | None = None) -> str:
-    """Write a count with its noun, in singular or plural."""
+    """A count with its unit, in singular or plural."""
     return f"{grouped(number)} {one if number == 1 else many or one + 's'}"
 
 

@@ -89,9 +89,7 @@ def around(rows: Sequence[Row], *, zero: bool, most: float | None = None) -> tup
 
 
 def over_numbers(rows: Sequence[Row], x: FacetAxis, y: FacetAxis, of: Panels) -> Drawn:
-    """Draw curves with intervals; rows have panel, series, x, y, low and high (null without
-    interval).
-    """
+    """Curves with intervals: rows of panel, series, x, y, low and high (null without one)."""
     width, height, columns = _size(of, y.title)
     colour = _colour(of)
     x_channel = {"field": "x", **x.spec()}
@@ -181,7 +179,7 @@ def distributions(rows: Sequence[Row], x: FacetAxis, y: FacetAxis, of: Panels) -
 
 
 def beside(charts: Sequence[Drawn], columns: int) -> Drawn:
-    """Combine the figures of several quantities into one."""
+    """Figures of different quantities in one."""
     parts = [{k: v for k, v in chart.spec.items() if k != "$schema"} for chart in charts]
     apart = {"color": "independent", "shape": "independent"}
     made = {"$schema": _SCHEMA, "concat": parts, "columns": columns, "spacing": 26}

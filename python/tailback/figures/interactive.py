@@ -28,7 +28,7 @@ _SEE_THROUGH = ("point", "circle", "square", "tick")
 
 
 def interactive(made: Spec) -> Spec:
-    """Add to a figure a legend that selects, zoom along x, and tooltips on curves."""
+    """The same figure with a legend that selects, zoom along x, and tooltips on curves."""
     spec = {key: part if key in AS_IT_IS else copy.deepcopy(part) for key, part in made.items()}
     numbers = count()
     titles = _titles(spec)
@@ -43,7 +43,7 @@ def interactive(made: Spec) -> Spec:
 
 
 def _views(spec: Spec) -> Iterator[Spec]:
-    """Yield every part of a figure that has its own axes: a unit, or layers of units."""
+    """Every part with its own axes: a unit, or layers of units."""
     for several in _SEVERAL:
         for part in spec.get(several, ()):
             yield from _views(part)
@@ -150,9 +150,7 @@ def _runs(channels: Spec) -> bool:
 
 
 def _add_legends(spec: Spec, numbers: Iterator[int]) -> None:
-    """Let a click in the legend select a curve, and further clicks add curves. Without a selection
-    all are shown.
-    """
+    """A click selects what is drawn, more clicks add to it; no selection shows all."""
     names: dict[str, str] = {}
     views = list(_views(spec))
     for view in views:

@@ -40,7 +40,7 @@ class LinePanel:
 
     @classmethod
     def band(cls, y: str, title: str, **more: Any) -> LinePanel:
-        """Make the panel of a quantity whose interval is in the columns `y_low` and `y_high`."""
+        """A quantity with its interval in the columns `y_low` and `y_high`."""
         return cls(y, title, f"{y}_low", f"{y}_high", **more)
 
 

@@ -43,7 +43,7 @@ class Drawn:
 
 @dataclass(frozen=True)
 class Item:
-    """The statistics at one value of x; missing percentiles are not drawn."""
+    """Statistics at one place; percentiles that are missing are not drawn."""
 
     row: str
     column: str

@@ -30,7 +30,7 @@ from tailback.store.run_folder import StoredRun
 EPOCH = "1970-01-01T00:00:00.000000Z"
 
 SINGLE, BIDIRECTIONAL, BOTH_WAYS = "tcp_1up", "tcp_bidirectional", "rrul_be_nflows"
-"""Tests of Flent whose series have special names, unlike `tcp_2up`, `tcp_ndown` and others."""
+"""Tests of Flent with their own names of series; the others are `tcp_2up`, `tcp_ndown`, ..."""
 
 PING = "Ping (ms) ICMP"
 

@@ -31,7 +31,7 @@ MAX_TOGETHER = 256 << 20
 """The most bytes, unpacked, of all compared files, because they are in memory together."""
 
 MAX_SECONDS = 1e12
-"""The largest time. With larger ones, sums of times would lose their milliseconds."""
+"""The largest time: beyond it sums of times lose their milliseconds."""
 
 MAX_SPAN = 1e9
 """The longest time between two samples, seconds: 31 years, which in nanoseconds fits into 64
@@ -77,7 +77,7 @@ class DataFile:
 
     @property
     def title(self) -> str:
-        """The title that the author of the file chose."""
+        """The title that its author gave it."""
         return str(self.metadata["TITLE"] or "")
 
     @property
@@ -160,7 +160,7 @@ def read(path: Path) -> DataFile:
 
 
 def _read(path: Path) -> tuple[DataFile, int]:
-    """Read a data file; also return its size when unpacked."""
+    """A data file, and its size when unpacked."""
     data, packed, unpacked = _json(path)
     problems = _problems(data)
     if not problems:
@@ -195,7 +195,7 @@ def _problems_of(file: DataFile) -> list[str]:
 
 
 def _json(path: Path) -> tuple[Any, bytes, int]:
-    """Return the content of a file, the bytes of the file, and its size when unpacked."""
+    """The content of a file, the file itself, and its size when unpacked."""
     packed = foreign.read(path)
     if not packed:
         raise InputError(f"{foreign.line(path)}: empty; expected {_WHAT}")

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 ENGINE = "flent"
-"""The engine name of results that come from Flent's files."""
+"""The engine's name of such results."""
 
 #: Socket statistic, the corresponding quantity of a run, factor to its unit.
 _STATISTICS = (("tcp_cwnd", "cwnd", 1.0), ("tcp_rtt", "srtt_ns", 1e6))
@@ -32,7 +32,7 @@ _STATISTICS = (("tcp_cwnd", "cwnd", 1.0), ("tcp_rtt", "srtt_ns", 1e6))
 
 @dataclass(frozen=True)
 class FlentRun(foreign.ForeignRun):
-    """A data file as a run. Values that the file does not have are missing."""
+    """A data file as a run; values that it does not have are missing."""
 
     file: DataFile
     warmup_s: float

@@ -15,7 +15,7 @@ Sample = tuple[int, str, str | None, str, float]
 
 
 class ForeignRun(Run):
-    """A run that another tool recorded. It may have samples, but no histograms."""
+    """A run that another tool recorded: it may have samples, and it has no histograms."""
 
     def histogram(
         self, quantity: str = "delay_ns", *, flow: str | None = None, link: str | None = None

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 ENGINE = "qlog"
-"""The engine name of results that come from qlog files."""
+"""The engine's name of such results."""
 
 METRICS = (
     "flow.throughput_mbit",

@@ -202,7 +202,7 @@ class Apt:
         )
 
     def conf(self) -> str:
-        """The text of apt.conf. apt reads it after the machine's own file, which it overrides."""
+        """The apt.conf. It is read after the machine's own, so it overrides that."""
         folder = self._folder
         return f"""\
 Dir::Etc::SourceList "{folder}/sources.list";
@@ -277,7 +277,7 @@ Acquire::Retries "3";
         return sorted({line for line in lines if re.fullmatch(r"[a-z0-9][a-z0-9+.-]+", line)})
 
     def closure(self, packages: Sequence[str]) -> list[str]:
-        """Return packages and all that they need as NAME=VERSION, as apt would install them.
+        """Packages and all that they need, as apt would install them: each NAME=VERSION.
 
         Raises `CommandFailed` for packages that do not exist or do not fit together.
         """

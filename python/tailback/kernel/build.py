@@ -55,7 +55,7 @@ RECIPE = 1
 """Raise this number when this package, after a change, makes different kits from the same input."""
 
 LINES_OF_A_BUILD = 1200
-"""Estimated lines that make prints for a whole build, until a build has been counted."""
+"""Lines that make prints for a whole build, until one has been counted."""
 
 ALWAYS_QDISCS = ("mq", "noqueue", "pfifo_fast", "pfifo_head_drop")
 """Features that every kernel has in addition to the registered ones."""
@@ -134,7 +134,7 @@ class Wanted:
 
 
 def _built(cache: Path, release: str | None) -> Path | None:
-    """Return the kit for which modules are built if no kernel is built; None without one."""
+    """The kit for which modules are built if no kernel is, if it exists."""
     if release is not None and release != releases.NEWEST:
         found = [one for one in kit.all_kits() if one.release == release]
         return found[0].path if found else None
@@ -231,7 +231,7 @@ def _archive(cache: Path, suites: tuple[str, ...], steps: Steps) -> apt.Apt:
 
 
 def _sound(folder: Path) -> bool:
-    """Whether a kit exists, and its kernel and root have not changed since they were built."""
+    """Whether a kit exists and its kernel and root are as built."""
     try:
         facts = manifest.read(folder / kit.MANIFEST, manifest.KIT)
     except InputError:
@@ -241,7 +241,7 @@ def _sound(folder: Path) -> bool:
 
 
 def _compiled(folder: Path) -> bool:
-    """Whether a kernel exists, and it and its modules have not changed since they were built."""
+    """Whether a kernel exists and it and its modules are as built."""
     try:
         facts = foreign.read_json(folder / KERNEL)
         expected = {f"ko/{m['file']}": m["sha256"] for m in facts["modules"].values()}

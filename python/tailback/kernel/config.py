@@ -103,7 +103,7 @@ def values(dot_config: str) -> dict[str, str]:
 
 
 def refused(fragments: Sequence[Fragment], final: Mapping[str, str]) -> dict[str, list[str]]:
-    """Return options that did not take effect, by the fragment that sets them: "CONFIG_X=m (is y)".
+    """Options that did not take effect, by the fragment that set them: "CONFIG_X=m (is y)".
 
     A later fragment overrides an earlier one, so each option is checked once.
     """

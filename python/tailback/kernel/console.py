@@ -171,6 +171,6 @@ def lines(child: subprocess.Popen[bytes]) -> Iterator[tuple[str | None, float]]:
 
 
 def has_ended(child: subprocess.Popen[bytes]) -> bool:
-    """Whether the process has ended. This call does not reap the process, so that its number stays
+    """Whether the process has ended. It does not reap the process, so that its number stays
     reserved."""
     return os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None

@@ -64,7 +64,7 @@ LOOK_S = 1.0
 """Wall time between two checks of what a guest has written."""
 
 HERE = "/proc/self/cwd"
-"""The workplace as the kernel's process sees it. It is the same in every run, without a character
+"""The workplace as the kernel's process sees it: the same in every run, and without a character
 that is special in the boot line.
 """
 

@@ -76,17 +76,17 @@ class Kit:
     version: str
     """Version of the kernel, e.g. 7.3.4."""
     ccs: dict[str, str | None]
-    """Maps a congestion control to the module that has it; None if it is built into the kernel."""
+    """Congestion control to the module that brings it; None if it is built in."""
     qdiscs: dict[str, str | None]
-    """Maps a kind of qdisc to the module that has it; None if it is built into the kernel."""
+    """Kind of qdisc to the module that brings it; None if it is built in."""
     linux: Path
     """The kernel: a program of this machine."""
     root: Path
     """The guest's root. Runs share it, so nothing may be written there."""
     modules: dict[str, Path]
-    """Maps a module to its .ko file on this machine."""
+    """Module to its .ko file on this machine."""
     depends: dict[str, tuple[str, ...]]
-    """Maps a module to the modules that have to be loaded before it."""
+    """Module to the modules that have to be loaded before it."""
     identity: str
     """Hash of all that can change a result: kernel, configuration, guest packages, modules."""
     manifest: dict[str, Any]
@@ -94,12 +94,12 @@ class Kit:
 
     @property
     def release(self) -> str:
-        """The release of the kit's kernel, e.g. 7.3."""
+        """The release of its kernel, e.g. 7.3."""
         return releases.text(self.version)
 
     @property
     def lets_time_pass(self) -> bool:
-        """Whether the kernel has tailback's patch, which lets time pass for programs that poll."""
+        """Whether its kernel lets time pass for programs that poll: it has tailback's patch."""
         return "programs" in self.manifest.get("patches", {})
 
     @property
@@ -154,7 +154,7 @@ class Kit:
             )
 
     def with_modules(self, chosen: Iterable[str]) -> Kit:
-        """Return this kit with modules of the user, which replace modules of the same kind.
+        """This kit, with modules of the user replacing its own of the same kind.
 
         Names are those of `--module NAME=DIR`: the version built last, or NAME-HASH for a certain
         one.
@@ -264,7 +264,7 @@ def current() -> Kit:
 
 
 def all_kits() -> list[Kit]:
-    """Return every kit that can be read; the kit that was built last comes first."""
+    """Every kit that can be read, the one built last first."""
     folders = sorted(
         (path.parent for path in (cache() / "kits").glob(f"*/{MANIFEST}")),
         key=lambda folder: folder.stat().st_mtime,

@@ -51,7 +51,7 @@ def modinfo(module: Path) -> dict[str, list[str]]:
 
 
 def depends(module: Path) -> list[str]:
-    """Return the names of the modules that have to be loaded before this one."""
+    """Names of the modules that have to be loaded first."""
     return [name for text in modinfo(module).get("depends", []) for name in text.split(",") if name]
 
 

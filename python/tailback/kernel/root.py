@@ -36,7 +36,7 @@ if [ -e /job/places ]; then
 fi
 exec /job/agent
 """
-"""Script of the first process: it mounts the run's folders and places. The agent does everything
+"""Mounts the run's own folders, and each place of a run with programs; the agent does everything
 else.
 """
 TO_USR = ("bin", "sbin", "lib", "lib64")

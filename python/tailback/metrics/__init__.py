@@ -37,7 +37,7 @@ METRICS: tuple[Metric, ...] = tuple(
 )
 
 ONS: tuple[On, ...] = ("link", "flow", "class", "run")
-"""If several kinds of parts have a metric of this name, the first of these is the default."""
+"""Which part a name belongs to by default, if several parts have it."""
 
 
 def offered(word: str) -> list[Metric]:
@@ -57,7 +57,7 @@ def offered(word: str) -> list[Metric]:
 
 
 def find(name: str, on: On | None = None) -> Metric:
-    """Find the metric of this name or path. `on` chooses flow, link, class or run; without it, a
+    """The metric of this name or path. `on` chooses among flow, link, class and run; without it, a
     name that several parts have means the link's.
     """
     if matches := [metric for metric in offered(name) if on in (None, metric.on)]:

@@ -46,7 +46,7 @@ class Difference:
 
 
 def paired(base: Sequence[float], other: Sequence[float]) -> Difference | None:
-    """Compute the difference of runs that are paired one by one; `None` without pairs.
+    """The difference of runs that are paired one by one; `None` without any pair.
 
     If all n pairs have the same difference, and it is not 0, a t test has no spread to work with.
     The p value is then that of the sign test, 2^(1 - n).
@@ -80,7 +80,7 @@ def paired(base: Sequence[float], other: Sequence[float]) -> Difference | None:
 
 
 def unpaired(base: Sequence[float], other: Sequence[float]) -> Difference | None:
-    """Compute the difference of independent runs; `None` without runs.
+    """The difference of independent runs; `None` without any.
 
     If neither sample has any spread, the p value is that of the permutation test: 2 over the
     number of ways to choose the baseline's runs among all runs.

@@ -8,5 +8,5 @@ def group_of(name: str) -> str:
 
 
 def is_of(name: str, group: str) -> bool:
-    """Whether a flow has this name, or belongs to the group of this name."""
+    """Whether a flow is the one of this name, or one of the group of this name."""
     return name == group or group_of(name) == group

@@ -90,7 +90,7 @@ class Samples:
     paired: bool
 
     def against(self, limit: float, *, relative: bool, falls: bool = False) -> Contrast:
-        """Estimate how far the difference is above `limit`, or below it if `falls`, in the
+        """How far the variant's difference is above `limit`, or below it if `falls`: in the
         quantity's unit or as a share of the baseline."""
         base, other = self.base, self.other
         n, m = len(base), len(other)

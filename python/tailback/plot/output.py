@@ -139,7 +139,7 @@ WRITERS: dict[str, Writer] = {
 
 
 def writer(target: Path) -> Writer:
-    """Return the function that writes a file with the ending of this name."""
+    """Return the function that writes a file of this name."""
     for ending, found in WRITERS.items():
         if target.name.endswith(ending):
             return found

@@ -112,7 +112,7 @@ class PlotPlan:
         return "column" in self.roles or "row" in self.roles
 
     def command(self) -> str:
-        """The options with which the command draws the same figure."""
+        """The options of the command that gives the same figure."""
         named = [f"--kind {self.kind.name}"]
         if self.x is not None and self.x.name:
             named.append(f"--x {self.x.name}")

@@ -150,7 +150,7 @@ def of_metric(name: str, metric: Metric, competitor: str | None = None) -> PlotQ
 
 
 def of_name(word: str) -> tuple[str, str, str]:
-    """Split text into a quantity and the name of a link, flow or class: `drops`, `@`,
+    """A quantity and the name of the link, flow or class to which it belongs: `drops`, `@`,
     `first`."""
     stem, at, name = word.partition("@")
     return stem.strip(), at, name.strip()

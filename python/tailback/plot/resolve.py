@@ -120,8 +120,8 @@ class _Search:
         self.keys = dimensions.swept([member.run for member in self.members])
 
     def _competitor(self) -> str | None:
-        """Find the competitor whose harm is drawn. This is the one of `--without`, or the only
-        competitor whose absence was run."""
+        """The competitor whose harm is drawn: the one of `--without`, or the only one whose absence
+        was run."""
         known = list(dict.fromkeys(name for run in self.results.points for name in run.without))
         asked = self.asked.without
         if asked is None:

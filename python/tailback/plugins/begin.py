@@ -23,7 +23,7 @@ KEYWORDS = (
     "self static struct super trait true try type typeof union unsafe unsized use virtual where "
     "while yield"
 )
-"""Keywords of Rust in any edition, which cargo rejects as names of packages."""
+"""Words of Rust, in any edition: cargo rejects them as names of packages."""
 
 LIBRARIES = frozenset(("alloc", "core", "proc_macro", "std", "test"))
 """Libraries that come with the compiler."""

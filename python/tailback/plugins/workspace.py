@@ -24,7 +24,7 @@ from tailback.plugins import shipping, sources
 from tailback.plugins.crate import Crate
 
 OWN = "tailback-own"
-"""The name of the package that combines engine and plugins."""
+"""The package that combines engine and plugins."""
 
 SHARED = ("tailback-engine", "tailback-record", "tailback-conformance")
 """The crates that a plugin may depend on."""
@@ -43,7 +43,7 @@ def key(crates: Sequence[Crate]) -> str:
 
 
 def copy_of(crates: Sequence[Crate]) -> Path:
-    """Return the path of the copy with these plugins, which may not be built yet."""
+    """The file of the copy with these plugins, whether it is built or not."""
     return cache() / "built" / key(crates) / "_native.abi3.so"
 
 

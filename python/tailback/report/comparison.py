@@ -38,7 +38,7 @@ MAX_PANELS = 5
 """The most flows of a point whose windows are drawn."""
 
 MAX_VARIANTS = 7
-"""The most curves that readers can distinguish in one figure."""
+"""The most curves that are distinct in one figure."""
 
 MAX_SAMPLES = 2400
 """The most rows of a panel of traces."""

@@ -115,5 +115,5 @@ def show(value: Value, column: Column) -> str:
 
 
 def is_words(value: Value, column: Column) -> bool:
-    """Whether the text of a cell is trusted."""
+    """Whether a cell has trusted text."""
     return column.words and isinstance(value, str)

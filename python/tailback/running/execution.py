@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Planned:
-    """A run that is to be executed, with its estimated cost."""
+    """A run to execute."""
 
     scenario: _native.Scenario
     index: int
@@ -146,7 +146,7 @@ def stored(loaded: Sequence[_native.Scenario], root: Path) -> list[Results]:
 def _open(
     root: Path, loaded: Sequence[_native.Scenario], *, read_only: bool
 ) -> _native.Store | None:
-    """Open the store to write to; None if it is read-only, and then it has every run."""
+    """The store to write to; None if it is read-only and has every run."""
     refused: OSError | None = None
     if not read_only:
         try:

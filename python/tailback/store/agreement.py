@@ -85,7 +85,7 @@ def _some(points: Sequence[PointRef], most: int | None) -> Sequence[PointRef]:
 def _disagreeing(
     key: str, values: Sequence[object], leaves: Sequence[Mapping[Leaf, Any]]
 ) -> list[int]:
-    """Return the indices of points whose value of a key differs from their manifests.
+    """The indices of the points whose value is not that of their manifests.
 
     A manifest spells a key in another way than a scenario. The leaf that the key sets is therefore
     found by its values: it has the key's name, and all the values or enough of them to be certain.

@@ -211,7 +211,7 @@ def remove(what: RemovalPlan) -> None:
 
 
 def differences(value: object, other: object) -> Iterator[tuple[str, Any, Any]]:
-    """Yield the paths at which two JSON values differ, and both values; None if missing."""
+    """Paths at which two JSON values differ, with both values; None for a missing one."""
     yield from _differences("", value, other)
 
 

@@ -46,7 +46,7 @@ class PointRef:
     without: Mapping[str, str] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        """The point in the form of an index; `without` is left out if it is empty."""
+        """The point as an index has it; most points have no runs without a competitor."""
         return {key: value for key, value in vars(self).items() if key != "without" or value}
 
 
@@ -220,7 +220,7 @@ def sweeps(root: Path) -> list[Path]:
 
 
 def sweep_of(root: Path, run_id: str) -> tuple[Index, PointRef] | None:
-    """Find the latest sweep that a run belongs to, and the run's point in it."""
+    """The latest sweep that a run belongs to, and its point there."""
     for file in sweeps(root):
         try:
             index = read_index(file)
@@ -261,7 +261,7 @@ def is_refused(error: OSError) -> bool:
 
 
 def _mode(path: Path) -> int:
-    """Return the mode of the file at a path; 0 if nothing is there."""
+    """The kind of file at a path; 0 if nothing is there."""
     try:
         return path.lstat().st_mode
     except (FileNotFoundError, NotADirectoryError):

@@ -14,7 +14,7 @@ def engine_of(version: str) -> str:
 
 
 def hashes_of(version: str) -> dict[str, str]:
-    """Return the hashes of the plugins that are part of an engine's version, by name."""
+    """The plugins in the version of an engine, each with its hash."""
     added = version.removeprefix(engine_of(version)).split(".")
     parts = (one.rpartition("-") for one in added)
     return {name: digest for name, _, digest in parts if PLUGIN_NAME.fullmatch(name)}

@@ -1,6 +1,6 @@
-//! quinn-proto, unmodified, as an endpoint of tailback's simulator: a server at the sender's side
-//! and a client at the receiver's that downloads over one stream, as in the program of the same name
-//! of the kernel engine.
+//! quinn-proto, unmodified, as endpoints of tailback's simulator. A client at the receiver's side
+//! downloads over one stream from a server at the sender's side. The kernel engine's program of the
+//! same name does the same.
 //!
 //! ```
 //! use tailback_quinn::{Options, client, server};
@@ -55,7 +55,7 @@ pub struct Options {
     pub burst: usize,
     /// Whether quinn looks for an MTU above 1200 bytes.
     pub mtu_discovery: bool,
-    /// When timers fire.
+    /// When timers fire: exactly, or as with tokio.
     pub timers: Timers,
     /// Seed of all random choices.
     pub seed: u64,
@@ -83,7 +83,7 @@ pub enum Control {
     NewReno,
 }
 
-/// When timers fire.
+/// The times at which timers fire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Timers {
     /// Timers fire when they are due.

@@ -31,7 +31,7 @@ const DATE: u64 = 1_767_225_600;
 /// An end of quinn: an endpoint and its connection.
 pub struct Quinn {
     endpoint: quinn_proto::Endpoint,
-    // In a box, because quinn's connection is large and moves.
+    // The connection is in a box, because it is large and is moved.
     connection: Option<(ConnectionHandle, Box<Connection>)>,
     /// The client's settings, until it connects.
     connects: Option<ClientConfig>,

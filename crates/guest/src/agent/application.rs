@@ -1,4 +1,4 @@
-//! The application of a flow that it limits: what it may write, and which chunks have arrived.
+//! The application of a flow, if it limits the flow: what it may write, and which chunks arrived.
 
 use std::collections::VecDeque;
 
@@ -16,7 +16,7 @@ pub struct Application<'a> {
     pub handed_over: u64,
     /// Whether the application pauses.
     held: bool,
-    /// When each chunk under way was written or requested.
+    /// For each chunk under way, the time at which it was written or requested, ns.
     begun: VecDeque<u64>,
     arrived: u64,
     started: u64,

@@ -63,9 +63,9 @@ struct LinkTap {
     ring: Ring,
     /// The device behind the queue.
     out: i32,
-    /// Before the schedule of marks and losses, if the link has one.
+    /// The capture before the schedule of marks and losses, if the link has a schedule.
     schedule: Option<ScheduleTap>,
-    /// Behind the queue, where the wire loses packets.
+    /// The capture behind the queue, where the wire loses packets.
     loss: Option<LossTap>,
 }
 
@@ -74,7 +74,7 @@ struct ScheduleTap {
     schedule: Schedule,
 }
 
-/// Data packets that a link's schedule marks and drops, counted as the kernel module counts them.
+/// The data packets that a link's schedule marks and drops, counted as in the kernel module.
 struct Schedule {
     marks: HashSet<u64>,
     drops: HashSet<u64>,
@@ -144,7 +144,7 @@ impl LinkTap {
     }
 }
 
-/// The queues of all links, nothing counted yet.
+/// Returns the queues of all links, with nothing counted yet.
 fn queues_of(job: &Job) -> Vec<Queue> {
     let owners = job.owners();
     let queues = job.links.iter().map(|link| {
@@ -185,7 +185,7 @@ pub struct Captures {
     first_port: u16,
     plan: Vec<Flow>,
     n_lanes: usize,
-    /// By port, whether it belongs to a source's server.
+    /// For each port, whether it belongs to a source's server.
     servers: Vec<bool>,
     /// Difference between the captures' clock and the time of the run, ns.
     origin_ns: u64,
@@ -281,12 +281,13 @@ impl Captures {
         Ok(())
     }
 
-    /// The start of the run on the captures' clock.
+    /// Sets the start of the run on the captures' clock.
     pub fn begin(&mut self, origin_ns: u64) {
         self.origin_ns = origin_ns;
     }
 
-    /// Rings of the sender namespaces. A packet there means that a sender has received something.
+    /// Returns the rings of the sender namespaces. A packet there means that a sender has received
+    /// it.
     pub fn sender_rings(&self) -> impl Iterator<Item = (usize, i32)> {
         self.sender_namespaces
             .iter()
@@ -344,7 +345,7 @@ impl Captures {
         (&mut self.links, &mut self.queues, &mut self.senders, sorter)
     }
 
-    /// Writes the packets older than any that is still under way.
+    /// Writes the packets that are older than all packets still under way.
     fn write_packets(&mut self, now_ns: u64) {
         let Some(packets) = &mut self.packets else {
             return;

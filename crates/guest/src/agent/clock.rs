@@ -17,7 +17,7 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// The clock of this guest, before the run begins.
+    /// Makes the clock of this guest, for use before the run begins.
     pub fn new() -> Clock {
         let words = fs::read_to_string("/proc/cmdline").unwrap_or_default();
         Clock {

@@ -79,8 +79,8 @@ impl Crowd {
         Ok(())
     }
 
-    /// The information of the sender and the receiver of a flow; `None` for a socket that is not,
-    /// or no longer, connected.
+    /// Returns the information of the sender and the receiver of a flow; `None` for a socket that
+    /// is not connected, or no longer.
     pub fn of(&self, flow: usize) -> [Option<Info>; 2] {
         self.infos[flow]
     }

@@ -129,7 +129,7 @@ fn request(local: (IpAddr, u16), remote: (IpAddr, u16)) -> [u8; HEADER + REQUEST
     message
 }
 
-/// The information in an answer; `None` for an error.
+/// Returns the information in an answer; `None` for an error.
 fn answer(message: &[u8]) -> Option<Info> {
     if message.len() < HEADER + MESSAGE || half(message, 4) != SOCK_DIAG_BY_FAMILY {
         return None;

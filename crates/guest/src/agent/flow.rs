@@ -39,7 +39,7 @@ pub struct Connection<'a> {
     application: Option<Application<'a>>,
     /// When the receiver requests the next chunk, until the runner has scheduled it.
     asks_ns: Option<u64>,
-    /// When the application's next act is scheduled.
+    /// Time for which the application's next act is scheduled, ns.
     acts_ns: Option<u64>,
     /// The information of sender and receiver at the end of the warm-up.
     base: [Info; 2],
@@ -229,7 +229,7 @@ impl<'a> Connection<'a> {
         }
     }
 
-    /// Returns its chunks, if its application writes in chunks.
+    /// Returns the settings of its chunks, if its application writes in chunks.
     fn chunks(&self) -> Option<&'a Chunks> {
         self.application.as_ref().and_then(Application::chunks)
     }

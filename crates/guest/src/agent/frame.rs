@@ -151,7 +151,7 @@ fn ipv6(ip: &[u8]) -> Option<Network> {
     Some(network)
 }
 
-/// Reads an Ethernet frame; `None`: not IP, or too short.
+/// Parses an Ethernet frame; `None` if it is not IP, or too short.
 pub fn parse(bytes: &[u8]) -> Option<Frame> {
     let ip = bytes.get(ETHERNET..)?;
     let network = match half(bytes, 12)? {
@@ -311,7 +311,8 @@ fn sack(mut options: &[u8]) -> Sack {
 pub(super) mod tests {
     use super::*;
 
-    /// A data segment with timestamps and two SACK blocks, CE, 100 bytes of payload.
+    /// Returns a data segment with timestamps and two SACK blocks, a CE mark, and 100 bytes of
+    /// payload.
     pub fn segment() -> Vec<u8> {
         let mut bytes = vec![0; 12];
         bytes.extend([0x08, 0x00]);

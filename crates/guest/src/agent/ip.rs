@@ -205,12 +205,12 @@ impl Requests {
     }
 }
 
-/// The address of one host, without its /32.
+/// Parses the address of one host, without its /32.
 fn host(text: &str) -> Option<Ipv4Addr> {
     text.strip_suffix("/32")?.parse().ok()
 }
 
-/// `struct ifinfomsg` of a device that is named in an attribute.
+/// Returns `struct ifinfomsg` of a device that an attribute names.
 fn link(flags: u32, change: u32) -> Vec<u8> {
     let mut body = vec![0; 8];
     body.extend(flags.to_ne_bytes());
@@ -263,7 +263,7 @@ mod tests {
         }
         assert_eq!(at, made.bytes.len());
         assert_eq!(kinds, [(16, 0), (20, 1), (16, 2), (24, 3)]);
-        // The last one: destination, source, metrics 11 and 15, device.
+        // The last request has destination, source, metrics 11 and 15, and device.
         let route = &made.bytes[made.bytes.len() - 56..];
         assert_eq!(
             route[12..28],

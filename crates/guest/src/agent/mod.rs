@@ -70,7 +70,7 @@ fn io(what: &str) -> impl Fn(std::io::Error) -> String {
     move |error| format!("{what}: {error}")
 }
 
-/// The job.
+/// Reads the job.
 fn job() -> Result<Job, String> {
     let text = fs::read_to_string(JOB).map_err(|e| format!("{JOB}: {e}"))?;
     let job: Job = serde_json::from_str(&text).map_err(|e| format!("{JOB}: {e}"))?;

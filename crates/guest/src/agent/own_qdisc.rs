@@ -1,4 +1,4 @@
-//! Makes and changes queue disciplines that tc does not know: modules of tailback's own read their
+//! Makes and changes queue disciplines that tc does not know. Modules of tailback's own read their
 //! options as text, which goes to the kernel over rtnetlink in one attribute.
 
 use std::io;

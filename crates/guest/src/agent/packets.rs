@@ -1,6 +1,6 @@
-//! Writes the captured packets to `packets.pcapng`. The interfaces are those of the simulator's
-//! captures: NAME.in before the queue (and before a schedule of marks and losses, if there is one),
-//! NAME.out behind it, NAME.drop with the cause as comment.
+//! Writes the captured packets to `packets.pcapng`. The interfaces have the names of those in the
+//! simulator's captures. NAME.in is before the queue, and before a schedule of marks and losses.
+//! NAME.out is behind the queue, and NAME.drop has the cause as comment.
 //!
 //! A drop is known only when a later packet overtakes the dropped one, and the links are read one
 //! after the other. So records wait until no older record can come, and are then written in the
@@ -210,7 +210,7 @@ impl<W: Write> Packets<W> {
 mod tests {
     use super::*;
 
-    /// Interface and time of each packet of a file.
+    /// Returns interface and time of each packet of a file.
     fn written(file: &[u8]) -> Vec<(u32, u64)> {
         let word =
             |at: usize| u32::from_le_bytes([file[at], file[at + 1], file[at + 2], file[at + 3]]);

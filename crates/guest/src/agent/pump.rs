@@ -13,7 +13,7 @@ use super::sys::Socket;
 use super::tcp::{self, Slack};
 use tailback_guest::job::{Flow, Job};
 
-/// Number of flows for which each flow can have two threads.
+/// Largest number of flows with which each flow can have two threads.
 const MOST_FLOWS: usize = 2048;
 
 /// Stack of a thread, bytes; it does little more than one call.

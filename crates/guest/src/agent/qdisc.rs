@@ -50,7 +50,7 @@ impl Probe {
         })
     }
 
-    /// Asks the kernel; `None` if the qdisc does not exist.
+    /// Reads the statistics from the kernel; `None` if the qdisc does not exist.
     pub fn read(&mut self) -> io::Result<Option<Statistics>> {
         if let Some(handle) = self.handle {
             self.ask(NLM_F_REQUEST | NLM_F_ECHO, handle)?;

@@ -77,9 +77,9 @@ pub struct Note {
     pub tuple: u32,
     /// Whether the receiver's host sent it.
     pub back: bool,
-    /// When it happened, ns.
+    /// Time of the event, ns.
     pub at_ns: u64,
-    /// What happened.
+    /// The event.
     pub what: Noted,
 }
 
@@ -108,7 +108,7 @@ pub struct Lost {
     pub slot: usize,
     /// Distinguishes the packet from the others of its lane.
     pub key: u64,
-    /// When the packet was dropped, ns.
+    /// Time of the drop, ns.
     pub at_ns: u64,
     /// Cause of the drop.
     pub cause: Cause,
@@ -143,7 +143,7 @@ pub struct Queue {
     /// Bytes and packets that came out, including those that the algorithm dropped at the head.
     bytes_out: u64,
     packets_out: u64,
-    /// When the packet that left last had entered, ns.
+    /// Time at which the packet that left last had entered, ns.
     newest_out_ns: u64,
 }
 

@@ -42,7 +42,7 @@ struct Slot {
     server: Option<Socket>,
     written: u64,
     read: u64,
-    /// When the client connected, or finished.
+    /// Time at which the client connected, or finished, ns.
     since_ns: u64,
     /// Segments during the warm-up: sent by the server, and received by the client.
     base: [u32; 2],
@@ -239,7 +239,7 @@ impl<'a> Requests<'a> {
         let bytes = slot.flow.bytes.unwrap_or_default();
         match tcp::read(&slot.flow, client, slot.read) {
             Ok(read) if read > slot.read || read >= bytes => slot.read = read,
-            // Neither data nor an error: nothing to do.
+            // The event brought neither data nor an error, so there is nothing to do.
             Ok(_) if client.error().is_none() => return,
             _ => {
                 self.failed += 1;
@@ -325,7 +325,7 @@ impl<'a> Requests<'a> {
         }
     }
 
-    /// A warning about failed connections.
+    /// Returns a warning about failed connections.
     pub fn warning(&self) -> Option<String> {
         (self.failed > 0).then(|| {
             format!(
@@ -336,8 +336,8 @@ impl<'a> Requests<'a> {
     }
 }
 
-/// Data packets that a client has received since the warm-up, and their frame bytes. The last
-/// packet of a request may be short.
+/// Returns how many data packets a client has received since the warm-up, and their frame bytes.
+/// The last packet of a request may be short.
 fn received(slot: &Slot, info: &Info) -> (u64, u64) {
     let flow = &slot.flow;
     let segments = u64::from(info.received_segments.wrapping_sub(slot.base[1]));

@@ -47,7 +47,7 @@ pub struct Captured<'a> {
     pub outgoing: bool,
     /// Frame length, bytes.
     pub len: u32,
-    /// Its first bytes.
+    /// The first bytes of the packet.
     pub bytes: &'a [u8],
 }
 

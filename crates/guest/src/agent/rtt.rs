@@ -12,7 +12,7 @@ struct Segment {
     seq: u32,
     end: u32,
     sent_ns: u64,
-    /// When it was first retransmitted.
+    /// Time of its first retransmission, ns.
     again_ns: u64,
     sacked: bool,
 }

@@ -41,7 +41,7 @@ const JIFFY_NS: u64 = 1_000_000;
 /// jiffies.
 const START_JIFFIES: u64 = 512;
 
-/// How often progress is written to the console during a run.
+/// How many times at most progress is written to the console during a run.
 const PROGRESS_STEPS: u64 = 500;
 
 /// Shortest time between two such lines, ns.
@@ -139,7 +139,7 @@ impl Runner<'_> {
                 self.armed = Some(at);
             }
             self.poll.wait(&mut happened).map_err(io("epoll"))?;
-            // Effects of packets come before events that are due.
+            // Handle effects of packets before events that are due.
             for &(token, events) in &happened {
                 self.on_event(token, events)?;
             }
@@ -363,7 +363,7 @@ impl Runner<'_> {
     }
 }
 
-/// The kernel's count of jiffies, if it can be read.
+/// Returns the kernel's count of jiffies, if it can be read.
 fn jiffies() -> Option<u64> {
     let text = fs::read_to_string("/proc/timer_list").ok()?;
     let line = text.lines().find_map(|l| l.strip_prefix("jiffies:"))?;

@@ -28,7 +28,7 @@ impl Namespaces {
         sys::enter(file).map_err(|e| format!("namespace {}: {e}", self.names[namespace]))
     }
 
-    /// The name of a namespace.
+    /// Returns the name of a namespace.
     pub fn name(&self, namespace: usize) -> &str {
         &self.names[namespace]
     }

@@ -162,7 +162,7 @@ impl Timer {
         unsafe { libc::read(self.0.as_raw_fd(), count.as_mut_ptr().cast(), 8) };
     }
 
-    /// The descriptor for [`Poll`].
+    /// Returns the descriptor for [`Poll`].
     pub fn fd(&self) -> RawFd {
         self.0.as_raw_fd()
     }

@@ -1,5 +1,6 @@
-//! What a flow waited for and why its window shrank, as far as `tcp_info` shows it: its waiting
-//! times (Linux `tcp_chrono`), and changes of window and congestion state between two samples.
+//! What a flow waited for and why its window shrank, as far as `tcp_info` shows it. It has the
+//! waiting times (Linux `tcp_chrono`), and window and congestion state, which change between two
+//! samples.
 
 use tailback_record::account::{Account, Reason, Told};
 

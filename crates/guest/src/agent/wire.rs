@@ -10,14 +10,14 @@ use super::packets::Head;
 use super::queue::Packet;
 use super::ring::Ring;
 
-/// A packet on the wire, with its headers where they are recorded.
+/// A packet on the wire, with its headers if packets are recorded.
 pub type OnWire = (Packet, Option<Head>);
 
 /// The captures of a wire.
 pub struct LossTap {
     /// The ring of packets that come in and go out.
     pub ring: Ring,
-    /// The device at its far end.
+    /// The device at the far end of the wire.
     pub out: i32,
     /// The packets that are on the wire.
     pub wire: Wire,

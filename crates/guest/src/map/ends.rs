@@ -27,7 +27,7 @@ pub(super) struct Ends<'a> {
 }
 
 impl Ends<'_> {
-    /// The flows, in file order.
+    /// Returns the flows, in file order.
     pub fn flows(&self) -> Vec<Flow> {
         let flows = self.plan.each_flow().map(|flow| {
             let group = &self.layout.groups[self.layout.of_flow[flow.number]];
@@ -37,7 +37,8 @@ impl Ends<'_> {
         flows.collect()
     }
 
-    /// The sources of traffic, in file order; the ports of their connections follow all others.
+    /// Returns the sources of traffic, in file order. The ports of their connections follow all
+    /// others.
     pub fn sources(&self) -> Vec<Source> {
         let plan = self.plan;
         let mut sources = Vec::new();

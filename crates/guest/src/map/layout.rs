@@ -123,7 +123,7 @@ enum Destination {
     Handed(Addresses),
 }
 
-/// Where packets for some destinations go behind a link.
+/// The next link or host behind a link, for some destinations.
 #[derive(Clone, PartialEq)]
 enum Next {
     Link(usize),

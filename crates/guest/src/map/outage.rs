@@ -1,4 +1,4 @@
-//! Outages: the rate of a link is 0 for a while. htb does not have such a rate, and after a very
+//! Outages, during which the rate of a link is 0. htb does not have such a rate, and after a very
 //! low rate it sends nothing for up to a minute. So a queue discipline of tailback's own is the
 //! root, with htb as its child: the agent tells it to hold the packets back.
 

@@ -2,9 +2,9 @@
 //!
 //! A simulated packet has a length and the fields that TCP needs, but no bytes. This module makes
 //! addresses and headers for it. A flow goes from 10.1.G.1 to 10.2.G.1 with port 5001 + its number
-//! at both ends; G counts the distinct RTTs from 0. Numbers continue with the other traffic, and
-//! then with the connections that it may have at a time. Where the simulator does not have a value,
-//! a comment below says which value is written.
+//! at both ends; G counts the distinct RTTs from 0. The other traffic is numbered after the flows,
+//! and after it the connections that it may have at a time. Where the simulator does not have a
+//! value, a comment below says which value is written.
 
 use tailback_engine::cc::{EcnNeed, ecn};
 use tailback_engine::packet::{Packet, flags};

@@ -5,7 +5,6 @@ use tailback_engine::plan::Plan;
 
 /// Returns the advice to move a key from this table to the tables that have a key of this name;
 /// `None` if no other table does.
-/// other table does.
 pub(super) fn move_to(name: &str, from: &TableDef) -> Option<String> {
     let mut places: Vec<String> = Vec::new();
     for key in Plan::TABLE.keys {

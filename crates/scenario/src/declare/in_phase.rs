@@ -4,7 +4,7 @@ use tailback_engine::units::Time;
 
 use crate::read::{Problem, Span};
 
-/// Where flows may keep in phase, and what spreads them.
+/// A queue where flows may keep in phase, and the jitter that spreads them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct InPhase {
     /// The first queue where flows may keep in phase.

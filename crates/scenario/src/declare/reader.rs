@@ -16,7 +16,7 @@ use crate::request::{FileLoader, Loader, Request};
 /// The size of one `bdp` at a place of the file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Bdp {
-    /// Its size, bytes.
+    /// Size of one `bdp`, bytes.
     Known(f64),
     /// The rate or the round-trip time is wrong, and its error is already reported.
     Unknown,

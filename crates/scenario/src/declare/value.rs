@@ -140,7 +140,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Rejects `50Mbps`: 50 Mbit/s everywhere but in tc's grammar, where it is 400.
+    /// Rejects `50Mbps`: it means 50 Mbit/s everywhere but in tc's grammar, where it means 400
+    /// Mbit/s.
     fn refuse_bytes(&mut self, name: &str, text: &str, node: &Node) -> bool {
         let Ok(rate) = parse_rate(text) else {
             return false;

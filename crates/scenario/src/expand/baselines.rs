@@ -1,5 +1,5 @@
-//! The baseline of a run's gains: the point of a sweep that differs only in that its congestion
-//! controls have the standard response to marks (ABE has another one, RFC 8511).
+//! Finds the baseline of a run's gains. It is the point of a sweep that differs only in that its
+//! congestion controls have the standard response to marks. (ABE has another one, RFC 8511.)
 
 use std::collections::HashMap;
 

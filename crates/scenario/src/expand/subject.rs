@@ -1,5 +1,5 @@
-//! The subject of an assertion: the metric, by each of the names that commands accept, and the
-//! flow, link or class that it is measured on.
+//! The subject of an assertion: a metric, and the flow, link or class that it is measured on.
+//! Metrics have several names, and commands accept each of them.
 
 use std::collections::BTreeSet;
 

@@ -25,7 +25,7 @@ pub(super) struct Links {
     pub bdp: Vec<Bdp>,
     /// The name of each link in `[links]`; `None` for `[bottleneck]`.
     pub origin: Vec<Option<String>>,
-    /// The place of each declaration; a link on the way back has that of its twin.
+    /// The place of each declaration. A link on the way back has the place of its twin.
     pub declared: Vec<Span>,
     /// For each link, the place of its queue's name, and the places of the queue's options.
     pub queues: Vec<(Span, Vec<(String, Span)>)>,

@@ -123,7 +123,7 @@ pub(crate) fn plan(root: &Node, reader: &mut Reader<'_>) -> (Plan, u64, Origins)
     (plan, seed, origins)
 }
 
-/// Whether the plugins of the scenario are a list of folders.
+/// Checks that the plugins of the scenario are a list of folders.
 fn check_plugins(reader: &mut Reader<'_>, top: &Fields<'_>) {
     if let Some(item) = top.item("with")
         && !item

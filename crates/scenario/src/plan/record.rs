@@ -1,4 +1,4 @@
-//! What is recorded, and how often.
+//! Reads what a run records, and how often.
 
 use tailback_engine::keys::KeyKind;
 use tailback_engine::plan::{Plan, RecordPlan, SeriesMode};

@@ -6,7 +6,7 @@ use tailback_record::foreign::shown;
 
 use super::span::{Place, Sources, Span};
 
-/// One error, for the user.
+/// An error as the user sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
     /// The place of the error.

@@ -56,11 +56,11 @@ pub(crate) struct Sources(Vec<Source>);
 struct Source {
     name: String,
     text: String,
-    /// What the option sets, if the source is an option.
+    /// The text `a=b` that the option sets, if the source is an option.
     option: Option<String>,
     /// Whether errors may quote lines of this source.
     quoted: bool,
-    /// Where each line starts, bytes.
+    /// Offset of the start of each line, bytes.
     lines: Vec<usize>,
 }
 

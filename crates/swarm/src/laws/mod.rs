@@ -51,7 +51,7 @@ type Check = Result<(), Verdict>;
 
 /// A law.
 pub struct Law {
-    /// Its name.
+    /// Name of the law.
     pub name: &'static str,
     /// Statement of the law.
     pub doc: &'static str,
@@ -184,7 +184,7 @@ fn tables<'t>(root: &'t mut Table, key: &str) -> impl Iterator<Item = &'t mut Ta
     all.into_iter().flatten().filter_map(Value::as_table_mut)
 }
 
-/// Returns the links of a scenario, by name or the only link.
+/// Returns the links of a scenario: those in `links`, or the bottleneck.
 fn links(root: &mut Table) -> Vec<&mut Table> {
     let mut all = Vec::new();
     for (key, value) in root.iter_mut() {

@@ -1,8 +1,8 @@
 //! Law: other names of flows, sources, links, classes and hosts change names only.
 //!
-//! A name determines random draws: the stream of a component depends on the seed and its name
-//! (start offset, jitter, a queue's drops, a congestion control's phases). So the law is exact only
-//! for scenarios in which the seed decides nothing; runs with other seeds show that. For all other
+//! A component's random stream depends on the seed and its name. It decides the start offset,
+//! jitter, a queue's drops and a congestion control's phases. So the law is exact only for
+//! scenarios in which the seed decides nothing; runs with other seeds show that. For all other
 //! scenarios a weaker law holds: renaming a flow does not move the start of any other.
 //!
 //! The order of links in the file is kept: it decides which of simultaneous events is first.

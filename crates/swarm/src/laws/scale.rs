@@ -1,7 +1,7 @@
 //! Law: with all rates doubled and all times halved, the same packets come at half the times.
 //!
-//! This is exact if all times come from the scenario and all numbers are whole: rates that send a
-//! byte in an even number of nanoseconds, and times that are multiples of four. The law covers:
+//! This is exact if all times come from the scenario and no time is rounded. So a byte has to take
+//! an even number of nanoseconds, and times have to be multiples of four. The law covers:
 //!
 //! - queues that count packets, bytes or times from the scenario (`fifo`, `step`);
 //! - links with outages, delays, slots of one gap, and loss;

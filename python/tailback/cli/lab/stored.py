@@ -170,7 +170,7 @@ def _unit(value: int, kind: str) -> str:
 
 
 def _places(value: Any) -> Iterator[tuple[Table, str]]:
-    """Yield every key with the table that contains it. A table comes after its content."""
+    """Every key with its table; a whole table comes after its content."""
     if isinstance(value, dict):
         for key in list(value):
             yield from _places(value[key])

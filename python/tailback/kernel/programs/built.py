@@ -26,7 +26,7 @@ from tailback.kernel.steps import Steps
 HERE = Path(__file__).parent
 MANIFEST = "program.json"
 BUILT = "built:"
-"""The prefix of a built program among the paths in a scenario's `files`."""
+"""The prefix of such a program among the paths in a scenario's files."""
 PROGRAM = "transfer"
 """File name of the program in each such folder."""
 
@@ -93,7 +93,7 @@ def _rust(folder: str, name: str, **more: Any) -> BuildRecipe:
 
 
 def _wheels(requirements: str | Path) -> tuple[str, ...]:
-    """Return the command that installs Python packages with given hashes; the target folder is
+    """Command that installs packages of Python's index, by their hashes; the target folder is
     appended.
     """
     words = (sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-compile")

@@ -26,7 +26,7 @@ class Image:
 
     path: Path
     cwd: str = "/"
-    """The working folder inside the root."""
+    """The working folder in it."""
     env: Mapping[str, str] = field(default_factory=dict)
     """Environment variables of this side only."""
 
@@ -42,7 +42,7 @@ class Program:
     files: Sequence[Path] = ()
     env: Mapping[str, str] = field(default_factory=dict)
     path: str = ""
-    """The path of the program's table in the plan: programs[0]."""
+    """The path of its table in the plan: programs[0]."""
     images: Mapping[str, Image] = field(default_factory=dict)
     """The root of a side that replaces packages."""
 
@@ -121,7 +121,7 @@ class _Check:
             yield from self._script(path, shown, depth)
 
     def _own(self) -> set[Path]:
-        """The files of the scenario, including those in its folders."""
+        """The files of the scenario and what is in its folders."""
         tops = self.view.files.values()
         return {*tops, *(one for top in tops if top.is_dir() for one in top.rglob("*"))}
 
@@ -229,7 +229,7 @@ class _Check:
         return f'"{line(word)}" is neither in files nor in packages{hint}'
 
     def _elsewhere(self, name: str) -> str:
-        """Say where packages have an executable of this name outside of the usual folders."""
+        """Where packages have an executable of this name, outside of the usual folders."""
         for base, _folders, files in os.walk(self.root.path / "usr/lib"):
             if name in files and os.access(os.path.join(base, name), os.X_OK):
                 return "/" + os.path.relpath(os.path.join(base, name), self.root.path)

@@ -1,4 +1,4 @@
-"""Removes comments from sources, so that they do not affect the hash of a program."""
+"""Sources without their comments: what a program is compiled from."""
 
 from __future__ import annotations
 
@@ -44,5 +44,5 @@ def without_comments(text: str) -> str:
 
 
 def _narrow(code: str) -> str:
-    """Replace white space by one space, or by one line break, which can end a statement of Go."""
+    """One space or line break for each run of white space: Go ends statements at line breaks."""
     return _SPACE.sub(lambda run: "\n" if "\n" in run[0] else " ", code)

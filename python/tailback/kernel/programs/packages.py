@@ -54,7 +54,7 @@ GONE = {"libssl.so.1.1": "OpenSSL 1.1", "libcrypto.so.1.1": "OpenSSL 1.1"}
 
 
 def of_program(name: str, archive: Collection[str]) -> str | None:
-    """Return the package that has a program; None if it is unknown."""
+    """The package that has a program, if it is known."""
     plain = name.rpartition("/")[2]
     if known := PROGRAMS.get(plain):
         return known
@@ -64,7 +64,7 @@ def of_program(name: str, archive: Collection[str]) -> str | None:
 
 
 def of_library(name: str, archive: Collection[str]) -> str | None:
-    """Return the package that has a library with this name; None if it is unknown."""
+    """The package that has a library, by the name that the loader looks for."""
     if known := LIBRARIES.get(name) or LOADERS.get(name):
         return known
     return next((one for one in by_rule(name) if one in archive), None)

@@ -18,7 +18,7 @@ from tailback.plot.values import Roles
 MOST_ROWS = 4500
 """The most rows of a figure: Altair draws at most 5,000."""
 LOG_SPAN = 100.0
-"""Values that span more than this factor get a logarithmic axis, unless the user chooses one."""
+"""Values that span more than two decades have a logarithmic axis, unless another is requested."""
 DEEP = 2000.0
 """The largest ratio of the ends of a logarithmic axis. Smaller values are drawn at its
 beginning.

@@ -11,7 +11,7 @@ from tailback.plot import words
 from tailback.store.results import Results, Run
 
 MOST_COLOURS = 7
-"""The most curves that readers can distinguish in one panel."""
+"""The most curves that are distinct in one panel."""
 MOST_IN_A_ROW = 5
 """The most panels in a row; more would be too narrow."""
 
@@ -23,7 +23,7 @@ class SweepAxis:
     keys: tuple[str, ...]
     levels: tuple[str, ...]
     numbers: tuple[float, ...] | None
-    """Values of the first key as numbers in `unit`; None if they are names."""
+    """Values of the first key as numbers in `unit`, if it has numbers."""
     unit: str = ""
 
     @property
@@ -72,7 +72,7 @@ def _level(run: Run, keys: Sequence[str]) -> str:
 
 
 def axes_of(results: Results) -> list[SweepAxis]:
-    """Return the axes that have several values, in the order of the scenario."""
+    """The axes along which something changes, as the scenario lists them."""
     axes = []
     for keys in results.axes:
         paths = tuple(keys)

@@ -43,7 +43,7 @@ chmod 644 ca.pem cert.pem priv.key
 } > /tmp/log 2>&1 || { cat /tmp/log >&2; exit 1; }
 ";
 
-/// The path of a file that both sides share, by the number of their entry.
+/// Returns the path of a file that both sides share, by the number of their entry.
 fn place(number: usize, name: &str) -> String {
     format!("/run/programs/interop{number}/{name}")
 }

@@ -71,7 +71,7 @@ impl Kept {
         self.bytes.windows(text.len()).any(|part| part == text)
     }
 
-    /// The last lines.
+    /// Returns the last lines.
     pub fn last(&self) -> String {
         let missing = TAIL - self.tail.len().min(TAIL);
         let from = self.bytes.len().saturating_sub(missing);

@@ -23,7 +23,7 @@ const NAMESPACES: [(libc::c_int, &str); 4] = [
 /// device accepts packets with a foreign source address (see [`tailback_guest::job::Gate`]).
 const CAPABILITIES: [u32; 11] = [0, 1, 3, 4, 5, 6, 7, 8, 10, 13, 18];
 
-/// Limits of a user: processes and threads; then open files.
+/// Largest number of processes and threads of a user; then of open files.
 const PROCESSES: u64 = 256;
 const OPEN_FILES: u64 = 4096;
 
@@ -75,8 +75,8 @@ pub fn launch(number: usize, side: usize, output: &str) -> io::Result<(Child, [K
     Ok((child, [Kept::of(out), Kept::of(err)]))
 }
 
-/// The work of the new process: sets up the host of a side and runs its program there. Returns the
-/// exit status.
+/// Does the work of the new process: sets up the host of a side and runs its program there. Returns
+/// the exit status.
 pub fn be_host(words: &[String]) -> i32 {
     let outcome = || -> Result<i32, String> {
         process::close_others().map_err(io("descriptors"))?;
@@ -170,7 +170,7 @@ fn run(program: &Program, runs: &Side) -> i32 {
 /// 18 of the next word) from them; see OPENSSL_ia32cap(3).
 const OPENSSL: (&str, &str) = ("OPENSSL_ia32cap", "~0x4000000000000000:~0x40000");
 
-/// The environment of the program.
+/// Returns the environment of the program.
 fn environment(program: &Program, runs: &Side) -> Vec<String> {
     let mut path = Vec::new();
     if runs.root.is_none() || !program.files.is_empty() {

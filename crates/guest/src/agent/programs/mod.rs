@@ -51,7 +51,7 @@ pub const GRACE_NS: u64 = 1_000_000_000;
 pub struct End {
     /// Exit status; for a program that a signal ended, 128 plus the signal.
     pub status: i32,
-    /// When it ended, ns.
+    /// Time at which it ended, ns.
     pub at_ns: u64,
 }
 
@@ -68,7 +68,7 @@ struct Process<'a> {
     /// Whether the process was asked to end.
     asked: bool,
     ended: Option<End>,
-    /// When the process was started, ns of the guest's date.
+    /// Time at which the process was started, ns of the guest's date.
     began_ns: u64,
     /// The result of the downloads, for a client of the interop runner that has ended.
     downloads: Option<Downloads>,
@@ -82,7 +82,7 @@ pub struct Programs<'a> {
     happened: Vec<(u64, u32)>,
 }
 
-/// What is needed to start and watch programs.
+/// The parts of a run that starting and watching programs needs.
 pub struct With<'w> {
     pub namespaces: &'w Namespaces,
     pub poll: &'w Poll,
@@ -291,7 +291,7 @@ impl<'a> Programs<'a> {
         ends
     }
 
-    /// Copies their output to the host's folder; returns warnings about incomplete output.
+    /// Copies the programs' output to the host's folder; returns warnings about incomplete output.
     pub fn keep(&self) -> Result<Vec<String>, String> {
         let mut warnings = Vec::new();
         for (index, process) in self.processes.iter().enumerate() {

@@ -12,14 +12,14 @@ use crate::agent::sys;
 const MOST_BYTES: u64 = 64 << 20;
 const MOST_FILES: usize = 1000;
 
-/// How much of the end of a log an error message quotes: bytes, and lines.
+/// The end of a log that an error message quotes: number of bytes, and then of lines.
 const TAIL: u64 = 4 << 10;
 const LINES: usize = 10;
 
-/// Where output folders are while programs run.
+/// Folder that contains the output folders while programs run.
 const HERE: &str = "/run/programs";
 
-/// Where the host expects them.
+/// Folder in which the host expects the output.
 const RESULTS: &str = "/results/programs";
 
 /// Returns the output folder of a process, by its number.

@@ -32,7 +32,7 @@ const UNCONNECTED: &str = "07";
 
 fn bound(protocol: &str, port: u16, state: &str) -> bool {
     ["", "6"].iter().any(|family| {
-        // The file of this thread, whose namespace is the host's.
+        // Read the file of this thread, because the thread is in the host's namespace.
         let path = format!("/proc/thread-self/net/{protocol}{family}");
         fs::read_to_string(path).is_ok_and(|text| has(&text, port, state))
     })

@@ -11,10 +11,10 @@ use super::{image, interop};
 use crate::agent::io;
 use crate::agent::sys::process;
 
-/// Where a program finds its files.
+/// Folder in which a program finds its files.
 pub const FILES: &str = "/files";
 
-/// Its working folder.
+/// Working folder of a program.
 pub const WORK: &str = "/work";
 
 /// Users that packages expect to exist.
@@ -59,7 +59,8 @@ pub fn enter(
     std::env::set_current_dir(cwd).map_err(io(cwd))
 }
 
-/// Writes the names of all hosts and of this one; also users, if the root does not have its own.
+/// Writes the names of all hosts and of this host. Writes users, too, if the root has none of its
+/// own.
 fn etc(job: &Job, program: &Program, side: usize, of_packages: bool) -> Result<(), String> {
     let users = USERS.map(|(name, id, home)| format!("{name}:x:{id}:{id}::{home}:/bin/sh\n"));
     let groups = USERS.map(|(name, id, _)| match id {
@@ -92,7 +93,7 @@ fn etc(job: &Job, program: &Program, side: usize, of_packages: bool) -> Result<(
     process::set_host_name(host).map_err(io("host name"))
 }
 
-/// The name of a host.
+/// Returns the name of a host.
 fn host_name(program: &Program, side: usize) -> &str {
     match &program.host_names {
         Some(names) => &names[side],
@@ -101,7 +102,7 @@ fn host_name(program: &Program, side: usize) -> &str {
     }
 }
 
-/// The lines of /etc/hosts.
+/// Returns the lines of /etc/hosts.
 fn hosts(job: &Job, program: &Program) -> String {
     let mut text = "127.0.0.1 localhost\n::1 localhost ip6-localhost\n".to_owned();
     let pair = |p: &Program| [p.sender_addresses, p.receiver_addresses];

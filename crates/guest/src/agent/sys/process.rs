@@ -194,7 +194,7 @@ pub fn close_others() -> io::Result<()> {
     Ok(())
 }
 
-/// A pipe: its reading end, which does not block, and its writing end.
+/// Makes a pipe; returns its reading end, which does not block, and its writing end.
 pub fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     let mut ends = [-1; 2];
     // SAFETY: room for two descriptors, which are new and owned.
@@ -278,7 +278,7 @@ pub fn keep_capabilities(kept: &[u32]) -> io::Result<()> {
         version: u32,
         pid: i32,
     }
-    /// Effective, permitted, inheritable.
+    /// The effective, permitted and inheritable capabilities.
     type Sets = [u32; 3];
     const VERSION_3: u32 = 0x2008_0522;
     let bits: u64 = kept.iter().map(|bit| 1 << bit).sum();
