@@ -6,7 +6,7 @@ use std::io::Write;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-/// The key of the flows.
+/// The key of the flows in a summary.
 const FLOWS: &str = "flows";
 
 /// Returns the JSON of a summary with at most this many flows and everything else unchanged, and

@@ -47,19 +47,19 @@ macro_rules! causes {
 
 // Causes are stored by name. This order also orders simultaneous events of a run.
 causes! {
-    /// The buffer was full.
+    /// Dropped because the buffer was full.
     Overflow = "overflow", Drop;
-    /// The queue's algorithm decided to drop.
+    /// Dropped by the queue's algorithm.
     Aqm = "aqm", Drop;
     /// Dropped with BLUE's probability, in Cobalt.
     Blue = "blue", Drop;
-    /// The overload protection of DualPI2.
+    /// Dropped by the overload protection of DualPI2.
     Overload = "overload", Drop;
-    /// Random loss of the link itself, outside the queue.
+    /// Lost at random by the link itself, outside the queue.
     Loss = "loss", Drop;
-    /// A scheduled drop of the scenario.
+    /// Dropped by a schedule of the scenario.
     Scheduled = "scheduled", Drop;
-    /// An ACK that a newer one makes redundant (Cake's ACK filter).
+    /// An ACK dropped because a newer one makes it redundant (Cake's ACK filter).
     AckFilter = "ack_filter", Drop;
     /// Marked CE by the queue's algorithm.
     Mark = "mark", Ce;
@@ -78,7 +78,7 @@ causes! {
 }
 
 impl Cause {
-    /// The quantity of its events in the series: `drop.<name>` or `mark.<name>`.
+    /// The quantity of such events in the series: `drop.<name>` or `mark.<name>`.
     pub fn event(self) -> String {
         let kind = if self.is_drop() { "drop" } else { "mark" };
         format!("{kind}.{}", self.name())
@@ -94,11 +94,11 @@ impl Cause {
 /// What happened to a packet at a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Seen {
-    /// It arrived; neither a schedule nor the queue has handled it yet.
+    /// The packet arrived. Neither a schedule nor the queue has handled it yet.
     Arrived,
-    /// It left the queue, with the ECN field it leaves with.
+    /// The packet left the queue with its final ECN field.
     Left,
-    /// The queue or a schedule dropped it, or the link lost it behind the queue.
+    /// The queue or a schedule dropped the packet, or the link lost it behind the queue.
     Dropped(Cause),
 }
 
@@ -115,22 +115,22 @@ impl Counts {
         self.0[cause as usize] += 1;
     }
 
-    /// Events of one cause.
+    /// Number of events of one cause.
     pub fn get(&self, cause: Cause) -> u64 {
         self.0[cause as usize]
     }
 
-    /// Drops of every cause.
+    /// Number of drops of all causes.
     pub fn drops(&self) -> u64 {
         self.of(Effect::Drop)
     }
 
-    /// CE marks of every cause (SCE marks are counted separately).
+    /// Number of CE marks of all causes (SCE marks are counted separately).
     pub fn marks(&self) -> u64 {
         self.of(Effect::Ce)
     }
 
-    /// SCE marks.
+    /// Number of SCE marks.
     pub fn sce_marks(&self) -> u64 {
         self.of(Effect::Sce)
     }
@@ -154,7 +154,7 @@ impl Counts {
 mod tests {
     use super::*;
 
-    /// The names are stored, so they are fixed.
+    /// The names are stored in runs, so they must not change.
     #[test]
     fn each_cause_has_its_name_and_effect() {
         let expected = [
@@ -183,7 +183,7 @@ mod tests {
 
     #[test]
     fn counters_sum_by_effect_and_saturate() {
-        // Each cause one time more than the one before: 1, 2, ... 14.
+        // Each cause is counted once more than the one before it: 1, 2, ... 14.
         let mut counts = Counts::default();
         for (times, cause) in (1..).zip(Cause::ALL) {
             (0..times).for_each(|_| counts.add(cause));

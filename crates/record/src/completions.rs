@@ -1,4 +1,5 @@
-//! How long requests took. Each is one connection of a source such as `web`, or a chunk of a flow.
+//! How long requests took. A request is one connection of a source such as `web`, or a chunk of a
+//! flow.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,22 +10,22 @@ use crate::{Series, SeriesId};
 pub struct Completion {
     /// When the client received the last byte, ns from the start of the run.
     pub at_ns: u64,
-    /// Payload, bytes.
+    /// Bytes of payload.
     pub bytes: u64,
-    /// From the client's connect to its last byte, ns.
+    /// Time from the client's connect to its last byte, ns.
     pub took_ns: u64,
 }
 
 /// The requests that began after the warm-up.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Completions {
-    /// Connections begun.
+    /// Number of connections begun.
     pub started: u64,
-    /// Requests rejected because of the limit on simultaneous connections.
+    /// Number of requests rejected because of the limit on simultaneous connections.
     pub refused: u64,
     /// Nominal rate of the slowest link of the route, bit/s.
     pub rate_bit: u64,
-    /// Base round-trip time, delays of links included, ns.
+    /// Base round-trip time, including the delays of links, ns.
     pub rtt_ns: u64,
     /// The largest possible size, bytes.
     pub most_bytes: u64,

@@ -1,9 +1,9 @@
 //! Prefetching of memory.
 //!
-//! With many flows, the state of a packet's flow has left the caches by the time the packet comes,
-//! and the processor waits for each of its cache lines. Pipes and queues know which packets come
-//! next, so they prefetch the state of those. Prefetching changes no value. On machines without
-//! such an instruction it does nothing.
+//! With many flows, the state of a packet's flow is no longer in the caches when the packet comes.
+//! The processor then waits for each cache line of the state. Pipes and queues know which packets
+//! come next, so they prefetch the state of their flows. Prefetching changes no value. On machines
+//! without such an instruction it does nothing.
 
 #![allow(unsafe_code, reason = "the one instruction of it has no safe function")]
 

@@ -3,8 +3,8 @@
 //! A run is written into a folder that only its process uses. That folder is then renamed to
 //! `runs/<run_id>`. A folder of that name is therefore complete, whatever happened to the process.
 //! If two processes finish the same run, the first one wins and the other discards its own copy.
-//! Every file, the folder and the rename are synced. After a power failure a run is there whole or
-//! not at all. If a file system does not honour the sync, the run's hashes detect the damage.
+//! Every file, the folder and the rename are synced. So a power failure leaves a run either whole
+//! or absent. If a file system does not honour the sync, the run's hashes detect the damage.
 //!
 //! | file | content |
 //! |---|---|
@@ -33,48 +33,48 @@ use crate::seal::{self, Hashing, Mark};
 use crate::stored::{self, FORMAT, Fault};
 use crate::{Outcome, summary::Summary, table};
 
-/// The data that identifies a run; goes into `manifest.json`.
+/// The data that identifies a run, for `manifest.json`.
 #[derive(Clone, Debug, Serialize)]
 pub struct Manifest<'a> {
     /// Identity of the run: hash of canonical point, seed and engine version.
     pub run_id: &'a str,
     /// Engine, e.g. `sim`.
     pub engine: &'a str,
-    /// Release and hash of its sources.
+    /// Release of the engine and hash of its sources.
     pub engine_version: &'a str,
     /// Seed of the run.
     pub seed: u64,
     /// The point with every default filled in, in base units.
     pub canonical: serde_json::Value,
-    /// What each algorithm of the run (e.g. `aqm.codel`) follows.
+    /// What each algorithm of the run (e.g. `aqm.codel`) follows, such as an RFC or a kernel.
     pub follows: Vec<(String, String)>,
     /// The environment of the run beyond the engine, if any: kernel, modules, tools, settings.
     pub environment: Option<serde_json::Value>,
 }
 
-/// The data that differs when the same run is repeated; goes into `timing.json`.
+/// The data that differs when the same run is repeated, for `timing.json`.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Timing {
     /// Wall time of the simulation, s.
     pub wall_s: f64,
     /// CPU time of the simulation, s.
     pub cpu_s: f64,
-    /// Where it ran.
+    /// Name of the computer on which it ran.
     pub host: String,
     /// Data packets sent by TCP senders.
     pub data_packets: u64,
-    /// Calendar events; packets captured by the kernel engine.
+    /// Number of calendar events. For the kernel engine, number of packets captured.
     pub events: u64,
-    /// Largest memory of the run's own process, bytes; `None` if the run has no own process.
+    /// Largest memory of the run's process, bytes. `None` if the run has no process of its own.
     pub memory_bytes: Option<u64>,
 }
 
 /// Whether a run is new in the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stored {
-    /// Its folder was written.
+    /// The run was new, and its folder was written.
     New,
-    /// Another process had finished it before.
+    /// Another process had finished the run before.
     Already,
 }
 
@@ -98,7 +98,7 @@ impl Store {
         Ok(Store { runs, scratch })
     }
 
-    /// Where the run of this identity is, or will be.
+    /// Path of the folder of a run with this identity. The folder may not exist yet.
     pub fn path(&self, run_id: &str) -> PathBuf {
         self.runs.join(run_id)
     }
@@ -113,8 +113,8 @@ impl Store {
     }
 
     /// Moves a damaged run out of the way. Returns what is wrong with it and where it is now, or
-    /// `None` if it is not damaged. `found` is damage that a caller found by a closer look than
-    /// hashes.
+    /// `None` if it is not damaged. `found` is damage that the caller found and that hashes do not
+    /// show.
     pub fn set_aside(&self, run_id: &str, found: Option<&str>) -> io::Result<Option<String>> {
         let path = self.path(run_id);
         if found.is_none() && !matches!(stored::check(&path), Err(Fault::Damaged(_))) {
@@ -123,8 +123,8 @@ impl Store {
         let damaged = self.runs.join(DAMAGED);
         fs::create_dir_all(&damaged).map_err(|e| at(&damaged, e))?;
         refuse_link(&damaged)?;
-        // Another process may be doing the same. A run that it has stored again meanwhile is not
-        // moved.
+        // Another process may be doing the same. If it has stored the run again meanwhile, that run
+        // is not moved.
         let lock = lock_of(&damaged).map_err(|e| at(&damaged, e))?;
         lock.lock().map_err(|e| at(&damaged, e))?;
         let what = match (stored::check(&path), found) {
@@ -152,8 +152,8 @@ impl Store {
         Ok(folder.join(name))
     }
 
-    /// Creates a folder for temporary files of a run, which are not part of its result. It is
-    /// removed with the store at the latest.
+    /// Creates a folder for temporary files of a run, which are not part of its result. The folder
+    /// is removed when the store is dropped, if not before.
     pub fn workplace(&self, run_id: &str) -> io::Result<PathBuf> {
         static SERIAL: AtomicU64 = AtomicU64::new(0);
         let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
@@ -167,7 +167,8 @@ impl Store {
         self.scratch.discard(run_id);
     }
 
-    /// Writes a finished run, including its scratch files. On an error nothing of it is left.
+    /// Writes a finished run, including its scratch files. An error leaves nothing of the run
+    /// behind.
     pub fn write(
         &self,
         manifest: &Manifest<'_>,
@@ -197,12 +198,12 @@ impl Store {
             renamed = fs::rename(folder, &target);
         }
         renamed.map_err(|e| at(&target, e))?;
-        // Syncs the rename itself. The run is complete in any case.
+        // Syncs the rename. The run is complete even if this fails.
         sync_folder(&self.runs).map(|()| Stored::New)
     }
 }
 
-/// Rejects a symbolic link below the folder of results, as it would lead out of that folder.
+/// Rejects a symbolic link below the folder of results, because it would lead out of that folder.
 fn refuse_link(folder: &Path) -> io::Result<()> {
     let kind = fs::symlink_metadata(folder)
         .map_err(|e| at(folder, e))?
@@ -217,8 +218,8 @@ fn refuse_link(folder: &Path) -> io::Result<()> {
     ))
 }
 
-/// What a process locks to have a folder to itself: the folder. Windows opens no folders, so there
-/// it is a file in it.
+/// Opens the file that a process locks to have a folder to itself. This is the folder, or on
+/// Windows, which opens no folders, a file in it.
 fn lock_of(folder: &Path) -> io::Result<File> {
     if cfg!(windows) {
         let mut options = File::options();
@@ -227,7 +228,8 @@ fn lock_of(folder: &Path) -> io::Result<File> {
     File::open(folder)
 }
 
-/// Syncs the names in a folder. Some file systems reject this, and Windows cannot do it.
+/// Syncs the directory entries of a folder. Some file systems reject this, and Windows cannot do
+/// it.
 fn sync_folder(folder: &Path) -> io::Result<()> {
     if cfg!(windows) {
         return Ok(());
@@ -244,7 +246,7 @@ fn write_files(
     outcome: &Outcome,
     timing: &Timing,
 ) -> io::Result<()> {
-    // Files that were written into the folder during the run.
+    // Marks the files that were written into the folder during the run.
     let mut files = serde_json::Map::new();
     mark_files(folder, "", &mut files)?;
     let summary = Summary::new(outcome, manifest.run_id, manifest.seed);
@@ -276,7 +278,7 @@ fn write_files(
     files.insert(stored::HISTOGRAMS.to_owned(), entry_of(&mark, Some(rows)));
 
     let mut timing = serde_json::to_value(timing).map_err(io::Error::from)?;
-    // The manifest has no hash of this file; the run's name binds it to its run.
+    // The manifest has no hash of this file. The run's name binds the file to its run.
     timing["run_id"] = manifest.run_id.into();
     for (name, object) in [
         (stored::TIMING, timing),
@@ -290,7 +292,8 @@ fn write_files(
     Ok(())
 }
 
-/// Adds marks of all files in a folder and below, by their paths relative to the first folder.
+/// Adds the marks of all files in a folder and its subfolders. The keys are paths relative to the
+/// first folder.
 fn mark_files(
     folder: &Path,
     prefix: &str,
@@ -310,7 +313,7 @@ fn mark_files(
             // A link could lead to a file that the run has not written.
             return Err(at(&path, io::Error::other("not a regular file")));
         }
-        // Windows syncs a file only for who may write it.
+        // Windows syncs a file only if it was opened for writing.
         let mut options = File::options();
         let opened = options.read(true).write(cfg!(windows)).open(&path);
         let file = opened.map_err(|e| at(&path, e))?;

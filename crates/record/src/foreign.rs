@@ -1,13 +1,13 @@
 //! Untrusted input: files of unknown origin, and text that goes to a terminal.
-//! `tailback.base.foreign` has the same rules for Python.
+//! `tailback.base.foreign` applies the same rules in Python.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::Read as _;
 use std::path::Path;
 
-/// The text of a regular file of at most `limit` bytes, or what is wrong with it. The message
-/// repeats no content of the file.
+/// Returns the text of a regular file of at most `limit` bytes, or what is wrong with the file. The
+/// message repeats no content of the file.
 pub fn read_text(path: &Path, limit: u64) -> Result<String, String> {
     let file = open(path).map_err(|error| error.to_string())?;
     let about = file.metadata().map_err(|error| error.to_string())?;
@@ -29,7 +29,7 @@ pub fn read_text(path: &Path, limit: u64) -> Result<String, String> {
     String::from_utf8(bytes).map_err(|_| "not UTF-8 text".to_owned())
 }
 
-/// Opens without blocking, as opening a pipe without a writer would wait.
+/// Opens without blocking, because opening a pipe without a writer would wait.
 #[cfg(unix)]
 fn open(path: &Path) -> std::io::Result<std::fs::File> {
     use std::os::unix::fs::OpenOptionsExt as _;
@@ -45,8 +45,8 @@ fn open(path: &Path) -> std::io::Result<std::fs::File> {
     std::fs::File::open(path)
 }
 
-/// Text that a terminal prints unchanged, on one line. Control characters, and characters that
-/// reorder or hide text, become escapes such as `\x1b`.
+/// Returns text that a terminal prints unchanged, on one line. Control characters, and characters
+/// that reorder or hide text, become escapes such as `\x1b`.
 pub fn shown(text: &str) -> Cow<'_, str> {
     if text.chars().all(harmless) {
         return Cow::Borrowed(text);
@@ -68,7 +68,7 @@ pub fn shown(text: &str) -> Cow<'_, str> {
 }
 
 fn harmless(c: char) -> bool {
-    // Rejects those formatting characters (Unicode's Cf) that fonts do not show.
+    // Rejects the formatting characters (Unicode's Cf) that fonts do not show.
     !(c.is_control()
         || matches!(c,
             '\u{ad}'
@@ -98,7 +98,7 @@ mod tests {
         for other in [folder.path(), Path::new("/dev/zero")] {
             assert_eq!(read_text(other, 10).unwrap_err(), "not a regular file");
         }
-        // A file of /proc has size 0.
+        // Files of /proc have size 0.
         let own = read_text(Path::new("/proc/self/status"), 1 << 20).unwrap();
         assert!(own.contains("Name:"));
         assert!(read_text(Path::new("/proc/self/status"), 3).is_err());

@@ -2,7 +2,7 @@
 //! correct lengths and checksums.
 //!
 //! The simulator's packets have no bytes. These headers give a capture what Wireshark needs. The
-//! payload counts as zeros and is not produced.
+//! payload counts as zeros in checksums, but is not written.
 
 /// Bytes of an Ethernet header.
 pub const ETHERNET: usize = 14;
@@ -12,7 +12,7 @@ pub const IPV4: usize = 20;
 pub const TCP: usize = 20;
 /// Bytes of a UDP header.
 pub const UDP: usize = 8;
-/// Bytes of TCP options at most.
+/// Largest number of bytes of TCP options.
 pub const TCP_OPTIONS: usize = 40;
 
 /// One end of a conversation.
@@ -26,16 +26,16 @@ pub struct Host {
     pub port: u16,
 }
 
-/// The part of a packet before the payload that does not depend on the protocol.
+/// The data about a packet's headers and payload that does not depend on the protocol.
 #[derive(Clone, Copy, Debug)]
 pub struct Envelope {
-    /// Source.
+    /// The sender of the packet.
     pub from: Host,
-    /// Destination.
+    /// The receiver of the packet.
     pub to: Host,
     /// ECN field of the IP header.
     pub ecn: u8,
-    /// Payload bytes behind the TCP or UDP header.
+    /// Number of payload bytes behind the TCP or UDP header.
     pub payload: u16,
 }
 
@@ -60,7 +60,7 @@ pub struct Segment<'a> {
     pub seq: u32,
     /// Acknowledgement number, bytes.
     pub ack: u32,
-    /// See [`flags`].
+    /// Bits of [`flags`].
     pub flags: u16,
     /// Window field, already scaled.
     pub window: u16,
@@ -74,14 +74,14 @@ pub struct Options {
     bytes: [u8; TCP_OPTIONS],
     len: usize,
     room: usize,
-    /// Where the padding before SACK blocks begins, if there are any.
+    /// Position of the padding before SACK blocks, if there are any.
     sack: Option<usize>,
 }
 
 const NOP: u8 = 1;
 
 impl Options {
-    /// Creates an empty list of options with room for this many bytes.
+    /// Creates an empty list of options with space for this many bytes.
     pub fn new(room: usize) -> Options {
         Options {
             bytes: [NOP; TCP_OPTIONS],
@@ -91,28 +91,28 @@ impl Options {
         }
     }
 
-    /// The options so far.
+    /// The bytes of the options so far.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes[..self.len]
     }
 
-    /// Maximum segment size, bytes.
+    /// Adds the maximum segment size, bytes.
     pub fn mss(&mut self, mss: u16) -> bool {
         let [high, low] = mss.to_be_bytes();
         self.put(&[2, 4, high, low])
     }
 
-    /// Window scale, bits.
+    /// Adds the window scale, bits.
     pub fn window_scale(&mut self, shift: u8) -> bool {
         self.put(&[3, 3, shift])
     }
 
-    /// SACK permitted.
+    /// Adds SACK permitted.
     pub fn sack_permitted(&mut self) -> bool {
         self.put(&[4, 2])
     }
 
-    /// TSval and TSecr. On a SYN, SACK permitted takes the place of the padding.
+    /// Adds TSval and TSecr. On a SYN, SACK permitted takes the place of the padding.
     pub fn timestamps(&mut self, value: u32, echo: u32, sack_permitted: bool) -> bool {
         let mut option = [0; 12];
         option[..2].copy_from_slice(if sack_permitted { &[4, 2] } else { &[NOP, NOP] });
@@ -122,7 +122,7 @@ impl Options {
         self.put(&option)
     }
 
-    /// SACK blocks: the first byte of each, and the byte behind its last.
+    /// Adds SACK blocks. Each is its first byte and the byte behind its last.
     pub fn sack(&mut self, blocks: &[(u32, u32)]) -> bool {
         let blocks = &blocks[..blocks.len().min(4)];
         if blocks.is_empty() {
@@ -141,8 +141,9 @@ impl Options {
         fits
     }
 
-    /// AccECN in its order 1 (RFC 9768 section 3.2.3): 24-bit counters of bytes with ECT(1), CE and
-    /// ECT(0), or only the first of these. It may use the padding before SACK blocks.
+    /// Adds AccECN in its order 1 (RFC 9768 section 3.2.3): 24-bit counters of bytes with ECT(1),
+    /// CE and ECT(0), or only the first of these. The option may use the padding before SACK
+    /// blocks.
     pub fn accecn(&mut self, counters: &[u32]) -> bool {
         let counters = &counters[..counters.len().min(3)];
         let len = 2 + 3 * counters.len();
@@ -157,7 +158,7 @@ impl Options {
             if self.len + len - spare > self.room {
                 return false;
             }
-            // The blocks move back, and the option ends where their padding did.
+            // The blocks move back, and the option ends where their padding ended.
             let end = self.len;
             let moved = len - spare;
             self.bytes.copy_within(at + 2..end, at + 2 + moved);
@@ -174,7 +175,7 @@ impl Options {
         if self.len + whole > self.room {
             return false;
         }
-        // The padding in front exists already: the bytes start as NOPs.
+        // The padding in front needs no writing, because the bytes start as NOPs.
         self.len += whole;
         self.bytes[self.len - option.len()..self.len].copy_from_slice(option);
         true
@@ -218,7 +219,7 @@ pub fn udp(envelope: &Envelope, out: &mut Vec<u8>) {
     out[at + 6..at + 8].copy_from_slice(&checksum.to_be_bytes());
 }
 
-/// Ethernet and IPv4.
+/// Writes the Ethernet and IPv4 headers.
 fn start(envelope: &Envelope, protocol: u8, header: usize, out: &mut Vec<u8>) {
     out.clear();
     out.extend_from_slice(&envelope.to.mac);
@@ -227,7 +228,7 @@ fn start(envelope: &Envelope, protocol: u8, header: usize, out: &mut Vec<u8>) {
     let length = (IPV4 + header) as u16 + envelope.payload;
     out.extend_from_slice(&[0x45, envelope.ecn & 3]);
     out.extend_from_slice(&length.to_be_bytes());
-    // Identification 0, as nothing is fragmented (RFC 6864); DF; TTL 64.
+    // Identification is 0, because nothing is fragmented (RFC 6864). DF is set, and TTL is 64.
     out.extend_from_slice(&[0, 0, 0x40, 0, 64, protocol, 0, 0]);
     out.extend_from_slice(&envelope.from.ip);
     out.extend_from_slice(&envelope.to.ip);
@@ -240,7 +241,7 @@ fn pseudo_header(envelope: &Envelope, protocol: u8, header: usize) -> u32 {
     sum_of(&envelope.from.ip) + sum_of(&envelope.to.ip) + u32::from(protocol) + length
 }
 
-/// Sum of 16-bit words (RFC 1071); the length is even.
+/// Sum of 16-bit words (RFC 1071). The length must be even.
 fn sum_of(bytes: &[u8]) -> u32 {
     bytes
         .chunks_exact(2)
@@ -374,7 +375,7 @@ mod tests {
 
     #[test]
     fn no_datagram_says_that_it_has_no_checksum() {
-        // Over all ports the sum takes the value 0, which is written as all ones.
+        // For one of all ports the sum is 0, which is written as all ones.
         let mut all_ones = 0;
         for port in 0..=u16::MAX {
             let mut envelope = envelope(100);

@@ -1,18 +1,18 @@
-//! The fate of frames and requests: each is one datagram or several, has a number, and is complete
-//! when all of it has arrived.
+//! The fate of frames and requests. Each has a number and consists of one datagram or several. It
+//! is complete when all of them have arrived.
 //!
 //! A request of a ping is a frame of one datagram that is complete when its echo arrives.
 //!
 //! | word | meaning |
 //! |---|---|
 //! | delay | from capture to the arrival of the last missing datagram |
-//! | late | not complete at the deadline; lost frames are late |
-//! | lost | not complete at the end, although a later one is, or 10 s have passed |
+//! | late | not complete at the deadline; lost frames count as late |
+//! | lost | not complete at the end, and a later frame is complete or 10 s have passed |
 //! | playable | complete, as are all frames since the last key frame |
 //! | stall | no playable frame for longer than the larger of 3 frame intervals and one interval plus 150 ms, as of `freezeCount` of the W3C's webrtc-stats |
 //!
-//! Frames play in order, each when it is playable. Counted are frames captured at or after the
-//! warm-up.
+//! Frames play in order, each as soon as it is playable. Only frames captured at or after the
+//! warm-up count.
 
 use std::collections::VecDeque;
 
@@ -20,33 +20,33 @@ use serde::{Deserialize, Serialize};
 
 use crate::Histogram;
 
-/// Time after which what is not complete is lost, ns.
+/// Time after which an incomplete frame is lost, ns.
 const GIVEN_UP_NS: u64 = 10_000_000_000;
-/// A stall is longer than a frame interval and this, ns.
+/// A stall is longer than a frame interval plus this time, ns.
 const STALL_NS: u64 = 150_000_000;
 
-/// What is judged.
+/// The rules by which frames count as late, playable or stalled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrameRules {
     /// Nominal time from one frame to the next, ns.
     pub interval_ns: u64,
-    /// Delay from which on a frame is late, ns.
+    /// A frame is late if it is not complete after this time, ns.
     pub deadline_ns: u64,
-    /// Frames from one key frame to the next; 0: no frame depends on another.
+    /// Number of frames from one key frame to the next. 0 means that no frame depends on another.
     pub group: u64,
 }
 
-/// A frame that is not settled.
+/// A frame that is not settled: its fate, or that of a frame before it, is still open.
 #[derive(Clone, Debug)]
 struct Frame {
     captured_ns: u64,
-    /// When it was complete.
+    /// When the frame was complete.
     complete_ns: Option<u64>,
-    /// Datagrams that have not arrived.
+    /// Number of datagrams that have not arrived.
     left: u32,
-    /// Datagrams that have arrived, one bit each.
+    /// Datagrams that have arrived, one bit each. `more` has the bits beyond the first 64.
     seen: u64,
-    /// Bits beyond the first 64.
+    /// Bits of the datagrams beyond the first 64.
     more: Vec<u64>,
 }
 
@@ -58,9 +58,9 @@ pub struct Frames {
     /// Number of the first frame that is not settled.
     first: u64,
     frames: VecDeque<Frame>,
-    /// The frame before the first one was playable, or is not needed.
+    /// Whether the frame before the first open one was playable, or is not needed.
     playable: bool,
-    /// When a frame was playable last; before the first one, when it was captured.
+    /// When a frame was playable last. Before that, when the first frame was captured.
     played_ns: Option<u64>,
     out: FrameOutcome,
 }
@@ -68,19 +68,19 @@ pub struct Frames {
 /// Measurements of the frames of a source.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct FrameOutcome {
-    /// Frames captured.
+    /// Number of frames captured.
     pub sent: u64,
-    /// Those that are complete.
+    /// Number of frames that are complete.
     pub complete: u64,
-    /// Those that are lost.
+    /// Number of frames that are lost.
     pub lost: u64,
-    /// Those whose deadline has passed.
+    /// Number of frames whose deadline passed before the end.
     pub judged: u64,
-    /// Those of them that were not complete then.
+    /// Number of these frames that were not complete at their deadline.
     pub late: u64,
     /// Delays of complete frames, ns.
     pub delay: Histogram,
-    /// Stalls.
+    /// Number of stalls.
     pub stalls: u64,
     /// Time within stalls, from one playable frame to the next, ns.
     pub stalled_ns: u64,
@@ -91,21 +91,21 @@ pub struct FrameOutcome {
 }
 
 impl FrameRules {
-    /// The number of requests, which are never late.
+    /// The rules for requests, which are never late.
     pub const REQUESTS: FrameRules = FrameRules {
         interval_ns: 0,
         deadline_ns: u64::MAX >> 1,
         group: 0,
     };
 
-    /// The longest time between two playable frames that is not a stall, ns.
+    /// The longest time between two playable frames that does not count as a stall, ns.
     fn longest_gap_ns(&self) -> u64 {
         (3 * self.interval_ns).max(self.interval_ns + STALL_NS)
     }
 }
 
 impl Frames {
-    /// Counts frames captured at or after the warm-up.
+    /// Creates a measurement of frames captured at or after the warm-up.
     pub fn new(rules: FrameRules, warmup_ns: u64) -> Frames {
         Frames {
             rules,
@@ -118,7 +118,7 @@ impl Frames {
         }
     }
 
-    /// A frame of this many datagrams and bytes of media is captured; returns its number.
+    /// Notes the capture of a frame of this many datagrams and bytes of media. Returns its number.
     pub fn capture(&mut self, datagrams: u32, media_bytes: u64, now_ns: u64) -> u64 {
         while let Some(front) = self.frames.front()
             && (front.complete_ns.is_some() || front.captured_ns + GIVEN_UP_NS <= now_ns)
@@ -140,7 +140,8 @@ impl Frames {
         self.first + self.frames.len() as u64 - 1
     }
 
-    /// The datagram at a place of a frame arrives; true if the frame is now complete.
+    /// Notes the arrival of a datagram, by its position in the frame. Returns whether the frame is
+    /// now complete.
     pub fn arrive(&mut self, number: u64, place: u32, now_ns: u64) -> bool {
         let Some(place_of_frame) = number.checked_sub(self.first) else {
             return false;
@@ -171,14 +172,14 @@ impl Frames {
         self.first
     }
 
-    /// When a frame was captured, if it is not settled.
+    /// When a frame was captured. `None` if it is settled.
     pub fn captured_ns(&self, number: u64) -> Option<u64> {
         let place = number.checked_sub(self.first)?;
         Some(self.frames.get(place as usize)?.captured_ns)
     }
 
-    /// Counts the first frame. `lost`: if it is not complete, it is lost. Frames whose deadline
-    /// lies behind the end are not judged.
+    /// Counts the first frame. If it is not complete, `lost` tells whether it is lost. A frame
+    /// whose deadline lies beyond the end is not counted as late or in time.
     fn settle(&mut self, lost: bool, end_ns: u64) {
         let Some(frame) = self.frames.pop_front() else {
             return;
@@ -223,7 +224,7 @@ impl Frames {
         self.played_ns = Some(last.max(at_ns));
     }
 
-    /// What was measured until the run ends. No frame is expected after `stop_ns`.
+    /// Returns the measurements until the run ends. No frame is expected after `stop_ns`.
     pub fn finish(mut self, end_ns: u64, stop_ns: u64) -> FrameOutcome {
         let complete = self.frames.iter().rposition(|f| f.complete_ns.is_some());
         let before_last = complete.unwrap_or(0);
@@ -252,7 +253,8 @@ mod tests {
         }
     }
 
-    /// Captures a frame of two datagrams every 40 ms. `arrivals` has the delay of its second, ms.
+    /// Captures a frame of two datagrams every 40 ms. `arrivals` holds the delay of the second
+    /// datagram of each frame, ms.
     fn played(group: u64, arrivals: &[Option<u64>]) -> FrameOutcome {
         let mut frames = Frames::new(rules(group), 0);
         for (i, delay) in (0..).zip(arrivals) {
@@ -283,7 +285,8 @@ mod tests {
         arrivals[3] = None;
         let alone = played(0, &arrivals);
         assert_eq!((alone.complete, alone.lost, alone.stalls), (19, 1, 0));
-        // Frames 4 to 9 need frame 3. Frame 2 plays at 90 ms, the key frame 10 at 410 ms.
+        // Frames 4 to 9 need frame 3, so they do not play. Frame 2 plays at 90 ms, the key frame 10
+        // at 410 ms.
         let chained = played(10, &arrivals);
         assert_eq!((chained.complete, chained.lost, chained.late), (19, 1, 1));
         assert_eq!((chained.stalls, chained.stalled_ns), (1, 320 * MS));
@@ -298,7 +301,8 @@ mod tests {
         }
         frames.arrive(2, 0, 90 * MS);
         let out = frames.finish(190 * MS, 190 * MS);
-        // The first is of the warm-up; the last two may still arrive, and one deadline has passed.
+        // The first frame belongs to the warm-up. The last two may still arrive, and the deadline
+        // of one of these has passed.
         assert_eq!((out.sent, out.complete, out.lost), (3, 1, 1));
         assert_eq!((out.judged, out.late), (2, 1));
     }

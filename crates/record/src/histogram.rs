@@ -3,24 +3,24 @@
 //! Values below 2048 have a bucket each. Above, every power of two is split into 1024 buckets, so
 //! the width of a bucket is at most 2^-10 of its lower bound. Count, sum and maximum are exact.
 //!
-//! A hundred thousand flows have one each, so memory is small. A bucket is one byte. 64 buckets are
-//! a page, which is a cache line and is allocated with its first value. Each 256th value of a
-//! bucket is carried over to a list.
+//! With a hundred thousand flows there are as many histograms, so each one needs little memory. A
+//! bucket is one byte. A page is 64 buckets, which fill a cache line, and is allocated with its
+//! first value. When a bucket reaches 256 values, they are carried over to a list.
 
 use serde::{Deserialize, Serialize};
 
 const SUB: usize = 1024;
 const SUB_BITS: u32 = 10;
 const BLOCKS: usize = 55;
-/// Buckets of a page.
+/// Number of buckets in a page.
 const PAGE: usize = 64;
-/// Number of values that a carry stands for.
+/// Number of values in one carry.
 const CARRY: u64 = 1 << 8;
-/// No row, no page.
+/// Marks an index without a row. `NO_PAGE` marks one without a page.
 const NO_ROW: u8 = u8::MAX;
 const NO_PAGE: u16 = u16::MAX;
 
-/// Pages of a power of two.
+/// The pages of a power of two, as indices in `pages`.
 type Row = [u16; SUB / PAGE];
 
 /// Histogram of `u64` values (ns or bytes), relative bucket width at most 2^-10.
@@ -32,7 +32,7 @@ pub struct Histogram {
     rows: Vec<Row>,
     /// Counts, modulo [`CARRY`].
     pages: Vec<[u8; PAGE]>,
-    /// The carried counts, multiples of [`CARRY`], by [`code`], ascending.
+    /// The carried counts by [`code`], in ascending order. They are multiples of [`CARRY`].
     carried: Vec<(u16, u64)>,
     count: u64,
     sum: u128,
@@ -44,7 +44,7 @@ pub struct Histogram {
 struct Sparse {
     sum: u128,
     max: u64,
-    /// Block, slot and number of values.
+    /// Block, slot and number of values of each bucket.
     buckets: Vec<(u8, u16, u64)>,
 }
 
@@ -74,7 +74,7 @@ impl TryFrom<Sparse> for Histogram {
             if block >= BLOCKS || slot >= SUB {
                 return Err("a bucket that no histogram has");
             }
-            // The sum of all counts is checked first: no slot has more.
+            // The sum of all counts is checked for overflow first, so no single count can overflow.
             let count = histogram.count.checked_add(n);
             histogram.count = count.ok_or("more values than can be counted")?;
             histogram.add(block, slot, n);
@@ -118,7 +118,7 @@ fn slot(value: u64) -> (usize, usize) {
     (shift as usize + 1, (value >> shift) as usize - SUB)
 }
 
-/// Number of a bucket among those of all blocks.
+/// Number of a bucket, counted over all blocks.
 fn code(block: usize, slot: usize) -> u16 {
     (block * SUB + slot) as u16
 }
@@ -196,7 +196,7 @@ impl Histogram {
         }
     }
 
-    /// Block, slot and count of the buckets in use, ascending.
+    /// Block, slot and count of the buckets in use, in ascending order.
     fn filled(&self) -> impl Iterator<Item = (usize, usize, u64)> + '_ {
         let mut carried = self.carried.iter().peekable();
         let rows = self.row.iter().enumerate();
@@ -228,25 +228,24 @@ impl Histogram {
         self.sum
     }
 
-    /// Largest value, exact; `None` when empty.
+    /// Largest value, exact. `None` if there are no values.
     pub fn max(&self) -> Option<u64> {
         (self.count > 0).then_some(self.max)
     }
 
-    /// Mean, from the exact sum; `None` when empty.
+    /// Mean, from the exact sum. `None` if there are no values.
     pub fn mean(&self) -> Option<f64> {
         (self.count > 0).then(|| self.sum as f64 / self.count as f64)
     }
 
-    /// Nearest-rank percentile, `p` in 0..=100: the middle of the bucket that
-    /// holds the value of rank ceil(p/100 * n), never above the maximum.
-    /// `None` when empty.
+    /// Nearest-rank percentile, `p` in 0..=100: the middle of the bucket that holds the value of
+    /// rank ceil(p/100 * n), but at most the maximum. `None` if there are no values.
     pub fn percentile(&self, p: f64) -> Option<f64> {
         let [value] = self.percentiles([p]);
         value
     }
 
-    /// Several of them, ascending, in one pass.
+    /// Several percentiles in one pass. `ps` must be ascending.
     pub fn percentiles<const N: usize>(&self, ps: [f64; N]) -> [Option<f64>; N] {
         let mut buckets = self.buckets();
         let (mut seen, mut middle) = (0, 0.0);
@@ -261,7 +260,7 @@ impl Histogram {
         })
     }
 
-    /// Buckets in use, ascending: lower bound, width, count.
+    /// Lower bound, width and count of the buckets in use, in ascending order.
     pub fn buckets(&self) -> impl Iterator<Item = (u64, u64, u64)> + '_ {
         self.filled().map(|(block, slot, n)| {
             let (lower, width) = bounds(block, slot);
@@ -269,8 +268,7 @@ impl Histogram {
         })
     }
 
-    /// Adds another histogram to this one: the result is as if every value had
-    /// been recorded here.
+    /// Adds another histogram. The result is as if all its values had been recorded here.
     pub fn merge(&mut self, other: &Histogram) {
         self.count += other.count;
         self.sum += other.sum;
@@ -312,8 +310,8 @@ mod tests {
         assert_eq!(next, 0, "the last bucket ends at 2^64");
     }
 
-    /// For values around every power of two: the bucket contains its value, and a larger value is
-    /// in no earlier bucket.
+    /// Values around every power of two: each bucket contains its value, and a larger value is
+    /// never in an earlier bucket.
     #[test]
     fn about_every_power_of_two() {
         let powers = (0..64).map(|k| 1_u64 << k);
@@ -345,7 +343,7 @@ mod tests {
         assert_eq!(Histogram::new().percentile(50.0), None);
     }
 
-    /// Compares with a list, for counts at which a byte overflows.
+    /// Compares a histogram with a list of values, for counts at which a byte overflows.
     #[test]
     fn nothing_is_lost_of_what_is_carried() {
         let mut histogram = Histogram::new();
@@ -367,7 +365,7 @@ mod tests {
         assert_eq!(found, counts.map(|(_, n)| 2 * n));
     }
 
-    /// A flow whose RTTs double has a kilobyte of buckets, and little else.
+    /// A flow whose RTTs double needs a kilobyte of buckets and little else.
     #[test]
     fn a_histogram_is_small() {
         assert!(size_of::<Histogram>() <= 176);

@@ -56,7 +56,7 @@ pub use series::{Series, SeriesId};
 pub use stat::Stat;
 pub use summary::Summary;
 
-/// A quotient; `None` where the denominator is not above 0.
+/// A quotient. `None` if the denominator is not above 0.
 fn ratio(numerator: f64, denominator: f64) -> Option<f64> {
     (denominator > 0.0).then(|| numerator / denominator)
 }

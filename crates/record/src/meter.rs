@@ -16,9 +16,9 @@ use crate::paged::Paged;
 use crate::series::SeriesKey;
 use crate::{Cause, ClassPlan, Counts, Histogram, LinkOutcome, Outcome, Series};
 
-/// The owner of each number in packets: a flow, a source or a program. Each of these has one
-/// number: first the flows, then the sources, then the programs. After them come the numbers of
-/// connections, `connections` for each source (0: it has none).
+/// Returns the owner of each number in packets: a flow, a source or a program. Each of these has
+/// one number: first the flows, then the sources, then the programs. The numbers of connections
+/// come after them. `connections` is how many such numbers each source has, or 0.
 pub fn owners(
     flows: usize,
     connections: impl IntoIterator<Item = u32>,
@@ -40,32 +40,32 @@ pub fn owners(
 pub struct Meter {
     /// Frame bytes forwarded.
     pub bytes: u64,
-    /// From arrival to departure of each forwarded packet, ns. Its count is the number of these
-    /// packets.
+    /// Time from arrival to departure of each forwarded packet, ns. Its count is the number of
+    /// forwarded packets.
     pub delay: Histogram,
     /// Drops and marks of all packets.
     pub counts: Counts,
     warmup_ns: u64,
     backlog: u64,
     backlog_max: u64,
-    /// Sum of length x time of departure minus length x time of arrival, byte x ns. Once the queue
-    /// is empty, this is the integral of its backlog.
+    /// Sum of length x departure time minus length x arrival time, byte x ns. When the queue is
+    /// empty, this is the integral of its backlog.
     held: i128,
     /// Owner (flow or source) of each number in packets.
     owners: Arc<[u32]>,
     by_owner: ByOwner,
-    /// How long the packets of each number waited.
+    /// Length x time in the queue of the packets of each number.
     held_by: Held,
-    /// Least delays, over windows.
+    /// Least queue delays over windows.
     minima: Minima,
     /// Drops and marks over time.
     timeline: Timeline,
-    /// Series numbered by owner and cause; they get names at the end.
+    /// Series by number, which is that of owner and cause. They get names at the end.
     events: Option<Series>,
     details: Option<Box<Details>>,
 }
 
-/// The data about each packet that only some runs record.
+/// Per-packet data that only some runs record.
 #[derive(Default)]
 struct Details {
     classes: Option<ClassRecorder>,
@@ -75,9 +75,9 @@ struct Details {
 /// Queue delays of the packets of programs, by owner.
 #[derive(Default)]
 struct ProgramDelays {
-    /// The first owner that is a program.
+    /// Number of the first owner that is a program.
     first: usize,
-    /// In ns; only for programs whose sender's packets are the only ones on this link.
+    /// Queue delays, ns. Only for programs whose sender is alone in sending packets over this link.
     delays: Vec<Option<Histogram>>,
 }
 
@@ -92,11 +92,11 @@ impl ProgramDelays {
     }
 }
 
-/// Counters by flow or source. At most links, most owners have no drops and marks, so an owner gets
-/// its row with the first one.
+/// Counters by flow or source. At most links, most owners have no drops and marks. So a row is
+/// created with the first drop or mark of an owner.
 #[derive(Default)]
 struct ByOwner {
-    /// Index in `rows` plus 1; 0 without a row.
+    /// Index in `rows` plus 1. 0 means that there is no row.
     row: Paged<u32>,
     rows: Vec<Counts>,
 }
@@ -119,7 +119,7 @@ impl ByOwner {
 }
 
 impl Meter {
-    /// Creates a meter that counts from `warmup_ns` on; `owners` is the result of [`owners`].
+    /// Creates a meter that counts from `warmup_ns` on. `owners` is the result of [`owners`].
     pub fn new(owners: Arc<[u32]>, warmup_ns: u64) -> Meter {
         Meter {
             bytes: 0,
@@ -145,7 +145,8 @@ impl Meter {
         self.events = Some(Series::default());
     }
 
-    /// Also counts by class, and takes samples every `interval_ns` (0: none) up to `end_ns`.
+    /// Also counts by class, and takes samples every `interval_ns` up to `end_ns`. An interval of 0
+    /// means no samples.
     pub fn record_classes(&mut self, classes: Vec<ClassPlan>, end_ns: u64, interval_ns: u64) {
         let recorder = ClassRecorder::new(classes, self.warmup_ns, end_ns, interval_ns);
         if recorder.is_some() {
@@ -154,8 +155,8 @@ impl Meter {
     }
 
     /// Also records the queue delays of programs. `first` is the owner of the first program.
-    /// `measured` says which programs: those whose sender's host alone sends packets over this
-    /// link.
+    /// `measured` selects the programs: it is true if only the host of the program's sender sends
+    /// packets over this link.
     pub fn record_programs(&mut self, first: usize, measured: Vec<bool>) {
         let delays = measured.iter().map(|on| on.then(Histogram::new));
         let delays: Vec<_> = delays.collect();
@@ -199,7 +200,7 @@ impl Meter {
         self.held_by.fetch(number);
     }
 
-    /// Notes a drop of a packet that had arrived.
+    /// Notes the drop of a packet that had arrived at the queue.
     #[inline]
     pub fn drop(&mut self, number: u32, len: u32, cause: Cause, at_ns: u64) {
         self.leave(len, at_ns);
@@ -235,8 +236,8 @@ impl Meter {
         i128::from(len) * i128::from(at_ns.max(self.warmup_ns))
     }
 
-    /// Adds a packet in transmission to the integral of the backlog, although it is not part of the
-    /// backlog.
+    /// Adds a packet in transmission to the integral of the backlog. Such a packet is not part of
+    /// the backlog itself.
     pub fn hold(&mut self, len: u32, from_ns: u64, to_ns: u64) {
         self.held += self.byte_ns(len, to_ns) - self.byte_ns(len, from_ns);
     }
@@ -253,27 +254,27 @@ impl Meter {
         self.backlog
     }
 
-    /// Drops and marks of a flow or source.
+    /// Number of drops and marks of a flow or source.
     pub fn counts_of(&self, owner: usize) -> Counts {
         self.by_owner.get(owner).copied().unwrap_or_default()
     }
 }
 
-/// A link at the end of a run.
+/// A link at the end of a run, with its meter.
 pub struct Measured<F> {
-    /// Its name.
+    /// Name of the link.
     pub name: String,
-    /// Its queue discipline.
+    /// Name of the queue discipline.
     pub aqm: String,
-    /// Its counters.
+    /// The counters of the link.
     pub meter: Meter,
-    /// Bytes that the link could carry between two times, ns.
+    /// Function that returns the bytes that the link could carry between two times, ns.
     pub capacity: F,
 }
 
 impl Outcome {
-    /// Completes the flows, sources and samples of an engine with the counters of the links, in
-    /// file order. `series`: whether samples and requests become rows.
+    /// Completes the flows, sources and samples of an engine with the counters of the links, which
+    /// are in file order. `series`: whether samples and requests become rows.
     pub fn complete<F: Fn(u64, u64) -> f64>(
         &mut self,
         links: impl IntoIterator<Item = Measured<F>>,
@@ -296,7 +297,7 @@ impl Outcome {
         for link in links {
             self.add_link(link);
         }
-        // In the order of the scenario.
+        // Classes are in the order of the scenario.
         self.classes.sort_by_key(|class| class.class.number);
         if series {
             self.record_samples();
@@ -344,7 +345,7 @@ impl Outcome {
             minima: meter.minima,
             events: meter.timeline,
         };
-        // Packets that still wait have waited until the end.
+        // Packets that are still in the queue have waited until the end.
         let waited = i128::from(meter.backlog) * i128::from(end_ns.max(meter.warmup_ns));
         self.links.push(LinkOutcome {
             name: link.name,
@@ -362,7 +363,7 @@ impl Outcome {
         });
     }
 
-    /// Name of a flow, source or program by its number.
+    /// Name of a flow, source or program, by its number as an owner.
     pub(crate) fn name_of(&self, owner: usize) -> Option<String> {
         let flow = self.flows.get(owner).map(|flow| &flow.name);
         let source = || self.traffic.get(owner.checked_sub(self.flows.len())?);
@@ -373,7 +374,7 @@ impl Outcome {
             .cloned()
     }
 
-    /// Start and end of the measurement of a flow or program by its number, ns.
+    /// Start and end of the measured time of a flow or program, by its number as an owner, ns.
     pub(crate) fn measured_time_of(&self, owner: usize) -> (u64, u64) {
         let flow = self.flows.get(owner).map(|flow| (flow.from_ns, flow.to_ns));
         let before = self.flows.len() + self.traffic.len();
@@ -390,7 +391,7 @@ mod tests {
     use super::*;
     use crate::{FlowOutcome, TrafficOutcome};
 
-    /// A flow, a source, and a connection of the source; measured from 100 to 1000 ns.
+    /// A flow, a source and a connection of the source, measured from 100 to 1000 ns.
     fn meter() -> Meter {
         Meter::new(owners(1, [1], 0), 100)
     }
@@ -421,7 +422,7 @@ mod tests {
 
     #[test]
     fn the_backlog_is_integrated_whatever_the_order_of_the_calls() {
-        // Of three packets, one leaves, one is dropped at the head and one stays.
+        // Of three packets, one leaves, one is dropped at the head of the queue, and one stays.
         let mut in_time = meter();
         in_time.arrive(1000, 50);
         in_time.arrive(500, 150);
@@ -459,7 +460,7 @@ mod tests {
         let source = &outcome.traffic[0].counts;
         assert_eq!((source.marks(), source.drops()), (2, 1));
         assert_eq!(outcome.links[0].counts.marks(), 2);
-        // Events cover the whole run, in the order of flow and cause.
+        // Events cover the whole run. They are in the order of flow and cause.
         let series = &outcome.series;
         let names = |key: &SeriesKey| format!("{} {}", key.flow.as_deref().unwrap(), key.quantity);
         let keys: Vec<_> = series.keys.iter().map(names).collect();
@@ -478,7 +479,7 @@ mod tests {
         assert_eq!(meter.counts_of(701), Counts::default());
     }
 
-    /// A flow of a class, another without a class, a source with requests, and a program.
+    /// A flow with a class, a flow without a class, a source with requests, and a program.
     #[test]
     fn everybody_is_counted_by_name_and_class() {
         let mut meter = Meter::new(owners(2, [1], 1), 100);
@@ -571,7 +572,7 @@ mod tests {
             "100 ns are less than the kept delay: {held:?}"
         );
 
-        // Without series, requests get no rows.
+        // If no series are recorded, requests get no rows.
         outcome.series = Series::default();
         outcome.complete([link(Meter::new(owners(2, [1], 1), 100))], false);
         assert!(outcome.series.is_empty());

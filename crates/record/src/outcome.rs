@@ -20,26 +20,26 @@ pub struct Outcome {
     pub duration_ns: u64,
     /// Start of the measurement, ns.
     pub warmup_ns: u64,
-    /// One for each flow, in file order.
+    /// The outcome of each flow, in file order.
     pub flows: Vec<FlowOutcome>,
-    /// One for each link, in file order; links of the return path come after those of the forward
-    /// path.
+    /// The outcome of each link, in file order. Links of the return path come after those of the
+    /// forward path.
     pub links: Vec<LinkOutcome>,
-    /// One for each traffic source.
+    /// The outcome of each traffic source.
     pub traffic: Vec<TrafficOutcome>,
-    /// One for each entry of `[[programs]]`, in file order.
+    /// The outcome of each entry of `[[programs]]`, in file order.
     pub programs: Vec<ProgramOutcome>,
-    /// One for each class of flows, in the order of the scenario.
+    /// The outcome of each class of flows, in the order of the scenario.
     pub classes: Vec<ClassOutcome>,
-    /// Samples and events.
+    /// Samples and events over time.
     pub series: Series,
-    /// Data packets that TCP senders sent over the whole run, for speed figures.
+    /// Number of data packets that TCP senders sent over the whole run, for speed figures.
     pub data_packets: u64,
-    /// Calendar events processed.
+    /// Number of calendar events processed.
     pub events: u64,
-    /// Counts of the packet capture, if there is one.
+    /// Packet counts of the capture, if there is one.
     pub packets: Option<PacketCount>,
-    /// True if packets were not observed. Then nothing that follows from packets is available
+    /// Whether packets were not observed. Then nothing that follows from packets is available
     /// (RTTs, delays, backlogs, drops and marks by flow and cause). Links only have
     /// [`LinkOutcome::totals`].
     pub unwatched: bool,
@@ -50,7 +50,7 @@ pub struct Outcome {
 pub struct PacketCount {
     /// Packets in the capture, counted at every interface.
     pub recorded: u64,
-    /// Packets beyond the limit of a capture.
+    /// Packets beyond the limit of a capture, which are missing in it.
     pub lost: u64,
 }
 
@@ -59,13 +59,13 @@ pub struct PacketCount {
 pub struct FlowOutcome {
     /// Name of the flow.
     pub name: String,
-    /// Name of its congestion control.
+    /// Name of the congestion control.
     pub cc: String,
-    /// Start of its measurement: max(start, warm-up), ns.
+    /// Start of the measured time: max(start, warm-up), ns.
     pub from_ns: u64,
-    /// End of its measurement: min(stop, completion, duration), ns.
+    /// End of the measured time: min(stop, completion, duration), ns.
     pub to_ns: u64,
-    /// Payload bytes delivered in order between the two.
+    /// Payload bytes delivered in order in the measured time.
     pub delivered_bytes: u64,
     /// One sample per ACK of unretransmitted data, ns.
     pub rtt: Histogram,
@@ -73,17 +73,17 @@ pub struct FlowOutcome {
     pub samples: SenderSamples,
     /// Data packets sent, retransmissions included.
     pub packets: u64,
-    /// Data packets sent again.
+    /// Data packets retransmitted.
     pub retransmits: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
-    /// Drops and marks of its packets (data and ACKs) at every link.
+    /// Drops and marks of the flow's packets (data and ACKs) at every link.
     pub counts: Counts,
-    /// From the flow's start until every byte was delivered, ns.
+    /// Time from the flow's start until every byte was delivered, ns.
     pub completion_ns: Option<u64>,
-    /// What its sender waited for, and why its window shrank.
+    /// What the sender waited for, and why its window shrank.
     pub account: Box<Account>,
-    /// Its chunks, if its application writes in chunks.
+    /// The flow's chunks, if its application writes in chunks.
     pub chunks: Option<Box<Completions>>,
 }
 
@@ -114,13 +114,14 @@ pub struct LinkOutcome {
     pub name: String,
     /// Name of the queue discipline.
     pub aqm: String,
-    /// Enqueue to dequeue of every forwarded packet, without its own serialisation, ns.
+    /// Queue delay of every forwarded packet, from enqueue to dequeue, without its own
+    /// serialisation, ns.
     pub delay: Histogram,
     /// Packets forwarded.
     pub packets: u64,
     /// Frame bytes forwarded.
     pub bytes: u64,
-    /// What the link could have carried between warm-up and end, bytes.
+    /// Bytes that the link could have carried between warm-up and end.
     pub capacity_bytes: f64,
     /// Drops and marks by cause.
     pub counts: Counts,
@@ -141,7 +142,7 @@ pub struct LinkOutcome {
 pub struct Totals {
     /// Packets dropped.
     pub drops: u64,
-    /// Packets marked CE; `None`: this queue does not count them.
+    /// Packets marked CE. `None` if this queue does not count them.
     pub marks: Option<u64>,
 }
 
@@ -150,49 +151,49 @@ pub struct Totals {
 pub struct TrafficOutcome {
     /// Name of the source.
     pub name: String,
-    /// Its kind, e.g. `cbr`.
+    /// Kind of the source, e.g. `cbr`.
     pub kind: String,
-    /// Start of its measurement, ns.
+    /// Start of the measured time, ns.
     pub from_ns: u64,
-    /// End of its measurement, ns.
+    /// End of the measured time, ns.
     pub to_ns: u64,
-    /// Packets sent; for TCP, data packets.
+    /// Packets sent. For TCP, only data packets.
     pub sent_packets: u64,
-    /// Packets that arrived; for TCP, data packets.
+    /// Packets that arrived. For TCP, only data packets.
     pub received_packets: u64,
-    /// Frame bytes that arrived; for TCP, those of data packets.
+    /// Frame bytes that arrived. For TCP, only those of data packets.
     pub received_bytes: u64,
-    /// Drops and marks of its packets at every link.
+    /// Drops and marks of the source's packets at every link.
     pub counts: Counts,
-    /// Of datagrams: from the source to the end of the route, queues, transmission and propagation
-    /// included, ns.
+    /// One-way delay of datagrams, from the source to the end of the route, with queues,
+    /// transmission and propagation, ns.
     pub one_way: Histogram,
-    /// Its echoes, if its datagrams are echoed.
+    /// Echoes, if the datagrams are echoed.
     pub echoes: Option<Box<EchoOutcome>>,
-    /// Its frames, if it sends media.
+    /// Frames, if the source sends media.
     pub frames: Option<Box<FrameOutcome>>,
-    /// How long its loads of several connections took, such as pages, ns.
+    /// How long loads of several connections took, such as web pages, ns.
     pub loads: Histogram,
-    /// Its responsiveness, if it measures it.
+    /// Responsiveness, if the source measures it.
     pub responsiveness: Option<Box<ResponsivenessOutcome>>,
-    /// Its requests, if it has any.
+    /// Requests, if the source has any.
     pub completions: Option<Completions>,
-    /// What their senders waited for, and why their windows shrank.
+    /// What the source's senders waited for, and why their windows shrank.
     pub account: Option<Account>,
 }
 
 /// Measurements of echoes.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct EchoOutcome {
-    /// Requests sent.
+    /// Number of requests sent.
     pub sent: u64,
-    /// Those whose echo arrived.
+    /// Number of requests whose echo arrived.
     pub answered: u64,
-    /// Those without an echo, although a later one was answered or 10 s have passed.
+    /// Number of requests without an echo, although a later one was answered or 10 s have passed.
     pub lost: u64,
-    /// From request to echo, ns.
+    /// Time from request to echo, ns.
     pub rtt: Histogram,
-    /// The way back of echoes, ns.
+    /// Delay of echoes on the way back, ns.
     pub back: Histogram,
 }
 

@@ -1,9 +1,9 @@
-//! A table by number that is mostly empty, such as the counters of a link by flow, where only some
-//! flows use the link. A page is allocated with the first number on it.
+//! A table by number that is mostly empty. An example is the counters of a link by flow, when only
+//! some flows use the link. A page is allocated with the first number on it.
 
 use crate::fetch;
 
-/// Numbers of a page.
+/// How many numbers a page holds.
 const PAGE: usize = 128;
 
 /// Values by number. Numbers that were never written have the default value.
@@ -32,7 +32,7 @@ impl<T: Copy + Default> Paged<T> {
         }
     }
 
-    /// The value of a number, for writing.
+    /// The value of a number, which the caller may change.
     #[cold]
     pub fn at(&mut self, number: u32) -> &mut T {
         let place = number as usize;
@@ -50,7 +50,7 @@ impl<T: Copy + Default> Paged<T> {
         page.map_or_else(T::default, |page| page[number % PAGE])
     }
 
-    /// Numbers and values of the allocated pages, ascending.
+    /// Numbers and values of the allocated pages, in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = (usize, T)> + '_ {
         let pages = self.pages.iter().enumerate();
         let pages = pages.filter_map(|(at, page)| Some((at * PAGE, page.as_ref()?)));

@@ -3,19 +3,19 @@
 //!
 //! A file has one section, with an interface for each place where packets were seen. Each link has
 //! `NAME.in` (packets that arrive at the queue), `NAME.out` (packets that leave the queue) and
-//! `NAME.drop` (packets that the queue dropped or the link lost, with the cause as comment). Time
-//! is that of the run, 0 at its start, in nanoseconds. Packets are Ethernet frames cut behind their
-//! headers.
+//! `NAME.drop` (packets that the queue dropped or the link lost, with the cause as comment). Times
+//! are in nanoseconds from the start of the run. Packets are Ethernet frames without the bytes
+//! after their headers.
 //!
-//! This code replaces pcap-file 2.0 because of a measurement: pcap-file gives the same bytes, but
-//! takes 400 instructions a packet instead of 258. It also brings eight crates (a second syn among
-//! them) into the kernel's guest.
+//! This code replaces pcap-file 2.0, which writes the same bytes but takes 400 instructions a
+//! packet instead of 258. The crate pcap-file also brings eight crates (a second syn among them)
+//! into the kernel's guest.
 
 use std::io::{self, Write};
 
 use crate::{PacketCount, Seen};
 
-/// Largest number of packets of a capture, counted at every interface: about 2 GB.
+/// Largest number of packets in a capture, counted at every interface. A file then has about 2 GB.
 const MAX_PACKETS: u64 = 20_000_000;
 
 /// The interfaces of a link: suffix of the name, and what is captured there.
@@ -44,8 +44,8 @@ impl<W: Write> PacketCapture<W> {
         })
     }
 
-    /// Appends a packet of `len` bytes; `bytes` are the first of them. Packets beyond the limit are
-    /// only counted. Calls must be in the order of time.
+    /// Appends a packet of `len` bytes on the wire, of which `bytes` are the first. Packets beyond
+    /// the limit are only counted. Calls must be in the order of time.
     pub fn packet(
         &mut self,
         link: u32,
@@ -86,7 +86,7 @@ fn interfaces_of(link: &str) -> [Interface; 3] {
 struct Interface {
     /// Name, e.g. `bottleneck.in`.
     name: String,
-    /// What is seen there, in a sentence.
+    /// A sentence about what is seen there.
     description: String,
 }
 
@@ -105,7 +105,7 @@ const IF_TSRESOL: u16 = 9;
 
 /// A capture that is being written.
 ///
-/// It buffers only the current block: give it a `BufWriter`.
+/// It buffers only the current block, so `writer` should be a `BufWriter`.
 #[derive(Debug)]
 struct PacketFile<W: Write> {
     writer: W,
@@ -126,7 +126,7 @@ impl<W: Write> PacketFile<W> {
         file.u32(BYTE_ORDER);
         file.u16(1);
         file.u16(0);
-        // The length of the section is not known.
+        // The length of the section is unknown.
         file.u32(u32::MAX);
         file.u32(u32::MAX);
         file.option(SHB_USERAPPL, b"tailback")?;
@@ -140,7 +140,7 @@ impl<W: Write> PacketFile<W> {
             file.u32(0);
             file.option(IF_NAME, interface.name.as_bytes())?;
             file.option(IF_DESCRIPTION, interface.description.as_bytes())?;
-            // 10^-9 s.
+            // The unit of time is 10^-9 s.
             file.option(IF_TSRESOL, &[9])?;
             file.end_of_options();
             file.end()?;
@@ -148,8 +148,8 @@ impl<W: Write> PacketFile<W> {
         Ok(file)
     }
 
-    /// Appends a packet: the number of its interface, nanoseconds since the start of the run, bytes
-    /// on the wire, and the bytes that are kept.
+    /// Appends a packet. Takes the number of its interface, nanoseconds since the start of the run,
+    /// the number of bytes on the wire, and the bytes that are kept.
     pub fn packet(
         &mut self,
         interface: u32,
@@ -189,7 +189,7 @@ impl<W: Write> PacketFile<W> {
     fn begin(&mut self, kind: u32) {
         self.block.clear();
         self.u32(kind);
-        // `end` writes the length here.
+        // A placeholder for the length, which `end` writes.
         self.u32(0);
     }
 
@@ -235,7 +235,7 @@ mod tests {
     use super::*;
     use crate::Cause;
 
-    /// Kind and body of each block; checks both lengths.
+    /// Returns kind and body of each block, and checks the two lengths of each.
     fn blocks(mut file: &[u8]) -> Vec<(u32, &[u8])> {
         let word = |at: &[u8]| u32::from_le_bytes([at[0], at[1], at[2], at[3]]);
         let mut found = Vec::new();

@@ -12,31 +12,32 @@ use crate::{Counts, Histogram};
 pub struct Measures {
     /// Start of the measured time, ns.
     pub from_ns: u64,
-    /// Its end, ns.
+    /// End of the measured time, ns.
     pub to_ns: u64,
     /// Packets that the sender's host sent.
     pub sent_packets: u64,
-    /// Those of them that reached the receiver's host.
+    /// Number of these packets that reached the receiver's host.
     pub received_packets: u64,
-    /// Payload that arrived at the receiver's host. For TCP, the bytes in order, by the receiver's
-    /// ACKs. For UDP and other protocols, every byte.
+    /// Payload bytes that arrived at the receiver's host. For TCP, the bytes in order, derived from
+    /// the receiver's ACKs. For UDP and other protocols, every byte.
     pub delivered_bytes: u64,
-    /// Payload that arrived at the sender's host, counted in the same way.
+    /// Payload bytes that arrived at the sender's host, counted in the same way.
     pub back_bytes: u64,
     /// Round-trip times, ns. For TCP, a sample for each ACK of data sent once. For other protocols,
     /// an estimate: the round-trip time without queues plus the delay in the queues.
     pub rtt: Histogram,
-    /// Whether `rtt` contains such estimates.
+    /// Whether `rtt` contains estimates instead of samples.
     pub rtt_estimated: bool,
-    /// Enqueue to dequeue of the packets of the sender's host, at each link of its route, ns.
+    /// Queue delay of the packets of the sender's host at each link of its route, from enqueue to
+    /// dequeue, ns.
     pub delay: Histogram,
     /// Drops and marks of the packets of both hosts at every link.
     pub counts: Counts,
-    /// Packets of the sender's host by the ECN field with which they were sent: not capable,
-    /// ECT(1), ECT(0), CE.
+    /// Packets of the sender's host by the ECN field with which they were sent. In order: not
+    /// capable, ECT(1), ECT(0), CE.
     pub ecn_sent: [u64; 4],
-    /// From the first to the last packet with payload, including the warm-up, ns. `None` if it is
-    /// not known to be over.
+    /// Time from the first to the last packet with payload, including the warm-up, ns. `None` if
+    /// the exchange is not known to be over.
     pub completion_ns: Option<u64>,
 }
 
@@ -68,17 +69,17 @@ impl Measures {
 pub struct ProgramOutcome {
     /// Name of the entry.
     pub name: String,
-    /// Its `kind` in the scenario; empty if the scenario sets none.
+    /// The entry's `kind` in the scenario. Empty if the scenario sets none.
     pub kind: String,
-    /// Measurements of all its packets.
+    /// Measurements of all packets of the entry.
     pub measures: Measures,
     /// Measurements by 5-tuple, in the order of their first packets. After the first
     /// [`MAX_TUPLES`], one entry sums up all others.
     pub tuples: Vec<TupleOutcome>,
-    /// How the sender's and the receiver's side ended. `None`: the side was still running, or
+    /// How the sender's and the receiver's side ended. `None` if the side was still running, or
     /// nothing ran there.
     pub ends: [Option<Ended>; 2],
-    /// Numbers from the program's own files, by name. `None`: not found there.
+    /// Numbers from the program's own files, by name. `None` if a number was not found there.
     pub numbers: Vec<(String, Option<f64>)>,
 }
 
@@ -88,12 +89,12 @@ pub const MAX_TUPLES: usize = 1000;
 /// Measurements of the packets of a 5-tuple, in both directions.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct TupleOutcome {
-    /// Number of 5-tuples that it stands for: 1, or the number beyond the limit.
+    /// Number of 5-tuples in this entry: 1, or the number beyond the limit.
     pub tuples: u64,
-    /// The protocol's number.
+    /// The number of the protocol.
     pub protocol: u8,
     /// Address and port at the sender's host. For ICMP the port is the identifier of an echo, or 0
-    /// without one.
+    /// if the message has no identifier.
     pub sender: (IpAddr, u16),
     /// Address and port at the receiver's host.
     pub receiver: (IpAddr, u16),
@@ -104,7 +105,7 @@ pub struct TupleOutcome {
 /// How a side of a program ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ended {
-    /// Exit status; 128 + n for a signal.
+    /// Exit status, or 128 + n after signal n.
     pub status: i32,
     /// Time of the end, ns.
     pub at_ns: u64,

@@ -12,12 +12,12 @@ pub enum Confidence {
     Low,
     /// Goodput or responsiveness was not stable.
     Medium,
-    /// Both were.
+    /// Goodput and responsiveness were stable.
     High,
 }
 
 impl Confidence {
-    /// Its name in results.
+    /// The name of the confidence in results.
     pub const fn name(self) -> &'static str {
         match self {
             Confidence::Low => "low",
@@ -40,11 +40,11 @@ pub struct ResponsivenessOutcome {
     pub loaded_rpm: Option<f64>,
     /// The mean of both.
     pub rpm: Option<f64>,
-    /// How much it can be relied on.
+    /// How much the result can be relied on.
     pub confidence: Confidence,
-    /// Complete intervals of the test.
+    /// Number of complete intervals of the test.
     pub intervals: u64,
-    /// Bulk connections at its end.
+    /// Number of bulk connections at the end of the test.
     pub connections: u64,
     /// Mean goodput of the last intervals, bit/s.
     pub goodput_bit: f64,

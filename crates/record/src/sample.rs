@@ -2,38 +2,38 @@
 //! times at which their samples become rows of the series.
 //!
 //! To add a quantity, add its line here. An engine that knows its value fills in the field of that
-//! name. Gauges, which an algorithm declares itself, are additional.
+//! name. Algorithms declare further quantities, called gauges, themselves.
 
 use crate::{Series, SeriesId};
 
 /// A quantity of the series.
 #[derive(Clone, Copy, Debug)]
 pub struct Quantity {
-    /// Name, with the unit as suffix unless it is a count.
+    /// Name, with the unit as suffix unless the quantity is a count.
     pub name: &'static str,
     /// Unit.
     pub unit: &'static str,
     /// Meaning.
     pub doc: &'static str,
-    /// When it is recorded.
+    /// When the quantity is recorded.
     pub when: When,
 }
 
 /// When a quantity is recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
-    /// Every record interval, or after every ACK if ACKs are recorded.
+    /// At every record interval, or after every ACK if ACKs are recorded.
     State,
-    /// Every record interval.
+    /// At every record interval.
     Interval,
-    /// Every record interval, unless every ACK is recorded.
+    /// At every record interval, unless every ACK is recorded.
     NoAcks,
     /// After every ACK, if ACKs are recorded.
     Ack,
 }
 
 impl When {
-    /// The text for the documentation.
+    /// The text for the documentation of a quantity.
     pub const fn doc(self) -> &'static str {
         match self {
             When::State => "every interval; with `series = \"acks\"` after every ACK",
@@ -58,13 +58,13 @@ macro_rules! quantities {
                 $(Quantity { name: stringify!($name), unit: $unit, doc: $doc, when: When::$when },)*
             ];
 
-            /// Number of quantities recorded at these times.
+            /// Number of quantities recorded at one of these times.
             pub fn rows(when: &[When]) -> u64 {
                 let all = Self::QUANTITIES.iter();
                 all.filter(|quantity| when.contains(&quantity.when)).count() as u64
             }
 
-            /// The values, in the same order.
+            /// The values, in the order of `QUANTITIES`.
             fn values(&self) -> impl Iterator<Item = Option<f64>> {
                 [$(self.$name),*].into_iter()
             }
@@ -109,8 +109,9 @@ quantities! {
 
 /// The series of a flow.
 ///
-/// The series are declared in this order: those recorded in any case, gauges, those recorded after
-/// every ACK. So the first id gives all others, and a hundred thousand flows need no lists of ids.
+/// The series are declared in this order: those recorded in any case, gauges, and those recorded
+/// after every ACK. All ids follow from the first one, so a hundred thousand flows need no lists of
+/// ids.
 pub struct FlowSampler {
     first: SeriesId,
     gauges: u32,
@@ -120,7 +121,8 @@ pub struct FlowSampler {
 }
 
 impl FlowSampler {
-    /// Declares the series of a flow. `acks`: whether to record its state after every ACK.
+    /// Declares the series of a flow. `acks` tells whether to record the flow's state after every
+    /// ACK.
     pub fn new(series: &mut Series, flow: &str, gauges: &[&str], acks: bool) -> FlowSampler {
         let mut declare = |name: &str| series.id(Some(flow), None, name);
         let (after_acks, anyway): (Vec<_>, Vec<_>) = FlowState::QUANTITIES
@@ -139,7 +141,7 @@ impl FlowSampler {
         }
     }
 
-    /// The first gauge.
+    /// The id of the first gauge.
     fn first_gauge(&self) -> SeriesId {
         self.first
             .plus(FlowState::rows(&[When::State, When::Interval, When::NoAcks]) as u32)
@@ -155,7 +157,8 @@ impl FlowSampler {
         self.acks
     }
 
-    /// Records the end of a record interval; `gauges` in the order of declaration.
+    /// Records the values at the end of a record interval. `gauges` are in the order of
+    /// declaration.
     pub fn interval<G: Into<Option<f64>>>(
         &self,
         at_ns: u64,
@@ -246,7 +249,8 @@ impl LinkSampler {
         }
     }
 
-    /// Records the end of a record interval; `gauges` in the order of declaration.
+    /// Records the values at the end of a record interval. `gauges` are in the order of
+    /// declaration.
     pub fn interval<G: Into<Option<f64>>>(
         &self,
         at_ns: u64,
@@ -273,7 +277,7 @@ impl ProgramSampler {
         ProgramSampler { ids: ids.collect() }
     }
 
-    /// Records the end of a record interval.
+    /// Records the values at the end of a record interval.
     pub fn interval(&self, at_ns: u64, state: &ProgramState, series: &mut Series) {
         for (id, value) in self.ids.iter().zip(state.values()) {
             if let Some(value) = value {

@@ -1,8 +1,8 @@
 //! Scratch folders: folders that only one process uses, next to the folder that it will write.
 //!
-//! A scratch folder has a lock file beside it, which its process holds. If another process can take
-//! the lock, the owner is dead, for whatever reason. The next process that opens a scratch folder
-//! in the same place removes the leftovers.
+//! Beside a scratch folder is a lock file, which the owning process holds. If another process can
+//! take the lock, the owner is dead, for whatever reason. The next process that opens a scratch
+//! folder in the same place removes what dead owners left.
 
 use std::fs::{self, File, TryLockError};
 use std::io;
@@ -12,12 +12,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 const PREFIX: &str = ".tailback-";
 const LOCK_SUFFIX: &str = ".lock";
 
-/// A folder that belongs to this process. Dropping this removes it.
+/// A folder that belongs to this process. It is removed when this value is dropped.
 #[derive(Debug)]
 pub struct Scratch {
     folder: PathBuf,
     lock_path: PathBuf,
-    /// Locked as long as this process writes.
+    /// The lock, which this process holds as long as it writes.
     _lock: File,
 }
 
@@ -26,8 +26,8 @@ impl Scratch {
     /// processes.
     pub fn open(parent: &Path) -> io::Result<Scratch> {
         remove_leftovers(parent);
-        // A name is not reused while its lock file exists, in this process or in a process of the
-        // same number on another host.
+        // A serial is not reused while its lock file exists. The file may be of this process, or of
+        // a process of the same number on another host.
         static SERIAL: AtomicU64 = AtomicU64::new(0);
         loop {
             let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
@@ -39,8 +39,8 @@ impl Scratch {
                 Err(e) => return Err(at(&lock_path, e)),
             };
             match lock.try_lock() {
-                // Between its creation and the lock, another process may have taken the file for a
-                // leftover and removed it.
+                // Between creation and lock, another process may have removed the file as a
+                // leftover.
                 Ok(()) if lock_path.exists() => {}
                 Ok(()) | Err(TryLockError::WouldBlock) => continue,
                 Err(TryLockError::Error(e)) => {
@@ -66,7 +66,7 @@ impl Scratch {
         &self.folder
     }
 
-    /// Removes a folder inside it.
+    /// Removes a folder inside the scratch folder.
     pub fn discard(&self, name: &str) {
         remove(&self.folder.join(name));
     }
@@ -78,15 +78,15 @@ impl Drop for Scratch {
     }
 }
 
-/// Removes the scratch folders of dead processes: those whose lock is free. Failures do no harm:
-/// the next process tries again.
+/// Removes the scratch folders of dead processes, which are those whose lock is free. Failures do
+/// no harm, because the next process tries again.
 fn remove_leftovers(parent: &Path) {
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
         let name = entry.file_name();
         let Some(scratch) = name.to_str().and_then(|n| n.strip_suffix(LOCK_SUFFIX)) else {
             continue;
         };
-        // A lock is an empty file. Opening anything else (a pipe, say) may block.
+        // A lock is an empty file. Opening anything else, such as a pipe, may block.
         if !is_name(scratch) || !entry.file_type().is_ok_and(|kind| kind.is_file()) {
             continue;
         }
@@ -99,7 +99,8 @@ fn remove_leftovers(parent: &Path) {
     }
 }
 
-/// The lock stays as long as the folder: the next process that finds it tries again.
+/// Removes a folder, and then its lock. If the folder cannot be removed, the lock stays, and the
+/// next process tries again.
 fn remove_with_lock(folder: &Path, lock_path: &Path) {
     remove(folder);
     if fs::symlink_metadata(folder).is_err() {
@@ -107,7 +108,7 @@ fn remove_with_lock(folder: &Path, lock_path: &Path) {
     }
 }
 
-/// Whether this is the name of a scratch folder: prefix, process, serial.
+/// Whether this is the name of a scratch folder: prefix, process number and serial.
 fn is_name(name: &str) -> bool {
     let number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     name.strip_prefix(PREFIX)
@@ -115,9 +116,8 @@ fn is_name(name: &str) -> bool {
         .is_some_and(|(process, serial)| number(process) && number(serial))
 }
 
-/// Removes a folder and its content, as far as possible. This is the only code in Rust that does
-/// so. All callers are in this file and pass a scratch folder. Links are removed, not their
-/// targets.
+/// Removes a folder and its content, as far as possible. No other code in Rust does so. All callers
+/// are in this file and pass a scratch folder. Links are removed, but not their targets.
 fn remove(folder: &Path) {
     let _ = fs::remove_dir_all(folder);
 }
@@ -135,11 +135,11 @@ mod tests {
     fn leftovers_of_the_dead_go_and_those_of_the_living_stay() {
         let root = tempfile::tempdir().expect("a folder");
         let living = Scratch::open(root.path()).expect("a folder");
-        // The state after a SIGKILL: a lock file without a holder, and its folder.
+        // The state after a SIGKILL: a lock file that nobody holds, and its folder.
         let dead = root.path().join(".tailback-1-0");
         fs::create_dir_all(dead.join("half")).expect("a folder");
         fs::write(root.path().join(".tailback-1-0.lock"), "").expect("a file");
-        // Files with similar names do not belong to tailback.
+        // Files with similar names, which do not belong to tailback.
         for name in [".tailback-1", ".tailback-x-0", "tailback-1-0"] {
             fs::create_dir(root.path().join(name)).expect("a folder");
             fs::write(root.path().join(format!("{name}.lock")), "").expect("a file");
@@ -186,7 +186,7 @@ mod tests {
         let first = Scratch::open(root.path()).expect("a folder");
         let name = first.path().file_name().expect("a name").to_string_lossy();
         let (process, serial) = name.rsplit_once('-').expect("prefix, process, serial");
-        // Other tests use numbers meanwhile, so this locks many of the next names.
+        // Other tests take serials meanwhile, so this locks many of the next names.
         let serial: u64 = serial.parse().expect("a number");
         let locks: Vec<File> = (serial + 1..serial + 40)
             .map(|serial| {
@@ -219,14 +219,14 @@ mod tests {
         let name = first.path().file_name().expect("a name").to_string_lossy();
         let (process, serial) = name.rsplit_once('-').expect("prefix, process, serial");
         let serial: u64 = serial.parse().expect("a number");
-        // Other tests use numbers meanwhile.
+        // Other tests take serials meanwhile.
         for serial in serial + 1..serial + 40 {
             fs::create_dir(root.path().join(format!("{process}-{serial}"))).expect("a folder");
         }
         let error = Scratch::open(root.path()).expect_err("a folder is in the way");
         assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
         assert!(error.to_string().contains(process), "{error}");
-        // Its lock is removed: only the lock of the first remains.
+        // The failed folder's lock is removed, so only the lock of the first folder remains.
         let names = fs::read_dir(root.path()).expect("a folder");
         let names = names.map(|entry| entry.expect("an entry").file_name());
         let names: Vec<String> = names.map(|n| n.to_string_lossy().into_owned()).collect();
@@ -238,7 +238,7 @@ mod tests {
     #[test]
     fn a_lock_stays_as_long_as_what_it_is_for() {
         let root = tempfile::tempdir().expect("a folder");
-        // A file, not a folder, so it is not removed.
+        // This is a file and not a folder, so it is not removed.
         let file = root.path().join(".tailback-1-0");
         let lock = root.path().join(".tailback-1-0.lock");
         fs::write(&file, "").expect("a file");

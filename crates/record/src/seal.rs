@@ -1,8 +1,8 @@
 //! JSON files that carry a hash of themselves, and hashes of other files.
 //!
 //! The last line of a sealed object is `"sha256"`, the SHA-256 of every byte before that line. If a
-//! file was cut or a bit changed, the seal does not match. The seal does not show who wrote the
-//! file: it is against damage, not against forgery.
+//! file was cut or a bit changed, the seal does not match. The seal protects against damage and not
+//! against forgery: it does not show who wrote the file.
 
 use std::io::{self, Read, Write};
 
@@ -52,7 +52,7 @@ pub struct Mark {
 }
 
 impl Mark {
-    /// The mark of bytes in memory.
+    /// The mark of these bytes.
     pub fn of_bytes(bytes: &[u8]) -> Mark {
         Mark {
             bytes: bytes.len() as u64,
@@ -60,7 +60,7 @@ impl Mark {
         }
     }
 
-    /// The mark of all data of a reader.
+    /// The mark of all data from a reader.
     pub fn of(mut reader: impl Read) -> io::Result<Mark> {
         let mut hashing = Hashing::new(io::sink());
         let mut buffer = vec![0; 1 << 16];
@@ -75,7 +75,7 @@ impl Mark {
     }
 }
 
-/// A writer that hashes what goes through it.
+/// A writer that hashes the data written through it.
 pub struct Hashing<W> {
     inner: W,
     hash: Sha256,
@@ -83,7 +83,7 @@ pub struct Hashing<W> {
 }
 
 impl<W: Write> Hashing<W> {
-    /// Hashes the data written to `inner`.
+    /// Creates a writer that hashes the data and writes it to `inner`.
     pub fn new(inner: W) -> Hashing<W> {
         Hashing {
             inner,
@@ -147,7 +147,8 @@ mod tests {
         assert_eq!(Mark::of_bytes(b"abc"), mark);
     }
 
-    /// Gives one byte at a time. Is interrupted before each byte, and fails or ends after the last.
+    /// A reader that gives one byte at a time. It is interrupted before each byte, and fails or
+    /// ends after the last.
     struct Hesitant {
         bytes: Vec<u8>,
         interrupted: bool,

@@ -1,28 +1,28 @@
-//! Time series and events of a run, in the long form: one row is (time, flow,
-//! link, quantity, value).
+//! Time series and events of a run in the long form: one row is (time, flow, link, quantity,
+//! value).
 
 use serde::{Deserialize, Serialize};
 
-/// The series of a row; [`Series::id`] creates it.
+/// The id of a series, which [`Series::id`] creates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SeriesId(u32);
 
 impl SeriesId {
-    /// The id of the series that was declared this many series after this one.
+    /// The id of the series that was declared `more` series after this one.
     pub(crate) fn plus(self, more: u32) -> SeriesId {
         SeriesId(self.0 + more)
     }
 }
 
-/// The subject of a series.
+/// What a series is about.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SeriesKey {
     /// The flow or traffic source, if the series is about one.
     pub flow: Option<String>,
     /// The link, if the series is about one.
     pub link: Option<String>,
-    /// The quantity with its unit as suffix where it has one, e.g. `cwnd`
-    /// (segments), `srtt_ns`, `backlog_bytes`, `drop.overflow` (an event).
+    /// The quantity, with its unit as suffix if it has one. Examples are `cwnd` (segments),
+    /// `srtt_ns`, `backlog_bytes`, and `drop.overflow` (an event).
     pub quantity: String,
 }
 
@@ -33,15 +33,15 @@ pub const MAX_ROWS: usize = 20_000_000;
 /// Samples and events in the order they were recorded.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Series {
-    /// One for each [`SeriesId`].
+    /// The key of each [`SeriesId`].
     pub keys: Vec<SeriesKey>,
-    /// Index into `keys`, row by row.
+    /// Index into `keys` for each row.
     pub key: Vec<u32>,
-    /// Nanoseconds from the start of the run, row by row.
+    /// Nanoseconds from the start of the run, for each row.
     pub time_ns: Vec<u64>,
-    /// The value, row by row.
+    /// The value of each row.
     pub value: Vec<f64>,
-    /// Rows beyond [`MAX_ROWS`].
+    /// Number of rows beyond [`MAX_ROWS`].
     pub lost: u64,
 }
 
@@ -58,14 +58,14 @@ impl Series {
         SeriesId((self.keys.len() - 1) as u32)
     }
 
-    /// An id with the caller's number, for a series that gets its key at the end
+    /// An id with the caller's number, for a series that only gets its key at the end
     /// ([`Series::name`]).
     pub(crate) fn numbered(number: u32) -> SeriesId {
         SeriesId(number)
     }
 
-    /// Gives keys to series that only have numbers: to those with rows, in the order of the
-    /// numbers.
+    /// Gives keys to series that only have numbers. Only series with rows get a key, in the order
+    /// of the numbers.
     pub(crate) fn name(&mut self, key: impl Fn(u32) -> SeriesKey) {
         let numbers = self.key.iter().max().map_or(0, |last| *last as usize + 1);
         let mut place = vec![None; numbers];
@@ -93,7 +93,7 @@ impl Series {
         self.value.push(value);
     }
 
-    /// Appends the rows of another series and its keys.
+    /// Appends the rows and keys of another series.
     pub fn append(&mut self, other: Series) {
         let offset = self.keys.len() as u32;
         let room = MAX_ROWS.saturating_sub(self.len());
@@ -105,7 +105,7 @@ impl Series {
         self.value.extend(other.value.iter().take(room));
     }
 
-    /// Appends the rows of a series with the same keys. The caller ensures that all of them fit.
+    /// Appends the rows of a series with the same keys. The caller ensures that all rows fit.
     pub fn append_rows(&mut self, other: Series) {
         self.key.extend(other.key);
         self.time_ns.extend(other.time_ns);
@@ -127,7 +127,8 @@ impl Series {
 mod tests {
     use super::*;
 
-    /// A series with this many rows, for tests of the number: 80 MB that are never written.
+    /// A series with this many rows, to test their limit. It takes 80 MB of memory that are never
+    /// written.
     fn full(rows: usize) -> Series {
         Series {
             key: vec![0; rows],

@@ -5,16 +5,16 @@ use serde::ser::{SerializeMap, Serializer};
 
 use crate::{Histogram, ratio};
 
-/// Statistics of some numbers, in their unit.
+/// Statistics of some numbers, in the unit of the numbers.
 ///
-/// JSON has them as an object ([`Stat::only`]).
+/// In JSON they are an object ([`Stat::only`]).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Stat {
     /// Number of values.
     pub n: u64,
-    /// Mean; `None` without values.
+    /// Mean. `None` without values.
     pub mean: Option<f64>,
-    /// Standard deviation of a sample (n - 1); `None` for fewer than two values.
+    /// Standard deviation of a sample (n - 1). `None` for fewer than two values.
     pub stddev: Option<f64>,
     /// 1st percentile.
     pub p1: Option<f64>,
@@ -30,7 +30,7 @@ pub struct Stat {
     pub p99: Option<f64>,
     /// 99.9th percentile.
     pub p999: Option<f64>,
-    /// Largest.
+    /// Largest value.
     pub max: Option<f64>,
 }
 
@@ -43,10 +43,11 @@ impl Stat {
     pub const OF_DELAYS: &'static [&'static str] =
         &["n", "mean", "p50", "p95", "p99", "p999", "max"];
 
-    /// The statistics of some numbers, none of them NaN.
+    /// The statistics of some numbers. None of the numbers may be NaN.
     pub fn of(mut values: Vec<f64>) -> Stat {
         let n = values.len() as f64;
-        // Computed before sorting: the sum adds the values in the order in which they were taken.
+        // Computed before sorting, so that the sum adds the values in the order in which they were
+        // taken.
         let mean = ratio(values.iter().sum(), n);
         let stddev = mean.and_then(|mean| {
             let squares: f64 = values.iter().map(|v| (v - mean) * (v - mean)).sum();
@@ -88,7 +89,7 @@ impl Stat {
         }
     }
 
-    /// The same in another unit; `convert` converts a value.
+    /// The statistics in another unit. `convert` converts a value.
     pub fn map(self, convert: impl Fn(f64) -> f64) -> Stat {
         Stat {
             n: self.n,
@@ -105,7 +106,7 @@ impl Stat {
         }
     }
 
-    /// By name, in the order of the JSON; [`Stat::n`] comes before them.
+    /// Names and values in the order of the JSON. [`Stat::n`] comes before them in the JSON.
     fn values(&self) -> [(&'static str, Option<f64>); 10] {
         [
             ("mean", self.mean),
@@ -121,13 +122,13 @@ impl Stat {
         ]
     }
 
-    /// The statistics with these names, for writing.
+    /// Selects the statistics with these names, for writing.
     pub fn only(&self, names: &'static [&'static str]) -> Only<'_> {
         Only { stat: self, names }
     }
 }
 
-/// Some of the statistics.
+/// A selection of the statistics, for writing.
 #[derive(Clone, Copy, Debug)]
 pub struct Only<'a> {
     stat: &'a Stat,
@@ -149,7 +150,7 @@ impl Serialize for Only<'_> {
     }
 }
 
-/// The value of rank ceil(p/100 x n) of sorted values, `p` in 0..=100; `None` without values.
+/// The value of rank ceil(p/100 x n) of sorted values, `p` in 0..=100. `None` without values.
 /// [`Histogram::percentile`] uses the same rank.
 fn nearest_rank(sorted: &[f64], p: f64) -> Option<f64> {
     let n = sorted.len();
@@ -157,8 +158,8 @@ fn nearest_rank(sorted: &[f64], p: f64) -> Option<f64> {
     sorted.get(rank - 1).copied()
 }
 
-/// Standard deviation of a histogram, of a sample (n - 1). Each value counts as the middle of its
-/// bucket, around the exact mean. `None` for fewer than two values.
+/// Standard deviation of the sample (n - 1) in a histogram. Each value counts as the middle of its
+/// bucket, and deviations are from the exact mean. `None` for fewer than two values.
 fn stddev(histogram: &Histogram) -> Option<f64> {
     let mean = histogram.mean()?;
     let squares: f64 = histogram
@@ -177,20 +178,20 @@ mod tests {
 
     #[test]
     fn percentiles_are_values_by_nearest_rank() {
-        // Of five values, the 25th percentile is the second (rank ceil(1.25)), the median the
-        // third, the 99th the fifth, the 1st the first.
+        // Of five values, the 25th percentile is the second (rank ceil(1.25)), the median is the
+        // third, the 99th percentile is the fifth, and the 1st is the first.
         let stat = Stat::of(vec![50.0, 10.0, 40.0, 20.0, 30.0]);
         assert_eq!((stat.n, stat.mean, stat.max), (5, Some(30.0), Some(50.0)));
         assert_eq!(
             [stat.p1, stat.p25, stat.p50, stat.p75, stat.p99],
             [10.0, 20.0, 30.0, 40.0, 50.0].map(Some)
         );
-        // Squares 400 + 100 + 0 + 100 + 400 over 4.
+        // The sum of the squared deviations, 400 + 100 + 0 + 100 + 400, over 4.
         assert_eq!(stat.stddev, Some(250_f64.sqrt()));
-        // Of four values, the 25th percentile is the first: rank 1 exactly.
+        // Of four values, the 25th percentile is the first: its rank is 1 exactly.
         let stat = Stat::of(vec![4.0, 3.0, 2.0, 1.0]);
         assert_eq!([stat.p25, stat.p50, stat.p75], [1.0, 2.0, 3.0].map(Some));
-        // Of 101 values, the 1st percentile is the second; of 100, the first.
+        // Of 101 values, the 1st percentile is the second value. Of 100, it is the first value.
         let stat = Stat::of((1..=101).map(f64::from).collect());
         assert_eq!([stat.p1, stat.p99], [Some(2.0), Some(100.0)]);
         let stat = Stat::of((1..=100).map(f64::from).collect());

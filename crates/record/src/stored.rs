@@ -1,8 +1,8 @@
-//! Reading of a run folder: a file is used only if it is unchanged since it was written.
+//! Reads run folders. A file is used only if it is unchanged since it was written.
 //!
 //! The folder may have any origin. Its files must be regular files, not links, with the sizes and
-//! hashes of the manifest. The manifest must be sealed, in this format, and of the run that the
-//! folder is named after. The tables must have the columns and rows of a run
+//! hashes of the manifest. The manifest must be sealed, have this format, and belong to the run
+//! that the folder is named after. The tables must have the columns and rows of a run
 //! ([`crate::table::check`]).
 
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ use crate::scratch::at;
 use crate::seal::{Mark, is_whole};
 use crate::table;
 
-/// Identity of the run and marks of its files.
+/// The manifest: identity of the run and marks of its files.
 pub const MANIFEST: &str = "manifest.json";
 /// The summary.
 pub const SUMMARY: &str = "summary.json";
@@ -43,11 +43,11 @@ pub const FORMAT: u32 = 2;
 /// Why a folder or file is not used.
 #[derive(Debug)]
 pub enum Fault {
-    /// There is no such folder.
+    /// The folder does not exist.
     Absent(String),
-    /// It has changed since it was written; a sentence with the path.
+    /// The folder or file has changed since it was written. The text is a sentence with the path.
     Damaged(String),
-    /// It cannot be read.
+    /// The folder or file cannot be read.
     Io(io::Error),
 }
 
@@ -57,7 +57,7 @@ fn damaged<T>(path: &Path, what: &str) -> Result<T> {
     Err(Fault::Damaged(format!("{}: {what}", path.display())))
 }
 
-/// Whether a name is that of a run, a sweep or a comparison: 20 digits of a hash.
+/// Whether a name is the id of a run, a sweep or a comparison: 20 digits of a hash.
 pub fn is_id(name: &str) -> bool {
     name.len() == 20
         && name
@@ -86,8 +86,8 @@ pub fn check(path: &Path) -> Result<()> {
 }
 
 impl RunFolder {
-    /// Opens a run folder. The manifest is read and checked now, the other files when they are
-    /// used.
+    /// Opens a run folder. Reads and checks the manifest now. The other files are checked when they
+    /// are used.
     pub fn open(path: &Path) -> Result<RunFolder> {
         match fs::symlink_metadata(path) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => {
@@ -105,14 +105,14 @@ impl RunFolder {
         let Some(manifest) = manifest else {
             return damaged(&file, "changed since it was written (not JSON)");
         };
-        // Checked before the seal, because earlier versions had none.
+        // Checked before the seal, because earlier versions had no seal.
         if manifest["format"] != FORMAT {
             return damaged(&file, "written by another version of tailback, or damaged");
         }
         if !is_whole(&bytes) {
             return damaged(&file, NOT_WRITTEN);
         }
-        // The absolute path has a name even for a path like `.`.
+        // An absolute path has a last part even for a path like `.`.
         let own = std::path::absolute(path).map_err(|e| Fault::Io(at(path, e)))?;
         let name = own.file_name().and_then(|name| name.to_str());
         let run_id = manifest["run_id"].as_str();
@@ -169,8 +169,8 @@ impl RunFolder {
         self.files.contains_key(name)
     }
 
-    /// The bytes of a file, unchanged since they were written. A table is also checked to be
-    /// readable.
+    /// Returns the bytes of a file, unchanged since they were written. For a table, also checks
+    /// that it is readable.
     pub fn read(&self, name: &str) -> Result<Vec<u8>> {
         let path = self.path.join(name);
         let (mark, rows) = self.mark(name)?;
@@ -194,7 +194,8 @@ impl RunFolder {
         }
     }
 
-    /// The JSON of the summary with at most this many flows, and how many are left out.
+    /// Returns the JSON of the summary with at most this many flows, and the number of flows left
+    /// out.
     pub fn brief(&self, most: usize) -> Result<(Vec<u8>, usize)> {
         let whole = self.read(SUMMARY)?;
         brief(&whole, most).or_else(|_| damaged(&self.path.join(SUMMARY), NOT_WRITTEN))
@@ -237,7 +238,7 @@ fn is_of_program(name: &str) -> bool {
     parts.next() == Some(PROGRAMS) && parts.clone().count() > 1 && parts.all(inside)
 }
 
-/// The files in a manifest; `None` if they are not those of a run.
+/// Returns the files of a manifest. `None` if they are not the files of a run.
 fn files_of(table: &Value) -> Option<BTreeMap<String, (Mark, Option<u64>)>> {
     let mut files = BTreeMap::new();
     for (name, entry) in table.as_object()? {
@@ -313,7 +314,7 @@ mod tests {
         }
     }
 
-    /// A run has a summary and both tables; tables have rows, other files have none.
+    /// A run has a summary and both tables. Tables have a number of rows, other files do not.
     #[test]
     fn the_files_of_a_manifest() {
         let mark = || json!({ "bytes": 3, "sha256": "ab" });

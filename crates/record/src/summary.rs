@@ -1,5 +1,5 @@
-//! The summary of a run: the object that `--json` prints for a point, without its sweep parameters
-//! (the same run may be in several sweeps).
+//! The summary of a run: the object that `--json` prints for a point, without the point's sweep
+//! parameters. (The same run may be part of several sweeps.)
 //!
 //! A value that is not available is `null`, never 0. Field names and units are fixed. Fields may be
 //! added, each by one declaration ([`field`]).
@@ -57,8 +57,8 @@ fields! {
     }
 }
 
-/// The flows of a run. Each is summarised when it is needed: a hundred thousand at once would take
-/// 50 MB.
+/// The flows of a run. Each is summarised only when it is needed, because a hundred thousand at
+/// once would take 50 MB.
 #[derive(Clone, Copy, Debug)]
 pub struct FlowSummaries<'a> {
     flows: &'a [FlowOutcome],
@@ -66,7 +66,7 @@ pub struct FlowSummaries<'a> {
 }
 
 impl<'a> FlowSummaries<'a> {
-    /// In file order.
+    /// The summaries of the flows, in file order.
     pub fn iter(self) -> impl Iterator<Item = FlowSummary<'a>> {
         (self.flows.iter()).map(move |flow| FlowSummary::new(flow, self.watched))
     }
@@ -260,7 +260,7 @@ fields! {
     }
 }
 
-/// Counters by cause, written as an object of those that are not 0.
+/// Counters by cause. They are written as an object without the counters that are 0.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Causes(pub Counts);
 
@@ -477,7 +477,8 @@ impl ClassSummary {
     }
 }
 
-/// Jain's fairness index (sum x)^2 / (n sum x^2); `None` without flows or if nothing was delivered.
+/// Jain's fairness index (sum x)^2 / (n sum x^2). `None` if there are no flows or nothing was
+/// delivered.
 fn jain(throughputs: &[f64]) -> Option<f64> {
     let sum: f64 = throughputs.iter().sum();
     let squares: f64 = throughputs.iter().map(|x| x * x).sum();
@@ -492,10 +493,10 @@ fn ms(ns: f64) -> f64 {
     ns / 1e6
 }
 
-/// Mean rate of this many bytes between two times, Mbit/s.
+/// Mean rate in Mbit/s of this many bytes between two times.
 fn mbit(bytes: u64, from_ns: u64, to_ns: u64) -> Option<f64> {
     let elapsed_ns = to_ns.checked_sub(from_ns)?;
-    // bit/ns = Gbit/s
+    // One bit/ns is one Gbit/s.
     ratio(bytes as f64 * 8.0 * 1e3, elapsed_ns as f64)
 }
 
@@ -553,7 +554,7 @@ mod tests {
         assert_eq!(flows[0].completion_s, Some(1.5));
         let queue = summary.queue.as_ref().expect("the first link");
         assert_eq!(queue.utilisation, Some(0.9));
-        // 30,000 byte x s over the 10 s after the warm-up
+        // 30,000 byte x s over the 10 s after the warm-up.
         assert_eq!(queue.occupancy_bytes_mean, Some(3_000.0));
         assert_eq!(
             (queue.drops, queue.marks, queue.sce_marks),

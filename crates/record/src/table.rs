@@ -1,5 +1,5 @@
-//! The tables of a run folder: series and histograms in Parquet, and the checks that a file must
-//! pass to be read as one of them.
+//! The tables of a run folder: series and histograms in Parquet, and the checks before a file is
+//! read as one of them.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -37,10 +37,11 @@ pub const HISTOGRAMS: &str = "message histograms {
     required int64 count;
 }";
 
-/// Rows of a row group: bounds the memory of writer and reader.
+/// Number of rows of a row group. It bounds the memory of writer and reader.
 const GROUP_ROWS: usize = 1 << 20;
 
-/// Largest size of one compressed byte after decompression: Snappy's longest copy is 64 bytes in 3.
+/// Largest number of bytes that one compressed byte can become: Snappy's longest copy has 64 bytes
+/// in 3.
 const EXPANSION: u64 = 24;
 
 /// Writes a table of this schema. Returns the number of its rows.
@@ -52,7 +53,8 @@ pub fn write<W: Write + Send>(
     let properties = WriterProperties::builder()
         .set_writer_version(WriterVersion::PARQUET_1_0)
         .set_compression(Compression::SNAPPY)
-        // Neither is useful in files of this size, and both take space in short runs.
+        // Statistics and offset index are not useful in files of this size, and take space in short
+        // runs.
         .set_statistics_enabled(EnabledStatistics::None)
         .set_offset_index_disabled(true)
         .set_created_by("tailback".to_owned())
@@ -65,7 +67,7 @@ pub fn write<W: Write + Send>(
             Ok(rows)
         })
         .map_err(|e| match e {
-            // Returns the cause (a full disk, say), which is what the user needs to read.
+            // Returns the cause, such as a full disk, because that is what the user needs to read.
             ParquetError::External(inner) => match inner.downcast::<io::Error>() {
                 Ok(io) => *io,
                 Err(other) => io::Error::other(other),
@@ -74,8 +76,8 @@ pub fn write<W: Write + Send>(
         })
 }
 
-/// Checks that a file is a table of this schema with this many rows, as [`write`] makes it. An
-/// error says what is wrong. A reader of a checked table needs no more memory than for its rows and
+/// Checks that a file is a table of this schema with this many rows, as [`write`] writes it. An
+/// error states what is wrong. A reader of a checked table needs memory only for its rows and for
 /// [`EXPANSION`] times its size. The check decompresses nothing.
 pub fn check(file: Bytes, schema: &str, rows: u64) -> Result<(), String> {
     if rows > series::MAX_ROWS as u64 {
@@ -131,7 +133,7 @@ fn check_group(group: &RowGroupMetaData, size: u64) -> Result<(), String> {
     Ok(())
 }
 
-/// The number of values that the headers of a column's pages claim.
+/// The number of values according to the headers of a column's pages.
 fn values_of(pages: &mut dyn PageReader) -> Result<u64, ParquetError> {
     let mut values = 0_u64;
     while let Some(page) = pages.peek_next_page()? {
@@ -143,9 +145,9 @@ fn values_of(pages: &mut dyn PageReader) -> Result<u64, ParquetError> {
     Ok(values)
 }
 
-/// Writes the series one after the other, and returns the number of rows. So the key columns of a
-/// row group are a single run within a series, and a reader that wants one series finds it in one
-/// place.
+/// Writes the series one after the other, and returns the number of rows. Within a row group, the
+/// key columns of a series are then a single run of equal values. A reader that wants one series
+/// finds it in one place.
 pub fn write_series<W: Write + Send>(
     writer: &mut SerializedFileWriter<W>,
     series: &Series,
@@ -182,24 +184,24 @@ fn by_key(series: &Series) -> Vec<u32> {
     order
 }
 
-/// The subject of a histogram.
+/// What a histogram is about.
 struct Owner<'a> {
     flow: Option<&'a str>,
     link: Option<&'a str>,
     quantity: &'a str,
 }
 
-/// A bucket in use. A million of them are in memory at a time.
+/// A bucket in use. Up to a million buckets are in memory at a time.
 struct Bucket {
     lower: u64,
     count: u64,
-    /// Index of the owner.
+    /// Index of the histogram's owner.
     owner: u32,
-    /// log2 of its width.
+    /// log2 of the bucket's width.
     width_log2: u32,
 }
 
-/// Writes the buckets in use. Returns the number of rows.
+/// Writes the buckets that are in use. Returns the number of rows.
 pub fn write_histograms<W: Write + Send>(
     writer: &mut SerializedFileWriter<W>,
     outcome: &Outcome,
@@ -266,7 +268,8 @@ pub fn write_histograms<W: Write + Send>(
     });
     let (mut rows, mut written) = (Vec::new(), 0);
     loop {
-        // One group at a time: all flows together may have many millions of buckets.
+        // Written one row group at a time, because all flows together may have many millions of
+        // buckets.
         rows.clear();
         rows.extend(buckets.by_ref().take(GROUP_ROWS));
         if rows.is_empty() {
@@ -286,7 +289,7 @@ pub fn write_histograms<W: Write + Send>(
     }
 }
 
-/// Rows handed to the column writer at a time.
+/// Number of rows handed to the column writer at a time.
 const BATCH: usize = 8192;
 
 /// Writes the next column, with a value in every row.
@@ -337,7 +340,7 @@ fn optional<'a, R, W: Write + Send>(
     })
 }
 
-/// The text of the row before, in the writer's form. Most rows have the same text.
+/// The text of the row before, in the writer's form. Kept because most rows repeat it.
 #[derive(Default)]
 struct Last<'a>(Option<(&'a str, ByteArray)>);
 

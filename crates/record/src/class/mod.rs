@@ -1,8 +1,8 @@
 //! Statistics by class of flow: the traffic of a class's members at the first link of their route,
 //! and samples of it at a fixed interval.
 //!
-//! If samples are requested, the measured time is divided into intervals from the warm-up on. A
-//! last interval that is not whole is left out.
+//! If samples are requested, the measured time is divided into intervals, from the end of the
+//! warm-up. A last interval that is not whole is left out.
 
 mod recorder;
 #[cfg(test)]
@@ -14,16 +14,17 @@ use crate::{Counts, Histogram, ratio};
 
 pub(crate) use recorder::ClassRecorder;
 
-/// A class at the link of its members.
+/// A class of flows and sources at the link of its members.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClassPlan {
-    /// Name.
+    /// Name of the class.
     pub name: String,
     /// Index among all classes, in the order of the scenario.
     pub number: u32,
-    /// Its TCP flows and its programs.
+    /// TCP flows and programs in the class.
     pub flows: Vec<ClassFlow>,
-    /// Numbers of its unresponsive sources, which continue after the numbers of the flows.
+    /// Numbers of the unresponsive sources in the class. They continue after the numbers of the
+    /// flows.
     pub sources: Vec<u32>,
 }
 
@@ -32,7 +33,7 @@ pub struct ClassPlan {
 pub struct ClassFlow {
     /// Number of the flow or program.
     pub flow: u32,
-    /// Its round-trip time without queues, delays of links included, ns.
+    /// Round-trip time without queues, including the delays of links, ns.
     pub base_rtt_ns: u64,
 }
 
@@ -43,7 +44,7 @@ pub struct ClassOutcome {
     pub class: ClassPlan,
     /// Index of the link in [`crate::Outcome::links`].
     pub link: u32,
-    /// Enqueue to dequeue of every forwarded packet, as for a link, ns.
+    /// Queue delay of every forwarded packet, from enqueue to dequeue as for a link, ns.
     pub delay: Histogram,
     /// Packets forwarded.
     pub packets: u64,
@@ -51,9 +52,9 @@ pub struct ClassOutcome {
     pub bytes: u64,
     /// Drops and marks by cause.
     pub counts: Counts,
-    /// Counters by interval; empty without samples.
+    /// Counters of each interval. Empty without samples.
     pub intervals: Vec<Interval>,
-    /// Frame bytes forwarded by each flow in each interval; empty without samples.
+    /// Frame bytes forwarded in each interval, for each flow. Empty without samples.
     pub flow_bytes: Vec<Vec<u64>>,
 }
 
@@ -78,12 +79,12 @@ impl Interval {
         ratio(self.delay_ns as f64, self.packets as f64)
     }
 
-    /// Marks over packets forwarded.
+    /// Marks over packets forwarded. `None` if no packet was.
     pub fn mark_share(&self) -> Option<f64> {
         ratio(self.marks as f64, self.packets as f64)
     }
 
-    /// Drops over packets forwarded and dropped.
+    /// Drops over packets forwarded and dropped. `None` if there were no packets.
     pub fn drop_share(&self) -> Option<f64> {
         ratio(self.drops as f64, (self.packets + self.drops) as f64)
     }
@@ -92,16 +93,16 @@ impl Interval {
 /// Samples of a whole link.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LinkSamples {
-    /// Length of an interval, ns; the first begins with the warm-up's end.
+    /// Length of an interval, ns. The first interval begins at the end of the warm-up.
     pub interval_ns: u64,
     /// Frame bytes forwarded in each interval.
     pub bytes: Vec<u64>,
-    /// What the link could have carried in each, bytes.
+    /// Bytes that the link could have carried in each interval.
     pub capacity_bytes: Vec<f64>,
 }
 
 impl LinkSamples {
-    /// Share of the link's capacity used in an interval; `None` without capacity.
+    /// Share of the link's capacity used in an interval. `None` if the link had no capacity.
     pub fn utilisation(&self, interval: usize, bytes: u64) -> Option<f64> {
         ratio(bytes as f64, *self.capacity_bytes.get(interval)?)
     }

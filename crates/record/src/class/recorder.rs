@@ -1,13 +1,13 @@
-//! Counts by class during a run: each packet that leaves a queue, and each drop and mark, with
-//! their times, in any order. All memory is allocated before the run.
+//! Counts by class during a run. The recorder gets each packet that leaves a queue, and each drop
+//! and mark, with their times, in any order. All memory is allocated before the run.
 
 use super::{ClassOutcome, ClassPlan, Interval, LinkSamples};
 use crate::Cause;
 
-/// No class, or no samples.
+/// Index for a member without a class or without samples.
 const NONE: u32 = u32::MAX;
 
-/// Class and samples of a flow or source.
+/// A flow or source: the indices of its class and of its samples.
 #[derive(Clone, Copy)]
 struct Member {
     /// Index into [`ClassRecorder::classes`].
@@ -18,13 +18,13 @@ struct Member {
 
 /// The counters by class of one link during the run.
 pub(crate) struct ClassRecorder {
-    /// By number of the flow or source, up to the last one with a class.
+    /// Members by number of the flow or source, up to the last number with a class.
     members: Vec<Member>,
     classes: Vec<ClassOutcome>,
     cuts: Cuts,
-    /// Frame bytes of the link by interval.
+    /// Frame bytes that the link forwarded in each interval.
     bytes: Vec<u64>,
-    /// Frame bytes of each flow of a class, one flow after the other.
+    /// Frame bytes of each flow of a class in each interval, one flow after the other.
     flow_bytes: Vec<u64>,
 }
 
@@ -34,13 +34,13 @@ struct Cuts {
     interval_ns: u64,
     /// Number of whole intervals.
     count: usize,
-    /// The interval of the last event, and its start.
+    /// Index of the interval of the last event, and its start, ns.
     last: usize,
     last_ns: u64,
 }
 
 impl Cuts {
-    /// The interval of a time after the warm-up.
+    /// Index of the interval that contains a time after the warm-up.
     #[inline]
     fn find(&mut self, at_ns: u64) -> Option<usize> {
         if self.count == 0 {
@@ -55,8 +55,8 @@ impl Cuts {
 }
 
 impl ClassRecorder {
-    /// Creates a recorder for a link with its classes, with samples every `interval_ns` (0: none)
-    /// between the two times. `None` if there is nothing to record.
+    /// Creates a recorder for a link with its classes. It takes samples every `interval_ns` between
+    /// the two times, or none if that is 0. Returns `None` if there is nothing to record.
     pub fn new(
         classes: Vec<ClassPlan>,
         warmup_ns: u64,
@@ -157,8 +157,8 @@ impl ClassRecorder {
         }
     }
 
-    /// Returns the classes of this link, and its samples if there are any, for the intervals that
-    /// were over at `end_ns`. `capacity` gives the bytes that the link could carry between two
+    /// Returns the classes of this link, and its samples if there are any. Intervals count that
+    /// were over at `end_ns`. `capacity` returns the bytes that the link could carry between two
     /// times, ns.
     pub fn finish(
         self,

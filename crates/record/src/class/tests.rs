@@ -4,8 +4,8 @@ use crate::{Cause, FlowOutcome, LinkOutcome, Outcome, Summary};
 const S: u64 = 1_000_000_000;
 const MS: u64 = 1_000_000;
 
-/// Two flows of class L (one starts at 2 s), a flow and a source of class C, and a flow without a
-/// class, at 1 Mbyte/s. Measured from 1 to 4.5 s, with samples of 1 s.
+/// A link of 1 Mbyte/s. Flow 0 and flow 2, which starts at 2 s, are of class L. Flow 1 and source 4
+/// are of class C, and flow 3 has no class. Measured from 1 to 4.5 s, with samples of 1 s.
 fn recorder(interval_ns: u64) -> ClassRecorder {
     let flow = |flow, rtt_ms| ClassFlow {
         flow,
@@ -61,7 +61,8 @@ fn outcome(recorder: ClassRecorder) -> Outcome {
 #[test]
 fn definitions() {
     let mut recorder = recorder(S);
-    // Before the warm-up: nothing counts. Afterwards the order does not matter.
+    // Nothing counts before the end of the warm-up. Afterwards the order of the calls does not
+    // matter.
     recorder.forward(0, 9999, 1, S - 1);
     recorder.count(0, Cause::Mark, S - 1);
     recorder.forward(0, 100_000, 3 * MS, 3 * S + 5);
@@ -71,7 +72,7 @@ fn definitions() {
     recorder.forward(1, 400_000, 20 * MS, S + 7);
     recorder.forward(4, 80_000, 30 * MS, S + 8);
     recorder.forward(3, 20_000, 50 * MS, S + 9);
-    // In the last half second: counts for the whole, but for no sample.
+    // The last half second counts for the totals, but for no sample.
     recorder.forward(0, 1_000, 9 * MS, 4 * S + 1);
     recorder.count(0, Cause::StepMark, S + 1);
     recorder.count(0, Cause::SceMark, S + 1);
@@ -83,7 +84,7 @@ fn definitions() {
     let mut outcome = outcome(recorder);
     let summary = Summary::new(&outcome, "", 1);
 
-    // In the order of the scenario.
+    // Classes are in the order of the scenario.
     let [c, l] = &summary.classes[..] else {
         panic!("two classes")
     };
@@ -92,17 +93,17 @@ fn definitions() {
     assert_eq!((l.packets, l.bytes), (Some(5), Some(551_000)));
     assert_eq!((l.drops, l.marks, l.sce_marks), (Some(2), Some(2), Some(1)));
     assert_eq!((c.packets, c.drops, c.marks), (Some(2), Some(1), Some(0)));
-    // Per packet: 1, 2, 3, 3 and 9 ms.
+    // The delays of the five packets are 1, 2, 3, 3 and 9 ms, with a mean of 3.6 ms.
     assert!((l.delay_ms.mean.expect("packets") - 3.6).abs() < 1e-12);
     let near = |got: Option<f64>, ms: f64| (got.expect("packets") / ms - 1.0).abs() < 1e-3;
     assert!(near(l.delay_ms.p25, 2.0) && near(l.delay_ms.p50, 3.0));
     assert!(near(l.delay_ms.p1, 1.0) && near(l.delay_ms.p75, 3.0));
     assert!(near(l.delay_ms.p99, 9.0) && l.delay_ms.max == Some(9.0));
-    // Squares 6.76 + 2.56 + 0.36 + 0.36 + 29.16 over 4.
+    // The sum of the squared deviations, 6.76 + 2.56 + 0.36 + 0.36 + 29.16, over 4.
     assert!(near(l.delay_ms.stddev, 9.8_f64.sqrt()));
 
     let samples = l.samples.as_ref().expect("samples");
-    // l: 400 kB, 0 and 100 kB; late, from 2 s on: 0 and 50 kB.
+    // Flow l sends 400 kB, 0 and 100 kB. Flow late, from 2 s on, sends 0 and 50 kB.
     let rate = samples.rate_mbit;
     assert_eq!((rate.n, rate.max), (5, Some(3.2)));
     assert!((rate.mean.expect("five") - (3.2 + 0.8 + 0.4) / 5.0).abs() < 1e-12);
@@ -110,30 +111,32 @@ fn definitions() {
         [rate.p1, rate.p25, rate.p50, rate.p75, rate.p99],
         [0.0, 0.0, 0.4, 0.8, 3.2].map(Some)
     );
-    // 400 kB/s x (2 + 10) ms, 0, 100 kB/s x (2.5 + 10) ms, 0, 50 kB/s x (2.5 + 20) ms
+    // Flow l: 400 kB/s x (2 + 10) ms, 0 and 100 kB/s x (2.5 + 10) ms.
+    // Flow late: 0 and 50 kB/s x (2.5 + 20) ms.
     let window = samples.window_bytes;
     assert_eq!((window.n, window.max), (5, Some(4_800.0)));
     assert_eq!([window.p50, window.p75], [Some(1_125.0), Some(1_250.0)]);
     assert_eq!(window.mean, Some((4_800.0 + 1_250.0 + 1_125.0) / 5.0));
-    // Of 1 MB each.
+    // The capacity of an interval is 1 MB.
     let used = samples.utilisation;
     assert_eq!([used.p1, used.p50, used.p99], [0.0, 0.15, 0.4].map(Some));
-    // One mark for two packets twice, and an interval without packets.
+    // Twice one mark for two packets. The interval without packets has no share.
     let (marks, drops) = (samples.mark_share, samples.drop_share);
     assert_eq!((marks.n, marks.mean), (2, Some(0.5)));
-    // 0 of 2, and 1 of 2 + 1: a packet lost behind the queue counts as forwarded.
+    // No drop of 2 packets, then 1 drop of 2 + 1. A packet lost behind the queue counts as
+    // forwarded.
     assert_eq!((drops.n, drops.p1), (2, Some(0.0)));
     assert_eq!(drops.max, Some(1.0 / 3.0));
     assert_eq!(samples.delay_ms.p1, Some(2.0));
     assert_eq!(samples.delay_ms.max, Some(2.5));
 
     let samples = c.samples.as_ref().expect("samples");
-    // The source's bytes are in the utilisation, not among the rates.
+    // The source's bytes count for the utilisation, but not for the rates.
     assert_eq!(samples.utilisation.max, Some(0.48));
     assert_eq!(samples.rate_mbit.max, Some(3.2));
-    // Its delay is part of the class's mean: 25 ms and 40 ms at 400 kB/s.
+    // The source's delay is part of the class's mean delay: 25 ms, plus 40 ms of RTT, at 400 kB/s.
     assert_eq!(samples.window_bytes.max, Some(26_000.0));
-    // A drop in an interval without packets.
+    // One interval has a drop and no forwarded packet.
     assert_eq!(samples.drop_share.max, Some(1.0));
     let whole = summary.queues[0].samples.as_ref().expect("samples");
     assert_eq!((whole.utilisation.n, whole.utilisation.max), (3, Some(0.9)));
@@ -231,7 +234,7 @@ fn a_flow_that_the_outcome_does_not_have_has_no_series() {
         recorder.forward(owner, 1_000, MS, 2 * S);
     }
     let mut outcome = outcome(recorder);
-    // Flow 2 no longer exists, and nothing else has its number.
+    // Flow 2 no longer exists, and no other flow has its number.
     outcome.flows.truncate(2);
     outcome.record_samples();
     let keys = outcome.series.keys.iter();

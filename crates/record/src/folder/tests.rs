@@ -256,7 +256,7 @@ fn a_damaged_run_is_moved_and_done_again() {
         let stored = store.write(&manifest(ID), &outcome(), &Timing::default());
         assert_eq!(stored.expect("written"), Stored::New);
     }
-    // A run that is damaged while the same run is under way.
+    // The run is damaged while the same run is under way.
     fs::write(store.path(ID).join(stored::SUMMARY), "{}").expect("a file");
     let stored = store.write(&manifest(ID), &outcome(), &Timing::default());
     assert_eq!(stored.expect("written"), Stored::New);
@@ -266,7 +266,7 @@ fn a_damaged_run_is_moved_and_done_again() {
 #[test]
 fn what_is_no_folder_of_this_run_is_not_taken_for_it() {
     let (root, store) = with_run();
-    // Another run's folder, a link to the right one, a file.
+    // Three cases: the folder of another run, a link to the right run, and a file.
     fs::rename(store.path(ID), store.path(OTHER)).expect("renamed");
     assert!(!store.contains(OTHER).expect("readable"));
     let elsewhere = root.path().join(ID);
@@ -277,14 +277,14 @@ fn what_is_no_folder_of_this_run_is_not_taken_for_it() {
     assert!(elsewhere.join(stored::MANIFEST).exists());
     fs::write(store.path(ID), "").expect("a file");
     assert!(!store.contains(ID).expect("readable"));
-    // Links inside the folder.
+    // A link inside the folder.
     let summary = elsewhere.join(stored::SUMMARY);
     fs::rename(&summary, root.path().join("summary")).expect("renamed");
     std::os::unix::fs::symlink(root.path().join("summary"), &summary).expect("a link");
     assert!(matches!(stored::check(&elsewhere), Err(Fault::Damaged(_))));
 }
 
-/// Replaces a file of a run and updates its manifest, as a forger can.
+/// Replaces a file of a run and updates its manifest, as a forger could.
 fn forge(folder: &Path, name: &str, bytes: &[u8], rows: Option<u64>) {
     fs::write(folder.join(name), bytes).expect("a file");
     let manifest = fs::read_to_string(folder.join(stored::MANIFEST)).expect("a file");
@@ -318,7 +318,8 @@ fn a_table_of_other_columns_or_rows_is_refused_though_its_hash_is_right() {
     }
     forge(&folder, stored::SERIES, &whole, Some(40_000));
     assert!(store.contains(ID).expect("readable"));
-    // A footer that claims more than the file contains: every byte of it changed in turn.
+    // A footer that claims more than the file contains. Every byte of the footer is changed in
+    // turn.
     for at in whole.len() - 600..whole.len() {
         let mut bytes = whole.clone();
         bytes[at] ^= 0xFF;
@@ -455,7 +456,7 @@ fn a_file_too_large_for_what_it_is_is_not_read() {
     for name in [stored::MANIFEST, stored::TIMING] {
         let path = store.path(ID).join(name);
         let whole = fs::read(&path).expect("a file");
-        // A sparse file, which needs no space.
+        // A sparse file, which takes no space on the disk.
         let file = File::create(&path).expect("a file");
         file.set_len((64 << 20) + 1).expect("a sparse file");
         let what = damage(stored::check(&store.path(ID)));
@@ -503,7 +504,7 @@ fn a_capture_and_what_programs_left_are_checked_too() {
         let path = store.path(ID).join(name);
         let whole = fs::read(&path).expect("a file");
         assert!(run.check_file(name).is_ok());
-        // Another length, other bytes of the same length, no file, a folder.
+        // Four cases: another length, other bytes of the same length, no file, and a folder.
         fs::write(&path, "longer than it was").expect("a file");
         assert!(damage(run.check_file(name)).contains("not what was written"));
         let other: Vec<u8> = whole.iter().map(|byte| byte ^ 1).collect();
@@ -516,7 +517,7 @@ fn a_capture_and_what_programs_left_are_checked_too() {
         fs::rename(&path, path.with_extension("aside")).expect("a folder");
         fs::write(&path, whole).expect("a file");
     }
-    // A size that no file of a run has, although the seal is right.
+    // A size that no file of a run can have, although the seal is right.
     forge_manifest(&store.path(ID), |manifest| {
         manifest["files"][stored::PACKETS]["bytes"] = u64::MAX.into();
     });
@@ -574,7 +575,7 @@ fn what_somebody_else_found_wrong_moves_a_whole_run() {
 #[test]
 fn what_cannot_be_looked_at_is_an_error_and_no_damage() {
     let (_root, store) = with_run();
-    // No file system accepts such a name.
+    // No file system accepts a name of this length.
     let name = "a".repeat(300);
     assert!(matches!(
         RunFolder::open(&store.path(&name)),
@@ -626,7 +627,7 @@ fn delays_of_classes_and_programs_are_in_the_histograms() {
     let mut class = crate::ClassOutcome::default();
     class.class.name = "k".to_owned();
     class.delay.record(7);
-    // One at the link, and one at a link that the outcome does not have.
+    // One class at the link, and one at a link that the outcome does not have.
     outcome.classes = vec![class.clone(), crate::ClassOutcome { link: 9, ..class }];
     let mut program = crate::ProgramOutcome {
         name: "p".to_owned(),
@@ -656,7 +657,7 @@ fn delays_of_classes_and_programs_are_in_the_histograms() {
     assert_eq!(rows.len(), 5);
 }
 
-/// A disk with room for this many bytes.
+/// A disk with this many bytes of free space.
 struct Full(usize);
 
 impl Write for Full {
@@ -683,7 +684,7 @@ fn a_full_disk_is_what_the_error_of_a_table_says() {
         let error = result.expect_err("no room");
         assert_eq!(error.kind(), io::ErrorKind::StorageFull, "{room}: {error}");
     }
-    // An error that the disk did not cause.
+    // An error whose cause is not the disk.
     let result = table::write(io::sink(), "no schema", |_| Ok(0));
     assert_eq!(result.expect_err("no schema").kind(), io::ErrorKind::Other);
 }
@@ -719,7 +720,7 @@ fn a_folder_that_is_not_there_cannot_be_synced() {
     let error = sync_folder(&nowhere).expect_err("no folder");
     assert_eq!(error.kind(), io::ErrorKind::NotFound);
     assert!(error.to_string().contains("nowhere"), "{error}");
-    // File systems that do not sync folders give this error, which does not count.
+    // File systems that do not sync folders return this error, which is ignored.
     assert!(sync_folder(Path::new("no\0path")).is_ok());
 }
 
@@ -742,7 +743,7 @@ fn the_times_of_another_run_are_refused() {
         stored::check(&store.path(ID))
     };
     assert!(damage(with(Some(OTHER))).contains("that of another run"));
-    // Files of earlier versions.
+    // Files of earlier versions have no id of the run.
     assert!(with(None).is_ok());
     assert!(with(Some(ID)).is_ok());
 }
@@ -751,7 +752,7 @@ fn the_times_of_another_run_are_refused() {
 fn a_file_that_cannot_be_looked_at_is_an_error_and_no_damage() {
     let (_root, store) = with_run();
     fs::create_dir_all(store.path(ID).join("programs/p")).expect("a folder");
-    // No file system accepts such a name.
+    // No file system accepts a name of this length.
     let name = format!("programs/p/{}", "a".repeat(300));
     forge_manifest(&store.path(ID), |manifest| {
         manifest["files"][&name] = manifest["files"][stored::SUMMARY].clone();

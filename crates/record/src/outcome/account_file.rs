@@ -1,7 +1,7 @@
 //! `account.json`: the stored form of the accounts of a run.
 //!
-//! Counters are objects that contain the values other than 0. The reductions of a flow are columns,
-//! which take half the space of objects.
+//! Counters are objects that only contain the values other than 0. The reductions of a flow are
+//! stored as columns, which take half the space of objects.
 
 use std::io::{self, Write};
 
@@ -119,7 +119,7 @@ fn named(name: &str, mut all: Map<String, Value>) -> Value {
     Value::Object(all)
 }
 
-/// A list that creates its members while it is written: there may be a hundred thousand.
+/// A list that creates its elements while it is written. There may be a hundred thousand elements.
 struct Each<F>(F);
 
 impl<I: Iterator<Item = Value>, F: Fn() -> I> Serialize for Each<F> {
@@ -131,7 +131,7 @@ impl<I: Iterator<Item = Value>, F: Fn() -> I> Serialize for Each<F> {
 /// Writes the file.
 ///
 /// # Errors
-/// Those of the writer.
+/// The errors of the writer.
 pub fn write(outcome: &Outcome, to: &mut impl Write) -> io::Result<()> {
     #[derive(Serialize)]
     struct Whole<F, L, T> {

@@ -14,8 +14,8 @@ impl Outcome {
         })
     }
 
-    /// Appends the samples of classes and their flows to the series, each at
-    /// the end of its interval.
+    /// Appends the samples of classes and their flows to the series, each at the end of its
+    /// interval.
     pub(crate) fn record_samples(&mut self) {
         let mut series = std::mem::take(&mut self.series);
         for class in &self.classes {
@@ -62,7 +62,7 @@ impl Outcome {
 #[derive(Clone, Copy)]
 pub struct ClassSamples<'a> {
     outcome: &'a Outcome,
-    /// The samples of its link.
+    /// The samples of the class's link.
     pub link: &'a LinkSamples,
 }
 
@@ -72,8 +72,8 @@ impl ClassSamples<'_> {
         self.outcome.warmup_ns + (interval as u64 + 1) * self.link.interval_ns
     }
 
-    /// Intervals and rates, byte/s, of a class's flow by its index, for the intervals within the
-    /// flow's measured time.
+    /// Rate of a flow of the class, byte/s, in each interval within the flow's measured time.
+    /// `member` is the flow's index. Yields pairs of interval and rate.
     fn rates(&self, class: &ClassOutcome, member: usize) -> impl Iterator<Item = (usize, f64)> {
         let flow = class.class.flows[member].flow as usize;
         let (from, to) = self.outcome.measured_time_of(flow);
@@ -87,9 +87,9 @@ impl ClassSamples<'_> {
         rates.collect::<Vec<_>>().into_iter()
     }
 
-    /// Rate of each flow in each interval of its measured time, byte/s, and
-    /// the window that follows: rate x (mean queue delay of the class in that
-    /// interval + the flow's base RTT), bytes.
+    /// Rate of each flow in each interval of its measured time, byte/s, and the window that
+    /// follows, bytes. The window is rate x (mean queue delay of the class in that interval + the
+    /// flow's base RTT).
     pub fn rates_and_windows(&self, class: &ClassOutcome) -> Vec<(f64, f64)> {
         let mut all = Vec::new();
         for (member, flow) in class.class.flows.iter().enumerate() {

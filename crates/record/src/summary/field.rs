@@ -1,9 +1,9 @@
-//! The fields of a summary, each declared once: type, unit, meaning, and its properties as a
-//! metric.
+//! The fields of a summary. Each is declared once, with type, unit, meaning, and its properties as
+//! a metric.
 //!
 //! Serialisation, the required shape of a stored summary, metrics, assertions, frames and the
-//! reference follow from the declarations. To add a field, declare it in `fields!` in its part of
-//! the summary, and fill it in.
+//! reference are derived from the declarations. To add a field, declare it with `fields!` in its
+//! part of the summary, and fill it in.
 
 use serde::ser::SerializeMap;
 
@@ -13,23 +13,23 @@ use crate::stat::Stat;
 /// A field of a part of a summary.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Field {
-    /// Its key.
+    /// Key of the field in JSON.
     pub name: &'static str,
     /// Type of its value.
     pub kind: Kind,
-    /// Its meaning.
+    /// Meaning of the field.
     pub doc: &'static str,
-    /// Its properties as a metric; `None`: it describes what was measured.
+    /// Properties of the field as a metric. `None` if it only describes what was measured.
     pub reading: Option<Reading>,
-    /// The statistics that are written, for [`Kind::Statistics`].
+    /// Names of the statistics that are written, for [`Kind::Statistics`].
     pub statistics: &'static [&'static str],
-    /// Whether the key is left out without a value.
+    /// Whether the key is left out if there is no value.
     pub left_out: bool,
-    /// Whether summaries of earlier versions may be without it.
+    /// Whether the field may be missing in summaries of earlier versions.
     pub added: bool,
-    /// Name of its metric, if that is not its key.
+    /// Name of the field's metric, if that differs from the key.
     pub metric: Option<&'static str>,
-    /// Whether metrics of a table get names as if its fields were in the table around it.
+    /// For a table: whether its metrics get names as if its fields were in the surrounding table.
     pub beside: bool,
 }
 
@@ -50,7 +50,7 @@ pub enum Kind {
     Number,
     /// A number or null.
     OptionalNumber,
-    /// [`Stat`], or part of it.
+    /// A [`Stat`], or part of one.
     Statistics,
     /// Counts by cause, or null.
     Causes,
@@ -64,48 +64,48 @@ pub enum Kind {
     List(&'static [Field]),
     /// Tables by name.
     ByName(&'static [Field]),
-    /// Fields that are in the table around them.
+    /// Fields that are written into the surrounding table.
     Inline(&'static [Field]),
 }
 
 /// Properties of a number as a metric.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Reading {
-    /// Unit; empty without one.
+    /// Unit. Empty if the number has no unit.
     pub unit: &'static str,
-    /// The weight of each value within the run.
+    /// What each value is weighted by within the run.
     pub weight: Weight,
     /// Upper bound of the values.
     pub most: Option<f64>,
-    /// Which direction is better, if this matters.
+    /// Which direction is better. `None` if neither is.
     pub better: Option<Better>,
 }
 
-/// The weight of each value within a run.
+/// What each value is weighted by within a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Weight {
     /// A count of events.
     Count,
     /// Bytes over the measured time.
     Bytes,
-    /// Every packet once.
+    /// Every packet counts once.
     Packets,
-    /// Every RTT sample or record interval once.
+    /// Every RTT sample or record interval counts once.
     Samples,
-    /// Every request once.
+    /// Every request counts once.
     Requests,
-    /// Every moment once.
+    /// Every moment counts once.
     Time,
-    /// Every interval of `record.statistics` once.
+    /// Every interval of `record.statistics` counts once.
     Intervals,
-    /// Every flow once.
+    /// Every flow counts once.
     Flows,
-    /// One value.
+    /// There is only one value.
     Once,
 }
 
 impl Weight {
-    /// Its name in metrics.
+    /// Name of the weight in metrics.
     pub const fn name(self) -> &'static str {
         match self {
             Weight::Count => "count",
@@ -131,7 +131,7 @@ pub enum Better {
 }
 
 impl Better {
-    /// Its name in metrics.
+    /// Name of the direction in metrics.
     pub const fn name(self) -> &'static str {
         match self {
             Better::Less => "less",
@@ -155,7 +155,7 @@ pub(crate) const fn about() -> Field {
     }
 }
 
-/// A measured number: its unit, and the weight of each value within a run.
+/// A measured number, with its unit and the weight of each value within a run.
 pub(crate) const fn measured(unit: &'static str, weight: Weight) -> Field {
     Field {
         reading: Some(Reading {
@@ -169,7 +169,7 @@ pub(crate) const fn measured(unit: &'static str, weight: Weight) -> Field {
 }
 
 impl Field {
-    /// Less is better.
+    /// Declares that less is better.
     pub(crate) const fn less(mut self) -> Field {
         if let Some(reading) = &mut self.reading {
             reading.better = Some(Better::Less);
@@ -177,7 +177,7 @@ impl Field {
         self
     }
 
-    /// More is better.
+    /// Declares that more is better.
     pub(crate) const fn more(mut self) -> Field {
         if let Some(reading) = &mut self.reading {
             reading.better = Some(Better::More);
@@ -199,31 +199,31 @@ impl Field {
         self
     }
 
-    /// Leaves the key out without a value.
+    /// Leaves the key out if there is no value.
     pub(crate) const fn or_left_out(mut self) -> Field {
         self.left_out = true;
         self
     }
 
-    /// Allows summaries of earlier versions to be without it.
+    /// Allows the field to be missing in summaries of earlier versions.
     pub(crate) const fn added(mut self) -> Field {
         self.added = true;
         self
     }
 
-    /// Sets the name of its metric.
+    /// Sets the name of the field's metric.
     pub(crate) const fn called(mut self, metric: &'static str) -> Field {
         self.metric = Some(metric);
         self
     }
 
-    /// Names the metrics of a table as if its fields were in the table around it.
+    /// For a table: gives its metrics names as if its fields were in the surrounding table.
     pub(crate) const fn beside(mut self) -> Field {
         self.beside = true;
         self
     }
 
-    /// Adds its name, the kind of its type and its doc comment.
+    /// Adds the field's name, the kind of its type and its doc comment.
     pub(crate) const fn declared(
         mut self,
         name: &'static str,
@@ -239,16 +239,16 @@ impl Field {
 
 /// The type of a field.
 pub(crate) trait Value {
-    /// Its kind in JSON.
+    /// The kind of the type in JSON.
     const KIND: Kind;
 
-    /// Writes a field with this value into its table.
+    /// Writes a field with this value into the table that contains it.
     fn write<M: SerializeMap>(&self, field: &Field, table: &mut M) -> Result<(), M::Error>;
 }
 
 /// A part of a summary, declared by `fields!`.
 pub trait Record {
-    /// Its fields, in the order of the JSON.
+    /// The fields of the part, in the order of the JSON.
     const FIELDS: &'static [Field];
 }
 

@@ -1,4 +1,5 @@
-//! The metrics that are plain fields of a summary, derived from the fields' declarations.
+//! The metrics that are plain fields of a summary. They are derived from the declarations of the
+//! fields.
 
 use std::sync::LazyLock;
 
@@ -22,7 +23,7 @@ impl On {
     /// All subjects.
     pub const ALL: [On; 4] = [On::Flow, On::Link, On::Class, On::Run];
 
-    /// Its name before the dot, as in `link.drops`.
+    /// The subject's name before the dot, as in `link.drops`.
     pub const fn name(self) -> &'static str {
         match self {
             On::Flow => "flow",
@@ -33,25 +34,25 @@ impl On {
     }
 }
 
-/// A number of a summary under the name that commands accept.
+/// A number of a summary, with the name that commands accept.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Metric {
-    /// Its subject.
+    /// Subject of the metric.
     pub on: On,
-    /// The parts of a summary that have it, by name: `flow`, `program`, `traffic`.
+    /// Names of the parts of a summary that have the metric: `flow`, `program`, `traffic`.
     pub parts: Vec<&'static str>,
-    /// Its path, e.g. `rtt_ms.p99`.
+    /// Path of the metric, e.g. `rtt_ms.p99`.
     pub path: String,
-    /// The path of its field within its part of the summary.
+    /// Path of the field within its part of the summary.
     pub field: String,
-    /// Its meaning.
+    /// Meaning of the metric.
     pub doc: String,
-    /// Its unit, weight and direction.
+    /// Unit, weight and direction of the metric.
     pub reading: Reading,
 }
 
 impl Metric {
-    /// Its name in tables and frames, e.g. `rtt_p99_ms`.
+    /// The name of the metric in tables and frames, e.g. `rtt_p99_ms`.
     pub fn name(&self) -> String {
         identifier(&self.path)
     }
@@ -79,8 +80,8 @@ pub fn metrics() -> &'static [Metric] {
     &METRICS
 }
 
-/// Adds the metrics of the fields of a part. `prefix` starts the paths, `place` the places in
-/// the JSON.
+/// Adds the metrics of the fields of a part. `prefix` is put before the paths, `place` before the
+/// paths in the JSON.
 fn add(
     metrics: &mut Vec<Metric>,
     (part, on): (&'static str, On),
@@ -118,7 +119,7 @@ fn add(
     }
 }
 
-/// Adds a metric, or notes that this part has it as well.
+/// Adds a metric, or notes that this part has the metric as well.
 fn push(
     metrics: &mut Vec<Metric>,
     (part, on): (&'static str, On),
@@ -142,7 +143,7 @@ fn push(
     });
 }
 
-/// The meaning of a statistic of a quantity, and its properties as a metric.
+/// Returns the meaning of a statistic of a quantity, and the statistic's properties as a metric.
 fn of_statistic(statistic: &str, doc: &str, reading: Reading) -> (String, Reading) {
     let words = match statistic {
         "n" => "Number of values of the",
@@ -169,7 +170,7 @@ fn of_statistic(statistic: &str, doc: &str, reading: Reading) -> (String, Readin
             most: None,
             better: None,
         },
-        // A small spread is neither better nor worse, and the upper bound does not apply to it.
+        // A small spread is neither better nor worse. The upper bound does not apply to the spread.
         "stddev" => Reading {
             most: None,
             better: None,
@@ -180,7 +181,7 @@ fn of_statistic(statistic: &str, doc: &str, reading: Reading) -> (String, Readin
     (format!("{words} {doc}"), reading)
 }
 
-/// The name of a path of the JSON in tables and frames. The unit comes last, as in `rtt_p99_ms` for
+/// The name in tables and frames of a path in the JSON. The unit comes last, as in `rtt_p99_ms` for
 /// `rtt_ms.p99`. A count has no unit.
 pub fn identifier(path: &str) -> String {
     const UNITS: [&str; 4] = ["ms", "mbit", "bytes", "s"];

@@ -7,7 +7,7 @@ use super::*;
 
 const ROWS: u64 = 1000;
 
-/// A table as written.
+/// Returns the bytes of a table.
 fn written() -> Vec<u8> {
     let mut series = Series::default();
     let id = series.id(Some("a"), None, "cwnd");
@@ -18,14 +18,14 @@ fn written() -> Vec<u8> {
     bytes
 }
 
-/// Where the footer of a table begins.
+/// Returns the offset at which the footer of a table begins.
 fn footer_of(bytes: &[u8]) -> usize {
     let length = bytes.len();
     let footer = u32::from_le_bytes(bytes[length - 8..length - 4].try_into().expect("four"));
     length - 8 - footer as usize
 }
 
-/// The table with another number in the footer of each column.
+/// Returns the table with a changed number in the footer of each column.
 fn forged(change: impl Fn(ColumnChunkMetaDataBuilder) -> ColumnChunkMetaDataBuilder) -> Bytes {
     let bytes = Bytes::from(written());
     let footer = ParquetMetaDataReader::new().parse_and_finish(&bytes);
@@ -54,8 +54,8 @@ fn a_footer_that_only_says_the_same_is_accepted() {
 
 #[test]
 fn numbers_that_do_not_fit_are_refused() {
-    // The first field of this value in the footer is the number of the file's rows: a field header,
-    // and twice the number as a varint.
+    // The first field of this value in the footer is the number of rows of the file: a field
+    // header, and then twice the number as a varint.
     let mut bytes = written();
     let field = [0x16, 0xD0, 0x0F];
     let footer = footer_of(&bytes);
@@ -84,7 +84,7 @@ fn a_column_expands_by_what_snappy_can_do_at_most() {
         let limit = EXPANSION * file.len() as u64;
         (file, limit)
     };
-    // The footer's own length depends on that number, but is equal for numbers this close.
+    // The length of the footer depends on that number. It is equal for numbers as close as these.
     let (_, limit) = most(1_000_000);
     let (file, same) = most(limit);
     assert_eq!(limit, same);
