@@ -120,7 +120,7 @@ def _imperative(expected: str | None, nearest: str | None) -> str:
 
 
 def _excerpt(diagnostic: Diagnostic | Located) -> list[str]:
-    """The source line of the error, and carets under the place in it."""
+    """Return the source line of the error, and a line with carets under the place."""
     begin = diagnostic.column - 1
     # A Python table was converted to text; the user never saw those lines.
     is_there = re.search(rf":\d+:{diagnostic.column}$", diagnostic.place) is not None
@@ -143,7 +143,7 @@ def _excerpt(diagnostic: Diagnostic | Located) -> list[str]:
 
 
 def _flat(text: str) -> str:
-    """The line as a terminal prints it, with every character at the same width."""
+    """Return a line as a terminal prints it, so that all characters have the same width."""
     return shown(text).replace("\t", "    ")
 
 

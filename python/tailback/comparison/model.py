@@ -177,7 +177,7 @@ class Comparison:
     root: Path
     """Folder of results."""
     failures: list[str] = field(default_factory=list)
-    """Runs that failed; the others are compared."""
+    """The runs that failed; all other runs are compared."""
 
     def failed_assertions(self) -> list[str]:
         """The `[[assert]]` tables that do not hold, by variant; empty when all hold."""
@@ -212,7 +212,7 @@ class Comparison:
         return self.root / "comparisons" / self.id
 
     def points(self) -> list[tuple[Key, list[list[Run]]]]:
-        """Every point, and its runs by variant."""
+        """Every point with its runs: a list of runs for each variant."""
         runs = [runs_by_point(column.results) for column in self.variants]
         return [(params, [found.get(params, []) for found in runs]) for params in self._order]
 
@@ -232,7 +232,7 @@ class Comparison:
 
     @property
     def seeds_text(self) -> str:
-        """How many seeds the means are over, by variant where these differ."""
+        """Say how many seeds the means are over; by variant if the numbers differ."""
         most: dict[str, int] = {}
         for cell in self.cells:
             for name, value in cell.values.items():
@@ -343,7 +343,9 @@ class Comparison:
         }
 
     def gate(self, limits: Sequence[str] | str) -> Gate:
-        """Test it against thresholds, as `--fail-if` does: `["delay_p99_ms:+10%", "jain:2%"]`."""
+        """Test the comparison against thresholds, as `--fail-if` does: `["delay_p99_ms:+10%",
+        "jain:2%"]`.
+        """
         from tailback.comparison.gate import hold
         from tailback.comparison.thresholds import Threshold
 

@@ -101,7 +101,7 @@ def theme() -> alt.theme.ThemeConfig:
 
 
 def colour_scale(names: Sequence[str], *, ordered: bool = False) -> alt.Scale:
-    """One colour for each name, in this order; `ordered` for values of a parameter."""
+    """Assign a colour to each name, in this order; `ordered` is for values of a parameter."""
     palette = ORDERED if ordered else CATEGORIES
     if ordered and 1 < len(names) < len(ORDERED):
         last = len(names) - 1
@@ -111,5 +111,5 @@ def colour_scale(names: Sequence[str], *, ordered: bool = False) -> alt.Scale:
 
 
 def shape_scale(names: Sequence[str]) -> alt.Scale:
-    """One shape for each name, in this order."""
+    """Assign a shape to each name, in this order."""
     return alt.Scale(domain=list(names), range=[SHAPES[i % len(SHAPES)] for i in range(len(names))])

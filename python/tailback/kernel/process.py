@@ -99,7 +99,7 @@ def run(
 
 
 def _start(command: list[str], cwd: Path | None, env: dict[str, str]) -> subprocess.Popen[bytes]:
-    """Start a program; an interrupt during that waits until its id is known."""
+    """Start a program. An interrupt meanwhile is delayed until the program's id is known."""
     pending: list[int] = []
     before = {}
     if threading.current_thread() is threading.main_thread():
@@ -127,7 +127,7 @@ def _start(command: list[str], cwd: Path | None, env: dict[str, str]) -> subproc
 
 
 def stop(child: subprocess.Popen[bytes]) -> None:
-    """End a program and its group; make gets the time to delete half-written files."""
+    """End a program and its process group; give make time to delete half-written files."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         with contextlib.suppress(ProcessLookupError):
             os.killpg(child.pid, number)

@@ -92,7 +92,7 @@ def swept(runs: Sequence[Run]) -> dict[str, Dimension]:
 
 
 def joined(parts: Sequence[Dimension], runs: Sequence[Mapping[str, str]]) -> Dimension:
-    """One dimension for keys that advance together; `runs` has each run's texts by key."""
+    """Join keys that advance together into one dimension; `runs` has each run's texts by key."""
     if len(parts) == 1:
         return parts[0]
     texts = dict.fromkeys(_joined(parts, run) for run in runs)
@@ -106,7 +106,7 @@ def _joined(parts: Sequence[Dimension], run: Mapping[str, str]) -> str:
 
 
 def text_at(dimension: Dimension, run: Mapping[str, str]) -> str:
-    """A run's value of a dimension, from its texts by key."""
+    """Return a run's value of a dimension, given the run's texts by key."""
     if dimension.name in run:
         return run[dimension.name]
     return ", ".join(run[key] for key in dimension.keys)

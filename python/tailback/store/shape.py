@@ -49,7 +49,7 @@ def identity(value: Any) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Maybe:
-    """Null, or a value of this shape."""
+    """A shape that accepts null, or a value of an inner shape."""
 
     shape: Any
 
@@ -59,7 +59,7 @@ class Maybe:
 
 @dataclass(frozen=True, eq=False)
 class Each:
-    """A table with any keys, every value of this shape."""
+    """A shape that accepts a table with any keys whose values all have an inner shape."""
 
     shape: Any
 
@@ -75,7 +75,7 @@ def maybe(shape: Shape) -> Shape:
 
 
 def either(*shapes: Shape) -> Shape:
-    """A value of one of these shapes."""
+    """Return a shape that accepts a value of any of these shapes."""
     return lambda value: any(fault(value, shape) is None for shape in shapes)
 
 

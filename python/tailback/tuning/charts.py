@@ -36,7 +36,7 @@ def _shape(kinds: Sequence[str] = KINDS) -> alt.Shape:
 
 
 def fronts(tuning: Tuned) -> Chart:
-    """One panel for each pair of goals; with one goal, its value by the number of the candidate."""
+    """Draw a panel for each pair of goals. With one goal, draw its value over the candidates."""
     goals = tuning.plan.goals
     pairs = list(itertools.combinations(goals, 2))
     if not pairs:

@@ -30,7 +30,10 @@ def print_table(table: Table) -> None:
 
 
 def new_console(width: int | None = None) -> PlainConsole:
-    """The terminal, or a pipe or file in its place; `width` overrides its width."""
+    """Make a console for stdout, which may be a terminal, a pipe or a file.
+
+    `width` overrides the width of the terminal.
+    """
     # A table in a pipe or a file must not be cut to 80 columns.
     if width is None and not sys.stdout.isatty():
         width = UNLIMITED

@@ -113,7 +113,7 @@ class _Reader:
 
 
 def keys(text: str) -> dict[Path, KeyPlace]:
-    """The place of every key of a text that is valid TOML, by its path."""
+    """Return the place of every key in a valid TOML text, by the key's path."""
     reader = _Reader(text)
     # A key without a place is reported at the beginning of its file.
     with suppress(_Unexpected, RecursionError):
