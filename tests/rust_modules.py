@@ -127,7 +127,7 @@ def parse(text: str, at: RustPath, children: frozenset[str], aliases: frozenset[
 
 @cache
 def modules(source: Path) -> Mapping[RustPath, RustModule]:
-    """Return the modules in a crate's `src` by path. With both roots, `lib.rs` is used."""
+    """Return the modules in a crate's `src` by path. If there are two roots, `lib.rs` is used."""
     files: dict[RustPath, Path] = {}
     for file in sources(source):
         files.setdefault(module_path(source, file), file)

@@ -580,7 +580,7 @@ def test_what_is_overtaken_where_packets_change_their_order_was_not_dropped(
     assert summary["queue"]["packets"] > 1000
     assert summary["queue"]["drops"] == summary["flows"][0]["drops"] == 0
     assert run.manifest["environment"]["guest"]["warnings"] == []
-    # The queue's drops are counted for a queue of the user's tc commands, too: netem loses packets.
+    # The drops of a queue that only the kernel has are counted, too: netem loses packets.
     lossy, run = one(tmp_path, text.replace("50%", "50% loss 1%"), warmup="0s")
     [flow] = lossy["flows"]
     assert flow["drops"] > 10

@@ -205,7 +205,7 @@ pub struct Flow {
     pub window: u32,
     /// Whether TCP paces, at a rate that it computes itself.
     pub pacing: bool,
-    /// Whether the receiver sends all its quick ACKs before the flow starts to delay ACKs.
+    /// Whether the receiver uses its quick ACKs first, before it delays ACKs.
     pub quickack: bool,
     /// Constant delay between the sender and the first capture on its way, ns. The time of sending
     /// is the capture time minus this delay.

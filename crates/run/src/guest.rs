@@ -15,7 +15,7 @@ use crate::{Failure, capture, machine, manifest, panics};
 /// Largest size of a result file, bytes. A result with every row of its series is smaller.
 const MAX_RESULT: u64 = 2 << 30;
 
-/// By program, the numbers from its output files with their names.
+/// For each program, the names and values of the numbers from its output files.
 pub type Numbers = BTreeMap<String, Vec<(String, Option<f64>)>>;
 
 /// Facts about the run, in addition to the guest's own result.

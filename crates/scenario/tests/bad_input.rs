@@ -922,7 +922,7 @@ fn times_that_do_not_fit() {
         f.toml:12:8: wrong value "50s" for "stop"; expected a time after the start, 60s
         "#,
     );
-    // The jitter is longer than a packet: 1514 bytes at 100 Mbit/s take 121.12 us.
+    // The jitter is exactly a packet time: 1514 bytes at 100 Mbit/s take 121.12 us.
     check(
         &format!("host_jitter = \"121120ns\"\n{BASE}"),
         r#"f.toml:1:15: wrong value "121120ns" for "host_jitter"; expected a time below one packet time at the slowest link, 121120ns"#,

@@ -522,7 +522,7 @@ mod tests {
 
     #[test]
     fn events_belong_to_the_moment_of_decision() {
-        // Marked on arrival before the warm-up at 100, seen leaving after it.
+        // The packet is marked on arrival during the warm-up, which ends at 100, and leaves later.
         let mut red = queue(Limit::Unknown, DropsAt::Enqueue);
         red.enter(packet(90, 0, 1, 2));
         red.enter(packet(110, 0, 2, 2));

@@ -1,5 +1,5 @@
-//! What a flow waited for and why its window shrank, as far as `tcp_info` shows it. It has the
-//! waiting times (Linux `tcp_chrono`), and window and congestion state, which change between two
+//! What a flow waited for and why its window shrank, as far as `tcp_info` shows it. This module
+//! reads waiting times (Linux `tcp_chrono`), and compares window and congestion state between two
 //! samples.
 
 use tailback_record::account::{Account, Reason, Told};

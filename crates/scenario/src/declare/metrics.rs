@@ -45,7 +45,7 @@ const COMPUTED: [(&str, On, &[&str]); 6] = [
     ("class_window_ratio", On::Run, &["run"]),
 ];
 
-/// Metrics of the requests in every bin of sizes: begin and end of the path.
+/// Metrics of the requests in each size bin, by the beginning and the end of their paths.
 const OF_BINS: [(&str, &str); 7] = [
     ("completion_s", ""),
     ("normalised", ""),

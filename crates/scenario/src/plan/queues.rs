@@ -70,8 +70,7 @@ pub(super) fn check(
             burst: link.burst,
             ecn: [
                 runs || passing().any(|one| one.ecn),
-                // The congestion control is unknown because only the kernel has it; it may send
-                // ECT(1).
+                // A congestion control that only the kernel has may send ECT(1).
                 runs || passing().any(|one| one.ecn && sends_ect1(one.cc).unwrap_or(true)),
             ],
         };
@@ -96,7 +95,8 @@ pub(super) fn check(
     }
 }
 
-/// Rejects a limit in bytes below the longest packet that passes, which would never fit.
+/// Rejects a limit in bytes below the longest packet that passes: the queue would always drop that
+/// packet.
 fn check_limits(
     reader: &mut Reader<'_>,
     link: &str,
