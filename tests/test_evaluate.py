@@ -15,7 +15,7 @@ import pytest
 import tailback as tb
 from conftest import COMMAND
 from tailback.errors import InputError, RunsFailed
-from tailback.evaluate import cc, decision, execution, report, subject, suites
+from tailback.evaluate import cc, decision, execution, queue, report, subject, suites
 from tailback.evaluate.criteria import Against
 from tailback.evaluate.decision import PointOutcome
 from tailback.evaluate.model import VERDICTS, Evaluation, Request, SectionVerdict
@@ -223,6 +223,19 @@ def test_an_ellipse_holds_what_it_says() -> None:
     assert max(a for a, _ in outline) - x == pytest.approx(1.51 * 2, rel=0.03)
     height = (0.5**2 + (0.3 * 2) ** 2) ** 0.5
     assert max(b for _, b in outline) - y == pytest.approx(1.51 * height, rel=0.03)
+
+
+def test_a_point_of_an_ellipse_is_a_second_of_payload(tmp_path: Path) -> None:
+    scenario = queue.SCENARIOS / "5.1.1-reno.toml"
+    [run] = tb.run(scenario, out=tmp_path, set={"duration": "30s", "warmup": "10s"})
+    points = ellipse._points(run, 100.0)
+    # The last sample of what was delivered comes before the end of the last second.
+    assert len(points) == 19
+    [flow] = run.summary["flows"]
+    mean = sum(rate for _, rate in points) / len(points)
+    assert mean == pytest.approx(flow["throughput_mbit"], rel=0.02)
+    # Headers and retransmissions do not count: less than 1448 of 1514 bytes.
+    assert mean < 20 * 1448 / 1514
 
 
 def command(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:

@@ -218,7 +218,13 @@ def _warned(run: StoredRun) -> list[str]:
     """Return the warnings of the scenario, as printed before the run."""
     place = Path(os.path.abspath(run.path))
     found = layout.sweep_of(place.parent.parent, run.manifest["run_id"])
-    return [f"the scenario is unusual: {text}" for text in found[0].warnings] if found else []
+    if not found:
+        return []
+    index = found[0]
+    # The index does not say at which of its points a warning holds.
+    one = len({tuple(point.labels.items()) for point in index.points}) == 1
+    where = "the scenario" if one else "a point of this sweep"
+    return [f"{where} is unusual: {text.partition('; expected ')[0]}" for text in index.warnings]
 
 
 def _pairs(senders: list[dict[str, Any]], frame: Any, warmup_s: float) -> list[dict[str, Any]]:

@@ -16,6 +16,10 @@ SHOWN = 4
 SEEN = 0.01
 """Smaller shares of a queue get no sentence; the JSON has them."""
 
+SEVERAL = ("cake", "dualpi2", "fq", "fq_codel", "fq_pie")
+"""AQMs with several queues. The smallest delay of all their packets hides a standing queue, because
+the other queues are empty most of the time."""
+
 DROPS = (
     "overflow",
     "aqm",
@@ -70,7 +74,7 @@ def of(
         "windows": windows,
         "backlog_mean_bytes": backlog,
         "target_ms": target,
-        "queue": _kind(backlog, standing, mean, target),
+        "queue": _kind(summary["aqm"], backlog, standing, mean, target),
         "shares": dict(sorted(shares.items(), key=lambda item: -item[1])),
         "events": events,
         "state": [],
@@ -78,14 +82,18 @@ def of(
 
 
 def _kind(
-    backlog: float | None, standing: float | None, mean: float | None, target: float | None
+    aqm: str,
+    backlog: float | None,
+    standing: float | None,
+    mean: float | None,
+    target: float | None,
 ) -> str | None:
     if backlog is None or standing is None or mean is None:
         return None
     if backlog < PACKET:
         return "none"
     if standing < STANDING * mean:
-        return "bursts"
+        return "several" if aqm in SEVERAL else "bursts"
     # A standing queue up to the AQM's target is intended: it keeps the link busy.
     return "held" if target is not None and standing <= target else "standing"
 
@@ -129,10 +137,16 @@ def sentences(link: dict[str, Any], warmup_s: float) -> list[str]:
             f"Less than a packet waited on average: {link['backlog_mean_bytes']:.0f} bytes, "
             f"{words.seconds(mean / 1e3)} of delay."
         )
+    elif link["queue"] == "several":
+        out.append(
+            f"The delay was {words.seconds(mean / 1e3)} on average over the packets of all its queues, "
+            "which are not told apart here."
+        )
     elif link["queue"] is not None:
         always = (
-            f"{words.seconds(standing / 1e3)} of it was there throughout every "
-            f"{words.seconds(link['window_s'])} ({words.percent(link['standing_share'])})"
+            f"the least delay within {words.seconds(link['window_s'])} was "
+            f"{words.seconds(standing / 1e3)} on average ({words.percent(link['standing_share'])} "
+            "of it)"
         )
         verdict = {
             "standing": "a standing queue",
@@ -141,7 +155,7 @@ def sentences(link: dict[str, Any], warmup_s: float) -> list[str]:
         }[link["queue"]]
         if link["queue"] == "held":
             verdict += f" of {words.seconds(link['target_ms'] / 1e3)}"
-        out.append(f"Delay of {words.seconds(mean / 1e3)} on average; {always}: {verdict}.")
+        out.append(f"The delay was {words.seconds(mean / 1e3)} on average; {always}: {verdict}.")
     shown = [(name, share) for name, share in link["shares"].items() if share >= SEEN][:5]
     if shown and link["queue"] not in (None, "none"):
         parts = [f"{name} {words.percent(share)}" for name, share in shown]
@@ -173,11 +187,11 @@ def _event(event: dict[str, Any], warmup_s: float) -> str:
     if event["last_s"] - event["first_s"] <= event["bin_s"] * 1.5:
         text += f", all between {event['first_s']:.4g} and {event['last_s']:.4g} s"
     else:
-        text += f", {event['first_s']:.4g} to {event['last_s']:.4g} s"
+        text += f", between {event['first_s']:.4g} and {event['last_s']:.4g} s"
         if event["busiest_count"] * 4 > event["count"]:
             text += (
-                f", {event['busiest_count']} of them in the {words.seconds(event['bin_s'])} from "
-                f"{event['busiest_s']:.4g} s on"
+                f", {event['busiest_count']} of them between {event['busiest_s']:.4g} and "
+                f"{event['busiest_s'] + event['bin_s']:.4g} s"
             )
     share = f"{words.percent(event['share'])} of the packets" if event["share"] else ""
     if not warmup_s:

@@ -130,7 +130,8 @@ def _sentence(group: dict[str, Any], reason: str) -> str:
             several = f"; medians of the first {group['listed']}, from {first} up to {last}"
             text += several if group["listed"] > 1 else f"; the first at {first}"
             step = ", step"
-        text += f", every {words.seconds(group['period_s'])}" if group["period_s"] else ""
+        if group["period_s"]:
+            text += f", median gap {words.seconds(group['period_s'])}"
         text += f"{step} × {group['step']:.2f}, {what}"
         if abs(group["mean_step"] - group["step"]) >= 0.02:
             text += f", on average × {group['mean_step']:.2f}"

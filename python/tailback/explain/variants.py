@@ -69,8 +69,8 @@ def described(quantity: str) -> tuple[str, Any]:
     if head == "events":
         return f"packets {words.CAUSES.get(tail, tail)}:", words.percent
     if head == "standing_share":
-        return "of the delay there throughout:", words.percent
-    return "delay there throughout:", lambda value: words.seconds(value / 1e3)
+        return "least delay in 100 ms, of the mean:", words.percent
+    return "least delay in 100 ms:", lambda value: words.seconds(value / 1e3)
 
 
 def facts(found: Explanation, *, coarse: bool = False) -> dict[Key, float]:

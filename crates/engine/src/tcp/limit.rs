@@ -65,12 +65,23 @@ impl Sender {
         if event.esce && state <= CaState::Disorder {
             self.account_step(Reason::Sce, from);
         } else if own && (event.ece || state == CaState::Cwr) {
-            self.account_step(Reason::Ece, from);
+            self.account_part(Reason::Ece, from);
         } else if own && state >= CaState::Recovery && self.account.limit != Limit::Recovery {
             // The first ACK of the recovery.
-            self.account_step(self.loss(), from);
+            self.account_part(self.loss(), from);
         } else if own && self.window.cwnd <= from - from / 4 {
             self.account_step(Reason::Model, from);
+        } else if self.account.is_stepping() {
+            self.account_part(self.loss(), from);
+        }
+    }
+
+    /// The window was brought from `from` to its present size, perhaps not for the last time in this
+    /// congestion state: Prague takes one segment with each ACK.
+    fn account_part(&mut self, reason: Reason, from: u32) {
+        let (now, to) = (self.conn.now.ns(), self.window.cwnd);
+        if self.account.stepped(now, reason, from, to) {
+            self.reduce_in_slow_start(reason, from);
         }
     }
 

@@ -54,6 +54,9 @@ impl Sender {
     pub(super) fn set_ca_state(&mut self, new: CaState) {
         let (cc, view, window) = self.hooks();
         cc.set_state(view, window, new);
+        if new != self.conn.ca_state {
+            self.account.end_steps();
+        }
         self.conn.ca_state = new;
     }
 

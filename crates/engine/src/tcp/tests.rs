@@ -568,3 +568,57 @@ fn an_ack_that_delivers_nothing_is_no_pkts_acked() {
     s.on_ack(&ack(2, &[(4, 5)], ms(100)), ms(203), &mut wire);
     assert_eq!(calls(), 2, "the same SACK");
 }
+
+/// Takes a segment with each ACK of a recovery.
+struct OneByOne;
+
+impl CongestionControl for OneByOne {
+    fn needs(&self) -> Needs {
+        Needs {
+            control: Control::Window,
+            ..Needs::default()
+        }
+    }
+
+    fn ssthresh(&mut self, _view: View<'_>, window: &Window, _signal: Signal) -> u32 {
+        window.cwnd / 2
+    }
+
+    fn cong_avoid(&mut self, _view: View<'_>, _window: &mut Window, _acked: u32) {}
+
+    fn cong_control(&mut self, view: View<'_>, window: &mut Window, _ack: &Ack) {
+        window.cwnd -= u32::from(view.ca_state == CaState::Recovery);
+    }
+}
+
+/// A control such as Prague takes one segment with each ACK: these steps are one reduction, from the
+/// window before the first to that after the last.
+#[test]
+fn the_steps_of_a_reduction_count_once() {
+    let mut wire = Wire::default();
+    let mut s = Sender::new(0, &TcpPlan::default(), Box::new(OneByOne), false, None);
+    s.start(Time::ZERO, &mut wire);
+    let mut answer = wire.0.pop().expect("a SYN");
+    answer.flags |= flags::ACK;
+    s.on_syn_ack(&answer, ms(100), &mut wire);
+    let listed = |s: &Sender| -> Vec<(Reason, u32, u32)> {
+        let all = s.account.listed.iter();
+        all.map(|r| (r.reason(), r.from, r.to)).collect()
+    };
+    // Segment 0 is lost, and each ACK reports one more: the third begins the recovery.
+    for n in 1..8 {
+        s.on_ack(&ack(0, &[(1, 1 + n)], ms(100)), ms(200 + n), &mut wire);
+    }
+    assert_eq!((s.conn.ca_state, s.window.cwnd), (CaState::Recovery, 5));
+    assert_eq!(listed(&s), [(Reason::Dupthresh, 10, 5)]);
+    assert_eq!(s.account.counts[Reason::Dupthresh as usize], 1);
+    // A later recovery is another reduction.
+    let next = s.board.flight.nxt;
+    s.on_ack(&ack(next, &[], ms(207)), ms(307), &mut wire);
+    assert_eq!(s.conn.ca_state, CaState::Open);
+    for n in 1..5 {
+        let block = (next + 1, next + 1 + n);
+        s.on_ack(&ack(next, &[block], ms(307)), ms(407 + n), &mut wire);
+    }
+    assert_eq!(listed(&s)[1..], [(Reason::Dupthresh, 5, 3)]);
+}

@@ -163,10 +163,25 @@ pub struct Account {
     /// The first reductions, in the order of time.
     pub listed: Vec<Reduction>,
     keep: u32,
+    /// The reduction that is going on.
+    #[serde(default)]
+    episode: Episode,
     /// How slow start ended; `None` before its end.
     pub slow_start: Option<Box<SlowStart>>,
     /// Linux's own account of the same.
     pub told: Option<Box<Told>>,
+}
+
+/// A reduction that a congestion control makes in steps, one with each ACK.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+enum Episode {
+    /// Every reduction is complete.
+    #[default]
+    None,
+    /// It is counted, and the list was full.
+    Counted,
+    /// It is the last one listed.
+    Listed,
 }
 
 /// The counters of an account at the end of the warm-up.
@@ -203,6 +218,7 @@ impl Default for Account {
             before: None,
             listed: Vec::new(),
             keep: LISTED,
+            episode: Episode::None,
             slow_start: None,
             told: None,
         }
@@ -235,10 +251,46 @@ impl Account {
     /// Notes a reduction of the window.
     #[cold]
     pub fn reduced(&mut self, at_ns: u64, reason: Reason, from: u32, to: u32) {
+        self.episode = Episode::None;
         self.counts[reason as usize] += 1;
         if self.listed.len() < self.keep as usize {
             self.listed.push(Reduction::new(at_ns, reason, from, to));
         }
+    }
+
+    /// Notes a step of a reduction: its first one counts, and later ones only lower the window after
+    /// it. Returns whether it was the first.
+    #[cold]
+    pub fn stepped(&mut self, at_ns: u64, reason: Reason, from: u32, to: u32) -> bool {
+        match self.episode {
+            Episode::None => {
+                let before = self.listed.len();
+                self.reduced(at_ns, reason, from, to);
+                self.episode = match self.listed.len() > before {
+                    true => Episode::Listed,
+                    false => Episode::Counted,
+                };
+                return true;
+            }
+            Episode::Listed => {
+                if let Some(last) = self.listed.last_mut() {
+                    last.to = last.to.min(to);
+                }
+            }
+            Episode::Counted => {}
+        }
+        false
+    }
+
+    /// Whether a reduction by steps is going on.
+    pub fn is_stepping(&self) -> bool {
+        self.episode != Episode::None
+    }
+
+    /// The congestion state has changed: the next step belongs to another reduction.
+    #[inline]
+    pub fn end_steps(&mut self) {
+        self.episode = Episode::None;
     }
 
     /// Notes the end of slow start, unless the connection is one of many.

@@ -1,8 +1,8 @@
 """The ellipses of RFC 7928 section 2.7: goodput against queue delay.
 
 Each point is an interval of one second: the mean queue delay of the class over the smallest round
-trip, and the goodput of its flows. An ellipse is the contour of a two-dimensional Gaussian with the
-points' mean and covariance that holds 68 % of it.
+trip, and the payload that its flows delivered in order. An ellipse is the contour of a
+two-dimensional Gaussian with the points' mean and covariance that holds 68 % of it.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def figure(section: str, sides: Mapping[str, Results], rtt_ms: float) -> list[Re
             ]
     if not rows:
         return []
-    x_title, y_title = "mean queue delay over the smallest RTT", "goodput, Mbit/s"
+    x_title, y_title = "mean queue delay ÷ smallest RTT", "goodput (Mbit/s)"
     colour = alt.Color("side:N", scale=colour_scale(names), legend=alt.Legend(title=None))
     lines = (
         alt.Chart(pl.DataFrame(rows))
@@ -62,27 +62,41 @@ def figure(section: str, sides: Mapping[str, Results], rtt_ms: float) -> list[Re
     )
     chart = alt.layer(lines, dots).properties(width=WIDTH, height=280)
     caption = (
-        "An ellipse for each point: the contour of a Gaussian that holds 68 % of the seconds of "
-        "all seeds; the dot is their mean. Left and high is better."
+        "Each second of each seed is a point: its mean queue delay, and the payload delivered in "
+        "order. The dot is their mean. The ellipse is the contour of a Gaussian with their mean "
+        "and covariance, which would hold 68 % of them. Left and high is better."
     )
     name = f"section-{section.replace('.', '-')}-ellipse"
     return [ReportFigure(name, "Goodput against queue delay", chart, caption)]
 
 
 def _points(run: Run, rtt_ms: float) -> list[tuple[float, float]]:
-    """Delay and goodput of each second."""
+    """Delay and goodput of each second in which both are known."""
     frame = run.series()
     delays = frame.filter(pl.col("quantity").str.ends_with(".delay_ms"))
-    rates = frame.filter(pl.col("quantity") == "rate_mbit")
-    if delays.is_empty() or rates.is_empty():
+    times = delays["time_ns"].unique().sort()
+    if len(times) < 2:
         return []
+    second = times[1] - times[0]
+    # The first second counts from the sample before it.
+    grid = pl.DataFrame({"time_ns": [times[0] - second, *times]})
+    delivered = frame.filter(
+        pl.col("quantity") == "delivered_bytes", pl.col("flow").is_not_null()
+    ).join(grid, on="time_ns", how="semi")
+    step = pl.col("value").diff().over("flow", order_by="time_ns")
+    goodput = (
+        delivered.with_columns(step.alias("bytes"))
+        .drop_nulls("bytes")
+        .group_by("time_ns")
+        .agg((pl.col("bytes").sum() * 8e3 / second).alias("goodput"))
+    )
     both = (
         delays.group_by("time_ns")
         .agg(pl.col("value").mean().alias("delay"))
-        .join(rates.group_by("time_ns").agg(pl.col("value").sum().alias("rate")), on="time_ns")
+        .join(goodput, on="time_ns")
         .sort("time_ns")
     )
-    return [(delay / rtt_ms, rate) for delay, rate in both.select("delay", "rate").rows()]
+    return [(delay / rtt_ms, rate) for delay, rate in both.select("delay", "goodput").rows()]
 
 
 def contour(
