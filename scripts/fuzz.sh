@@ -10,7 +10,7 @@ target=${1:?"a target: $(ls fuzz/targets | sed 's/\.rs//' | tr '\n' ' ')"}
 seconds=${2:-60}
 shift; [ $# -eq 0 ] || shift
 
-# A dictionary of every key, option and word of scenarios.
+# Scenarios have a dictionary of every key, option and word.
 if [ "$target" = scenario ]; then
     mkdir -p target/fuzz
     cargo run --quiet --profile swarm --package tailback-swarm -- words >target/fuzz/scenario.dict

@@ -29,12 +29,12 @@ for target in $targets; do
     step "fuzz $target for $each s" sh scripts/fuzz.sh "$target" "$each" -verbosity=0
 done
 
-# Some thousand files and numbers per hour.
+# These are some thousand files and numbers in an hour.
 export TAILBACK_FUZZ=$((seconds / 2 + 10)) PROPTEST_CASES=$((seconds / 2 + 10))
 step "readers in Python, $TAILBACK_FUZZ files each" $python -m pytest tests/test_fuzz.py
 step "numbers that begin elsewhere" cargo test --package tailback-scenario --test shift
 
-# The store: killed commands, failing system calls, damaged files.
+# Test the store with killed commands, failing system calls and damaged files.
 step "kills" $python tests/faults/kill.py --tries $((seconds / 180 + 1)) --seed "$from"
 step "faults" $python tests/faults/inject.py --tries $((seconds / 600 + 1))
 step "damage" $python tests/faults/damage.py --every $((3600 / (seconds + 1) + 1))

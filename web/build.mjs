@@ -46,7 +46,7 @@ function lessons() {
   const names = readdirSync(folder, { withFileTypes: true }).filter((entry) => existsSync(join(folder, entry.name, "lesson.md")));
   const one = (name) => {
     const text = (file) => readFileSync(join(folder, name, file), "utf8");
-    // What to do on a command line is not for the page.
+    // The page leaves out what to do on a command line.
     const sections = (markdown) => markdown.split(/^(?=## )/m).filter((section) => !/^## (Run|Then)/.test(section)).join("");
     return { name, scenario: text("scenario.toml"), lesson: sections(text("lesson.md")), answer: sections(text("answer.md")) };
   };
@@ -81,7 +81,7 @@ function policy(parts) {
 }
 
 function filled(parts) {
-  // By functions: in a plain text, `$` would refer to a match.
+  // Replace by functions, because in a plain text `$` would refer to a match.
   return Object.entries(parts).reduce((text, [name, value]) => text.replace(`<!--${name}-->`, () => value), page);
 }
 

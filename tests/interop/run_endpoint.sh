@@ -8,7 +8,7 @@ case "$TESTCASE" in
     handshake | transfer) ;;
     *) exit 127 ;;
 esac
-# What a container may write to.
+# A container may write to its own folders.
 echo "$ROLE on $(hostname)" > notes
 if [ "$ROLE" = client ]; then
     /wait-for-it.sh sim:57832 -s -t 30

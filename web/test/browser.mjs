@@ -1,4 +1,4 @@
-// Uses the page in a browser as a person does. Writes what was seen as JSON: the caller judges it.
+// Uses the page in a browser as a person does. Writes what was seen as JSON, which the caller checks.
 import { chromium } from "playwright-core";
 import { createServer } from "node:http";
 import { readFileSync } from "node:fs";
@@ -36,7 +36,7 @@ async function write(page, text) {
 
 const first = readFileSync(join(dist, "../../python/tailback/examples/first.toml"), "utf8");
 
-// From a file, and from a server.
+// Open the page from a file, and from a server.
 const page = await open(single);
 seen.file = await ran(page);
 seen.title = await page.locator("h2.title").textContent();
@@ -60,7 +60,7 @@ seen.http = await ran(served);
 await served.context().close();
 server.close();
 
-// Mistakes, all at once.
+// Make several mistakes at once.
 await write(page, first.replace('"50Mbit"', '"50Mbot"').replace("cubic", "cubik"));
 await page.waitForSelector(".problems li");
 seen.problems = await page.locator(".problems li").allTextContents();
@@ -68,7 +68,7 @@ seen.marked = await page.locator(".lines .bad").allTextContents();
 await write(page, first);
 await page.waitForFunction(() => document.querySelector(".problems li") === null);
 
-// A slider: the run is another, and the one before is drawn beside it.
+// Move a slider: there is a new run, and the previous one is drawn beside it.
 const slider = page.getByLabel("path.rtt", { exact: true });
 await slider.fill("800");
 seen.slid = await ran(page, seen.file);
@@ -77,7 +77,7 @@ seen.pictures = await page.locator("figure.picture:not([hidden])").count();
 seen.changed = await page.locator("td s").count();
 seen.link = await page.evaluate(() => location.hash);
 
-// An algorithm: its options that the new one has are kept.
+// Choose another algorithm: options that it has too are kept.
 await page.getByLabel("bottleneck.queue.aqm", { exact: true }).selectOption("codel");
 await ran(page, seen.slid);
 seen.queue = /queue = (.+)/.exec(await page.locator("textarea").inputValue())[1];
@@ -86,12 +86,12 @@ await page.getByLabel("add an option … bottleneck.queue", { exact: true }).sel
 await page.waitForFunction(() => document.querySelector("textarea").value.includes("target"));
 seen.option = /queue = (.+)/.exec(await page.locator("textarea").inputValue())[1];
 seen.codel = codel;
-// Written out, the default is the same run.
+// Writing the default in the file gives the same run.
 await page.getByLabel("bottleneck.queue.aqm", { exact: true }).selectOption("fq_codel");
 await ran(page, codel);
 seen.kept = /queue = (.+)/.exec(await page.locator("textarea").inputValue())[1];
 
-// The player.
+// Use the player.
 await page.locator("h2.title").click();
 await page.keyboard.press(" ");
 await page.waitForFunction(() => document.querySelector(".player .main").textContent === "Pause");
@@ -104,7 +104,7 @@ seen.jumped = await page.locator(".player output").textContent();
 seen.firstEvent = await page.locator(".log tbody tr button").first().textContent();
 await page.context().close();
 
-// A link has the scenario, and says if its engine is another.
+// Open a link: it has the scenario, and the page says if it was made by another engine.
 const linked = await open(single + seen.link);
 seen.linked = await ran(linked);
 seen.linkedText = await linked.locator("textarea").inputValue();
@@ -121,7 +121,7 @@ await ran(broken);
 seen.broken = await broken.locator(".banner").textContent();
 await broken.context().close();
 
-// Scripts wherever a scenario has text.
+// Put scripts wherever a scenario has text.
 const script = "<img src=x onerror='window.hacked=1'><script>window.hacked=1</script>";
 const hostile = first.replace(/title .*/, `title = """${script}"""`).replace("[[flows]]", `[[flows]]\nname = "a"\n# ${script}`);
 const inert = await open(single + packed({ v: 1, engine: script, text: hostile, files: { [script]: script } }));

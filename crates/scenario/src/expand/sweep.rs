@@ -141,7 +141,7 @@ fn wrong(name: &str, node: &Node, expected: &str) -> Problem {
     .expected(expected)
 }
 
-/// Collects the swept keys below an item of [sweep]: `"a.b" = [...]`, or a table `a` with a key
+/// Collects the swept keys below an item of `[sweep]`: `"a.b" = [...]`, or a table `a` with a key
 /// `b`.
 fn flatten(prefix: &str, item: &Item, keys: &mut Vec<SweptKey>, problems: &mut Vec<Problem>) {
     let text = format!("{prefix}{}", item.key);
