@@ -123,11 +123,11 @@ pub struct EndpointFault {
 /// A kind of mistake that an endpoint can make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FaultKind {
-    /// It asked to be woken this many times within a millisecond.
+    /// The endpoint asked to be woken this many times within a millisecond.
     Spins(u32),
-    /// It sent this many datagrams within a millisecond.
+    /// The endpoint sent this many datagrams within a millisecond.
     Floods(u32),
-    /// Its entry has datagrams of this many bytes in the network.
+    /// Datagrams of this many bytes of the endpoint's entry are in the network.
     Fills(u64),
 }
 

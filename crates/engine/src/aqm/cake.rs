@@ -332,7 +332,7 @@ impl Tin {
         if self.next < now {
             self.next += duration;
         } else {
-            // Entered if the tin is within its share, or ahead of it by less than this packet.
+            // The tin is within its share, or ahead of its share by less than this packet.
             self.next = self.next.max(now + duration);
         }
     }

@@ -197,11 +197,11 @@ pub enum Verdict {
 /// How marks are spread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Uniformise {
-    /// One draw for each gap; gaps are uniform on 1..1/pb.
+    /// One random number is drawn for each gap. Gaps are uniform on 1..1/pb.
     Linux,
-    /// One draw for each packet; gaps are uniform on 1/pb..2/pb.
+    /// One random number is drawn for each packet. Gaps are uniform on 1/pb..2/pb.
     Wait,
-    /// One draw for each packet; gaps are geometric.
+    /// One random number is drawn for each packet. Gaps have a geometric distribution.
     None,
 }
 

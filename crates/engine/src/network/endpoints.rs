@@ -25,7 +25,8 @@ const MAX_WAKES: u32 = 50_000;
 const MAX_DATAGRAMS: u32 = 200_000;
 /// The largest number of payload bytes in the network.
 const MAX_PAYLOAD: u64 = 256 << 20;
-/// IP bytes of the longest datagram. Longer ones are dropped, as with the flag "don't fragment".
+/// IP bytes of the longest datagram. Longer datagrams are dropped, as with the flag "don't
+/// fragment".
 const MTU: usize = 1500;
 /// Bytes of an Ethernet header.
 const ETHERNET: usize = 14;

@@ -25,8 +25,8 @@ pub(super) struct Rack {
     pub advanced: bool,
     /// Whether reordering was seen.
     pub reordering_seen: bool,
-    /// Largest number of segments by which one was overtaken (Linux `reordering`); 3 before any
-    /// was.
+    /// Largest number of segments that overtook a segment (Linux `reordering`). 3 before the first
+    /// reordering.
     pub reordering: u32,
     /// Length of the reordering window, in quarters of the minimum RTT.
     pub steps: u32,

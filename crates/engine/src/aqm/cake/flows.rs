@@ -94,11 +94,11 @@ pub enum Set {
 pub struct Flow {
     /// Queued packets, the oldest first.
     pub packets: Ring<Packet>,
-    /// Its AQM.
+    /// The AQM of the queue.
     pub cobalt: Cobalt,
     /// Bytes it may still send in this round.
     pub deficit: i32,
-    /// Its state in DRR++.
+    /// State of the queue in DRR++.
     pub set: Set,
     next: u16,
     prev: u16,
@@ -145,7 +145,7 @@ impl List {
 /// Queues by state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Population {
-    /// Sparse queues, waiting ones included.
+    /// Number of sparse queues, including those that wait.
     pub sparse: u16,
     /// Bulk.
     pub bulk: u16,
@@ -404,7 +404,7 @@ impl Flows {
             if self.flows[index].deficit > 0 {
                 return Some((index, list));
             }
-            // Its turn is over: it moves to the end of the bulk queues.
+            // The queue's turn is over, so it moves to the end of the bulk queues.
             if self.flows[index].set == Set::Sparse {
                 if self.flows[index].packets.is_empty() {
                     self.flows[index].set = Set::SparseWait;

@@ -332,7 +332,7 @@ fn hosts_share_as_the_mode_says() {
         ("dual-srchost", true, 0.125),
         ("dual-dsthost", true, 0.5),
         ("dual-dsthost", false, 0.125),
-        // The busier host counts: the one that all flows share.
+        // The busier host counts, which is the host that all flows share.
         ("triple-isolate", false, 0.125),
         ("srchost", false, 0.5),
         ("dsthost", true, 0.5),
@@ -361,7 +361,7 @@ fn triple_isolation_of_two_pairs_of_hosts() {
     assert_eq!(bulk, [1, 7]);
 }
 
-/// A host has so many bulk queues that they wait for several rounds at once.
+/// A host has so many bulk queues that each waits for several rounds at a time.
 #[test]
 fn forty_flows_of_a_host_share_among_themselves_and_with_another() {
     for (first, mode) in [(1, "triple-isolate"), (20, "dual-srchost")] {

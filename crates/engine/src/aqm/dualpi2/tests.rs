@@ -456,8 +456,8 @@ fn shares_of_the_schedulers_are_exact() {
     let share = c as f64 / (c + l) as f64;
     assert!((share - 0.3).abs() < 0.01, "{share}");
 
-    // Counted: C is served once after N packets of L. The same holds with a time shift of zero,
-    // while L is the younger queue.
+    // The version with a counter serves C once after N packets of L. A time shift of zero does the
+    // same while L is the younger queue.
     let counter = |n, shift: Option<Time>| {
         let mut set = vec![
             version("dualpi2-2019-wrr-counter"),
@@ -538,7 +538,7 @@ fn time_shifted_fifo() {
         b.now = MS(end);
         b.get().unwrap().ecn
     };
-    // 40 ms of lead; a tie goes to L.
+    // L has a lead of 40 ms, and a tie goes to L.
     assert_ne!(first(50, 10, 0), Ecn::NotEct);
     assert_eq!(first(51, 10, 0), Ecn::NotEct);
     // L's delay counts four times as much.
@@ -644,7 +644,7 @@ fn max_rtt_tunes_as_tc_does() {
             .chain(["alpha", "beta"].map(|n| o.float(n) * 256.0))
             .collect::<Vec<_>>()
     };
-    // 0.1 x 16.666 ms / (100 ms)^2 = 0.1667 Hz: 42/256; 0.3 / 100 ms = 3 Hz.
+    // alpha = 0.1 x 16.666 ms / (100 ms)^2 = 0.1667 Hz = 42/256 Hz; beta = 0.3 / 100 ms = 3 Hz.
     let max = ("max_rtt", Value::Time(MS(100)));
     assert_eq!(
         tuned(std::slice::from_ref(&max)),

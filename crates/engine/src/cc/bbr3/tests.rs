@@ -155,7 +155,8 @@ fn the_upper_bound_grows_twice_as_fast_each_round() {
         }
         bounds.push(cc.bounds.inflight_hi);
     }
-    // The bound grows by 1, 2, 4, ... in a round: 400 ACKs with one step per window/2^n of them.
+    // In rounds of 400 ACKs the bound grows by 1, 2, 4, ... In round n it grows by one for every
+    // window/2^n ACKs.
     assert_eq!(bounds, [401, 403, 407, 415, 431]);
 }
 

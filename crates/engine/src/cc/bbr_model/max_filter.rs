@@ -29,7 +29,7 @@ impl<T: Copy + PartialOrd> MaxFilter<T> {
             s[2] = new;
         }
         if age(s[0]) > window {
-            // The largest value is too old: the next ones move up.
+            // The largest value is too old, so the second and third largest move up.
             *s = [s[1], s[2], new];
             if age(s[0]) > window {
                 *s = [s[1], s[2], new];
@@ -52,7 +52,7 @@ mod tests {
         let mut filter = MaxFilter::<Bandwidth>::default();
         filter.update(10, 0, Bandwidth(100));
         let mut seen = Vec::new();
-        // After the largest value come lower and lower ones.
+        // Each later value is smaller than the one before.
         for t in 1..=13 {
             filter.update(10, t, Bandwidth(100 - u64::from(t)));
             seen.push(filter.get().0);

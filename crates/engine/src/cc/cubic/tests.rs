@@ -131,7 +131,7 @@ fn fast_convergence() {
 #[test]
 fn reno_friendly() {
     // With an RTT of 40 ms, Reno with beta 0.7 gains 8/15 segments per RTT. From 14 it is back at
-    // 20 after 0.45 s; the curve needs K = 2.5 s.
+    // 20 after 0.45 s, before CUBIC's curve, which needs K = 2.5 s.
     let rtt = Time::from_ms(40);
     for (t, cwnd) in epoch(&[], 20, rtt, 60) {
         let reno = 14.0 + 8.0 / 15.0 * t / 0.04;
@@ -162,7 +162,7 @@ fn growth_is_bounded() {
     let mut first = host(&[("tcp_friendliness", OFF)], 100, Time::from_ms(20));
     first.round();
     assert_eq!(first.window.cwnd, 105);
-    // In an epoch that has lasted long, the window grows by half of it per RTT.
+    // In an epoch that has lasted long, the window grows by half of its size per RTT.
     let mut late = host(&[], 100, Time::from_ms(20));
     late.marked_round(1);
     late.round();

@@ -19,7 +19,7 @@ use crate::cc::view::{Ack, View};
 use crate::cc::window::Window;
 use crate::units::Time;
 
-/// Rise of the RTT that shows a queue; a rise by a tenth of the smallest RTT shows one, too.
+/// Rise of the RTT that shows a queue. A rise by a tenth of the smallest RTT also shows a queue.
 const RISE: Time = Time::from_ms(4);
 /// Pacing rate in cwnd/srtt after the first window: numerator and denominator.
 const PACE: (u64, u64) = (5, 3);

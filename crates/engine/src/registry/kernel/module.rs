@@ -17,7 +17,7 @@ pub struct Module {
     pub parameters: &'static [Parameter],
     /// The module for options that Linux does not support.
     pub stand_in: Option<StandIn>,
-    /// The module with the kernel's own algorithm in which windows grow by ACKs.
+    /// The module with the kernel's own algorithm, changed so that windows grow by ACKs.
     pub acks: Option<StandIn>,
     /// Values that TCP_CC_INFO reports.
     pub gauges: &'static [Gauge],
@@ -157,7 +157,7 @@ impl Module {
     }
 }
 
-/// Converts a fraction to a number in which `one` means 1.
+/// Converts a fraction to a whole number, in which `one` stands for the fraction 1.
 pub fn digits(value: &Value, one: f64) -> Result<u64, (&'static str, &'static str)> {
     match value {
         Value::Float(part) => Ok(libm::round(part * one) as u64),

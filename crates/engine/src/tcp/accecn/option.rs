@@ -167,7 +167,7 @@ mod tests {
     /// Linux `tcp_options_fit_accecn` with timestamps, which leave 28 bytes.
     #[test]
     fn room_for_the_option() {
-        // SACK blocks, counters required; then counters, blocks kept, bytes of the option
+        // SACK blocks and counters required; then counters, blocks kept and bytes of the option.
         for (blocks, required, fits) in [
             (0, 0, Some((3, 0, 12))),
             (1, 3, Some((3, 1, 12))),

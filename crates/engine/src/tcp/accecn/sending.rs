@@ -138,7 +138,7 @@ mod tests {
     /// RFC 9768 appendix A.2 with Linux's choices, with segments of 1000 bytes.
     #[test]
     fn wraps_by_table() {
-        // delivered, delta, (CE bytes, bytes) if an option reports them, thinned; then marks
+        // Delivered, delta, (CE bytes, bytes) if an option reports them, and thinned; then marks.
         type Told = Option<(u32, u32)>;
         let table: [(u32, u32, Told, bool, u32); 18] = [
             // With up to seven segments the counter cannot have wrapped.
