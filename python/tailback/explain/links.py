@@ -139,8 +139,8 @@ def sentences(link: dict[str, Any], warmup_s: float) -> list[str]:
         )
     elif link["queue"] == "several":
         out.append(
-            f"The delay was {words.seconds(mean / 1e3)} on average over the packets of all its queues, "
-            "which are not told apart here."
+            f"The delay was {words.seconds(mean / 1e3)} on average over the packets of all its "
+            "queues. Their standing queues are not known."
         )
     elif link["queue"] is not None:
         always = (
