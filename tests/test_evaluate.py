@@ -368,8 +368,7 @@ def test_bbr_keeps_deep_buffers_shorter_than_cubic(tmp_path: Path) -> None:
     loss, delay = found.sections
     assert (loss.verdict, delay.verdict) == ("no worse", "no worse")
     # CUBIC fills the buffer of ten bandwidth-delay products. With one loss in a thousand packets
-    # its
-    # window stops growing.
+    # its window stops growing.
     assert delay.value is not None
     assert delay.value < -0.5
     assert loss.value is not None
