@@ -1,4 +1,5 @@
-//! Finds what a sender waits for; at any time it is one thing (Linux `tcp_chrono_start`, extended).
+//! Finds what a sender waits for, which is one thing at any time (Linux `tcp_chrono_start`,
+//! extended).
 
 use tailback_record::account::{Limit, Reason};
 
@@ -8,7 +9,7 @@ use super::states::Event;
 use crate::cc::{CaState, Control};
 
 impl Sender {
-    /// Notes what the sender waits for once it can do no more.
+    /// Notes what the sender waits for, after it has sent all that it may.
     #[inline]
     pub fn note_limit(&mut self) {
         let limit = self.limit();
@@ -40,16 +41,16 @@ impl Sender {
         }
     }
 
-    /// A timer has fired: nothing else has come since the last packet was sent.
+    /// Notes that a timer has fired, so that nothing has come since the last packet was sent.
     pub(super) fn note_wait(&mut self) {
         let (sent, now) = (self.conn.last_sent.ns(), self.conn.now.ns());
         self.account.waited(sent, now);
     }
 
-    /// The window is on its way from `from` to where the congestion control wants it.
+    /// Records a reduction that takes the window from `from` to ssthresh.
     pub(super) fn account_reduction(&mut self, reason: Reason, from: u32) {
-        // A congestion control that sets the window itself may do this at any time: see
-        // `account_own`.
+        // A congestion control that sets the window itself may reduce it at any time; `account_own`
+        // records that.
         if self.needs.control != Control::Window {
             let (now, to) = (self.conn.now.ns(), self.window.ssthresh);
             self.account.reduced(now, reason, from, to);
@@ -57,7 +58,7 @@ impl Sender {
         }
     }
 
-    /// An ACK has made the window smaller than `from`, and PRR was not the cause.
+    /// Records that an ACK has made the window smaller than `from` without PRR.
     #[cold]
     pub(super) fn account_own(&mut self, from: u32, event: &Event) {
         let own = self.needs.control == Control::Window;
@@ -67,7 +68,7 @@ impl Sender {
         } else if own && (event.ece || state == CaState::Cwr) {
             self.account_part(Reason::Ece, from);
         } else if own && state >= CaState::Recovery && self.account.limit != Limit::Recovery {
-            // The first ACK of the recovery.
+            // This is the first ACK of the recovery.
             self.account_part(self.loss(), from);
         } else if own && self.window.cwnd <= from - from / 4 {
             self.account_step(Reason::Model, from);
@@ -76,8 +77,8 @@ impl Sender {
         }
     }
 
-    /// The window was brought from `from` to its present size, perhaps not for the last time in this
-    /// congestion state: Prague takes one segment with each ACK.
+    /// Records a step of a reduction, from `from` to the window's present size. More steps may follow
+    /// in this congestion state: Prague takes one segment with each ACK.
     fn account_part(&mut self, reason: Reason, from: u32) {
         let (now, to) = (self.conn.now.ns(), self.window.cwnd);
         if self.account.stepped(now, reason, from, to) {
@@ -85,7 +86,7 @@ impl Sender {
         }
     }
 
-    /// The window was brought from `from` to its present size.
+    /// Records a change of the window from `from` to its present size.
     pub(super) fn account_step(&mut self, reason: Reason, from: u32) {
         let (now, to) = (self.conn.now.ns(), self.window.cwnd);
         self.account.reduced(now, reason, from, to);

@@ -1,5 +1,5 @@
-//! Congestion states: what an ACK means for losses, and reductions and their
-//! undoing (Linux `tcp_fastretrans_alert`).
+//! Congestion states: what an ACK means for losses, how reductions begin and end, and how they are
+//! undone (Linux `tcp_fastretrans_alert`).
 
 use tailback_record::account::Reason;
 
@@ -15,32 +15,32 @@ use crate::units::Time;
 /// The news in an ACK, as the state machine sees it (Linux `FLAG_*`).
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Event {
-    /// The cumulative acknowledgement advanced.
+    /// Whether the cumulative acknowledgement advanced.
     pub advanced: bool,
-    /// Segments newly sacked.
+    /// Number of segments newly sacked.
     pub sacked: u32,
-    /// ECN-Echo.
+    /// Whether the ACK carries ECN-Echo.
     pub ece: bool,
-    /// Echo of SCE.
+    /// Whether the ACK carries the echo of SCE.
     pub esce: bool,
-    /// A D-SACK came with it.
+    /// Whether the ACK carries a D-SACK.
     pub dsack: bool,
-    /// That D-SACK is the answer to a tail loss probe (`FLAG_DSACK_TLP`).
+    /// Whether that D-SACK is the answer to a tail loss probe (`FLAG_DSACK_TLP`).
     pub dsack_of_probe: bool,
-    /// The probe or retransmission timer is to be armed, unless RACK arms its
-    /// own (`FLAG_SET_XMIT_TIMER`).
+    /// Whether the probe or retransmission timer is to be set, unless RACK sets its own
+    /// (`FLAG_SET_XMIT_TIMER`).
     pub rearm: bool,
-    /// Nothing new at all: a duplicate ACK.
+    /// Whether the ACK is a duplicate, without anything new.
     pub duplicate: bool,
-    /// Data below the recovery point has arrived although it was never retransmitted.
+    /// Whether data below the recovery point has arrived that was never retransmitted.
     pub original_delivered: bool,
-    /// Echo of the timestamp, if there are any.
+    /// The echoed timestamp, if timestamps are in use.
     pub echo: Option<Time>,
     /// First unacknowledged segment before the ACK.
     pub prior_una: u64,
 }
 
-/// What to send once an ACK is processed.
+/// What to send after an ACK is processed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Resend {
     None,
@@ -65,7 +65,7 @@ impl Sender {
         window.ssthresh = cc.ssthresh(view, window, signal);
     }
 
-    /// Linux `tcp_init_cwnd_reduction`.
+    /// Begins a reduction (Linux `tcp_init_cwnd_reduction`).
     fn begin_reduction(&mut self, signal: Signal) {
         self.recovery.high_seq = self.board.flight.nxt;
         self.recovery.probe.high_seq = None;
@@ -77,7 +77,7 @@ impl Sender {
         self.ecn.begin_cwr();
     }
 
-    /// Linux `tcp_end_cwnd_reduction`.
+    /// Ends a reduction (Linux `tcp_end_cwnd_reduction`).
     fn end_reduction(&mut self) {
         if self.needs.control == Control::Window {
             return;
@@ -91,7 +91,7 @@ impl Sender {
         self.tell(CwndEvent::CompleteCwr);
     }
 
-    /// Linux `tcp_enter_cwr`.
+    /// Enters CWR (Linux `tcp_enter_cwr`).
     fn enter_cwr(&mut self) {
         self.recovery.undo.prior_ssthresh = 0;
         if self.conn.ca_state < CaState::Cwr {
@@ -111,7 +111,7 @@ impl Sender {
         self.recovery.undo.begin(self.board.flight.una, out);
     }
 
-    /// A timeout: everything sent is presumed lost (Linux `tcp_enter_loss`).
+    /// Enters Loss at a timeout, when everything sent is presumed lost (Linux `tcp_enter_loss`).
     pub(super) fn enter_loss(&mut self) {
         let new_recovery = self.conn.ca_state < CaState::Recovery;
         let rates = self.rates.as_deref_mut();
@@ -123,7 +123,7 @@ impl Sender {
         if self.conn.ca_state <= CaState::Disorder && self.board.flight.sacked_out >= REORDERING {
             self.recovery.rack.reordering = REORDERING;
         }
-        // Reduce ssthresh once per window.
+        // ssthresh is reduced once per window.
         if self.conn.ca_state <= CaState::Disorder
             || self.recovery.high_seq <= self.board.flight.una
             || (self.conn.ca_state == CaState::Loss && self.recovery.timeouts == 0)
@@ -142,12 +142,12 @@ impl Sender {
         self.recovery.high_seq = self.board.flight.nxt;
         self.recovery.probe.high_seq = None;
         self.ecn.begin_cwr();
-        // RFC 5682 section 3.1 step 1.
+        // RFC 5682 section 3.1 step 1: whether to use F-RTO.
         self.recovery.frto = new_recovery || self.recovery.timeouts > 0;
     }
 
-    /// The reason for a loss that an ACK reports: the reason of a sender without RACK, if such a
-    /// sender would have found it.
+    /// The reason to record for a loss that an ACK reports. If a sender without RACK would have
+    /// found the loss, it is that sender's reason.
     pub(super) fn loss(&self) -> Reason {
         let rack = &self.recovery.rack;
         if !rack.reordering_seen && self.board.flight.sacked_out >= REORDERING {
@@ -157,7 +157,7 @@ impl Sender {
         }
     }
 
-    /// Linux `tcp_enter_recovery`.
+    /// Enters fast recovery (Linux `tcp_enter_recovery`).
     pub(super) fn enter_recovery(&mut self, ece: bool, found: Reason) {
         if !self.any_retransmission_out() {
             self.recovery.undo.retrans_stamp = None;
@@ -182,7 +182,7 @@ impl Sender {
         self.set_ca_state(CaState::Recovery);
     }
 
-    /// Linux `tcp_cwnd_reduction`.
+    /// Sets the window by PRR (Linux `tcp_cwnd_reduction`).
     pub(super) fn reduce_window(&mut self, delivered: u32, safe: bool) {
         let (in_flight, ssthresh) = (self.board.flight.in_flight(), self.window.ssthresh);
         let prr = &mut self.recovery.prr;
@@ -207,7 +207,8 @@ impl Sender {
         rates.marked.clear();
     }
 
-    /// Finds losses by RACK; returns the time after which to look again, if segments are undecided.
+    /// Finds losses by RACK. Returns the time after which to check again, if some segments are
+    /// undecided.
     pub(super) fn detect_loss(&mut self) -> Option<Time> {
         let rates = self.rates.as_deref_mut();
         let rack = &self.recovery.rack;
@@ -216,7 +217,8 @@ impl Sender {
         wait
     }
 
-    /// Linux `tcp_identify_packet_loss`: returns whether a retransmission was found lost.
+    /// Finds losses (Linux `tcp_identify_packet_loss`). Returns whether a retransmission was found
+    /// lost.
     fn identify_losses(&mut self, event: &mut Event) -> bool {
         if !std::mem::take(&mut self.recovery.rack.advanced) {
             return false;
@@ -230,7 +232,7 @@ impl Sender {
         self.board.flight.retrans_out < retransmissions
     }
 
-    /// Linux `tcp_undo_cwnd_reduction`.
+    /// Undoes a reduction (Linux `tcp_undo_cwnd_reduction`).
     fn undo_reduction(&mut self, unmark: bool) {
         if unmark {
             self.board.unmark_all_lost();
@@ -266,7 +268,8 @@ impl Sender {
         self.set_ca_state(CaState::Open);
     }
 
-    /// Every retransmission was reported as a duplicate (Linux `tcp_try_undo_dsack`).
+    /// Undoes a reduction if every retransmission was reported as a duplicate (Linux
+    /// `tcp_try_undo_dsack`).
     fn try_undo_dsack(&mut self) -> bool {
         let all = self.recovery.undo.all_duplicates();
         if all {
@@ -292,7 +295,7 @@ impl Sender {
                 && self.board.get(self.board.flight.una).flags & state::EVER_RETRANS != 0)
     }
 
-    /// Linux `tcp_try_keep_open`.
+    /// Enters Open or Disorder (Linux `tcp_try_keep_open`).
     fn keep_open(&mut self) {
         let trouble = self.board.flight.sacked_out + self.board.flight.lost_out > 0
             || self.any_retransmission_out();
@@ -307,7 +310,7 @@ impl Sender {
         }
     }
 
-    /// Linux `tcp_try_to_open`.
+    /// Enters CWR if marks are echoed, otherwise Open or Disorder (Linux `tcp_try_to_open`).
     fn try_to_open(&mut self, event: &Event) {
         if !self.any_retransmission_out() {
             self.recovery.undo.retrans_stamp = None;
@@ -320,17 +323,18 @@ impl Sender {
         }
     }
 
-    /// A tail loss probe with recovery point `high` may have been answered (RFC 8985 section 7.4;
-    /// Linux `tcp_process_tlp_ack`).
+    /// Checks whether a tail loss probe with recovery point `high` was answered (RFC 8985 section
+    /// 7.4; Linux `tcp_process_tlp_ack`).
     pub(super) fn process_tlp_ack(&mut self, ack: u64, high: u64, event: &Event) {
         if ack < high {
             return;
         }
         if !self.recovery.probe.retrans || event.dsack_of_probe {
-            // New data was acknowledged, or original and probe both arrived: no loss.
+            // New data was acknowledged, or both the original and the probe arrived, so nothing was
+            // lost.
             self.recovery.probe.high_seq = None;
         } else if ack > high {
-            // The probe repaired a loss: one reduction.
+            // The probe repaired a loss, which costs one reduction.
             self.begin_reduction(Signal::Loss);
             self.set_ca_state(CaState::Cwr);
             self.account_reduction(Reason::Probe, self.recovery.prr.prior_cwnd);
@@ -345,17 +349,17 @@ impl Sender {
         }
     }
 
-    /// The congestion states (Linux `tcp_fastretrans_alert`).
+    /// Runs the state machine of congestion states (Linux `tcp_fastretrans_alert`).
     pub(super) fn fast_retransmit_alert(&mut self, event: &mut Event) -> Resend {
         if event.ece {
             self.recovery.undo.prior_ssthresh = 0;
         }
-        // Leaving a state: everything sent before it began is acknowledged.
+        // A state ends when everything sent before it began is acknowledged.
         if self.conn.ca_state == CaState::Open {
             self.recovery.undo.retrans_stamp = None;
         } else if self.board.flight.una >= self.recovery.high_seq {
             match self.conn.ca_state {
-                // One segment more, so that the CWR flag has reached the receiver.
+                // CWR ends one segment later, so that the CWR flag has reached the receiver.
                 CaState::Cwr if self.board.flight.una != self.recovery.high_seq => {
                     self.end_reduction();
                     self.set_ca_state(CaState::Open);
@@ -373,9 +377,9 @@ impl Sender {
                     && self.recovery.undo.marker.is_some()
                     && self.recovery.undo.was_delayed(event.echo)
                 {
-                    // The hole was filled by the original, not by the retransmission:
-                    // the path reorders. While retransmissions are out, nothing more
-                    // is decided lost or sent again.
+                    // The original filled the hole, not the retransmission, so the path reorders.
+                    // While retransmissions are in flight, nothing more is found lost or sent
+                    // again.
                     self.recovery
                         .rack
                         .note_reordering(event.prior_una, &self.board);
@@ -428,7 +432,8 @@ impl Sender {
         Resend::Lost
     }
 
-    /// An ACK in Loss (Linux `tcp_process_loss`, F-RTO of RFC 5682). `None`: the state was left.
+    /// Processes an ACK in Loss (Linux `tcp_process_loss`, F-RTO of RFC 5682). Returns `None` if it
+    /// ends the state.
     fn process_loss(&mut self, event: &Event) -> Option<Resend> {
         let recovered = self.board.flight.una >= self.recovery.high_seq;
         if event.advanced && self.try_undo_loss(false, event.echo) {
@@ -460,7 +465,7 @@ impl Sender {
         Some(Resend::Lost)
     }
 
-    /// Linux `tcp_xmit_recovery`.
+    /// Retransmits or sends new data (Linux `tcp_xmit_recovery`).
     pub(super) fn resend(&mut self, what: Resend, port: &mut impl Port) {
         if what == Resend::New {
             self.transmit(port);

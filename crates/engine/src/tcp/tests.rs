@@ -1,4 +1,4 @@
-//! The sender, ACK by ACK, on hand-made packets.
+//! The sender, ACK by ACK, with packets made by hand.
 
 use super::port::Port;
 use super::sender::Sender;
@@ -22,7 +22,7 @@ impl Port for Wire {
 }
 
 impl Wire {
-    /// Segments sent since the last call, and whether each is a retransmission.
+    /// Returns the segments sent since the last call, and whether each is a retransmission.
     fn take(&mut self) -> Vec<(u64, bool)> {
         let sent = std::mem::take(&mut self.0);
         sent.iter()
@@ -41,7 +41,8 @@ fn sender(plan: &TcpPlan) -> Sender {
     Sender::new(0, plan, cc, false, None)
 }
 
-/// A sender that accepts, measures rates, and sends what is written to it; RTT 100 ms.
+/// A sender that accepts a connection, measures rates, and sends what is written to it. The RTT is
+/// 100 ms.
 fn written_to() -> Sender {
     let entry = find(cc::ENTRIES, "bbr").expect("registered");
     let cc = (entry.build)(&complete_defaults(entry));
@@ -51,7 +52,7 @@ fn written_to() -> Sender {
     s
 }
 
-/// Connected: the first window left at `rtt`.
+/// A connected sender, whose first window left at `rtt`.
 fn established(plan: &TcpPlan, rtt: Time, wire: &mut Wire) -> Sender {
     let mut s = sender(plan);
     s.start(Time::ZERO, wire);
@@ -61,7 +62,7 @@ fn established(plan: &TcpPlan, rtt: Time, wire: &mut Wire) -> Sender {
     s
 }
 
-/// An ACK with SACK blocks (first, one past the last), that echoes `echo`.
+/// An ACK with SACK blocks (first segment, one past the last) that echoes the timestamp `echo`.
 fn ack(seq: u64, blocks: &[(u64, u64)], echo: Time) -> Packet {
     let mut packet = Packet::new(0, 66, Ecn::NotEct);
     packet.flags = flags::ACK;
@@ -83,8 +84,8 @@ fn rwnd(segments: u64) -> TcpPlan {
     }
 }
 
-/// Linux `tcp_clean_rtx_queue`: SACKs of data older than the head's last
-/// transmission are progress.
+/// Linux `tcp_clean_rtx_queue`: a SACK of data older than the head's last transmission counts as
+/// progress and restarts the timeout.
 #[test]
 fn the_timeout_moves_with_sacks_of_what_was_sent_before_the_retransmission() {
     let mut wire = Wire::default();
@@ -110,7 +111,7 @@ fn a_probe_comes_two_round_trips_after_an_ack() {
     let mut wire = Wire::default();
     let mut s = established(&rwnd(10), ms(250), &mut wire);
     s.on_ack(&ack(2, &[], ms(250)), ms(500), &mut wire);
-    // The last segments were sent now; the head at 250 ms would time out at 1000 ms.
+    // The last segments were sent now. The head, sent at 250 ms, would time out at 1000 ms.
     s.timer.kind = Kind::None;
     s.set_xmit_timer();
     assert_eq!(
@@ -119,16 +120,16 @@ fn a_probe_comes_two_round_trips_after_an_ack() {
     );
 }
 
-/// Lets the timer fire; gives the time.
+/// Lets the timer fire. Returns the time.
 fn fire(s: &mut Sender, wire: &mut Wire) -> Time {
-    // At its deadline it learns when the timer wheel fires.
+    // At its deadline the sender computes when the timer wheel fires.
     s.on_timer(s.deadline(), wire);
     let at = s.deadline();
     s.on_timer(at, wire);
     at
 }
 
-/// Linux `tcp_send_loss_probe` with `__tcp_retransmit_skb`.
+/// A probe by Linux `tcp_send_loss_probe` with `__tcp_retransmit_skb`.
 #[test]
 fn a_probe_is_no_repair_and_restarts_the_timeout() {
     let mut wire = Wire::default();
@@ -148,7 +149,7 @@ fn a_probe_is_no_repair_and_restarts_the_timeout() {
         (Kind::Retransmit, ms(304) + s.rtt.timeout())
     );
 
-    // The originals were only late; then the probe arrives as well.
+    // The originals were only late. Then the probe arrives, too.
     let window = s.window.cwnd;
     s.on_ack(&ack(5, &[], ms(100)), ms(310), &mut wire);
     assert_eq!(s.recovery.probe.high_seq, Some(5));
@@ -193,41 +194,41 @@ fn duplicates_widen_the_window_where_reordering_was_seen() {
     }
 }
 
-/// Linux `tcp_try_undo_partial`: the original fills the hole while
-/// retransmissions are out: nothing more is sent again.
+/// Linux `tcp_try_undo_partial`: if the original fills the hole while retransmissions are in
+/// flight, nothing more is sent again.
 #[test]
 fn a_late_original_stops_retransmission() {
     let mut wire = Wire::default();
     let mut s = established(&TcpPlan::default(), ms(100), &mut wire);
     wire.take();
-    // Seven holes, three delivered: PRR lets three out.
+    // There are seven holes, and three segments were delivered. PRR allows three retransmissions.
     s.on_ack(&ack(0, &[(7, 10)], ms(100)), ms(200), &mut wire);
     assert_eq!(wire.take(), [(0, true), (1, true), (2, true)]);
     s.on_ack(&ack(1, &[(7, 10)], ms(100)), ms(205), &mut wire);
     assert!(s.recovery.rack.reordering_seen);
     assert!(wire.take().iter().all(|(_, again)| !again));
-    // When no retransmission is out any more, the reduction is undone.
+    // When no retransmission is in flight any more, the reduction is undone.
     s.on_ack(&ack(3, &[(7, 10)], ms(100)), ms(206), &mut wire);
     s.on_ack(&ack(4, &[(7, 10)], ms(100)), ms(207), &mut wire);
     assert_eq!(s.recovery.undo.marker, None);
     assert!(s.window.cwnd >= 10 && s.conn.ca_state == CaState::Disorder);
 }
 
-/// Linux `tcp_syn_linear_timeouts` and `tcp_init_transfer`.
+/// The timeouts of a SYN by Linux `tcp_syn_linear_timeouts`, and the window by `tcp_init_transfer`.
 #[test]
 fn a_syn_is_repeated_every_second_at_first() {
     let mut wire = Wire::default();
     let mut s = sender(&TcpPlan::default());
     s.start(Time::ZERO, &mut wire);
     let times: Vec<Time> = (0..8).map(|_| fire(&mut s, &mut wire)).collect();
-    // After 1, 1, 1, 1, 1, 2, 4 and 8 s, on the timer wheel.
+    // The timeouts are 1, 1, 1, 1, 1, 2, 4 and 8 s, on the timer wheel.
     let wheel = [1024, 2048, 3072, 4096, 5120, 7168, 11_200, 19_456];
     assert_eq!(times, wheel.map(ms));
     let mut answer = *wire.0.last().expect("a SYN");
     answer.flags |= flags::ACK;
     wire.take();
     s.on_syn_ack(&answer, ms(19_456 + 30), &mut wire);
-    // The timestamp tells the RTT; a window of one after two lost SYNs.
+    // The timestamp shows the RTT. After more than one lost SYN the window is one segment.
     assert_eq!(s.conn.srtt, ms(30));
     assert_eq!(wire.take(), [(0, false)]);
 }
@@ -242,13 +243,14 @@ fn pacing_begins_after_the_first_window() {
         ..TcpPlan::default()
     };
     let s = established(&plan, ms(100), &mut wire);
-    // The eleventh opens the gap.
+    // The eleventh segment leaves at once, and starts the first gap.
     assert_eq!(wire.take().len(), 11);
-    // 1448 bytes at twice 12 x 1448 bytes in 100 ms.
+    // The gap is the time for 1448 bytes at twice 12 x 1448 bytes in 100 ms.
     assert_eq!((s.deadline() - ms(100)).ns(), 4_166_667);
 }
 
-/// Linux `tcp_tso_autosize`: what TCP joins leaves at once, and the next waits for all of it.
+/// Linux `tcp_tso_autosize`: segments that TCP joins leave at once, and the next waits for all of
+/// them.
 #[test]
 fn joined_segments_are_paced_together() {
     let gaps_at = |percent: u32, rtt: Time| {
@@ -263,18 +265,19 @@ fn joined_segments_are_paced_together() {
         (wire.take().len(), (s.deadline() - rtt).ns())
     };
     let gaps = |rtt: Time| gaps_at(200, rtt);
-    // Twice 60 segments in 100 ms are 1.17 in a millisecond: two. Ten go unpaced.
+    // At twice 60 segments in 100 ms, 1.17 leave in a millisecond, so two are joined. Ten are not
+    // paced.
     assert_eq!(gaps(ms(100)), (12, 2 * 833_334));
-    // In 20 ms they are 5.86.
+    // With an RTT of 20 ms, 5.86 segments leave in a millisecond.
     assert_eq!(gaps(ms(20)), (15, 5 * 166_667));
-    // With 4 ms between the ends 65536 >> 7 bytes more: 29.3 and 0.35.
+    // With an RTT of 4 ms, 65536 >> 7 bytes are added: 29.3 + 0.35 segments.
     assert_eq!(gaps(ms(4)), (39, 29 * 33_334));
-    // With 2 ms 65536 >> 3: 14.6 and 5.7.
+    // With an RTT of 2 ms, 65536 >> 3 bytes are added: 14.6 + 5.7 segments.
     assert_eq!(gaps_at(50, ms(2)), (30, 20 * 66_667));
 }
 
-/// Linux `tcp_check_sack_reordering`: how far segments were overtaken; and
-/// `tcp_may_raise_cwnd`: from more than three on, SACKs raise the window.
+/// Linux `tcp_check_sack_reordering` measures how far segments were overtaken. Linux
+/// `tcp_may_raise_cwnd`: if that is more than three, SACKs raise the window.
 #[test]
 fn the_degree_of_reordering_is_the_largest_distance() {
     let mut wire = Wire::default();
@@ -282,7 +285,7 @@ fn the_degree_of_reordering_is_the_largest_distance() {
     assert_eq!(s.info().reordering, 3);
     s.on_ack(&ack(0, &[(5, 6)], ms(100)), ms(200), &mut wire);
     s.on_ack(&ack(0, &[(3, 4), (5, 6)], ms(100)), ms(201), &mut wire);
-    // Segment 5 was there before 3: a distance of three is what is assumed anyway.
+    // Segment 5 arrived before 3. This is a distance of three, which is assumed in any case.
     assert_eq!((s.info().reordering, s.window.cwnd), (3, 10));
     s.on_ack(
         &ack(0, &[(1, 2), (3, 4), (5, 6)], ms(100)),
@@ -292,12 +295,12 @@ fn the_degree_of_reordering_is_the_largest_distance() {
     assert!(s.recovery.rack.reordering_seen);
     assert_eq!((s.info().reordering, s.window.cwnd), (5, 11));
     assert_eq!(s.conn.ca_state, CaState::Disorder);
-    // The holes close; without SACKs Linux measures up to the acknowledged segment.
+    // The holes close. Without SACKs Linux measures up to the acknowledged segment.
     s.on_ack(&ack(7, &[], ms(100)), ms(203), &mut wire);
     assert_eq!((s.info().reordering, s.conn.ca_state), (7, CaState::Open));
 }
 
-/// Linux `tcp_ack`, `old_ack`: SACKs of an overtaken ACK count, the window stays.
+/// Linux `tcp_ack`, `old_ack`: the SACKs of an overtaken ACK count, but the window stays.
 #[test]
 fn an_overtaken_ack_tells_of_its_blocks_only() {
     let mut wire = Wire::default();
@@ -308,14 +311,14 @@ fn an_overtaken_ack_tells_of_its_blocks_only() {
     s.on_ack(&ack(2, &[(6, 8)], ms(100)), ms(201), &mut wire);
     assert_eq!((s.info().sacked, s.board.flight.una), (2, 4));
     assert_eq!((s.window.cwnd, s.conn.delivered), (window, delivered + 2));
-    // Segments that have left the network make room.
+    // Two segments have left the network, so two may be sent.
     assert_eq!(wire.take().len(), 2);
     s.on_ack(&ack(3, &[], ms(100)), ms(202), &mut wire);
     assert!(wire.take().is_empty());
 }
 
-/// An application that writes now and then: an empty queue is not an end, and an
-/// idle connection restarts unless that is switched off.
+/// If an application writes now and then, an empty queue is not an end. The window of an idle
+/// connection restarts, unless that is switched off.
 #[test]
 fn a_sender_can_be_written_to() {
     for (restart, window) in [(true, 10), (false, 20)] {
@@ -343,13 +346,13 @@ fn a_sender_can_be_written_to() {
 
 /// Linux `tcp_rate_check_app_limited`: until the gap in the application's data has passed, the
 /// delivery rate is that of the application. Linux `tcp_slow_start_after_idle_check`: BBR's window
-/// outlives an idle time.
+/// stays the same over an idle time.
 #[test]
 fn an_application_that_has_nothing_to_send_is_noticed() {
     let mut wire = Wire::default();
     let mut s = written_to();
     s.write(4 * 1448, ms(100), &mut wire);
-    // At first there was nothing in flight either: the gap is over with one segment.
+    // Nothing was in flight at first, so the gap is over after one segment.
     assert_eq!(s.window.app_limited, 1);
     s.on_ack(&ack(2, &[], ms(100)), ms(200), &mut wire);
     assert!(s.conn.rate.app_limited && s.window.app_limited == 0);
@@ -358,7 +361,7 @@ fn an_application_that_has_nothing_to_send_is_noticed() {
         (2, 100_000)
     );
     s.write(1448, ms(210), &mut wire);
-    // Two were in flight, two delivered.
+    // Two segments are in flight, and two are delivered.
     assert_eq!(s.window.app_limited, 4);
     s.on_ack(&ack(4, &[], ms(100)), ms(220), &mut wire);
     assert_eq!(s.window.app_limited, 4);
@@ -369,13 +372,13 @@ fn an_application_that_has_nothing_to_send_is_noticed() {
     assert_eq!(s.window.cwnd, window);
 }
 
-/// Linux `tcp_update_skb_after_send`: the rate is one of payload, and a late segment brings the
-/// next forward, by half of the gap.
+/// Linux `tcp_update_skb_after_send`: the rate counts payload. If a segment is late, the next gap
+/// is shorter, by at most half.
 #[test]
 fn pacing_by_payload_makes_up_for_delay() {
     let mut wire = Wire::default();
     let mut s = written_to();
-    // 1448 bytes per ms, from the eleventh segment on.
+    // The rate is 1448 bytes per ms, from the eleventh segment on.
     s.write(11 * 1448, ms(100), &mut wire);
     s.window.cwnd = 100;
     s.window.pacing_rate = 1_448_000;
@@ -392,8 +395,8 @@ fn pacing_by_payload_makes_up_for_delay() {
     assert_eq!(gaps, [1000, 1000, 700, 500]);
 }
 
-/// A model gets a call for each segment that is lost at a timeout or found lost by RACK. Its
-/// window is its own, so no reduction follows.
+/// A congestion control with a model of the path gets a call for each segment that a timeout or
+/// RACK finds lost. It sets its own window, so no reduction follows.
 #[test]
 fn a_model_of_the_path_keeps_its_window() {
     let mut wire = Wire::default();
@@ -402,18 +405,18 @@ fn a_model_of_the_path_keeps_its_window() {
     let sent = wire.take().len() as u64;
     assert_eq!(sent, 10);
     s.on_ack(&ack(0, &[(5, 10)], ms(100)), ms(200), &mut wire);
-    // Five are lost: Recovery, packets conserved, five sent again at once or paced.
+    // Five segments are lost. The state is Recovery, and BBR conserves packets.
     assert_eq!(s.conn.ca_state, CaState::Recovery);
     assert_eq!((s.info().lost, s.conn.rate.lost_total), (5, 5));
     assert_eq!(s.conn.rate.delivered, 5);
     assert!(s.window.cwnd >= 5);
     s.on_ack(&ack(10, &[], ms(200)), ms(300), &mut wire);
     assert_eq!(s.conn.ca_state, CaState::Open);
-    // The earlier window is restored: more than the data in flight.
+    // BBR restores the earlier window, which is larger than the data in flight.
     assert!(s.window.cwnd >= 10, "{}", s.window.cwnd);
 }
 
-/// Linux `tcp_ack`: a D-SACK counts as delivered where nothing was outstanding, too.
+/// Linux `tcp_ack`: a D-SACK counts as delivered even if nothing was outstanding.
 #[test]
 fn a_duplicate_of_what_is_acknowledged_counts_as_delivered() {
     let mut wire = Wire::default();
@@ -428,7 +431,7 @@ fn a_duplicate_of_what_is_acknowledged_counts_as_delivered() {
     s.stats.retransmits = 1;
     s.on_ack(&duplicate, ms(202), &mut wire);
     assert_eq!(s.conn.delivered, 5);
-    // Linux `tcp_dsack_seen`: a second one cannot come from the only retransmission.
+    // Linux `tcp_dsack_seen`: there was one retransmission, so a second D-SACK does not count.
     s.on_ack(&duplicate, ms(203), &mut wire);
     assert_eq!(s.conn.delivered, 5);
 }
@@ -455,7 +458,7 @@ fn a_needless_retransmission_widens_the_reordering_window_but_a_needless_probe_d
     }
 }
 
-/// Segments that an overtaken ACK delivers count as marked if it echoes a mark.
+/// The segments that an overtaken ACK delivers count as marked if it echoes a mark.
 #[test]
 fn an_overtaken_ack_tells_of_marks() {
     let mut wire = Wire::default();
@@ -494,7 +497,7 @@ fn a_sack_of_an_original_undoes_a_timeout() {
     }
 }
 
-/// Sets its window to a fixed size at each ACK, and counts calls of `pkts_acked`.
+/// A congestion control that sets a fixed window at each ACK, and counts calls of `pkts_acked`.
 struct Fixed {
     cwnd: u32,
     acked: Arc<AtomicU32>,
@@ -523,7 +526,7 @@ impl CongestionControl for Fixed {
     }
 }
 
-/// A sender with such a control, connected after 100 ms, and its counter.
+/// A sender with [`Fixed`], connected after 100 ms, and its counter.
 fn fixed(cwnd: u32, wire: &mut Wire) -> (Sender, Arc<AtomicU32>) {
     let acked = Arc::default();
     let control = Box::new(Fixed {
@@ -538,7 +541,7 @@ fn fixed(cwnd: u32, wire: &mut Wire) -> (Sender, Arc<AtomicU32>) {
     (s, acked)
 }
 
-/// Less by a quarter, rounded down, is a reduction; growth is none.
+/// A window that is smaller by at least a quarter, rounded down, counts as reduced.
 #[test]
 fn a_window_that_a_control_sets_counts_as_reduced_from_a_quarter_less() {
     for (cwnd, reductions) in [(8, 1), (9, 0), (10, 0), (40, 0)] {
@@ -569,7 +572,7 @@ fn an_ack_that_delivers_nothing_is_no_pkts_acked() {
     assert_eq!(calls(), 2, "the same SACK");
 }
 
-/// Takes a segment with each ACK of a recovery.
+/// A congestion control that takes one segment off the window with each ACK of a recovery.
 struct OneByOne;
 
 impl CongestionControl for OneByOne {
@@ -591,8 +594,8 @@ impl CongestionControl for OneByOne {
     }
 }
 
-/// A control such as Prague takes one segment with each ACK: these steps are one reduction, from the
-/// window before the first to that after the last.
+/// A congestion control such as Prague takes one segment with each ACK. These steps are one
+/// reduction, from the window before the first step to the window after the last.
 #[test]
 fn the_steps_of_a_reduction_count_once() {
     let mut wire = Wire::default();
@@ -605,7 +608,7 @@ fn the_steps_of_a_reduction_count_once() {
         let all = s.account.listed.iter();
         all.map(|r| (r.reason(), r.from, r.to)).collect()
     };
-    // Segment 0 is lost, and each ACK reports one more: the third begins the recovery.
+    // Segment 0 is lost, and each ACK reports one more segment. The third ACK begins the recovery.
     for n in 1..8 {
         s.on_ack(&ack(0, &[(1, 1 + n)], ms(100)), ms(200 + n), &mut wire);
     }

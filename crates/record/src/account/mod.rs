@@ -1,9 +1,9 @@
 //! The causes of a run's results: what each sender waited for, every reduction of its window, which
-//! flows filled a queue, and when drops and marks came. `tailback explain` reads it.
+//! flows filled a queue, and when drops and marks came. `tailback explain` reads them.
 //!
-//! Every run keeps it, so it costs very little: counters by reason, and a list of reductions that
-//! ends after [`LISTED`]. The times of reductions and of drops and marks cover the whole run.
-//! Separate counters begin with the end of the warm-up.
+//! Every run keeps this account, so it costs very little: counters by reason, and a list of
+//! reductions that ends after [`LISTED`]. The times of reductions and of drops and marks cover the
+//! whole run. Separate counters begin with the end of the warm-up.
 
 use std::collections::BTreeMap;
 
@@ -27,12 +27,12 @@ macro_rules! reasons {
             /// Number of variants.
             pub const COUNT: usize = $kind::ALL.len();
 
-            /// Its name in `account.json`.
+            /// The variant's name in `account.json`.
             pub const fn name(self) -> &'static str {
                 match self { $($kind::$name => $word,)* }
             }
 
-            /// Its meaning.
+            /// The meaning of the variant.
             pub const fn doc(self) -> &'static str {
                 match self { $($kind::$name => $doc,)* }
             }
@@ -75,8 +75,8 @@ reasons! {
 /// A change of the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reduction {
-    /// Time, ns, with the reason in the lowest bits, to save memory: a hundred thousand flows have
-    /// dozens each.
+    /// Time, ns. The lowest bits hold the reason, which saves memory: a hundred thousand flows have
+    /// dozens of reductions each.
     at: u64,
     /// The window before, segments.
     pub from: u32,
@@ -102,7 +102,7 @@ impl Reduction {
         self.at >> REASON_BITS
     }
 
-    /// Reason.
+    /// Reason of the change.
     pub fn reason(&self) -> Reason {
         let reason = self.at & ((1 << REASON_BITS) - 1);
         // A guest may send any number.
@@ -141,19 +141,19 @@ impl SlowStart {
     pub const OWN: &str = "own";
 }
 
-/// Events by reason.
+/// Number of events by reason.
 pub type Counts = [u64; Reason::COUNT];
-/// Times by [`Limit`], ns.
+/// Sum of times by [`Limit`], ns.
 pub type Times = [u64; Limit::COUNT];
 
 /// What a sender waited for, and why its window shrank.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Account {
-    /// The cause for which it waits now.
+    /// What the sender waits for now.
     pub limit: Limit,
-    /// When it began to wait for this, or the end of the warm-up if later.
+    /// When the sender began to wait for this, or the end of the warm-up if later.
     since_ns: u64,
-    /// How long it waited for each limit, from the warm-up on.
+    /// How long the sender waited for each limit, from the warm-up on.
     pub limited_ns: Times,
     /// Reductions from the warm-up on.
     pub counts: Counts,
@@ -166,9 +166,9 @@ pub struct Account {
     /// The reduction that is going on.
     #[serde(default)]
     episode: Episode,
-    /// How slow start ended; `None` before its end.
+    /// How slow start ended. `None` before its end.
     pub slow_start: Option<Box<SlowStart>>,
-    /// Linux's own account of the same.
+    /// Linux's own account of the same connection.
     pub told: Option<Box<Told>>,
 }
 
@@ -178,9 +178,9 @@ enum Episode {
     /// Every reduction is complete.
     #[default]
     None,
-    /// It is counted, and the list was full.
+    /// The current reduction is counted but not listed, because the list was full.
     Counted,
-    /// It is the last one listed.
+    /// The current reduction is the last one in the list.
     Listed,
 }
 
@@ -226,7 +226,8 @@ impl Default for Account {
 }
 
 impl Account {
-    /// An account that counts without a list: for a source with many connections.
+    /// An account that counts without a list of reductions. It is for a source with many
+    /// connections.
     pub fn counting() -> Account {
         Account {
             keep: 0,
@@ -234,7 +235,7 @@ impl Account {
         }
     }
 
-    /// From now on the sender waits for something else.
+    /// Notes that the sender waits for something else from now on.
     pub fn turn(&mut self, limit: Limit, at_ns: u64) {
         self.limited_ns[self.limit as usize] += at_ns.saturating_sub(self.since_ns);
         self.limit = limit;
@@ -258,8 +259,8 @@ impl Account {
         }
     }
 
-    /// Notes a step of a reduction: its first one counts, and later ones only lower the window after
-    /// it. Returns whether it was the first.
+    /// Notes a step of a reduction. The first step counts as a reduction. Later steps only lower the
+    /// window after it. Returns whether this was the first step.
     #[cold]
     pub fn stepped(&mut self, at_ns: u64, reason: Reason, from: u32, to: u32) -> bool {
         match self.episode {
@@ -287,7 +288,7 @@ impl Account {
         self.episode != Episode::None
     }
 
-    /// The congestion state has changed: the next step belongs to another reduction.
+    /// Notes that the congestion state has changed. The next step belongs to another reduction.
     #[inline]
     pub fn end_steps(&mut self) {
         self.episode = Episode::None;
@@ -311,14 +312,14 @@ impl Account {
         self.before = (before != Before::default()).then(|| Box::new(before));
     }
 
-    /// How long it waited for each limit before the end of the warm-up.
+    /// How long the sender waited for each limit before the end of the warm-up.
     pub fn before_ns(&self) -> Times {
         self.before
             .as_ref()
             .map_or([0; Limit::COUNT], |b| b.limited_ns)
     }
 
-    /// Reductions before the end of the warm-up.
+    /// Number of reductions before the end of the warm-up, by reason.
     pub fn before(&self) -> Counts {
         self.before
             .as_ref()
@@ -347,15 +348,17 @@ pub const WINDOW_NS: u64 = 100_000_000;
 /// Which flows filled a queue, and its drops and marks, over time.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct QueueAccount {
-    /// Bytes x time in the queue of forwarded packets, by name of flow or source, byte x s.
+    /// Bytes x time that each flow or source held in the queue, by name, byte x s. Only forwarded
+    /// packets count.
     pub held: Vec<(String, f64)>,
-    /// Least delays by window.
+    /// Least queue delays by window.
     pub minima: Minima,
     /// Drops and marks.
     pub events: Timeline,
 }
 
-/// Length x time in the queue, by the number in packets.
+/// Length x time in the queue, by the number in packets. The unit of time is given by
+/// `HELD_SHIFT`.
 #[derive(Clone, Debug, Default)]
 pub struct Held(Paged<u64>);
 
@@ -363,7 +366,7 @@ pub struct Held(Paged<u64>);
 const HELD_SHIFT: u32 = 10;
 
 impl Held {
-    /// Adds a packet that has waited.
+    /// Adds a packet that has waited for this time.
     #[inline]
     pub fn add(&mut self, number: u32, len: u32, delay_ns: u64) {
         let waited = u64::from(len) * (delay_ns >> HELD_SHIFT);
@@ -376,7 +379,7 @@ impl Held {
         self.0.fetch(number);
     }
 
-    /// Byte x s by flow or source, for those that sent something.
+    /// Byte x s by flow or source, only for those that sent something.
     pub fn by_owner(&self, owners: &[u32]) -> Vec<(usize, f64)> {
         let mut sums: BTreeMap<usize, u64> = BTreeMap::new();
         for (number, held) in self.0.iter().filter(|(_, held)| *held > 0) {
@@ -389,8 +392,8 @@ impl Held {
     }
 }
 
-/// The least delay in each window of [`WINDOW_NS`] from the warm-up on; 0 in a window without
-/// packets.
+/// The least queue delay in each window of [`WINDOW_NS`] from the warm-up on. It is 0 in a window
+/// without packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Minima {
     /// Number of whole windows.
@@ -404,11 +407,11 @@ pub struct Minima {
     /// Windows in which no packet was forwarded.
     pub empty: u64,
     end_ns: u64,
-    /// Least delay in the current window; `NONE` before its first packet.
+    /// Least delay in the current window. `NONE` before its first packet.
     least_ns: u64,
 }
 
-/// No packet yet.
+/// The least delay of a window without a packet so far.
 const NONE: u64 = u64::MAX;
 
 impl Minima {
@@ -421,7 +424,8 @@ impl Minima {
         }
     }
 
-    /// Notes a packet that left the queue; `before` packets left it before, from the warm-up on.
+    /// Notes a packet that left the queue. `before` is the number of packets that left it before,
+    /// from the warm-up on.
     #[inline]
     pub fn forward(&mut self, delay_ns: u64, at_ns: u64, before: u64) {
         if at_ns >= self.end_ns {
@@ -430,13 +434,15 @@ impl Minima {
         self.least_ns = self.least_ns.min(delay_ns);
     }
 
-    /// The least delay in the window of a packet, a mean over packets, ns: the part of their mean
-    /// delay that was there throughout. `None` before a whole window with packets.
+    /// The least delay in the window of a packet, as a mean over packets, ns. This is the part of
+    /// the packets' mean delay that was there throughout. `None` before a whole window with
+    /// packets.
     pub fn of_a_packet_ns(&self) -> Option<f64> {
         (self.packets > 0).then(|| self.weighted_ns as f64 / self.packets as f64)
     }
 
-    /// Ends the windows that are over; `before` packets left the queue until now.
+    /// Ends the windows that are over. `before` is the number of packets that have left the queue
+    /// until now.
     #[cold]
     pub fn pass(&mut self, at_ns: u64, before: u64) {
         let over = at_ns
@@ -458,7 +464,7 @@ impl Minima {
     }
 }
 
-/// Bins of a timeline at most.
+/// Largest number of bins of a timeline.
 const BINS: usize = 64;
 
 /// Drops and marks by cause over the whole run, in at most [`BINS`] bins. In a longer run, pairs of
@@ -467,7 +473,7 @@ const BINS: usize = 64;
 pub struct Timeline {
     /// Width of a bin, ns.
     pub width_ns: u64,
-    /// Events of each bin by cause.
+    /// Number of events of each bin, by cause.
     pub bins: Vec<[u64; Cause::COUNT]>,
 }
 
@@ -520,7 +526,7 @@ mod tests {
         account.turn(Limit::Cwnd, 100);
         account.waited(150, 400);
         account.turn(Limit::Recovery, 400);
-        // Nothing was sent since the state began: all of that time counts.
+        // Nothing was sent since the sender began to wait for this, so all of that time counts.
         account.waited(10, 500);
         account.end_warmup(600);
         account.turn(Limit::Off, 650);
@@ -558,9 +564,9 @@ mod tests {
             minima.forward(delay, at(ms), before);
         }
         minima.pass(at(1_400), 4);
-        // 3, 7, none, 9.
+        // The least delays are 3 and 7, that of the empty window is 0, and then 9.
         assert_eq!((minima.windows, minima.sum_ns, minima.empty), (4, 19, 1));
-        // Two packets in the first window.
+        // The first window has two packets.
         assert_eq!(
             minima.of_a_packet_ns(),
             Some(f64::from(3 + 3 + 7 + 9) / 4.0)
@@ -589,7 +595,7 @@ mod tests {
     #[test]
     fn what_a_queue_held_is_summed_by_owner() {
         let mut held = Held::default();
-        // 1000 bytes for 2^20 ns, twice, under two numbers of one owner.
+        // 1000 bytes waited for 2^20 ns, twice, under two numbers of one owner.
         held.add(0, 1_000, 1 << 20);
         held.add(2, 1_000, 1 << 20);
         held.add(1, 500, 1 << 30);
@@ -619,7 +625,7 @@ mod tests {
         assert_eq!(source.limited_ns[Limit::Cwnd as usize], 90 + 80);
         assert_eq!(source.counts[Reason::Ece as usize], 4);
         assert_eq!(source.counts[Reason::Timeout as usize], 0);
-        // An account with nothing before the end of the warm-up has no entry for it.
+        // An account with nothing before the end of the warm-up gets no entry for that time.
         let mut idle = Account::default();
         idle.end_warmup(0);
         assert_eq!(idle.before, None);
