@@ -1,5 +1,5 @@
-//! Named paths: a link and a path under one name, with their source. `[path] profile = "wifi-bad"` adds the
-//! keys of the file of that name. Keys that a scenario writes itself have priority.
+//! Named paths: a link and a path under one name, with their source. `[path] profile = "wifi-bad"`
+//! adds the keys of the file of that name. Keys that a scenario writes itself have priority.
 //!
 //! A file begins with two comments: one says what the path is, the other where its numbers come
 //! from.

@@ -22,8 +22,9 @@
 //!
 //! On Linux, the module `sch_dualpi2_2019` of tailback's own runs every version but Linux's.
 //!
-//! Not in Linux: `l_aqm = "ramp"` marks L on the ramp of RFC 9332 instead of the step (dualpi2/ramp.rs);
-//! `queue_protection` sends packets of flows that build a queue in L to C (dualpi2/protection.rs).
+//! Not in Linux: `l_aqm = "ramp"` marks L on the ramp of RFC 9332 instead of the step
+//! (dualpi2/ramp.rs); `queue_protection` sends packets of flows that build a queue in L to C
+//! (dualpi2/protection.rs).
 //!
 //! Known deviations: the step and the coupling do not count again a packet that is already marked
 //! CE (the kernel's counters do). There are no filters, so L holds only ECN-capable packets.

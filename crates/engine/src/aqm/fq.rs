@@ -8,8 +8,8 @@
 //! its credit, and has a quantum at least after `refill_delay`. `flow_limit` and `limit` drop at
 //! the tail. Packets that waited longer than `ce_threshold` are marked as they leave.
 //!
-//! While no flow has a packet of its own, up to eight packets wait in one FIFO for all (`fast_path`),
-//! ahead of every flow, and are never marked: Linux since 6.7.
+//! While no flow has a packet of its own, up to eight packets wait in one FIFO for all
+//! (`fast_path`), ahead of every flow, and are never marked: Linux since 6.7.
 //!
 //! Known deviations: no pacing (`maxrate`), priorities or time stamps of senders, because forwarded
 //! packets of one priority do not have any of these. Flows are hashed as fair/mod.rs describes, but

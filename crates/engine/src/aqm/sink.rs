@@ -79,9 +79,9 @@ impl Sink {
         Sink::of((0..flows as u32).collect(), warmup)
     }
 
-    /// Starts noting dropped packets: those of entries of programs ([`Sink::take_lost`]), whose first
-    /// number is `first_program`, and those of connections ([`Sink::take_gone`]), whose first number
-    /// is `first_slot`.
+    /// Starts noting dropped packets: those of entries of programs ([`Sink::take_lost`]), whose
+    /// first number is `first_program`, and those of connections ([`Sink::take_gone`]), whose first
+    /// number is `first_slot`.
     pub fn note_dropped(&mut self, first_program: u32, first_slot: u32) {
         self.first_noted = first_program;
         self.first_slot = first_slot;

@@ -1,5 +1,5 @@
-//! Middleboxes that do not support ECN: they clear the ECN field, remove marks, or drop packets that
-//! are ECN-capable.
+//! Middleboxes that do not support ECN: they clear the ECN field, remove marks, or drop packets
+//! that are ECN-capable.
 
 use tailback_record::Cause;
 

@@ -1,8 +1,9 @@
 //! The two ends of a tunnel, and how they treat the ECN field. Packets in a tunnel have an outer
 //! header (RFC 6040).
 //!
-//! Place one end behind the link before the tunnel, with `end = "ingress"`, and the other behind the
-//! last link of the tunnel, with `end = "egress"`. Queues in between read and mark the outer header.
+//! Place one end behind the link before the tunnel, with `end = "ingress"`, and the other behind
+//! the last link of the tunnel, with `end = "egress"`. Queues in between read and mark the outer
+//! header.
 //!
 //! | mode | ingress: outer header | egress |
 //! |---|---|---|

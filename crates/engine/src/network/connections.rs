@@ -110,7 +110,8 @@ pub(super) struct Connection {
     pub mss: u64,
     /// Number of the first segment.
     pub first: u64,
-    /// The transfer, or its next chunk, is complete once all segments below this number have arrived.
+    /// The transfer, or its next chunk, is complete once all segments below this number have
+    /// arrived.
     pub goal: u64,
     /// When the last byte was delivered.
     pub completed: Option<Time>,

@@ -1,5 +1,5 @@
-//! Delay in slots, as with a link that sends in bursts (Wi-Fi, cellular): packets gather, and some of
-//! them leave together when a slot begins.
+//! Delay in slots, as with a link that sends in bursts (Wi-Fi, cellular): packets gather, and some
+//! of them leave together when a slot begins.
 //!
 //! Follows the slots of Linux 7.3 `sch_netem` (`netem_dequeue`, `get_slot_next`). When a packet
 //! becomes the first in the queue, netem looks at the slot. If the slot begins before the packet

@@ -77,8 +77,8 @@ impl Sender {
         }
     }
 
-    /// Records a step of a reduction, from `from` to the window's present size. More steps may follow
-    /// in this congestion state: Prague takes one segment with each ACK.
+    /// Records a step of a reduction, from `from` to the window's present size. More steps may
+    /// follow in this congestion state: Prague takes one segment with each ACK.
     fn account_part(&mut self, reason: Reason, from: u32) {
         let (now, to) = (self.conn.now.ns(), self.window.cwnd);
         if self.account.stepped(now, reason, from, to) {

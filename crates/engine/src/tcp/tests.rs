@@ -436,8 +436,8 @@ fn a_duplicate_of_what_is_acknowledged_counts_as_delivered() {
     assert_eq!(s.conn.delivered, 5);
 }
 
-/// RFC 8985 section 6.2 step 4: a D-SACK widens the reordering window once a round, unless it reports
-/// the tail loss probe.
+/// RFC 8985 section 6.2 step 4: a D-SACK widens the reordering window once a round, unless it
+/// reports the tail loss probe.
 #[test]
 fn a_needless_retransmission_widens_the_reordering_window_but_a_needless_probe_does_not() {
     for (of_probe, steps) in [(false, 2), (true, 1)] {
@@ -479,8 +479,8 @@ fn an_overtaken_ack_tells_of_marks() {
     assert_eq!((s.conn.delivered, s.conn.delivered_ce), (4 + 3, 1));
 }
 
-/// RFC 5682 section 2.1 step 3.b: after a timeout, a SACK of a segment that was sent only once shows
-/// that the timeout came too early.
+/// RFC 5682 section 2.1 step 3.b: after a timeout, a SACK of a segment that was sent only once
+/// shows that the timeout came too early.
 #[test]
 fn a_sack_of_an_original_undoes_a_timeout() {
     for (sacked, state) in [((3, 5), CaState::Disorder), ((0, 0), CaState::Loss)] {

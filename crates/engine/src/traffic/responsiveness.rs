@@ -5,21 +5,21 @@
 //!
 //! * `connections` bulk connections at first; one more in each interval, until the goodput is
 //!   stable or there are `most_connections`.
-//! * A pair of probes every 10 ms: one on a connection of its own that fetches 5000 bytes (foreign),
-//!   and one of 1000 bytes on a bulk connection drawn at random (self). Probes take at most 5 % of
-//!   the goodput of the last interval; in the first interval a pair is sent every 100 ms.
+//! * A pair of probes every 10 ms. One fetches 5000 bytes on its own connection (foreign), the other
+//!   1000 bytes on a bulk connection drawn at random (self). Probes take at most 5 % of the goodput
+//!   of the last interval. In the first interval a pair is sent every 100 ms.
 //! * Goodput and responsiveness are averaged over 4 intervals. Each is stable when the standard
 //!   deviation of its last 4 averages is below 5 % of the current one. The test ends when both are.
-//! * Of the probes of the last 4 intervals the slowest 5 % are left out. RPM is the mean of 60 s over
-//!   the mean time of a foreign exchange, and 60 s over the mean time of a self probe.
+//! * Of the probes of the last 4 intervals the slowest 5 % are left out. RPM is the mean of two
+//!   values: 60 s over the mean time of a foreign exchange, and 60 s over that of a self probe.
 //!
 //! Confidence is "low" below 4 intervals, "medium" before both are stable, and "high" then.
 //!
-//! Deviations: there is no TLS. A foreign probe has two exchanges, the handshake and the fetch, which are trimmed
-//! together. The answer to a self probe is the next data that the server sends, as nothing unsent
-//! waits before it (the draft lets a server have 5 ms of it). A lost request is sent again after 1 s.
-//! A self probe is skipped if the drawn connection has a probe under way. Both directions at once,
-//! and one after the other, are two such sources.
+//! Deviations: there is no TLS. A foreign probe has two exchanges, the handshake and the fetch,
+//! which are trimmed together. The answer to a self probe is the next data that the server sends,
+//! as nothing unsent waits before it (the draft lets a server have 5 ms of it). A lost request is
+//! sent again after 1 s. A self probe is skipped if the drawn connection has a probe under way.
+//! Both directions at once, and one after the other, are two such sources.
 
 use std::collections::VecDeque;
 

@@ -2,9 +2,9 @@
 //!
 //! Sizes and distances of frames follow the synthetic model of RFC 8593, section 5, in its steady
 //! state. Each is its mean times 1 + x. Here x has a Laplace distribution of scale 0.15, cut at 0.9
-//! on both sides. The means give the bitrate: bitrate / 8 / frame rate bytes a frame. Key frames are
-//! added as in the C4 test suite (draft-huitema-ccwg-c4-test): every 30th frame, ten times as large
-//! as the others.
+//! on both sides. The means give the bitrate: bitrate / 8 / frame rate bytes a frame. Key frames
+//! are added as in the C4 test suite (draft-huitema-ccwg-c4-test): every 30th frame, ten times as
+//! large as the others.
 //!
 //! With `min_bitrate` the bitrate adapts. It begins at `min_bitrate` and stays between that and
 //! `bitrate`. Every 200 ms the receiver sends a report along the way back. The report has the share

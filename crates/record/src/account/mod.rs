@@ -259,8 +259,8 @@ impl Account {
         }
     }
 
-    /// Notes a step of a reduction. The first step counts as a reduction. Later steps only lower the
-    /// window after it. Returns whether this was the first step.
+    /// Notes a step of a reduction. The first step counts as a reduction. Later steps only lower
+    /// the window after it. Returns whether this was the first step.
     #[cold]
     pub fn stepped(&mut self, at_ns: u64, reason: Reason, from: u32, to: u32) -> bool {
         match self.episode {

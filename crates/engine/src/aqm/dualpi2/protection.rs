@@ -6,12 +6,13 @@
 //! score is at its ceiling of 5 s. A flow with less than 2^19 of these bytes a second (4.2 Mbit/s)
 //! always stays in L.
 //!
-//! A score is stored as the time at which it will have decayed. There are 32 buckets. A flow may use one of
-//! two; flows that find both in use share a 33rd.
+//! A score is stored as the time at which it will have decayed. There are 32 buckets. A flow may
+//! use one of two; flows that find both in use share a 33rd.
 //!
-//! Deviations: the delay is the sojourn time of L's oldest packet; DOCSIS divides the queue's length by its
-//! rate. Packets in C meet the classic probability, which marks them if they are ECN-capable; the classic
-//! queue of DOCSIS does not mark. As in DOCSIS, packets of a flow in both queues may be reordered.
+//! Deviations: the delay is the sojourn time of L's oldest packet; DOCSIS divides the queue's
+//! length by its rate. Packets in C meet the classic probability, which marks them if they are
+//! ECN-capable; the classic queue of DOCSIS does not mark. As in DOCSIS, packets of a flow in both
+//! queues may be reordered.
 
 use super::super::fair;
 use crate::packet::Packet;
@@ -37,7 +38,8 @@ const CRITICAL_SCORE: Time = Time::from_ms(4);
 const CEILING: Time = Time::from_secs(5);
 /// Bytes by which a score decays in a second.
 const AGING: u64 = 1 << 19;
-/// Bytes of the largest packet: the ramp begins at the transmission time of two such packets, or later.
+/// Bytes of the largest packet: the ramp begins at the transmission time of two such packets, or
+/// later.
 const LARGEST: u64 = 2_000;
 /// Number of buckets, without the shared one.
 const BUCKETS: usize = 32;
@@ -136,7 +138,8 @@ mod tests {
         Packet::new(flow, 1500, Ecn::Ect1)
     }
 
-    /// At 2 ms every byte counts: 1048 bytes add 1.999 ms. The limit there is 1 ms * 4 ms / 2 ms = 2 ms.
+    /// At 2 ms every byte counts: 1048 bytes add 1.999 ms. The limit there is 1 ms * 4 ms / 2 ms =
+    /// 2 ms.
     #[test]
     fn a_score_above_the_product_sends_a_packet_to_c() {
         let (mut queue, at) = (protection(), Time::from_secs(1));
@@ -150,7 +153,8 @@ mod tests {
         assert_eq!(queue.redirected, 1);
     }
 
-    /// Below the ramp (476 us) nothing is counted. Up to the critical delay every packet stays in L.
+    /// Below the ramp (476 us) nothing is counted. Up to the critical delay every packet stays in
+    /// L.
     #[test]
     fn short_delays_are_free() {
         let mut queue = protection();
@@ -164,7 +168,8 @@ mod tests {
         }
     }
 
-    /// A flow that sends less than 2^19 bytes a second stays in L; one that sends half as much again does not.
+    /// A flow that sends less than 2^19 bytes a second stays in L; one that sends half as much
+    /// again does not.
     #[test]
     fn the_rate_of_aging_is_safe() {
         for (rate, safe) in [(AGING - 4_096, true), (AGING * 3 / 2, false)] {

@@ -1,9 +1,10 @@
-//! The native AQM of L in RFC 9332 appendix A.1: marks on a ramp of the sojourn time instead of a step.
+//! The native AQM of L in RFC 9332 appendix A.1: marks on a ramp of the sojourn time instead of a
+//! step.
 //!
-//! The probability of a mark is the larger of the ramp's and the coupled one, k p. Marks are evenly spaced:
-//! probabilities add up, and each time the sum passes 1 a packet is marked (`recur`). The ramp does not mark a
-//! packet that leaves L empty. The coupling does not mark while both queues together hold less than two
-//! frames, as in Linux. Overload is handled as without the ramp.
+//! The probability of a mark is the larger of the ramp's and the coupled one, k p. Marks are evenly
+//! spaced: probabilities add up, and each time the sum passes 1 a packet is marked (`recur`). The
+//! ramp does not mark a packet that leaves L empty. The coupling does not mark while both queues
+//! together hold less than two frames, as in Linux. Overload is handled as without the ramp.
 
 use tailback_record::Cause;
 

@@ -68,7 +68,8 @@ fn a_cycle_begins_anywhere_but_in_the_phase_that_drains() {
 fn room_for_bursts_and_delayed_acks() {
     let (mut cc, mut stack) = known_path();
     stack.window.pacing_rate = 12_500_000;
-    // 12.2 kB leave in 1 ms, which is 8 segments. Three such bursts are added to 346, which is even.
+    // 12.2 kB leave in 1 ms, which is 8 segments. Three such bursts are added to 346, which is
+    // even.
     cc.phase = probe_bw(3);
     assert_eq!(stack.with(|view, window| cc.burst(view, window)), 8);
     assert_eq!(

@@ -23,8 +23,8 @@
 //!   what was saved, because DOWN resets the signs of congestion.
 //! - After an idle time the interval of `extra_acked` and its count start again; the pseudo-code
 //!   keeps the count.
-//! - Separate ranges are counted as they are found lost. A segment next to the last lost one belongs
-//!   to the same range.
+//! - Separate ranges are counted as they are found lost. A segment next to the last lost one
+//!   belongs to the same range.
 //! - The smallest RTT keeps its age as in the branch, `TargetInflight()` includes the quanta, and
 //!   CRUISE lowers `inflight_lo` to `inflight_hi`; both bound the window in any case.
 //! - Where the text and the pseudo-code disagree, the pseudo-code counts: DRAIN is not bounded by

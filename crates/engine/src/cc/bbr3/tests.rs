@@ -345,8 +345,8 @@ fn the_draft_returns_to_startup() {
     assert!(!cc.full.reached);
 }
 
-/// Google's `bbr_set_state`: a timeout bounds the data in flight by the window before it, unless BBR
-/// probes for bandwidth or a bound is set.
+/// Google's `bbr_set_state`: a timeout bounds the data in flight by the window before it, unless
+/// BBR probes for bandwidth or a bound is set.
 #[test]
 fn a_timeout_sets_the_lower_bound_once() {
     let cruise = Phase::ProbeBw(ProbeBw::Cruise(WAIT));

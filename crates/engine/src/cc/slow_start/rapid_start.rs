@@ -1,5 +1,6 @@
-//! Rapid Start (draft-kazuho-ccwg-rapid-start, 2026): the window triples each round as long as no queue
-//! builds up, and the first reduction leaves beta times what the path delivers in a round trip.
+//! Rapid Start (draft-kazuho-ccwg-rapid-start, 2026): the window triples each round as long as no
+//! queue builds up, and the first reduction leaves beta times what the path delivers in a round
+//! trip.
 //!
 //! - The first window is paced over one RTT. Later rounds are paced at 5/3 of cwnd/srtt. At this
 //!   rate, a window that triples has as many segments in flight as it allows.

@@ -21,8 +21,8 @@ const CUT: f64 = 3.0;
 /// The smallest share of a tail, so that no delay is infinite.
 const LEAST_TAIL: f64 = 1e-16;
 
-/// Collisions of a packet that collides on a busy Wi-Fi channel: their mean number, and the time that
-/// each takes, ms.
+/// Collisions of a packet that collides on a busy Wi-Fi channel: their mean number, and the time
+/// that each takes, ms.
 const COLLISIONS: f64 = 12.0;
 const COLLISION_MS: f64 = 7.5;
 
