@@ -243,6 +243,7 @@ impl Connection {
     }
 
     #[cold]
+    #[inline(never)]
     fn reach_goal(&mut self, now: Time, calendar: &mut Calendar) {
         if let Some(asked) = &mut self.asked {
             asked.took = Some(now.since(asked.at));

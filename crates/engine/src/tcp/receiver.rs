@@ -47,6 +47,35 @@ impl<P: Port> Port for Asking<'_, P> {
     }
 }
 
+/// The port of a dishonest receiver. It divides ACKs if the receiver does; then it sends the ACKs of
+/// all parts but the last before each ACK. Honest receivers never come here, so division costs them
+/// nothing.
+struct Dividing<'p, P: Port> {
+    port: &'p mut P,
+    divides: bool,
+    /// What the last ACK acknowledged.
+    acked_to: u64,
+    /// An ACK without a number.
+    part: Packet,
+}
+
+impl<P: Port> Port for Dividing<'_, P> {
+    fn send(&mut self, packet: Packet) {
+        if self.divides {
+            for seq in self.acked_to..packet.seq {
+                for _ in 1..PARTS {
+                    let mut part = self.part;
+                    (part.seq, part.sent) = (seq, packet.sent);
+                    part.flags |= flags::PARTIAL;
+                    self.port.send(part);
+                }
+            }
+            self.acked_to = packet.seq;
+        }
+        self.port.send(packet);
+    }
+}
+
 /// [`Packet::seq`] that marks the SYN of a client.
 const CONNECTS: u64 = 1;
 
@@ -101,8 +130,8 @@ pub struct Receiver {
     ce_rcv_nxt: u64,
     flow: u32,
     header: u16,
-    /// Number of segments that one ACK covers; 1 means no delayed ACKs.
-    ack_every: u8,
+    /// Number of segments that one ACK covers; 0 means no delayed ACKs.
+    ack_every: u64,
     /// The ECN field of pure ACKs.
     ack_ecn: Ecn,
     conduct: Conduct,
@@ -151,7 +180,10 @@ impl Receiver {
             ce_rcv_nxt: 0,
             flow,
             header: plan.header,
-            ack_every: plan.delack.segments(),
+            ack_every: match plan.delack.segments() {
+                1 => 0,
+                segments => u64::from(segments),
+            },
             ack_ecn: match echo {
                 EcnEcho::Accurate { acks, .. } => acks,
                 EcnEcho::PerPacket | EcnEcho::PerPacketButEct1 => Ecn::Ect0,
@@ -211,6 +243,13 @@ impl Receiver {
 
     /// Handles a deadline.
     pub fn on_timer(&mut self, now: Time, port: &mut impl Port) {
+        if self.conduct == Conduct::DividesAcks {
+            return self.act_on_timer(now, &mut self.dividing(port));
+        }
+        self.act_on_timer(now, port);
+    }
+
+    fn act_on_timer(&mut self, now: Time, port: &mut impl Port) {
         if self.compress <= now {
             self.send_ack(self.rcv_nxt, port);
         } else if self.delack <= now && self.clock.is_coarse() && !self.delack_rounded {
@@ -255,21 +294,32 @@ impl Receiver {
             self.syn_ack_sent = Some(now);
             return port.send(reply);
         }
-        let mut packet = packet;
-        let mut pretended;
         if self.conduct != Conduct::Honest {
-            pretended = *packet;
-            if !self.pretends(&mut pretended) {
-                return;
-            }
-            packet = &pretended;
+            return self.on_data_dishonestly(*packet, now, port);
         }
         self.on_data(packet, now, port);
     }
 
-    /// Changes a data packet as a dishonest receiver would see it. Returns whether the receiver
-    /// reads the data at all.
     #[cold]
+    #[inline(never)]
+    fn on_data_dishonestly(&mut self, mut packet: Packet, now: Time, port: &mut impl Port) {
+        if self.pretends(&mut packet) {
+            self.on_data(&packet, now, &mut self.dividing(port));
+        }
+    }
+
+    /// The port through which a dishonest receiver sends.
+    fn dividing<'p, P: Port>(&self, port: &'p mut P) -> Dividing<'p, P> {
+        Dividing {
+            port,
+            divides: self.conduct == Conduct::DividesAcks,
+            acked_to: self.acked_to,
+            part: self.ack_packet(),
+        }
+    }
+
+    /// What a dishonest receiver does with data before it reads it. Returns whether it reads the
+    /// data at all.
     fn pretends(&mut self, packet: &mut Packet) -> bool {
         match self.conduct {
             Conduct::HidesCe if packet.ecn == Ecn::Ce => packet.ecn = self.unmarked,
@@ -523,8 +573,8 @@ impl Receiver {
     /// Sends an ACK, or delays it (Linux `__tcp_ack_snd_check`).
     #[inline]
     fn acknowledge(&mut self, now: Time, port: &mut impl Port) {
-        let enough = self.rcv_nxt >= self.acked + u64::from(self.ack_every);
-        if enough || self.quick > 0 || self.ack_now || self.ack_every == 1 {
+        let enough = self.rcv_nxt >= self.acked + self.ack_every;
+        if enough || self.quick > 0 || self.ack_now {
             self.send_ack(self.rcv_nxt, port);
         } else if self.out_of_order.is_empty() {
             self.delay_ack(now, port);
@@ -630,25 +680,8 @@ impl Receiver {
         }
         self.compress = Time::NEVER;
         self.compressed = 0;
-        if self.conduct == Conduct::DividesAcks && up_to > self.acked_to {
-            self.divide(up_to, port);
-        }
         self.acked = self.rcv_nxt;
         self.acked_to = up_to;
         port.send(ack);
-    }
-
-    /// For each segment that is acknowledged next, sends the ACKs of all its parts but the last. It
-    /// does not get the ACK itself, so that other ACKs are written directly to their destination.
-    #[cold]
-    fn divide(&self, up_to: u64, port: &mut impl Port) {
-        for seq in self.acked_to..up_to {
-            for _ in 1..PARTS {
-                let mut part = self.ack_packet();
-                (part.seq, part.sent) = (seq, self.ts_recent);
-                part.flags |= flags::PARTIAL;
-                port.send(part);
-            }
-        }
     }
 }
