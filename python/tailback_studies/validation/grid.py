@@ -78,7 +78,7 @@ def odd(name: str, *mix: str, quick: bool = False, family: str = "odd scenarios"
 
 
 def impaired(kind: str, cc: str = "cubic") -> GridQueue:
-    """A scenario with an impairment that netem has."""
+    """A scenario with an impairment that both engines have."""
     return odd(f"impaired-{kind}", cc, family="impairments")
 
 
@@ -210,6 +210,7 @@ QUEUES = (
     impaired("reorder"),
     impaired("reorder-bbr", "bbr"),
     impaired("duplicate"),
+    impaired("outage"),
 )
 
 SEVERAL = 8

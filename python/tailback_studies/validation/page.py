@@ -134,13 +134,14 @@ def save(made: Validation) -> Path:
 
 
 def save_page(validation: Validation, docs: Path) -> Path:
-    """Write validation.md (of some queues validation-FIRST.md) and the folder of its figures."""
+    """Write validation.md and the folder of its figures. The page of some queues is
+    validation-NAME.md: by their family, if it is one and complete, otherwise by the first queue.
+    """
     cpu_s = sum(validation.cpu_s(engine) for engine in validation.ran.versions)
     # Read the revision before any file is written, because that would change it.
     text = page(validation).text(command(validation), cpu_s)
     built = report(validation)
-    queues = _queues(validation)
-    name = f"validation-{queues[0]}" if queues else "validation"
+    name = _name(_queues(validation))
     folder = docs / name
     folder.mkdir(parents=True, exist_ok=True)
     for old in folder.glob("*.svg"):
@@ -156,6 +157,17 @@ def _queues(made: Validation) -> list[str]:
     """The requested queues of the grid; empty if all are requested."""
     found = list(dict.fromkeys(batch.queue.name for batch in made.ran.batches))
     return found if len(found) < len(QUEUES) else []
+
+
+def _name(queues: list[str]) -> str:
+    """The page of these queues."""
+    if not queues:
+        return "validation"
+    families = {queue.family for queue in QUEUES if queue.name in queues}
+    of_families = {queue.name for queue in QUEUES if queue.family in families}
+    if len(families) == 1 and of_families == set(queues):
+        return f"validation-{families.pop().lower().replace(' ', '-')}"
+    return f"validation-{queues[0]}"
 
 
 def command(validation: Validation) -> str:

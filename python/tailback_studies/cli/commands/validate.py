@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     "--write",
     is_flag=True,
     help="Write docs/evidence/validation.md and its figures too, or with --queue NAME "
-    "docs/evidence/validation-NAME.md.",
+    "docs/evidence/validation-NAME.md. NAME is the family, if all its queues are chosen.",
 )
 @click.option(
     "--stored",
