@@ -18,7 +18,7 @@ from tailback.running import scenarios
 from tailback.running.options import RunOptions
 from tailback_studies.reproduction import published
 from tailback_studies.reproduction.judges import from_csv
-from tailback_studies.validation import causes, grid
+from tailback_studies.validation import causes, grid, page
 from tailback_studies.validation.cells import Cell, Measure, cell
 from tailback_studies.validation.verdicts import LIMITS, OF_RATE, judges, misses, verdict
 
@@ -331,6 +331,14 @@ def test_cells_agree(
     assert errors["signals"] <= 0.05
 
 
+def test_a_family_names_its_page_and_its_queues() -> None:
+    impaired = [q.name for q in grid.QUEUES if q.family == "impairments"]
+    assert len(impaired) == 10
+    assert page.named(impaired) == ["impairments"]
+    assert page.named(impaired[1:]) == impaired[1:]
+    assert page.named(["codel", "wred"]) == ["codel", "wred"]
+
+
 def test_the_command(tailback: Tailback) -> None:
     refused = tailback("validate", "--queue", "codl")
     assert refused.returncode == 2
@@ -359,6 +367,13 @@ def test_the_report_of_a_small_grid(tmp_path: Path, kernel_kit: Kit, tailback: T
     whole = json.loads((docs / f"validation-codel{published.RESULTS}").read_text("utf-8"))
     figures = [b["figure"] for s in whole["sections"] for b in s["blocks"] if "figure" in b]
     assert "validation-codel/errors-codel.svg" in figures
+    # Both engines side by side, since the cells are few.
+    (side,) = (s for s in whole["sections"] if s["title"] == published.SIDE_BY_SIDE)
+    (table,) = (b for b in side["blocks"] if "columns" in b)
+    assert [row[0] for row in table["rows"]] == [c["id"] for c in shown["cells"]]
+    delay = {m["quantity"]: m for m in shown["cells"][0]["measures"]}["delay"]
+    of_both = "; ".join(f"{delay[engine]['mean']:.4g}" for engine in ("sim", "kernel"))
+    assert table["rows"][0][table["columns"].index("mean queue delay, ms")] == of_both
     assert len(text.split()) <= published.MAX_WORDS
     assert "- **command**: tailback validate --quick --seeds 1 --queue codel --write\n" in text
     assert prose.unsourced("docs/evidence/validation-codel.md", text) is None

@@ -24,6 +24,9 @@ MAX_WORDS = 800
 OPENING = "Figure"
 """Title of the section with the figure that opens a page."""
 
+SIDE_BY_SIDE = "Side by side"
+"""Title of the section with the measurements of both engines, which a short page has."""
+
 RESERVED = 40
 """Number of words reserved for the last section."""
 
@@ -151,7 +154,9 @@ def page(whole: Whole, name: str, judges: Sequence[Judge]) -> str:
         room.add("## Worst misses", list(_worst(whole)))
     shown = {id(table) for _, table in families[:1]}
     # Without a criterion the result comes first. The opening figure is on the page already.
-    first = [] if judges else [s for s in whole.sections if s.title != OPENING][:2]
+    first = [s for s in whole.sections if s.title != OPENING][:2]
+    if judges:
+        first = [s for s in whole.sections if s.title == SIDE_BY_SIDE]
     set_up = [s for s in whole.sections if _SET_UP.match(s.title) and s not in first]
     for section in (*first, *set_up):
         room.add_section(section, shown)

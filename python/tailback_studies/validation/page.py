@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shlex
 from pathlib import Path
 
 from tailback.figures import export
@@ -19,6 +20,9 @@ TITLE = "The simulator against Linux"
 
 CELLS = "cells.csv"
 
+MOST_SIDE_BY_SIDE = 20
+"""The most cells whose measurements a table of the page has."""
+
 
 def page(validation: Validation) -> Page:
     """Return the page: the goals first, then the numbers behind them."""
@@ -32,6 +36,7 @@ def page(validation: Validation) -> Page:
     sections = [
         Section("goals", "Goals", [tables.goals(validation.judges), Text(_GOALS)]),
         Section("families", "By family", [tables.families(validation), tables.by_flow(validation)]),
+        *_side_by_side(validation),
         Section("beyond", "Beyond a limit", _beyond(validation)),
         Section("errors", "Errors of every cell", list(figures.heats(validation))),
         Section(
@@ -96,6 +101,13 @@ run again: the command resumes where it was stopped.
 """
 
 
+def _side_by_side(validation: Validation) -> list[Section]:
+    """The measurements of both engines, if the cells are few."""
+    if len(validation.cells) > MOST_SIDE_BY_SIDE:
+        return []
+    return [Section("side-by-side", published.SIDE_BY_SIDE, [tables.side_by_side(validation)])]
+
+
 def _beyond(validation: Validation) -> list[Block]:
     found = tables.shared(validation)
     if not validation.misses:
@@ -141,7 +153,8 @@ def save_page(validation: Validation, docs: Path) -> Path:
     # Read the revision before any file is written, because that would change it.
     text = page(validation).text(command(validation), cpu_s)
     built = report(validation)
-    name = _name(_queues(validation))
+    name = "-".join(["validation", *named(_queues(validation))[:1]])
+    name = name.lower().replace(" ", "-")
     folder = docs / name
     folder.mkdir(parents=True, exist_ok=True)
     for old in folder.glob("*.svg"):
@@ -159,15 +172,11 @@ def _queues(made: Validation) -> list[str]:
     return found if len(found) < len(QUEUES) else []
 
 
-def _name(queues: list[str]) -> str:
-    """The page of these queues."""
-    if not queues:
-        return "validation"
+def named(queues: list[str]) -> list[str]:
+    """The words for these queues in the command: their family, if it is one and complete."""
     families = {queue.family for queue in QUEUES if queue.name in queues}
     of_families = {queue.name for queue in QUEUES if queue.family in families}
-    if len(families) == 1 and of_families == set(queues):
-        return f"validation-{families.pop().lower().replace(' ', '-')}"
-    return f"validation-{queues[0]}"
+    return list(families) if len(families) == 1 and of_families == set(queues) else queues
 
 
 def command(validation: Validation) -> str:
@@ -176,7 +185,8 @@ def command(validation: Validation) -> str:
     seeds = _seeds(validation)
     if seeds != (QUICK_SEEDS if validation.quick else SEEDS):
         words.append(f"--seeds {seeds}")
-    return " ".join([*words, *(f"--queue {name}" for name in _queues(validation)), "--write"])
+    chosen = (f"--queue {shlex.quote(name)}" for name in named(_queues(validation)))
+    return " ".join([*words, *chosen, "--write"])
 
 
 def _seeds(made: Validation) -> int:

@@ -152,6 +152,29 @@ def beyond(validation: Validation) -> Table:
     return Table("beyond", "Beyond a limit", columns, rows)
 
 
+def side_by_side(validation: Validation) -> Table:
+    """What both engines measured in each cell. Of several flows, the one that is furthest off."""
+    asked = [limit for limit in LIMITS if any(c.of(limit.quantity) for c in validation.cells)]
+    units = {m.quantity: m.unit for c in validation.cells for m in c.measures}
+    columns = left("cell", *(_column(limit.name, units.get(limit.quantity)) for limit in asked))
+    rows: list[list[Value]] = []
+    distinct = len({cell.queue for cell in validation.cells}) == len(validation.cells)
+    for cell in validation.cells:
+        found = (cell.worst(limit.quantity) for limit in asked)
+        both = ([m.shown(engine).mean for engine in ENGINES] if m else None for m in found)
+        entries = ("; ".join(_value(mean) for mean in means) if means else None for means in both)
+        rows.append([cell.queue if distinct else cell.id, *entries])
+    return Table("side-by-side", "Simulator; Linux", columns, rows)
+
+
+def _column(name: str, unit: str | None) -> str:
+    return f"{name}, {unit}" if unit else name
+
+
+def _value(mean: float | None) -> str:
+    return "\u2013" if mean is None else f"{mean:.4g}"
+
+
 def _ends(ends: tuple[float, float] | None) -> str | None:
     return None if ends is None else f"{ends[0]:.4g} to {ends[1]:.4g}"
 
