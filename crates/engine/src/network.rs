@@ -63,8 +63,8 @@ use pipe::Pipe;
 use sampling::Flow;
 use sources::Traffic;
 
-/// Counts of packets by where they are. Drops are counted from the end of the warm-up, so it is
-/// only meaningful without a warm-up.
+/// Counts of packets by where they are. Drops are counted from the end of the warm-up, so the counts
+/// are only meaningful without a warm-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Census {
     /// Packets that an end point has put into the network.
@@ -104,7 +104,7 @@ pub struct Network {
     events: u64,
     data_packets_before_warmup: u64,
     every_change: bool,
-    /// Whether the network records or remembers something each time the sender of a flow has acted.
+    /// Whether something is recorded or remembered each time the sender of a flow has acted.
     follows_flows: bool,
     /// What hosts remember about destinations. `None` if they remember nothing.
     memory: Option<Box<Memory>>,

@@ -76,7 +76,7 @@ pub struct FrameOutcome {
     pub lost: u64,
     /// Number of frames whose deadline passed before the end.
     pub judged: u64,
-    /// Number of these frames that were not complete at their deadline.
+    /// Number of judged frames that were not complete at their deadline.
     pub late: u64,
     /// Delays of complete frames, ns.
     pub delay: Histogram,

@@ -34,9 +34,9 @@ const UNEVEN: f64 = 1.4;
 
 /// Assigns links and connections to parts.
 pub struct Split {
-    /// Part of each link.
+    /// Number of the part of each link.
     links: Arc<[u16]>,
-    /// Part of each number in packets.
+    /// Number of the part of each flow or connection, by its number in packets.
     ends: Arc<[u16]>,
     parts: usize,
     /// How far each part may run ahead of the others.

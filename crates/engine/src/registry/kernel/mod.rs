@@ -50,7 +50,7 @@ pub const THIS_LINUX: &str = "linux-7.3";
 pub struct Gauge {
     /// Name of the series.
     pub series: &'static str,
-    /// Position in the statistics, bytes.
+    /// Offset of the number in the statistics, bytes.
     pub at: usize,
     /// How to convert the number.
     pub reading: Reading,
