@@ -63,8 +63,8 @@ use pipe::Pipe;
 use sampling::Flow;
 use sources::Traffic;
 
-/// Counts of packets by where they are. Drops are counted from the end of the warm-up, so the counts
-/// are only meaningful without a warm-up.
+/// Counts of packets by where they are. Drops are counted from the end of the warm-up, so the
+/// counts are only meaningful without a warm-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Census {
     /// Packets that an end point has put into the network.
