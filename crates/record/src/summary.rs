@@ -150,7 +150,7 @@ fields! {
         /// Drops and marks by cause, those that happened.
         causes: Option<Causes> = about();
         /// Frame bytes sent over rate x time.
-        utilisation: Option<f64> = measured("", Bytes).more();
+        utilisation: Option<f64> = measured("", Bytes).at_most(1.0).more();
         /// Time-weighted mean backlog, without the packet in transmission.
         occupancy_bytes_mean: Option<f64> = measured("byte", Time).less();
         /// Largest backlog, without the packet in transmission.

@@ -77,6 +77,13 @@ class Metric:
         return identifier(self.path)
 
     @property
+    def least(self) -> float | None:
+        """The smallest possible value, at which intervals end: nothing that a run records is
+        negative.
+        """
+        return 0.0 if self.of_two is None else None
+
+    @property
     def parts(self) -> tuple[str, ...]:
         """The kinds of parts that have the metric; programs and sources of traffic count as
         flows.

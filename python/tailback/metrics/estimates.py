@@ -41,14 +41,9 @@ def _spread(estimate: Estimate) -> str:
         mean = f"{estimate.mean:.1f}"
     decimals = len(mean.partition(".")[2])
     half = f"{estimate.half_width:.{decimals}f}"
-    if float(half) == 0:
+    if float(half) == 0 or estimate.mean is None or estimate.ci95 is None:
         return mean
-    if (
-        estimate.ci95
-        and estimate.mean is not None
-        and estimate.ci95[1] - estimate.mean < estimate.half_width
-    ):
-        # The metric has a largest value, so the interval is shorter on that side.
-        above = f"{estimate.ci95[1] - estimate.mean:.{decimals}f}"
-        return f"{mean} −{half} +{above}" if above != half else f"{mean} ±{half}"
-    return f"{mean} ±{half}"
+    # The interval ends at the smallest or largest possible value, so its sides may differ.
+    below = f"{estimate.mean - estimate.ci95[0]:.{decimals}f}"
+    above = f"{estimate.ci95[1] - estimate.mean:.{decimals}f}"
+    return f"{mean} ±{half}" if above == below else f"{mean} −{below} +{above}"

@@ -60,7 +60,7 @@ def over_runs(metric: Metric, readings: Iterable[Reading]) -> Estimate:
     every = list(readings)
     bounds = [one.at_least for one in every if one.at_least is not None]
     if not bounds:
-        return estimate((one.value for one in every), most=metric.most)
+        return estimate((one.value for one in every), least=metric.least, most=metric.most)
     known = [one.value for one in every if one.value is not None]
     whole = math.fsum([*known, *bounds]) / (len(known) + len(bounds))
     return Estimate(len(known), None, None, len(every), whole)
@@ -72,9 +72,10 @@ def between(metric: Metric, base: Readings, other: Readings, *, paired: bool) ->
     make, quantity = metric.of_two.between, metric.of_two.quantity
     if paired:
         by_seed = by_pair(metric, base, other)
-        return estimate((by_seed.get(seed) for seed in other), most=metric.most)
+        return estimate((by_seed.get(seed) for seed in other), least=metric.least, most=metric.most)
     a, b = (over_runs(quantity, side.values()).mean for side in (base, other))
-    return estimate([make(a, b) if a is not None and b is not None else None], most=metric.most)
+    value = make(a, b) if a is not None and b is not None else None
+    return estimate([value], least=metric.least, most=metric.most)
 
 
 def by_pair(metric: Metric, base: Readings, other: Readings) -> dict[int, float]:

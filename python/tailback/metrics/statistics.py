@@ -62,8 +62,12 @@ class Estimate:
         )
 
 
-def estimate(values: Iterable[float | None], *, most: float | None = None) -> Estimate:
-    """Compute mean and interval of the available values; `most` is the largest possible value."""
+def estimate(
+    values: Iterable[float | None], *, least: float | None = None, most: float | None = None
+) -> Estimate:
+    """Compute mean and interval of the available values. `least` and `most` are the smallest and
+    the largest possible value; the interval ends there.
+    """
     every = list(values)
     numbers = [value for value in every if value is not None]
     n = len(numbers)
@@ -74,11 +78,13 @@ def estimate(values: Iterable[float | None], *, most: float | None = None) -> Es
         return Estimate(n, mean, None, len(every))
     variance = math.fsum((value - mean) ** 2 for value in numbers) / (n - 1)
     half = t_quantile(n - 1) * math.sqrt(variance / n)
-    high = mean + half
+    low, high = mean - half, mean + half
+    # Rounding may put a mean beyond all its values.
+    if least is not None:
+        low = min(max(low, least), mean)
     if most is not None:
-        # Rounding may make a mean larger than all its values.
         high = max(min(high, most), mean)
-    return Estimate(n, mean, (mean - half, high), len(every))
+    return Estimate(n, mean, (low, high), len(every))
 
 
 @cache

@@ -165,8 +165,8 @@ def _pairs(plan: PlotPlan, across: PlotQuantity | None) -> Rows:
 def _only(plan: PlotPlan, across: PlotQuantity, numbers: Sequence[float]) -> float | None:
     if len(numbers) > 1:
         raise InputError(
-            f"--x: {across.name} belongs to each {across.on}, {plan.y.name} does not: expected one "
-            f"{across.on}, e.g. with --where {across.on}=NAME"
+            f"--x: {across.name} has a value for each {across.on}, {plan.y.name} does not; choose "
+            f"one with --where {across.on}=NAME"
         )
     return numbers[0] if numbers else None
 
@@ -175,8 +175,8 @@ def _over_runs(quantity: PlotQuantity, own: Sequence[tuple[Value, float]], which
     runs: dict[int, list[float]] = {}
     for value, beside in own:
         runs.setdefault(value.place.run, []).append((value.value, beside)[which])
-    most = quantity.metric.most if quantity.metric else None
-    return estimate((sum(one) / len(one) for one in runs.values()), most=most)
+    least, most = (metric.least, metric.most) if (metric := quantity.metric) else (None, None)
+    return estimate((sum(one) / len(one) for one in runs.values()), least=least, most=most)
 
 
 KIND = Kind(

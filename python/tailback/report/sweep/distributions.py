@@ -186,7 +186,7 @@ def _requests(
         for name in _sources(group[0]):
             for label, upto in BINS:
                 times = [_time(run, name, upto) for run in group]
-                value = estimate(times)
+                value = estimate(times, least=0)
                 if not value.mean:
                     continue
                 low, high = value.ci95 or (None, None)
