@@ -159,9 +159,9 @@ def test_run_says_where_its_results_are_and_what_was_reused(
     (tmp_path / "mine.toml").write_text(SCENARIO)
     first = command("run", "mine.toml", "--seeds", "2").stderr
     sweep = archive.find("latest", tmp_path / "results").name
-    assert f"sweep results/sweeps/{sweep}, reused 0 of 2 runs: " in first
+    assert f"sweep results/sweeps/{sweep}, 2 runs: " in first
     again = command("run", "mine.toml", "--seeds", "3", "--out", "results").stderr
-    assert "reused 2 of 3 runs: " in again
+    assert "3 runs, 2 stored already: " in again
     # The sweep has three runs, and `explain` needs the id of one.
     run = tb.open_results(tmp_path / "results")[0].run_id
     assert f"next: tailback explain {run}, tailback plot, tailback report\n" in again

@@ -122,8 +122,8 @@ def _verdict(judges: Sequence[Judge]) -> str:
     criteria = len(judges)
     return (
         f"**{holding} of {criteria} criteria hold, {criteria - holding} fail.** Where cells "
-        f"are counted one by one, {within} of {cells} are within their limits. {held_out} "
-        f"cells (counted for each criterion) were held out."
+        f"are counted one by one, {within} of {cells} are within their limits. {held_out} cells "
+        "were held out. A cell counts once for each of its criteria."
     )
 
 

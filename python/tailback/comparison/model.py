@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 MEASURED = ("flent", "qlog")
 """Engine names shown for data files of Flent and qlog files, which have no seed."""
+SAME_TIME = 0.02
+"""Measured times that differ by less than this share count as equal."""
 
 
 @dataclass(frozen=True)
@@ -165,6 +167,12 @@ class Cell:
                 for variant, d in self.differences.items()
             },
         }
+
+
+def _measured_s(results: Results) -> float | None:
+    """The mean time after the warm-up that the runs cover, s; None without a run."""
+    times = [run.summary["duration_s"] - run.summary["warmup_s"] for run in results]
+    return sum(times) / len(times) if times else None
 
 
 @dataclass(frozen=True)
@@ -302,6 +310,7 @@ class Comparison:
         if any(column.engine in MEASURED for column in self.variants) and any(warmups):
             first = ", ".join(f"{warmup:g} s" for warmup in sorted(warmups) if warmup)
             notes.append(f"the first {first} are left out, of measured data too")
+        notes += self._unequal_times()
         for column in self.variants:
             found = [cell.values[column.name] for cell in self.cells if column.name in cell.values]
             several = [one for one in found if one.n > 1 and one.mean is not None]
@@ -319,6 +328,17 @@ class Comparison:
         if self.most_runs < 2:
             notes.append("one run of each point shows nothing about noise: nothing can be flagged")
         return notes
+
+    def _unequal_times(self) -> Iterator[str]:
+        """Notes about measured data that covers more or less time than the baseline."""
+        base = _measured_s(self.baseline.results)
+        for column in self.others:
+            own = _measured_s(column.results)
+            if column.engine in MEASURED and base and own and abs(own / base - 1) > SAME_TIME:
+                yield (
+                    f"{column.name} covers {own:.4g} s and {self.baseline.name} {base:.4g} s: do "
+                    "not compare counts, such as drops"
+                )
 
     def _matched_by_order(self) -> list[str]:
         """Names that differ between the compared variants."""

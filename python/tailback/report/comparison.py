@@ -309,6 +309,7 @@ def _traces_of_point(
                 pl.col("value") * scale,
             )
             for frame, name, part in zip(series, names, called, strict=True)
+            if part is not None
         ]
         frame = pl.concat(frames)
         if frame.is_empty():

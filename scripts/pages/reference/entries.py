@@ -114,7 +114,10 @@ def _linux(entry: Entry) -> str:
             says = f"`{entry['kernel']}`"
         case _:
             says = f"`tc ... {entry['kernel']}`"
-    since = f", since Linux {entry['since']}" if entry.get("since") else ", a module of the kit"
+    if _is_in_linux(entry):
+        since = f", since Linux {entry['since']}" if entry.get("since") else ", a module of the kit"
+    else:
+        since = " of a module of your own; Linux does not have it"
     own = [
         f"; with `{module['option']}` the kit's `{module['name']}`"
         if "option" in module
@@ -155,7 +158,13 @@ def _example(kind: Kind, entry: Entry) -> Iterator[str]:
     yield f"```toml\n{examples.scenario(kind.registry, name)}```\n"
     yield f"```sh\ntailback run {name}.toml{engine}\n```\n"
     if kind.registry != "programs" and entry["kernel_kind"] != "none":
-        yield f"`tailback run {name}.toml --engine kernel` runs it on Linux.\n"
+        needs = "" if _is_in_linux(entry) else ", once the kernel has such a module"
+        yield f"`tailback run {name}.toml --engine kernel` runs it on Linux{needs}.\n"
+
+
+def _is_in_linux(entry: Entry) -> bool:
+    """Whether Linux, or a module that comes with tailback, has it."""
+    return bool(entry.get("since") or entry.get("stand_ins") or entry["kernel_kind"] == "agent")
 
 
 def _row(*cells: str) -> str:

@@ -56,8 +56,11 @@ impl Modules {
             None => match kit.ccs.get(name) {
                 Some(built) => Some(built.iter().cloned().collect()),
                 None => {
-                    let since = cc::face(name).and_then(|face| face.since);
-                    let others = kit.with(since, |kit| kit.ccs.contains_key(name));
+                    let face = cc::face(name);
+                    let since = face.and_then(|face| face.since);
+                    let others = kit
+                        .with(since, |kit| kit.ccs.contains_key(name))
+                        .or_else(|| (face.is_some() && since.is_none()).then(own_module));
                     refusals.add(
                         &format!("{path}.cc"),
                         kit.without(&format!("congestion control {name}"), since),
@@ -225,4 +228,9 @@ fn is_own(name: &str) -> bool {
         _ => false,
     });
     of_queue || of_control
+}
+
+/// What to use for an algorithm that no release of Linux has.
+fn own_module() -> String {
+    "a module of your own with it, built by `tailback kernel build --module FOLDER`".to_owned()
 }

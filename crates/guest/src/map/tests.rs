@@ -1115,6 +1115,11 @@ fn bbr_is_linux_own_and_bbr3_a_module_of_ones_own() {
         refused[0].message,
         "this kernel has no congestion control bbr3"
     );
+    let expected = refused[0].expected.as_deref().unwrap_or_default();
+    assert!(
+        expected.contains("tailback kernel build --module"),
+        "{expected}"
+    );
 }
 
 #[test]

@@ -211,9 +211,13 @@ def _notes(comparison: Comparison, hidden: int, page: Path | None) -> list[str]:
     notes += comparison.notes()
     nothing = sum(cell.nothing for cell in comparison.cells)
     if hidden:
-        notes.append(f"{hidden} more rows, less clear ones; --json and the report have them")
+        notes.append(
+            f"{hidden} more rows whose differences are smaller against their noise; --json and the "
+            "report have them"
+        )
     if nothing:
-        notes.append(f"{nothing} rows that are 0 in every variant are left out")
+        rows = "1 row that is" if nothing == 1 else f"{nothing} rows that are"
+        notes.append(f"left out: {rows} 0 in every variant")
     if page is not None:
         notes.append(f"report: {page}")
     return notes

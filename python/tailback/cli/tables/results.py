@@ -223,7 +223,9 @@ def show_where(results: Results, reused: int, runs: int) -> None:
     if is_quiet():
         return
     ids = list(dict.fromkeys(run.run_id for run in results.points))
-    count = f"reused {reused} of {runs} runs" if runs > 1 or reused else "1 run"
+    count = "1 run" if runs == 1 else f"{runs} runs"
+    if reused:
+        count += f", {reused if runs > 1 else 'which is'} stored already"
     named = f": {', '.join(ids)}" if len(ids) <= FEW else ""
     usual = results.root == layout.DEFAULT
     terminal.err(f"sweep {results.root / 'sweeps' / results.id}, {count}{named}")
