@@ -131,7 +131,8 @@ def _sentence(group: dict[str, Any], reason: str) -> str:
             text += several if group["listed"] > 1 else f"; the first at {first}"
             step = ", step"
         if group["period_s"]:
-            text += f", median gap {words.seconds(group['period_s'])}"
+            gap = "median gap" if whole else "gap"
+            text += f", {gap} {words.seconds(group['period_s'])}"
         text += f"{step} × {group['step']:.2f}, {what}"
         if abs(group["mean_step"] - group["step"]) >= 0.02:
             text += f", on average × {group['mean_step']:.2f}"
