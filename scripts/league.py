@@ -126,6 +126,8 @@ def beyond(section: SectionResult) -> float:
     """Return by which factor a number exceeds its bound."""
     if section.verdict not in BAD or section.value is None or not section.bound:
         return 0.0
+    if section.at_least:
+        return section.bound / section.value if section.value else 0.0
     return section.value / section.bound
 
 
@@ -197,7 +199,7 @@ def table(evaluation: Evaluation) -> dict[str, Any]:
     """Return the table of one subject, with every section."""
     return {
         "title": "",
-        "columns": ["section", "title", "verdict", "measure", "value [95 %]", "bound", "command"],
+        "columns": ["section", "title", "verdict", "measure", "value [95 %]", "allowed", "command"],
         "right": [False, False, False, False, True, True, False],
         "rows": [
             [
@@ -206,7 +208,7 @@ def table(evaluation: Evaluation) -> dict[str, Any]:
                 one.verdict,
                 one.measure or one.note,
                 number(one),
-                short(one.bound, 3),
+                one.limit or "–",
                 f"`{one.command}`" if one.command else "",
             ]
             for one in evaluation.sections

@@ -190,6 +190,8 @@ class Within(Asked):
     bound: float
     better: Better = "less"
     """`less`: no value may be above the bound; `more`: none below."""
+    advice: str = ""
+    """What to do if it fails: whole sentences."""
 
     def jobs(self, folder: Path, subject: Subject, request: Request) -> Mapping[str, Job]:
         """The scenario with the subject."""
@@ -217,11 +219,14 @@ class Within(Asked):
                 PointOutcome(p.label, tuple(-v for v in p.values), p.missing, p.says)
                 for p in points
             ]
-        return self.decided(found, self.measure, self.bound, points, results)
+        result = self.decided(found, self.measure, self.bound, points, results)
+        if self.advice and found.verdict == "fail":
+            result = replace(result, note=f"{result.note}. {self.advice}")
+        return replace(result, at_least=sign < 0)
 
     def _outcome_of(self, group: Sequence[Run], subject: Subject, sign: int) -> PointOutcome:
         values = [self.value(run) for run in group]
-        says = f"{subject.name} {_mean(values)}, bound {short(self.bound, 3)}"
+        says = f"{subject.name} {_mean(values)}"
         return _point(label_of(group), [_signed(value, sign) for value in values], says)
 
 
@@ -293,7 +298,7 @@ class Against(Asked):
 class AgainstThroughput(Against):
     """Compares the throughput of the subject's flows with that of the reference's flows."""
 
-    measure: str = "loss of throughput against CUBIC, as a share"
+    measure: str = "loss of throughput against CUBIC, as a share of the larger"
     value: Measure = field(default_factory=lambda: measures.total_mbit("subject"))
     better: Better = "more"
     unit: str = " Mbit/s"

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from tailback.base.numbers import short
 from tailback.plugins import asked
 from tailback.running.options import RunOptions
 
@@ -80,7 +81,7 @@ class SectionResult:
     """What `value` measures, with its unit."""
     value: float | None
     bound: float | None
-    """The limit that `value` is compared with; None without a limit."""
+    """The limit that `value` is compared with; None without a limit. See `at_least`."""
     ci95: tuple[float, float] | None
     """95 % interval of `value` over seeds; None for one seed or identical runs."""
     scenario: str
@@ -91,12 +92,21 @@ class SectionResult:
     """Ids of the sweeps that were run, below the folder of results."""
     command: str = ""
     """The command that runs the scenario with the subject."""
+    at_least: bool = False
+    """Whether `value` has to be at least `bound`; otherwise it has to be at most `bound`."""
     blocks: Callable[[], Sequence[Block]] | None = field(default=None, compare=False, repr=False)
     """Makes the figures and tables of the report; called only if a report is written."""
 
     def __post_init__(self) -> None:
         if self.verdict not in VERDICTS:
             raise ValueError(f"{self.verdict!r} is no verdict")
+
+    @property
+    def limit(self) -> str:
+        """The bound and its side; empty without a bound."""
+        if self.bound is None:
+            return ""
+        return f"{'at least' if self.at_least else 'at most'} {short(self.bound, 3)}"
 
     def to_dict(self) -> dict[str, Any]:
         """The section as `--json` prints it; numbers that are not finite are null."""
@@ -108,6 +118,7 @@ class SectionResult:
             "measure": self.measure,
             "value": _finite(self.value),
             "bound": _finite(self.bound),
+            "at_least": self.at_least,
             "ci95": None if self.ci95 is None else [_finite(end) for end in self.ci95],
             "scenario": self.scenario,
             "note": self.note,

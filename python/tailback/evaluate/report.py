@@ -6,7 +6,6 @@ import re
 import shlex
 from pathlib import Path
 
-from tailback.base.numbers import short
 from tailback.evaluate.drawn import matrix
 from tailback.evaluate.model import VERDICTS, Evaluation, SectionResult, SectionVerdict
 from tailback.evaluate.text import number
@@ -89,15 +88,15 @@ def _standard(evaluation: Evaluation) -> str:
 
 def _table(evaluation: Evaluation) -> Table:
     columns = [*left("section", "title", "verdict"), *left("measure")]
-    columns += [Column("value [95 %]"), Column("bound")]
+    columns += [Column("value [95 %]"), Column("allowed")]
     rows: list[list[Value]] = [
         [
             one.id,
             one.title,
             Mark(one.verdict, _STATUS[one.verdict]),
-            one.measure,
+            one.measure or plain(one.note),
             number(one) if one.measure else "",
-            "" if one.bound is None else short(one.bound, 3),
+            one.limit,
         ]
         for one in evaluation.sections
     ]
@@ -118,8 +117,8 @@ def _section(evaluation: Evaluation, one: SectionResult, files: dict[str, str]) 
     if one.scenario:
         words = [evaluation.suite, evaluation.subject, *evaluation.flags, "--part", one.id]
         part = f"tailback evaluate {shlex.join(words)}"
-        alone = f"{code(one.command)} runs it, " if one.command else ""
-        blocks.append(Text(f"{alone}{code(part)} repeats the verdict."))
+        alone = f"{code(one.command)} runs the subject's part. " if one.command else ""
+        blocks.append(Text(f"{alone}{code(part)} repeats all runs and the verdict."))
     return Section(f"section-{one.id}".replace(".", "-"), f"{one.id} {one.title}", blocks)
 
 

@@ -20,5 +20,5 @@ def sentence(section: SectionResult) -> str:
     if section.measure:
         text += f": {section.measure} {number(section)}"
     if section.bound is not None:
-        text += f", bound {short(section.bound, 3)}"
+        text += f", allowed {section.limit}"
     return f"{text}. {section.note}" if section.note else text

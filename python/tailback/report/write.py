@@ -87,7 +87,8 @@ def write(
             (figures / f"{name}.vl.json").write_text(text, encoding="utf-8")
         (temporary / "index.html").write_text(page, encoding="utf-8")
         (temporary / "report.md").write_text(to_markdown(report), encoding="utf-8")
-        for name, text in {"cells.csv": to_csv(report.cells), **report.files}.items():
+        cells = {"cells.csv": to_csv(report.cells)} if report.cells else {}
+        for name, text in {**cells, **report.files}.items():
             file = temporary / name
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text, encoding="utf-8")

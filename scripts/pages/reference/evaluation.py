@@ -1,32 +1,56 @@
-"""The page of RFC 9743's sections: what decides each section, and how to run it."""
+"""The page of the sections of RFC 9743 and RFC 7928: what decides each, and how to run it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from pages import REFERENCE
-from tailback.evaluate.cc import ASKED, CRITERIA, SCENARIOS
+from tailback.evaluate import cc, queue
 from tailback.evaluate.criteria import Against, Criterion, HarmTo, TextOnly, Within
 
 PLACE = REFERENCE / "evaluation.md"
-SOURCES = "../../python/tailback/evaluate/cc/scenarios"
+SOURCES = "../../python/tailback/evaluate"
 
 HEAD = """\
-# Sections of RFC 9743
+# Sections of evaluations
 
-[tailback evaluate](../how-to/evaluate.md) decides the sections of RFC 9743 that a run can decide.
-`tailback evaluate cc NAME --part SECTION` runs one of them, and `tailback run FILE` its scenario
-alone. The last table has what no run can tell, with scenarios that help to write about it.
+[tailback evaluate](../how-to/evaluate.md) decides the sections of RFC 9743 and RFC 7928 that a run
+can decide. `--part SECTION` runs one of them, and `tailback run FILE` its scenario alone, with the
+algorithm that the file names.
+
+## RFC 9743: congestion controls
+
+`tailback evaluate cc NAME` runs these. [What no run can tell](#sections-to-write-about) has a table
+of its own.
 
 | section | what it asks | what decides | scenario |
 |---|---|---|---|
 """
 
 PARTS = """
-## Parts of other sources
+## Parts of other sources for congestion controls
 
 `tailback evaluate cc NAME --part nsperf` runs the five experiments of nsperf, and `--part L4S` what
 RFC 9331 asks of controls for L4S. Without these options they do not run.
+
+| section | what it asks | what decides | scenario |
+|---|---|---|---|
+"""
+
+QUEUES = """
+## RFC 7928: queues
+
+`tailback evaluate queue NAME` runs these, against a FIFO of one bandwidth-delay product.
+
+| section | what it asks | what decides | scenario |
+|---|---|---|---|
+"""
+
+BATTERY = """
+## Parts of other sources for queues
+
+Only `--part` runs these.
 
 | section | what it asks | what decides | scenario |
 |---|---|---|---|
@@ -51,19 +75,31 @@ def page() -> str:
     """Return the text of the page."""
     written = [
         f"| {one.id} | {one.title} | {one.write} | {HELP.get(one.id, '')} |"
-        for one in CRITERIA
+        for one in cc.CRITERIA
         if isinstance(one, TextOnly)
     ]
-    tables = [HEAD, *_decided(CRITERIA), PARTS, *_decided(ASKED), WRITTEN, *written]
+    tables = [
+        HEAD,
+        *_decided(cc.CRITERIA, cc.SCENARIOS),
+        PARTS,
+        *_decided(cc.ASKED, cc.SCENARIOS),
+        WRITTEN,
+        *written,
+        QUEUES,
+        *_decided(queue.CRITERIA, queue.SCENARIOS),
+        BATTERY,
+        *_decided(queue.ASKED, queue.SCENARIOS),
+    ]
     return "\n".join(part.removesuffix("\n") for part in tables) + "\n"
 
 
-def _decided(criteria: Sequence[Criterion]) -> list[str]:
-    """Return the rows of the sections that runs decide."""
+def _decided(criteria: Sequence[Criterion], folder: Path) -> list[str]:
+    """Return the rows of the sections that runs decide; their scenarios are in the folder."""
     decided = [one for one in criteria if isinstance(one, Within | Against | HarmTo)]
-    missing = [one.scenario for one in decided if not (SCENARIOS / one.scenario).is_file()]
+    missing = [one.scenario for one in decided if not (folder / one.scenario).is_file()]
     assert not missing, missing
+    place = f"{SOURCES}/{folder.parent.name}/scenarios"
     return [
-        f"| {one.id} | {one.title} | {one.measure} | [{one.scenario}]({SOURCES}/{one.scenario}) |"
+        f"| {one.id} | {one.title} | {one.measure} | [{one.scenario}]({place}/{one.scenario}) |"
         for one in decided
     ]

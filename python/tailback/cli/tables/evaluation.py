@@ -31,16 +31,16 @@ def show(
     table = Table(box=None, pad_edge=False, header_style="bold")
     for title in ("section", "title", "verdict", "measure"):
         table.add_column(title)
-    for title in ("value [95 %]", "bound"):
+    for title in ("value [95 %]", "allowed"):
         table.add_column(title, justify="right")
     for section in evaluation.sections:
         table.add_row(
             section.id,
             section.title,
             Text(section.verdict, STYLES[section.verdict]),
-            section.measure,
+            section.measure or section.note,
             number(section) if section.measure else "",
-            "" if section.bound is None else short(section.bound, 3),
+            section.limit,
         )
     print_table(table)
     console.print()
