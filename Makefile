@@ -18,7 +18,7 @@ export PIP_QUIET := 1
 # An hour of random input and kills, nightly; SOAK_SECONDS=N sets another duration.
 SOAK_SECONDS ?= 3600
 
-.PHONY: build wheel wheel-arm targets test-arm demo test soak coverage mutants bench bench-kernel bench-lab lab docs pages fmt lint
+.PHONY: build wheel wheel-arm targets test-arm demo test soak coverage mutants bench bench-kernel bench-lab lab header docs pages fmt lint
 .DEFAULT_GOAL := build
 
 build: $(VENV)/.built
@@ -115,6 +115,12 @@ web/dist/single.html: web/node_modules/.package-lock.json $(RUST) $(LAB)
 
 bench-lab: build lab
 	$(BIN)/python benches/lab.py
+
+# Renews the header of crates/c. cbindgen is compiled into target/tools.
+CBINDGEN := target/tools/bin/cbindgen
+header:
+	@test -x $(CBINDGEN) || cargo install cbindgen --version 0.29.2 --locked --quiet --root target/tools
+	$(CBINDGEN) --quiet --config crates/c/cbindgen.toml --output crates/c/tailback.h crates/c/src/lib.rs
 
 # Builds the site from stored results: build/docs/index.html opens without a network.
 docs: $(VENV)/.dev build

@@ -286,7 +286,7 @@ def test_nothing_is_overwritten_and_names_are_new(shelf: Path, tmp_path: Path) -
         ("cc", "tailback-engine", '"tailback-engine" is a package that the engine is compiled'),
         ("cc", "tailback_own", '"tailback_own" is a package that the engine is compiled'),
         ("traffic", "serde_json", '"serde_json" is a package that the engine is compiled'),
-        ("link", "x", 'crate "link" does not exist; expected one of cc, queue, traffic'),
+        ("link", "x", 'crate "link" does not exist; expected one of cc, queue, traffic, stack'),
     ):
         with pytest.raises(InputError, match=message):
             begin.write(kind, shelf / name)

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from tailback.bundling import bundle, verify_bundle
     from tailback.comparison import Comparison, compare
     from tailback.running.batch import Job, run, run_many, sweep
+    from tailback.running.bottleneck import Bottleneck, Delivery
     from tailback.running.cluster import on_cluster
     from tailback.running.scenarios import check
     from tailback.running.spread.merge import merge
@@ -41,8 +42,10 @@ if TYPE_CHECKING:
 __version__ = engine_version().partition("+")[0]
 
 __all__ = [
+    "Bottleneck",
     "Cancelled",
     "Comparison",
+    "Delivery",
     "EnginePanic",
     "InputError",
     "Job",
@@ -72,6 +75,7 @@ PLACES = {
     "comparison": ("Comparison", "compare"),
     "teaching.grading": ("grade",),
     "running.batch": ("Job", "run", "run_many", "sweep"),
+    "running.bottleneck": ("Bottleneck", "Delivery"),
     "running.cluster": ("on_cluster",),
     "running.scenarios": ("check",),
     "running.spread.merge": ("merge",),

@@ -9,6 +9,7 @@ use pyo3::prelude::*;
 use pyo3::wrap_pyfunction;
 pub use tailback_engine::crates::Crate;
 
+mod bottleneck;
 mod diagnostic;
 mod guest;
 mod os_error;
@@ -79,6 +80,8 @@ pub fn fill(module: &Bound<'_, PyModule>, crates: &'static [Crate]) -> PyResult<
     tailback_run::panics::keep_those_of_runs();
     tailback_run::crates::install(crates)
         .map_err(|problems| InputError::new_err((problems.join("\n"),)))?;
+    module.add_class::<bottleneck::Bottleneck>()?;
+    module.add_class::<bottleneck::Delivery>()?;
     module.add_class::<diagnostic::Diagnostic>()?;
     module.add_class::<run::Control>()?;
     module.add_class::<run::Store>()?;

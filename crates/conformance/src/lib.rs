@@ -1,5 +1,5 @@
-//! Requirements on every congestion control, queue discipline and kind of traffic: functions that
-//! take an entry and panic if it does not meet them.
+//! Requirements on every congestion control, queue discipline, kind of traffic and transport stack:
+//! functions that take an entry and panic if it does not meet them.
 //!
 //! `crates/engine/tests` runs them on the entries of this tree. A crate with its own algorithms
 //! gets all of them by one line in a file of its folder `tests`:
@@ -10,6 +10,7 @@
 
 pub mod cc;
 pub mod queue;
+pub mod stack;
 #[path = "../../engine/src/cc/testing.rs"]
 pub mod testing;
 pub mod traffic;
@@ -48,6 +49,13 @@ macro_rules! tests {
         fn traffic_conforms() {
             for entry in $crate::registered($register).sources() {
                 $crate::traffic::conforms(entry);
+            }
+        }
+
+        #[test]
+        fn stacks_conform() {
+            for entry in $crate::registered($register).stacks() {
+                $crate::stack::conforms(entry);
             }
         }
     };

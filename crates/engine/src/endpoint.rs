@@ -47,6 +47,12 @@ pub trait Endpoint: Any + Send {
         EndpointState::default()
     }
 
+    /// Numbers that it counts itself, such as its goodput: `results` of its entry. Read once, after
+    /// the run.
+    fn numbers(&self) -> Vec<(&'static str, f64)> {
+        Vec::new()
+    }
+
     /// Bytes of a frame in addition to the datagram, which links and queues count. A stack that
     /// makes IP packets by itself returns 14, for Ethernet.
     fn header_bytes(&self) -> u16 {

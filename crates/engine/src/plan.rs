@@ -84,7 +84,8 @@ keys! {
         flows: Vec<FlowPlan> => key(KeyKind::List(&FlowPlan::TABLE));
         /// Traffic besides flows: unresponsive UDP, or short TCP connections.
         traffic: Vec<TrafficPlan> => key(KeyKind::List(&TrafficPlan::TABLE));
-        /// Programs as they are, kernel engine only, each entry on a pair of hosts of its own.
+        /// Programs as they are on the kernel engine, transport stacks in the simulator. Each entry has
+        /// a pair of hosts of its own.
         /// Packets of the sender's host pass the route, those of the receiver's host the way back.
         /// With a kind, its options are written beside these keys.
         programs: Vec<ProgramPlan> => key(KeyKind::List(&ProgramPlan::TABLE));

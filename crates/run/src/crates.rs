@@ -7,6 +7,7 @@ use std::time::Duration;
 use tailback_engine::aqm::QueueContext;
 use tailback_engine::cc;
 use tailback_engine::crates::{Crate, Registry, forgotten, install as add, installed};
+use tailback_engine::programs::stacks::Setting;
 use tailback_engine::registry::{Entry, Options, complete_defaults};
 use tailback_engine::rng::Stream;
 use tailback_engine::units::Rate;
@@ -39,6 +40,11 @@ pub fn install(crates: &'static [Crate]) -> Result<(), Vec<String>> {
         problems.extend(wrong(entry, |options| {
             let stream = Stream::new(1, entry.name, "traffic");
             _ = (entry.build.source)(options, stream);
+        }));
+    }
+    for entry in registry.stacks() {
+        problems.extend(wrong(entry, |options| {
+            _ = (entry.build.ends)(options, &Setting::of(1));
         }));
     }
     if !problems.is_empty() {

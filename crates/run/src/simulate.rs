@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 
 use tailback_engine::capture::PacketEvent;
-use tailback_engine::crates::installed;
+use tailback_engine::crates::{Fault, installed};
 use tailback_engine::network::Network;
 use tailback_engine::plan::Plan;
 use tailback_record::Outcome;
@@ -57,6 +57,17 @@ pub fn simulate(
         network.take_packets(&mut packets);
         if !packets.is_empty() {
             record(&packets)?;
+        }
+        if let Some(fault) = network.endpoint_fault() {
+            let mut names = plan.each_program().map(|entry| entry.name());
+            let name = names.nth(fault.entry).unwrap_or_default();
+            // Raised like a panic of the stack: it costs this run.
+            std::panic::panic_any(Fault(format!(
+                "the {} of \"{name}\" {} (at {:.6} s)",
+                fault.side.name(),
+                fault.kind.describe(),
+                fault.at.as_secs_f64()
+            )));
         }
         if !goes_on {
             break;

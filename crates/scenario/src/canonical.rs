@@ -160,7 +160,7 @@ impl Writer<'_> {
 }
 
 /// Registries whose options are keys of the same table as the entry's name.
-const OPTIONS_BESIDE: [Registry; 2] = [Registry::Traffic, Registry::Impairments];
+const OPTIONS_BESIDE: [Registry; 3] = [Registry::Traffic, Registry::Impairments, Registry::Stacks];
 
 /// Returns the options that an entry declares.
 fn options_of(registries: &[Registry], name: &str) -> &'static [Opt] {

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use tailback_engine::profiles::{self, Profile};
+use tailback_engine::programs::stacks;
 use tailback_engine::registry::kernel::{Kernel, Order, show};
 use tailback_engine::registry::{Entry, Kind, Opt, Options, Value as OptionValue, find};
 use tailback_engine::units::{Bytes, Rate, Time};
@@ -19,6 +20,8 @@ pub fn json() -> Value {
         "traffic": entries(traffic::TABLE.entries()),
         "impairments": entries(impairments::ENTRIES),
         "programs": entries(programs::TABLE.entries()),
+        "stacks": entries(stacks::TABLE.entries()),
+        "adapters": adapters(),
         "paths": paths(),
         "series": quantities(),
     })
@@ -29,6 +32,14 @@ fn paths() -> Vec<Value> {
     let paths = profiles::ENTRIES.iter();
     let path = |path: &Profile| json!({ "name": path.name, "doc": path.doc(), "source": path.source(), "toml": path.toml });
     paths.map(path).collect()
+}
+
+/// The stacks in tailback's repository.
+fn adapters() -> Vec<Value> {
+    let adapters = stacks::ADAPTERS.iter();
+    adapters
+        .map(|one| json!({ "name": one.kind, "doc": one.doc, "folder": one.folder }))
+        .collect()
 }
 
 /// Returns the quantities of flows, links and programs that are sampled over time.

@@ -55,6 +55,7 @@ use crate::simulation::Simulation;
 /// ```
 pub struct Bottleneck {
     network: Network,
+    links: Vec<String>,
     seed: u64,
     events: VecDeque<Event>,
     arrived: Vec<Arrival>,
@@ -129,10 +130,12 @@ impl Bottleneck {
         // The harness decides when it ends, so the number of intervals is unknown.
         plan.duration = ENDLESS;
         plan.record.statistics = Time::ZERO;
+        let links = plan.links.iter().map(|link| link.name.clone()).collect();
         let mut network = Network::new(&Arc::new(plan), seed);
         network.open_entry(ENTRY);
         Ok(Bottleneck {
             network,
+            links,
             seed,
             events: VecDeque::new(),
             arrived: Vec::new(),
@@ -140,6 +143,19 @@ impl Bottleneck {
             out: 0,
             now: Time::ZERO,
         })
+    }
+
+    /// The most bytes of a datagram.
+    pub const MAX_BYTES: usize = (u16::MAX - UDP_IPV4) as usize;
+
+    /// Names of the links, in the order of [`Outcome::Dropped`].
+    pub fn links(&self) -> Vec<String> {
+        self.links.clone()
+    }
+
+    /// The time up to which it has run.
+    pub fn now(&self) -> Time {
+        self.now
     }
 
     /// Sends a datagram to the receiver's side, along the route. `bytes` is its payload; links

@@ -47,6 +47,11 @@ fn a_toy_shares_a_fair_queue_with_cubic() {
     assert_eq!(endpoints.measured.ecn_sent.ect0, endpoints.measured.packets);
     let delay = endpoints.measured.delay_ms;
     assert!(delay.n > 20_000 && delay.p99.expect("packets") < 15.0);
+    // The path has 20 ms, and the way back no queue.
+    let rtt = endpoints.measured.rtt_ms;
+    let expected = 20.0 + delay.mean.expect("packets");
+    assert!(rtt.n > 20_000 && (rtt.mean.expect("datagrams") - expected).abs() < 0.05);
+    assert_eq!(endpoints.measured.rtt_of, Some("base and sojourn"));
     // Each datagram of 1200 bytes has an acknowledgement of 9 bytes.
     let there = endpoints.measured.delivered_bytes as f64 / 1200.0;
     let back = endpoints.measured.back_bytes as f64 / 9.0;

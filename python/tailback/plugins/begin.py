@@ -14,7 +14,7 @@ from tailback.errors import InputError
 from tailback.plugins import sources, workspace
 from tailback.store import layout
 
-KINDS = {"cc": "cc", "queue": "aqm", "traffic": "traffic"}
+KINDS = {"cc": "cc", "queue": "aqm", "traffic": "traffic", "stack": "programs"}
 """The entries that a plugin may begin with, and the registry of each."""
 
 KEYWORDS = (
@@ -32,6 +32,7 @@ SCENARIO = {
     "cc": '[[flows]]\ncc = "{name}"\n\n[[flows]]\ncc = "cubic"\n',
     "queue": '[[flows]]\ncc = "cubic"\ncount = 2\n',
     "traffic": '[[flows]]\ncc = "cubic"\n\n[[traffic]]\nkind = "{name}"\nrate = "2Mbit"\n',
+    "stack": '[[flows]]\ncc = "cubic"\n\n[[programs]]\nkind = "{name}"\n',
 }
 
 
@@ -81,16 +82,33 @@ def refuse_unusable(name: str, shown: str) -> None:
         raise InputError(f'{shown}: "{name}" {reason} and cannot name a crate; choose another name')
 
 
+def _template(name: str) -> str:
+    return files(package).joinpath("plugins", "templates", f"{name}.rs").read_text("utf-8")
+
+
+def _in_order(source: str) -> str:
+    """Rust with its lines of `use` in the order of rustfmt."""
+    uses = [line for line in source.splitlines() if line.startswith("use ")]
+    names = sorted(uses, key=lambda line: line.removeprefix("use "))
+    return source.replace("\n".join(uses), "\n".join(names))
+
+
 def _texts(kind: str, name: str) -> dict[str, str]:
     module = name.replace("-", "_")
     struct = "".join(part.capitalize() for part in re.split("[-_]+", name))
-    source = files(package).joinpath("plugins", "templates", f"{kind}.rs").read_text("utf-8")
+    source = _template(kind)
     engine = sources.find()
     table = engine.manifest([])
     version = re.search(r'(?m)^version = "(\d+\.\d+)', table)
     edition = re.search(r'(?m)^edition = "(\d+)"', table)
     assert version is not None
     assert edition is not None
+    # What a stack needs to be tested without tailback.
+    more = f'\ntailback-sim = "{version[1]}"' if kind == "stack" else ""
+    own_tests = {}
+    if kind == "stack":
+        tests = _template("stack_tests").replace("use MODULE::", f"use {module}::")
+        own_tests["tests/bottleneck.rs"] = _in_order(tests)
     return {
         "Cargo.toml": f"""[package]
 name = "{name}"
@@ -100,7 +118,7 @@ rust-version = "{engine.oldest_rust}"
 publish = false
 
 [dependencies]
-tailback-engine = "{version[1]}"
+tailback-engine = "{version[1]}"{more}
 
 [dev-dependencies]
 tailback-conformance = "{version[1]}"
@@ -110,6 +128,7 @@ tailback-conformance = "{version[1]}"
 
 tailback_conformance::tests!({module}::register);
 """,
+        **own_tests,
         "scenario.toml": f"""title = "{name}"
 with = ["."]
 duration = "20s"

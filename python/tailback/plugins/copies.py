@@ -70,7 +70,7 @@ def entries(copy: ModuleType) -> dict[str, list[dict[str, Any]]]:
     own, shipped = (json.loads(one.registry_json()) for one in (copy, _native))
     return {
         kind: [one for one in own[kind] if one not in shipped[kind]]
-        for kind in ("cc", "aqm", "traffic")
+        for kind in ("cc", "aqm", "traffic", "stacks")
     }
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from tailback.base import foreign
 from tailback.errors import InputError
+from tailback.plugins import sources
 from tailback.store.versions import PLUGIN_NAME
 
 MANIFEST = "Cargo.toml"
@@ -32,6 +33,8 @@ class Crate:
     """The folder as the user wrote it."""
     digest: str
     """Hash of everything that the plugin is compiled from, hexadecimal."""
+    lock: str | None = None
+    """Its Cargo.lock, if that decides versions: it has dependencies that are not tailback's."""
 
     @property
     def hash(self) -> str:
@@ -69,7 +72,24 @@ def read(folder: Path) -> Crate:
         for relative, data in _files(one):
             total.update(f"{relative}\0{hashlib.sha256(data).hexdigest()}\n".encode())
         total.update(b"\n")
-    return Crate(name, folder.resolve(), shown, total.hexdigest())
+    lock = _lock(folder, table)
+    if lock is not None:
+        total.update(lock.encode())
+    return Crate(name, folder.resolve(), shown, total.hexdigest(), lock)
+
+
+def _lock(folder: Path, table: dict[str, Any]) -> str | None:
+    """The versions of dependencies that are not tailback's, as the plugin fixes them."""
+    foreign_ones = [name for name, _ in _dependencies(table) if not name.startswith("tailback-")]
+    path = folder / "Cargo.lock"
+    if not foreign_ones or not path.is_file():
+        return None
+    try:
+        text = foreign.read(path).decode()
+        tomllib.loads(text)
+    except ValueError as error:
+        raise InputError(f"{foreign.line(path)}: {error}; run: cargo generate-lockfile") from None
+    return text
 
 
 def _near(folder: Path) -> Path:
@@ -105,16 +125,25 @@ def _parts(folder: Path, known: set[Path]) -> Iterator[Path]:
     """Yield the folder of a plugin, and those of crates that it depends on by path."""
     known.add(folder)
     yield folder
-    table = _table(folder / MANIFEST)
-    tables = [table, *table.get("target", {}).values()]
-    kinds = ("dependencies", "build-dependencies")
-    wanted = [one.get(kind, {}) for one in tables if isinstance(one, dict) for kind in kinds]
-    for dependency in (d for some in wanted if isinstance(some, dict) for d in some.values()):
+    engine = sources.find().root / "crates"
+    for _, dependency in _dependencies(_table(folder / MANIFEST)):
         if not isinstance(dependency, dict) or not isinstance(dependency.get("path"), str):
             continue
         path = (folder / dependency["path"]).resolve()
-        if path not in known and (path / MANIFEST).exists():
+        # The engine's version identifies its own crates.
+        of_engine = path.parent == engine.resolve()
+        if path not in known and not of_engine and (path / MANIFEST).exists():
             yield from _parts(path, known)
+
+
+def _dependencies(table: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """The dependencies of a library, by name."""
+    tables = [table, *table.get("target", {}).values()]
+    kinds = ("dependencies", "build-dependencies")
+    wanted = [one.get(kind, {}) for one in tables if isinstance(one, dict) for kind in kinds]
+    for some in wanted:
+        if isinstance(some, dict):
+            yield from some.items()
 
 
 def _files(folder: Path) -> Iterator[tuple[str, bytes]]:

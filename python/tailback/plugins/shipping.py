@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-CRATES = ("record", "engine", "conformance", "scenario", "guest", "run", "binding")
+CRATES = ("record", "engine", "conformance", "scenario", "guest", "run", "sim", "binding")
 """The folders of `crates/` that a copy of the engine is compiled from."""
 
 FILES = ("Cargo.toml", "Cargo.lock")

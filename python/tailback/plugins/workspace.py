@@ -2,7 +2,8 @@
 
 The copy is made in a workspace in the user's cache. It has the engine's crates and the plugins
 (both by links), and one file that combines them. Dependencies are those of the engine's Cargo.lock,
-from cargo's own cache if they are there, otherwise from crates.io.
+and of a plugin's own Cargo.lock if it has dependencies that are not tailback's. They come from
+cargo's own cache if they are there, otherwise from crates.io.
 """
 
 from __future__ import annotations
@@ -20,13 +21,13 @@ from tailback import _native
 from tailback.base import folders, machine
 from tailback.errors import InputError, TailbackError
 from tailback.kernel import process
-from tailback.plugins import shipping, sources
+from tailback.plugins import locks, shipping, sources
 from tailback.plugins.crate import Crate
 
 OWN = "tailback-own"
 """The package that combines engine and plugins."""
 
-SHARED = ("tailback-engine", "tailback-record", "tailback-conformance")
+SHARED = ("tailback-engine", "tailback-record", "tailback-conformance", "tailback-sim")
 """The crates that a plugin may depend on."""
 
 
@@ -86,8 +87,9 @@ def _workspace(crates: Sequence[Crate]) -> Iterator[Path]:
         members += ["own", *(f"mine/{crate.name}" for crate in crates)]
         manifest = engine.manifest(members) + _patches()
         _write(folder / "Cargo.toml", manifest)
-        if not (folder / "Cargo.lock").exists():
-            (folder / "Cargo.lock").write_bytes(engine.lock)
+        locked = [crate.lock for crate in crates if crate.lock is not None]
+        if locked or not (folder / "Cargo.lock").exists():
+            (folder / "Cargo.lock").write_text(locks.merged(engine.lock.decode(), locked))
         _link(folder / "crates", engine.root / "crates")
         folders.remove(folder / "mine", inside=folder)
         (folder / "mine").mkdir()

@@ -50,7 +50,9 @@ KINDS = (
     ),
     Kind(
         *("programs", "programs", "Programs", "ready-made program"),
-        'In a scenario: `[[programs]]` with `kind = "NAME"`. Programs run on the kernel engine.',
+        'In a scenario: `[[programs]]` with `kind = "NAME"`. Programs run on the kernel engine. '
+        "In the simulator a kind is a transport stack that is compiled in: "
+        "[test a transport stack](../../how-to/test-your-stack.md).",
     ),
 )
 
@@ -88,7 +90,7 @@ def _entry(kind: Kind, entry: Entry) -> Iterator[str]:
     yield "| | |\n|---|---|"
     yield _row("what", kind.singular)
     yield _row("follows", entry["follows"])
-    yield _row("simulator", "no" if kind.registry == "programs" else "yes")
+    yield _row("simulator", _simulator(kind, name))
     yield _row("kernel engine", _linux(entry))
     yield _row("source", f"[{file.file}]({source})")
     yield f"\n## What it is\n\n{file.about}\n"
@@ -98,6 +100,15 @@ def _entry(kind: Kind, entry: Entry) -> Iterator[str]:
     yield from _example(kind, entry)
     yield "## How well it is validated\n"
     yield from trials.of(kind.registry, name)
+
+
+def _simulator(kind: Kind, name: str) -> str:
+    """Whether the simulator has it."""
+    if kind.registry != "programs":
+        return "yes"
+    adapters = json.loads(registry_json())["adapters"]
+    folders = [one["folder"] for one in adapters if one["name"] == name]
+    return f"yes, with `--with {folders[0]}` and its own options" if folders else "no"
 
 
 def _linux(entry: Entry) -> str:

@@ -33,6 +33,7 @@
 //! it from the operating system.
 
 mod application;
+mod kind;
 mod stack;
 pub mod tls;
 
@@ -41,6 +42,7 @@ use std::sync::Arc;
 use quinn_proto::TransportConfig;
 use quinn_proto::congestion::{CubicConfig, NewRenoConfig};
 
+pub use kind::{ENTRY, register};
 pub use stack::Quinn;
 
 /// The settings of both ends. The defaults are quinn's, with windows so large that they do not
@@ -57,6 +59,8 @@ pub struct Options {
     pub mtu_discovery: bool,
     /// When timers fire: exactly, or as with tokio.
     pub timers: Timers,
+    /// Whether packets are as long as with IPv6.
+    pub ipv6: bool,
     /// Seed of all random choices.
     pub seed: u64,
 }
@@ -69,6 +73,7 @@ impl Default for Options {
             burst: 10,
             mtu_discovery: true,
             timers: Timers::Exact,
+            ipv6: false,
             seed: 1,
         }
     }

@@ -13,7 +13,7 @@ use quinn_proto::{
     EcnCodepoint, EndpointConfig, ServerConfig, TimeSource, VarInt,
 };
 use ring::{hkdf, hmac};
-use tailback_sim::{Ecn, Endpoint, EndpointState, Time, Transmit};
+use tailback_sim::{Ecn, Endpoint, EndpointState, Time, Transmit, UDP_IPV4};
 
 use crate::application::Application;
 use crate::{Options, Timers, tls};
@@ -43,6 +43,10 @@ pub struct Quinn {
     ecn: bool,
     burst: usize,
     timers: Timers,
+    header: u16,
+    /// When it was woken first, and when its work was done.
+    began: Option<Time>,
+    ended: Option<Time>,
     now: Time,
 }
 
@@ -139,6 +143,9 @@ impl Quinn {
             ecn: options.ecn,
             burst: options.burst.max(1),
             timers: options.timers,
+            header: UDP_IPV4 + if options.ipv6 { 20 } else { 0 },
+            began: None,
+            ended: None,
             now: Time::ZERO,
         }
     }
@@ -166,6 +173,13 @@ impl Quinn {
 
     /// Passes events between endpoint, connection and application until no events are left.
     fn settle(&mut self, now: Instant) {
+        self.pass_events(now);
+        if self.application.is_done() {
+            self.ended.get_or_insert(self.now);
+        }
+    }
+
+    fn pass_events(&mut self, now: Instant) {
         let Some((handle, connection)) = &mut self.connection else {
             return;
         };
@@ -195,6 +209,7 @@ impl Quinn {
 impl Endpoint for Quinn {
     fn wake(&mut self, now: Time) {
         self.now = now;
+        self.began.get_or_insert(now);
         let instant = self.instant(now);
         if let Some(config) = self.connects.take() {
             let connected = self
@@ -273,6 +288,27 @@ impl Endpoint for Quinn {
 
     fn is_done(&self) -> bool {
         self.application.is_done()
+    }
+
+    /// What the program of the kernel engine writes: the stream's bytes over the time from the start
+    /// to their end.
+    fn numbers(&self) -> Vec<(&'static str, f64)> {
+        let Application::Client { got, .. } = self.application else {
+            return Vec::new();
+        };
+        let began = self.began.unwrap_or_default();
+        let seconds = self.ended.unwrap_or(self.now).since(began).as_secs_f64();
+        match seconds > 0.0 {
+            true => vec![
+                ("goodput_mbit", got as f64 * 8.0 / seconds / 1e6),
+                ("seconds", seconds),
+            ],
+            false => Vec::new(),
+        }
+    }
+
+    fn header_bytes(&self) -> u16 {
+        self.header
     }
 
     fn state(&self) -> EndpointState {

@@ -24,6 +24,8 @@
 //! smoltcp sends IP packets, so a frame has 14 bytes more. smoltcp does not use ECN, and its clock
 //! has a resolution of a microsecond.
 
+mod kind;
+
 use std::collections::VecDeque;
 
 use smoltcp::iface::{Config, Interface, SocketHandle, SocketSet};
@@ -32,6 +34,8 @@ use smoltcp::socket::tcp::{CongestionControl, Socket, SocketBuffer, State};
 use smoltcp::time::Instant;
 use smoltcp::wire::{HardwareAddress, IpAddress, IpCidr};
 use tailback_sim::{Ecn, Endpoint, Time, Transmit};
+
+pub use kind::{ENTRY, register};
 
 /// The settings of both ends.
 #[derive(Clone, Copy, Debug)]

@@ -22,6 +22,8 @@ pub(crate) use guarded::build;
 pub use whereabouts::Whereabouts;
 pub use wrapping::forgotten;
 
+use crate::plan::ProgramPlan;
+use crate::programs::stacks;
 use crate::registry::{Entry, find};
 use crate::traffic::{self, Transport};
 use crate::{aqm, cc};
@@ -32,6 +34,7 @@ pub struct Registry {
     cc: Vec<&'static Entry<cc::Build>>,
     aqm: Vec<&'static Entry<aqm::Build>>,
     traffic: Vec<&'static Entry<traffic::Build>>,
+    stacks: Vec<&'static Entry<stacks::Build>>,
     problems: Vec<String>,
 }
 
@@ -83,8 +86,23 @@ impl Registry {
         self.traffic.push(entry);
     }
 
+    /// Adds a transport stack: what the kind of `[[programs]]` with its name is in the simulator.
+    pub fn stack(&mut self, entry: &'static Entry<stacks::Build>) {
+        let problem = problem_of("stack", entry, stacks::TABLE.shipped(), &self.stacks);
+        self.problems.extend(problem);
+        for opt in entry.options {
+            if ProgramPlan::TABLE.key(opt.name).is_some() {
+                self.problems.push(format!(
+                    "the stack \"{}\" has the option \"{}\", which is a key of [[programs]]",
+                    entry.name, opt.name
+                ));
+            }
+        }
+        self.stacks.push(entry);
+    }
+
     fn len(&self) -> usize {
-        self.cc.len() + self.aqm.len() + self.traffic.len()
+        self.cc.len() + self.aqm.len() + self.traffic.len() + self.stacks.len()
     }
 
     /// Returns the algorithms that these plugins register.
@@ -124,6 +142,11 @@ impl Registry {
     pub fn sources(&self) -> &[&'static Entry<traffic::Build>] {
         &self.traffic
     }
+
+    /// The transport stacks.
+    pub fn stacks(&self) -> &[&'static Entry<stacks::Build>] {
+        &self.stacks
+    }
 }
 
 /// Returns what is wrong with the name of an entry.
@@ -158,6 +181,7 @@ pub fn install(crates: &'static [Crate], registry: &Registry) {
     cc::TABLE.add(&registry.cc);
     aqm::TABLE.add(&registry.aqm);
     traffic::TABLE.add(&registry.traffic);
+    stacks::TABLE.add(&registry.stacks);
     assert!(
         INSTALLED.set(crates).is_ok(),
         "plugins are compiled in once"
@@ -198,6 +222,42 @@ mod tests {
                 "\"-x\" cannot name a congestion control; expected a-z, 0-9, \"-\" and \"_\", at most 63",
                 "\"\" cannot name a congestion control; expected a-z, 0-9, \"-\" and \"_\", at most 63",
             ]
+        );
+    }
+
+    #[test]
+    fn options_of_a_stack_are_no_keys_of_its_entry() {
+        use crate::registry::kernel::Kernel;
+        use crate::registry::rules::Rules;
+        use crate::registry::{Kind, Opt, no_finish};
+
+        const fn option(name: &'static str) -> Opt {
+            Opt {
+                name,
+                doc: "",
+                kind: Kind::Bool,
+                default: None,
+                tc: None,
+            }
+        }
+        const OPTIONS: &[Opt] = &[option("rtt"), option("bytes")];
+        static ENTRY: Entry<stacks::Build> = Entry {
+            name: "quinn",
+            doc: "",
+            follows: "",
+            options: OPTIONS,
+            kernel: Kernel::None,
+            rules: Rules::NONE,
+            finish: no_finish,
+            build: stacks::Build {
+                ends: |_, _| unreachable!("it is not built"),
+            },
+        };
+        let mut registry = Registry::default();
+        registry.stack(&ENTRY);
+        assert_eq!(
+            registry.problems,
+            ["the stack \"quinn\" has the option \"rtt\", which is a key of [[programs]]"]
         );
     }
 

@@ -55,6 +55,8 @@ pub enum Registry {
     Impairments,
     /// Ready-made programs.
     Programs,
+    /// Transport stacks, which are kinds of programs in the simulator.
+    Stacks,
 }
 
 impl Registry {
@@ -66,6 +68,7 @@ impl Registry {
             Registry::Traffic => "kind of traffic",
             Registry::Impairments => "impairment",
             Registry::Programs => "ready-made program",
+            Registry::Stacks => "stack",
         }
     }
 
@@ -74,7 +77,9 @@ impl Registry {
         match self {
             Registry::Aqm => "aqm",
             Registry::Cc => "name",
-            Registry::Traffic | Registry::Impairments | Registry::Programs => "kind",
+            Registry::Traffic | Registry::Impairments | Registry::Programs | Registry::Stacks => {
+                "kind"
+            }
         }
     }
 }

@@ -26,6 +26,7 @@ use crate::link::Link;
 use crate::plan::{
     Algorithm, FlowPlan, LinkPlan, Member, Plan, ProgramPlan, SeriesMode, TrafficPlan,
 };
+use crate::programs::stacks;
 use crate::registry::{Entry, Options, find};
 use crate::rng::Stream;
 use crate::traffic;
@@ -154,7 +155,23 @@ impl Network {
             plan: Arc::clone(plan),
         };
         network.enter_first_events();
+        network.attach_stacks(seed);
         network
+    }
+
+    /// Attaches the stacks of entries of programs that have one.
+    fn attach_stacks(&mut self, seed: u64) {
+        let plan = Arc::clone(&self.plan);
+        for (place, member) in plan.each_program().enumerate() {
+            let Some(options) = &member.of.stack else {
+                continue;
+            };
+            let entry = find(stacks::TABLE.entries(), member.of.kind)
+                .expect("a validated plan names registered stacks");
+            let mut stream = Stream::new(seed, &member.name(), "stack");
+            let setting = stacks::Setting::of(stream.bits());
+            self.attach(place, (entry.build.ends)(options, &setting));
+        }
     }
 
     fn enter_first_events(&mut self) {

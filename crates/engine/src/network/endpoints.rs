@@ -7,7 +7,9 @@
 
 mod payloads;
 
-use tailback_record::{Cause, Ended, Measures, ProgramOutcome, ProgramSampler, ProgramState};
+use tailback_record::{
+    Cause, Ended, Histogram, Measures, ProgramOutcome, ProgramSampler, ProgramState,
+};
 
 use super::Network;
 use super::connections::End;
@@ -60,6 +62,13 @@ pub(super) struct Entry {
     first: Option<Time>,
     last: Time,
     too_long: u64,
+    /// How long the last datagram of the receiver's side took to arrive.
+    back: Option<Time>,
+    /// For each datagram that arrived at the receiver's side since the warm-up: how long it took,
+    /// and the last one on the way back. The round-trip time if the ends answer at once.
+    rtt: Histogram,
+    /// What its endpoints counted, if they are detached.
+    numbers: Vec<(String, Option<f64>)>,
 }
 
 /// A side of an entry.
@@ -199,6 +208,21 @@ impl Entry {
             first: None,
             last: Time::ZERO,
             too_long: 0,
+            back: None,
+            rtt: Histogram::default(),
+            numbers: Vec::new(),
+        }
+    }
+
+    /// Adds the numbers that its endpoints have counted. The receiver's side comes first: it knows
+    /// what has arrived.
+    fn add_numbers(&self, to: &mut Vec<(String, Option<f64>)>) {
+        let ends = self.sides.iter().rev();
+        let own = ends.filter_map(|side| side.endpoint.as_ref());
+        for (name, number) in own.flat_map(|endpoint| endpoint.numbers()) {
+            if to.iter().all(|(known, _)| known != name) {
+                to.push((name.to_owned(), Some(number)));
+            }
         }
     }
 
@@ -224,6 +248,9 @@ impl Entry {
         let to = [self.stop, over].into_iter().flatten().fold(end, Time::min);
         let [delivered, back] = [0, 1].map(|at| self.delivered[at] - self.base[at]);
         let first = self.first.filter(|_| over.is_some());
+        let mut numbers = vec![("too_long".to_owned(), Some(self.too_long as f64))];
+        numbers.extend(self.numbers.iter().cloned());
+        self.add_numbers(&mut numbers);
         ProgramOutcome {
             name,
             kind: kind.to_owned(),
@@ -234,6 +261,8 @@ impl Entry {
                 received_packets: self.received,
                 delivered_bytes: delivered,
                 back_bytes: back,
+                rtt: self.rtt.clone(),
+                rtt_estimated: self.rtt.count() > 0,
                 ecn_sent: self.sent,
                 completion_ns: first.map(|first| self.last.since(first).ns()),
                 ..Measures::default()
@@ -244,7 +273,7 @@ impl Entry {
                     at_ns: at.ns(),
                 })
             }),
-            numbers: vec![("too_long".to_owned(), Some(self.too_long as f64))],
+            numbers,
             ..ProgramOutcome::default()
         }
     }
@@ -275,6 +304,9 @@ impl Network {
         let Some(entry) = entry else {
             return [None, None];
         };
+        let mut numbers = std::mem::take(&mut entry.numbers);
+        entry.add_numbers(&mut numbers);
+        entry.numbers = numbers;
         let [sender, receiver] = &mut entry.sides;
         [sender.endpoint.take(), receiver.endpoint.take()]
     }
@@ -367,7 +399,15 @@ impl Network {
         if !here.is_over(now) {
             let at_receiver = end == End::Receiver;
             here.delivered[usize::from(!at_receiver)] += u64::from(packet.payload);
-            here.received += u64::from(at_receiver && now >= self.plan.warmup);
+            let took = now.since(packet.sent);
+            if !at_receiver {
+                here.back = Some(took);
+            } else if now >= self.plan.warmup {
+                here.received += 1;
+                if let Some(back) = here.back {
+                    here.rtt.record((took + back).ns());
+                }
+            }
             if packet.payload > 0 {
                 here.last = now;
             }

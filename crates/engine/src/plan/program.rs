@@ -6,7 +6,7 @@ use crate::keys::{
     ANY_TIME, AsPart, BOOL, COUNT, KeyKind, NUMBER, POSITIVE_TIME, Part, Registry, TEXT, entry,
     int, key,
 };
-use crate::registry::Value;
+use crate::registry::{Options, Value};
 use crate::units::Time;
 
 /// The default date of a guest, seconds since 1970: 2026-01-01.
@@ -16,8 +16,9 @@ pub const DATE: u64 = 1_767_225_600;
 pub const BUILT: &str = "built:";
 
 keys! {
-    /// A pair of hosts and the programs that run on them, as they are, kernel engine only. Packets
-    /// of the sender's host pass the route, those of the receiver's host the way back. With a kind,
+    /// A pair of hosts and the programs that run on them, as they are, kernel engine only. In the
+    /// simulator a kind is a transport stack that is compiled in, such as stacks/quinn. Packets of
+    /// the sender's host pass the route, those of the receiver's host the way back. With a kind,
     /// its options are written beside these keys.
     pub struct ProgramPlan as "[[programs]]" {
         /// A ready-made entry, which sets the programs of both sides; default: the keys sender and
@@ -78,6 +79,8 @@ keys! {
         partner: Option<u32>;
         /// Both sides find what endpoints of the QUIC interop runner expect.
         interop: Option<InteropPlan>;
+        /// The options of the stack that is the kind in the simulator.
+        stack: Option<Options>;
     }
 }
 

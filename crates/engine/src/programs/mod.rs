@@ -1,8 +1,9 @@
 //! Ready-made programs. Each expands a few options to the commands for both hosts of an entry of
 //! `[[programs]]`, so that one line is enough. A kind is one file and one line of [`ENTRIES`].
 //!
-//! Only the kernel engine runs programs. Words of a command may have the placeholders of
-//! `[[programs]]`: `{sender}`, `{receiver}`, `{sender6}`, `{receiver6}`.
+//! Only the kernel engine runs programs. In the simulator the stack of a plugin can stand for a kind
+//! ([`stacks`]). Words of a command may have the placeholders of `[[programs]]`: `{sender}`,
+//! `{receiver}`, `{sender6}`, `{receiver6}`.
 
 use crate::plan::{InteropPlan, Ready, ResultPlan, SidePlan};
 use crate::registry::{Entry, Kind, Opt, Options, Table};
@@ -14,6 +15,7 @@ pub mod iperf3;
 pub mod irtt;
 pub mod ping;
 pub mod quic;
+pub mod stacks;
 pub mod words;
 
 /// How an entry of this kind is expanded.
@@ -38,6 +40,8 @@ pub struct Made {
     /// Set if both sides run in roots that the scenario gives, with the environment of the QUIC
     /// interop runner.
     pub interop: Option<InteropPlan>,
+    /// The options of the stack that is the kind in the simulator.
+    pub stack: Option<Options>,
 }
 
 /// The ready-made programs of this repository, one line each.

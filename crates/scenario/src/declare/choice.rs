@@ -4,6 +4,7 @@
 use serde_json::{Map, Value as Json, json};
 use tailback_engine::keys::{EngineKind, Registry};
 use tailback_engine::plan::Algorithm;
+use tailback_engine::programs::stacks::adapter;
 use tailback_engine::registry::{
     Entry, Kind, Opt, OptionError, Options, Value, complete_defaults, defaults,
 };
@@ -75,12 +76,22 @@ pub(super) fn name_expectation(registry: Registry) -> String {
     format!("{article} {} in quotes", registry.noun())
 }
 
+/// Whether a kind of programs is a stack, compiled in or in tailback's repository.
+fn is_stack(kind: &str) -> bool {
+    let stacks = entries(Registry::Stacks);
+    adapter(kind).is_some() || stacks.iter().any(|stack| stack.name == kind)
+}
+
 impl Reader<'_> {
     /// Finds an entry of a registry by name.
     pub fn entry(&mut self, registry: Registry, name: &str, span: Span) -> Option<View> {
+        let only_a_stack = registry == Registry::Programs && self.engine == EngineKind::Kernel;
         let entries = entries(registry);
         let found = entries.iter().find(|entry| entry.name == name).copied();
-        if found.is_none() {
+        if found.is_none() && only_a_stack && is_stack(name) {
+            let message = format!("{name} is a stack of the simulator, not a program");
+            self.problem(Problem::new(span, message).expected("--engine sim"));
+        } else if found.is_none() {
             let plays = |entry: &&View| self.engine == EngineKind::Sim || entry.in_linux;
             let names: Vec<&str> = entries.iter().filter(plays).map(|e| e.name).collect();
             let mut expected = format!("one of {}", names.join(", "));
@@ -109,6 +120,36 @@ impl Reader<'_> {
             self.problem(problem.expected(format!("--engine sim, or one of {}", names.join(", "))));
         }
         found
+    }
+
+    /// Finds the stack of a kind of programs, which the simulator needs.
+    pub fn stack(&mut self, kind: &str, span: Span) -> Option<View> {
+        let stacks = entries(Registry::Stacks);
+        let found = stacks.iter().find(|stack| stack.name == kind).copied();
+        if found.is_some() {
+            return found;
+        }
+        let problem = if let Some(adapter) = adapter(kind) {
+            let folder = adapter.folder;
+            let message = format!("the stack of {kind} is not compiled into the simulator");
+            Problem::new(span, message).help(format!(
+                "add --with {folder}, a folder of tailback's repository, or the line with = \
+                 [\"{folder}\"]"
+            ))
+        } else if entries(Registry::Programs).iter().any(|e| e.name == kind) {
+            let message = format!("{kind} runs on the kernel engine only");
+            Problem::new(span, message).expected("--engine kernel")
+        } else {
+            let programs = entries(Registry::Programs);
+            let names = stacks.iter().chain(&programs).map(|entry| entry.name);
+            let names: Vec<&str> = names.collect();
+            let message = format!("unknown {} \"{}\"", Registry::Stacks.noun(), shorten(kind));
+            Problem::new(span, message)
+                .expected("the kind of a stack that is compiled in (--with DIR)")
+                .nearest(kind, names.iter().copied())
+        };
+        self.problem(problem);
+        None
     }
 
     /// Reads `"codel"`, `{ aqm = "codel", target = "5ms" }` or `{ aqm = "mysch", kernel = true }`.
@@ -367,7 +408,10 @@ impl Reader<'_> {
             .collect();
         let mut valid: Vec<&str> = options.iter().map(|opt| opt.name).collect();
         // In [[traffic]] and [[programs]], options are keys of the same table as `kind`.
-        if matches!(registry, Registry::Traffic | Registry::Programs) {
+        if matches!(
+            registry,
+            Registry::Traffic | Registry::Programs | Registry::Stacks
+        ) {
             valid.splice(0..0, keys.iter().copied());
         }
         let key = shorten(&item.key);
@@ -383,7 +427,13 @@ impl Reader<'_> {
         if !valid.is_empty() {
             problem = problem.expected(format!("one of {}", valid.join(", ")));
         }
-        if owners.is_empty() {
+        let of_program = registry == Registry::Stacks
+            && entries(Registry::Programs).iter().any(|program| {
+                program.name == entry && program.options.iter().any(|opt| opt.name == item.key)
+            });
+        if of_program {
+            problem = problem.help(format!("remove \"{key}\", or use --engine kernel"));
+        } else if owners.is_empty() {
             problem = problem.nearest(&item.key, valid.iter().copied());
         } else {
             problem = problem.help(match valid.is_empty() {

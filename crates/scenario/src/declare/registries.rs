@@ -1,6 +1,7 @@
 //! The entries of the engine's registries in the form that the reader and the schema need.
 
 use tailback_engine::keys::Registry;
+use tailback_engine::programs::stacks;
 use tailback_engine::registry::kernel::Kernel;
 use tailback_engine::registry::{Entry, Opt, OptionError, Options};
 use tailback_engine::{aqm, cc, impairments, programs, traffic};
@@ -43,5 +44,6 @@ pub(crate) fn entries(registry: Registry) -> Vec<View> {
         Registry::Traffic => views(traffic::TABLE.entries()),
         Registry::Impairments => views(impairments::ENTRIES),
         Registry::Programs => views(programs::TABLE.entries()),
+        Registry::Stacks => views(stacks::TABLE.entries()),
     }
 }

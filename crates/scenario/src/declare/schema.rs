@@ -133,7 +133,14 @@ fn list_item(def: &'static TableDef) -> Json {
     let Some(registry) = def.flat() else {
         return table(def, &[]);
     };
-    let shapes: Vec<Json> = entries(registry)
+    let mut all = entries(registry);
+    if registry == Registry::Programs {
+        // Stacks with names of their own.
+        let stacks = entries(Registry::Stacks).into_iter();
+        let known: Vec<&str> = all.iter().map(|entry| entry.name).collect();
+        all.extend(stacks.filter(|stack| !known.contains(&stack.name)));
+    }
+    let shapes: Vec<Json> = all
         .iter()
         .map(|entry| {
             let mut shape = table(def, entry.options);

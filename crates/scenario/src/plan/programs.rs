@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use tailback_engine::cc;
 use tailback_engine::keys::{EngineKind, KeyKind, Registry};
 use tailback_engine::plan::{DATE, FilePlan, ProgramPlan, ResultPlan};
-use tailback_engine::programs::{self, Made};
+use tailback_engine::programs::{self, Made, stacks};
 use tailback_engine::registry::find;
 use tailback_engine::units::Time;
 
@@ -43,10 +43,6 @@ pub(super) fn programs(
     let mut entries = Vec::new();
     let mut total = 0_u64;
     for (index, (node, name)) in (0..).zip(nodes.iter().zip(names)) {
-        if reader.engine == EngineKind::Sim && !reader.endpoints {
-            let problem = Problem::new(node.span, "programs run on the kernel engine only");
-            reader.problem(problem.expected("--engine kernel"));
-        }
         let mut entry = entry(reader, node, context);
         total = total.saturating_add(entry.plan.count);
         if total > MAX_PROGRAMS {
@@ -79,19 +75,32 @@ pub(super) fn programs(
     plans
 }
 
-/// Keys that describe programs. They have no meaning for endpoints that the caller attaches.
+/// Whether entries are stacks that are compiled in.
+fn has_stacks(reader: &Reader<'_>) -> bool {
+    reader.engine == EngineKind::Sim && !reader.endpoints
+}
+
+/// Keys that describe programs. They have no meaning for endpoints that the caller attaches,
+/// nor for stacks.
 const OF_PROGRAMS: [&str; 10] = [
     "sender", "receiver", "files", "packages", "env", "cc", "ecn", "expect", "date", "results",
 ];
 
-/// Reports keys that describe programs in an entry to which the caller attaches endpoints.
+/// Reports keys that describe programs in an entry to which the caller attaches endpoints, or that
+/// is a stack.
 fn no_programs(reader: &mut Reader<'_>, fields: &Fields<'_>) {
+    let (instead, expected) = match reader.endpoints {
+        true => ("this entry has attached endpoints", ""),
+        false => (
+            "in the simulator this entry is a stack",
+            ", or --engine kernel",
+        ),
+    };
     for key in OF_PROGRAMS {
         if let Some(item) = fields.item(key) {
-            let message =
-                format!("\"{key}\" describes programs; this entry has attached endpoints");
+            let message = format!("\"{key}\" describes programs; {instead}");
             let problem = Problem::new(item.key_span, message);
-            reader.problem(problem.expected(format!("no \"{key}\"")));
+            reader.problem(problem.expected(format!("no \"{key}\"{expected}")));
         }
     }
 }
@@ -129,7 +138,7 @@ fn entry<'n>(reader: &mut Reader<'_>, node: &'n Node, context: &mut Context<'_>)
         reader.problem(problem.expected("no hosts, or count = 1"));
     }
 
-    if reader.endpoints {
+    if reader.endpoints || (has_stacks(reader) && fields.item("kind").is_some()) {
         no_programs(reader, &fields);
     }
     let known = entry_sides(reader, (node, &fields), context, bdp, &mut mentions);
@@ -139,8 +148,12 @@ fn entry<'n>(reader: &mut Reader<'_>, node: &'n Node, context: &mut Context<'_>)
     plan.interop = made.interop;
     if let Some(item) = fields.item("kind") {
         let kind = item.node.string().unwrap_or_default();
-        plan.kind = find(programs::TABLE.entries(), kind).map_or("", |entry| entry.name);
+        plan.kind = match made.stack {
+            Some(_) => find(stacks::TABLE.entries(), kind).map_or("", |entry| entry.name),
+            None => find(programs::TABLE.entries(), kind).map_or("", |entry| entry.name),
+        };
     }
+    plan.stack = made.stack;
     plan.packages = made.packages;
     if let Some(item) = fields.item("packages") {
         for (name, place) in reader.words(item).unwrap_or_default() {
@@ -203,9 +216,22 @@ fn entry_sides<'n>(
     let own: Vec<&str> = def.keys.iter().map(|key| key.name).collect();
     let table = node.table()?;
     let Some(item) = fields.item("kind") else {
+        if has_stacks(reader) {
+            let problem = Problem::new(node.span, "programs run on the kernel engine only");
+            reader.problem(problem.expected("--engine kernel"));
+        }
         return said_sides(reader, (node.span, table), fields, &own, mentions);
     };
     let kind = reader.string(item, expectation(KeyKind::Word(Registry::Programs)))?;
+    if has_stacks(reader) {
+        let view = reader.stack(kind, item.node.span)?;
+        let choice = reader.known(Registry::Stacks, view, table, &own, node.span, bdp);
+        let (_, options) = choice.algorithm.known()?;
+        return Some(Made {
+            stack: Some(options.clone()),
+            ..Made::default()
+        });
+    }
     let view = reader.entry(Registry::Programs, kind, item.node.span)?;
     let choice = reader.known(Registry::Programs, view, table, &own, node.span, bdp);
     let (_, options) = choice.algorithm.known()?;

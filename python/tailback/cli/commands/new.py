@@ -34,8 +34,8 @@ from tailback.cli.help import Command
 @click.option(
     "--crate",
     "kind",
-    type=click.Choice(("cc", "queue", "traffic")),
-    help="Start a plugin for an algorithm of your own, in the folder NAME.",
+    type=click.Choice(("cc", "queue", "traffic", "stack")),
+    help="Start a plugin for an algorithm or a transport stack of your own, in the folder NAME.",
 )
 def new(name: str | None, listed: bool, lesson: str | None, kind: str | None) -> int:
     """Print a scenario that comes with tailback [default: first], write a lesson, or start a

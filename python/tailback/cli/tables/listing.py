@@ -44,14 +44,19 @@ def lines(kind: str, *, options: bool) -> Iterator[str]:
         from tailback.plugins import asked, copies
 
         native = copies.native(asked.by_environment())
-        entries = json.loads(native.registry_json())[kind]
+        registry = json.loads(native.registry_json())
+        entries = registry[kind]
         has = _kernel_has(kind)
         key = "name" if kind == "cc" else kind
         entries += [
             {"name": name, "doc": f'as {{ {key} = "{name}", kernel = true }}', "options": []}
             for name in _only_kernel(entries, has)
         ]
-        engines = ["kernel" if kind == "programs" else _engines(e, has) for e in entries]
+        if kind == "programs":
+            entries = [*entries, *_only_stacks(registry)]
+            engines = [_engines_of_program(e["name"], registry) for e in entries]
+        else:
+            engines = [_engines(e, has) for e in entries]
         heads = _aligned(
             (e["name"], names, e["doc"]) for e, names in zip(entries, engines, strict=True)
         )
@@ -105,6 +110,27 @@ def _engines(entry: dict[str, Any], has: Collection[str] | None) -> str:
     if name is None or (not tailbacks and has is not None and name not in has):
         return "sim"
     return "sim, kernel" if name == entry["name"] else f"sim, kernel ({name})"
+
+
+def _only_stacks(registry: dict[str, Any]) -> list[dict[str, Any]]:
+    """Kinds of programs that only the simulator has: stacks, compiled in or in the repository."""
+    known = {entry["name"]: entry for entry in registry["programs"]}
+    stacks = {entry["name"]: entry for entry in registry["stacks"]}
+    others = {one["name"]: {**one, "options": []} for one in registry["adapters"]}
+    return [entry for name, entry in (others | stacks).items() if name not in known]
+
+
+def _engines_of_program(name: str, registry: dict[str, Any]) -> str:
+    """The engines that run a kind of programs, and the folder of the stack that one of them
+    needs."""
+    [folder] = [one["folder"] for one in registry["adapters"] if one["name"] == name] or [""]
+    if any(entry["name"] == name for entry in registry["stacks"]):
+        folder = ""
+    elif not folder:
+        return "kernel"
+    sim = f"sim (--with {folder})" if folder else "sim"
+    in_kernel = any(entry["name"] == name for entry in registry["programs"])
+    return f"{sim}, kernel" if in_kernel else sim
 
 
 def _kernel_has(kind: str) -> Collection[str] | None:

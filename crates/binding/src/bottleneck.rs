@@ -1,0 +1,173 @@
+//! A bottleneck for Python programs with a loop and a clock of their own.
+
+use std::sync::{Mutex, PoisonError};
+
+use pyo3::prelude::*;
+use tailback_sim::{Bottleneck as Inner, Ecn, Error, Outcome, Side, Time};
+
+use crate::diagnostic::Diagnostic;
+use crate::{EnginePanic, InputError, ScenarioError};
+
+/// A path with queues, ECN and competing traffic of a scenario, to which the caller gives datagrams.
+///
+/// The scenario is a text with one entry of [[programs]], to which the datagrams belong. Times are
+/// nanoseconds of the caller's clock, from 0 on, and must not go back.
+#[pyclass(module = "tailback._native")]
+pub struct Bottleneck {
+    inner: Mutex<Inner>,
+    links: Vec<String>,
+}
+
+/// The fate of a datagram: it arrived, or a link dropped it.
+#[pyclass(frozen, get_all, module = "tailback._native")]
+pub struct Delivery {
+    /// The handle that it was pushed with.
+    handle: u64,
+    /// The side that it was sent to: "receiver" or "sender".
+    to: &'static str,
+    /// When it was pushed, ns.
+    sent: u64,
+    /// When it arrived or was dropped, ns.
+    at: u64,
+    /// The ECN field that it arrived with; None: it was dropped.
+    ecn: Option<&'static str>,
+    /// Why it was dropped; None: it arrived.
+    cause: Option<&'static str>,
+    /// The link that dropped it; None: it arrived.
+    link: Option<String>,
+}
+
+#[pymethods]
+impl Delivery {
+    fn __repr__(&self) -> String {
+        let Delivery { handle, to, at, .. } = self;
+        match (self.ecn, self.cause) {
+            (Some(ecn), _) => format!("Delivery({handle} to {to} at {at} ns, {ecn})"),
+            (_, cause) => format!(
+                "Delivery({handle} to {to}, dropped at {at} ns: {})",
+                cause.unwrap_or_default()
+            ),
+        }
+    }
+}
+
+/// The ECN fields by their names in scenarios, and CE.
+const FIELDS: [(&str, Ecn); 4] = [
+    ("not-ect", Ecn::NotEct),
+    ("ect1", Ecn::Ect1),
+    ("ect0", Ecn::Ect0),
+    ("ce", Ecn::Ce),
+];
+
+fn field(name: &str) -> PyResult<Ecn> {
+    let known = FIELDS.iter().find(|(known, _)| *known == name);
+    known.map(|(_, ecn)| *ecn).ok_or_else(|| {
+        let names = FIELDS.map(|(name, _)| name).join(", ");
+        InputError::new_err((format!(
+            "unknown ECN field {name:?}; expected one of {names}"
+        ),))
+    })
+}
+
+fn field_name(ecn: Ecn) -> &'static str {
+    let known = FIELDS.iter().find(|(_, known)| *known == ecn);
+    known.map_or("not-ect", |(name, _)| name)
+}
+
+fn failure(error: Error) -> PyErr {
+    match error {
+        Error::Scenario(problems) => {
+            let diagnostics: Vec<Diagnostic> = problems.iter().map(Diagnostic::from).collect();
+            ScenarioError::new_err((diagnostics,))
+        }
+        other => InputError::new_err((other.to_string(),)),
+    }
+}
+
+impl Bottleneck {
+    /// Does something with the network at a time. A panic of the engine becomes an error.
+    fn at<T>(&self, now: u64, work: impl FnOnce(&mut Inner, Time) -> T) -> PyResult<T> {
+        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        let reached = inner.now();
+        if Time(now) < reached {
+            let message = format!("the time goes back from {} ns to {now} ns", reached.ns());
+            return Err(InputError::new_err((message,)));
+        }
+        let done = tailback_run::panics::caught(|| work(&mut inner, Time(now)));
+        done.map_err(|panic| EnginePanic::new_err((panic,)))
+    }
+
+    fn send(&self, now: u64, from: Side, bytes: usize, ecn: &str, handle: u64) -> PyResult<()> {
+        let ecn = field(ecn)?;
+        if bytes > Inner::MAX_BYTES {
+            let message = format!(
+                "a datagram of {bytes} bytes; expected at most {}",
+                Inner::MAX_BYTES
+            );
+            return Err(InputError::new_err((message,)));
+        }
+        self.at(now, |inner, now| match from {
+            Side::Sender => inner.push(now, bytes, ecn, handle),
+            Side::Receiver => inner.push_back(now, bytes, ecn, handle),
+        })
+    }
+}
+
+#[pymethods]
+impl Bottleneck {
+    /// The bottleneck of a scenario; `seed` replaces the scenario's.
+    #[new]
+    #[pyo3(signature = (text, *, seed = None))]
+    fn new(text: &str, seed: Option<u64>) -> PyResult<Bottleneck> {
+        let simulation = tailback_sim::Simulation::from_toml(text).map_err(failure)?;
+        let simulation = match seed {
+            Some(seed) => simulation.seed(seed),
+            None => simulation,
+        };
+        let inner = Inner::new(simulation).map_err(failure)?;
+        Ok(Bottleneck {
+            links: inner.links(),
+            inner: Mutex::new(inner),
+        })
+    }
+
+    /// Sends a datagram with this many bytes of payload through the route.
+    #[pyo3(signature = (now, bytes, ecn = "not-ect", handle = 0))]
+    fn push(&self, now: u64, bytes: usize, ecn: &str, handle: u64) -> PyResult<()> {
+        self.send(now, Side::Sender, bytes, ecn, handle)
+    }
+
+    /// Sends a datagram by the way back.
+    #[pyo3(signature = (now, bytes, ecn = "not-ect", handle = 0))]
+    fn push_back(&self, now: u64, bytes: usize, ecn: &str, handle: u64) -> PyResult<()> {
+        self.send(now, Side::Receiver, bytes, ecn, handle)
+    }
+
+    /// The fate of the next datagram until now, in the order of time; None: no more.
+    fn poll(&self, now: u64) -> PyResult<Option<Delivery>> {
+        let event = self.at(now, |inner, now| inner.poll(now))?;
+        Ok(event.map(|event| {
+            let (ecn, cause, link) = match event.outcome {
+                Outcome::Arrived { ecn } => (Some(field_name(ecn)), None, None),
+                Outcome::Dropped { cause, link } => {
+                    (None, Some(cause.name()), self.links.get(link).cloned())
+                }
+            };
+            Delivery {
+                handle: event.handle,
+                to: event.to.name(),
+                sent: event.sent.ns(),
+                at: event.at.ns(),
+                ecn,
+                cause,
+                link,
+            }
+        }))
+    }
+
+    /// When to poll next, ns; None: no datagram is inside.
+    fn next(&self) -> Option<u64> {
+        let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        inner.next().map(|time| time.ns())
+    }
+}

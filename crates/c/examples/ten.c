@@ -1,0 +1,30 @@
+/* Ten datagrams at once through a DualPI2 of 1 Mbit/s: prints when each arrives, and its ECN field. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "../tailback.h"
+
+int main(void) {
+    const char *scenario =
+        "duration = \"1s\"\n"
+        "[bottleneck]\nrate = \"1Mbit\"\nqueue = \"dualpi2\"\n"
+        "[path]\nrtt = \"10ms\"\n"
+        "[[programs]]\nname = \"mine\"\n";
+    char message[1000];
+    struct tailback_bottleneck *bottleneck =
+        tailback_bottleneck_new(scenario, message, sizeof message);
+    if (bottleneck == NULL) {
+        fprintf(stderr, "%s\n", message);
+        return 1;
+    }
+    for (uint64_t handle = 0; handle < 10; handle++)
+        tailback_push(bottleneck, 0, 1208, tailback_ECT1, handle);
+    uint64_t now;
+    while ((now = tailback_next(bottleneck)) != UINT64_MAX) {
+        struct tailback_delivery delivery;
+        while (tailback_poll(bottleneck, now, &delivery))
+            printf("%" PRIu64 " %" PRIu64 " %d\n", delivery.handle, delivery.at, delivery.ecn);
+    }
+    tailback_bottleneck_free(bottleneck);
+    return 0;
+}

@@ -1,0 +1,109 @@
+//! quinn as a kind of `[[programs]]` in the simulator.
+
+use tailback_engine::crates::Registry;
+use tailback_engine::programs::stacks::{Build, Setting};
+use tailback_engine::registry::kernel::Kernel;
+use tailback_engine::registry::rules::Rules;
+use tailback_engine::registry::{Entry, Kind, Opt, Options as Given, Value, no_finish};
+use tailback_sim::Endpoint;
+
+use crate::{Control, Options, Timers, client, server};
+
+/// The options of the kernel engine's `quinn` that this stack has, and those of the simulator alone.
+static OPTIONS: &[Opt] = &[
+    Opt {
+        name: "control",
+        doc: "Its congestion control.",
+        kind: Kind::Word(&["cubic", "newreno"]),
+        default: Some("cubic"),
+        tc: None,
+    },
+    Opt {
+        name: "bytes",
+        doc: "Bytes that the client downloads; default: no limit, until the run ends it.",
+        kind: Kind::Size {
+            packets: false,
+            bytes: true,
+        },
+        default: None,
+        tc: None,
+    },
+    Opt {
+        name: "ect",
+        doc: "Whether the stack may send packets as ECN-capable.",
+        kind: Kind::Bool,
+        default: Some("true"),
+        tc: None,
+    },
+    Opt {
+        name: "gso",
+        doc: "Whether up to ten datagrams leave together.",
+        kind: Kind::Bool,
+        default: Some("true"),
+        tc: None,
+    },
+    Opt {
+        name: "ipv6",
+        doc: "Whether packets are as long as with IPv6.",
+        kind: Kind::Bool,
+        default: Some("false"),
+        tc: None,
+    },
+    Opt {
+        name: "mtu_discovery",
+        doc: "Whether it looks for a larger MTU than 1200 bytes.",
+        kind: Kind::Bool,
+        default: Some("true"),
+        tc: None,
+    },
+    Opt {
+        name: "timers",
+        doc: "When timers fire: when they are due, or rounded up to milliseconds as with tokio.",
+        kind: Kind::Word(&["exact", "tokio"]),
+        default: Some("exact"),
+        tc: None,
+    },
+];
+
+/// The registry entry.
+pub static ENTRY: Entry<Build> = Entry {
+    name: "quinn",
+    doc: "A download over QUIC by quinn.",
+    follows: "quinn-proto 0.11.19",
+    options: OPTIONS,
+    kernel: Kernel::None,
+    rules: Rules::NONE,
+    finish: no_finish,
+    build: Build { ends },
+};
+
+/// Registers quinn: what `tailback run --with stacks/quinn` calls.
+pub fn register(registry: &mut Registry) {
+    registry.stack(&ENTRY);
+}
+
+fn ends(given: &Given, setting: &Setting) -> [Box<dyn Endpoint>; 2] {
+    let options = Options {
+        control: match given.word("control") {
+            "newreno" => Control::NewReno,
+            _ => Control::Cubic,
+        },
+        ecn: given.bool("ect"),
+        burst: if given.bool("gso") { 10 } else { 1 },
+        mtu_discovery: given.bool("mtu_discovery"),
+        timers: match given.word("timers") {
+            "tokio" => Timers::Tokio,
+            _ => Timers::Exact,
+        },
+        ipv6: given.bool("ipv6"),
+        seed: setting.seed,
+    };
+    let bytes = match given.get("bytes") {
+        Some(Value::Bytes(bytes)) => Some(bytes.0),
+        _ => None,
+    };
+    [
+        Box::new(server(&options)),
+        Box::new(client(&options, bytes)),
+    ]
+}

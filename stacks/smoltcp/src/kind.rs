@@ -1,0 +1,86 @@
+//! smoltcp as a kind of `[[programs]]` in the simulator.
+
+use smoltcp::socket::tcp::CongestionControl;
+use tailback_engine::crates::Registry;
+use tailback_engine::programs::stacks::{Build, Setting};
+use tailback_engine::registry::kernel::Kernel;
+use tailback_engine::registry::rules::Rules;
+use tailback_engine::registry::{Entry, Kind, Opt, Options as Given, Value, no_finish};
+use tailback_sim::Endpoint;
+
+use crate::{Options, receiver, sender};
+
+static OPTIONS: &[Opt] = &[
+    Opt {
+        name: "control",
+        doc: "Its congestion control.",
+        kind: Kind::Word(&["cubic", "reno", "none"]),
+        default: Some("cubic"),
+        tc: None,
+    },
+    Opt {
+        name: "bytes",
+        doc: "Bytes that the sender sends; default: no limit, until the run ends it.",
+        kind: Kind::Size {
+            packets: false,
+            bytes: true,
+        },
+        default: None,
+        tc: None,
+    },
+    Opt {
+        name: "nagle",
+        doc: "Whether short segments wait for acknowledgements.",
+        kind: Kind::Bool,
+        default: Some("false"),
+        tc: None,
+    },
+    Opt {
+        name: "buffer",
+        doc: "Bytes of the buffers of either direction, which limit the window.",
+        kind: Kind::Int {
+            min: 1 << 12,
+            max: 1 << 26,
+        },
+        default: Some("1048576"),
+        tc: None,
+    },
+];
+
+/// The registry entry.
+pub static ENTRY: Entry<Build> = Entry {
+    name: "smoltcp",
+    doc: "An upload over TCP by smoltcp.",
+    follows: "smoltcp 0.14.0",
+    options: OPTIONS,
+    kernel: Kernel::None,
+    rules: Rules::NONE,
+    finish: no_finish,
+    build: Build { ends },
+};
+
+/// Registers smoltcp: what `tailback run --with stacks/smoltcp` calls.
+pub fn register(registry: &mut Registry) {
+    registry.stack(&ENTRY);
+}
+
+fn ends(given: &Given, setting: &Setting) -> [Box<dyn Endpoint>; 2] {
+    let options = Options {
+        control: match given.word("control") {
+            "reno" => CongestionControl::Reno,
+            "none" => CongestionControl::None,
+            _ => CongestionControl::Cubic,
+        },
+        nagle: given.bool("nagle"),
+        buffer: given.int("buffer") as usize,
+        seed: setting.seed,
+    };
+    let bytes = match given.get("bytes") {
+        Some(Value::Bytes(bytes)) => Some(bytes.0),
+        _ => None,
+    };
+    [
+        Box::new(sender(&options, bytes)),
+        Box::new(receiver(&options)),
+    ]
+}

@@ -1,0 +1,304 @@
+"""Transport stacks as kinds of `[[programs]]` in the simulator.
+
+The tests build one copy of the engine with quinn, smoltcp and a stack that makes mistakes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import tailback as tb
+from conftest import COMMAND, ROOT
+from tailback.errors import InputError, RunsFailed, ScenarioError
+from tailback.plugins import asked, begin, copies, crate, locks
+
+QUINN, SMOLTCP = ROOT / "stacks/quinn", ROOT / "stacks/smoltcp"
+
+ALONE = """\
+duration = "12s"
+[bottleneck]
+rate = "20Mbit"
+queue = { aqm = "fq_codel", ecn = true }
+[path]
+rtt = "20ms"
+[[programs]]
+kind = "quinn"
+bytes = 20_000_000
+"""
+
+BESIDE = """\
+duration = "30s"
+warmup = "5s"
+[bottleneck]
+rate = "20Mbit"
+queue = { aqm = "fq_codel", ecn = true }
+[path]
+rtt = "20ms"
+[[flows]]
+cc = "cubic"
+ecn = true
+[[programs]]
+kind = "quinn"
+"""
+
+MISTAKES = """
+impl Endpoint for Rogue {
+    fn wake(&mut self, _now: Time) {
+        assert!(self.0 != "panics", "on purpose");
+    }
+
+    fn receive(&mut self, _now: Time, _datagram: &[u8], _ecn: Ecn) {}
+
+    fn transmit(&mut self, _now: Time, datagram: &mut Vec<u8>) -> Option<Transmit> {
+        datagram.push(0);
+        (self.0 == "floods").then_some(Transmit::one(Ecn::NotEct))
+    }
+
+    fn next(&mut self) -> Option<Time> {
+        (self.0 == "spins").then_some(Time::ZERO)
+    }
+}
+
+/// An endpoint that makes a mistake.
+struct Rogue(&'static str);
+"""
+
+
+@pytest.fixture(scope="module")
+def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cache, and beside it a stack that makes mistakes."""
+    folder = tmp_path_factory.mktemp("stacks")
+    begin.write("stack", folder / "rogue")
+    source = folder / "rogue/src/lib.rs"
+    text = source.read_text(encoding="utf-8")
+    ends = text.index("        ends: |options, _| {")
+    text = (
+        text[:ends]
+        + """        ends: |options, _| match options.word("act") {
+            "works" => [
+                Box::new(Sender::new(options.float("beta"))),
+                Box::new(Receiver::default()),
+            ],
+            act => [Box::new(Rogue(act)), Box::new(Receiver::default())],
+        },
+    },
+};
+"""
+        + text[text.index("\n/// Payload of a datagram") :]
+        + MISTAKES
+    )
+    option = """    options: &[
+        Opt {
+            name: "act",
+            doc: "What it does.",
+            kind: Kind::Word(&["works", "panics", "spins", "floods"]),
+            default: Some("works"),
+            tc: None,
+        },
+        Opt {"""
+    source.write_text(text.replace("    options: &[Opt {", option), encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def _cache(shelf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(shelf / "cache"))
+    monkeypatch.delenv(asked.VARIABLE, raising=False)
+
+
+@pytest.fixture
+def stacks(shelf: Path) -> list[Path]:
+    if shutil.which("cargo") is None:
+        pytest.skip("cargo is missing")
+    return [QUINN, SMOLTCP, shelf / "rogue"]
+
+
+def command(*words: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*COMMAND, *map(str, words)],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+    )
+
+
+def test_quinn_alone_and_beside_cubic(stacks: list[Path], tmp_path: Path) -> None:
+    [run] = tb.run(ALONE, out=tmp_path, plugins=stacks)
+    [quinn] = run.summary["programs"]
+    # Linux in the guest, with the same version of quinn: 8.638 s and 21 marks.
+    assert quinn["completion_s"] == pytest.approx(8.638, abs=0.02)
+    assert 18 <= quinn["marks"] <= 24
+    assert quinn["drops"] == 0
+    assert quinn["kind"] == "quinn"
+    assert quinn["status"] == {"sender": 0, "receiver": 0}
+    assert quinn["results"]["seconds"] == pytest.approx(quinn["completion_s"], abs=0.03)
+    assert quinn["results"]["goodput_mbit"] == pytest.approx(160 / quinn["results"]["seconds"])
+    assert quinn["rtt_of"] == "base and sojourn"
+    assert 20 <= quinn["rtt_ms"]["mean"] <= 30
+    assert f".tailback-quinn-{crate.read(QUINN).hash}" in run.manifest["engine_version"]
+    [run] = tb.run(BESIDE, out=tmp_path, plugins=stacks)
+    [quinn], [cubic] = run.summary["programs"], run.summary["flows"]
+    # Linux in the guest: 9.81 and 9.48 Mbit/s, 59 and 60 marks.
+    assert quinn["throughput_mbit"] == pytest.approx(9.81, abs=0.1)
+    assert cubic["throughput_mbit"] == pytest.approx(9.476, abs=0.1)
+    assert quinn["marks"] == pytest.approx(59, abs=4)
+    # The queue delay of both is part of both round-trip times.
+    assert quinn["rtt_ms"]["mean"] == pytest.approx(cubic["rtt_ms"]["mean"], rel=0.05)
+
+
+def test_two_processes_write_the_same_bytes(stacks: list[Path], tmp_path: Path) -> None:
+    file = tmp_path / "f.toml"
+    both = ALONE.replace("12s", "3s") + '[[programs]]\nkind = "smoltcp"\ncontrol = "reno"\n'
+    file.write_text(f'{both}[record]\nseries = "interval"\nevents = true\n', encoding="utf-8")
+    words = [word for stack in stacks for word in ("--with", stack)]
+    hashes = []
+    for out in (tmp_path / "a", tmp_path / "b"):
+        done = command("run", file, *words, "--json", "--out", out)
+        assert done.returncode == 0, done.stderr
+        [run] = (out / "runs").iterdir()
+        files = [path for path in sorted(run.iterdir()) if path.name != "timing.json"]
+        assert len(files) >= 3
+        content = [(path.name, hashlib.sha256(path.read_bytes()).hexdigest()) for path in files]
+        hashes.append((run.name, content))
+    assert hashes[0] == hashes[1]
+
+
+def test_copies_and_both_directions(stacks: list[Path], tmp_path: Path) -> None:
+    text = ALONE.replace("bytes = 20_000_000", 'bytes = "1MB"\ncount = 3') + (
+        '[[programs]]\nname = "up"\nkind = "smoltcp"\nbytes = "1MB"\nreverse = true\n'
+    )
+    text = text.replace("[path]", "both_directions = true\n[path]")
+    [run] = tb.run(text, out=tmp_path, plugins=stacks)
+    programs = {one["name"]: one for one in run.summary["programs"]}
+    assert list(programs) == ["quinn/1", "quinn/2", "quinn/3", "up"]
+    for one in programs.values():
+        assert one["completion_s"] < 2.5
+        assert one["delivered_bytes"] > 1_000_000
+    # The megabyte of the last one passes the other queue.
+    there, back = run.summary["queues"]["bottleneck"], run.summary["queues"]["bottleneck.back"]
+    assert there["packets"] > 2_100
+    assert 690 < back["packets"] < 2_100
+
+
+def test_a_mistake_costs_its_run_only(stacks: list[Path], tmp_path: Path) -> None:
+    text = (
+        'duration = "2s"\n[bottleneck]\nrate = "20Mbit"\n[[programs]]\nkind = "rogue"\n'
+        '[sweep]\n"programs.rogue.act" = ["panics", "works", "spins", "floods"]\n'
+    )
+    with pytest.raises(RunsFailed) as caught:
+        tb.run(text, out=tmp_path, plugins=stacks)
+    message = str(caught.value)
+    assert re.search(r"panicked at rogue/src/lib\.rs:\d+:\d+:\s+on purpose", message)
+    assert 'the sender of "rogue" asked to be woken 50001 times within a millisecond' in message
+    assert 'the sender of "rogue" sent 200001 datagrams within a millisecond' in message
+    runs = list((tmp_path / "runs").iterdir())
+    [summary] = [json.loads((run / "summary.json").read_text()) for run in runs]
+    assert summary["programs"][0]["throughput_mbit"] > 10
+
+
+@pytest.mark.parametrize(
+    ("entry", "place", "message"),
+    [
+        ('kind = "quinn"\nqlog = true\n', "5:1", 'quinn has no option "qlog"'),
+        ('kind = "quinn"\ncontrol = "bbr"\n', "5:11", "expected one of cubic, newreno"),
+        ('kind = "quinn"\npackages = ["curl"]\n', "5:1", '"packages" describes programs'),
+        ('kind = "quin"\n', "4:8", 'unknown stack "quin"'),
+        ('kind = "ping"\n', "4:8", "ping runs on the kernel engine only"),
+        ('sender = { run = ["x"] }\n', "3:1", "programs run on the kernel engine only"),
+    ],
+)
+def test_what_is_rejected(stacks: list[Path], entry: str, place: str, message: str) -> None:
+    text = f'duration = "1s"\nbottleneck.rate = "1Mbit"\n[[programs]]\n{entry}'
+    with pytest.raises(ScenarioError) as caught:
+        tb.check(text, plugins=stacks)
+    [problem] = caught.value.diagnostics
+    assert message in problem.text
+    assert place == f"{problem.line}:{problem.column}"
+
+
+def test_without_the_stack_the_error_says_what_to_build(tmp_path: Path) -> None:
+    file = tmp_path / "f.toml"
+    file.write_text(ALONE, encoding="utf-8")
+    done = command("run", file, "--out", tmp_path / "out")
+    assert done.returncode == 2
+    assert "f.toml:8:8: the stack of quinn is not compiled into the simulator" in done.stderr
+    assert "add --with stacks/quinn" in done.stderr
+    assert not (tmp_path / "out").exists()
+    listed = command("list", "programs").stdout
+    assert re.search(r"(?m)^quinn +sim \(--with stacks/quinn\), kernel +A download", listed)
+    assert re.search(r"(?m)^smoltcp +sim \(--with stacks/smoltcp\) +An upload", listed)
+    assert re.search(r"(?m)^ping +kernel ", listed)
+
+
+def test_the_kernel_engine_has_no_smoltcp() -> None:
+    from tailback import _native
+
+    text = ALONE.replace("quinn", "smoltcp")
+    with pytest.raises(ScenarioError, match="smoltcp is a stack of the simulator, not a program"):
+        _native.load(text.encode(), "f.toml", engine="kernel")
+
+
+def test_a_copy_lists_its_stacks(stacks: list[Path]) -> None:
+    native = copies.native(stacks)
+    listed = [entry["name"] for entry in copies.entries(native)["stacks"]]
+    assert listed == ["rogue", "quinn", "smoltcp"]
+
+
+def test_the_lock_file_is_part_of_the_hash(tmp_path: Path) -> None:
+    folder = tmp_path / "quinn"
+    shutil.copytree(QUINN, folder, ignore=shutil.ignore_patterns("target"))
+    before = crate.read(folder)
+    assert before.digest == crate.read(QUINN).digest
+    lock = folder / "Cargo.lock"
+    lock.write_text(lock.read_text().replace('version = "0.17', 'version = "0.99'))
+    assert crate.read(folder).digest != before.digest
+
+
+def test_the_versions_of_a_lock_file_are_those_that_are_compiled() -> None:
+    def lock(*packages: tuple[str, str, str]) -> str:
+        blocks = [
+            f'[[package]]\nname = "{name}"\nversion = "{version}"\n'
+            f'source = "registry"\ndependencies = [\n "{needs}",\n]\n'
+            for name, version, needs in packages
+        ]
+        return "version = 4\n\n" + "\n".join(blocks)
+
+    engine = lock(("rand", "0.8.5", "libc"), ("libc", "0.2.1", "none"))
+    own = lock(
+        ("rand", "0.9.1", "libc"),
+        ("libc", "0.2.9", "none"),
+        ("quic", "1.2.0", "rand"),
+    )
+    text = locks.merged(engine, [own])
+    found = re.findall(r'name = "(\w+)"\nversion = "([\d.]+)"', text)
+    # Where one version can serve both, the engine's remains.
+    assert found == [("libc", "0.2.1"), ("quic", "1.2.0"), ("rand", "0.8.5"), ("rand", "0.9.1")]
+    # With two versions of a package, cargo wants to know which is meant.
+    assert re.search(r'(?s)name = "quic".*? "rand 0.9.1"', text)
+    assert text.startswith("version = 4\n")
+
+
+def test_a_new_stack_is_formatted_and_tested(tmp_path: Path) -> None:
+    begin.write("stack", tmp_path / "my-stack")
+    sources = sorted(str(path) for path in (tmp_path / "my-stack").rglob("*.rs"))
+    assert len(sources) == 3
+    subprocess.run(["rustfmt", "--check", "--edition", "2024", *sources], check=True)
+    tests = (tmp_path / "my-stack/tests/conformance.rs").read_text(encoding="utf-8")
+    assert "tailback_conformance::tests!(my_stack::register);" in tests
+    whole = (ROOT / "crates/conformance/src/lib.rs").read_text(encoding="utf-8")
+    assert "$crate::stack::conforms(entry);" in whole
+    scenario = (tmp_path / "my-stack/scenario.toml").read_text(encoding="utf-8")
+    assert '[[programs]]\nkind = "my-stack"' in scenario
+
+
+def test_a_new_stack_has_a_name_of_its_own(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="quinn is one of tailback's own"):
+        begin.write("stack", tmp_path / "quinn")
