@@ -50,6 +50,7 @@ PACKAGES = (
     "tailback-run",
     "tailback-packetdrill",
     "tailback-scenario",
+    "tailback-guest",
 )
 """Packages whose tests run on a mutant. Its own package comes first, and unit tests before
 others."""

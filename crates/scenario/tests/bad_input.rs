@@ -1560,6 +1560,11 @@ fn a_step_below_two_packet_times() {
             &slow.replace("2ms\"", "2ms\", min_qlen_step = 2"),
             "cc = \"prague\"",
         ),
+        (
+            // One packet must stay behind, so two leave without a mark.
+            &slow.replace("2ms\"", "2ms\", min_qlen_step = 1, step_rule = \"dequeue\""),
+            "cc = \"prague\"",
+        ),
         (&format!("{slow}\nburst = \"tc\""), "cc = \"prague\""),
         (&dualpi2.replace("24", "25"), "cc = \"prague\""),
     ] {

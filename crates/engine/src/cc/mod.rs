@@ -61,3 +61,24 @@ pub fn face(name: &str) -> Option<&'static Module> {
         });
     faces.find(|face| face.name == name || face.stand_ins().any(|own| own.name == name))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_face_is_found_by_the_names_of_linux_and_of_own_modules() {
+        let mut stand_ins = 0;
+        for entry in ENTRIES {
+            if let Kernel::Module(module) = entry.kernel {
+                assert!(face(module.name).is_some(), "{}", module.name);
+                for own in module.stand_ins() {
+                    stand_ins += 1;
+                    assert!(face(own.name).is_some(), "{}", own.name);
+                }
+            }
+        }
+        assert!(stand_ins > 0);
+        assert!(face("cubik").is_none());
+    }
+}

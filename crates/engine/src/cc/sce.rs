@@ -249,8 +249,8 @@ impl<R: Response> CongestionControl for Sce<R> {
 
     fn in_ack_event(&mut self, view: View<'_>, window: &mut Window, ack: &Ack) {
         let unit = self.unit(view);
-        // A duplicate ACK counts as a segment of the size that the receiving half of the host
-        // assumes.
+        // A duplicate ACK counts as one segment of the size that this host assumes for received ones
+        // (Linux `rcv_mss`).
         let bytes = match view.flight.una - self.prior_una {
             0 => unit,
             segments => segments as i64 * i64::from(view.mss),

@@ -85,7 +85,7 @@ def show(name: str, out: Path | None, as_json: bool) -> int:
 @out_option
 @json_option
 def diff(runs: tuple[str, str], out: Path | None, as_json: bool) -> int:
-    """Show where two runs differ: in their set-up, and in every number of their results.
+    """Show which keys of the set-up and which results differ between two runs.
 
     `tailback compare` tells which differences between sweeps are more than noise.
     """

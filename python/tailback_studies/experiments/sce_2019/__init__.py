@@ -72,7 +72,7 @@ class Sce2019(Reproduction):
         return Study({name: [b.job for b in own] for name, own in groups.items()}, findings)
 
     def _setups(self, request: Request, tables: list[TableId]) -> list[SceSetup]:
-        """The set-ups that fill these tables, in the order of the source."""
+        """Return the set-ups whose runs these tables report, in the order of the publication."""
         from tailback_studies.experiments.sce_2019 import points
 
         setups = [s for s in SETUPS if s in {t.setup for t in tables}]

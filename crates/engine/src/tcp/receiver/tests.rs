@@ -387,3 +387,18 @@ fn a_compressed_ack_waits_for_a_share_of_the_round_trip() {
     assert_eq!(waits(ms(100)), ms(1));
     assert_eq!(waits(Time::ZERO), ms(1));
 }
+
+/// Linux `tcp_send_delayed_ack`: further segments do not postpone a delayed ACK. If it is due soon, it
+/// is sent at once.
+#[test]
+fn a_delayed_ack_is_not_postponed() {
+    let mut end = End::new(EcnEcho::None);
+    end.receiver.ack_every = 8;
+    assert!(end.data(0, ms(1), Ecn::NotEct, 0).is_empty());
+    assert_eq!(end.receiver.deadline(), ms(41));
+    assert!(end.data(1, ms(2), Ecn::NotEct, 0).is_empty());
+    assert_eq!(end.receiver.deadline(), ms(41));
+    // A quarter of the delay of 40 ms, or less, is left.
+    assert_eq!(end.data(2, ms(31), Ecn::NotEct, 0).len(), 1);
+    assert_eq!(end.receiver.deadline(), Time::NEVER);
+}
