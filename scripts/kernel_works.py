@@ -312,7 +312,10 @@ def sums(goals: Iterable[tuple[str, str, str, list[str]]]) -> str:
         cells += int(count)
         sim += int(within[0])
         kernel += int(within[1])
-    return f"In all, {sim} of {cells} cells are within their limits on the simulator, and {kernel} on Linux.\n"
+    return (
+        f"In all, {sim} of {cells} cells are within their limits on the simulator, and {kernel} on "
+        "Linux.\n"
+    )
 
 
 def measured(folders: Iterable[Path]) -> str:
