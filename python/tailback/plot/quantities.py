@@ -58,8 +58,11 @@ class PlotQuantity:
 DELAY = PlotQuantity("delay_ms", "queue delay", "ms", "link", "histogram", "delay_ns", NS_PER_MS)
 RTT = PlotQuantity("rtt_ms", "RTT", "ms", "flow", "histogram", "rtt_ns", NS_PER_MS)
 RATE = PlotQuantity(
-    "throughput_mbit", "throughput", "Mbit/s", "flow", "rate", "delivered_bytes", 1e6 / 8
+    "throughput_mbit", "in-order throughput", "Mbit/s", "flow", "rate", "delivered_bytes", 1e6 / 8
 )
+"""Payload counts when it is in order. So an interval in which a loss is repaired may have more than
+the link's rate, and those before it less.
+"""
 
 DRAIN = PlotQuantity(
     "delay_ms", "queue delay, backlog over rate", "ms", "link", "drain", "backlog_bytes"
