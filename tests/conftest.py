@@ -191,7 +191,7 @@ def contents(out: Path) -> dict[str, bytes]:
 
 
 class Archive(apt.Apt):
-    """An archive with these versions of these packages."""
+    """A fake apt archive that has, by name of a package, these versions."""
 
     def __init__(self, held: dict[str, list[str]]) -> None:
         self._held = held

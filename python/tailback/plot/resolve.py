@@ -116,7 +116,7 @@ class _Search:
         if not self.members:
             self._check()
             raise InputError("--where: no run is left; choose other values")
-        # The axes have only the values of runs that are left.
+        # Keep only the axis values of runs that pass `--where`.
         self.keys = dimensions.swept([member.run for member in self.members])
 
     def _competitor(self) -> str | None:

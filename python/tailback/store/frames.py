@@ -59,7 +59,7 @@ def each_series(runs: Sequence[StoredRun], quantity: str) -> Iterator[pl.DataFra
 
 
 def histograms(runs: Sequence[StoredRun]) -> pl.DataFrame:
-    """Return histogram buckets of all runs, with the column run: its index in the list."""
+    """Return histogram buckets of all runs. The column `run` is the run's index in `runs`."""
     return _tables(runs, HISTOGRAMS)
 
 

@@ -91,7 +91,7 @@ class LimitVerdict:
     chance: int | None
     """Cells beyond the limit by noise alone; `None` if there are too few seeds to know."""
     noise: tuple[float, ...]
-    """The largest distance of the kernel from itself, for each cell."""
+    """The kernel's own noise in each cell: the difference between the means of its first and last seeds."""
 
     @property
     def holds(self) -> bool:

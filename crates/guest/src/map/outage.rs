@@ -10,7 +10,7 @@ use super::modules::Modules;
 use super::refuse::Refusals;
 use super::tc::Qdisc;
 
-/// The module of the kit.
+/// The kernel module with the queue discipline that holds packets back during an outage.
 pub(super) const MODULE: &str = "sch_outage";
 
 /// Whether the rate of a link is 0 at some time.

@@ -101,7 +101,7 @@ def draw(plan: PlotPlan) -> PlannedDrawing:
 
 
 def _from(rows: Rows, start: float) -> Rows:
-    """Move values below a logarithmic axis to its beginning."""
+    """Raise values below the lower end of a logarithmic axis to that end."""
     ranks = (*_WHOLE, "dot")
     return [
         {**row, **{rank: max(start, row[rank]) for rank in ranks if rank in row}} for row in rows

@@ -183,7 +183,7 @@ class Panels:
         )
 
     def utilisation(self) -> list[ReportFigure]:
-        """For the link, by class."""
+        """Return the panel of utilisation: of the whole link and of each class."""
 
         def flags(point: BatteryPoint, variant: str, series: str) -> bool:
             if series == "all":
