@@ -44,7 +44,7 @@ def opened(paths: Sequence[Path]) -> list[StoredRun]:
 
 
 def series(runs: Sequence[StoredRun]) -> pl.DataFrame:
-    """Return samples and events of all runs, with the column run: its index in the list."""
+    """Return samples and events of all runs. The column `run` is the run's index in `runs`."""
     return _tables(runs, SERIES)
 
 

@@ -91,7 +91,9 @@ class LimitVerdict:
     chance: int | None
     """Cells beyond the limit by noise alone; `None` if there are too few seeds to know."""
     noise: tuple[float, ...]
-    """The kernel's own noise in each cell: the difference between the means of its first and last seeds."""
+    """The kernel's own noise in each cell: the difference between the means of its first and its
+    last seeds.
+    """
 
     @property
     def holds(self) -> bool:
