@@ -3,12 +3,14 @@
 //! Random streams belong to names, so the order in a file decides only two things:
 //!
 //! - The order of events in the same nanosecond: the simulator handles them by kind and then in the
-//!   order of the file. So this law spreads starts over nanoseconds. A remaining coincidence comes
-//!   from random numbers and disappears with other numbers; the law tries several before a
-//!   difference counts. Four kinds of scenarios are outside of the law, because events coincide
-//!   again and again. Flows on one host, and all flows with `timer_phase`, share the ticks of their
-//!   timers. Flows that pause resume at the same moment. An impairment that holds packets releases
-//!   several at once. Packets of a link above 10 Gbit/s are only a few nanoseconds apart.
+//!   order of the file. So this law spreads starts and round-trip times over nanoseconds. A
+//!   remaining coincidence comes from random numbers and disappears with other numbers; the law
+//!   tries several, some with jitter of the hosts, before a difference counts. Five kinds of
+//!   scenarios are outside of the law, because events coincide again and again. Flows on one host,
+//!   and all flows with `timer_phase`, share the ticks of their timers. Flows that pause resume at
+//!   the same moment. An impairment that holds packets releases several at once. Packets of a link
+//!   above 10 Gbit/s are only a few nanoseconds apart, and so are the starts of many flows within a
+//!   short round-trip time.
 //! - The queue of a flow in `fq`, `fq_codel`, `fq_pie` and `cake`. Linux hashes addresses and
 //!   ports; here the hash is computed from the seed and the flow's number. So with another order,
 //!   other flows share a queue, and another of equally long queues comes first. These scenarios are
@@ -16,7 +18,7 @@
 
 use std::sync::Arc;
 
-use tailback_engine::units::Rate;
+use tailback_engine::units::{Rate, Time};
 use toml::{Table, Value};
 
 use super::digest::Digest;
@@ -57,6 +59,19 @@ fn draw(seed: u64) -> Table {
                 kind.is_some_and(|kind| HOLDING.contains(&kind))
             };
             impairments.retain(|one| !holds(one));
+            if impairments.is_empty() {
+                link.remove("impairments");
+            }
+        }
+    }
+    if draw.chance(0.95) {
+        for key in ["flows", "traffic"] {
+            for end in tables(&mut root, key) {
+                let count = end.get("count").and_then(Value::as_integer);
+                if count.is_some_and(|count| count > MANY) {
+                    end.insert("count".to_owned(), Value::Integer(MANY));
+                }
+            }
         }
     }
     let one_pauses = draw.chance(0.9);
@@ -85,12 +100,28 @@ fn draw(seed: u64) -> Table {
     root
 }
 
+/// Flows of one entry, at most, in most scenarios: they start within a round-trip time, and the more
+/// there are, the more of them start in the same nanosecond.
+const MANY: i64 = 16;
+
 /// Above this rate, events in the same nanosecond are common.
 const FASTEST: Rate = Rate(10_000_000_000);
 
 /// Number of spreads of the starts that are tried before a difference counts. Events do not
 /// coincide by chance in all of them.
 const SPREADS: u64 = 5;
+
+/// Bound of what is added to a way, ns. A link with jitter or slots releases packets of several
+/// flows at once; their ACKs would meet again at the next link if all ways were equally long.
+const MORE_WAY: u64 = 1000;
+
+/// Number of spreads in which hosts send without jitter. Packets of ACK-clocked flows then leave at
+/// sums of a few times: starts, round-trip times and slots of the link. Two flows can reach the same
+/// sum whatever these times are.
+const EXACT: u64 = 2;
+
+/// Jitter of hosts in the other spreads, ns.
+const HOST_JITTER: u64 = 1000;
 
 fn by_number(link: &Table) -> bool {
     let queue = link.get("queue");
@@ -124,14 +155,18 @@ fn check(scenario: &Table, seed: u64, limits: &Limits) -> Check {
     if impairments.any(|impairment| HOLDING.contains(&impairment.kind)) {
         return Err(outside("an impairment lets several packets go at once"));
     }
+    let ends = (plan.flow_count() + plan.source_count()) as u64;
+    if plan.start_jitter > Time::ZERO && ends * ends > plan.start_jitter.ns() {
+        return Err(outside("several of its flows start in one nanosecond"));
+    }
     let named = |key| tables(&mut scenario.clone(), key).all(|end| end.contains_key("name"));
     if !named("flows") || !named("traffic") {
         return Err(outside("its flows are named by their order"));
     }
     let mut draw = Draw::new(seed);
     let mut difference = String::new();
-    for _ in 0..SPREADS {
-        let spread = spread(scenario, &mut draw);
+    for number in 0..SPREADS {
+        let spread = spread(scenario, &mut draw, number >= EXACT);
         let other = permuted(&spread, &mut draw);
         if other == spread {
             return Err(outside("it has one flow or source, or all are the same"));
@@ -147,20 +182,31 @@ fn check(scenario: &Table, seed: u64, limits: &Limits) -> Check {
     Err(broken("the order of flows matters", difference))
 }
 
-/// Returns the scenario with starts of flows and sources at times that no other event has.
-fn spread(scenario: &Table, draw: &mut Draw) -> Table {
+/// Returns the scenario with starts of flows and sources at times that no other event has, and with
+/// round-trip times that no other flow has.
+fn spread(scenario: &Table, draw: &mut Draw, jitter: bool) -> Table {
     let mut root = scenario.clone();
+    if jitter && ns_of(root.get("host_jitter")).unwrap_or_default() == 0 {
+        let jitter = Value::String(format!("{HOST_JITTER}ns"));
+        root.insert("host_jitter".to_owned(), jitter);
+    }
     if ns_of(root.get("start_jitter")) == Some(0) {
         root.remove("start_jitter");
     }
     let most = ns_of(root.get("duration")).unwrap_or_default() / 50;
     let most = most.min(1_000_000);
+    let rtt_of_path = ns_of(root.get("path").and_then(|path| path.get("rtt")));
     for key in ["flows", "traffic"] {
         for end in tables(&mut root, key) {
             let later = draw.below(most);
             let start = ns_of(end.get("start")).unwrap_or_default();
             let start = Value::String(format!("{}ns", start + later));
             end.insert("start".to_owned(), start);
+            if let Some(rtt) = ns_of(end.get("rtt")).or(rtt_of_path) {
+                // Each way has half of it.
+                let rtt = Value::String(format!("{}ns", rtt + 2 * draw.below(MORE_WAY)));
+                end.insert("rtt".to_owned(), rtt);
+            }
             if let Some(stop) = ns_of(end.get("stop")) {
                 let stop = Value::String(format!("{}ns", stop + later));
                 end.insert("stop".to_owned(), stop);
