@@ -42,7 +42,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         datagram::ECN,
     ],
-    kernel: Kernel::None,
+    kernel: Kernel::Agent,
     rules: Rules::NONE,
     finish: no_finish,
     build: Build {

@@ -4,16 +4,22 @@ use tailback_engine::packet::Ecn;
 use tailback_engine::traffic::{self, Step};
 use tailback_engine::units::Time;
 use tailback_guest::job::{Job, Source};
-use tailback_record::TrafficOutcome;
+use tailback_record::{EchoOutcome, FrameRules, Frames, Histogram, TrafficOutcome};
 
 use super::io;
 use super::setup::Namespaces;
-use super::sys::Socket;
+use super::sys::{EDGE, Poll, READABLE, Socket};
 
 /// UDP, IPv4 and Ethernet headers, bytes.
 const DATAGRAM_HEADERS: u16 = 8 + 20 + 14;
 
+/// Bytes of a datagram's payload that mean something: its number, and the time at which this end sent
+/// it or, in an echo, at which the request arrived, ns. Every datagram has room for them.
+const STAMPED: usize = 16;
+
 /// Both ends of a source.
+///
+/// The kernel notes when a datagram arrives, so delays do not depend on when the agent reads it.
 pub struct Datagrams<'a> {
     source: &'a Source,
     machine: Box<dyn traffic::Source>,
@@ -22,9 +28,20 @@ pub struct Datagrams<'a> {
     ecn: Option<Ecn>,
     number: u64,
     payload: Vec<u8>,
+    warmup_ns: u64,
+    /// Start of the run on the clock of captures, ns.
+    origin_ns: u64,
     sent_packets: u64,
     received_packets: u64,
     received_bytes: u64,
+    one_way: Histogram,
+    echoes: Option<Echoes>,
+}
+
+/// Requests and their echoes.
+struct Echoes {
+    requests: Frames,
+    back: Histogram,
 }
 
 impl<'a> Datagrams<'a> {
@@ -32,7 +49,7 @@ impl<'a> Datagrams<'a> {
     pub fn open(
         source: &'a Source,
         machine: Box<dyn traffic::Source>,
-        namespaces: &Namespaces,
+        (job, namespaces): (&Job, &Namespaces),
     ) -> Result<Datagrams<'a>, String> {
         namespaces.enter(source.receiver)?;
         let open = || Socket::new(libc::AF_INET, libc::SOCK_DGRAM, 0);
@@ -43,6 +60,7 @@ impl<'a> Datagrams<'a> {
             .map_err(io(&source.name))?;
         sink.bind(source.receiver_address, source.port)
             .map_err(io(&source.name))?;
+        stamp_arrivals(&sink, &source.name)?;
         namespaces.enter(source.sender)?;
         let socket = open().map_err(io(&source.name))?;
         socket
@@ -62,10 +80,37 @@ impl<'a> Datagrams<'a> {
             ecn: None,
             number: 0,
             payload: Vec::new(),
+            warmup_ns: job.warmup_ns,
+            origin_ns: 0,
             sent_packets: 0,
             received_packets: 0,
             received_bytes: 0,
+            one_way: Histogram::new(),
+            echoes: None,
         })
+    }
+
+    /// Lets the receiving end send every datagram back. Both ends report what arrives as `token`.
+    pub fn echoed(mut self, poll: &Poll, token: u64) -> Result<Datagrams<'a>, String> {
+        let (source, what) = (self.source, &self.source.name);
+        stamp_arrivals(&self.socket, what)?;
+        self.sink
+            .connect(source.sender_address, source.port)
+            .map_err(io(what))?;
+        for socket in [&self.sink, &self.socket] {
+            poll.add(socket.fd(), READABLE | EDGE, token)
+                .map_err(io(what))?;
+        }
+        self.echoes = Some(Echoes {
+            requests: Frames::new(FrameRules::REQUESTS, self.warmup_ns),
+            back: Histogram::new(),
+        });
+        Ok(self)
+    }
+
+    /// The run starts at this time on the clock of captures, ns.
+    pub fn begin(&mut self, origin_ns: u64) {
+        self.origin_ns = origin_ns;
     }
 
     /// Returns how many datagrams the source has sent.
@@ -74,8 +119,7 @@ impl<'a> Datagrams<'a> {
     }
 
     /// Sends the datagrams that are due; returns the time of the next call.
-    pub fn play(&mut self, now: u64, warmup_ns: u64) -> Result<Option<u64>, String> {
-        let what = &self.source.name;
+    pub fn play(&mut self, now: u64) -> Result<Option<u64>, String> {
         loop {
             if self.source.stop_ns.is_some_and(|stop| now >= stop) {
                 return Ok(None);
@@ -83,45 +127,110 @@ impl<'a> Datagrams<'a> {
             match self.machine.next(Time(now)) {
                 Step::Wait(until) => return Ok(Some(until.ns())),
                 Step::Send { len, ecn } => {
-                    if self.ecn != Some(ecn) {
-                        let dscp = i32::from(self.source.dscp) << 2;
-                        let field = match ecn {
-                            Ecn::NotEct => 0_i32,
-                            Ecn::Ect1 => 1,
-                            Ecn::Ect0 => 2,
-                            Ecn::Ce => 3,
-                        };
-                        self.socket
-                            .set(libc::IPPROTO_IP, libc::IP_TOS, &(dscp | field))
-                            .map_err(io(what))?;
-                        self.ecn = Some(ecn);
-                    }
-                    let payload = usize::from(len.saturating_sub(DATAGRAM_HEADERS)).max(8);
+                    self.send_with(ecn)?;
+                    let payload = usize::from(len.saturating_sub(DATAGRAM_HEADERS)).max(STAMPED);
                     self.payload.resize(payload.max(self.payload.len()), 0);
                     self.number += 1;
-                    self.payload[..8].copy_from_slice(&self.number.to_be_bytes());
+                    if let Some(echoes) = &mut self.echoes {
+                        echoes.requests.capture(1, 0, now);
+                    }
+                    stamp(&mut self.payload, self.number, now);
                     self.socket
                         .send(&self.payload[..payload])
-                        .map_err(io(what))?;
-                    self.sent_packets += u64::from(now >= warmup_ns);
+                        .map_err(io(&self.source.name))?;
+                    self.sent_packets += u64::from(now >= self.warmup_ns);
                 }
                 _ => return Ok(None),
             }
         }
     }
 
-    /// Reads the datagrams that have arrived.
-    pub fn receive(&mut self, measured: bool) {
-        while let Ok(Some(n)) = self.sink.discard_datagram() {
-            if measured {
-                self.received_packets += 1;
-                self.received_bytes += n as u64 + u64::from(DATAGRAM_HEADERS);
+    /// Sets the ECN field of what both ends send, and their DSCP.
+    fn send_with(&mut self, ecn: Ecn) -> Result<(), String> {
+        if self.ecn == Some(ecn) {
+            return Ok(());
+        }
+        let dscp = i32::from(self.source.dscp) << 2;
+        let field = match ecn {
+            Ecn::NotEct => 0_i32,
+            Ecn::Ect1 => 1,
+            Ecn::Ect0 => 2,
+            Ecn::Ce => 3,
+        };
+        let answers = self.echoes.is_some().then_some(&self.sink);
+        for socket in [Some(&self.socket), answers].into_iter().flatten() {
+            socket
+                .set(libc::IPPROTO_IP, libc::IP_TOS, &(dscp | field))
+                .map_err(io(&self.source.name))?;
+        }
+        self.ecn = Some(ecn);
+        Ok(())
+    }
+
+    /// Reads the datagrams that have arrived, unless it is echoed and so was read at once.
+    pub fn receive(&mut self) {
+        let mut stamped = [0; STAMPED];
+        while let Ok(Some((n, at))) = self.sink.receive_datagram(&mut stamped) {
+            self.count(n, at, &stamped);
+        }
+    }
+
+    /// Echoes the requests that have arrived, and reads the echoes that have.
+    pub fn answer(&mut self) -> Result<(), String> {
+        let mut request = [0; u16::MAX as usize];
+        while let Some((n, at)) = self.read(&self.sink, &mut request)? {
+            let (number, _) = numbers(&request);
+            self.count(n, at, &request);
+            stamp(&mut request, number, at.saturating_sub(self.origin_ns));
+            self.sink
+                .send(&request[..n])
+                .map_err(io(&self.source.name))?;
+        }
+        let mut echo = [0; STAMPED];
+        while let Some((_, at)) = self.read(&self.socket, &mut echo)? {
+            let (number, turned) = numbers(&echo);
+            let now = at.saturating_sub(self.origin_ns);
+            if let Some(Echoes { requests, back }) = &mut self.echoes {
+                // Datagrams count from 1, requests from 0.
+                let number = number - 1;
+                let sent = requests.captured_ns(number);
+                if requests.arrive(number, 0, now) && sent.is_some_and(|at| at >= self.warmup_ns) {
+                    back.record(now.saturating_sub(turned));
+                }
             }
+        }
+        Ok(())
+    }
+
+    fn read(&self, from: &Socket, buffer: &mut [u8]) -> Result<Option<(usize, u64)>, String> {
+        from.receive_datagram(buffer).map_err(io(&self.source.name))
+    }
+
+    /// A datagram of this length has arrived at the receiving end, at this time on the clock of
+    /// captures.
+    fn count(&mut self, n: usize, at: u64, payload: &[u8]) {
+        let now = at.saturating_sub(self.origin_ns);
+        if now >= self.warmup_ns {
+            self.received_packets += 1;
+            self.received_bytes += n as u64 + u64::from(DATAGRAM_HEADERS);
+            let (_, sent) = numbers(payload);
+            self.one_way.record(now.saturating_sub(sent));
         }
     }
 
     /// Returns the measurements of the source.
     pub fn outcome(&self, job: &Job) -> TrafficOutcome {
+        let stop = self.source.stop_ns.unwrap_or(u64::MAX);
+        let echoes = self.echoes.as_ref().map(|echoes| {
+            let of = echoes.requests.clone().finish(job.duration_ns, stop);
+            Box::new(EchoOutcome {
+                sent: of.sent,
+                answered: of.complete,
+                lost: of.lost,
+                rtt: of.delay,
+                back: echoes.back.clone(),
+            })
+        });
         TrafficOutcome {
             name: self.source.name.clone(),
             kind: self.source.kind.clone(),
@@ -133,7 +242,33 @@ impl<'a> Datagrams<'a> {
             sent_packets: self.sent_packets,
             received_packets: self.received_packets,
             received_bytes: self.received_bytes,
+            one_way: self.one_way.clone(),
+            echoes,
             ..TrafficOutcome::default()
         }
     }
+}
+
+/// Lets the kernel note when each datagram arrives.
+fn stamp_arrivals(socket: &Socket, what: &str) -> Result<(), String> {
+    let on: i32 = 1;
+    socket
+        .set(libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, &on)
+        .map_err(io(what))
+}
+
+/// Writes the number and the time of a datagram.
+fn stamp(payload: &mut [u8], number: u64, at_ns: u64) {
+    payload[..8].copy_from_slice(&number.to_be_bytes());
+    payload[8..STAMPED].copy_from_slice(&at_ns.to_be_bytes());
+}
+
+/// Reads them.
+fn numbers(payload: &[u8]) -> (u64, u64) {
+    let read = |at: usize| {
+        let mut bytes = [0; 8];
+        bytes.copy_from_slice(&payload[at..at + 8]);
+        u64::from_be_bytes(bytes)
+    };
+    (read(0), read(8))
 }

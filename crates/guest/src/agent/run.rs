@@ -26,7 +26,7 @@ use super::programs::{GRACE_NS, Programs, With};
 use super::requests::Requests;
 use super::setup::{self, Namespaces};
 use super::sys::{self, Poll, Timer};
-use super::token::{self, LISTENER, RECEIVER, SENDER, SENDER_RING, TIMER};
+use super::token::{self, ECHO, LISTENER, RECEIVER, SENDER, SENDER_RING, TIMER};
 use super::token::{PROGRAM_EXIT, PROGRAM_OUTPUT};
 use super::token::{REQUEST_CLIENT, REQUEST_LISTENER, REQUEST_SERVER};
 
@@ -69,7 +69,7 @@ enum Due {
 
 /// A running source, of datagrams or of requests.
 enum Player<'a> {
-    Datagrams(Datagrams<'a>),
+    Datagrams(Box<Datagrams<'a>>),
     Requests(Requests<'a>),
 }
 
@@ -124,7 +124,13 @@ impl Runner<'_> {
             ..self.clock
         };
         // The clocks differ by a constant, because nothing adjusts virtual time.
-        self.captures.begin(sys::realtime_ns() - now + origin_ns);
+        let origin_of_captures = sys::realtime_ns() - now + origin_ns;
+        self.captures.begin(origin_of_captures);
+        for player in &mut self.players {
+            if let Player::Datagrams(source) = player {
+                source.begin(origin_of_captures);
+            }
+        }
         self.plan_first();
         println!("tailback: start");
         let mut happened = Vec::new();
@@ -226,7 +232,7 @@ impl Runner<'_> {
                 let next = match &mut self.players[i] {
                     Player::Datagrams(source) => {
                         let before = source.sent();
-                        let next = source.play(at, self.job.warmup_ns)?;
+                        let next = source.play(at)?;
                         self.datagrams += source.sent() - before;
                         next
                     }
@@ -277,6 +283,11 @@ impl Runner<'_> {
             }
             RECEIVER => self.connections[index].read(clock, poll),
             SENDER_RING => self.record_changes(Some(index)),
+            ECHO => {
+                if let Some(Player::Datagrams(source)) = self.players.get_mut(index) {
+                    source.answer()?;
+                }
+            }
             PROGRAM_EXIT | PROGRAM_OUTPUT => {
                 let now = clock.now();
                 self.programs.on_event(kind, index, now, poll)?;
@@ -310,7 +321,6 @@ impl Runner<'_> {
     }
 
     fn end_warmup(&mut self) -> Result<(), String> {
-        self.receive_datagrams(self.job.warmup_ns.saturating_sub(1));
         for connection in &mut self.connections {
             self.data_segments_before_warmup += connection.end_warmup();
         }
@@ -325,13 +335,13 @@ impl Runner<'_> {
     fn drain(&mut self, at: u64) {
         self.datagrams = 0;
         self.captures.drain(at);
-        self.receive_datagrams(at);
+        self.receive_datagrams();
     }
 
-    fn receive_datagrams(&mut self, now: u64) {
+    fn receive_datagrams(&mut self) {
         for player in &mut self.players {
             if let Player::Datagrams(source) = player {
-                source.receive(now >= self.job.warmup_ns);
+                source.receive();
             }
         }
     }

@@ -425,12 +425,39 @@ impl Socket {
         Ok(n as usize)
     }
 
-    /// Reads a datagram and discards it; returns its length.
-    pub fn discard_datagram(&self) -> io::Result<Option<usize>> {
-        let mut byte = [0_u8; 1];
-        // SAFETY: a buffer of this length; the result is the datagram's.
-        let n = unsafe { libc::recv(self.fd(), byte.as_mut_ptr().cast(), 1, libc::MSG_TRUNC) };
-        some_unless_blocked(n)
+    /// Reads the begin of a datagram; returns its whole length, and when it arrived on the clock of
+    /// captures, ns. The socket must have `SO_TIMESTAMPNS`.
+    pub fn receive_datagram(&self, buffer: &mut [u8]) -> io::Result<Option<(usize, u64)>> {
+        // Room for a header and two numbers of 64 bits, aligned for both.
+        let mut control = [0_u64; 8];
+        let mut part = libc::iovec {
+            iov_base: buffer.as_mut_ptr().cast(),
+            iov_len: buffer.len(),
+        };
+        // SAFETY: plain data, valid when zeroed; all buffers outlive the calls. The kernel writes
+        // whole control messages.
+        unsafe {
+            let mut header: libc::msghdr = zeroed();
+            header.msg_iov = &raw mut part;
+            header.msg_iovlen = 1;
+            header.msg_control = control.as_mut_ptr().cast();
+            header.msg_controllen = size_of_val(&control) as _;
+            let n = libc::recvmsg(self.fd(), &raw mut header, libc::MSG_TRUNC);
+            let Some(n) = some_unless_blocked(n)? else {
+                return Ok(None);
+            };
+            let message = libc::CMSG_FIRSTHDR(&raw const header);
+            if message.is_null() || (*message).cmsg_type != libc::SCM_TIMESTAMPNS {
+                return Err(io::Error::other("a datagram has no time of arrival"));
+            }
+            let at: libc::timespec = libc::CMSG_DATA(message)
+                .cast::<libc::timespec>()
+                .read_unaligned();
+            Ok(Some((
+                n,
+                at.tv_sec as u64 * 1_000_000_000 + at.tv_nsec as u64,
+            )))
+        }
     }
 
     /// Reads a message, e.g. of netlink.

@@ -16,6 +16,8 @@ pub const REQUEST_SERVER: u64 = 7;
 /// the program's, plus one for standard error.
 pub const PROGRAM_EXIT: u64 = 8;
 pub const PROGRAM_OUTPUT: u64 = 9;
+/// Both ends of a source whose datagrams are echoed, by its number.
+pub const ECHO: u64 = 10;
 
 /// In a token's index the number of the source begins at this bit; the lower bits are the client.
 pub const REQUEST_SOURCE_BITS: u32 = 16;

@@ -29,6 +29,7 @@ use std::net::Ipv4Addr;
 use tailback_engine::plan::{AccEcnOption, FlowPlan, Hosts, LinkPlan, Plan, RatePlan};
 use tailback_engine::registry::kernel::Shaper;
 use tailback_engine::rng::Stream;
+use tailback_engine::traffic;
 use tailback_engine::units::{Rate, Time};
 
 use super::impairments::{self, ImpairmentNetem};
@@ -42,6 +43,8 @@ use programs::{Addresses, IP_MTU, Pair};
 /// Flows or sources on the same two hosts.
 pub(super) struct Group {
     key: Hosts,
+    /// Whether the receiver sends packets, too.
+    responsive: bool,
     /// The namespace of the sender.
     pub sender: usize,
     /// The namespace of the receiver.
@@ -234,6 +237,7 @@ impl Layout {
         let groups = pairs.into_iter().enumerate().map(|(i, key)| {
             let [.., high, low] = (i as u32 + 1).to_be_bytes();
             Group {
+                responsive: key.stack.is_some(),
                 key,
                 sender: 0,
                 receiver: 0,
@@ -245,6 +249,10 @@ impl Layout {
         let (flows, sources) = of.split_at(plan.flow_count());
         self.of_flow = flows.to_vec();
         self.of_source = sources.to_vec();
+        for source in plan.each_source() {
+            self.groups[self.of_source[source.number]].responsive |=
+                traffic::answers(source.of.kind);
+        }
     }
 
     fn hosts(&mut self, plan: &Plan, seed: u64, kit: &Kits<'_>) {
@@ -311,7 +319,6 @@ impl Layout {
             }
             let half = Time(key.rtt.ns() / 2);
             let rest = key.rtt - half;
-            let responsive = key.stack.is_some();
             let name = key.alone.clone();
             let jitter = if name.is_some() {
                 plan.host_jitter
@@ -322,12 +329,13 @@ impl Layout {
             let receiver = self.namespace(format!("r{g}"), sysctls);
             let group = &mut self.groups[g];
             (group.sender, group.receiver) = (sender, receiver);
+            let (responsive, has_tcp) = (group.responsive, group.key.stack.is_some());
             let (from, to) = (group.sender_address, group.receiver_address);
             for (namespace, address) in [(sender, from), (receiver, to)] {
                 self.up[namespace].push("link set dev lo up".to_owned());
                 self.ip[namespace].push(format!("address add {address}/32 dev lo"));
             }
-            if !plan.offloads && responsive {
+            if !plan.offloads && has_tcp {
                 // With this limit, TCP makes packets of one segment.
                 self.ip[sender].push("link set dev data gso_max_segs 1".to_owned());
             }
@@ -386,7 +394,7 @@ impl Layout {
                 end: (group.receiver, "data".to_owned()),
                 destination: Destination::Routed(group.receiver_address),
             });
-            if group.key.stack.is_some() {
+            if group.responsive {
                 routes.push(Route {
                     entrance: format!("ack{i}"),
                     mtu: group.key.mtu,

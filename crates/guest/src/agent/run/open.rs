@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tailback_engine::registry;
 use tailback_engine::rng::Stream;
-use tailback_engine::traffic;
+use tailback_engine::traffic::{self, Role, Transport};
 use tailback_guest::job::{Job, Source};
 use tailback_record::Series;
 
@@ -22,7 +22,9 @@ use crate::agent::requests::{Requests, Tokens};
 use crate::agent::setup::Namespaces;
 use crate::agent::sys::{self, EDGE, Poll, READABLE, Timer};
 use crate::agent::tcp;
-use crate::agent::token::{REQUEST_CLIENT, REQUEST_LISTENER, REQUEST_SERVER, SENDER_RING, TIMER};
+use crate::agent::token::{
+    ECHO, REQUEST_CLIENT, REQUEST_LISTENER, REQUEST_SERVER, SENDER_RING, TIMER,
+};
 use crate::agent::token::{REQUEST_SOURCE_BITS, token};
 
 impl<'a> Runner<'a> {
@@ -89,6 +91,7 @@ fn open_player<'a>(
         .map_err(|e| format!("source {}: {e}", source.name))?;
     let stream = Stream::new(job.seed, &source.name, "traffic");
     let machine = (entry.build.source)(&options, stream);
+    let transport = entry.build.transport;
     if let Some(connections) = &source.connections {
         let first = |kind| token(kind, index << REQUEST_SOURCE_BITS);
         let tokens = Tokens {
@@ -105,5 +108,14 @@ fn open_player<'a>(
         )?;
         return Ok(Player::Requests(requests));
     }
-    Datagrams::open(source, machine, namespaces).map(Player::Datagrams)
+    let echoes = match transport {
+        Transport::Datagrams(of) => of(&options).role == Role::Echo,
+        Transport::Connections { .. } => false,
+    };
+    let datagrams = Datagrams::open(source, machine, (job, namespaces))?;
+    let datagrams = match echoes {
+        true => datagrams.echoed(poll, token(ECHO, index))?,
+        false => datagrams,
+    };
+    Ok(Player::Datagrams(Box::new(datagrams)))
 }

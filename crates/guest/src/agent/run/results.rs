@@ -36,7 +36,7 @@ impl Runner<'_> {
             })
             .collect();
         self.captures.drain(end);
-        self.receive_datagrams(end);
+        self.receive_datagrams();
         let statistics = self.probes.iter_mut().map(LinkProbe::read);
         let statistics: Vec<Option<Statistics>> = statistics.collect::<Result<_, _>>()?;
         let wires = self.probes.iter_mut().map(LinkProbe::read_wire);

@@ -1,0 +1,78 @@
+"""One-way delays, and the round trips of ping, on the kernel engine: as in the simulator."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import tailback as tb
+
+pytestmark = pytest.mark.usefixtures("kernel_kit")
+
+SCENARIO = """
+duration = "6s"
+warmup   = "1s"
+
+[links.up]
+rate  = "10Mbit"
+queue = { aqm = "fifo", limit = "50p" }
+both_directions = true
+
+[path]
+rtt = "20ms"
+
+[[flows]]
+cc    = "cubic"
+route = ["up"]
+
+[[traffic]]
+name  = "game"
+kind  = "cbr"
+rate  = "128kbit"
+packet_size = 160
+route = ["up"]
+
+[[traffic]]
+kind  = "ping"
+interval = "20ms"
+ecn   = "ect0"
+route = ["up"]
+back  = ["up.back"]
+"""
+
+
+@pytest.fixture(scope="module")
+def of_both(tmp_path_factory: pytest.TempPathFactory) -> list[list[dict[str, Any]]]:
+    """The sources of the simulator and those of the kernel engine."""
+    out = tmp_path_factory.mktemp("latency")
+    found = []
+    for engine in ("sim", "kernel"):
+        (run,) = tb.run(SCENARIO, engine=engine, out=out / engine)
+        if engine == "kernel":
+            assert run.manifest.get("environment", {}).get("warnings", []) == []
+        found.append(run.summary["traffic"])
+    return found
+
+
+def test_one_way_delays_agree(of_both: list[list[dict[str, Any]]]) -> None:
+    for sim, kernel in zip(*of_both, strict=True):
+        for quantile in ("mean", "p50", "p99"):
+            expected = sim["one_way_delay_ms"][quantile]
+            # Half of the 20 ms, and a queue of a flow that fills 50 packets.
+            assert 30 < expected < 72
+            assert kernel["one_way_delay_ms"][quantile] == pytest.approx(expected, rel=0.01)
+        assert kernel["received_packets"] == pytest.approx(sim["received_packets"], abs=2)
+
+
+def test_round_trips_agree(of_both: list[list[dict[str, Any]]]) -> None:
+    sim, kernel = (sources[1] for sources in of_both)
+    assert kernel["echoes"]["sent"] == sim["echoes"]["sent"] == 250
+    assert kernel["echoes"]["answered"] == pytest.approx(sim["echoes"]["answered"], abs=2)
+    for quantile in ("mean", "p50", "p99"):
+        rtt = sim["rtt_ms"][quantile]
+        assert kernel["rtt_ms"][quantile] == pytest.approx(rtt, rel=0.01)
+    # The way back has a wire of 10 Mbit/s with ACKs only: 10 ms and hardly a queue.
+    back = kernel["echoes"]["back_ms"]["p50"]
+    assert back == pytest.approx(sim["echoes"]["back_ms"]["p50"], rel=0.01)
+    assert back == pytest.approx(10, abs=0.3)
