@@ -71,11 +71,12 @@ def results(out: Path) -> dict[str, str]:
     made = {}
     paths = []
     for number, (name, scenario) in enumerate(scenarios().items()):
-        # The file has to be in the folder of the trace that a scenario names.
+        # The file has to be in the folder of the files that a scenario names.
         path = out / f"{number}.toml"
         path.write_text(toml.dumps(scenario), encoding="utf-8")
         paths.append((name, path))
-    (out / "trace.txt").write_bytes((HERE / "trace.txt").read_bytes())
+    for name in ("trace.txt", "sizes.txt"):
+        (out / name).write_bytes((HERE / name).read_bytes())
     with warnings.catch_warnings():
         # Some scenarios are unusual on purpose.
         warnings.simplefilter("ignore", ScenarioWarning)

@@ -728,6 +728,44 @@ route = ["a"]
     );
 }
 
+/// A list may be in a file of its own, with one value a line.
+#[test]
+fn lists_in_files() {
+    let text = "duration = \"1s\"\nbottleneck.rate = \"1Mbit\"\n[[traffic]]\nkind = \"video\"\nsizes = \"s\"\n";
+    let with = |list: Result<&'static str, &'static str>| {
+        let found = load_request(&Request::new(text.as_bytes(), "f.toml", &|_| {
+            list.map(str::to_owned).map_err(str::to_owned)
+        }));
+        match found {
+            Ok(scenario) => scenario.source.files.join(" "),
+            Err(found) => found
+                .iter()
+                .map(ToString::to_string)
+                .collect::<Vec<_>>()
+                .join("\n"),
+        }
+    };
+    let at = "f.toml:5:9: list \"s\"";
+    assert_eq!(with(Ok("# bytes\n100\n\n 200 # a key frame\n")), "s");
+    assert_eq!(
+        with(Err("there is no file")),
+        format!("{at}: there is no file")
+    );
+    assert_eq!(
+        with(Ok("\n")),
+        format!("{at}: it has 0 values; expected 1 to 100000")
+    );
+    let expected = "expected a whole number from 1 to 16000000";
+    assert_eq!(
+        with(Ok("100\nmany\n")),
+        format!("{at}: line 2: wrong value \"many\"; {expected}")
+    );
+    assert_eq!(
+        with(Ok("0\n")),
+        format!("{at}: line 1: wrong value \"0\"; {expected}")
+    );
+}
+
 #[test]
 fn traces() {
     let text = "duration = \"1s\"\nbottleneck.rate = { trace = \"t\" }\n[[flows]]\ncc = \"reno\"\n";

@@ -18,8 +18,12 @@
 //! If no report comes for a second, the bitrate is halved, at most once a second. The shares and
 //! factors are those of draft-ietf-rmcat-gcc-02, the delays are ours.
 //!
-//! Deviations from RFC 8593: no burst of frames follows a change of the rate, and sizes do not come
-//! from a file. Nothing is sent again. The datagrams of a frame are not paced.
+//! With `sizes` the frames have these sizes, one after the other, from a list or from a file, and
+//! from the start again at its end (the traces of RFC 8593, section 6). A bitrate scales them: each is
+//! multiplied by the bitrate over that of the list.
+//!
+//! Deviations from RFC 8593: no burst of frames follows a change of the rate. Nothing is sent again.
+//! The datagrams of a frame are not paced.
 
 use tailback_record::FrameRules;
 
@@ -39,6 +43,8 @@ const REPORT: Time = Time(200_000_000);
 const SILENCE: Time = Time(1_000_000_000);
 /// Largest mean size of a frame, bytes.
 const LARGEST: f64 = 16e6;
+/// The option of sizes.
+const SIZES: &str = "sizes";
 /// Largest deviation from a mean, as a share of it.
 const CUT: f64 = 0.9;
 
@@ -50,9 +56,9 @@ pub const ENTRY: Entry<Build> = Entry {
     options: &[
         Opt {
             name: "bitrate",
-            doc: "Mean bitrate of the video without headers; with min_bitrate, the largest.",
+            doc: "Mean bitrate of the video without headers; with min_bitrate, the largest. Default: 1Mbit, or that of sizes.",
             kind: Kind::Rate,
-            default: Some("1Mbit"),
+            default: None,
             tc: None,
         },
         Opt {
@@ -81,7 +87,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "key_ratio",
-            doc: "Size of a key frame over that of other frames.",
+            doc: "Size of a key frame over that of other frames; not with sizes.",
             kind: Kind::Float {
                 min: 1.0,
                 max: 100.0,
@@ -91,9 +97,19 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "variation",
-            doc: "Scale of the Laplace distribution of sizes and distances of frames; 0: all are equal.",
+            doc: "Scale of the Laplace distribution of sizes and distances of frames, with sizes of the distances only; 0: all are equal.",
             kind: Kind::Float { min: 0.0, max: 0.3 },
             default: Some("0.15"),
+            tc: None,
+        },
+        Opt {
+            name: SIZES,
+            doc: "Bytes of the frames in order, repeated from the start; a list, or a file with one size a line. Default: sizes are drawn.",
+            kind: Kind::List(&Kind::Int {
+                min: 1,
+                max: LARGEST as i64,
+            }),
+            default: None,
             tc: None,
         },
         DEADLINE,
@@ -119,6 +135,11 @@ pub const ENTRY: Entry<Build> = Entry {
 };
 
 fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
+    let of_sizes = rate_of_sizes(options);
+    if options.get("bitrate").is_none() {
+        let bitrate = of_sizes.unwrap_or(Rate(1_000_000));
+        options.set("bitrate", Value::Rate(bitrate));
+    }
     let most = datagram::rate_of(options, "bitrate");
     let mut errors = Vec::new();
     if least(options).is_some_and(|least| least > most) {
@@ -129,9 +150,11 @@ fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
     }
     let ratio = options.float("key_ratio");
     let mean = most.0 as f64 / 8.0 / frame_rate(options) as f64;
-    let largest = match options.int("key_interval") {
-        0 => mean,
-        group => mean * group as f64 * ratio / (group as f64 - 1.0 + ratio),
+    let scale = of_sizes.map(|rate| most.0 as f64 / rate.0 as f64);
+    let largest = match (scale, options.int("key_interval")) {
+        (Some(scale), _) => scale * sizes(options).into_iter().max().unwrap_or_default() as f64,
+        (None, 0) => mean,
+        (None, group) => mean * group as f64 * ratio / (group as f64 - 1.0 + ratio),
     };
     if largest > LARGEST {
         errors.push(OptionError {
@@ -147,6 +170,25 @@ fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
     } else {
         Err(errors)
     }
+}
+
+/// The sizes of the frames, if they are given.
+fn sizes(options: &Options) -> Vec<u32> {
+    match options.get(SIZES) {
+        Some(Value::List(sizes)) => {
+            let bytes = sizes.iter().filter_map(Value::number);
+            bytes.map(|bytes| bytes as u32).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// The mean bitrate of the sizes, if they are given.
+fn rate_of_sizes(options: &Options) -> Option<Rate> {
+    let sizes = sizes(options);
+    let bytes: u64 = sizes.iter().map(|bytes| u64::from(*bytes)).sum();
+    let frames = sizes.len() as u64;
+    (frames > 0).then(|| Rate((bytes * 8 * frame_rate(options)).div_ceil(frames)))
 }
 
 /// The smallest bitrate. `None` if the bitrate does not adapt.
@@ -198,6 +240,9 @@ struct Video {
     group: u64,
     key_ratio: f64,
     variation: f64,
+    /// The sizes of the frames, if they are given, and the bitrate that they have.
+    sizes: Vec<u32>,
+    of_sizes: f64,
     /// Number of frames captured.
     frames: u64,
     /// When the next frame is due. `None` before the start.
@@ -222,6 +267,8 @@ impl Video {
             group: options.int("key_interval") as u64,
             key_ratio: options.float("key_ratio"),
             variation: options.float("variation"),
+            sizes: sizes(options),
+            of_sizes: rate_of_sizes(options).map_or(0.0, |rate| rate.0 as f64),
             frames: 0,
             next: None,
             heard: None,
@@ -242,6 +289,11 @@ impl Video {
 
     /// Draws the bytes of the next frame.
     fn bytes(&mut self) -> u32 {
+        if !self.sizes.is_empty() {
+            let size = self.sizes[(self.frames % self.sizes.len() as u64) as usize];
+            let scaled = f64::from(size) * (self.bitrate / self.of_sizes);
+            return ((scaled + 0.5) as u32).max(1);
+        }
         let mean = self.bitrate * self.interval_ns / 8e9;
         let mean = match self.group {
             0 => mean,
@@ -346,6 +398,38 @@ mod tests {
         let sizes: Vec<u32> = all.iter().map(|(_, bytes)| *bytes).collect();
         assert_eq!((sizes[0], sizes[30]), (37_500, 37_500));
         assert!(sizes[1..30].iter().all(|bytes| *bytes == 3_750));
+    }
+
+    #[test]
+    fn sizes_are_those_of_a_list() {
+        let list = |sizes: &[i64]| Value::List(sizes.iter().copied().map(Value::Int).collect());
+        let of = |set: &[(&'static str, Value)]| {
+            let mut options = crate::registry::defaults(ENTRY.options);
+            for (name, value) in set {
+                options.set(name, value.clone());
+            }
+            finish(&mut options).unwrap();
+            let mut source = (ENTRY.build.source)(&options, Stream::new(1, "video", "traffic"));
+            let all = frames(&mut *source, Time::from_secs(1));
+            (
+                all.iter()
+                    .take(4)
+                    .map(|(_, bytes)| *bytes)
+                    .collect::<Vec<_>>(),
+                options,
+            )
+        };
+        let sizes = ("sizes", list(&[1_000, 200, 300]));
+        let (found, options) = of(std::slice::from_ref(&sizes));
+        assert_eq!(found, [1_000, 200, 300, 1_000]);
+        // 500 bytes on average, 30 times a second.
+        assert_eq!(datagram::rate_of(&options, "bitrate"), Rate(120_000));
+        let (found, _) = of(&[sizes, ("bitrate", Value::Rate(Rate(240_000)))]);
+        assert_eq!(found, [2_000, 400, 600, 2_000]);
+        let mut options = crate::registry::defaults(ENTRY.options);
+        options.set("sizes", list(&[16_000_000, 1]));
+        options.set("bitrate", Value::Rate(Rate(4_000_000_000)));
+        assert_eq!(finish(&mut options).unwrap_err()[0].option, "bitrate");
     }
 
     #[test]

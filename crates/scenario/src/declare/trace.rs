@@ -50,32 +50,49 @@ struct Trace {
 /// The traces of a scenario by the names in the file. If a trace has an error, the error is kept,
 /// and reported at every key that names the trace.
 #[derive(Default)]
-pub(crate) struct Traces(HashMap<String, Result<Trace, String>>);
+pub(crate) struct Traces {
+    traces: HashMap<String, Result<Trace, String>>,
+    /// The texts of files with a list.
+    lists: HashMap<String, Result<Arc<str>, String>>,
+}
 
 impl Traces {
     /// Returns a trace, and reads it if that has not been done yet.
     pub fn get(&mut self, file: &str, load: &Loader<'_>) -> Result<Traced, String> {
-        if !self.0.contains_key(file) {
+        if !self.traces.contains_key(file) {
             let read = self.read(file, load);
-            self.0.insert(file.to_owned(), read);
+            self.traces.insert(file.to_owned(), read);
         }
-        match &self.0[file] {
+        match &self.traces[file] {
             Ok(trace) => Ok(trace.traced.clone()),
             Err(error) => Err(error.clone()),
         }
     }
 
-    /// Returns the names of the traces that were read, sorted.
+    /// Returns the text of a file with a list, and reads it if that has not been done yet.
+    pub fn list(&mut self, file: &str, load: &Loader<'_>) -> Result<Arc<str>, String> {
+        if !self.lists.contains_key(file) {
+            let text = load(file).map(Arc::from);
+            self.lists.insert(file.to_owned(), text);
+        }
+        self.lists[file].clone()
+    }
+
+    /// Returns the names of the traces and lists that were read, sorted.
     pub fn names(&self) -> Vec<String> {
-        let read = self.0.iter().filter(|(_, trace)| trace.is_ok());
-        let mut names: Vec<String> = read.map(|(name, _)| name.clone()).collect();
+        let traces = self.traces.iter().filter(|(_, trace)| trace.is_ok());
+        let lists = self.lists.iter().filter(|(_, text)| text.is_ok());
+        let read = traces
+            .map(|(name, _)| name)
+            .chain(lists.map(|(name, _)| name));
+        let mut names: Vec<String> = read.cloned().collect();
         names.sort();
         names
     }
 
     /// Returns the hash of a trace that was read here.
     pub fn hash(&self, times: &Arc<[Time]>) -> String {
-        let mut known = self.0.values().flatten();
+        let mut known = self.traces.values().flatten();
         let known = known.find(|trace| match &trace.traced {
             Traced::Opportunities(known) => Arc::ptr_eq(known, times),
             Traced::Conditions(_) => false,
@@ -89,7 +106,7 @@ impl Traces {
             true => Traced::Conditions(Arc::new(Conditions::parse(&text)?)),
             false => Traced::Opportunities(parse(&text)?.into()),
         };
-        let others = self.0.values().flatten();
+        let others = self.traces.values().flatten();
         let together = others.map(|trace| trace.traced.len()).sum::<usize>() + traced.len();
         if together > MAX_TOGETHER {
             return Err(format!(
@@ -102,7 +119,7 @@ impl Traces {
         };
         // Two names may lead to one file.
         let hash = hash(times);
-        let mut known = self.0.values().flatten();
+        let mut known = self.traces.values().flatten();
         let known = known.find(|trace| trace.hash == hash);
         let traced = known.map_or(traced.clone(), |trace| trace.traced.clone());
         Ok(Trace { traced, hash })

@@ -8,7 +8,7 @@ use tailback_engine::units::{Bytes, Size, Time, parse_rate, parse_size, parse_ti
 
 use super::MAX_TIME;
 use super::reader::{Bdp, Reader};
-use crate::read::{Node, Problem, Toml};
+use crate::read::{Node, Problem, Toml, shorten};
 
 pub(super) fn expectation(kind: Kind) -> String {
     match kind {
@@ -37,7 +37,10 @@ pub(super) fn expectation(kind: Kind) -> String {
         Kind::Word(words) => format!("one of {}", words.join(", ")),
         Kind::WordOrInt { words, min, max } => word_or_int(words, min, max),
         Kind::BoolOrInt { min, max } => bool_or_int(min, max),
-        Kind::List(inner) => format!("a list, each {}", expectation(*inner)),
+        Kind::List(inner) => format!(
+            "a list or the name of a file with one value a line, each {}",
+            expectation(*inner)
+        ),
         Kind::Pairs(inner) => format!(
             "pairs [[\"0s\", ...], [\"10s\", ...]] of a time and {}",
             expectation(*inner)
@@ -67,6 +70,9 @@ impl Reader<'_> {
                 // Read all values first, so that every error is reported.
                 let values: Vec<Option<Value>> = values.collect();
                 return values.into_iter().collect::<Option<_>>().map(Value::List);
+            }
+            (Kind::List(inner), Toml::String(file)) => {
+                return self.list_of_file(*inner, file, node);
             }
             (Kind::Pairs(inner), Toml::Array(list)) if has_valid_length(list) => {
                 let pairs = list.iter().map(|node| self.pair(name, *inner, node, bdp));
@@ -158,6 +164,44 @@ impl Reader<'_> {
         true
     }
 
+    /// Reads a list from a file with one value a line. Empty lines, and what follows `#`, do not
+    /// count.
+    fn list_of_file(&mut self, inner: Kind, file: &str, node: &Node) -> Option<Value> {
+        let read = |text: &str| {
+            let mut values = Vec::new();
+            for (number, line) in text.lines().enumerate() {
+                let word = line.split('#').next().unwrap_or_default().trim();
+                if word.is_empty() {
+                    continue;
+                }
+                let value = parse_word(inner, word).ok();
+                let too_long = |value: &Value| matches!(value, Value::Time(t) if *t > MAX_TIME);
+                let value = value.filter(|v| check_range(inner, v).is_ok() && !too_long(v));
+                values.push(value.ok_or_else(|| {
+                    let wrong = shorten(word);
+                    let expected = expectation(inner);
+                    format!(
+                        "line {}: wrong value \"{wrong}\"; expected {expected}",
+                        number + 1
+                    )
+                })?);
+            }
+            match values.len() {
+                1..=MAX_LIST => Ok(values),
+                length => Err(format!("it has {length} values; expected 1 to {MAX_LIST}")),
+            }
+        };
+        let text = self.traces.list(file, self.load);
+        match text.and_then(|text| read(&text)) {
+            Ok(values) => Some(Value::List(values)),
+            Err(error) => {
+                let message = format!("list \"{}\": {error}", shorten(file));
+                self.problem(Problem::new(node.span, message).help(CORRECT));
+                None
+            }
+        }
+    }
+
     fn text(&mut self, name: &str, kind: Kind, text: &str, node: &Node, bdp: Bdp) -> Option<Value> {
         let in_bytes = matches!(kind, Kind::Size { bytes: true, .. } | Kind::TimeOrSize);
         if in_bytes && let Ok(Size::Bdp(factor)) = parse_size(text) {
@@ -217,6 +261,9 @@ impl Reader<'_> {
 const MAX_LIST: usize = 100_000;
 
 /// Whether a list has at least one value, and not too many.
+/// What to do about a file with a list.
+const CORRECT: &str = "correct the file, or name another";
+
 fn has_valid_length(list: &[Node]) -> bool {
     (1..=MAX_LIST).contains(&list.len())
 }
@@ -287,9 +334,10 @@ pub(super) fn schema(kind: Kind) -> Json {
             { "type": "boolean" },
             { "type": "integer", "minimum": min, "maximum": max },
         ] }),
-        Kind::List(inner) => {
-            json!({ "type": "array", "items": schema(*inner), "minItems": 1, "maxItems": MAX_LIST })
-        }
+        Kind::List(inner) => json!({ "anyOf": [
+            { "type": "array", "items": schema(*inner), "minItems": 1, "maxItems": MAX_LIST },
+            { "type": "string", "description": "A file with one value a line." },
+        ] }),
         Kind::Pairs(inner) => json!({
             "type": "array",
             "items": {
