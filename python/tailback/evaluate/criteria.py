@@ -321,7 +321,7 @@ class HarmTo(Asked):
     """Whether harm is the increase itself, not relative to the value; for values that are shares
     already."""
     absent: Mapping[str, object] = field(
-        default_factory=lambda: {"flows.subject.start": "0s", "flows.subject.stop": "1ms"}
+        default_factory=lambda: {"flows.subject.start": "0s", "flows.subject.stop": "1ns"}
     )
     """Values that silence the competitor, for the run of the incumbent alone."""
 
