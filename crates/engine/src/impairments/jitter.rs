@@ -75,7 +75,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: QUANTILES,
-            doc: "At least two ascending delays, at equally spaced probabilities from 0 to 1. Between them the distribution is linear. A sorted list of measured delays is such a list.",
+            doc: "At least two ascending delays, at equally spaced probabilities from 0 to 1. Between them the distribution is linear. A sorted list of measured delays is such a list; it may be a file with one delay a line.",
             kind: Kind::List(&Kind::Time { min: Time::ZERO }),
             default: None,
             tc: None,
