@@ -3,12 +3,13 @@
 //! A simulated packet has a length and the fields that TCP needs, but no bytes. This module makes
 //! addresses and headers for it. A flow goes from 10.1.G.1 to 10.2.G.1 with port 5001 + its number
 //! at both ends; G counts the distinct RTTs from 0. The other traffic is numbered after the flows,
-//! and after it the connections that it may have at a time. Where the simulator does not have a
-//! value, a comment below says which value is written.
+//! then the programs, whose packets are shown as UDP, and then the connections that the other traffic
+//! may have at a time. Where the simulator does not have a value, a comment below says which value is
+//! written.
 
 use tailback_engine::cc::{EcnNeed, ecn};
 use tailback_engine::packet::{Packet, flags};
-use tailback_engine::plan::{Algorithm, FlowPlan, Plan, TcpPlan, TrafficPlan};
+use tailback_engine::plan::{Algorithm, FlowPlan, Plan, ProgramPlan, TcpPlan, TrafficPlan};
 use tailback_engine::tcp::accecn::{self, Counters};
 use tailback_engine::tcp::ecn_echo::EcnEcho;
 use tailback_engine::tcp::receiver::Receiver;
@@ -59,6 +60,7 @@ pub fn conversations(plan: &Plan) -> Vec<Conversation> {
     };
     let flows: Vec<&FlowPlan> = plan.each_flow().map(|flow| flow.of).collect();
     let sources: Vec<&TrafficPlan> = plan.each_source().map(|source| source.of).collect();
+    let programs: Vec<&ProgramPlan> = plan.each_program().map(|program| program.of).collect();
     let owners = plan.owners();
     let mut rtts: Vec<Time> = Vec::new();
     owners
@@ -66,7 +68,11 @@ pub fn conversations(plan: &Plan) -> Vec<Conversation> {
         .map(|owner| *owner as usize)
         .map(|owner| match flows.get(owner) {
             Some(of) => flow(of),
-            None => source(sources[owner - flows.len()]),
+            None => match sources.get(owner - flows.len()) {
+                Some(of) => source(of),
+                // Stacks have payloads of their own, which are not written.
+                None => (programs[owner - flows.len() - sources.len()].rtt, None),
+            },
         })
         .zip(0..)
         .map(|((rtt, tcp), number)| {
@@ -261,4 +267,33 @@ fn ace(packet: &Packet) -> u16 {
     .into_iter()
     .filter(|(ours, _)| packet.has(*ours))
     .fold(0, |bits, (_, theirs)| bits | theirs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_number_of_a_packet_has_a_conversation() {
+        let plan = Plan {
+            flows: vec![FlowPlan::default()],
+            traffic: vec![TrafficPlan::default()],
+            programs: vec![ProgramPlan {
+                count: 2,
+                rtt: Time::from_ms(20),
+                ..ProgramPlan::default()
+            }],
+            ..Plan::default()
+        };
+        let all = conversations(&plan);
+        assert_eq!(all.len(), plan.owners().len());
+        let program = all.last().expect("a program");
+        let mut packet = Packet::new(3, 1200, tailback_engine::packet::Ecn::Ect0);
+        packet.flags = flags::DATAGRAM;
+        let mut frame = Vec::new();
+        assert_eq!(program.headers(&packet, &mut frame), 1200 - 42);
+        // Ethernet, IPv4 and UDP, from the sender's side to the receiver's.
+        assert_eq!((frame.len(), frame[23]), (42, 17));
+        assert_eq!((frame[27], frame[31]), (1, 2));
+    }
 }
