@@ -18,7 +18,7 @@ export PIP_QUIET := 1
 # An hour of random input and kills, nightly; SOAK_SECONDS=N sets another duration.
 SOAK_SECONDS ?= 3600
 
-.PHONY: build wheel wheel-arm targets test-arm demo test soak coverage mutants bench bench-kernel bench-lab lab header docs pages fmt lint
+.PHONY: build wheel wheel-arm targets test-arm demo test soak coverage mutants bench bench-kernel bench-lab lab header msrv docs pages fmt lint
 .DEFAULT_GOAL := build
 
 build: $(VENV)/.built
@@ -110,11 +110,18 @@ web/node_modules/.package-lock.json: web/package.json web/package-lock.json
 web/dist/single.html: web/node_modules/.package-lock.json $(RUST) $(LAB)
 	@sh scripts/lab.sh
 	cargo build --profile wasm --target wasm32-unknown-unknown --package tailback-wasm --quiet
+	cargo build --profile wasm --target wasm32-unknown-unknown --package tailback-sim --example json --quiet
 	@cd web && node_modules/.bin/tsc
 	@node web/build.mjs
 
 bench-lab: build lab
 	$(BIN)/python benches/lab.py
+
+# Whether the library compiles with the oldest Rust that its packages state.
+MSRV := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
+msrv:
+	rustup toolchain install $(MSRV) --profile minimal
+	cargo +$(MSRV) check --package tailback-sim --target-dir target/msrv
 
 # Renews the header of crates/c. cbindgen is compiled into target/tools.
 CBINDGEN := target/tools/bin/cbindgen

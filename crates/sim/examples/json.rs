@@ -1,0 +1,52 @@
+//! A run as a library with two functions of C, for a host without an operating system: `run`
+//! simulates and returns the length of the results, `results` returns where they are.
+//! `tests/test_sim_wasm.py` compares WebAssembly with this machine, byte by byte.
+
+// The names of exported functions have to be unique, which the compiler cannot check.
+#![allow(unsafe_code)]
+
+use std::sync::OnceLock;
+
+use tailback_sim::Simulation;
+
+const SCENARIO: &str = r#"
+duration = "20s"
+warmup = "2s"
+host_jitter = "100us"
+[bottleneck]
+rate = "20Mbit"
+queue = "dualpi2"
+loss = 0.0001
+[path]
+rtt = "20ms"
+[[flows]]
+cc = "cubic"
+ecn = true
+[[flows]]
+cc = "prague"
+[[flows]]
+cc = "bbr3"
+[[traffic]]
+kind = "web"
+"#;
+
+static RESULTS: OnceLock<String> = OnceLock::new();
+
+fn json() -> &'static str {
+    RESULTS.get_or_init(|| {
+        let run = Simulation::from_toml(SCENARIO).and_then(Simulation::run);
+        run.map_or_else(|error| error.to_string(), |results| results.to_json())
+    })
+}
+
+/// The length of the results as JSON, bytes.
+#[unsafe(no_mangle)]
+pub extern "C" fn run() -> usize {
+    json().len()
+}
+
+/// The results as JSON.
+#[unsafe(no_mangle)]
+pub extern "C" fn results() -> *const u8 {
+    json().as_ptr()
+}
