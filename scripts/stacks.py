@@ -1,0 +1,291 @@
+"""Writes docs/evidence/quinn-in-the-simulator.md: quinn there against quinn in the guest.
+
+    python scripts/stacks.py
+    python scripts/stacks.py --jobs 2 --out results/stacks
+
+Runs the meetings and transfers of `quic-and-tcp` at 20 Mbit/s in the simulator, with the stack of
+`stacks/quinn`, if they are not stored. The numbers of the kernel engine are those of the page
+docs/evidence/quic-and-tcp.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tailback.metrics.statistics import Estimate
+from tailback.running.batch import Job, run_many
+from tailback.store.results import Results
+from tailback_studies.experiments.quic_and_tcp.layout import (
+    CCS,
+    LINKS,
+    Fetch,
+    Pair,
+    Stack,
+    places,
+)
+from tailback_studies.experiments.quic_and_tcp.points import fetch_job, fetched, job, met
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGE = ROOT / "docs/evidence/quinn-in-the-simulator.md"
+GUEST = ROOT / "docs/evidence/quic-and-tcp-all.results.json"
+STACK = ROOT / "stacks/quinn"
+QUINN = Stack("quinn", "CUBIC")
+LINK = LINKS[0]
+
+SEEDS = 5
+CLOSE_MBIT = 0.5
+"""A meeting with a larger difference is a miss."""
+CLOSE = 0.02
+"""Relative difference of the times of a transfer, above which it is a miss."""
+TIMERS = ("exact", "tokio")
+"""The first is the stack's default; the others are shown beside it."""
+
+
+@dataclass(frozen=True)
+class Meeting:
+    """A meeting in the guest and in the simulator, throughputs in Mbit/s and delay in ms."""
+
+    queue: str
+    rtt_ms: int
+    cc: str
+    guest: tuple[float, float, float]
+    """quinn, TCP, mean queue delay."""
+    here: Mapping[str, tuple[float, float, float]]
+    """The same by timers."""
+    half: Mapping[str, float]
+    """Half of the 95 % interval of a throughput in the simulator, the larger of the two."""
+
+    def miss(self, timers: str) -> float:
+        """The larger difference of the two throughputs."""
+        own = self.here[timers]
+        return max(abs(own[i] - self.guest[i]) for i in (0, 1))
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """A transfer alone: its time in s."""
+
+    queue: str
+    rtt_ms: int
+    guest: float | None
+    here: Mapping[str, float | None]
+
+    def error(self, timers: str) -> float | None:
+        """The relative difference."""
+        own = self.here[timers]
+        return None if own is None or self.guest is None else own / self.guest - 1
+
+
+def main() -> None:
+    """Run what is not stored and write the page."""
+    parser = argparse.ArgumentParser(description="quinn in the simulator against the guest")
+    parser.add_argument("--jobs", type=int)
+    parser.add_argument("--out", type=Path, default=Path("results/stacks"))
+    given = parser.parse_args()
+    pairs = [Pair(place, QUINN, cc) for place in places(LINK) for cc in CCS]
+    fetches = [Fetch(place, QUINN) for place in places(LINK)]
+    meetings, transfers = {}, {}
+    for timers in TIMERS:
+        jobs = [job(pair, seeds=SEEDS) for pair in pairs]
+        jobs += [fetch_job(fetch, seeds=SEEDS) for fetch in fetches]
+        results = run_many(
+            [_in_simulator(one, timers) for one in jobs],
+            out=given.out,
+            jobs=given.jobs,
+            plugins=[STACK],
+        )
+        meetings[timers] = met(pairs, results[: len(pairs)])
+        transfers[timers] = fetched(fetches, results[len(pairs) :])
+        runs = results
+    guest_meetings, guest_transfers = _guest()
+    lines = list(
+        _page(
+            [
+                Meeting(
+                    pair.place.queue,
+                    pair.place.rtt_ms,
+                    pair.cc,
+                    guest_meetings[pair.place.queue, pair.place.rtt_ms, pair.cc],
+                    {
+                        timers: (
+                            _mean(meetings[timers][i].quic_mbit),
+                            _mean(meetings[timers][i].tcp_mbit),
+                            _mean(meetings[timers][i].delay_ms),
+                        )
+                        for timers in TIMERS
+                    },
+                    {
+                        timers: max(
+                            meetings[timers][i].quic_mbit.half_width or 0.0,
+                            meetings[timers][i].tcp_mbit.half_width or 0.0,
+                        )
+                        for timers in TIMERS
+                    },
+                )
+                for i, pair in enumerate(pairs)
+            ],
+            [
+                Transfer(
+                    fetch.place.queue,
+                    fetch.place.rtt_ms,
+                    guest_transfers[fetch.place.queue, fetch.place.rtt_ms],
+                    {timers: transfers[timers][i].completion_s.mean for timers in TIMERS},
+                )
+                for i, fetch in enumerate(fetches)
+            ],
+            _version(runs),
+        )
+    )
+    PAGE.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    print(PAGE.relative_to(ROOT))
+
+
+def _in_simulator(one: Job, timers: str) -> Job:
+    """The job without what only describes programs."""
+    assert isinstance(one.scenario, dict)
+    entry = one.scenario["programs"][0]
+    entry.pop("expect", None)
+    entry["timers"] = timers
+    return one
+
+
+def _mean(value: Estimate) -> float:
+    assert value.mean is not None
+    return value.mean
+
+
+def _version(runs: Sequence[Results]) -> str:
+    return str(next(iter(runs[0])).manifest["engine_version"])
+
+
+def _guest() -> tuple[
+    dict[tuple[str, int, str], tuple[float, float, float]], dict[tuple[str, int], float | None]
+]:
+    """The numbers of the kernel engine, from the published page."""
+    page = json.loads(GUEST.read_text(encoding="utf-8"))
+    blocks = {
+        (section["title"], block.get("title")): block
+        for section in page["sections"]
+        for block in section["blocks"]
+    }
+    meetings = {}
+    table = blocks[f"Beside a flow of Linux at {LINK.rate_mbit} Mbit/s", "Every meeting"]
+    for row in table["rows"]:
+        stack, queue, rtt, *cells = row
+        if stack == QUINN.label:
+            for i, cc in enumerate(CCS):
+                own, _, other = cells[i].partition(" / ")
+                delay = float(cells[len(CCS) + i])
+                meetings[queue, int(rtt), cc] = (float(own), float(other), delay)
+    transfers = {}
+    table = blocks["Alone", f"A transfer alone at {LINK.rate_mbit} Mbit/s"]
+    for row in table["rows"]:
+        if row[0] == QUINN.label:
+            for i, rtt in enumerate(LINK.rtts_ms):
+                text = row[2 + i].partition(" ")[0]
+                transfers[row[1], rtt] = float(text) if text else None
+    return meetings, transfers
+
+
+def _page(
+    meetings: Sequence[Meeting], transfers: Sequence[Transfer], version: str
+) -> Iterator[str]:
+    first = TIMERS[0]
+    close = {t: sum(m.miss(t) <= CLOSE_MBIT for m in meetings) for t in TIMERS}
+    errors = {t: [e for one in transfers if (e := one.error(t)) is not None] for t in TIMERS}
+    near = {t: sum(abs(e) <= CLOSE for e in errors[t]) for t in TIMERS}
+    delays = [abs(m.here[first][2] / m.guest[2] - 1) for m in meetings]
+    worst = max(meetings, key=lambda m: m.miss(first))
+    yield "# quinn in the simulator and in the guest\n"
+    yield (
+        f"In the simulator quinn's throughput beside TCP is within `{CLOSE_MBIT} Mbit/s` of quinn "
+        f"on Linux in {close[first]} of {len(meetings)} meetings. Times of transfers alone are "
+        f"within {CLOSE:.0%} in {near[first]} of {len(errors[first])} cases. The bottleneck has "
+        f"`{LINK.rate_mbit} Mbit/s`; the scenarios are those of [quic-and-tcp](quic-and-tcp.md).\n"
+    )
+    yield "Made by `python scripts/stacks.py`. Nothing was fitted to these numbers.\n"
+    yield f"- **simulator**: {version}, {SEEDS} seeds per point"
+    yield "- **guest**: the numbers of [quic-and-tcp](quic-and-tcp.md), rounded as there, 5 seeds"
+    yield "- **stack**: `stacks/quinn` with its defaults unless a column says otherwise\n"
+    yield "| | exact timers, the default | timers as with tokio |"
+    yield "|---|--:|--:|"
+    yield (
+        f"| meetings within {CLOSE_MBIT} Mbit/s, of {len(meetings)} | "
+        + " | ".join(str(close[t]) for t in TIMERS)
+        + " |"
+    )
+    beyond = {t: sum(m.miss(t) > max(CLOSE_MBIT, m.half[t]) for m in meetings) for t in TIMERS}
+    yield (
+        "| meetings that differ by more, and by more than half of the simulator's interval | "
+        + " | ".join(str(beyond[t]) for t in TIMERS)
+        + " |"
+    )
+    yield (
+        "| largest difference, Mbit/s | "
+        + " | ".join(f"{max(m.miss(t) for m in meetings):.1f}" for t in TIMERS)
+        + " |"
+    )
+    yield (
+        f"| transfers alone within {CLOSE:.0%}, of {len(errors[first])} | "
+        + " | ".join(str(near[t]) for t in TIMERS)
+        + " |"
+    )
+    yield (
+        "| largest error of a time | "
+        + " | ".join(f"{max(errors[t], key=abs):+.1%}" for t in TIMERS)
+        + " |"
+    )
+    yield (
+        f"\nThe queue delay differs by {statistics.median(delays):.1%} in the median of the "
+        f"meetings. The worst meeting is beside {worst.cc} in {worst.queue} at "
+        f"`{worst.rtt_ms} ms`.\n"
+    )
+    yield "## Misses\n"
+    missed = [m for m in meetings if m.miss(first) > CLOSE_MBIT]
+    yield (
+        "The column ± is half of the simulator's own 95 % interval over its seeds. The guest's "
+        "interval comes on top.\n"
+    )
+    if missed:
+        yield from _table(sorted(missed, key=lambda m: -m.miss(first)))
+    else:
+        yield "No meeting differs by more.\n"
+    yield "## Every meeting\n"
+    yield from _table(meetings)
+    yield "## Transfers alone\n"
+    yield "Time in s until `20 MB` have arrived.\n"
+    yield "| queue | RTT, ms | guest | simulator | error | timers as with tokio |"
+    yield "|---|--:|--:|--:|--:|--:|"
+    for one in transfers:
+        error = one.error(first)
+        texts = ["" if v is None else f"{v:.2f}" for v in (one.guest, *one.here.values())]
+        yield (
+            f"| {one.queue} | {one.rtt_ms} | {texts[0]} | {texts[1]} | "
+            f"{'' if error is None else f'{error:+.1%}'} | {texts[2]} |"
+        )
+
+
+def _table(meetings: Sequence[Meeting]) -> Iterator[str]:
+    first = TIMERS[0]
+    yield (
+        "| queue | RTT, ms | beside | guest: quinn / TCP, Mbit/s | simulator | ± | difference | "
+        "queue, ms: guest | simulator |"
+    )
+    yield "|---|--:|---|--:|--:|--:|--:|--:|--:|"
+    for m in meetings:
+        own = m.here[first]
+        yield (
+            f"| {m.queue} | {m.rtt_ms} | {m.cc} | {m.guest[0]:.1f} / {m.guest[1]:.1f} | "
+            f"{own[0]:.1f} / {own[1]:.1f} | {m.half[first]:.1f} | {m.miss(first):.1f} | "
+            f"{m.guest[2]:.1f} | {own[2]:.1f} |"
+        )
+    yield ""
+
+
+if __name__ == "__main__":
+    main()
