@@ -15,6 +15,7 @@ import json
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 from tailback.metrics.statistics import Estimate
@@ -209,6 +210,7 @@ def _page(
         f"`{LINK.rate_mbit} Mbit/s`; the scenarios are those of [quic-and-tcp](quic-and-tcp.md).\n"
     )
     yield "Made by `python scripts/stacks.py`. Nothing was fitted to these numbers.\n"
+    yield f"- **date**: {datetime.now(UTC).date():%-d %B %Y}"
     yield f"- **simulator**: {version}, {SEEDS} seeds per point"
     yield "- **guest**: the numbers of [quic-and-tcp](quic-and-tcp.md), rounded as there, 5 seeds"
     yield "- **stack**: `stacks/quinn` with its defaults unless a column says otherwise\n"
