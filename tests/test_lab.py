@@ -90,12 +90,13 @@ def _series(run: StoredRun) -> dict[str, str]:
 def test_a_browser_measures_what_native_runs_measure(built: Path, tmp_path: Path) -> None:
     """Run ids, summaries, accounts and series are identical, byte by byte."""
     del built
-    trace = (guard.HERE / "trace.txt").read_text(encoding="utf-8")
-    (tmp_path / "trace.txt").write_text(trace, encoding="utf-8")
+    files = {
+        name: (guard.HERE / name).read_text(encoding="utf-8") for name in ("trace.txt", "sizes.txt")
+    }
+    for name, text in files.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
     texts = scenarios()
-    jobs = [
-        {"name": name, "text": text, "files": {"trace.txt": trace}} for name, text in texts.items()
-    ]
+    jobs = [{"name": name, "text": text, "files": files} for name, text in texts.items()]
     found = node("parity.mjs", given=jobs)
     paths = []
     for number, text in enumerate(texts.values()):
