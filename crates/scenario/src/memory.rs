@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use tailback_engine::plan::{FlowPlan, LinkPlan, Plan, RatePlan, SeriesMode, TrafficPlan};
+use tailback_engine::plan::{Conduct, FlowPlan, LinkPlan, Plan, RatePlan, SeriesMode, TrafficPlan};
 use tailback_engine::registry::{Options, Value};
 use tailback_engine::traffic::{Transport, transport};
 use tailback_engine::units::{Rate, Time};
@@ -95,13 +95,19 @@ pub fn estimate_memory(plan: &Plan) -> u64 {
     let windows = windows.map(|flow| window(flow).saturating_mul(flow.count));
     let initial = plan.flows.iter();
     let initial = sum(initial.map(|flow| u64::from(flow.tcp.initial_cwnd) * flow.count));
-    let segments = sum(links_hold).min(sum(windows)).saturating_add(initial);
+    // What a receiver acknowledges before it arrives does not keep a sender from sending more, so only
+    // the windows bound it.
+    let early = plan.flows.iter().filter(|flow| acknowledges_early(flow));
+    let early = sum(early.map(|flow| window(flow).saturating_mul(flow.count)));
+    let segments = sum(links_hold).min(sum(windows));
+    let segments = segments.saturating_add(initial).saturating_add(early);
     bytes = bytes
         .saturating_add(segments.saturating_mul(SEGMENT))
         .saturating_add(unresponsive_packets(plan).saturating_mul(PACKET));
     if plan.record.packets {
         // Packets that programs send at once are kept until they are written.
-        bytes = bytes.saturating_add(initial.saturating_mul(CAPTURED * (1 + links)));
+        let at_once = initial.saturating_add(early);
+        bytes = bytes.saturating_add(at_once.saturating_mul(CAPTURED * (1 + links)));
     }
 
     let each_packet = u64::from(plan.record.events)
@@ -117,8 +123,10 @@ pub fn estimate_memory(plan: &Plan) -> u64 {
     let histograms = (plan.flows.len() + plan.links.len()) as u64;
     let carried = (packets / SAMPLES_CARRIED).min(histograms * BUCKETS_CARRIED);
     bytes = bytes.saturating_add(carried * CARRIED);
+    let rounds = plan.duration.0 / rtt.unwrap_or_default().0.max(1) + 1;
     let mut rows = packets
         .saturating_add(initial)
+        .saturating_add(early.saturating_mul(rounds))
         .saturating_mul(2 * each_packet);
     rows = rows.saturating_add(sampled_rows(plan));
     bytes = bytes.saturating_add(
@@ -155,6 +163,14 @@ pub fn estimate_memory(plan: &Plan) -> u64 {
         })
         .sum();
     bytes.saturating_add(traces)
+}
+
+/// Whether a flow's receiver makes the sender send more than the links carry.
+fn acknowledges_early(flow: &FlowPlan) -> bool {
+    matches!(
+        flow.tcp.receiver,
+        Conduct::DividesAcks | Conduct::Optimistic
+    )
 }
 
 /// Returns the number of values in the lists of options.
