@@ -227,7 +227,7 @@ date = "2026-12-02"
 fn the_simulator_runs_none() {
     let text = format!("{BASE}[[flows]]\ncc = \"cubic\"\n[[programs]]\nkind = \"ping\"\n");
     let said = load_of(&text, EngineKind::Sim, "/here", "", &[]).expect_err("it was accepted");
-    let expected = "f.toml:7:1: programs run on the kernel engine only; expected --engine kernel";
+    let expected = "f.toml:8:8: ping runs on the kernel engine only; expected --engine kernel";
     assert_eq!(said, expected);
 }
 
