@@ -14,6 +14,7 @@ import argparse
 import tempfile
 import tomllib
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -81,7 +82,7 @@ HEAD = """\
 {verdict}
 
 `python benches/completions.py --write` runs one flow alone on each named path of C4's test suite
-(draft-huitema-ccwg-c4-test): {runs} runs of the simulator, {seeds} seeds each (2026-11-26).
+(draft-huitema-ccwg-c4-test): {runs} runs of the simulator, {seeds} seeds each ({date}).
 
 | path | MB | least, s | limit for C4, s | {ccs} |
 |---|--:|--:|--:|{marks}
@@ -178,6 +179,7 @@ def page(seeds: int) -> str:
     return HEAD.format(
         verdict=f"The worst of {seeds} runs is within C4's limit on {kept} of {len(CASES)} paths.",
         runs=runs,
+        date=datetime.now(UTC).date(),
         seeds=seeds,
         ccs=" | ".join(CCS),
         marks="--:|" * len(CCS),

@@ -20,7 +20,6 @@ from pathlib import Path
 
 from tailback.metrics.statistics import Estimate
 from tailback.running.batch import Job, run_many
-from tailback.store.results import Results
 from tailback_studies.experiments.quic_and_tcp.layout import (
     CCS,
     LINKS,
@@ -29,7 +28,14 @@ from tailback_studies.experiments.quic_and_tcp.layout import (
     Stack,
     places,
 )
-from tailback_studies.experiments.quic_and_tcp.points import fetch_job, fetched, job, met
+from tailback_studies.experiments.quic_and_tcp.points import (
+    Fetched,
+    Met,
+    fetch_job,
+    fetched,
+    job,
+    met,
+)
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs/evidence/quinn-in-the-simulator.md"
@@ -82,68 +88,74 @@ class Transfer:
         return None if own is None or self.guest is None else own / self.guest - 1
 
 
+PAIRS = [Pair(place, QUINN, cc) for place in places(LINK) for cc in CCS]
+FETCHES = [Fetch(place, QUINN) for place in places(LINK)]
+
+
+@dataclass(frozen=True)
+class Ran:
+    """The runs of all meetings and transfers with one kind of timers."""
+
+    meetings: Sequence[Met]
+    transfers: Sequence[Fetched]
+    version: str
+
+
 def main() -> None:
     """Run what is not stored and write the page."""
     parser = argparse.ArgumentParser(description="quinn in the simulator against the guest")
     parser.add_argument("--jobs", type=int)
     parser.add_argument("--out", type=Path, default=Path("results/stacks"))
     given = parser.parse_args()
-    pairs = [Pair(place, QUINN, cc) for place in places(LINK) for cc in CCS]
-    fetches = [Fetch(place, QUINN) for place in places(LINK)]
-    meetings, transfers = {}, {}
-    for timers in TIMERS:
-        jobs = [job(pair, seeds=SEEDS) for pair in pairs]
-        jobs += [fetch_job(fetch, seeds=SEEDS) for fetch in fetches]
-        results = run_many(
-            [_in_simulator(one, timers) for one in jobs],
-            out=given.out,
-            jobs=given.jobs,
-            plugins=[STACK],
-        )
-        meetings[timers] = met(pairs, results[: len(pairs)])
-        transfers[timers] = fetched(fetches, results[len(pairs) :])
-        runs = results
+    ran = {timers: _run(timers, given.out, given.jobs) for timers in TIMERS}
     guest_meetings, guest_transfers = _guest()
-    lines = list(
-        _page(
-            [
-                Meeting(
-                    pair.place.queue,
-                    pair.place.rtt_ms,
-                    pair.cc,
-                    guest_meetings[pair.place.queue, pair.place.rtt_ms, pair.cc],
-                    {
-                        timers: (
-                            _mean(meetings[timers][i].quic_mbit),
-                            _mean(meetings[timers][i].tcp_mbit),
-                            _mean(meetings[timers][i].delay_ms),
-                        )
-                        for timers in TIMERS
-                    },
-                    {
-                        timers: max(
-                            meetings[timers][i].quic_mbit.half_width or 0.0,
-                            meetings[timers][i].tcp_mbit.half_width or 0.0,
-                        )
-                        for timers in TIMERS
-                    },
-                )
-                for i, pair in enumerate(pairs)
-            ],
-            [
-                Transfer(
-                    fetch.place.queue,
-                    fetch.place.rtt_ms,
-                    guest_transfers[fetch.place.queue, fetch.place.rtt_ms],
-                    {timers: transfers[timers][i].completion_s.mean for timers in TIMERS},
-                )
-                for i, fetch in enumerate(fetches)
-            ],
-            _version(runs),
+    meetings = [
+        _meeting(pair, guest_meetings, {t: one.meetings[i] for t, one in ran.items()})
+        for i, pair in enumerate(PAIRS)
+    ]
+    transfers = [
+        Transfer(
+            *(fetch.place.queue, fetch.place.rtt_ms),
+            guest_transfers[fetch.place.queue, fetch.place.rtt_ms],
+            {timers: one.transfers[i].completion_s.mean for timers, one in ran.items()},
         )
-    )
+        for i, fetch in enumerate(FETCHES)
+    ]
+    lines = _page(meetings, transfers, ran[TIMERS[0]].version)
     PAGE.write_text("\n".join(lines) + "\n", encoding="utf-8")
     print(PAGE.relative_to(ROOT))
+
+
+def _run(timers: str, out: Path, jobs: int | None) -> Ran:
+    every = [job(pair, seeds=SEEDS) for pair in PAIRS]
+    every += [fetch_job(fetch, seeds=SEEDS) for fetch in FETCHES]
+    here = [_in_simulator(one, timers) for one in every]
+    results = run_many(here, out=out, jobs=jobs, plugins=[STACK])
+    version = str(next(iter(results[0])).manifest["engine_version"])
+    met_here = met(PAIRS, results[: len(PAIRS)])
+    return Ran(met_here, fetched(FETCHES, results[len(PAIRS) :]), version)
+
+
+def _meeting(
+    pair: Pair,
+    guest: Mapping[tuple[str, int, str], tuple[float, float, float]],
+    here: Mapping[str, Met],
+) -> Meeting:
+    """A meeting in the guest, and in the simulator by timers."""
+    queue, rtt_ms = pair.place.queue, pair.place.rtt_ms
+
+    def means(one: Met) -> tuple[float, float, float]:
+        return _mean(one.quic_mbit), _mean(one.tcp_mbit), _mean(one.delay_ms)
+
+    def half(one: Met) -> float:
+        return max(rate.half_width or 0.0 for rate in (one.quic_mbit, one.tcp_mbit))
+
+    return Meeting(
+        *(queue, rtt_ms, pair.cc),
+        guest[queue, rtt_ms, pair.cc],
+        {timers: means(one) for timers, one in here.items()},
+        {timers: half(one) for timers, one in here.items()},
+    )
 
 
 def _in_simulator(one: Job, timers: str) -> Job:
@@ -158,10 +170,6 @@ def _in_simulator(one: Job, timers: str) -> Job:
 def _mean(value: Estimate) -> float:
     assert value.mean is not None
     return value.mean
-
-
-def _version(runs: Sequence[Results]) -> str:
-    return str(next(iter(runs[0])).manifest["engine_version"])
 
 
 def _guest() -> tuple[

@@ -8,7 +8,7 @@ from statistics import NormalDist, fmean, variance
 import pytest
 from scipy.stats import t as student
 
-from tailback.metrics import METRICS, completion, gain, pooling
+from tailback.metrics import METRICS, completion, gain, pooling, results
 from tailback.metrics.base import Better
 from tailback.metrics.crossing import Crossing, crossing, monotone
 from tailback.metrics.differences import deviation, paired, unpaired
@@ -206,6 +206,21 @@ def test_an_estimate_ends_where_values_do() -> None:
     assert found.scaled(10).ci95 == (10 * low, 10.0)
     assert found.scaled(10).of == 4
     assert Estimate(2, None, None, 3, 5.0).scaled(2).at_least == 10.0
+
+
+def test_intervals_end_at_0_unless_a_number_may_be_negative() -> None:
+    few = [Reading(0.0), Reading(0.0), Reading(5.0)]
+    [drops] = [metric for metric in METRICS if metric.path == "drops" and metric.on == "flow"]
+    found = over_runs(drops, few)
+    assert found.ci95 is not None
+    assert found.ci95[0] == 0
+    assert found.half_width == pytest.approx(student.ppf(0.975, 2) * 5 / 3)
+    # A program may write negative numbers, such as decibels.
+    own = results.metric("results.gain_db")
+    assert own is not None
+    low, high = over_runs(own, [Reading(-3.0), Reading(-5.0)]).ci95 or (0, 0)
+    assert (low + high) / 2 == pytest.approx(-4)
+    assert high - low == pytest.approx(2 * student.ppf(0.975, 1))
 
 
 def test_estimates_without_an_interval() -> None:

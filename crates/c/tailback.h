@@ -43,7 +43,7 @@ extern "C" {
 #endif // __cplusplus
 
 // Makes a bottleneck from a scenario: a text in tailback's format with one entry of [[programs]].
-// Returns NULL if it has errors; then `message` has them, cut to `capacity` bytes.
+// Returns NULL if it has errors; then `message` has them as UTF-8, cut to `capacity` bytes.
 //
 // # Safety
 // `scenario` is a string that ends with a zero byte. `message` is NULL or has `capacity` bytes.

@@ -15,7 +15,6 @@ use crate::{EnginePanic, InputError, ScenarioError};
 #[pyclass(module = "tailback._native")]
 pub struct Bottleneck {
     inner: Mutex<Inner>,
-    links: Vec<String>,
 }
 
 /// The fate of a datagram: it arrived, or a link dropped it.
@@ -106,10 +105,7 @@ impl Bottleneck {
             );
             return Err(InputError::new_err((message,)));
         }
-        self.at(now, |inner, now| match from {
-            Side::Sender => inner.push(now, bytes, ecn, handle),
-            Side::Receiver => inner.push_back(now, bytes, ecn, handle),
-        })
+        self.at(now, |inner, now| inner.send(now, from, bytes, ecn, handle))
     }
 }
 
@@ -126,7 +122,6 @@ impl Bottleneck {
         };
         let inner = Inner::new(simulation).map_err(failure)?;
         Ok(Bottleneck {
-            links: inner.links(),
             inner: Mutex::new(inner),
         })
     }
@@ -145,15 +140,15 @@ impl Bottleneck {
 
     /// The fate of the next datagram until now, in the order of time; None: no more.
     fn poll(&self, now: u64) -> PyResult<Option<Delivery>> {
-        let event = self.at(now, |inner, now| inner.poll(now))?;
-        Ok(event.map(|event| {
+        self.at(now, |inner, now| {
+            let event = inner.poll(now)?;
             let (ecn, cause, link) = match event.outcome {
                 Outcome::Arrived { ecn } => (Some(field_name(ecn)), None, None),
                 Outcome::Dropped { cause, link } => {
-                    (None, Some(cause.name()), self.links.get(link).cloned())
+                    (None, Some(cause.name()), inner.links().get(link).cloned())
                 }
             };
-            Delivery {
+            Some(Delivery {
                 handle: event.handle,
                 to: event.to.name(),
                 sent: event.sent.ns(),
@@ -161,8 +156,8 @@ impl Bottleneck {
                 ecn,
                 cause,
                 link,
-            }
-        }))
+            })
+        })
     }
 
     /// When to poll next, ns; None: no datagram is inside.

@@ -39,7 +39,7 @@ pub struct Delivery {
 }
 
 /// Makes a bottleneck from a scenario: a text in tailback's format with one entry of [[programs]].
-/// Returns NULL if it has errors; then `message` has them, cut to `capacity` bytes.
+/// Returns NULL if it has errors; then `message` has them as UTF-8, cut to `capacity` bytes.
 ///
 /// # Safety
 /// `scenario` is a string that ends with a zero byte. `message` is NULL or has `capacity` bytes.
@@ -59,7 +59,11 @@ pub unsafe extern "C" fn tailback_bottleneck_new(
         Ok(inner) => Box::into_raw(Box::new(Bottleneck(inner))),
         Err(text) => {
             if !message.is_null() && capacity > 0 {
-                let len = text.len().min(capacity - 1);
+                let most = text.len().min(capacity - 1);
+                // Cut between characters.
+                let len = (0..=most)
+                    .rfind(|at| text.is_char_boundary(*at))
+                    .unwrap_or(0);
                 // SAFETY: the caller promises `capacity` bytes.
                 unsafe {
                     std::ptr::copy_nonoverlapping(text.as_ptr().cast(), message, len);
@@ -98,12 +102,14 @@ pub unsafe extern "C" fn tailback_push(
     handle: u64,
 ) -> bool {
     // SAFETY: the caller promises a bottleneck.
-    let Bottleneck(inner) = unsafe { &mut *bottleneck };
-    let fits = can_send(inner, now, bytes);
-    if fits {
-        inner.push(Time(now), bytes, field(ecn), handle);
-    }
-    fits
+    send(
+        unsafe { &mut *bottleneck },
+        now,
+        Side::Sender,
+        bytes,
+        ecn,
+        handle,
+    )
 }
 
 /// Sends a datagram to the sender's side, by the way back; otherwise as tailback_push.
@@ -119,12 +125,14 @@ pub unsafe extern "C" fn tailback_push_back(
     handle: u64,
 ) -> bool {
     // SAFETY: the caller promises a bottleneck.
-    let Bottleneck(inner) = unsafe { &mut *bottleneck };
-    let fits = can_send(inner, now, bytes);
-    if fits {
-        inner.push_back(Time(now), bytes, field(ecn), handle);
-    }
-    fits
+    send(
+        unsafe { &mut *bottleneck },
+        now,
+        Side::Receiver,
+        bytes,
+        ecn,
+        handle,
+    )
 }
 
 /// Writes the fate of the next datagram until now, in the order of time. Returns false if there is
@@ -179,8 +187,19 @@ pub unsafe extern "C" fn tailback_next(bottleneck: *const Bottleneck) -> u64 {
     inner.next().map_or(u64::MAX, Time::ns)
 }
 
-fn can_send(inner: &Inner, now: u64, bytes: usize) -> bool {
-    Time(now) >= inner.now() && bytes <= Inner::MAX_BYTES
+fn send(
+    Bottleneck(inner): &mut Bottleneck,
+    now: u64,
+    from: Side,
+    bytes: usize,
+    ecn: u8,
+    handle: u64,
+) -> bool {
+    let fits = Time(now) >= inner.now() && bytes <= Inner::MAX_BYTES;
+    if fits {
+        inner.send(Time(now), from, bytes, field(ecn), handle);
+    }
+    fits
 }
 
 /// Only the two bits of the IP header count.
@@ -190,5 +209,27 @@ fn field(ecn: u8) -> Ecn {
         ECT0 => Ecn::Ect0,
         CE => Ecn::Ce,
         _ => Ecn::NotEct,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_is_cut_between_characters() {
+        let scenario = c"\"\u{e4}\u{e4}\u{e4}\" = 1\n";
+        for capacity in 1..80 {
+            let mut message = vec![1; capacity];
+            // SAFETY: a string, and as many bytes as stated.
+            let made = unsafe {
+                tailback_bottleneck_new(scenario.as_ptr(), message.as_mut_ptr(), capacity)
+            };
+            assert!(made.is_null());
+            // SAFETY: the message ends with a zero byte.
+            let text = unsafe { CStr::from_ptr(message.as_ptr()) };
+            let text = text.to_str().expect("UTF-8");
+            assert!((capacity.saturating_sub(2)..capacity).contains(&text.len()));
+        }
     }
 }

@@ -266,7 +266,7 @@ impl Bench {
         }
         let inside = &mut self.inside[place];
         if self.order == Order::None {
-            // Packets before this one may still be in the queue, so none is known to be dropped.
+            // Packets before this one may still be in the queue, so they do not count as dropped.
             if let Ok(index) = inside.binary_search_by_key(&packet.seq, |(seq, _)| *seq) {
                 inside.make_contiguous()[..=index].rotate_right(1);
             }

@@ -1,4 +1,5 @@
-//! Rates over time: the plan of a link's rate, and the computation of what it carries, and when.
+//! Rates over time: the plan of a link's rate, the bytes that it carries in a time, and the time that
+//! bytes take.
 
 use std::sync::Arc;
 

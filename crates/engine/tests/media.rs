@@ -1,4 +1,4 @@
-//! Tests of what is measured of datagrams: delays over a whole route, answers to pings, and frames
+//! Tests of the measurements of datagrams: delays over a whole route, answers to pings, and frames
 //! of audio and video.
 
 mod common;

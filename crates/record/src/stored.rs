@@ -1,8 +1,8 @@
 //! Reads run folders. A file is used only if it is unchanged since it was written.
 //!
 //! The folder may have any origin. Its files must be regular files, not links, with the sizes and
-//! hashes of the manifest. The manifest must be sealed, have this format, and belong to the run
-//! that the folder is named after. The tables must have the columns and rows of a run
+//! hashes of the manifest. The manifest must be sealed, have this format, and name the same run as
+//! the folder. The tables must have the columns and rows of a run
 //! ([`crate::table::check`]).
 
 use std::collections::BTreeMap;

@@ -149,8 +149,8 @@ impl Bottleneck {
     pub const MAX_BYTES: usize = (u16::MAX - UDP_IPV4) as usize;
 
     /// Names of the links, in the order of [`Outcome::Dropped`].
-    pub fn links(&self) -> Vec<String> {
-        self.links.clone()
+    pub fn links(&self) -> &[String] {
+        &self.links
     }
 
     /// The time up to which it has run.
@@ -158,27 +158,31 @@ impl Bottleneck {
         self.now
     }
 
-    /// Sends a datagram to the receiver's side, along the route. `bytes` is its payload; links
-    /// count 42 bytes of headers in addition.
+    /// Sends a datagram to the receiver's side, along the route; see [`Bottleneck::send`].
     ///
     /// # Panics
-    /// If the time goes back, or the datagram does not fit into 65,535 bytes.
+    /// In the same cases.
     #[track_caller]
     pub fn push(&mut self, now: Time, bytes: usize, ecn: Ecn, handle: u64) {
         self.send(now, Side::Sender, bytes, ecn, handle);
     }
 
-    /// Sends a datagram to the sender's side, along the way back.
+    /// Sends a datagram to the sender's side, along the way back; see [`Bottleneck::send`].
     ///
     /// # Panics
-    /// In the same cases as [`Bottleneck::push`].
+    /// In the same cases.
     #[track_caller]
     pub fn push_back(&mut self, now: Time, bytes: usize, ecn: Ecn, handle: u64) {
         self.send(now, Side::Receiver, bytes, ecn, handle);
     }
 
+    /// Sends a datagram from one side to the other. `bytes` is its payload; links count 42 bytes of
+    /// headers in addition.
+    ///
+    /// # Panics
+    /// If the time goes back, or the datagram has more than [`Bottleneck::MAX_BYTES`].
     #[track_caller]
-    fn send(&mut self, now: Time, from: Side, bytes: usize, ecn: Ecn, handle: u64) {
+    pub fn send(&mut self, now: Time, from: Side, bytes: usize, ecn: Ecn, handle: u64) {
         let frame = u16::try_from(bytes + usize::from(UDP_IPV4));
         let frame = frame.unwrap_or_else(|_| panic!("{bytes} bytes do not fit into a datagram"));
         self.advance(now);

@@ -16,9 +16,13 @@ SHOWN = 4
 SEEN = 0.01
 """Smaller shares of a queue get no sentence; the JSON has them."""
 
-SEVERAL = ("cake", "dualpi2", "fq", "fq_codel", "fq_pie")
-"""AQMs with several queues. The smallest delay of all their packets hides a standing queue, because
-the other queues are empty most of the time."""
+SEVERAL = (
+    *("cake", "dualpi2", "fq", "fq_codel", "fq_pie"),
+    *("drr", "hhf", "pfifo_fast", "prio", "sfq"),
+)
+"""Disciplines with several queues; only Linux has those of the second line. The smallest delay of
+all their packets hides a standing queue, because the other queues are empty most of the time.
+"""
 
 DROPS = (
     "overflow",

@@ -62,6 +62,8 @@ class Metric:
     """The weight of each value within a run."""
     at_least: Callable[[Mapping[str, Any]], float | None] | None = None
     """For a value that was still growing at the end of the run: the bound that it exceeds."""
+    least: float | None = 0.0
+    """The smallest possible value, at which intervals end; None if it may be negative."""
     most: float | None = None
     """The largest possible value, at which intervals end."""
     better: Better | None = None
@@ -75,13 +77,6 @@ class Metric:
     def name(self) -> str:
         """The metric's name everywhere else, e.g. `rtt_p99_ms`."""
         return identifier(self.path)
-
-    @property
-    def least(self) -> float | None:
-        """The smallest possible value, at which intervals end: nothing that a run records is
-        negative.
-        """
-        return 0.0 if self.of_two is None else None
 
     @property
     def parts(self) -> tuple[str, ...]:

@@ -41,6 +41,7 @@ def _metric(name: str, quantity: Metric, words: str) -> Metric:
         f"Harm to {words}: of a variant with a competitor, against a baseline without it.",
         _of_one,
         quantity.weight,
+        least=None,
         most=1.0,
         only=quantity.only,
         of_two=OfTwo(quantity, partial(harm, better=quantity.better)),

@@ -18,7 +18,8 @@ def metric(name: str) -> Metric | None:
         if name.startswith(head) and len(name) > len(head):
             own = name.removeprefix(head)
             doc = f"The number {own} from a file of a program."
-            return Metric(f"{PREFIX}.{own}", "flow", "", doc, partial(_number, name=own))
+            read = partial(_number, name=own)
+            return Metric(f"{PREFIX}.{own}", "flow", "", doc, read, least=None)
     return None
 
 

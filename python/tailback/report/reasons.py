@@ -115,8 +115,8 @@ def _queues(known: Sequence[tuple[Run, Explanation]], facts: Facts) -> Table:
     columns = [
         *left(*(["point"] if several else []), "link", "queue"),
         Column("mean delay", ".3g", unit="ms"),
-        Column("there throughout", ".3g", unit="ms"),
-        Column("its share", ".1f", unit="%"),
+        Column("least in 100 ms", ".3g", unit="ms"),
+        Column("of the mean", ".1f", unit="%"),
         *left("whose bytes"),
     ]
     rows: list[list[Value]] = []
@@ -129,8 +129,8 @@ def _queues(known: Sequence[tuple[Run, Explanation]], facts: Facts) -> Table:
         row.append(", ".join(f"{name} {words.percent(value)}" for name, value in most) or None)
         rows.append(row)
     caption = (
-        "Standing: the least delay of each 100 ms, on average. Whose bytes: length times time in "
-        "the queue, by flow."
+        "Least in 100 ms: the least delay within each 100 ms, on average. "
+        "Whose bytes: length times time in the queue, by flow."
     )
     return Table("queues", "What made the queues", columns, rows, caption, facts)
 

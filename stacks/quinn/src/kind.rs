@@ -1,10 +1,11 @@
 //! quinn as a kind of `[[programs]]` in the simulator.
 
 use tailback_engine::crates::Registry;
+use tailback_engine::programs::quic::{BYTES, ECT};
 use tailback_engine::programs::stacks::{Build, Setting};
 use tailback_engine::registry::kernel::Kernel;
 use tailback_engine::registry::rules::Rules;
-use tailback_engine::registry::{Entry, Kind, Opt, Options as Given, Value, no_finish};
+use tailback_engine::registry::{Entry, Kind, Opt, Options as Given, no_finish};
 use tailback_sim::Endpoint;
 
 use crate::{Control, Options, Timers, client, server};
@@ -18,23 +19,8 @@ static OPTIONS: &[Opt] = &[
         default: Some("cubic"),
         tc: None,
     },
-    Opt {
-        name: "bytes",
-        doc: "Bytes that the client downloads; default: no limit, until the run ends it.",
-        kind: Kind::Size {
-            packets: false,
-            bytes: true,
-        },
-        default: None,
-        tc: None,
-    },
-    Opt {
-        name: "ect",
-        doc: "Whether the stack may send packets as ECN-capable.",
-        kind: Kind::Bool,
-        default: Some("true"),
-        tc: None,
-    },
+    BYTES,
+    ECT,
     Opt {
         name: "gso",
         doc: "Whether up to ten datagrams leave together.",
@@ -98,10 +84,7 @@ fn ends(given: &Given, setting: &Setting) -> [Box<dyn Endpoint>; 2] {
         ipv6: given.bool("ipv6"),
         seed: setting.seed,
     };
-    let bytes = match given.get("bytes") {
-        Some(Value::Bytes(bytes)) => Some(bytes.0),
-        _ => None,
-    };
+    let bytes = given.bytes_if_set("bytes");
     [
         Box::new(server(&options)),
         Box::new(client(&options, bytes)),

@@ -5,7 +5,7 @@ use tailback_engine::crates::Registry;
 use tailback_engine::programs::stacks::{Build, Setting};
 use tailback_engine::registry::kernel::Kernel;
 use tailback_engine::registry::rules::Rules;
-use tailback_engine::registry::{Entry, Kind, Opt, Options as Given, Value, no_finish};
+use tailback_engine::registry::{Entry, Kind, Opt, Options as Given, no_finish};
 use tailback_sim::Endpoint;
 
 use crate::{Options, receiver, sender};
@@ -75,10 +75,7 @@ fn ends(given: &Given, setting: &Setting) -> [Box<dyn Endpoint>; 2] {
         buffer: given.int("buffer") as usize,
         seed: setting.seed,
     };
-    let bytes = match given.get("bytes") {
-        Some(Value::Bytes(bytes)) => Some(bytes.0),
-        _ => None,
-    };
+    let bytes = given.bytes_if_set("bytes");
     [
         Box::new(sender(&options, bytes)),
         Box::new(receiver(&options)),

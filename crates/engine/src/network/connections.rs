@@ -73,8 +73,8 @@ pub(super) struct Ends {
     pub timers: [Component; 2],
     /// Time of each timer's entry in the calendar.
     pub armed: [Time; 2],
-    /// When each end has something to do, stored here so that nobody has to read the end. The entry
-    /// in the calendar may be due sooner.
+    /// When each end has something to do. A copy here saves a read of the end. The entry in the
+    /// calendar may be due sooner.
     pub due: [Time; 2],
     /// Packets that the ends have put into the network.
     pub entered: u64,

@@ -4,7 +4,7 @@ use super::{Build, IPV6, Made, client, result, server, words_of};
 use crate::plan::Ready;
 use crate::registry::kernel::Kernel;
 use crate::registry::rules::Rules;
-use crate::registry::{Entry, Kind, Opt, Options, Value, no_finish};
+use crate::registry::{Entry, Kind, Opt, Options, no_finish};
 
 /// The file for the client's report.
 const REPORT: &str = "curl.json";
@@ -57,10 +57,7 @@ pub const ENTRY: Entry<Build> = Entry {
 };
 
 fn made(options: &Options, _: u64) -> Made {
-    let bytes = match options.get("bytes") {
-        Some(Value::Bytes(bytes)) => bytes.0,
-        _ => 0,
-    };
+    let bytes = options.bytes_if_set("bytes").unwrap_or_default();
     let tls = options.bool("tls");
     let (port, scheme) = if tls { (443, "https") } else { (80, "http") };
     let (flag, lines, certificate) = match tls {
@@ -118,7 +115,7 @@ fn made(options: &Options, _: u64) -> Made {
 mod tests {
     use super::*;
     use crate::programs::words::filled;
-    use crate::registry::complete_defaults;
+    use crate::registry::{Value, complete_defaults};
 
     #[test]
     fn braces_of_nginx_and_curl_are_no_placeholders() {

@@ -24,7 +24,7 @@ use super::{Build, IPV6, Made, client, result, server, words_of};
 use crate::plan::{InteropPlan, Ready, SidePlan};
 use crate::registry::kernel::Kernel;
 use crate::registry::rules::Rules;
-use crate::registry::{Entry, Kind, Opt, OptionError, Options, Value};
+use crate::registry::{Entry, Kind, Opt, OptionError, Options};
 
 /// The port of the server.
 const PORT: u16 = 443;
@@ -93,10 +93,7 @@ pub const ENTRY: Entry<Build> = Entry {
 
 /// The files that the client fetches.
 fn files(options: &Options) -> InteropPlan {
-    let bytes = match options.get("bytes") {
-        Some(Value::Bytes(bytes)) => bytes.0,
-        _ => 0,
-    };
+    let bytes = options.bytes_if_set("bytes").unwrap_or_default();
     let files = options.int("downloads").unsigned_abs();
     InteropPlan { bytes, files }
 }
@@ -183,7 +180,7 @@ fn made(options: &Options, _: u64) -> Made {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::registry::complete_defaults;
+    use crate::registry::{Value, complete_defaults};
     use crate::units::Bytes;
 
     fn variable(side: Option<SidePlan>, name: &str) -> Option<String> {

@@ -202,6 +202,14 @@ impl Options {
         }
     }
 
+    /// Returns a size in bytes that has no default; `None` if it is not set.
+    pub fn bytes_if_set(&self, name: &str) -> Option<u64> {
+        match self.get(name)? {
+            Value::Bytes(b) => Some(b.0),
+            other => wrong(name, Some(other)),
+        }
+    }
+
     /// Returns a word that has a default.
     pub fn word(&self, name: &str) -> &'static str {
         match self.get(name) {

@@ -145,7 +145,7 @@ impl<'a> Datagrams<'a> {
         }
     }
 
-    /// Sets the ECN field of what both ends send, and their DSCP.
+    /// Sets the ECN field and the DSCP of the datagrams that both ends send.
     fn send_with(&mut self, ecn: Ecn) -> Result<(), String> {
         if self.ecn == Some(ecn) {
             return Ok(());
@@ -192,7 +192,9 @@ impl<'a> Datagrams<'a> {
             let now = at.saturating_sub(self.origin_ns);
             if let Some(Echoes { requests, back }) = &mut self.echoes {
                 // Datagrams count from 1, requests from 0.
-                let number = number - 1;
+                let Some(number) = number.checked_sub(1) else {
+                    continue;
+                };
                 let sent = requests.captured_ns(number);
                 if requests.arrive(number, 0, now) && sent.is_some_and(|at| at >= self.warmup_ns) {
                     back.record(now.saturating_sub(turned));

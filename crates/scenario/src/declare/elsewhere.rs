@@ -25,7 +25,12 @@ pub(super) fn move_to(name: &str, from: &TableDef) -> Option<String> {
     if from.label != Plan::TABLE.label && Plan::TABLE.key(name).is_some() {
         places = vec!["the top of the file".to_owned()];
     }
-    (!places.is_empty()).then(|| format!("move \"{name}\" to {}", places.join(" or ")))
+    let last = places.pop()?;
+    let places = match places.as_slice() {
+        [] => last,
+        others => format!("{} or {last}", others.join(", ")),
+    };
+    Some(format!("move \"{name}\" to {places}"))
 }
 
 #[cfg(test)]
@@ -42,7 +47,7 @@ mod tests {
             (
                 "rate",
                 table("path"),
-                "move \"rate\" to [bottleneck] or [links.NAME] or [[flows]]",
+                "move \"rate\" to [bottleneck], [links.NAME] or [[flows]]",
             ),
             ("seeds", &Plan::TABLE, "move \"seeds\" to [sweep]"),
             (

@@ -260,10 +260,10 @@ impl Reader<'_> {
 /// The largest number of values in a list.
 const MAX_LIST: usize = 100_000;
 
-/// Whether a list has at least one value, and not too many.
 /// What to do about a file with a list.
 const CORRECT: &str = "correct the file, or name another";
 
+/// Whether a list has at least one value, and not too many.
 fn has_valid_length(list: &[Node]) -> bool {
     (1..=MAX_LIST).contains(&list.len())
 }

@@ -111,7 +111,7 @@ const FASTEST: Rate = Rate(10_000_000_000);
 /// coincide by chance in all of them.
 const SPREADS: u64 = 5;
 
-/// Bound of what is added to a way, ns. A link with jitter or slots releases packets of several
+/// Largest delay that is added to a way, ns. A link with jitter or slots releases packets of several
 /// flows at once; their ACKs would meet again at the next link if all ways were equally long.
 const MORE_WAY: u64 = 1000;
 

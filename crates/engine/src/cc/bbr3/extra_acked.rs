@@ -9,7 +9,7 @@ use crate::units::Time;
 /// `BBR.ExtraAckedFilterLen`, rounds.
 const ROUNDS: u32 = 10;
 
-/// Segments that were acknowledged at once in excess of what the bandwidth explains.
+/// Acknowledged segments beyond the number that the bandwidth explains.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ExtraAcked {
     since: Time,

@@ -10,7 +10,7 @@ const EXTRA_ACKED_MAX_US: u64 = 100_000;
 /// Linux `bbr_ack_epoch_acked_reset_thresh`.
 const EPOCH_RESET: u32 = 1 << 20;
 
-/// Segments that were acknowledged at once in excess of what the bandwidth explains (Linux
+/// Acknowledged segments beyond the number that the bandwidth explains (Linux
 /// `bbr_update_ack_aggregation`).
 #[derive(Clone, Debug, Default)]
 pub(in crate::cc) struct Aggregation {

@@ -18,7 +18,7 @@ const PORT: u16 = 4433;
 const REPORT: &str = "result.json";
 
 /// Option: the number of bytes to download.
-const BYTES: Opt = Opt {
+pub const BYTES: Opt = Opt {
     name: "bytes",
     doc: "Bytes that the client downloads; default: no limit, until the run ends it.",
     kind: Kind::Size {
@@ -30,7 +30,7 @@ const BYTES: Opt = Opt {
 };
 
 /// Option: whether packets have an ECN-capable codepoint.
-const ECT: Opt = Opt {
+pub const ECT: Opt = Opt {
     name: "ect",
     doc: "Whether the stack may send packets as ECN-capable.",
     kind: Kind::Bool,
@@ -97,8 +97,8 @@ fn made(name: &'static str, dash: &str, packages: &[&str], options: &Options) ->
             run.extend([format!("{dash}threads"), threads.to_string()]);
         }
     }
-    if let Some(Value::Bytes(bytes)) = options.get("bytes") {
-        fetch.extend([format!("{dash}bytes"), bytes.0.to_string()]);
+    if let Some(bytes) = options.bytes_if_set(BYTES.name) {
+        fetch.extend([format!("{dash}bytes"), bytes.to_string()]);
     }
     Made {
         sender: server(serve, Ready::Udp(PORT)),

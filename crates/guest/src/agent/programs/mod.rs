@@ -90,7 +90,7 @@ pub struct With<'w> {
 }
 
 impl<'a> Programs<'a> {
-    /// Returns the programs of a job; none is started yet.
+    /// Returns the programs of a job, without starting them.
     pub fn open(job: &'a Job) -> Result<Programs<'a>, String> {
         let mut processes = Vec::new();
         for (number, program) in job.programs.iter().enumerate() {
