@@ -20,7 +20,7 @@ HARM = (
 
 
 def without(scenario: scenarios.Source, name: str, engine: str) -> Variant:
-    """The variant of a scenario in which a flow or source of traffic sends nothing.
+    """Return the variant of a scenario in which a flow or source of traffic sends nothing.
 
     Raises `InputError` for a name that the scenario does not have.
     """

@@ -61,7 +61,7 @@ _SHAPE: dict[str, Any] = {
 
 
 def is_named_so(path: Path) -> bool:
-    """Whether a path has the ending of a baseline file."""
+    """Return whether a path has the ending of a baseline file."""
     return path.name.endswith(SUFFIX)
 
 
@@ -236,7 +236,7 @@ def cut(base: VariantResults, planned: Mapping[Key, Sequence[int]]) -> VariantRe
 
 
 def most_seeds(base: VariantResults) -> int:
-    """The largest number of seeds of a point."""
+    """Return the largest number of seeds of a point."""
     return max(map(len, base.seeds.values()), default=0)
 
 

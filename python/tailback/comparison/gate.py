@@ -65,11 +65,11 @@ class Verdict:
     """Why the cell cannot be tested; empty if it can."""
 
     def where(self) -> str:
-        """Quantity, flow or link, and point, in words."""
+        """Return quantity, flow or link, and point, in words."""
         return f"{self.cell.metric.name} of {self.cell.where()}"
 
     def range_text(self) -> str:
-        """The bounds, in percent or the quantity's unit."""
+        """Return the bounds, in percent or the quantity's unit."""
         if None in self.bounds:
             return ""
         scale, unit = (100, "%") if self.threshold.relative else (1, self.cell.metric.unit)
@@ -77,7 +77,7 @@ class Verdict:
         return f"{low} to {high} {unit}".rstrip()
 
     def text(self) -> str:
-        """The answer in words."""
+        """Return the answer in words."""
         too_much = self.threshold.words(self.cell.metric.unit)
         if self.reason:
             return f"{self.where()}: cannot exclude {too_much}: {self.reason}"
@@ -95,7 +95,7 @@ class Verdict:
         return f"{differs}{within}: cannot exclude {too_much}; {more}"
 
     def to_dict(self) -> dict[str, Any]:
-        """The verdict in `--json`."""
+        """Return the verdict in `--json`."""
         return {
             "threshold": self.threshold.text,
             "params": self.cell.params,
@@ -125,7 +125,7 @@ class Gate:
         return "exceeds" if "exceeds" in answers else "unknown" if "unknown" in answers else "holds"
 
     def of(self, answer: Answer) -> list[Verdict]:
-        """The verdicts with this answer."""
+        """Return the verdicts with this answer."""
         return [verdict for verdict in self.verdicts if verdict.answer == answer]
 
     def text(self) -> str:
@@ -142,7 +142,7 @@ class Gate:
         return f"gate: {words[self.answer]}; of {cells} {parts} ({level})"
 
     def to_dict(self) -> dict[str, Any]:
-        """The gate in `--json`."""
+        """Return the gate in `--json`."""
         return {
             "answer": self.answer,
             "level": self.level,
@@ -163,7 +163,7 @@ class _Case:
     """Whether the baseline and the variant are identical runs."""
 
     def contrasts(self) -> list[Contrast]:
-        """By how much the difference exceeds the threshold, in each direction."""
+        """Return by how much the difference exceeds the threshold, in each direction."""
         assert self.samples is not None
         relative, margin = self.threshold.relative, self.threshold.margin
         return [
@@ -301,7 +301,8 @@ def _holm(ps: Sequence[float], level: float) -> list[bool]:
 
 
 def _needed(sides: Sequence[Contrast], level: float, strict: float) -> int | None:
-    """Estimated number of seeds that could decide, if the true difference is the measured one."""
+    """Return the estimated number of seeds that could decide, if the true difference is the
+    measured one."""
     above = [contrast for contrast in sides if contrast.mean > 0]
     # To exceed, a cell must be beyond one side. To hold, it must be within all sides.
     counts = [contrast.runs(strict) for contrast in above] or [

@@ -46,7 +46,7 @@ def judge(
 
 
 def _sides(column: VariantResults) -> Mapping[Key, Side]:
-    """The values of a variant at every point."""
+    """Return the values of a variant at every point."""
     if column.kept is not None:
         return column.kept
     return {params: Ran(runs) for params, runs in runs_by_point(column.results).items()}
@@ -98,7 +98,7 @@ def _of_each(
     columns: Sequence[VariantResults],
     readings: Sequence[Readings],
 ) -> Cell | None:
-    """A value of every variant, and the differences to the baseline's value."""
+    """Return a value of every variant, and the differences to the baseline's value."""
     values = {
         column.name: pooling.over_runs(metric, by_seed.values())
         for column, by_seed in zip(columns, readings, strict=True)
@@ -126,8 +126,8 @@ def _of_both(
     columns: Sequence[VariantResults],
     readings: Sequence[Readings],
 ) -> Cell | None:
-    """A metric of two results: a value for each variant but the baseline, without a test. The
-    quantities behind it are tested under their own names.
+    """Return a metric of two results: a value for each variant but the baseline, without a test.
+    The quantities behind it are tested under their own names.
 
     For thresholds, the baseline's own value is 0: a competitor that is absent does no harm.
     """
@@ -146,7 +146,9 @@ def _of_both(
 def _difference(
     base: VariantResults, other: VariantResults, a: Readings, b: Readings
 ) -> Difference | None:
-    """If runs are paired, use the seeds with both values.
+    """Compute a difference. If runs are paired, use the seeds with both values. If they are
+    unpaired and some runs did not finish, the finished runs are not a fair sample: no difference is
+    computed.
 
     If they are unpaired and some runs did not finish, the finished runs are not a fair sample: no
     difference is computed.

@@ -52,7 +52,7 @@ class VariantResults:
     """Values of a baseline from a file, at every point, instead of runs."""
 
     def paired_with(self, other: VariantResults) -> bool:
-        """Whether the runs of both belong together seed by seed.
+        """Return whether the runs of both belong together seed by seed.
 
         The same seed draws the same random streams in the same engine only.
         """
@@ -63,7 +63,7 @@ class VariantResults:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """The variant in `--json`."""
+        """Return the variant in `--json`."""
         kernel = {"kernel": self.kernel} if self.kernel is not None else {}
         return {
             "name": self.name,
@@ -127,12 +127,12 @@ class Cell:
         )
 
     def where(self) -> str:
-        """Point and flow or link, in words."""
+        """Return the point and flow or link, in words."""
         at = ", ".join(f"{path} = {label}" for path, label in self.labels.items())
         return " ".join(filter(None, [self.kind, self.name, f"({at})" if at else ""]))
 
     def to_dict(self) -> dict[str, Any]:
-        """The cell in `--json`."""
+        """Return the cell in `--json`."""
         return {
             "params": self.params,
             "kind": self.kind,
@@ -170,7 +170,7 @@ class Cell:
 
 
 def _measured_s(results: Results) -> float | None:
-    """The mean time after the warm-up that the runs cover, s; None without a run."""
+    """Return the mean time after the warm-up that the runs cover, s; None without a run."""
     times = [run.summary["duration_s"] - run.summary["warmup_s"] for run in results]
     return sum(times) / len(times) if times else None
 
@@ -188,7 +188,7 @@ class Comparison:
     """The runs that failed; all other runs are compared."""
 
     def failed_assertions(self) -> list[str]:
-        """The `[[assert]]` tables that do not hold, by variant; empty when all hold."""
+        """Return the `[[assert]]` tables that do not hold, by variant; empty when all hold."""
         return [
             f"{variant.name}: {message}"
             for variant in self.variants
@@ -220,7 +220,7 @@ class Comparison:
         return self.root / "comparisons" / self.id
 
     def points(self) -> list[tuple[Key, list[list[Run]]]]:
-        """Every point with its runs: a list of runs for each variant."""
+        """Return every point with its runs: a list of runs for each variant."""
         runs = [runs_by_point(column.results) for column in self.variants]
         return [(params, [found.get(params, []) for found in runs]) for params in self._order]
 
@@ -250,7 +250,7 @@ class Comparison:
         return " and ".join(f"{count} seeds of {name}" for name, count in most.items())
 
     def flagged(self) -> list[tuple[Cell, str, Judged]]:
-        """The differences that are more than noise, with their cell and variant."""
+        """Return the differences that are more than noise, with their cell and variant."""
         return [
             (cell, variant, difference)
             for cell in self.cells
@@ -259,7 +259,9 @@ class Comparison:
         ]
 
     def summary(self) -> list[dict[str, Any]]:
-        """By quantity and variant: cells, how many are flagged, how large the differences are.
+        """Summarise by quantity and variant: cells, how many are flagged, how large the differences
+        are. `median_rel_difference` has a sign; `p90_rel_difference` is the 90th percentile of
+        magnitudes, by nearest rank.
 
         `median_rel_difference` has a sign; `p90_rel_difference` is the 90th percentile of
         magnitudes, by nearest rank.
@@ -284,7 +286,7 @@ class Comparison:
         return rows
 
     def notes(self) -> list[str]:
-        """Notes that readers need to understand the numbers."""
+        """Return the notes that readers need to understand the numbers."""
         notes = []
         for column in self.others:
             if column.paired_with(self.baseline):
@@ -330,7 +332,7 @@ class Comparison:
         return notes
 
     def _unequal_times(self) -> Iterator[str]:
-        """Notes about measured data that covers more or less time than the baseline."""
+        """Yield the notes about measured data that covers more or less time than the baseline."""
         base = _measured_s(self.baseline.results)
         for column in self.others:
             own = _measured_s(column.results)
@@ -341,7 +343,7 @@ class Comparison:
                 )
 
     def _matched_by_order(self) -> list[str]:
-        """Names that differ between the compared variants."""
+        """Return the names that differ between the compared variants."""
         matches: dict[tuple[str, str], dict[str, None]] = {}
         for cell in self.cells:
             for variant, name in cell.other_names.items():
@@ -354,7 +356,7 @@ class Comparison:
         ]
 
     def to_dict(self) -> dict[str, Any]:
-        """The object that `--json` prints."""
+        """Return the object that `--json` prints."""
         return {
             "variants": [variant.to_dict() for variant in self.variants],
             "cells": [cell.to_dict() for cell in self.cells],
@@ -373,7 +375,7 @@ class Comparison:
         return hold(self, [Threshold.parse(text) for text in texts])
 
     def rows(self) -> list[dict[str, Any]]:
-        """One flat row for each cell and variant."""
+        """Return one flat row for each cell and variant."""
         rows = []
         for cell in self.cells:
             for variant, estimate in cell.values.items():
@@ -427,14 +429,15 @@ class Comparison:
         return f"<Comparison {against}: {len(self.cells)} cells, {len(self.flagged())} flagged>"
 
     def _repr_html_(self) -> str:
-        """For notebooks: a row for each cell, cut after 100; flagged differences in bold."""
+        """Return a table for notebooks: a row for each cell, cut after 100; flagged differences in
+        bold."""
         from tailback.comparison.notebook import table
 
         return table(self)
 
 
 def qualified(cell: Cell) -> str:
-    """`flow.drops`: a quantity and its scope, if it exists in several scopes."""
+    """Return a quantity with its scope if it exists in several scopes: `flow.drops`."""
     on = cell.metric.on
     # Only quantities of programs and sources of traffic have no counterpart of a link.
     alike = (m for m in metrics.METRICS if m.path == cell.quantity)

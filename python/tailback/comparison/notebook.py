@@ -9,7 +9,7 @@ from tailback.comparison.text import difference_text, with_spread_of
 
 
 def table(comparison: Comparison) -> str:
-    """A row for each cell, cut after 100; flagged differences in bold."""
+    """Return a table with a row for each cell, cut after 100; flagged differences in bold."""
     shown = [cell for cell in comparison.cells if not cell.nothing]
     paths = list(dict.fromkeys(path for cell in comparison.cells for path in cell.params))
     heads = [*paths, "", "quantity", *(v.name for v in comparison.variants)]

@@ -34,12 +34,12 @@ class At:
     reasons: list[Reason]
 
     def to_dict(self) -> dict[str, Any]:
-        """The point in `--json`."""
+        """Return the point in `--json`."""
         return {"params": self.params, "reasons": [r.to_dict() for r in self.reasons]}
 
 
 def of(comparison: Comparison) -> list[At]:
-    """The points at which some reason differs; empty if the runs have no account."""
+    """Return the points at which some reason differs; empty if the runs have no account."""
     if any(column.engine in MEASURED or column.kept is not None for column in comparison.variants):
         return []
     points = comparison.points()
@@ -63,9 +63,8 @@ def of(comparison: Comparison) -> list[At]:
 
 
 def _matched(by_variant: Mapping[str, Sequence[Facts]]) -> dict[str, list[Facts]]:
-    """The same facts under the baseline's names and places. Facts about something that a variant
-    does not have are not a reason.
-    """
+    """Return the same facts under the baseline's names and places. Facts about something that a
+    variant does not have are not a reason."""
     matched: dict[str, list[Facts]] = {
         name: [{} for _ in runs] for name, runs in by_variant.items()
     }
@@ -98,7 +97,7 @@ def _names(runs: Sequence[Facts], kind: str) -> list[str]:
 
 
 def _facts(group: Sequence[Run], coarse: bool) -> list[Facts]:
-    """The facts of every seed that has an account."""
+    """Return the facts of every seed that has an account."""
     # A run without a folder has only a summary, and no account.
     stored = [run.stored for run in group if (run.path / MANIFEST).exists()]
     found = [explain(run, series=False) for run in stored]

@@ -151,7 +151,7 @@ def load_with_seeds(
     seeds: int | None,
     runner: engines.Engine,
 ) -> _native.Scenario:
-    """Like `running.load`, with the default number of seeds of a comparison."""
+    """Load a scenario like `running.load`, with the default number of seeds of a comparison."""
     loaded = scenarios.load(scenario, values, seeds, runner)
     if seeds is None and not _says_seeds(loaded):
         loaded = scenarios.load(scenario, values, SEEDS, runner)
@@ -159,7 +159,7 @@ def load_with_seeds(
 
 
 def _says_seeds(loaded: _native.Scenario) -> bool:
-    """Whether the file or a replaced value sets the number of seeds, even to 1."""
+    """Return whether the file or a replaced value sets the number of seeds, even to 1."""
     return "seeds" in json.loads(loaded.sweep)
 
 

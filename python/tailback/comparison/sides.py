@@ -28,10 +28,11 @@ class Side(Protocol):
         """The parameters in the order of the sweep."""
 
     def names(self, kind: Kind) -> list[str]:
-        """Names of its flows, links or classes; for a run the empty name."""
+        """Return the names of the flows, links or classes of this kind; for a run the empty
+        name."""
 
     def readings(self, kind: Kind, at: int, metric: Metric) -> dict[int, Reading]:
-        """Values of the object at this index among its names, by seed."""
+        """Return the values of the object at this index among its names, by seed."""
 
 
 @dataclass(frozen=True)
@@ -51,13 +52,14 @@ class Ran:
         return self.runs[0].params
 
     def names(self, kind: Kind) -> list[str]:
-        """Names of its flows, links or classes; for a run the empty name."""
+        """Return the names of the flows, links or classes of this kind; for a run the empty
+        name."""
         if kind == "run":
             return [""]
         return [part["name"] for part in parts.of(self.runs[0].summary, kind)]
 
     def readings(self, kind: Kind, at: int, metric: Metric) -> dict[int, Reading]:
-        """Values of the object at this index among its names, by seed."""
+        """Return the values of the object at this index among its names, by seed."""
         return {
             run.seed: pooling.read(metric, parts.of(run.summary, kind)[at]) for run in self.runs
         }
@@ -73,10 +75,11 @@ class KeptRun:
     """Readings by kind, name, path of the quantity and seed."""
 
     def names(self, kind: Kind) -> list[str]:
-        """Names of its flows, links or classes; for a run the empty name."""
+        """Return the names of the flows, links or classes of this kind; for a run the empty
+        name."""
         return list(self.cells.get(kind, ()))
 
     def readings(self, kind: Kind, at: int, metric: Metric) -> dict[int, Reading]:
-        """Values of the object at this index among its names, by seed."""
+        """Return the values of the object at this index among its names, by seed."""
         named = self.cells.get(kind, {})
         return dict(named[self.names(kind)[at]].get(metric.path, {}))

@@ -83,7 +83,7 @@ def compare_stored(sources: Sequence[Path], chosen: Sequence[str] = ()) -> Compa
 
 
 def _base_ms(results: Results | None) -> float:
-    """The RTT of the empty path of a run's first flow, ms; 0 without a run."""
+    """Return the RTT of the empty path of a run's first flow, ms; 0 without a run."""
     flows = results.points[0].manifest["canonical"]["flows"] if results else ()
     return float(flows[0]["rtt"]) / 1e6 if flows else 0.0
 
@@ -122,7 +122,8 @@ def _refuse_many_points(
 
 
 def _names(opened: Sequence[Results]) -> list[str]:
-    """Names that distinguish stored sweeps: their titles, else their engines, else their ids.
+    """Return the names that distinguish stored sweeps: their titles, else their engines, else their
+    ids.
 
     If a simulated sweep is named by its engine, measured data is named by its file.
     """

@@ -14,14 +14,15 @@ def with_spread_of(found: Estimate | None) -> str:
 
 
 def quantity_text(word: str) -> str:
-    """The name of a quantity of the summary in `tailback list metrics`: `link.delay_mean_ms`."""
+    """Return the name of a quantity of the summary in `tailback list metrics`:
+    `link.delay_mean_ms`."""
     of, dot, path = word.partition(".")
     qualified = dot and of in ("flow", "link", "class", "run")
     return f"{of}.{identifier(path)}" if qualified else identifier(word)
 
 
 def difference_text(difference: Difference | None) -> str:
-    """A difference in words: in percent unless the baseline is 0."""
+    """Return a difference in words: in percent unless the baseline is 0."""
     if difference is None:
         return "–"
     relative = difference.relative is not None

@@ -51,7 +51,7 @@ class Threshold:
         return self.limit / 100 if self.relative else self.limit
 
     def words(self, unit: str) -> str:
-        """The limit in words: "a rise beyond 10 %"."""
+        """Return the limit in words: "a rise beyond 10 %"."""
         what = {"+": "a rise", "-": "a fall", "": "a change"}[self.sign]
         unit = "%" if self.relative else unit
         return f"{what} beyond {self.limit:g}{f' {unit}' if unit else ''}"

@@ -26,7 +26,8 @@ class Variant:
 
 
 def parse(texts: Sequence[str], engine: str = "sim") -> list[Variant]:
-    """The variants of a command line: `NAME` or `NAME:KEY=VALUE`, names in order of appearance."""
+    """Return the variants of a command line: `NAME` or `NAME:KEY=VALUE`, names in order of
+    appearance."""
     sets: dict[str, dict[str, str]] = {}
     for text in texts:
         name, colon, rest = text.partition(":")

@@ -66,10 +66,10 @@ class Criterion(Protocol):
         """Return the verdict, from the results of the section's jobs."""
 
     def unsupported(self, why: str) -> SectionResult:
-        """The verdict if the engine cannot run it."""
+        """Return the result of a section that the engine cannot run."""
 
     def command(self, subject: Subject, request: Request) -> str:
-        """The command that runs the scenario with the subject."""
+        """Return the command that runs the scenario with the subject."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,12 +103,12 @@ class Asked:
         return Job(folder / self.scenario, {**self.fixed, **quick, **values, **own}, seeds)
 
     def placed(self, subject: Subject) -> dict[str, object]:
-        """The values that put a subject into the scenario."""
+        """Return the values that put a subject into the scenario."""
         value = subject.with_options(self.key, **self.options)
         return dict.fromkeys(self.subject_at, value)
 
     def command(self, subject: Subject, request: Request) -> str:
-        """The command that runs the scenario with the subject."""
+        """Return the command that runs the scenario with the subject."""
         if not self.scenario:
             return ""
         words = ["tailback", "run", self.scenario]
@@ -117,7 +117,7 @@ class Asked:
         return shlex.join([*words, *request.how])
 
     def unsupported(self, why: str) -> SectionResult:
-        """The verdict if the engine cannot run it."""
+        """Return the result of a section that the engine cannot run."""
         return self.result("not observable", "", None, None, None, why)
 
     def result(
@@ -130,7 +130,7 @@ class Asked:
         note: str,
         results: Mapping[str, Results] | None = None,
     ) -> SectionResult:
-        """The section's result."""
+        """Return the section's result."""
         sweeps = tuple(dict.fromkeys(one.id for one in (results or {}).values()))
         return SectionResult(
             self.id,
@@ -194,7 +194,7 @@ class Within(Asked):
     """What to do if it fails: whole sentences."""
 
     def jobs(self, folder: Path, subject: Subject, request: Request) -> Mapping[str, Job]:
-        """The scenario with the subject."""
+        """Return the job that runs the scenario with the subject."""
         return {"subject": self.job(folder, request, self.placed(subject))}
 
     def outcome(
@@ -259,7 +259,7 @@ class Against(Asked):
     unit: str = ""
 
     def jobs(self, folder: Path, subject: Subject, request: Request) -> Mapping[str, Job]:
-        """The scenario with the subject, and with the reference."""
+        """Return jobs that run the scenario with the subject, and with the reference."""
         own = subject.against
         return {
             "subject": self.job(folder, request, self.placed(subject)),
@@ -269,7 +269,7 @@ class Against(Asked):
     def outcome(
         self, subject: Subject, request: Request, results: Mapping[str, Results]
     ) -> SectionResult:
-        """Whether the subject does worse than the reference at any point."""
+        """Decide whether the subject does worse than the reference at any point."""
         name = self.reference_name if subject.against is None else subject.against.name
         points = []
         for label, pairs in aligned(results["subject"], results["reference"]):
@@ -284,7 +284,7 @@ class Against(Asked):
         return self.decided(found, measure, self.margin, points, results, name)
 
     def loss(self, new: float | None, old: float | None) -> float | None:
-        """How much worse the new value is; None if one is missing."""
+        """Return how much worse the new value is; None if one is missing."""
         if new is None or old is None:
             return None
         loss = new - old if self.better == "less" else old - new
@@ -326,7 +326,7 @@ class HarmTo(Asked):
     """Values that silence the competitor, for the run of the incumbent alone."""
 
     def jobs(self, folder: Path, subject: Subject, request: Request) -> Mapping[str, Job]:
-        """For each incumbent: alone, beside itself, and beside the subject."""
+        """Return three jobs for each incumbent: alone, beside itself, and beside the subject."""
         made = {}
         for name in self._names(request):
             own = self.placed(Subject(name, name))
@@ -345,7 +345,7 @@ class HarmTo(Asked):
     def outcome(
         self, subject: Subject, request: Request, results: Mapping[str, Results]
     ) -> SectionResult:
-        """Whether an incumbent suffers more from the subject than from itself."""
+        """Decide whether an incumbent suffers more from the subject than from itself."""
         points = []
         for name in self._names(request):
             own = (results[f"{name}, {what}"] for what in ("alone", "itself", "subject"))
@@ -410,7 +410,7 @@ class TextOnly(Asked):
 
 
 def aligned(*results: Results) -> list[tuple[str, list[tuple[Run, ...]]]]:
-    """The runs of several results of one sweep, point by point, together by seed.
+    """Return the runs of several results of one sweep, point by point, together by seed.
 
     A key that only one of them replaces (the subject) is not an axis, so their points have the same
     keys.
@@ -428,7 +428,7 @@ def aligned(*results: Results) -> list[tuple[str, list[tuple[Run, ...]]]]:
 
 
 def label_of(group: Sequence[Run]) -> str:
-    """The swept values of a point, in words."""
+    """Return the swept values of a point, in words."""
     return ", ".join(f"{_short(path)} {label}" for path, label in group[0].labels.items())
 
 

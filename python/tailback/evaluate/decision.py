@@ -34,7 +34,8 @@ class PointOutcome:
         return math.fsum(self.values) / len(self.values)
 
     def ends(self, points: int) -> tuple[float, float] | None:
-        """The interval of the mean, if that many points are tested together; None for one seed.
+        """Return the interval of the mean, if that many points are tested together; None for one
+        seed.
 
         Identical values have an interval of length 0.
         """

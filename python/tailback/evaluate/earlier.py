@@ -17,7 +17,7 @@ _SHAPE = {
 
 
 def read(file: Path, suite: str) -> dict[str, tuple[str, float | None]]:
-    """Verdict and value of each section that `evaluate --json` has written.
+    """Return the verdict and value of each section that `evaluate --json` has written.
 
     Raises `InputError` for a file that is not such JSON, or belongs to another suite.
     """

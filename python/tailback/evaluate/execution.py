@@ -32,7 +32,7 @@ class Standard:
     """Criteria of other sources, which run only as parts."""
 
     def sections(self) -> Sequence[tuple[str, str]]:
-        """Id and title of every section."""
+        """Return the id and title of every section."""
         return [(one.id, one.title) for one in (*self.criteria, *self.asked)]
 
     def evaluate(self, request: Request) -> Evaluation:

@@ -109,7 +109,7 @@ class SectionResult:
         return f"{'at least' if self.at_least else 'at most'} {short(self.bound, 3)}"
 
     def to_dict(self) -> dict[str, Any]:
-        """The section as `--json` prints it; numbers that are not finite are null."""
+        """Return the section as `--json` prints it; numbers that are not finite are null."""
         return {
             "id": self.id,
             "title": self.title,
@@ -136,7 +136,7 @@ class SectionChange:
     value: float | None
 
     def to_dict(self) -> dict[str, Any]:
-        """The change as `--json` prints it."""
+        """Return the change as `--json` prints it."""
         return {
             "id": self.id,
             "before": self.before,
@@ -165,7 +165,7 @@ class Evaluation:
     """Sentences about the whole evaluation: seeds, margins, what the engine does not support."""
 
     def to_dict(self) -> dict[str, Any]:
-        """The object that `--json` prints."""
+        """Return the object that `--json` prints."""
         return {
             "suite": self.suite,
             "subject": self.subject,
@@ -180,7 +180,7 @@ class Evaluation:
         return [section for section in self.sections if section.verdict in verdicts]
 
     def changes(self, before: Mapping[str, tuple[str, float | None]]) -> list[SectionChange]:
-        """The differences from an earlier evaluation, which is given as verdict and value by
+        """Return the differences from an earlier evaluation, which is given as verdict and value by
         section."""
         return [
             SectionChange(one.id, *before[one.id], one.verdict, one.value)

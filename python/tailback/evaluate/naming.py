@@ -26,7 +26,7 @@ def split(text: str, command: str) -> tuple[str, dict[str, Any]]:
 
 
 def _value(text: str) -> object:
-    """A value as TOML; a bare word is a string."""
+    """Return a value as TOML; a bare word is a string."""
     try:
         return tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:

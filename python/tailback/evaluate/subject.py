@@ -72,7 +72,8 @@ def _named(
 
 
 def _may_be_a_kernels(name: str) -> bool:
-    """Whether the kernel could have an algorithm of this name: letters, digits, underscores."""
+    """Return whether the kernel could have an algorithm of this name: letters, digits,
+    underscores."""
     return name.isascii() and name.replace("_", "").isalnum()
 
 

@@ -25,11 +25,11 @@ class Suite(Protocol):
         """
 
     def sections(self) -> Sequence[tuple[str, str]]:
-        """Id and title of every section, in the order of the source."""
+        """Return the id and title of every section, in the order of the source."""
 
 
 def get(name: str) -> Suite:
-    """The suite of this name."""
+    """Return the suite of this name."""
     return cast("Suite", import_module(f"tailback.evaluate.{name}"))
 
 
@@ -52,5 +52,5 @@ def evaluate(suite: str, request: Request) -> Evaluation:
 
 
 def _is_in(section: str, part: str) -> bool:
-    """Whether a section is the part or within it: 5.2.1 and 5.2-silence are within 5.2."""
+    """Return whether a section is the part or within it: 5.2.1 and 5.2-silence are within 5.2."""
     return section == part or section.startswith((f"{part}.", f"{part}-"))

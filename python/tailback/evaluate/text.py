@@ -7,7 +7,7 @@ from tailback.evaluate.model import SectionResult
 
 
 def number(section: SectionResult) -> str:
-    """The value with its interval; a dash without one."""
+    """Return the value with its interval; a dash without one."""
     if section.value is None or section.ci95 is None:
         return short(section.value, 3)
     low, high = section.ci95
@@ -15,7 +15,7 @@ def number(section: SectionResult) -> str:
 
 
 def sentence(section: SectionResult) -> str:
-    """Verdict, measure, number, bound and note on one line."""
+    """Return verdict, measure, number, bound and note on one line."""
     text: str = section.verdict
     if section.measure:
         text += f": {section.measure} {number(section)}"

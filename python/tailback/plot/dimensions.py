@@ -61,7 +61,7 @@ class Dimension:
 
 
 def swept(runs: Sequence[Run]) -> dict[str, Dimension]:
-    """The swept keys, and the seed."""
+    """Return the swept keys, and the seed."""
     dimensions: dict[str, Dimension] = {}
     for path in dict.fromkeys(path for run in runs for path in run.params):
         raw = {run.labels[path]: str(run.params[path]) for run in runs if path in run.params}
@@ -113,7 +113,7 @@ def text_at(dimension: Dimension, run: Mapping[str, str]) -> str:
 
 
 def texts(run: Run, dimensions: Mapping[str, Dimension]) -> dict[str, str]:
-    """A run's values of the swept keys, in the form of the scenario."""
+    """Return a run's values of the swept keys, in the form of the scenario."""
     made = {path: words.value(label) for path, label in run.labels.items() if path in dimensions}
     return {**made, SEED: str(run.seed)}
 

@@ -103,7 +103,7 @@ class PlotPlan:
         return self._titled("y", (self.y if self.down is None else self.down).label)
 
     def _titled(self, axis: str, label: str) -> str | None:
-        """The title of an axis, which mentions a logarithmic scale."""
+        """Return the title of an axis, which mentions a logarithmic scale."""
         return f"{label}, log scale" if label and axis in self.log else label or None
 
     @property
@@ -112,7 +112,7 @@ class PlotPlan:
         return "column" in self.roles or "row" in self.roles
 
     def command(self) -> str:
-        """The options of the command that gives the same figure."""
+        """Return the options of the command that gives the same figure."""
         named = [f"--kind {self.kind.name}"]
         if self.x is not None and self.x.name:
             named.append(f"--x {self.x.name}")
@@ -145,11 +145,11 @@ class PlotPanel:
     """Whether the panel is drawn only to be measured, so that its content does not matter."""
 
     def across(self, title: str) -> list[str] | None:
-        """The title of the horizontal axis, if this panel shows it."""
+        """Return the title of the horizontal axis, if this panel shows it."""
         return self.lines(title, self.width) if self.own_x and title else None
 
     def up(self, title: str) -> list[str] | None:
-        """The title of the vertical axis, if this panel shows it."""
+        """Return the title of the vertical axis, if this panel shows it."""
         return self.lines(title, self.height) if self.own_y and title else None
 
     def lines(self, title: str, room: float) -> list[str]:

@@ -86,7 +86,7 @@ def find(
     classes: Collection[str] = (),
     competitor: str | None = None,
 ) -> PlotQuantity:
-    """The quantity of a name; `recorded` has the recorded series with the scope of each.
+    """Return the quantity of a name; `recorded` has the recorded series with the scope of each.
 
     The name is looked up among metrics, then distributions, then series; with `over_time` only
     among series. Harm is that by the `competitor`; without one harm is an error.
@@ -153,7 +153,7 @@ def of_metric(name: str, metric: Metric, competitor: str | None = None) -> PlotQ
 
 
 def of_name(word: str) -> tuple[str, str, str]:
-    """A quantity and the name of the link, flow or class to which it belongs: `drops`, `@`,
+    """Return a quantity and the name of the link, flow or class to which it belongs: `drops`, `@`,
     `first`."""
     stem, at, name = word.partition("@")
     return stem.strip(), at, name.strip()

@@ -120,8 +120,8 @@ class _Search:
         self.keys = dimensions.swept([member.run for member in self.members])
 
     def _competitor(self) -> str | None:
-        """The competitor whose harm is drawn: the one of `--without`, or the only one whose absence
-        was run."""
+        """Return the competitor whose harm is drawn: the one of `--without`, or the only one whose
+        absence was run."""
         known = list(dict.fromkeys(name for run in self.results.points for name in run.without))
         asked = self.asked.without
         if asked is None:
@@ -337,8 +337,8 @@ class _Search:
         return kind.default
 
     def _are_of_flows(self) -> bool:
-        """Whether the sweep only changes names of flows that share a network: their rates then say
-        more than the delay of a queue."""
+        """Return whether the sweep only changes names of flows that share a network: their rates
+        then say more than the delay of a queue."""
         keys = [key for axis in self.axes for key in axis]
         several = len({flow["name"] for flow in flows_of(self.members[0].run.summary)}) > 1
         named = not any(map(self._numeric, self.axes))
@@ -424,7 +424,8 @@ class _Search:
     def _own_link(
         self, across: PlotQuantity, y: PlotQuantity, links: Mapping[str, Dimension]
     ) -> bool:
-        """Whether each flow gets the value of its first link. For a run, choose the first link."""
+        """Return whether each flow gets the value of its first link. For a run, choose the first
+        link."""
         if across.on != "link" or len(links["link"].texts) < 2:
             return False
         if y.on in ("flow", "class"):
@@ -453,7 +454,7 @@ class _Search:
         return {name for name in (*found, x if isinstance(x, str) else None) if name}
 
     def _uses(self, axis: Sequence[str], keys: set[str]) -> bool:
-        """Whether these keys alone distinguish all values of an axis."""
+        """Return whether these keys alone distinguish all values of an axis."""
         own = [key for key in axis if key in keys]
         return bool(own) and len(self._tuples(own)) == len(self._tuples(axis))
 

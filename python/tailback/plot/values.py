@@ -43,7 +43,7 @@ class PlotPlace:
 
 
 def places(plan: PlotPlan, quantity: PlotQuantity) -> Iterator[PlotPlace]:
-    """Every part of every run that is drawn."""
+    """Yield every part of every run that is drawn."""
     wanted = plan.parts[quantity.on]
     for number, member in enumerate(plan.members):
         for known, part in parts(member.run.summary, quantity.on):
@@ -77,7 +77,7 @@ def numbers(plan: PlotPlan, quantity: PlotQuantity) -> list[Value]:
 
 
 def readings(plan: PlotPlan, quantity: PlotQuantity) -> list[tuple[PlotPlace, Reading]]:
-    """The value of each part of each run: the metric, or the mean of what was recorded."""
+    """Return the value of each part of each run: the metric, or the mean of what was recorded."""
     sites = list(places(plan, quantity))
     if quantity.metric is not None:
         return [(place, pooling.read(quantity.metric, place.summary)) for place in sites]
@@ -134,7 +134,7 @@ def say_what_is_missing(plan: PlotPlan, quantity: PlotQuantity, means: Sequence[
 
 
 def first_link(plan: PlotPlan, place: PlotPlace) -> str | None:
-    """The first link of the route of a flow or source, or the link of a class."""
+    """Return the first link of the route of a flow or source, or the link of a class."""
     if "link" in place.known:
         return place.known["link"]
     if "class" in place.known:
@@ -151,7 +151,7 @@ def first_link(plan: PlotPlan, place: PlotPlace) -> str | None:
 
 
 def samples(plan: PlotPlan, quantity: PlotQuantity) -> pl.DataFrame:
-    """All values of a quantity: run, part, the roles, lower, upper, count.
+    """Return all values of a quantity: run, part, the roles, lower, upper, count.
 
     For a distribution, rows are its buckets. For a series, rows are the samples in the measured
     time (lower = upper, weighted by how long each holds). For a metric, they are its values.
@@ -197,7 +197,9 @@ def samples(plan: PlotPlan, quantity: PlotQuantity) -> pl.DataFrame:
 
 
 def events(plan: PlotPlan, kinds: Sequence[str]) -> tuple[pl.DataFrame, list[str]]:
-    """Moments of drops, marks and the ends of slow start: the roles, time_s, event.
+    """Return the moments of drops, marks and the ends of slow start: the roles, time_s, event. The
+    second result lists the kinds that the runs did not record. Events of flows that are not drawn
+    are left out.
 
     The second result lists the kinds that the runs did not record. Events of flows that are not
     drawn are left out.
@@ -246,12 +248,12 @@ def _held(quantity: PlotQuantity) -> series.Held:
 
 
 def is_state(quantity: PlotQuantity) -> bool:
-    """Whether a sample of a series holds until the next one."""
+    """Return whether a sample of a series holds until the next one."""
     return _held(quantity) == "state"
 
 
 def ends_s(plan: PlotPlan, quantity: PlotQuantity) -> dict[tuple[int, str], float]:
-    """The end of the measured time, s, by run and part."""
+    """Return the end of the measured time, s, by run and part."""
     return {
         (place.run, place.part): series.measured(
             plan.members[place.run].run.summary, place.summary

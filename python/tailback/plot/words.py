@@ -100,7 +100,8 @@ def converted(number: float, unit: str, wanted: str) -> float | None:
 
 
 def numbers(labels: Sequence[str]) -> tuple[list[float], str] | None:
-    """The values of a key as numbers of one unit; None if they are names or cannot be compared."""
+    """Return the values of a key as numbers of one unit; None if they are names or cannot be
+    compared."""
     found = [split(label) for label in labels]
     known = [one for one in found if one is not None]
     if not found or len(known) < len(found):
@@ -123,7 +124,7 @@ def numbers(labels: Sequence[str]) -> tuple[list[float], str] | None:
 
 
 def value(label: str) -> str:
-    """A value in words: "10 Mbit/s" for "10Mbit", "codel, target 5 ms" for a table."""
+    """Return a value in words: "10 Mbit/s" for "10Mbit", "codel, target 5 ms" for a table."""
     if (found := split(label)) is not None:
         number, unit = found
         return f"{number:.12g} {unit}" if unit else f"{number:.12g}"
@@ -187,7 +188,7 @@ _RANKS = {"mean": "mean {}", "p50": "median {}", "max": "largest {}"}
 
 
 def metric(found: Metric) -> tuple[str, str]:
-    """Title and unit of a metric."""
+    """Return the title and unit of a metric."""
     if found.of_two is not None:
         return f"harm to {metric(found.of_two.quantity)[0]}", ""
     stem, _, rest = found.path.partition(".")
@@ -230,5 +231,5 @@ def series(name: str) -> str:
 
 
 def with_unit(title: str, unit: str) -> str:
-    """The text of an axis."""
+    """Return the text of an axis."""
     return f"{title} ({unit})" if unit else title

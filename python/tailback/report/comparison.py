@@ -190,7 +190,7 @@ def _figures(comparison: Comparison, facts: Facts) -> list[Block]:
 
 
 def _is_changed(cell: Cell) -> bool:
-    """Whether a difference of the cell is more than noise."""
+    """Return whether a difference of the cell is more than noise."""
     return any(d.flagged for d in cell.differences.values())
 
 

@@ -198,7 +198,7 @@ class TableCell:
         return "pass" if abs(self.error) <= self.tolerance * (1 + 1e-9) else "miss"
 
     def json(self) -> dict[str, str | float | int | None]:
-        """The cell as `reproduce --json` prints it."""
+        """Return the cell as `reproduce --json` prints it."""
         return {
             "id": self.id,
             "quantity": self.quantity,
@@ -233,11 +233,11 @@ class Report:
     facts: Facts = field(default_factory=Facts)
 
     def figures(self) -> list[ReportFigure]:
-        """Every figure, in order."""
+        """Return every figure, in order."""
         return [b for s in self.sections for b in s.blocks if isinstance(b, ReportFigure)]
 
     def opening(self) -> ReportFigure | None:
-        """The figure at the top of a page."""
+        """Return the figure at the top of a page."""
         figures = self.figures()
         return next((f for f in figures if f.id == self.first), next(iter(figures), None))
 

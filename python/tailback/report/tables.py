@@ -27,8 +27,8 @@ def words(*titles: str) -> list[Column]:
 
 
 def labels(table: Table) -> int:
-    """Number of columns that describe a row: the columns at the left, up to the first with
-    numbers."""
+    """Return the number of columns that describe a row: the columns at the left, up to the first
+    with numbers."""
     first = (i for i, column in enumerate(table.columns) if column.align == "right")
     return max(1, min(next(first, 1), len(table.columns)))
 

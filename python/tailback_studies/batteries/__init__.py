@@ -58,15 +58,15 @@ class Battery(Protocol):
 
     @property
     def name(self) -> str:
-        """The word on the command line."""
+        """The name of the battery on the command line."""
 
     @property
     def title(self) -> str:
-        """Heading of its reports."""
+        """The heading of the battery's reports."""
 
     @property
     def parts(self) -> Sequence[Part]:
-        """What it consists of."""
+        """The parts of the battery."""
 
     @property
     def presets(self) -> Mapping[str, Preset]:
@@ -78,7 +78,7 @@ class Battery(Protocol):
 
     @property
     def metrics(self) -> Sequence[str]:
-        """What is compared: `link.utilisation`, `class.delay_ms.mean` ..."""
+        """The metrics that are compared: `link.utilisation`, `class.delay_ms.mean` and others."""
 
     @property
     def quick(self) -> Mapping[str, object]:
@@ -86,21 +86,21 @@ class Battery(Protocol):
 
     @property
     def quick_on_kernel(self) -> Mapping[str, object]:
-        """The same if any variant runs on the kernel engine."""
+        """Values for a quick run if any variant runs on the kernel engine, by path."""
 
     def keeps(self, file: str, row: Row, *, on_kernel: bool) -> bool:
-        """Whether a quick run has this step of an axis of this file (its stem); `on_kernel`: one
-        of the variants runs on the kernel engine."""
+        """Return whether a quick run keeps this step of an axis of this file (its stem).
+        `on_kernel` tells whether one of the variants runs on the kernel engine."""
 
     def case(self, file: str, params: Row) -> str:
-        """A point of this file, in words that no other point of its part has."""
+        """Return a name for a point of this file that no other point of its part has."""
 
     def report(self, made: BatteryComparison) -> Report:
-        """The report of a comparison."""
+        """Return the report of a comparison."""
 
 
 def get(name: str) -> Battery:
-    """The battery of this name."""
+    """Return the battery of this name."""
     if name not in BATTERIES:
         raise InputError(unknown("battery", name, NAMES))
     battery: Battery = import_module(BATTERIES[name]).BATTERY
@@ -108,7 +108,7 @@ def get(name: str) -> Battery:
 
 
 def choose(battery: Battery, words: Sequence[str]) -> list[Part]:
-    """The parts of these names or groups, in the battery's order; all if none is named."""
+    """Return the parts of these names or groups, in the battery's order; all if none is named."""
     valid = [word for part in battery.parts for word in (part.group, part.name) if word]
     for word in words:
         if word not in valid:

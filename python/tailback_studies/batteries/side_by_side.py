@@ -51,7 +51,7 @@ class BatteryComparison(Comparison):
     """By part and case."""
 
     def to_dict(self) -> dict[str, Any]:
-        """The object that `--json` prints."""
+        """Return the object that `--json` prints."""
         return {
             "battery": self.battery.name,
             "parts": [part.name for part in self.parts],
@@ -223,7 +223,7 @@ def _read(
 
 
 def _names(table: Mapping[str, Any]) -> set[str]:
-    """The paths of a file's flows and sources of traffic."""
+    """Return the paths of a file's flows and sources of traffic."""
     return {
         f"{kind}.{part['name']}" for kind in ("flows", "traffic") for part in table.get(kind, [])
     }
@@ -234,7 +234,7 @@ def _is_of(path: str, named: set[str]) -> bool:
 
 
 def _axes(sweep: Mapping[str, Any]) -> list[list[dict[str, Any]]]:
-    """The axes of a sweep, each with its steps: the grid, then the zips."""
+    """Return the axes of a sweep, each with its steps: the grid, then the zips."""
     axes = [[{path: v} for v in vs] for path, vs in sweep.items() if path not in ("zip", "seeds")]
     for zipped in sweep.get("zip", []):
         axes.append(
@@ -270,7 +270,7 @@ def _swept(table: Mapping[str, Any], sweep: Mapping[str, Any] | None) -> set[str
 def _swept_at(
     battery: Battery, case: BatteryCase, point: Swept
 ) -> tuple[dict[str, float | str], dict[str, str]]:
-    """Parameters and labels of a point among those of the whole battery."""
+    """Return the parameters and labels of a point among those of the whole battery."""
     labels = {"part": case.part.name, "case": battery.case(case.path.stem, point.params)}
     return {**labels, **point.params}, labels
 

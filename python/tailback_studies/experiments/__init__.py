@@ -20,7 +20,7 @@ NAMES = tuple(STUDIES.experiments)
 
 
 def get(name: str) -> Experiment:
-    """The experiment of this name, of any package that is installed."""
+    """Return the experiment of this name, of any package that is installed."""
     known = {**STUDIES.experiments, **studies.experiments()}
     if name not in known:
         raise InputError(unknown("experiment", name, tuple(known)))
@@ -29,6 +29,6 @@ def get(name: str) -> Experiment:
 
 
 def listed() -> Iterator[tuple[str, str]]:
-    """Name and title of each, for `tailback list experiments`."""
+    """Yield the name and title of each experiment, for `tailback list experiments`."""
     for name in {**STUDIES.experiments, **studies.experiments()}:
         yield name, get(name).title

@@ -54,7 +54,7 @@ LEAD = (
 
 
 def medians(comparison: Comparison, pairs: Sequence[tuple[str, str]]) -> Table:
-    """Differences between versions over all cases, by quantity."""
+    """Show the median differences between versions over all cases, by quantity."""
     from tailback.report import Table, Value
     from tailback.report.tables import left, right
 
@@ -114,7 +114,7 @@ class Versions(Experiment):
     )
 
     def setup_on(self, engine: str) -> list[tuple[str, str, str]]:
-        """The rows of the set-up on an engine."""
+        """Return the rows of the set-up on an engine."""
         rows = {name: (what, basis) for name, what, basis in self.setup}
         if engine != "sim":
             rows.update(SETUP_ON_LINUX)

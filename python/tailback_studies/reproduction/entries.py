@@ -30,11 +30,12 @@ class Entry:
     """The measured value, over the seeds."""
 
     def error(self, kind: str) -> float | None:
-        """The error of the measured value against the published one, counted in one of `KINDS`."""
+        """Return the error of the measured value against the published one, counted in one of
+        `KINDS`."""
         return self.cell.relative if kind == "relative" else self.cell.error
 
     def size(self, kind: str) -> float | None:
-        """The error without its sign."""
+        """Return the error without its sign."""
         error = self.error(kind)
         return None if error is None else abs(error)
 
@@ -49,7 +50,7 @@ class Entry:
 
     @property
     def within(self) -> bool | None:
-        """Whether it is within its tolerance; None if it has no tolerance or no value."""
+        """Whether the error is within its tolerance; None without a tolerance or a value."""
         if self.cell.tolerance is None or self.cell.error is None:
             return None
         return self.cell.status == "pass"
@@ -69,7 +70,7 @@ class Entry:
 
 
 def sizes(entries: Iterable[Entry], kind: str) -> list[float]:
-    """The errors of all cells that have one, without their signs."""
+    """Return the errors of all cells that have one, without their signs."""
     return [size for entry in entries if (size := entry.size(kind)) is not None]
 
 

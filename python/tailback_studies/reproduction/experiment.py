@@ -36,7 +36,7 @@ class ReproduceResult:
     """quantity, cells, median_rel_error, p90_rel_error, median_abs_error, p90_abs_error"""
 
     def to_dict(self) -> dict[str, Any]:
-        """The object that `reproduce --json` prints."""
+        """Return the object that `reproduce --json` prints."""
         return {
             "experiment": self.experiment,
             "engine": self.engine,
@@ -60,15 +60,14 @@ class Request:
     """Whether to write the page, with all runs that it needs beyond the source's own parts."""
 
     def seeds_or(self, every: int, quick: int | None = None) -> int:
-        """Seeds of each point: the requested number, or the experiment's own."""
+        """Return the seeds of each point: the requested number, or the experiment's own."""
         if self.seeds is not None:
             return self.seeds
         return quick if self.quick and quick is not None else every
 
     def named_part(self, part: str) -> bool:
-        """Whether to run this part, which is beyond the source: yes if it is named, or if the page
-        is requested.
-        """
+        """Return whether to run this part, which is beyond the source: yes if it is named, or if
+        the page is requested."""
         return (self.named or self.page) and part in self.parts
 
 
@@ -241,7 +240,7 @@ ALL_CELLS = "all-cells.csv"
 
 
 def all_cells(cells: Sequence[Mapping[str, Any]]) -> str:
-    """Every cell as CSV, published or not."""
+    """Return every cell as CSV, published or not."""
     from tailback.report.tables import csv_text
 
     head = ("id", "quantity", "unit", "published", "measured", "n", "ci95")
@@ -254,7 +253,7 @@ def _yes(value: object) -> str:
 
 
 def known_parts(parts: Sequence[str] | None, valid: Sequence[str]) -> tuple[str, ...]:
-    """The requested parts, or all, in the experiment's order; reject an unknown one."""
+    """Return the requested parts, or all, in the experiment's order; reject an unknown one."""
     for part in parts or ():
         if part not in valid:
             raise InputError(unknown("part", part, valid))

@@ -26,7 +26,7 @@ class Goal(Generic[E]):
     belongs: Callable[[E], bool]
 
     def own(self, entries: Iterable[E]) -> list[E]:
-        """The cells of the group."""
+        """Return the cells of the group."""
         return [entry for entry in entries if self.belongs(entry)]
 
 
@@ -128,7 +128,7 @@ class CellsVerdict:
 def errors_verdicts(
     goals: Iterable[ErrorsBelow[E]], entries: Sequence[E]
 ) -> Iterator[ErrorsVerdict]:
-    """Every goal that has cells."""
+    """Yield every goal that has cells."""
     for goal in goals:
         found = sizes(goal.own(entries), goal.kind)
         middle, high = median(found), nearest_rank(found, 0.9)
@@ -137,7 +137,7 @@ def errors_verdicts(
 
 
 def cells_verdicts(goals: Iterable[CellsWithin[E]], entries: Sequence[E]) -> Iterator[CellsVerdict]:
-    """Every goal that has cells."""
+    """Yield every goal that has cells."""
     for goal in goals:
         cells = [entry for entry in goal.own(entries) if entry.within is not None]
         missed = [entry for entry in cells if not entry.within]
@@ -149,12 +149,12 @@ def cells_verdicts(goals: Iterable[CellsWithin[E]], entries: Sequence[E]) -> Ite
 
 
 def goal_of(goals: Iterable[CellsWithin[E]], entry: E) -> CellsWithin[E] | None:
-    """The goal that a cell belongs to."""
+    """Return the goal that a cell belongs to."""
     return next((goal for goal in goals if goal.belongs(entry)), None)
 
 
 def with_tolerances(goals: Sequence[CellsWithin[E]], entries: Iterable[E]) -> list[E]:
-    """The same cells with the tolerances of their goals."""
+    """Return the same cells with the tolerances of their goals."""
     out = []
     for entry in entries:
         goal, known = goal_of(goals, entry), entry.cell.published
@@ -167,7 +167,7 @@ def with_tolerances(goals: Sequence[CellsWithin[E]], entries: Iterable[E]) -> li
 def summary(
     entries: Sequence[Entry], verdicts: Iterable[ErrorsVerdict | CellsVerdict]
 ) -> list[dict[str, Any]]:
-    """The summary of `reproduce --json`: by quantity, then the groups that have a goal."""
+    """Return the summary of `reproduce --json`: by quantity, then the groups that have a goal."""
     rows = summarise([entry.cell for entry in entries])
     return rows + [verdict.row(entries) for verdict in verdicts]
 

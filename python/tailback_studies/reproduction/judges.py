@@ -96,7 +96,7 @@ def judge(
 
 
 def _seeds(entries: Sequence[Entry]) -> bool:
-    """Whether there are enough seeds to quantify chance."""
+    """Return whether there are enough seeds to quantify chance."""
     return bool(entries) and all(len(entry.values) >= LEAST_SEEDS for entry in entries)
 
 

@@ -76,7 +76,7 @@ class Whole:
 
     @classmethod
     def parse(cls, text: str) -> Whole:
-        """From its Markdown."""
+        """Read a page from its Markdown."""
         head, *rest = re.split(r"^## ", text, flags=re.M)
         title, _, body = head.partition("\n")
         parts = [part.strip() for part in body.split("\n\n") if part.strip()]
@@ -115,7 +115,7 @@ class Whole:
 
 
 def _blocks(text: str) -> Iterator[Block]:
-    """Texts, tables and figures in their order."""
+    """Yield texts, tables and figures in their order."""
     title = ""
     for part in re.split(r"\n{2,}", text.strip()):
         lone = _TITLE.fullmatch(part.strip())
@@ -170,7 +170,7 @@ def page(whole: Whole, name: str, judges: Sequence[Judge]) -> str:
 
 
 def _figure(whole: Whole) -> Iterator[str]:
-    """The first figure and its caption, which is the text behind it."""
+    """Yield the first figure and its caption, which is the text behind it."""
     for section in whole.sections:
         for block, after in itertools.pairwise([*section.blocks, {}]):
             if "figure" in block:
@@ -211,7 +211,7 @@ class _Room:
             heading = ""
 
     def _table(self, heading: str, table: Block) -> list[str]:
-        """A table with the rows that fit; nothing if only few do."""
+        """Return a table with the rows that fit; nothing if only few do."""
         title = f"**{table['title']}**" if table["title"] else ""
         count = len(table["rows"])
         for rows in range(min(count, LONGEST), min(count, FEWEST) - 1, -1):
@@ -227,7 +227,8 @@ def _count(text: str) -> int:
 
 
 def _counted(judges: Sequence[Judge]) -> str:
-    """The numbers of criteria that hold, of cells within their limits, and of held-out cells."""
+    """Return the numbers of criteria that hold, of cells within their limits, and of held-out
+    cells."""
     holding = sum(judge.holds for judge in judges)
     counted = [judge for judge in judges if judge.within is not None]
     within = sum(judge.within or 0 for judge in counted)
@@ -267,7 +268,7 @@ def _criteria(judges: Sequence[Judge]) -> str:
 
 
 def _worst(whole: Whole) -> Iterator[str]:
-    """The first rows of the tables of misses, which start with the worst."""
+    """Yield the first rows of the tables of misses, which start with the worst."""
     for section, table in whole.tables(r"^(Cells beyond|Beyond a limit)"):
         if not table["rows"]:
             continue
@@ -278,7 +279,7 @@ def _worst(whole: Whole) -> Iterator[str]:
 
 
 def _shown(table: Block, rows: int | None = None) -> Iterator[str]:
-    """A table in Markdown, with the columns that fit and have a value in these rows."""
+    """Yield a table in Markdown, with the columns that fit and have a value in these rows."""
     body = table["rows"][:rows]
     filled = [
         i for i in range(len(table["columns"])) if any(row[i] not in ("", "\u2014") for row in body)

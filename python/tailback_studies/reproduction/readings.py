@@ -36,7 +36,7 @@ class Reading(Generic[V, S]):
 def before_and_after(
     by_reading: Mapping[str, Sequence[E]], reading: Reading[V, S]
 ) -> tuple[list[E], Sequence[E]]:
-    """The cells that a reading concerns, in the set-up of the reproduction and with it."""
+    """Return the cells that a reading concerns, in the set-up of the reproduction and with it."""
     changed = by_reading.get(reading.id, ())
     ids = {entry.cell.id for entry in changed}
     return [entry for entry in by_reading[BASELINE] if entry.cell.id in ids], changed

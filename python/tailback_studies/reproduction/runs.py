@@ -12,7 +12,7 @@ from tailback.report.tables import left, right
 
 
 def table(made: Mapping[str, Facts]) -> Table:
-    """For each part: its number of runs, their seeds and their lengths."""
+    """List the number of runs of each part, their seeds and their lengths."""
     rows: list[list[Value]] = [
         [name, facts.runs, facts.seeds, facts.duration, facts.warmup or "nothing"]
         for name, facts in made.items()
@@ -27,7 +27,7 @@ def table(made: Mapping[str, Facts]) -> Table:
 
 
 def bare(blocks: Iterable[Block]) -> list[Block]:
-    """Tables and texts, without the facts that the table of runs has."""
+    """Return tables and texts without the facts that the table of runs contains."""
     return [
         replace(block, facts=Facts()) if isinstance(block, Table) else block
         for block in blocks

@@ -23,7 +23,8 @@ def facts(
     options: Sequence[str] = (),
     deviations: Sequence[str] = (),
 ) -> Facts:
-    """The facts behind figures and tables made from these results; every caption states them."""
+    """Return the facts behind figures and tables made from these results; every caption states
+    them."""
     batches = list(results)
     runs = [run for result in batches for run in result]
     return Facts(
@@ -48,7 +49,7 @@ def head(source: str, facts: Facts, entries: Sequence[Entry]) -> list[tuple[str,
 
 
 def span(values: Iterable[float], unit: str) -> str:
-    """The smallest and the largest number; empty without any."""
+    """Return the smallest and the largest number; empty without any."""
     ordered = sorted(values)
     if not ordered:
         return ""
@@ -57,9 +58,8 @@ def span(values: Iterable[float], unit: str) -> str:
 
 
 def goals_table(judges: Iterable[Judge], facts: Facts) -> Table:
-    """The result of each goal: cells within it, without and with those that only chance keeps
-    out.
-    """
+    """Show the result of each goal: cells within it, without and with those that only chance keeps
+    out."""
     rows: list[list[Value]] = [
         [
             judge.judge,
@@ -102,19 +102,19 @@ def blind_columns(judge: Judge) -> tuple[int, str | None, str | None]:
 
 
 def size(value: float | None, kind: str, digits: str = ".2g") -> str | None:
-    """An error without a sign: in percent, or absolute with these digits."""
+    """Return an error without a sign: in percent, or absolute with these digits."""
     if value is None:
         return None
     return f"{value:{digits}}" if kind == "absolute" else f"{100 * value:.2g} %"
 
 
 def signed(value: float | None) -> str | None:
-    """A relative error in percent."""
+    """Return a relative error in percent."""
     return None if value is None else f"{100 * value:+.1f} %"
 
 
 def with_half(value: Estimate, digits: int) -> str:
-    """A mean and half of its interval."""
+    """Return a mean and half of its interval."""
     if value.mean is None:
         return ""
     half = "" if value.half_width is None else f" \u00b1{value.half_width:.{digits}f}"

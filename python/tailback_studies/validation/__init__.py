@@ -32,12 +32,12 @@ class Validation:
 
     @cached_property
     def judges(self) -> list[Judge]:
-        """Every goal."""
+        """The result of every goal."""
         return judges(self.cells)
 
     @cached_property
     def misses(self) -> list[Miss]:
-        """Everything beyond a limit."""
+        """All measures beyond a limit."""
         return misses(self.cells)
 
     @property
@@ -46,12 +46,12 @@ class Validation:
         return len(self.cells) == self.ran.cells and all(judge.holds for judge in self.judges)
 
     def cpu_s(self, engine: str, family: str | None = None) -> float:
-        """Processor time of an engine's runs, including runs that were stored before."""
+        """Return the processor time of an engine's runs, including runs that were stored before."""
         chosen = [b for b in self.ran.batches if family in (None, b.queue.family)]
         return math.fsum(run.timing["cpu_s"] for b in chosen for run in b.results[engine])
 
     def to_dict(self) -> dict[str, Any]:
-        """The object that `--json` prints."""
+        """Return the object that `--json` prints."""
         return {
             "engines": self.ran.versions,
             "cells": [found.to_dict() for found in self.cells],
@@ -81,7 +81,7 @@ def validate(
 
 
 def cells_of(ran: grid.GridRuns) -> list[Cell]:
-    """The cells that have all their runs on both engines."""
+    """Return the cells that have all their runs on both engines."""
     cells = []
     for batch in ran.batches:
         for sim, kernel in batch.pairs():
@@ -100,7 +100,7 @@ def cells_of(ran: grid.GridRuns) -> list[Cell]:
 
 
 def _where(queue: grid.GridQueue, params: Mapping[str, Any]) -> tuple[float, float]:
-    """Rate, bit/s, and round-trip time, s, of a cell."""
+    """Return the rate, bit/s, and the round-trip time, s, of a cell."""
     if queue.fixed:
         return queue.point
     return float(params["bottleneck.rate"]), float(params["path.rtt"]) / 1e9

@@ -81,14 +81,14 @@ def explain(
 
 
 def _alone(miss: Miss) -> Cause | None:
-    """The checks that need only the cell itself."""
+    """Apply the checks that need only the cell itself."""
     if miss.limit is THROUGHPUT and miss.cell.of(ORDER.quantity) and not ORDER.misses(miss.cell):
         return Cause(DRAWN)
     return Cause(NOISE) if miss.inside_noise else None
 
 
 def judged(miss: Miss, near: Sequence[Cell]) -> Cause:
-    """The check that needs the neighbours."""
+    """Apply the check that needs the neighbours."""
     wanted = miss.measure
     measures = [
         measure
@@ -112,7 +112,8 @@ def judged(miss: Miss, near: Sequence[Cell]) -> Cause:
 
 
 def settles(miss: Miss, again: Sequence[Cell]) -> bool:
-    """Whether the runs of a cell with more seeds lie in the same few groups on both engines."""
+    """Return whether the runs of a cell with more seeds lie in the same few groups on both
+    engines."""
     wanted = miss.measure
     for measure in (m for one in again for m in one.of(wanted.quantity) if m.flow == wanted.flow):
         by_engine = (("sim", measure.sim), ("kernel", measure.kernel))
@@ -186,7 +187,7 @@ def neighbours(
 
 
 def seeds_of(centre: Cell) -> int:
-    """How many seeds a cell has on each engine."""
+    """Return how many seeds a cell has on each engine."""
     return max(len(ids) for ids in centre.runs.values())
 
 
@@ -210,7 +211,7 @@ def around(
 def _paired(
     queue: grid.GridQueue, centre: Cell, sim: Results, kernel: Results, *, seeds: int, cells: int
 ) -> list[Cell]:
-    """The neighbours that have all their runs on both engines."""
+    """Return the neighbours that have all their runs on both engines."""
     batch = grid.GridBatch(
         *(queue, centre.mix, {"sim": sim, "kernel": kernel}),
         seeds=seeds,

@@ -61,7 +61,7 @@ class Measure:
 
     @cached_property
     def absolute(self) -> float:
-        """Simulator less kernel, in the unit."""
+        """The simulator's mean minus the kernel's, in the unit of the measure."""
         return math.fsum(self.sim) / len(self.sim) - math.fsum(self.kernel) / len(self.kernel)
 
     @cached_property
@@ -115,7 +115,7 @@ class Measure:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """The measure in `--json`."""
+        """Return the measure in `--json`."""
 
         def side(engine: str) -> dict[str, Any]:
             found = self.shown(engine)
@@ -178,7 +178,7 @@ class Cell:
         return max(self.of(quantity), key=lambda m: abs(m.error), default=None)
 
     def to_dict(self) -> dict[str, Any]:
-        """The cell in `--json`."""
+        """Return the cell in `--json`."""
         return {
             "id": self.id,
             "queue": self.queue,
@@ -200,7 +200,8 @@ def cell(
     runs: dict[str, list[str]] | None = None,
     kinds: Sequence[Hashable] | None = None,
 ) -> Cell:
-    """The cell of some runs' summaries, by engine.
+    """Return the cell of some runs' summaries, by engine. `kinds` gives the kind of each flow,
+    equal for identical flows; by default it is the congestion control.
 
     `kinds` gives the kind of each flow, equal for identical flows; by default it is the congestion
     control.
@@ -243,7 +244,7 @@ def cell(
 
 
 def _alike(kinds: Sequence[Hashable]) -> list[list[int]]:
-    """The flows by kind, in the order in which kinds first appear."""
+    """Return the flows by kind, in the order in which kinds first appear."""
     found: dict[Hashable, list[int]] = {}
     for i, kind in enumerate(kinds):
         found.setdefault(kind, []).append(i)
@@ -255,7 +256,8 @@ def _throughput(flow: int) -> Callable[[Summary], float | None]:
 
 
 def _in_order(flows: Sequence[int], part: int, parts: int) -> Callable[[Summary], float | None]:
-    """Mean throughput of a part of these flows, in order of throughput, the slowest first."""
+    """Return the mean throughput of a part of these flows, in order of throughput, the slowest
+    first."""
     first, last = (len(flows) * end // parts for end in (part, part + 1))
 
     def value(summary: Summary) -> float:
@@ -277,7 +279,7 @@ def _signals(summary: Summary) -> float | None:
 
 
 def _completion(summary: Summary) -> float | None:
-    """Mean time of all requests from connect to their last byte, ms."""
+    """Return the mean time of all requests from connect to their last byte, ms."""
     bins = [
         size
         for source in summary.get("traffic", ())

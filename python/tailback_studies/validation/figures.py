@@ -57,9 +57,8 @@ STEP = 38
 
 
 def heats(made: Validation) -> Iterator[ReportFigure]:
-    """Errors of all cells, a panel for each quantity. There is a figure for each family, or for the
-    queues of a family with the same rates and round-trip times.
-    """
+    """Draw the errors of all cells, a panel for each quantity. There is a figure for each family,
+    or for the queues of a family with the same rates and round-trip times."""
     for family in FAMILIES:
         groups = _groups([cell for cell in made.cells if FAMILY[cell.queue] == family])
         for cells in groups:
@@ -121,7 +120,8 @@ def _rows(cells: Sequence[Cell]) -> pl.DataFrame:
 
 
 def _at(cell: Cell) -> tuple[float, float]:
-    """Rate and round-trip time of a cell in the layout; 0 if its scenario is one point."""
+    """Return the rate and round-trip time of a cell in the layout; 0 if its scenario is one
+    point."""
     return (0.0, 0.0) if cell.queue in FIXED else (cell.rate_bit, cell.rtt_s)
 
 
@@ -188,7 +188,7 @@ def _short(error: float) -> str:
 
 
 def traced(made: Validation) -> list[tuple[Cell, str]]:
-    """The cells whose traces are drawn, and why."""
+    """Return the cells whose traces are drawn, and why."""
     by_key = {(c.queue, c.mix, c.rate_bit, round(c.rtt_s, 9)): c for c in made.cells}
     chosen = {by_key[key].id: (by_key[key], "always") for key in REPRESENTATIVE if key in by_key}
     told = {miss.cell.id: miss.cell for miss in made.misses if not miss.inside_noise}
@@ -198,13 +198,13 @@ def traced(made: Validation) -> list[tuple[Cell, str]]:
 
 
 def of_traces(made: Validation) -> Table:
-    """Which cells are drawn."""
+    """List the cells that are drawn."""
     rows: list[list[Value]] = [[cell.id, why] for cell, why in traced(made)]
     return Table("traced", "Cells that are drawn", left("cell", "why"), rows)
 
 
 def traces(made: Validation) -> Iterator[ReportFigure]:
-    """Windows and queue of some cells."""
+    """Draw the windows and the queue of some cells."""
     for cell, _ in traced(made):
         chart, rules = _trace(made, cell)
         name = cell.id.replace("/", "").replace(" ", "-").replace("+", "-").lower()

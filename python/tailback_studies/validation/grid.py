@@ -68,7 +68,8 @@ class GridQueue:
 
 
 def odd(name: str, *mix: str, quick: bool = False, family: str = "odd scenarios") -> GridQueue:
-    """A scenario of the folder `odd`, with the congestion controls of its flows in its order."""
+    """Return a scenario of the folder `odd`, with the congestion controls of its flows in its
+    order."""
     return GridQueue(
         *(family, name, False, (mix,)),
         quick=(mix,) if quick else (),
@@ -78,12 +79,12 @@ def odd(name: str, *mix: str, quick: bool = False, family: str = "odd scenarios"
 
 
 def impaired(kind: str, cc: str = "cubic") -> GridQueue:
-    """A scenario with an impairment that both engines have."""
+    """Return a scenario with an impairment that both engines have."""
     return odd(f"impaired-{kind}", cc, family="impairments")
 
 
 def fast(limit: str) -> GridQueue:
-    """A buffer for high rates."""
+    """Return a queue with a buffer for high rates."""
     sets = {"bottleneck.queue": {"aqm": "fifo", "limit": limit}}
     return GridQueue("high rates", f"fast-{limit}", False, FAST, base="fast", sets=sets)
 
@@ -236,9 +237,8 @@ class GridBatch:
     """How many cells there are to measure."""
 
     def pairs(self) -> list[tuple[list[Run], list[Run]]]:
-        """The runs of each cell that has all of them, with the seeds together: simulator,
-        kernel.
-        """
+        """Return the runs of each cell that has all of them, with the seeds together: simulator,
+        kernel."""
         groups = {
             name: {point_key(r[0]): r for r in results.groups() if len(r) == self.seeds}
             for name, results in self.results.items()

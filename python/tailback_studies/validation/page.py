@@ -102,7 +102,7 @@ run again: the command resumes where it was stopped.
 
 
 def _side_by_side(validation: Validation) -> list[Section]:
-    """The measurements of both engines, if the cells are few."""
+    """Show the measurements of both engines, if the cells are few."""
     if len(validation.cells) > MOST_SIDE_BY_SIDE:
         return []
     return [Section("side-by-side", published.SIDE_BY_SIDE, [tables.side_by_side(validation)])]
@@ -121,7 +121,7 @@ def _beyond(validation: Validation) -> list[Block]:
 
 
 def report(validation: Validation) -> Report:
-    """The page as a report."""
+    """Return the page as a report."""
     built = page(validation)
     return Report(
         name="validation",
@@ -134,7 +134,7 @@ def report(validation: Validation) -> Report:
 
 
 def files(made: Validation) -> dict[str, str]:
-    """Files beside the page."""
+    """Return the files beside the page."""
     return {CELLS: tables.all_cells(made.cells), judges.FILE: judges.to_csv(made.judges)}
 
 
@@ -167,13 +167,13 @@ def save_page(validation: Validation, docs: Path) -> Path:
 
 
 def _queues(made: Validation) -> list[str]:
-    """The requested queues of the grid; empty if all are requested."""
+    """Return the requested queues of the grid; empty if all are requested."""
     found = list(dict.fromkeys(batch.queue.name for batch in made.ran.batches))
     return found if len(found) < len(QUEUES) else []
 
 
 def named(queues: list[str]) -> list[str]:
-    """The words for these queues in the command: their family, if it is one and complete."""
+    """Return the words for these queues in the command: their family, if it is one and complete."""
     families = {queue.family for queue in QUEUES if queue.name in queues}
     of_families = {queue.name for queue in QUEUES if queue.family in families}
     return list(families) if len(families) == 1 and of_families == set(queues) else queues
@@ -208,7 +208,7 @@ def _facts(validation: Validation) -> Facts:
 
 
 def _kernel(made: Validation) -> list[str]:
-    """Kernel, kit and tools of the guests, from a run's manifest."""
+    """Return kernel, kit and tools of the guests, from a run's manifest."""
     for batch in made.ran.batches:
         for run in batch.results["kernel"]:
             environment = run.manifest.get("environment", {})

@@ -30,7 +30,7 @@ SLOW = 0.75
 
 
 def goals(judges: Sequence[Judge]) -> Table:
-    """The required agreement, and the measured one."""
+    """Show the required agreement, and the measured one."""
     columns = [
         *left("what", "asked for"),
         *right("cells", "within", "share", "within or noise", "share"),
@@ -63,9 +63,8 @@ def _share(part: int | None, whole: int) -> str | None:
 
 
 def families(validation: Validation) -> Table:
-    """The result of each family of queues: cells within each limit, without an allowance for
-    noise.
-    """
+    """Show the result of each family of queues: cells within each limit, without an allowance for
+    noise."""
     columns = [
         *left("family"),
         *right("cells", *(_head(limit) for limit in (*LIMITS, OF_RATE))),
@@ -98,7 +97,7 @@ def _within(limit: Limit, cells: Sequence[Cell]) -> str | None:
 
 
 def by_flow(validation: Validation) -> Table:
-    """Flows that compete, counted one by one."""
+    """Count flows that compete one by one."""
     columns = [
         *left("family"),
         *right("cells", "flows", "within, of the rate", "within, of a fair share", "share"),
@@ -125,7 +124,7 @@ def by_flow(validation: Validation) -> Table:
 
 
 def beyond(validation: Validation) -> Table:
-    """Everything beyond a limit, inside noise or not."""
+    """List all measures beyond a limit, whether or not they are inside noise."""
     columns = [
         *left("cell", "what", "flow"),
         *right("flows", "simulator", "kernel", "error", "limit", "noise"),
@@ -153,7 +152,8 @@ def beyond(validation: Validation) -> Table:
 
 
 def side_by_side(validation: Validation) -> Table:
-    """What both engines measured in each cell. Of several flows, the one that is furthest off."""
+    """Show what both engines measured in each cell. Of several flows, the one that is furthest off
+    is shown."""
     asked = [limit for limit in LIMITS if any(c.of(limit.quantity) for c in validation.cells)]
     units = {m.quantity: m.unit for c in validation.cells for m in c.measures}
     columns = left("cell", *(_column(limit.name, units.get(limit.quantity)) for limit in asked))
@@ -191,7 +191,7 @@ def _noise(measure: Measure) -> str | None:
 
 
 def signed(error: float) -> str:
-    """An error in percent."""
+    """Return an error in percent."""
     return f"{100 * error:+.1f} %" if math.isfinite(error) else "\u221e"
 
 
@@ -203,7 +203,7 @@ def number(measure: Measure, engine: str) -> str:
 
 
 def shared(validation: Validation) -> Table | None:
-    """Flows that share a queue where flows are hashed: how many in a run."""
+    """Count, per run, the flows that share a queue where flows are hashed."""
     columns = [*left("cell"), *right("flows", "slow in the simulator", "in the kernel", "expected")]
     rows: list[list[Value]] = []
     for batch in validation.ran.batches:
@@ -235,7 +235,7 @@ def _slow(run: Run) -> float:
 
 
 def cost(validation: Validation) -> Table:
-    """The runs and their cost."""
+    """Show the runs and their cost."""
     columns = [
         *left("family"),
         *right("cells", "measured", "runs", "simulator", "kernel", "together"),
@@ -255,7 +255,7 @@ def cost(validation: Validation) -> Table:
 
 
 def settings(facts: Facts) -> Table:
-    """Numbers of the method."""
+    """List the numbers of the method."""
     rows: list[list[Value]] = [
         ["seeds of a cell, on each engine", str(facts.seeds)],
         ["a run lasts", facts.duration],
@@ -280,7 +280,7 @@ CSV_COLUMNS = (
 
 
 def all_cells(cells: Sequence[Cell]) -> str:
-    """cells.csv: a row for each measure of each cell."""
+    """Write cells.csv: a row for each measure of each cell."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(CSV_COLUMNS)

@@ -38,7 +38,7 @@ class Limit:
         return measure.error_of_rate if self.of == "capacity" else measure.error
 
     def within(self, measure: Measure) -> bool:
-        """Whether the means are within the limit."""
+        """Return whether the means are within the limit."""
         near = not measure.logarithmic and abs(measure.absolute) <= self.absolute
         return abs(self.error(measure)) <= self.relative or near
 
@@ -47,7 +47,7 @@ class Limit:
         return [measure for measure in cell.of(self.quantity) if not self.within(measure)]
 
     def missed(self, cell: Cell) -> bool:
-        """Whether a measure is beyond the limit by more than noise."""
+        """Return whether a measure is beyond the limit by more than noise."""
         return any(not measure.inside_noise for measure in self.misses(cell))
 
     @property
@@ -102,7 +102,7 @@ class LimitVerdict:
 
     @property
     def judge(self) -> Judge:
-        """Its row of goals.csv."""
+        """The row of the goal in goals.csv."""
         return self._judge(self.limit.name, self.limit.text, self.holds, counted=True)
 
     @property
@@ -136,7 +136,7 @@ class LimitVerdict:
 
 
 def verdict(limit: Limit, cells: Sequence[Cell]) -> LimitVerdict | None:
-    """The goal of a limit, over the cells with its quantity; `None` if none has it."""
+    """Return the goal of a limit, over the cells with its quantity; `None` if none has it."""
     chosen = [cell for cell in cells if cell.of(limit.quantity)]
     if not chosen:
         return None
@@ -165,13 +165,13 @@ def _seeds(measure: Measure) -> int:
 
 
 def verdicts(cells: Sequence[Cell]) -> list[LimitVerdict]:
-    """Every limit with cells; throughput over the rate of the link comes last."""
+    """Return every limit with cells; throughput over the rate of the link comes last."""
     found = (verdict(limit, cells) for limit in (*LIMITS, OF_RATE))
     return [one for one in found if one is not None]
 
 
 def judges(cells: Sequence[Cell]) -> list[Judge]:
-    """Every goal: the median of the errors of throughput, then the limits."""
+    """Return every goal: the median of the errors of throughput, then the limits."""
     found = verdicts(cells)
     middle = [one.middle for one in found if one.limit is THROUGHPUT]
     return [*middle, *(one.judge for one in found)]
@@ -200,7 +200,7 @@ class Miss:
         return not self.limit.missed(self.cell)
 
     def to_dict(self) -> dict[str, Any]:
-        """The miss in `--json`."""
+        """Return the miss in `--json`."""
         return {
             "cell": self.cell.id,
             "quantity": self.limit.quantity,
@@ -212,7 +212,7 @@ class Miss:
 
 
 def misses(cells: Sequence[Cell]) -> list[Miss]:
-    """Everything beyond a limit, inside noise or not, the worst first."""
+    """Return all measures beyond a limit, whether or not they are inside noise, the worst first."""
     breaches = []
     for cell in cells:
         for limit in LIMITS:

@@ -61,7 +61,7 @@ class Observed:
         return self.traces[FLOW]
 
     def at_event(self, state: str) -> tuple[Spell | None, Spell | None]:
-        """The last spell in a state that begins before the event, and the spell after it."""
+        """Return the last spell in a state that begins before the event, and the spell after it."""
         trace, event = self.trace, self.event_s
         spells = [s for s in trace.of_state(state) if event and trace.start(s) <= event]
         return (spells[-1], trace.after(spells[-1])) if spells else (None, None)
@@ -110,7 +110,7 @@ class Case:
 
 
 def payload_mbit(rate_mbit: float) -> float:
-    """The payload that a link of this rate carries."""
+    """Return the payload that a link of this rate carries."""
     return rate_mbit * MSS / FRAME
 
 

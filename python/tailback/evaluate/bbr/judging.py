@@ -28,7 +28,7 @@ class CaseResult(SectionResult):
     trace: Sequence[dict[str, float | str]] = field(default=(), kw_only=True)
 
     def to_dict(self) -> dict[str, Any]:
-        """The section as `--json` prints it, with its `trace`."""
+        """Return the section as `--json` prints it, with its `trace`."""
         return super().to_dict() | {"trace": list(self.trace)}
 
 
@@ -113,7 +113,7 @@ def _result(case: Case, played: Sequence[Played]) -> CaseResult:
 
 
 def _blocks(case: Case, rows: Sequence[dict[str, float | str]]) -> Sequence[Block]:
-    """The table of the states around the decision, for the report."""
+    """Show the states around the decision in a table, for the report."""
     from tailback.report.model import Column, Table
 
     if not rows:

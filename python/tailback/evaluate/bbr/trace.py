@@ -60,7 +60,7 @@ class StateTrace:
         return cls(times, {name: wide[name].to_list() for name in names})
 
     def has(self, names: Iterable[str]) -> bool:
-        """Whether all of these quantities were recorded."""
+        """Return whether all of these quantities were recorded."""
         return not self.lacks(names)
 
     def lacks(self, names: Iterable[str]) -> list[str]:
@@ -101,7 +101,7 @@ class StateTrace:
         return found
 
     def start(self, spell: Spell) -> float:
-        """When a spell begins."""
+        """Return when a spell begins."""
         return self.times[spell.first]
 
     def after(self, spell: Spell) -> Spell | None:
@@ -110,7 +110,7 @@ class StateTrace:
         return self.spells[place] if place < len(self.spells) else None
 
     def first(self, state: str) -> tuple[Spell | None, Spell | None]:
-        """The first spell in a state, and the spell after it."""
+        """Return the first spell in a state, and the spell after it."""
         spells = self.of_state(state)
         return (spells[0], self.after(spells[0])) if spells else (None, None)
 
@@ -123,11 +123,11 @@ class StateTrace:
         return (i for i, at in enumerate(self.times) if since <= at <= until)
 
     def inside(self, spell: Spell) -> range:
-        """The indices of the samples of a spell."""
+        """Return the indices of the samples of a spell."""
         return range(spell.first, spell.last + 1)
 
     def delivered(self, first: int, last: int) -> float:
-        """The rate at which payload was acknowledged between two samples, Mbit/s."""
+        """Return the rate at which payload was acknowledged between two samples, Mbit/s."""
         span = self.times[last] - self.times[first]
         if span <= 0:
             return 0.0

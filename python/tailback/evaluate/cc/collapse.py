@@ -11,7 +11,7 @@ RTT_S = 0.05
 
 
 def _sent_per_round(run: Run) -> float | None:
-    """Data packets that a flow sends per round trip, on average over all its time."""
+    """Return the data packets that a flow sends per round trip, on average over all its time."""
     flows = measures.named(run, "subject")
     rounds = (flows[0]["to_s"] - flows[0]["from_s"]) / RTT_S
     packets = measures.mean(measures.at(flow, "packets") for flow in flows)

@@ -12,7 +12,7 @@ from tailback.store.results import Run
 
 
 def _marks_per_round(run: Run) -> float | None:
-    """Number of the subject's packets that are marked per round trip."""
+    """Return the number of the subject's packets that are marked per round trip."""
     [flow] = measures.named(run, "subject")
     rtt = measures.at(flow, "rtt_ms.mean")
     seconds = flow["to_s"] - flow["from_s"]
@@ -20,7 +20,8 @@ def _marks_per_round(run: Run) -> float | None:
 
 
 def _near_over_far(run: Run) -> float | None:
-    """Throughput of the flow with the short RTT over that of the flow with the long RTT."""
+    """Return the throughput of the flow with the short RTT over that of the flow with the long
+    RTT."""
     near, far = (measures.total_mbit(name)(run) for name in ("subject", "far"))
     return near / far if near is not None and far else None
 

@@ -15,7 +15,8 @@ RATE_MBIT = 2.0
 
 
 def _growth(run: Run) -> float | None:
-    """The largest window as a multiple of what the rule allows, which is twice the largest flight.
+    """Return the largest window as a multiple of what the rule allows, which is twice the largest
+    flight.
 
     If the congestion control estimates a rate: its mean estimate over twice the application's rate.
     """

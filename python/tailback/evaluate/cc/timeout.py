@@ -11,7 +11,8 @@ BACK_S, RTT_S = 12.0, 0.05
 
 
 def _flight_after_outage(run: Run) -> float | None:
-    """Most segments in flight within a round trip from the first delivery after the outage."""
+    """Return the most segments in flight within a round trip from the first delivery after the
+    outage."""
     delivered = measures.series(run, "delivered_bytes")
     before = measures.last_before(delivered, BACK_S)
     first = next((when for when, value in delivered if when > BACK_S and value != before), None)

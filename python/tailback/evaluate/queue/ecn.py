@@ -14,7 +14,8 @@ from tailback.store.results import Results, Run
 
 
 def _dropped_share(run: Run) -> float | None:
-    """Share of drops among the queue's signals (drops and marks); overflow does not count."""
+    """Return the share of drops among the queue's signals (drops and marks); overflow does not
+    count."""
     causes = run.summary["queues"]["bottleneck"]["causes"]
     drops = sum(causes.get(cause, 0) for cause in ("aqm", "blue", "overload"))
     marks = sum(causes.get(cause, 0) for cause in ("mark", "step_mark"))
@@ -26,7 +27,7 @@ class _Marks(QueueWithin):
     """A requirement for queues that drop or mark early; a plain FIFO is not tested."""
 
     def jobs(self, folder: Path, subject: Subject, request: Request) -> Mapping[str, Job]:
-        """The scenario with the subject; nothing for a plain FIFO."""
+        """Return the job that runs the scenario with the subject; no job for a plain FIFO."""
         return {} if subject.name == "fifo" else super().jobs(folder, subject, request)
 
     def outcome(

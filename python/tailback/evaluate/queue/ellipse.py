@@ -71,7 +71,7 @@ def figure(section: str, sides: Mapping[str, Results], rtt_ms: float) -> list[Re
 
 
 def _points(run: Run, rtt_ms: float) -> list[tuple[float, float]]:
-    """Delay and goodput of each second in which both are known."""
+    """Return the delay and goodput of each second in which both are known."""
     frame = run.series()
     delays = frame.filter(pl.col("quantity").str.ends_with(".delay_ms"))
     times = delays["time_ns"].unique().sort()
@@ -102,7 +102,7 @@ def _points(run: Run, rtt_ms: float) -> list[tuple[float, float]]:
 def contour(
     points: list[tuple[float, float]],
 ) -> tuple[tuple[float, float], list[tuple[float, float]]]:
-    """The mean, and the contour around it."""
+    """Return the mean, and the contour around it."""
     n = len(points)
     mean_x, mean_y = (math.fsum(point[i] for point in points) / n for i in (0, 1))
     xx = math.fsum((x - mean_x) ** 2 for x, _ in points) / (n - 1)

@@ -21,7 +21,7 @@ class _Dual(QueueWithin):
     buffer: int = 1000
 
     def jobs(self, folder: Path, subject: Subject, request: Request) -> Mapping[str, Job]:
-        """The scenario with the subject; nothing for other queues."""
+        """Return the job that runs the scenario with the subject; no job for other queues."""
         dual = "coupling_factor" in subject.options
         return super().jobs(folder, subject, request) if dual else {}
 
@@ -39,21 +39,21 @@ def _of_class(run: Run, name: str, path: str) -> float | None:
 
 
 def _ratio(run: Run) -> float | None:
-    """The larger throughput of the two flows over the smaller."""
+    """Return the larger throughput of the two flows over the smaller."""
     rates = [at(flow, "throughput_mbit") for flow in run.summary["flows"]]
     known = [rate for rate in rates if rate]
     return max(known) / min(known) if len(known) == 2 else None
 
 
 def _packets_beyond_threshold(run: Run) -> float | None:
-    """The delay of the L4S queue beyond its threshold of 1 ms, in times of a full packet."""
+    """Return the delay of the L4S queue beyond its threshold of 1 ms, in times of a full packet."""
     delay = _of_class(run, "L", "delay_ms.p99")
     rate = run.manifest["canonical"]["links"][0]["rate"]
     return None if delay is None else (delay - 1.0) / (FRAME * 8e3 / rate)
 
 
 def _overload_drops(run: Run) -> float | None:
-    """Share of the unresponsive packets that was dropped."""
+    """Return the share of the unresponsive packets that was dropped."""
     [udp] = run.summary["traffic"]
     return udp["drops"] / udp["sent_packets"] if udp["sent_packets"] else None
 

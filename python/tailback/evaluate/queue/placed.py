@@ -32,7 +32,7 @@ class _Placed(Asked):
     """Whether the subject marks ECN-capable packets, if it has such an option."""
 
     def placed(self, subject: Subject) -> dict[str, object]:
-        """The values that put a queue into the scenario."""
+        """Return the values that put a queue into the scenario."""
         options: dict[str, object] = {}
         limit = subject.options.get("limit")
         if limit is not None:
@@ -55,7 +55,7 @@ class QueueAgainst(_Placed, Against):
     def outcome(
         self, subject: Subject, request: Request, results: Mapping[str, Results]
     ) -> SectionResult:
-        """Whether the subject does worse than the reference at any point."""
+        """Decide whether the subject does worse than the reference at any point."""
         found = super().outcome(subject, request, results)
         rtt, made = self.ellipse_rtt_ms, found.blocks
         if rtt is None or made is None:
@@ -77,12 +77,12 @@ class QueueWithin(_Placed, Within):
 
 
 def delay_ms(run: Run) -> float | None:
-    """The mean queue delay of every link of the run, added up."""
+    """Return the mean queue delay of every link of the run, added up."""
     return total(at(queue, "delay_ms.mean") for queue in run.summary["queues"].values())
 
 
 def goodput_mbit(run: Run) -> float | None:
-    """The throughput of all flows."""
+    """Return the throughput of all flows."""
     return total(at(flow, "throughput_mbit") for flow in run.summary["flows"])
 
 
@@ -127,5 +127,5 @@ def pair(
 
 
 def of_short(run: Run) -> float | None:
-    """The completion time of the short flow, s."""
+    """Return the completion time of the short flow, s."""
     return at(named(run, "short")[0], "completion_s")

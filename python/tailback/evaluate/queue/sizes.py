@@ -10,7 +10,7 @@ from tailback.store.results import Run
 
 
 def small_over_large(run: Run) -> float | None:
-    """The mean goodput of flows with small packets over that of flows with large packets."""
+    """Return the mean goodput of flows with small packets over that of flows with large packets."""
     small, large = (
         mean(at(flow, "throughput_mbit") for flow in named(run, name))
         for name in ("small", "large")

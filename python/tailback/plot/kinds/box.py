@@ -118,7 +118,8 @@ _TIPS = (
 
 
 def _box(samples: Sequence[float], counts: Sequence[int], plan: PlotPlan) -> dict[str, float]:
-    """Quartiles and whiskers of sorted values.
+    """Compute quartiles and whiskers of sorted values. If each run has many values, the whiskers
+    end at the 1st and the 99th percentile; for one number per run, at the smallest and the largest.
 
     If each run has many values, the whiskers end at the 1st and the 99th percentile; for one number
     per run, at the smallest and the largest.
@@ -137,7 +138,7 @@ _WHOLE = {"low": 0.0, "p25": 0.25, "p50": 0.5, "p75": 0.75, "high": 1.0}
 
 
 def nearest(samples: Sequence[float], counts: Sequence[int], share: float) -> float:
-    """The smallest value that this share of all does not exceed."""
+    """Return the smallest value that this share of all does not exceed."""
     wanted, seen = share * sum(counts), 0
     for value, count in zip(samples, counts, strict=True):
         seen += count
@@ -147,7 +148,7 @@ def nearest(samples: Sequence[float], counts: Sequence[int], share: float) -> fl
 
 
 def _between(samples: Sequence[float], share: float) -> float:
-    """Like `nearest`, for few values: interpolates between neighbours."""
+    """Interpolate between neighbours: like `nearest`, for few values."""
     at = share * (len(samples) - 1)
     low = int(at)
     high = min(low + 1, len(samples) - 1)

@@ -76,7 +76,7 @@ def _spans_much(found: Sequence[float]) -> bool:
 
 
 def is_log(values: Iterable[float], scale: Scale, span: float = LOG_SPAN) -> bool:
-    """Whether an axis with these values is logarithmic."""
+    """Return whether an axis with these values is logarithmic."""
     if scale != "auto":
         return scale == "log"
     found = list(values)
@@ -85,9 +85,8 @@ def is_log(values: Iterable[float], scale: Scale, span: float = LOG_SPAN) -> boo
 
 
 def ticks(low: float, high: float, most: int) -> list[float]:
-    """Ticks of a logarithmic axis, at most this many: 1, 2 and 5 of every decade, 1 of each, or of
-    every second one, and so on.
-    """
+    """Return the ticks of a logarithmic axis, at most this many: 1, 2 and 5 of every decade, 1 of
+    each, or of every second one, and so on."""
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     kept: list[float] = []
     for steps, every in (((1, 2, 5), 1), ((1,), 1), ((1,), 2), ((1,), 3), ((1,), 4)):
@@ -365,7 +364,7 @@ def beside(plan: PlotPlan) -> dict[str, Any]:
 
 
 def repeats(plan: PlotPlan) -> bool:
-    """Whether the colours repeat the horizontal axis."""
+    """Return whether the colours repeat the horizontal axis."""
     return plan.series is not None and plan.series == plan.roles.get("x")
 
 

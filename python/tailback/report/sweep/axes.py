@@ -55,13 +55,12 @@ class Roles:
     panels: tuple[SweepAxis, ...]
 
     def panel(self, run: Run) -> str:
-        """The heading of the panel that a run is in."""
+        """Return the heading of the panel that a run is in."""
         return ", ".join(axis.level(run) for axis in self.panels)
 
     def in_a_row(self) -> int:
-        """The number of panels in a row: the number of values of the last axis if these fit,
-        otherwise 0.
-        """
+        """Return the number of panels in a row: the number of values of the last axis if these fit,
+        otherwise 0."""
         last = len(self.panels[-1].levels) if len(self.panels) > 1 else 0
         return last if 2 <= last <= MOST_IN_A_ROW else 0
 
@@ -72,7 +71,7 @@ def _level(run: Run, keys: Sequence[str]) -> str:
 
 
 def axes_of(results: Results) -> list[SweepAxis]:
-    """The axes along which something changes, as the scenario lists them."""
+    """Return the axes along which something changes, as the scenario lists them."""
     axes = []
     for keys in results.axes:
         paths = tuple(keys)

@@ -84,9 +84,8 @@ def named(summary: Mapping[str, Any], of: Kind) -> list[tuple[str, Mapping[str, 
 def figures(
     groups: Sequence[Sequence[Run]], axes: Sequence[SweepAxis], facts: Facts
 ) -> list[Block]:
-    """A figure for each quantity that changes with a key. If the key has names and there is no
-    other key, the quantities are beside each other in one figure.
-    """
+    """Return a figure for each quantity that changes with a key. If the key has names and there is
+    no other key, the quantities are beside each other in one figure."""
     every = [(quantity, _values(groups, quantity)) for quantity in QUANTITIES]
     worth = [one for one in every if _varies(*one)] or [one for one in every if one[1]][:1]
     several = any(len(run.summary["queues"]) > 1 for run, *_ in groups[:1])
@@ -110,7 +109,8 @@ def pooled_text(values: Iterable[Sequence[Value]], several: str = "") -> str:
 
 
 def _varies(quantity: SweepQuantity, values: Sequence[Value]) -> bool:
-    """Whether a quantity changes, so that some part has different values at different points."""
+    """Return whether a quantity changes, so that some part has different values at different
+    points."""
     means: dict[str, list[float]] = {}
     for _, name, value in values:
         if value.mean is not None:

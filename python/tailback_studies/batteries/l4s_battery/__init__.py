@@ -105,7 +105,7 @@ class L4sBattery:
     quick_on_kernel: Mapping[str, object] = {"duration": "20s"}
 
     def keeps(self, file: str, row: Row, *, on_kernel: bool = False) -> bool:
-        """Whether a quick run has this step of an axis."""
+        """Return whether a quick run keeps this step of an axis."""
         if file == "flows":
             pairs = _QUICK_FLOWS_ON_KERNEL if on_kernel else _QUICK_FLOWS
             return (row["flows.L.count"], row["flows.C.count"]) in pairs
@@ -113,11 +113,11 @@ class L4sBattery:
         return all(row[path] in steps for path, steps in kept.items() if path in row)
 
     def case(self, file: str, params: Row) -> str:
-        """A point of this file, in words."""
+        """Return the name of a point of this file."""
         return cases.words(file, params)
 
     def report(self, made: BatteryComparison) -> Report:
-        """The report of a comparison."""
+        """Return the report of a comparison."""
         from tailback_studies.batteries.l4s_battery import report
 
         return report.of(made)

@@ -71,7 +71,7 @@ def spot(file: str, params: Mapping[str, Any]) -> Spot:
 
 
 def words(file: str, params: Mapping[str, Any]) -> str:
-    """A point of this file, in words that no other point of its part has."""
+    """Return a name for a point of this file that no other point of its part has."""
     at = spot(file, params)
     if file.startswith("flows"):
         return f"{at.l_flows} L, {at.c_flows} C"

@@ -21,7 +21,7 @@ SPLITS = tuple(f"{n}-{10 - n}" for n in range(11))
 
 
 def combinations(gathered: Gathered, facts: Facts) -> list[ReportFigure]:
-    """A.4: normalised rate and window per flow against the combination."""
+    """Show the normalised rate and window per flow for each combination (A.4)."""
     points = gathered.of("flows")
     out: list[ReportFigure] = []
     for name, combos, what in (
@@ -80,7 +80,7 @@ def _normal_flag(
 
 
 def normalised(point: BatteryPoint, variant: str) -> list[tuple[str, str, dict[str, float]]]:
-    """Row, class and statistic of the normalised rate and window."""
+    """Return row, class and statistic of the normalised rate and window."""
     view = point.views[variant]
     total = sum(group.flows for group in view.groups.values())
     out = []

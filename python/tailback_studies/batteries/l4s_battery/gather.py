@@ -106,17 +106,17 @@ class Gathered:
                     self._flags.add((part, case, cell.name, cell.quantity, variant))
 
     def of(self, part: str) -> list[BatteryPoint]:
-        """The points of a part."""
+        """Return the points of a part."""
         return [point for point in self.points if point.part == part]
 
     def flagged(self, point: BatteryPoint, variant: str, name: str, *quantities: str) -> bool:
-        """Whether one of these quantities of a class (or link, or of the run) is more than noise
-        away from the baseline."""
+        """Return whether one of these quantities of a class (or link, or of the run) is more than
+        noise away from the baseline."""
         return any(
             (point.part, point.case, name, quantity, variant) in self._flags
             for quantity in quantities
         )
 
     def value(self, point: BatteryPoint, variant: str, name: str, quantity: str) -> Estimate | None:
-        """A quantity that was compared."""
+        """Return a quantity that was compared."""
         return self._values.get((point.part, point.case, name, quantity, variant))

@@ -27,20 +27,19 @@ class Group:
 
 
 def normalised_rate(rate_mbit: float, link_mbit: float, flows: int) -> float:
-    """A flow's rate over its share of the link, rate / (link / N)."""
+    """Return a flow's rate over its share of the link, rate / (link / N)."""
     return rate_mbit * flows / link_mbit
 
 
 def normalised_window(window_bytes: float, link_mbit: float, groups: Iterable[Group]) -> float:
-    """A flow's window over the window of each flow if all windows were equal:
-    window / [C / (n_L / (q_L + RTT_L) + n_C / (q_C + RTT_C))].
-    """
+    """Return a flow's window over the window of each flow if all windows were equal: window / [C /
+    (n_L / (q_L + RTT_L) + n_C / (q_C + RTT_C))]."""
     per_second = sum(g.flows / ((g.delay_ms + g.rtt_ms) / 1e3) for g in groups)
     return window_bytes * per_second / (link_mbit * 1e6 / 8)
 
 
 def over_seeds(stats: Sequence[Stat | None]) -> dict[str, float]:
-    """The mean over seeds of each percentile; percentiles that no run has are left out."""
+    """Return the mean over seeds of each percentile; percentiles that no run has are left out."""
     means: dict[str, float] = {}
     for rank in RANKS:
         values = [s[rank] for s in stats if s is not None and s.get(rank) is not None]
@@ -51,12 +50,13 @@ def over_seeds(stats: Sequence[Stat | None]) -> dict[str, float]:
 
 
 def scaled(stat: Mapping[str, float], factor: float) -> dict[str, float]:
-    """A statistic in another unit."""
+    """Return a statistic in another unit."""
     return {rank: value * factor for rank, value in stat.items()}
 
 
 def flow_groups(canonical: Mapping[str, Any]) -> dict[str, tuple[int, float]]:
-    """Number of flows and their base RTT (ms, mean) by class, from a run's canonical point."""
+    """Return the number of flows and their base RTT (ms, mean) by class, from a run's canonical
+    point."""
     by_class: dict[str, list[float]] = {}
     for flow in canonical["flows"]:
         name = flow.get("class")

@@ -47,7 +47,7 @@ def _utilisation(view: View, _: BatteryPoint) -> dict[str, Stat]:
 
 
 def _outer(stat: Stat) -> Stat:
-    """P1, mean and P99 in percent."""
+    """Return P1, mean and P99 in percent."""
     return scaled({rank: stat[rank] for rank in ("p1", "mean", "p99") if rank in stat}, 100)
 
 
@@ -205,7 +205,7 @@ class Panels:
         )
 
     def delay(self) -> list[ReportFigure]:
-        """Per packet."""
+        """Return the figures of the queue delay per packet."""
         return self._figure(
             "delay",
             "Queue delay",
@@ -217,7 +217,7 @@ class Panels:
         )
 
     def window(self) -> list[ReportFigure]:
-        """Rate times delay."""
+        """Return the figures of the window: rate times delay."""
         return self._figure(
             "window",
             "Window",
@@ -230,7 +230,7 @@ class Panels:
         )
 
     def rate(self) -> list[ReportFigure]:
-        """Of the long flows."""
+        """Return the figures of the rate of long flows."""
         return self._figure(
             "rate",
             "Rate per flow",
@@ -243,7 +243,7 @@ class Panels:
         )
 
     def marks(self) -> list[ReportFigure]:
-        """And drops."""
+        """Return the figures of marks and drops."""
         return self._figure(
             "marks",
             "Marks and drops",
@@ -256,7 +256,7 @@ class Panels:
         )
 
     def ratios(self) -> list[ReportFigure]:
-        """Of rates and windows."""
+        """Return the figures of the ratios of rates and of windows."""
         read = _ratios(self.gathered)
         by_view = {id(view): name for p in self.points for name, view in p.views.items()}
         return self._figure(
@@ -272,7 +272,7 @@ class Panels:
         )
 
     def completions(self) -> list[ReportFigure]:
-        """For short flows, at one round-trip time."""
+        """Return the figures of the completion times of short flows, at one round-trip time."""
         rtts = [p.at.l_rtt for p in self.points]
         rtt = 10.0 if 10.0 in rtts else next(iter(rtts), None)
         points = [p for p in self.points if p.at.l_rtt == rtt]

@@ -28,7 +28,7 @@ EQUAL = {"1-1": ("A.1", "1-1"), "1h-1h": ("A.2", "1h-1h"), "1l-1l": ("A.3", "1l-
 
 
 def of(comparison: BatteryComparison) -> Report:
-    """The report."""
+    """Build the report of a comparison."""
     facts = facts_of(comparison)
     gathered = Gathered(comparison)
     titles = {part.name: part.title for part in comparison.parts}
@@ -152,7 +152,7 @@ def _sentences(comparison: BatteryComparison) -> list[str]:
 
 
 def _by_quantity(comparison: BatteryComparison, variant: VariantResults, facts: Facts) -> Table:
-    """A row for each quantity of each class, a column for each part."""
+    """Return a table with a row for each quantity of each class, and a column for each part."""
     groups: dict[tuple[str, str], dict[str, list[Judged]]] = {}
     shown: set[tuple[str, str]] = set()
     for cell in comparison.cells:
@@ -257,7 +257,7 @@ def _queue(run: Run) -> Mapping[str, object]:
 
 
 def _lines(what: str, runs: Iterable[Run], read: Callable[[Run], str]) -> list[tuple[str, str]]:
-    """The condition in words, with the links where it differs between them."""
+    """Return the condition in words, and the links if the condition differs between them."""
     links: dict[str, set[float]] = {}
     seen: set[Key] = set()
     for run in runs:
@@ -292,7 +292,7 @@ def _word(value: object) -> str:
 
 
 def _kernel(variant: VariantResults) -> str:
-    """The kernel that ran it, its kit, and the modules of the user's by their hashes."""
+    """Return the kernel that ran the battery, its kit, and the user's modules with their hashes."""
     first = next(iter(variant.results), None)
     environment = first.manifest.get("environment") if first else None
     kit = environment.get("kit") if isinstance(environment, Mapping) else None
@@ -309,7 +309,7 @@ def _kernel(variant: VariantResults) -> str:
 
 
 def _modules(canonical: object) -> set[str]:
-    """Modules that a canonical point names."""
+    """Return the modules that a canonical point names."""
     if isinstance(canonical, Mapping):
         own = {canonical["module"]} if isinstance(canonical.get("module"), str) else set()
         return own.union(*map(_modules, canonical.values()))

@@ -14,7 +14,7 @@ from tailback_studies.batteries.l4s_battery.gather import Gathered, View
 
 
 def tails(gathered: Gathered, parts: Mapping[str, str], facts: Facts) -> list[ReportFigure]:
-    """A.5: what share of packets waited longer, 120 Mbit/s and 10 ms."""
+    """Show what share of packets waited longer, at 120 Mbit/s and 10 ms (A.5)."""
     chosen = {
         title: point
         for part, title in parts.items()
@@ -61,8 +61,8 @@ def tails(gathered: Gathered, parts: Mapping[str, str], facts: Facts) -> list[Re
 
 
 def ccdf(view: View, name: str, steps: int = 40) -> list[tuple[float, float]]:
-    """Pairs of a delay in ms and the percentage of packets that waited longer; `steps` per
-    decade."""
+    """Return the pairs of a delay in ms and the percentage of packets that waited longer; `steps`
+    per decade."""
     frames = [
         run.histogram(f"delay_ns.{name}", link=next(iter(run.summary["queues"])))
         for run in view.runs

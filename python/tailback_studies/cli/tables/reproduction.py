@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def show(experiment: Experiment, result: ReproduceResult) -> None:
-    """How far off each quantity is, and where the report is."""
+    """Print how far off each quantity is, and where the report is."""
     console = new_console()
     if not result.summary:
         console.print(f"{experiment.title}\nno published numbers to compare with")
@@ -50,7 +50,7 @@ def show(experiment: Experiment, result: ReproduceResult) -> None:
 
 
 def _show_expectations(rows: Sequence[Mapping[str, Any]]) -> None:
-    """The predictions of theory or the source, and whether the measurements agree."""
+    """Print the predictions of theory or the source, and whether the measurements agree."""
     table = Table(title="Expectations", title_justify="left", box=None, pad_edge=False)
     for name in ("", "expected", "measured"):
         table.add_column(name)
@@ -68,7 +68,7 @@ def _percent(value: float | None) -> str:
 
 
 def _goal(row: Mapping[str, Any]) -> tuple[str, str]:
-    """The goal for a group's errors, and whether they meet it."""
+    """Return the goal for a group's errors, and whether they meet it."""
     verdict = "holds" if row.get("holds") else "missed"
     if "within" in row:
         return f"{row['within']} of {row['cells']} {_limit(row.get('goal'))}".rstrip(), verdict
@@ -88,7 +88,7 @@ def _goal(row: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _limit(goal: Mapping[str, Any] | None) -> str:
-    """The tolerance of each cell of a group."""
+    """Return the tolerance of each cell of a group."""
     if goal is None:
         return ""
     limit = goal["limit"]

@@ -21,7 +21,8 @@ class Abe2017(Reproduction):
     parts: Sequence[str] = tuple(PARTS)
 
     def study(self, request: Request) -> Study:
-        """The parts for an engine; real Linux runs without those that only the simulator has."""
+        """Plan the parts for an engine. Parts that only the simulator can run are left out on real
+        Linux."""
         if request.engine != "sim":
             request = replace(request, parts=kernel_only(request.parts, request.named, self.name))
         from tailback.report import summarise

@@ -22,7 +22,7 @@ Predicted = tuple[TableCell, float | None]
 
 
 def cells(measurements: AbeMeasures) -> list[Predicted]:
-    """Every number."""
+    """Return every number of the parts as a row."""
     return [
         *_single(measurements.single),
         *_equal(measurements.equal),
@@ -38,7 +38,7 @@ def _one(name: str, quantity: str, unit: str, value: float | None) -> TableCell:
 
 
 def part_title(part: str) -> str:
-    """The number of the experiment in the source."""
+    """Return the number of the experiment in the source."""
     return part.replace("-", " ").capitalize()
 
 
@@ -130,7 +130,7 @@ def _tradeoff(points: Sequence[tradeoff.TradeoffPoint]) -> list[Predicted]:
 
 
 def predicted(numbers: Sequence[Predicted]) -> str:
-    """Measured and predicted values as CSV, where theory predicts something."""
+    """Return the measured and predicted values as CSV, where theory predicts something."""
 
     def short_form(number: float) -> str:
         return f"{number:.6g}"

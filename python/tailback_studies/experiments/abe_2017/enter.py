@@ -43,7 +43,7 @@ class EnterPoint:
 def scenario(
     cc: str, queue: str, rtts: Sequence[float], betas: Sequence[float]
 ) -> dict[str, object]:
-    """Two flows; the second enters later."""
+    """Return a scenario with two flows, of which the second enters later."""
     table = layout.scenario("enter")
     table["bottleneck"]["queue"] = layout.options(queue, "sim")
     for flow in table["flows"]:
@@ -56,7 +56,7 @@ def scenario(
 
 
 def plan(*, quick: bool, seeds: int | None) -> list[tuple[tuple[str, str], Job]]:
-    """What to run."""
+    """Return the jobs to run."""
     every = seeds if seeds is not None else 3 if quick else SEEDS
     out = []
     for cc, queue in CASES[:1] if quick else CASES:
@@ -109,7 +109,7 @@ def point(cc: str, queue: str, runs: Sequence[Run], samples: Iterable[pl.DataFra
 def measured(
     planned: Sequence[tuple[tuple[str, str], Job]], results: Sequence[Results]
 ) -> list[EnterPoint]:
-    """Every point."""
+    """Return every point."""
     out = []
     for (key, _), found in zip(planned, results, strict=True):
         groups = found.groups()

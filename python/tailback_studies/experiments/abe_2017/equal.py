@@ -43,7 +43,7 @@ class EqualPoint:
 
 
 def plan(*, quick: bool) -> list[tuple[tuple[str, str], Job]]:
-    """What to run."""
+    """Return the jobs to run."""
     out = []
     for cc, (period, rtt, seconds) in (QUICK_PERIODS if quick else PERIODS).items():
         periodic = [period * (i + 1) for i in range(MARKS)]
@@ -56,7 +56,7 @@ def plan(*, quick: bool) -> list[tuple[tuple[str, str], Job]]:
 
 
 def _random(period: int, seed: int) -> list[int]:
-    """Each segment is marked with the same probability."""
+    """Draw the segments to mark, each with the same probability."""
     draw = random.Random(seed)
     at, out = 0, []
     for _ in range(MARKS):
@@ -82,7 +82,7 @@ def _job(cc: str, rtt_ms: float, seconds: float, marks: Sequence[int]) -> Job:
 def measured(
     planned: Sequence[tuple[tuple[str, str], Job]], results: Sequence[Results]
 ) -> list[EqualPoint]:
-    """The ratios."""
+    """Return the ratios."""
     rates: dict[tuple[str, str], dict[float, list[tuple[float, float | None]]]] = {}
     for (key, _), found in zip(planned, results, strict=True):
         for run in found:

@@ -53,7 +53,7 @@ class GroupPoint:
 
 
 def plan(*, quick: bool, seeds: int | None) -> list[tuple[tuple[str, str, str], Job]]:
-    """What to run."""
+    """Return the jobs to run."""
     every = seeds if seeds is not None else 2 if quick else SEEDS
     out = []
     for abe, standard, queue in CASES[:3] if quick else CASES:
@@ -76,7 +76,7 @@ def plan(*, quick: bool, seeds: int | None) -> list[tuple[tuple[str, str, str], 
 def measured(
     planned: Sequence[tuple[tuple[str, str, str], Job]], results: Sequence[Results]
 ) -> list[GroupPoint]:
-    """Every point, and each factor over all round-trip times."""
+    """Return every point, and each factor over all round-trip times."""
     ratio = metrics.find("throughput_ratio")
     out = []
     for (key, _), found in zip(planned, results, strict=True):

@@ -73,14 +73,14 @@ QUEUES = {
 
 
 def options(queue: str, engine: str) -> dict[str, Any]:
-    """A queue for an engine: today's Linux has only today's PIE."""
+    """Return a queue for an engine. Linux today has only its present version of PIE."""
     if engine != "sim" and queue == "pie":
         queue = "pie-8033"
     return dict(QUEUES[queue].options)
 
 
 def kernel_only(parts: tuple[str, ...], asked: bool, name: str) -> tuple[str, ...]:
-    """The parts for an engine of real Linux; reject a part that only the simulator has."""
+    """Return the parts for an engine of real Linux; reject a part that only the simulator has."""
     if asked:
         for part in parts:
             if part not in KERNEL_PARTS:
@@ -97,10 +97,10 @@ def scenario(name: str) -> dict[str, Any]:
 
 
 def bdp(rate_mbit: float, rtt_ms: float) -> float:
-    """Full segments that fit into the path."""
+    """Return the number of full segments that fit into the path."""
     return rate_mbit * 1e3 * rtt_ms / 8 / 1514
 
 
 def rtt_text(rtt_ms: float) -> str:
-    """The queue in the form of a scenario file."""
+    """Return the queue in the form of a scenario file."""
     return f"{rtt_ms:g}ms"

@@ -28,7 +28,7 @@ class AbeMeasures:
 
 
 def plan(request: Request) -> Plans:
-    """What the parts need."""
+    """Return the plans that the parts need."""
     parts, quick, seeds = request.parts, request.quick, request.seeds
     plans: dict[str, Sequence[tuple[Any, Job]]] = {
         "single": single.plan(parts, quick=quick, seeds=seeds, engine=request.engine)
@@ -47,7 +47,7 @@ def plan(request: Request) -> Plans:
 
 
 def measured(plans: Plans, results: Found) -> AbeMeasures:
-    """The points of the plans."""
+    """Return the points of the plans."""
 
     def of(name: str, module: Any) -> Any:
         return module.measured(plans[name], results[name]) if name in plans else ()

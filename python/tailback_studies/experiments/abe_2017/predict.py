@@ -18,7 +18,8 @@ CUBIC_BETA = 0.7
 
 
 def aimd_utilisation(beta: float, x: float) -> float:
-    """Share of the capacity that one AIMD flow uses when its window falls from x to beta x.
+    """Return the share of the capacity that one AIMD flow uses when its window falls from x to beta
+    x.
 
     The window grows by one segment per RTT; queueing lengthens the RTT. Assumes equal cycles with
     one reduction each, a window of many segments, and a link that never idles while more than a
@@ -35,7 +36,8 @@ def aimd_utilisation(beta: float, x: float) -> float:
 
 
 def cubic_utilisation(beta: float, x: float) -> float:
-    """The same for CUBIC's curve: W = x (1 - (1 - beta) s^3), s from 1 (the reduction) to 0."""
+    """Return the same share for CUBIC, whose curve is W = x (1 - (1 - beta) s^3). Here s goes from
+    1 (the reduction) to 0."""
     if beta * x >= 1:
         return 1.0
     if x <= 1:
@@ -64,8 +66,8 @@ class _Work:
 def utilisation_by_cycles(
     cc: str, beta: float, windows: Sequence[float], bdp: float, rtt_s: float, *, fast: bool = True
 ) -> float:
-    """The same with unequal cycles: each goes from beta times a window (segments, as measured at
-    the reductions) up to the next one.
+    """Return this share with unequal cycles. Each cycle goes from beta times a window (segments, as
+    measured at the reductions) up to the next window.
 
     It includes the parts of Linux's algorithm that the formula leaves out. In the round trip of the
     reduction the window is down and does not grow. ACKs for two segments lengthen a round trip by
@@ -117,22 +119,23 @@ def _climb(
 
 
 def reno_window(beta: float, p: float) -> float:
-    """Mean window of AIMD with an increase of 1 when every 1/p-th segment is marked."""
+    """Return the mean window of AIMD with an increase of 1 when every 1/p-th segment is marked."""
     return math.sqrt((1 + beta) / (2 * (1 - beta) * p))
 
 
 def cubic_window(beta: float, p: float, rtt_s: float) -> float:
-    """Mean window of CUBIC (RFC 9438 equation 5)."""
+    """Return the mean window of CUBIC (RFC 9438 equation 5)."""
     return float((CUBIC_C * (3 + beta) / (4 * (1 - beta))) ** 0.25 * (rtt_s / p) ** 0.75)
 
 
 def reno_ratio(beta: float, standard: float = 0.5) -> float:
-    """Rate of Reno with `beta` over that of Reno with `standard`, at the same mark probability."""
+    """Return the rate of Reno with `beta` over that of Reno with `standard`, at the same mark
+    probability."""
     return reno_window(beta, 1.0) / reno_window(standard, 1.0)
 
 
 def cubic_ratio(beta: float, standard: float = 0.7) -> float:
-    """The same for CUBIC on its curve."""
+    """Return this ratio for CUBIC on its curve."""
     return cubic_window(beta, 1.0, 1.0) / cubic_window(standard, 1.0, 1.0)
 
 
@@ -149,22 +152,21 @@ def random_constant(beta: float) -> float:
 
 
 def random_ratio(beta: float, standard: float = 0.5) -> float:
-    """`reno_ratio` if marks are random."""
+    """Return `reno_ratio` if marks are random."""
     return random_constant(beta) / random_constant(standard)
 
 
 def ratio(cc: str, beta: float) -> float:
-    """The reference's ratio at equal mark probability, of this congestion control to itself with
-    the standard factor.
-    """
+    """Return the reference's ratio at equal mark probability, of this congestion control to itself
+    with the standard factor."""
     return reno_ratio(beta) if cc == "reno" else cubic_ratio(beta)
 
 
 def utilisation(cc: str, beta: float, x: float) -> float:
-    """The predicted utilisation of one flow of this congestion control."""
+    """Return the predicted utilisation of one flow of this congestion control."""
     return aimd_utilisation(beta, x) if cc == "reno" else cubic_utilisation(beta, x)
 
 
 def steps(beta: float) -> int:
-    """Reductions that at least halve a window: log_beta(0.5), rounded up."""
+    """Return the reductions that at least halve a window: log_beta(0.5), rounded up."""
     return math.ceil(round(math.log(0.5) / math.log(beta), 9))

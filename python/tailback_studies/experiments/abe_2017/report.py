@@ -37,7 +37,7 @@ QUICK = " A quick run: fewer places, factors and seeds."
 
 
 def ran(results: Found) -> dict[str, Facts]:
-    """The facts of the results of each plan."""
+    """Return the facts of the results of each plan."""
     out = {}
     for name, sweeps in results.items():
         warmups = [run.summary["warmup_s"] for result in sweeps for run in result]
@@ -62,7 +62,7 @@ def report(
     *,
     quick: bool,
 ) -> Report:
-    """The report of a run."""
+    """Return the report of a run."""
 
     def of(plan: str) -> Facts:
         return plan_facts.get(plan, Facts())
@@ -104,7 +104,7 @@ def report(
 
 
 def section_title(part: str) -> str:
-    """Number and title of a section."""
+    """Return the number and title of a section."""
     title = layout.PARTS[part]
     number = part.removeprefix("experiment-")
     return f"Experiment {number}: {title[0].lower()}{title[1:]}" if number.isdigit() else title

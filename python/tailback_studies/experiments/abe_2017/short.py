@@ -74,12 +74,12 @@ class Steps:
 
     @property
     def bound(self) -> int:
-        """log_beta(0.5)."""
+        """The number of reductions that halve a window: log_beta(0.5)."""
         return predict.steps(self.beta)
 
 
 def plan(*, quick: bool, seeds: int | None) -> list[tuple[Key, Job]]:
-    """What to run."""
+    """Return the jobs to run."""
     every = seeds if seeds is not None else 2 if quick else SEEDS
     out: list[tuple[Key, Job]] = []
     for cc, queue in CASES[:1] if quick else CASES:
@@ -109,7 +109,7 @@ def plan(*, quick: bool, seeds: int | None) -> list[tuple[Key, Job]]:
 def measured(
     planned: Sequence[tuple[Key, Job]], results: Sequence[Results]
 ) -> tuple[list[ShortPoint], list[Steps]]:
-    """Completion times by size, and the reductions."""
+    """Return the completion times by size, and the reductions."""
     points, steps = [], []
     for ((kind, cc, queue), _), found in zip(planned, results, strict=True):
         for runs in found.groups():
@@ -153,7 +153,7 @@ def _steps(cc: str, queue: str, rtt_ms: float, beta: float, runs: Sequence[Run])
 
 
 def steps_down(levels: Sequence[tuple[float, float]], held: float) -> int:
-    """Reductions until ssthresh fits into `held`; all of them if it never does."""
+    """Return the reductions until ssthresh fits into `held`; all of them if it never does."""
     for i, (_, after) in enumerate(levels):
         if after <= held:
             return i + 1
@@ -161,7 +161,7 @@ def steps_down(levels: Sequence[tuple[float, float]], held: float) -> int:
 
 
 def reductions(run: Run, beta: float) -> list[tuple[float, float]]:
-    """Window before and ssthresh after each reduction on a mark."""
+    """Return the window before and ssthresh after each reduction on a mark."""
     found = run.series().filter(pl.col("quantity") == "ssthresh").sort("time_ns")
     values = found["value"].rle().struct.field("value").to_list()
     return [((value + 0.5) / beta, value) for value in values]

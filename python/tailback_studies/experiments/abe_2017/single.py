@@ -28,7 +28,7 @@ class AbeSetup:
 
     @property
     def title(self) -> str:
-        """In words."""
+        """The set-up in words."""
         name = layout.NAMES[self.cc]
         if not self.fast_convergence:
             name += " without fast convergence"
@@ -36,7 +36,7 @@ class AbeSetup:
 
     @property
     def id(self) -> str:
-        """Names figures and cells."""
+        """The name of the set-up in the ids of figures and cells."""
         plain = "" if self.fast_convergence else "-plain"
         return f"{self.cc}{plain}-{self.queue}-{self.rate_mbit:g}"
 
@@ -86,7 +86,7 @@ class SinglePoint:
 
     @property
     def standard(self) -> bool:
-        """Whether it is the backoff without ABE."""
+        """Whether the backoff is the standard one, without ABE."""
         return self.beta == layout.STANDARD[self.setup.cc]
 
     @property
@@ -129,7 +129,7 @@ class SinglePoint:
 def plan(
     parts: Iterable[str], *, quick: bool, seeds: int | None, engine: str
 ) -> list[tuple[AbeSetup, Job]]:
-    """What to run."""
+    """Return the jobs to run."""
     wanted = set(parts)
     setups = [s for s in SETUPS if s.part in wanted]
     if quick:
@@ -166,7 +166,7 @@ def _scenario(setup: AbeSetup, quick: bool, engine: str) -> dict[str, object]:
 def measured(
     planned: Sequence[tuple[AbeSetup, Job]], results: Sequence[Results]
 ) -> list[SinglePoint]:
-    """Every point that was run."""
+    """Return every point that was run."""
     out: list[SinglePoint] = []
     for (setup, _), found in zip(planned, results, strict=True):
         groups = found.groups()

@@ -54,7 +54,7 @@ class TradeoffPoint:
 
 
 def plan(*, quick: bool, seeds: int | None) -> list[tuple[Key, Job]]:
-    """What to run."""
+    """Return the jobs to run."""
     every = seeds if seeds is not None else 1 if quick else SEEDS
     entering = seeds if seeds is not None else 2 if quick else ENTER_SEEDS
     out: list[tuple[Key, Job]] = []
@@ -85,7 +85,7 @@ def plan(*, quick: bool, seeds: int | None) -> list[tuple[Key, Job]]:
 
 
 def measured(planned: Sequence[tuple[Key, Job]], results: Sequence[Results]) -> list[TradeoffPoint]:
-    """Every factor, those on the front marked."""
+    """Return every factor, those on the front marked."""
     cases: dict[tuple[str, str], dict[str, dict[float, list[Run]]]] = {}
     for ((cc, queue, kind), _), result in zip(planned, results, strict=True):
         for runs in result.groups():

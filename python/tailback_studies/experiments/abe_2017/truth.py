@@ -40,7 +40,7 @@ class AbeVerdict:
     error: str = "absolute"
 
     def json(self) -> dict[str, Any]:
-        """A row of the summary."""
+        """Return a row of the summary."""
         return {
             **errors(f"expected.{self.id}", []),
             "cells": self.cells,
@@ -52,7 +52,7 @@ class AbeVerdict:
         }
 
     def judge(self) -> Judge:
-        """A row of goals.csv."""
+        """Return a row of goals.csv."""
         return Judge(
             judge=self.title,
             error=self.error,
@@ -66,7 +66,7 @@ class AbeVerdict:
 
 
 def verdicts(measurements: AbeMeasures) -> list[AbeVerdict]:
-    """Every expectation for which something was run."""
+    """Return every expectation for which something was run."""
     every = (
         *_utilisation(measurements.single),
         _equal(measurements.equal),
@@ -79,12 +79,12 @@ def verdicts(measurements: AbeMeasures) -> list[AbeVerdict]:
 
 
 def predicted(points: Sequence[single.SinglePoint]) -> list[single.SinglePoint]:
-    """Points that the formula predicts: every one with a reduction."""
+    """Return the points that the formula predicts: every one with a reduction."""
     return [p for p in points if p.predicted is not None and p.utilisation.mean is not None]
 
 
 def gap(point: single.SinglePoint) -> float:
-    """Utilisation measured less predicted."""
+    """Return the measured utilisation minus the predicted one."""
     assert point.utilisation.mean is not None
     assert point.predicted is not None
     # A shaper may report one packet more than 1.
@@ -92,13 +92,13 @@ def gap(point: single.SinglePoint) -> float:
 
 
 def where(point: single.SinglePoint) -> str:
-    """A point in words."""
+    """Return a point in words."""
     setup = point.setup
     return f"{setup.title}, {setup.rate_mbit:g} Mbit/s, {point.rtt_ms:g} ms, beta {point.beta:g}"
 
 
 def cycle_gap(point: single.SinglePoint) -> float:
-    """The same for the formula that is applied cycle by cycle."""
+    """Return the gap for the formula that is applied cycle by cycle."""
     assert point.utilisation.mean is not None
     assert point.by_cycles is not None
     return min(1.0, point.utilisation.mean) - point.by_cycles
@@ -173,7 +173,7 @@ def _equal(points: Sequence[equal.EqualPoint]) -> AbeVerdict | None:
 def over_rtts(
     points: Sequence[groups.GroupPoint],
 ) -> dict[tuple[str, str], dict[float, groups.GroupPoint]]:
-    """The averages over round-trip times for each pair of competitors and each factor."""
+    """Return the averages over round-trip times for each pair of competitors and each factor."""
     out: dict[tuple[str, str], dict[float, groups.GroupPoint]] = {}
     for p in points:
         if p.rtt_ms is None:
@@ -226,7 +226,8 @@ def _poster(points: Sequence[groups.GroupPoint]) -> list[AbeVerdict]:
 def gains(
     points: Sequence[single.SinglePoint],
 ) -> list[tuple[float, str, single.SinglePoint, single.SinglePoint]]:
-    """CUBIC and NewReno with the recommended factors at the same place: round-trip time, queue."""
+    """Return CUBIC and NewReno with the recommended factors, paired by round-trip time and
+    queue."""
     known = {
         (p.setup.cc, p.setup.queue, p.rtt_ms): p
         for p in points
@@ -270,7 +271,7 @@ def _cubic_gains_less(points: Sequence[single.SinglePoint]) -> AbeVerdict | None
 
 
 def delay_gaps(points: Sequence[single.SinglePoint]) -> list[tuple[single.SinglePoint, float]]:
-    """Median queue delay with ABE minus that with the standard backoff, ms."""
+    """Return the median queue delay with ABE minus that with the standard backoff, ms."""
     standard = {(p.setup, p.rtt_ms): p.delay["p50"] for p in points if p.standard}
     out = []
     for p in points:
@@ -304,8 +305,8 @@ def _delays(points: Sequence[single.SinglePoint]) -> Iterator[AbeVerdict]:
 def p99_changes(
     points: Sequence[single.SinglePoint],
 ) -> dict[single.AbeSetup, dict[float, tuple[float, float]]]:
-    """99th percentile of the queue delay, ms, without ABE and with the recommended factor, by
-    round-trip time."""
+    """Return the 99th percentile of the queue delay, ms, without ABE and with the recommended
+    factor, by round-trip time."""
     standard = {(p.setup, p.rtt_ms): p.delay["p99"] for p in points if p.standard}
     out: dict[single.AbeSetup, dict[float, tuple[float, float]]] = {}
     for p in points:

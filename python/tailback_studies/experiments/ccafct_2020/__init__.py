@@ -21,7 +21,7 @@ class Ccafct(Reproduction):
     parts = PARTS
 
     def study(self, request: Request) -> Study:
-        """The rows of these round-trip times."""
+        """Return the rows of these round-trip times."""
         from tailback_studies.experiments.ccafct_2020 import points, report, truth
 
         rows = self._rows(request)
@@ -41,7 +41,7 @@ class Ccafct(Reproduction):
         return Study({"rows": jobs}, findings)
 
     def _rows(self, request: Request) -> list[CcafctRow]:
-        """The requested rows, in the order of the source."""
+        """Return the requested rows, in the order of the source."""
         rows = [row for row in ROWS if f"rtt-{row.rtt_ms}" in request.parts]
         if request.engine != "sim":
             # Linux has no Prague.

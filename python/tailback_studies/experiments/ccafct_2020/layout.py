@@ -36,7 +36,7 @@ class CcafctRow:
 
     @property
     def alone(self) -> CcafctRow:
-        """The row that it is compared with."""
+        """The row of the same RTT without a competitor, which this row is compared with."""
         return CcafctRow(self.rtt_ms, "")
 
 
@@ -55,6 +55,6 @@ def published() -> Mapping[tuple[CcafctRow, str], float]:
 
 @cache
 def published_rtts() -> tuple[int, ...]:
-    """Round-trip times with published rows among the data here."""
+    """Return the round-trip times that have published rows in the data of this package."""
     held = {row.rtt_ms for row, _ in published()}
     return tuple(rtt for rtt in RTTS_MS if rtt in held)

@@ -40,10 +40,10 @@ class CcafctStored(Protocol):
 
     @property
     def seed(self) -> int:
-        """Its seed."""
+        """The seed of the run."""
 
     def series(self) -> Any:
-        """The run's series."""
+        """Return the run's series."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class CcafctEntry(BaseEntry):
 
     @property
     def is_harm(self) -> bool:
-        """Whether it is a share of two rows rather than a time."""
+        """Whether the cell is harm, a share of two rows, rather than a time."""
         return self.column.endswith("_harm")
 
     @property
@@ -76,7 +76,7 @@ def job(
     kernel: bool = False,
     variant: CcafctVariant = AS_PUBLISHED,
 ) -> Job:
-    """The runs for a row; Linux itself can have the offloads that the source left on."""
+    """Return the runs for a row; Linux itself can have the offloads that the source left on."""
     out = made(row, quick=quick, variant=variant)
     if kernel:
         out["path"]["offloads"] = True
@@ -86,7 +86,7 @@ def job(
 def made(
     row: CcafctRow, *, quick: bool = False, variant: CcafctVariant = AS_PUBLISHED
 ) -> dict[str, Any]:
-    """The scenario of a row."""
+    """Return the scenario of a row."""
     out = scenario(__package__, "requests")
     seconds = QUICK_SECONDS if quick else SECONDS
     out["duration"] = f"{BEFORE + seconds + AFTER:g}s"
@@ -109,7 +109,7 @@ def made(
 
 
 def statistics(times_ms: Sequence[float]) -> dict[str, float | None]:
-    """The source's statistics: the geometric mean, and percentiles by nearest rank."""
+    """Return the source's statistics: the geometric mean, and percentiles by nearest rank."""
     if not times_ms:
         return dict.fromkeys(STATISTICS)
     logs = math.fsum(math.log(time) for time in times_ms) / len(times_ms)
@@ -118,7 +118,7 @@ def statistics(times_ms: Sequence[float]) -> dict[str, float | None]:
 
 
 def times_ms(stored: CcafctStored) -> list[float]:
-    """Completion time of each request of a run, ms."""
+    """Return the completion time of each request of a run, ms."""
     import polars as pl
 
     frame = stored.series().filter(pl.col("quantity") == "completion_ns")
@@ -129,7 +129,7 @@ def times_ms(stored: CcafctStored) -> list[float]:
 def entries(
     rows: Sequence[CcafctRow], results: Sequence[Iterable[CcafctStored]]
 ) -> list[CcafctEntry]:
-    """The cells of these rows, in the order of the source; harm seed by seed."""
+    """Return the cells of these rows, in the order of the source; harm seed by seed."""
     by_row = {
         row: {run.seed: statistics(times_ms(run)) for run in stored}
         for row, stored in zip(rows, results, strict=True)

@@ -33,7 +33,7 @@ NAMES = {"geomean": "geometric mean", "median": "median", "p95": "P95"}
 
 
 def ran(results: Sequence[Results], *, quick: bool) -> Facts:
-    """The facts of these results."""
+    """Return the facts of these results."""
     deviations = [NO_OFFLOADS]
     if results and results[0].engine == "kernel":
         deviations = ["today's Linux instead of the tree of 2020"]
@@ -43,7 +43,7 @@ def ran(results: Sequence[Results], *, quick: bool) -> Facts:
 
 
 def sections(entries: Sequence[CcafctEntry], run_facts: Facts) -> list[Section]:
-    """Goals, figures, rows, misses."""
+    """Return the sections: goals, figures, rows, misses."""
     out = [
         Section("result", "How far off", [goals_table(truth.judges(entries), run_facts)]),
         Section("rows", "Every row", [_rows(entries, run_facts), *_figure(entries, run_facts)]),
@@ -53,7 +53,7 @@ def sections(entries: Sequence[CcafctEntry], run_facts: Facts) -> list[Section]:
 
 
 def basis(run_facts: Facts) -> list[Section]:
-    """The set-up, what was changed, what is open."""
+    """Describe the set-up, the changes to it, and open questions."""
     changed: Block = Text("Nothing.")
     if CHANGED:
         changed = _listed(
@@ -81,7 +81,7 @@ def _listed(
 
 
 def report(entries: Sequence[CcafctEntry], run_facts: Facts, *, quick: bool) -> Report:
-    """The report of a run."""
+    """Return the report of a run."""
     return Report(
         name="",
         title=TITLE,
@@ -93,7 +93,7 @@ def report(entries: Sequence[CcafctEntry], run_facts: Facts, *, quick: bool) -> 
 
 
 def page(entries: Sequence[CcafctEntry], made: Facts) -> Page:
-    """The page in docs."""
+    """Return the page in docs."""
     lead = f"{SOURCE}. {LEAD}\n\n{BLIND}"
     return Page(TITLE, lead, [*sections(entries, made), *basis(made)], made)
 

@@ -20,26 +20,26 @@ GOALS: tuple[CellsWithin[CcafctEntry], ...] = (
 
 
 def judged(entries: Iterable[CcafctEntry]) -> list[CcafctEntry]:
-    """The same cells with the tolerances of their goals."""
+    """Return the same cells with the tolerances of their goals."""
     return goals.with_tolerances(GOALS, entries)
 
 
 def verdicts(entries: Sequence[CcafctEntry]) -> list[CellsVerdict]:
-    """Every goal that has cells."""
+    """Return every goal that has cells."""
     return list(goals.cells_verdicts(GOALS, entries))
 
 
 def judges(entries: Sequence[CcafctEntry]) -> list[Judge]:
-    """The result of each goal, for tables and goals.csv."""
+    """Return the result of each goal, for tables and goals.csv."""
     return [judge(verdict, entries) for verdict in verdicts(entries)]
 
 
 def summary(entries: Sequence[CcafctEntry]) -> list[dict[str, Any]]:
-    """The summary of `reproduce --json`: by quantity, then the groups that have a goal."""
+    """Return the summary of `reproduce --json`: by quantity, then the groups that have a goal."""
     return goals.summary(entries, verdicts(entries))
 
 
 def missed(entries: Iterable[CcafctEntry]) -> list[CcafctEntry]:
-    """Cells beyond their goal, the furthest first."""
+    """Return the cells beyond their goal, the furthest first."""
     off = [e for e in entries if e.within is False]
     return sorted(off, key=lambda e: -(e.size("relative") or 0.0))

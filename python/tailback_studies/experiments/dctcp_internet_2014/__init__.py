@@ -35,7 +35,7 @@ class DctcpInternet2014(Reproduction):
     parts = PARTS
 
     def study(self, request: Request) -> Study:
-        """The batches that the parts need."""
+        """Return the batches that the parts need."""
         from tailback.report import summarise
         from tailback.running.batch import Job
         from tailback_studies.experiments.dctcp_internet_2014 import (
@@ -90,13 +90,13 @@ class DctcpInternet2014(Reproduction):
 
 
 def _seeds(every: int, batch: DctcpBatch, request: Request) -> int:
-    """A page uses all seeds, except for curves that are drawn from one run."""
+    """Return the number of seeds. A page uses all of them, except for curves that show one run."""
     most = batch.most_seeds or every
     return every if request.page and most > 1 else min(every, most)
 
 
 def _series(results: Results) -> list[pl.DataFrame]:
-    """The series of each point's first run, times in seconds."""
+    """Return the series of each point's first run, times in seconds."""
     import polars as pl
 
     return [

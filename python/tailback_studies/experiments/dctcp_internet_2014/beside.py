@@ -27,7 +27,7 @@ FIGURES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
 
 
 def refused(batches: Mapping[str, pts.DctcpBatch], engine: str) -> dict[str, str]:
-    """The batches that an engine cannot run, with its reasons."""
+    """Return the batches that an engine cannot run, with its reasons."""
     runner = engines.get(engine)
     out = {}
     for name, batch in batches.items():
@@ -42,14 +42,15 @@ def refused(batches: Mapping[str, pts.DctcpBatch], engine: str) -> dict[str, str
 
 
 def not_run(reasons: Mapping[str, str]) -> Section:
-    """What the engine cannot run, and why."""
+    """List what the engine cannot run, and why."""
     rows: list[list[Value]] = [[name, reason] for name, reason in reasons.items()]
     table = Table("not-run", "Not run on this engine", left("runs", "reason"), rows)
     return Section("not-run", "Not run on this engine", [table])
 
 
 def with_simulated(cells: Sequence[TableCell], measured: DctcpMeasures) -> list[dict[str, Any]]:
-    """Cells as `reproduce --json` lists them, those of Table I with what the simulator gives."""
+    """Return cells as `reproduce --json` lists them. Cells of Table I also have the simulator's
+    value."""
     of_sim = {cell.id: cell for cell in table1.cells(measured.simulated)}
     out = []
     for cell in cells:
@@ -61,7 +62,7 @@ def with_simulated(cells: Sequence[TableCell], measured: DctcpMeasures) -> list[
 
 
 def sections(builder: Builder) -> Iterator[Section]:
-    """Table I on both engines, and how far apart they are in the figures."""
+    """Show Table I on both engines, and how far apart the engines are in the figures."""
     measured = builder.measured
     if "two-reno" in measured.simulated:
         yield _table1(builder)
@@ -88,7 +89,7 @@ def sections(builder: Builder) -> Iterator[Section]:
 
 
 def _table1(builder: Builder) -> Section:
-    """The 25 cells of paper, simulator and Linux."""
+    """Show the 25 cells of paper, simulator and Linux."""
     measured = builder.measured
     of_linux = table1.cells(measured.frames)
     of_sim = table1.cells(measured.simulated)
@@ -138,7 +139,7 @@ def _agrees(cell: TableCell) -> Mark:
 
 
 def _same_miss(linux: TableCell, sim: TableCell) -> bool:
-    """Whether the simulator misses, too, on the same side."""
+    """Return whether the simulator misses the criterion too, and on the same side."""
     errors = (linux.error, sim.error)
     known = [error for error in errors if error is not None]
     return sim.status == "miss" and len(known) == 2 and known[0] * known[1] > 0
@@ -151,7 +152,7 @@ def _alike(linux: TableCell, sim: TableCell) -> Value:
 
 
 def _figures(measured: DctcpMeasures) -> Iterator[list[Value]]:
-    """A row for each figure that both engines have."""
+    """Yield a row for each figure that both engines have."""
     for title, batch, keys in FIGURES:
         frames = [frames.get(batch) for frames in (measured.frames, measured.simulated)]
         if any(frame is None for frame in frames):

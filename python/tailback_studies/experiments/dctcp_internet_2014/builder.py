@@ -64,7 +64,7 @@ class Builder:
     def facts(
         self, *batches: str, options: Sequence[str] = (), deviations: Sequence[str] = ()
     ) -> Facts:
-        """The facts behind a figure made from these batches."""
+        """Return the facts behind a figure made from these batches."""
         known = [b for b in batches if b in self.measured.frames]
         frames = [self.measured.frames[b] for b in known]
         lengths = list(dict.fromkeys(self.measured.lengths.get(b, ("", "")) for b in known))
@@ -83,24 +83,24 @@ class Builder:
         return DEVIATIONS if self.measured.engine == "sim" else LINUX_DEVIATIONS
 
     def by_part(self) -> dict[str, Facts]:
-        """The facts that the batches of a group share."""
+        """Return the facts that the batches of a group share."""
         groups: dict[str, list[str]] = {}
         for name in self.measured.frames:
             groups.setdefault(name.partition("/")[0].partition("-m")[0], []).append(name)
         return {group: self.facts(*names) for group, names in groups.items()}
 
     def share(self, tag: str, m: float) -> pts.EqualShare | None:
-        """Equal sharing on one row of Table I."""
+        """Return where both flows share equally, for one row of Table I."""
         if tag not in self._shares:
             frame = self.measured.frames.get(f"step-{tag}")
             self._shares[tag] = None if frame is None else table1.share(frame, m)
         return self._shares[tag]
 
     def claim(self, says: str, found: str, criterion: str, holds: bool) -> None:
-        """A claim of the paper's text, the measurement, and when the claim counts as holding."""
+        """Record a claim of the paper's text, its measurement, and when the claim holds."""
         self.claims.append((says, found, criterion, mark(holds, no="does not hold")))
 
 
 def drawn(part: str, heading: str, title: str, chart: Chart, caption: str, facts: Facts) -> Section:
-    """A section that is a figure."""
+    """Return a section that is a figure."""
     return Section(part, heading, [ReportFigure(part, title, chart, caption, facts)])

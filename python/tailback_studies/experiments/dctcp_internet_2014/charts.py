@@ -12,7 +12,8 @@ from tailback_studies.experiments.dctcp_internet_2014 import points as pts
 
 
 def staircase_rows(means: pl.DataFrame, m: float) -> pl.DataFrame:
-    """Rows for a step curve: each row at the start of its step, the last one also at its end."""
+    """Return the rows for a step curve: each row at the start of its step, the last one also at its
+    end."""
     edges = [pts.staircase(k, m) for k in means["k"].to_list()]
     rows = means.with_columns(pl.Series("x", [max(low, 1.0) for low, _ in edges]))
     last = rows.tail(1).with_columns(pl.lit(edges[-1][1]).alias("x"))
@@ -20,7 +21,7 @@ def staircase_rows(means: pl.DataFrame, m: float) -> pl.DataFrame:
 
 
 def window(run: pl.DataFrame, quantity: str, start: float, end: float) -> pl.DataFrame:
-    """A quantity between two times, the value at the start included: time_s, flow, value."""
+    """Return a quantity between two times, the value at the start included: time_s, flow, value."""
     rows = run.filter(pl.col("quantity") == quantity).sort("time_s")
     before = (
         rows.filter(pl.col("time_s") < start)
@@ -34,20 +35,20 @@ def window(run: pl.DataFrame, quantity: str, start: float, end: float) -> pl.Dat
 
 
 def sawtooth(rows: pl.DataFrame) -> str:
-    """Smallest and largest window."""
+    """Return the smallest and the largest window in words."""
     values = rows["value"].to_list()
     return f"{min(values):.0f} to {max(values):.0f} segments" if values else "nothing"
 
 
 def formula_curve(low: float, high: float) -> pl.DataFrame:
-    """Formula (3) as Max_Prob_DCTCP over Min_Thresh_DCTCP, up to probability 1."""
+    """Return Max_Prob_DCTCP over Min_Thresh_DCTCP by formula (3), up to probability 1."""
     end = min(high, 0.9)
     xs = [low + (end - low) * i / 120 for i in range(121)]
     return pl.DataFrame({"x": xs, "y": [pts.formula3(x) for x in xs]})
 
 
 def fixed_point(min_ratio: float, bdp: float = 20.8333) -> float:
-    """The Max_Prob_DCTCP at which W_DCTCP = 1/p and W_Reno = 0.87/sqrt(p) are equal.
+    """Return the Max_Prob_DCTCP at which W_DCTCP = 1/p and W_Reno = 0.87/sqrt(p) are equal.
 
     Growth is half a packet per RTT, marks come with the probability of the slope, Min_Thresh_Reno
     is the BDP, slopes are 2 BDP wide and the pipe is full: 2 W = BDP + q.
@@ -63,7 +64,7 @@ def fixed_point(min_ratio: float, bdp: float = 20.8333) -> float:
 
 
 def ridge_chart(ridge: Sequence[Mapping[str, float | None]]) -> Chart:
-    """Figure 9: the measured ridge, formula (3) and the fixed point."""
+    """Draw figure 9: the measured ridge, formula (3) and the fixed point."""
     names = ["measured", "formula (3): y = x/(x \u2212 1)", "fixed point of the response functions"]
     xs = [1.05 + 0.05 * i for i in range(180)]
     formula = [{"curve": names[1], "x": x, "y": x / (x - 1)} for x in xs]

@@ -21,12 +21,12 @@ _PER_CLASS = {f"{_QUEUE}.average": "class"}
 
 
 def _dctcp(**options: Any) -> dict[str, Any]:
-    """DCTCP with all of the paper's modifications except for these options."""
+    """Return DCTCP with all of the paper's modifications except for these options."""
     return {"flows.dctcp.cc": {"name": "dctcp", "version": "paper-2014", **options}}
 
 
 def _patch(**options: Any) -> dict[str, Any]:
-    """DCTCP as first published, with these options."""
+    """Return DCTCP as first published, with these options."""
     return {"flows.dctcp.cc": {"name": "dctcp", "version": "patch-2012", **options}}
 
 

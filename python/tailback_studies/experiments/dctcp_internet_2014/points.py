@@ -42,7 +42,7 @@ CLASSIC = "bottleneck.queue.classic"
 
 
 def scenario(name: str) -> dict[str, Any]:
-    """A scenario file of the experiment."""
+    """Return a scenario file of the experiment."""
     return sources.scenario(__package__, name)
 
 
@@ -76,7 +76,7 @@ class Option:
 
 
 def thin(made: dict[str, Any], keep: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
-    """A scenario with only those rows of its zipped axes that `keep` wants."""
+    """Return a scenario with only those rows of its zipped axes that `keep` wants."""
     out = copy.deepcopy(made)
     for zipped in out.get("sweep", {}).get("zip", []):
         keys = list(zipped)
@@ -88,14 +88,14 @@ def thin(made: dict[str, Any], keep: Callable[[dict[str, Any]], bool]) -> dict[s
 
 
 def every(made: dict[str, Any], step: int) -> dict[str, Any]:
-    """A scenario with every `step`-th row of its zipped axes, the last one always."""
+    """Return a scenario with every `step`-th row of its zipped axes, the last one always."""
     count = len(next(iter(made["sweep"]["zip"][0].values())))
     wanted = iter([i % step == 0 or i == count - 1 for i in range(count)])
     return thin(made, lambda _row: next(wanted))
 
 
 def bdp_size(value: Any, bdp: float = BDP) -> float:
-    """A size in BDP: bytes or "0.5bdp"."""
+    """Return a size in BDP: bytes or "0.5bdp"."""
     if isinstance(value, str):
         if value.endswith("bdp"):
             return float(value[:-3])
@@ -111,7 +111,7 @@ def plan(
     quick: bool,
     engine: str = "sim",
 ) -> dict[str, DctcpBatch]:
-    """The batches that these parts need, by name."""
+    """Return the batches that these parts need, by name."""
     wanted = set(parts)
     out: dict[str, DctcpBatch] = {}
     frames = {} if engine == "sim" else LINUX_FRAMES
@@ -182,9 +182,8 @@ _LONG = {"duration": "210s", "warmup": "10s"}
 
 
 def _reading() -> dict[str, dict[str, Any]]:
-    """The runs that score a reading of the open options: Table I near equal sharing, formula
-    (3).
-    """
+    """Return the runs that score a reading of the open options: Table I near equal sharing, formula
+    (3)."""
     out: dict[str, dict[str, Any]] = {}
     for tag, m in ROWS:
         made = scenario(f"fig5-m{tag}")
@@ -198,29 +197,29 @@ def _reading() -> dict[str, dict[str, Any]]:
 
 
 def steps(frames: Iterable[int]) -> dict[str, list[str]]:
-    """A zipped axis of step thresholds, each in the middle of the step of this many frames."""
+    """Return a zipped axis of step thresholds, each in the middle of the step of this many
+    frames."""
     sizes = [f"{FRAME * n - FRAME // 2}b" for n in frames]
     return {f"{ECN}.min": sizes, f"{ECN}.max": sizes}
 
 
 def lengths(batch: DctcpBatch) -> tuple[str, str]:
-    """Duration and warm-up of a batch."""
+    """Return the duration and the warm-up of a batch."""
     return tuple(  # type: ignore[return-value]
         str(batch.set.get(key, batch.scenario.get(key, ""))) for key in ("duration", "warmup")
     )
 
 
 def _quick(made: Mapping[str, Any]) -> dict[str, Any]:
-    """Shorter runs of the same kind; runs that are drawn over time are short anyway."""
+    """Shorten runs. Runs that are drawn over time are short already."""
     if made["record"].get("series") == "changes":
         return {}
     return {"duration": "45s", "warmup": "5s"}
 
 
 def near_equal_share(document: dict[str, Any], m: float, most: int) -> dict[str, Any]:
-    """The part of a staircase in which equal sharing is searched. It has at most this many steps
-    from Min_Thresh_Reno to 2.4 times that (Min_Thresh_Reno = BDP/8) or 1.6 times (BDP).
-    """
+    """Return the part of a staircase in which equal sharing is searched. It has at most this many
+    steps from Min_Thresh_Reno to 2.4 times that (Min_Thresh_Reno = BDP/8) or 1.6 times (BDP)."""
     top = 1.6 + 0.9 * (1.0 - m)
     values = document["sweep"]["zip"][0][f"{ECN}.min"]
     near = [k for k in values if bdp_size(k) <= top * m + FRAME / BDP]
@@ -229,8 +228,8 @@ def near_equal_share(document: dict[str, Any], m: float, most: int) -> dict[str,
 
 
 def _ablation_bases(*, quick: bool) -> dict[str, dict[str, Any]]:
-    """The three rows of the ablation table: two rows of Table I with the part of the staircase
-    around equal sharing, and a slope with Min_Thresh_DCTCP = BDP/2."""
+    """Return the three rows of the ablation table: two rows of Table I with the part of the
+    staircase around equal sharing, and a slope with Min_Thresh_DCTCP = BDP/2."""
     small = scenario("fig5-m0.125")
     large = scenario("fig5-m1")
     small["sweep"]["zip"] = [steps(range(3, 10, 2) if quick else range(3, 10))]
@@ -279,7 +278,7 @@ def table(points: Iterable[Any]) -> pl.DataFrame:
 
 
 def _scalar(value: Any) -> Any:
-    """A parameter as a column can hold it."""
+    """Return a parameter as a column can hold it."""
     return value if isinstance(value, int | float | str | bool) else str(value)
 
 
@@ -288,7 +287,8 @@ AVERAGED = ("ratio", "jain", "utilisation", "occupancy")
 
 
 def aggregate(frame: pl.DataFrame, by: Sequence[str], bdp: float = BDP) -> pl.DataFrame:
-    """Means over seeds with 95 % intervals, one row for each combination of `by`, in order.
+    """Return the means over seeds with 95 % intervals, one row for each combination of `by`, in
+    order.
 
     The ratio's mean is geometric.
     """
@@ -396,7 +396,7 @@ def logs(ratios: Sequence[float | None]) -> list[float]:
 def _mean_at(
     frame: pl.DataFrame, x: str, xs: Sequence[float], where: Crossing, column: str
 ) -> float:
-    """The mean over seeds of another column, at the crossing."""
+    """Return the mean over seeds of another column, at the crossing."""
     means = []
     for value in xs:
         mean = estimate(frame.filter(pl.col(x) == value)[column].to_list()).mean
@@ -405,7 +405,8 @@ def _mean_at(
 
 
 def staircase(k: float, m: float) -> tuple[float, float]:
-    """The step around K = `k` bytes, as K/M: every K in it holds the same number of frames."""
+    """Return the step around K = `k` bytes, as K/M: every K in it holds the same number of
+    frames."""
     frames = math.ceil(k / FRAME)
     return (frames - 1) * FRAME / (m * BDP), frames * FRAME / (m * BDP)
 
@@ -421,6 +422,6 @@ def formula3(min_ratio: float, max_prob_reno: float = 0.1) -> float:
 
 
 def half(row: Mapping[str, Any], name: str) -> float | None:
-    """Half width of an interval of `aggregate`."""
+    """Return the half width of an interval of `aggregate`."""
     high = row.get(f"{name}_high")
     return None if high is None else float(high) - float(row[name])

@@ -50,7 +50,7 @@ MAKERS: Mapping[str, Callable[[Builder], Section | None]] = {
 
 
 def report(builder: Builder, parts: Sequence[str]) -> Report:
-    """The report on these parts."""
+    """Return the report on these parts."""
     # Table I comes first: its criteria decide the result of the experiment.
     first = ("table1", "readings")
     order = sorted((p for p in PARTS if p in parts), key=lambda p: p not in first)
@@ -84,7 +84,7 @@ def report(builder: Builder, parts: Sequence[str]) -> Report:
 
 
 def _result(builder: Builder) -> list[Section]:
-    """How many of the numbers with a criterion agree."""
+    """Say how many of the numbers with a criterion agree."""
     judged = [c for c in builder.cells if c.tolerance is not None]
     if not judged:
         return []
@@ -112,7 +112,7 @@ def _result(builder: Builder) -> list[Section]:
 
 
 def _claims(builder: Builder) -> list[Section]:
-    """The claims of the paper's text, and whether they hold."""
+    """Show the claims of the paper's text, and whether they hold."""
     if not builder.claims:
         return []
     columns = [*words("claim", "found", "holds if"), *left("verdict")]
@@ -122,7 +122,7 @@ def _claims(builder: Builder) -> list[Section]:
 
 
 def _declared() -> Section:
-    """The options the paper leaves open."""
+    """Show the options the paper leaves open."""
     table = Table(
         "declared",
         "The set-up, and where each part of it comes from",

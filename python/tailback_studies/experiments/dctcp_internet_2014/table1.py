@@ -27,19 +27,19 @@ class Table1Row:
 
 
 def published() -> list[Table1Row]:
-    """Table I as published."""
+    """Return Table I as published."""
     rows = published_rows(__package__, "table1.csv")
     return [Table1Row(*(float(value) for value in row.values())) for row in rows]
 
 
 def with_k(frame: pl.DataFrame) -> pl.DataFrame:
-    """The step threshold in bytes as column k."""
+    """Add the step threshold in bytes as column k."""
     key = pl.col(f"p:{pts.ECN}.min").map_elements(pts.bdp_size, return_dtype=pl.Float64)
     return frame.with_columns((key * pts.BDP).round(3).alias("k"))
 
 
 def share(frame: pl.DataFrame, m: float) -> pts.EqualShare | None:
-    """Equal sharing on one row, as K/M."""
+    """Return where both flows share equally, for one row, as K/M."""
     ready = with_k(frame).with_columns((pl.col("k") / (m * pts.BDP)).alias("x"))
     return pts.equal_share(ready, "x", falling=True)
 
@@ -87,7 +87,7 @@ def step_cells(row: Table1Row, equal_share: pts.EqualShare | None) -> list[Table
 
 
 def two_reno_cells(row: Table1Row, frame: pl.DataFrame) -> list[TableCell]:
-    """Utilisation and queue of two Reno flows."""
+    """Return utilisation and queue of two Reno flows."""
     head = f"Table I/M={row.m:g}"
     size = pl.col(f"p:{pts.CLASSIC}.min").map_elements(pts.bdp_size, return_dtype=pl.Float64)
     runs = frame.filter((size - row.m).abs() < 1e-3)
@@ -118,7 +118,7 @@ def two_reno_cells(row: Table1Row, frame: pl.DataFrame) -> list[TableCell]:
 
 
 def cells(frames: Mapping[str, pl.DataFrame], prefix: str = "") -> list[TableCell]:
-    """Every cell of the table from the batches `<prefix>step-<M>` and `<prefix>two-reno`."""
+    """Return every cell of the table from the batches `<prefix>step-<M>` and `<prefix>two-reno`."""
     out: list[TableCell] = []
     two = frames.get(f"{prefix}two-reno")
     for (tag, _), row in zip(pts.ROWS, published(), strict=True):

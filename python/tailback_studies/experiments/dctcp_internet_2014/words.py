@@ -10,37 +10,37 @@ from tailback_studies.experiments.dctcp_internet_2014 import points as pts
 
 
 def m_name(m: float) -> str:
-    """Min_Thresh_Reno as the paper writes it."""
+    """Return Min_Thresh_Reno as the paper writes it."""
     known = {0.125: "1/8 BDP", 0.25: "1/4 BDP", 0.5: "1/2 BDP", 1.0: "1 BDP"}
     return known.get(m, "1/\u221a2 BDP" if abs(m - 0.70711) < 1e-3 else f"{m:g} BDP")
 
 
 def seconds(text: str) -> str:
-    """A time as in a scenario file, with a space before its unit."""
+    """Return a time as in a scenario file, with a space before its unit."""
     return text[:-1] + " s" if text.endswith("s") and text[:-1].isdigit() else text
 
 
 def with_ci(cell: TableCell, digits: str) -> str | None:
-    """The measured value and half of its interval."""
+    """Return the measured value and half of its interval."""
     if cell.measured is None:
         return None
     return f"{cell.measured:{digits}}" + (f" {spread(cell.ci95, digits)}" if cell.ci95 else "")
 
 
 def spread(ci: float | None, digits: str) -> str | None:
-    """A half width as text."""
+    """Return a half width as text."""
     return None if ci is None else f"\u00b1{ci:{digits}}"
 
 
 def verdict(cell: TableCell, digits: str) -> Value:
-    """The error with its verdict."""
+    """Return the error with its verdict."""
     if cell.error is None:
         return Mark("none found", "miss") if cell.tolerance is not None else None
     return Mark(f"{cell.error:+{digits}}", cell.status)
 
 
 def miss_text(cell: TableCell) -> str:
-    """A missed cell in words."""
+    """Return a missed cell in words."""
     if cell.measured is None:
         return f"{cell.id}: not measured"
     return (
@@ -50,7 +50,7 @@ def miss_text(cell: TableCell) -> str:
 
 
 def rate(value: Any) -> float:
-    """A rate in bit/s."""
+    """Return a rate in bit/s."""
     if isinstance(value, str):
         number = value.lower().removesuffix("bit")
         scale = {"k": 1e3, "m": 1e6, "g": 1e9}.get(number[-1:], 1.0)
@@ -59,17 +59,18 @@ def rate(value: Any) -> float:
 
 
 def sixteenths(value: Any) -> float:
-    """A threshold in BDP, rounded to the sixteenths of the grid (thresholds are whole bytes)."""
+    """Return a threshold in BDP, rounded to the sixteenths of the grid (thresholds are whole
+    bytes)."""
     return round(pts.bdp_size(value) * 16) / 16
 
 
 def nearest(grid: Sequence[float], want: float) -> float:
-    """The grid value nearest to a requested one."""
+    """Return the grid value nearest to a requested one."""
     return min(grid, key=lambda v: abs(v - want))
 
 
 def interpolate(xs: Sequence[float], ys: Sequence[float], x: float) -> float | None:
-    """The value at x on straight lines between points; None outside."""
+    """Return the value at x on straight lines between points; None outside."""
     for (a, b), (u, v) in zip(
         zip(xs, ys, strict=True), zip(xs[1:], ys[1:], strict=True), strict=False
     ):
@@ -79,7 +80,7 @@ def interpolate(xs: Sequence[float], ys: Sequence[float], x: float) -> float | N
 
 
 def straight(xs: Sequence[float], ys: Sequence[float]) -> tuple[str, float]:
-    """The least-squares line in words and the largest distance from it."""
+    """Return the least-squares line in words and the largest distance from it."""
     n = len(xs)
     mx, my = sum(xs) / n, sum(ys) / n
     square = sum((x - mx) ** 2 for x in xs)

@@ -44,7 +44,7 @@ class DualPi2(Reproduction):
     parts = PARTS
 
     def study(self, request: Request) -> Study:
-        """The runs of the source, and the readings if they are requested."""
+        """Return the runs of the source, and the readings if they are requested."""
         from tailback_studies.experiments.dualpi2_2022 import (
             law,
             on_linux,
@@ -101,7 +101,7 @@ class DualPi2(Reproduction):
         return Study({"runs": own, **more}, findings)
 
     def _runs(self, request: Request) -> list[Run]:
-        """The runs that these parts need, in the order of the source."""
+        """Return the runs that these parts need, in the order of the source."""
         wanted = {run for part in request.parts for run in GROUPS.get(part, ())}
         runs = [run for run in RUNS if run in wanted or not request.named]
         if request.engine != "sim" and request.named_part(READINGS):

@@ -110,7 +110,7 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
 
 
 def cause(entry: DualPi2Entry) -> str:
-    """Why a cell is off, if that is known; otherwise the facts about it."""
+    """Return why a cell is off if the cause is known, otherwise the facts about the cell."""
     if entry.chance:
         return "chance: within what one more run would give"
     stem, _, statistic = entry.column.rpartition("_")

@@ -27,9 +27,8 @@ def beside(
     height: int = 170,
     rule: float | None = None,
 ) -> Chart:
-    """Small charts, one for each of `facets`, with a place for each case. Columns: case, whose,
-    mean; p1, p25, p75 and p99 are drawn as boxes and whiskers where they are not null.
-    """
+    """Draw a small chart for each of `facets`, with a place for each case. Columns: case, whose,
+    mean. If p1, p25, p75 and p99 are not null, they are drawn as boxes and whiskers."""
     limits = {"type": "log"} if log else {"zero": True}
     scale = alt.Scale(**limits)
     colour = alt.Color(
@@ -87,9 +86,8 @@ def beside(
 def tail(
     frame: pl.DataFrame, *, facet: str, facets: Sequence[str], x_title: str, columns: int = 3
 ) -> Chart:
-    """Percent of packets with a longer queue delay, a small chart for each of `facets`. Columns:
-    value, percent. Rows whose `whose` is published are the source's percentiles.
-    """
+    """Show the percentage of packets with a longer queue delay, a small chart for each of `facets`.
+    Columns: value, percent. Rows whose `whose` is published are the source's percentiles."""
     colour = alt.Color(
         "series:N", scale=alt.Scale(range=CATEGORIES), legend=alt.Legend(title=None, orient="top")
     )

@@ -84,7 +84,7 @@ def beside(
 
 
 def side_of(run: Run, name: str) -> str:
-    """A class as headings have it."""
+    """Return a class as headings have it."""
     if run.archive.aqm == "dualpi2":
         return name
     return "with ECN" if name == "L" else "without ECN"

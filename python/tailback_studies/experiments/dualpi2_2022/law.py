@@ -52,7 +52,7 @@ class Law:
 
 
 def laws(runs: Sequence[Run], results: Sequence[Iterable[DualPi2Stored]]) -> list[Law]:
-    """The law in each run of DualPI2 with both classes in which L was not overloaded."""
+    """Evaluate the law in each run of DualPI2 with both classes in which L was not overloaded."""
     out = []
     for run, stored in zip(runs, results, strict=True):
         if run.archive.aqm != "dualpi2" or not run.rtt_nonecn:
@@ -87,7 +87,7 @@ def _law(run: Run, stored: Sequence[DualPi2Stored]) -> Law | None:
 
 
 def _probabilities(run: Run, stored: DualPi2Stored) -> list[float]:
-    """p in every second of the measured time."""
+    """Return p in every second of the measured time."""
     import polars as pl
 
     start = (BEFORE + left_out(run)) * 1e9

@@ -34,7 +34,7 @@ class Archive:
 
     @property
     def part(self) -> str:
-        """Its name on the command line."""
+        """The name of the archive on the command line."""
         if self.kind == OVERLOAD:
             return self.name.replace("_res_", "-")
         return self.name.removesuffix("_res_mr")
@@ -46,7 +46,7 @@ class Archive:
 
     @property
     def title(self) -> str:
-        """In words."""
+        """The archive in words."""
         first, second = (WORDS[cc] for cc in self.ccs)
         ecn = "" if self.ccs[0] == "prague" else "ECN-"
         return f"{ecn}{first} and {second} on {WORDS[self.aqm]}"
@@ -131,7 +131,7 @@ class Run:
 
     @property
     def stem(self) -> str:
-        """Its name in the source."""
+        """The name of the run in the source."""
         if self.archive.kind == OVERLOAD:
             ecn, nonecn = self.udp
             return f"mix_1000d_u{ecn}s{self.flows}_r_u{nonecn}s{self.flows}"
@@ -148,7 +148,7 @@ class Run:
 
     @property
     def words(self) -> str:
-        """A longer form of the same."""
+        """A longer form of the title."""
         if self.archive.kind == OVERLOAD:
             where = "L" if self.udp[0] else "C"
             return f"{sum(self.udp)} Mbit/s of UDP in {where}"
@@ -172,7 +172,7 @@ class DualPi2Case:
 
     @property
     def name(self) -> str:
-        """As the source names it."""
+        """The name of the case in the source."""
         return f"{self.run.stem}_{self.whose}" if self.whose else self.run.stem
 
     @property
@@ -261,6 +261,6 @@ def published() -> Mapping[Key, float]:
 
 @cache
 def published_runs() -> frozenset[Run]:
-    """The runs with rows among the data here."""
+    """Return the runs that have rows in the data of this package."""
     known = {(archive, case) for archive, case, _ in published()}
     return frozenset(c.run for c in CASES if (c.run.archive.name, c.name) in known)

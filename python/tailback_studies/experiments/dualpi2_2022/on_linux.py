@@ -47,7 +47,7 @@ def prague_module() -> str | None:
 
 
 def divide(runs: Sequence[Run]) -> OnLinux:
-    """Tell the runs that Linux can play from the others."""
+    """Separate the runs that Linux can execute from the others."""
     module = prague_module()
     if module is not None:
         control = {"kernel": True, "module": module}
@@ -59,12 +59,12 @@ def divide(runs: Sequence[Run]) -> OnLinux:
 
 
 def json(entry: DualPi2Entry) -> dict[str, Any]:
-    """A cell that was not run, as `reproduce --json` lists it."""
+    """Return a cell that was not run, as `reproduce --json` lists it."""
     return {**entry.json(), "refused": REASON}
 
 
 def table(refused: Sequence[DualPi2Entry], facts: Facts) -> Table:
-    """What was not run, case by case."""
+    """List what was not run, case by case."""
     by_case: dict[tuple[str, str], list[DualPi2Entry]] = {}
     for entry in refused:
         key = entry.run.archive.title, f"{entry.run.words} {entry.case.whose}".strip()

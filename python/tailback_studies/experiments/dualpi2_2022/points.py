@@ -90,10 +90,10 @@ class DualPi2Stored(Protocol):
         """The run's summary."""
 
     def series(self) -> Any:
-        """The run's series."""
+        """Return the run's series."""
 
     def histogram(self, quantity: str) -> Any:
-        """A histogram of the run."""
+        """Return a histogram of the run."""
 
 
 @dataclass(frozen=True)
@@ -134,17 +134,18 @@ class DualPi2Entry(BaseEntry):
 def job(
     run: Run, *, seeds: int, seconds: float = SECONDS, variant: DualPi2Variant = AS_PUBLISHED
 ) -> Job:
-    """The runs for these rows."""
+    """Return the runs for these rows."""
     return Job(made(run, seconds, variant), {}, seeds)
 
 
 def left_out(run: Run) -> float:
-    """The start that the source leaves out, s: 4 s and 40 times the larger round-trip time."""
+    """Return the start that the source leaves out, s: 4 s and 40 times the larger round-trip
+    time."""
     return 4 + 40 * max(run.rtt_ecn, run.rtt_nonecn) / 1000
 
 
 def made(run: Run, seconds: float, variant: DualPi2Variant) -> dict[str, Any]:
-    """The scenario of a run."""
+    """Return the scenario of a run."""
     archive = run.archive
     out = scenario(__package__, archive.kind)
     warmup = variant.before + left_out(run)
@@ -185,7 +186,7 @@ def _udp(source: dict[str, Any], run: Run, variant: DualPi2Variant) -> None:
 
 
 def stock(run: Run) -> bool:
-    """Whether a Linux without Prague can run it as the source did."""
+    """Return whether a Linux without Prague can do this run as the source did."""
     return run.archive.aqm in STOCK
 
 
@@ -197,7 +198,7 @@ def entries(
     results: Sequence[Iterable[DualPi2Stored]],
     variant: DualPi2Variant = AS_PUBLISHED,
 ) -> list[DualPi2Entry]:
-    """The cells of these runs, in the order of the source."""
+    """Return the cells of these runs, in the order of the source."""
     known = published()
     out = []
     for run, stored in zip(runs, results, strict=True):
@@ -217,7 +218,7 @@ def entries(
 
 
 def unit(column: str) -> str:
-    """The unit of a column."""
+    """Return the unit of a column."""
     return "" if column in RATIOS else QUANTITIES[column.rpartition("_")[0]]
 
 
@@ -253,7 +254,7 @@ def _of_class(
     rate: Mapping[str, float | None],
     delay: Mapping[str, float | None],
 ) -> dict[str, Mapping[str, float | None]]:
-    """The quantities of a class, in the units of the source."""
+    """Return the quantities of a class, in the units of the source."""
     samples = entry["samples"]
     # One factor for all samples: the mean queue delay of the run, not that of each second.
     seconds = None if delay["mean"] is None else (delay["mean"] + rtt) / 1000
@@ -283,7 +284,7 @@ def _rate(
 
 
 def _rates(entry: Mapping[str, Any], stored: DualPi2Stored) -> list[float]:
-    """Rate of each flow of a class in each second, Mbit/s."""
+    """Return the rate of each flow of a class in each second, Mbit/s."""
     import polars as pl
 
     names = pl.col("flow").str.replace(r"/\d+$", "")
@@ -293,7 +294,7 @@ def _rates(entry: Mapping[str, Any], stored: DualPi2Stored) -> list[float]:
 
 
 def _capacity() -> float:
-    """Rate of the link with UDP, bit/s."""
+    """Return the rate of the link with UDP, bit/s."""
     text: str = scenario(__package__, OVERLOAD)["bottleneck"]["rate"]
     return float(text.removesuffix("Mbit")) * 1e6
 
@@ -311,7 +312,7 @@ def _ratio(first: float | None, second: float | None) -> float | None:
 
 
 def _utilisation(case: DualPi2Case, stored: DualPi2Stored) -> dict[str, float | None]:
-    """Percent of the link that the row's classes use together, each second."""
+    """Return the percentage of the link that the row's classes use together, each second."""
     names = [name for name in case.classes if name is not None]
     if len(names) == len(stored.summary["classes"]):
         (queue,) = stored.summary["queues"].values()
@@ -323,7 +324,7 @@ def _utilisation(case: DualPi2Case, stored: DualPi2Stored) -> dict[str, float | 
 
 
 def _together(names: Sequence[str], stored: DualPi2Stored) -> list[float]:
-    """The sum of the classes' utilisations, by second."""
+    """Return the sum of the classes' utilisations, by second."""
     import polars as pl
 
     wanted = [f"class.{name}.utilisation" for name in names]
@@ -333,7 +334,7 @@ def _together(names: Sequence[str], stored: DualPi2Stored) -> list[float]:
 
 
 def statistics(samples: Sequence[float]) -> dict[str, float | None]:
-    """The source's statistics: percentiles by nearest rank, the deviation of a sample."""
+    """Return the source's statistics: percentiles by nearest rank, the deviation of a sample."""
     n = len(samples)
     if not n:
         return dict.fromkeys(STATISTICS)

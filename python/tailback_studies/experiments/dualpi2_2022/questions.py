@@ -40,7 +40,7 @@ _PC = "pcdualpi2_res_mr"
 
 
 def c_queue(by_reading: Found, facts: Facts) -> Table | None:
-    """The mean of C's queue in each case, with each reading."""
+    """Show the mean of C's queue in each case, with each reading."""
     baseline = _cells(by_reading[BASELINE], _PC)
     runs = sorted(
         {run for run, _ in baseline if run.rtt_nonecn}, key=lambda r: (r.rtt_ecn, r.rtt_nonecn)
@@ -75,7 +75,7 @@ _SWING: tuple[tuple[str, str], ...] = (
 
 
 def swing(by_reading: Found, facts: Facts) -> Table | None:
-    """The rows with the largest errors, statistic by statistic."""
+    """Show the rows with the largest errors, statistic by statistic."""
     baseline = _cells(by_reading[BASELINE], _PC)
     runs = [run for run, column in baseline if column == "rate_ratio" and run.rtt_ecn == 5]
     runs = [run for run in runs if run.rtt_nonecn >= 50]
@@ -123,7 +123,7 @@ def recorder(found: Found, facts: Facts) -> Table | None:
 
 
 def overload_rates(found: Found, facts: Facts) -> Table | None:
-    """Rates of the flows of both classes in overload with each Prague."""
+    """Show the rates of the flows of both classes in overload with each Prague."""
     archive = "pcdualpi2_res_overload"
     cells = [_cells(found.get(name, ()), archive) for name in _PRAGUES]
     runs = list(dict.fromkeys(run for run, _ in cells[0]))
@@ -159,7 +159,7 @@ _FLOWS: tuple[tuple[str, str, float], ...] = (
 
 
 def active(found: Found, facts: Facts) -> Table | None:
-    """How the number of flows with packets affects the row that has other counts."""
+    """Show how the number of flows with packets affects the row with other counts."""
     archive = "pcdualpi2_res_overload"
     groups = [_cells(found.get(name, ()), archive) for name in (BASELINE, "general", "all-active")]
     runs = [run for run, column in groups[0] if column == "rate_ratio"]
@@ -184,8 +184,8 @@ def active(found: Found, facts: Facts) -> Table | None:
 def retransmissions(
     runs: Sequence[Run], results: Sequence[Iterable[DualPi2Stored]], facts: Facts
 ) -> Table | None:
-    """Packets that TCP sent, sent again and timed out on in overload, by class: means over the
-    seeds."""
+    """Count packets that TCP sent, sent again and timed out on in overload: means over seeds by
+    class."""
     rows: list[list[Value]] = []
     for run, stored in zip(runs, results, strict=True):
         if run.archive.kind != OVERLOAD:
@@ -229,7 +229,7 @@ def _sent(stored: DualPi2Stored) -> dict[str, list[float]]:
 
 
 def pie(found: Found, facts: Facts) -> Table | None:
-    """Which update interval of PIE is nearer, cell by cell."""
+    """Show which update interval of PIE is nearer, cell by cell."""
     baseline = _cells(found[BASELINE], "ecpie_res_mr")
     other = _cells(found.get("hz-250", ()), "ecpie_res_mr")
     rows: list[list[Value]] = []
@@ -271,7 +271,7 @@ def pie(found: Found, facts: Facts) -> Table | None:
 def tables(
     by_reading: Found, runs: Sequence[Run], results: Sequence[Iterable[DualPi2Stored]], facts: Facts
 ) -> list[Block]:
-    """All of them."""
+    """Return the tables of all questions."""
     return present(
         c_queue(by_reading, facts),
         swing(by_reading, facts),

@@ -40,8 +40,8 @@ _COUPLED = _on("dualpi2", MIXED)
 
 
 def _short(run: Run) -> bool:
-    """The runs in which C's queue is an open question: those beside a Prague flow with a short
-    round-trip time."""
+    """Return whether C's queue is an open question in this run: C is beside a Prague flow with a
+    short round-trip time."""
     return _COUPLED(run) and run.rtt_ecn == min(RTTS_ECN) and run.rtt_nonecn > 0
 
 
@@ -184,7 +184,7 @@ EVERY: tuple[Read, ...] = (*CHANGES[1:], *TRIED, CHANGES[0])
 
 
 def plan(*, quick: bool) -> dict[str, list[Run]]:
-    """The published runs that each reading concerns; all of them for the baseline."""
+    """Return the published runs that each reading concerns; all of them for the baseline."""
     known = [run for run in RUNS if run in published_runs()]
     if quick:
         known = known[::3]
@@ -193,7 +193,7 @@ def plan(*, quick: bool) -> dict[str, list[Run]]:
 
 
 def _same_runs(variant: DualPi2Variant) -> bool:
-    """Whether the reading only changes how the runs are evaluated."""
+    """Return whether the reading only changes how the runs are evaluated."""
     return variant == DualPi2Variant(recorder=False)
 
 
@@ -209,7 +209,7 @@ def jobs(planned: Mapping[str, Sequence[Run]], *, quick: bool, seeds: int) -> di
 
 
 def measured(planned: Mapping[str, Sequence[Run]], results: Found) -> dict[str, list[DualPi2Entry]]:
-    """The cells of each reading."""
+    """Return the cells of each reading."""
     variants = {BASELINE: points.AS_PUBLISHED, **{one.id: one.variant for one in EVERY}}
     return {
         name: truth.judged(
@@ -220,7 +220,7 @@ def measured(planned: Mapping[str, Sequence[Run]], results: Found) -> dict[str, 
 
 
 def tables(found: Mapping[str, Sequence[DualPi2Entry]], wanted: Iterable[Read]) -> list[Block]:
-    """A table for each reading: its effect on the cells of each goal."""
+    """Show the effect of each reading on the cells of each goal, in one table for each reading."""
     return [_table(one, found) for one in wanted if found.get(one.id)]
 
 

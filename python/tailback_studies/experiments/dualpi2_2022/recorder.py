@@ -36,7 +36,7 @@ def read(units: int) -> float:
 
 
 def recorded(buckets: pl.DataFrame) -> dict[str, float | None]:
-    """The statistics of recorded delays, from a histogram of those in ns.
+    """Return the statistics of recorded delays, from a histogram of those in ns.
 
     A bucket is narrower than the steps of the recorder. It has delays of at most two steps, and is
     divided in proportion.
@@ -54,13 +54,15 @@ def recorded(buckets: pl.DataFrame) -> dict[str, float | None]:
 # Every run has the same buckets.
 @cache
 def _parts(lower: int, width: int) -> tuple[int, int, float]:
-    """The two delays that the recorder writes for a bucket, and the share of the larger one."""
+    """Return the two delays that the recorder writes for a bucket, and the share of the larger
+    one."""
     low, high = cut(lower), cut(lower + width - 1)
     return low, high, 1.0 if low == high else (lower + width - (high << UNIT_BITS)) / width
 
 
 def weighted(buckets: list[tuple[float, float]]) -> dict[str, float | None]:
-    """Mean, percentiles by nearest rank and deviation of values with their counts, ascending."""
+    """Return mean, percentiles by nearest rank and deviation of ascending values with their
+    counts."""
     names = ("mean", "p1", "p25", "p75", "p99", "stddev")
     total = math.fsum(count for _, count in buckets)
     if not total:

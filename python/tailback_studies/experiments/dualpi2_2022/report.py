@@ -49,7 +49,7 @@ class DualPi2Runs:
 def ran(
     runs: Sequence[Run], results: Sequence[Results], *, quick: bool, draw: bool = True
 ) -> DualPi2Runs:
-    """The facts of these results."""
+    """Return the facts of these results."""
     deviations = [NO_OFFLOADS]
     if results and results[0].engine == "kernel":
         deviations.insert(0, on_linux.DEVIATION)
@@ -67,7 +67,7 @@ def report(
     basis: DualPi2Runs,
     refused: Sequence[DualPi2Entry] = (),
 ) -> Report:
-    """The report of a run; `refused` are the cells that the engine could not play."""
+    """Return the report of a run; `refused` are the cells that the engine could not run."""
     signs = signature.signatures(entries)
     result = present(
         goals_table(truth.judged_goals(entries), basis.facts),

@@ -103,7 +103,7 @@ def _signed(entry: DualPi2Entry, kind: str) -> str | None:
 
 
 def all_cells(entries: Sequence[DualPi2Entry]) -> str:
-    """Every cell as CSV, published or not."""
+    """Return every cell as CSV, published or not."""
     head = ("archive", "case", "column", "unit", "published", "measured")
     rows: list[Sequence[object]] = [
         (*head, "difference", "relative", "n", "ci95", "tolerance", "within", "blind")

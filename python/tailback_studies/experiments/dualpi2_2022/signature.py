@@ -15,7 +15,8 @@ _LINK_MBIT = 100.0
 
 
 def udp_share(payload_mbit: float) -> float:
-    """Percent of UDP that must be dropped if it gets the whole link: (input - capacity)/input."""
+    """Return the percentage of UDP that must be dropped if it gets the whole link: (input -
+    capacity)/input."""
     sent = payload_mbit * UDP_FRAME / UDP_PAYLOAD
     return max(0.0, 100 * (sent - _LINK_MBIT) / sent)
 
@@ -33,12 +34,13 @@ class Signature:
 
     @property
     def agrees(self) -> bool | None:
-        """None if nothing is published about it."""
+        """Whether the published and the measured queue are the same; None if none is published."""
         return None if self.published is None else self.published == self.measured
 
 
 def signatures(entries: Iterable[DualPi2Entry]) -> list[Signature]:
-    """The queue that is at the target (L where UDP overloads it, else C), by run of overload."""
+    """Return the queue that is at the target (L where UDP overloads it, else C), by run of
+    overload."""
     by_run: dict[Run, dict[str, DualPi2Entry]] = {}
     for e in entries:
         if e.run.archive.kind == OVERLOAD and e.case.whose == "tcp" and e.column in QS:

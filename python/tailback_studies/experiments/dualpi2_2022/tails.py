@@ -17,8 +17,8 @@ _BEYOND = {"p1": 99.0, "p25": 75.0, "p75": 25.0, "p99": 1.0}
 
 
 def tails(runs: Sequence[Run], results: Sequence[Results]) -> pl.DataFrame | None:
-    """Percent of packets beyond a delay, by run and class: at most 120 points of each, evenly
-    spaced in the logarithm of the percentage."""
+    """Return the percentage of packets beyond a delay, by run and class: at most 120 points of
+    each, evenly spaced in the logarithm of the percentage."""
     frames = []
     for run, result in zip(runs, results, strict=True):
         for name in ("L", "C"):

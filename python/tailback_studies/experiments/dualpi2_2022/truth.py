@@ -111,22 +111,22 @@ GOALS: tuple[CellsWithin[DualPi2Entry], ...] = (
 
 
 def judged(entries: Iterable[DualPi2Entry]) -> list[DualPi2Entry]:
-    """The same cells with the tolerances of their goals."""
+    """Return the same cells with the tolerances of their goals."""
     return goals.with_tolerances(GOALS, entries)
 
 
 def verdicts(entries: Sequence[DualPi2Entry]) -> list[CellsVerdict]:
-    """Every goal that has cells."""
+    """Return every goal that has cells."""
     return list(goals.cells_verdicts(GOALS, entries))
 
 
 def judged_goals(entries: Sequence[DualPi2Entry]) -> list[Judge]:
-    """The result of each goal, for tables and goals.csv."""
+    """Return the result of each goal, for tables and goals.csv."""
     return [judge(verdict, entries) for verdict in verdicts(entries)]
 
 
 def summary(entries: Sequence[DualPi2Entry], laws: Sequence[Law]) -> list[dict[str, Any]]:
-    """The summary of `reproduce --json`: by column, the goals, the signature, the law."""
+    """Return the summary of `reproduce --json`: by column, the goals, the signature, the law."""
     signs = [sign.agrees for sign in signatures(entries) if sign.agrees is not None]
     by_kind = {kind: [w.holds for w in laws if w.run.archive.kind == kind] for kind in _LAWS}
     return [

@@ -20,7 +20,7 @@ class Kernels(Reproduction):
     needs_kernel = True
 
     def study(self, request: Request) -> Study:
-        """The cells on every kernel, and those of the test beds on two."""
+        """Return the cells on every kernel, and those of the test beds on two."""
         if request.engine == "sim":
             raise InputError(
                 f"{self.name}: compares kernels of Linux, which the simulator is not; expected "
@@ -46,7 +46,7 @@ class Kernels(Reproduction):
 
 
 def _built(request: Request) -> tuple[list[str], list[str]]:
-    """The kernels to compare, the one in use first, and those of the test beds."""
+    """Return the kernels to compare, the one in use first, and those of the test beds."""
     from tailback.kernel import kit
 
     there_are = {one.release for one in kit.all_kits()}

@@ -33,20 +33,20 @@ SHOWN = ("throughput_mbit", "delay_ms.mean", "delay_ms.p99")
 
 
 def jobs(kernels: Sequence[str], seeds: int) -> list[Job]:
-    """The same sweep on each kernel."""
+    """Return jobs that run the same sweep on each kernel."""
     made = scenario(__package__, "alone")
     return [Job(made, {"kernel": kernel}, seeds) for kernel in kernels]
 
 
 def ack_jobs(kernels: Sequence[str], seeds: int) -> list[Job]:
-    """The same through fq_codel with a receiver that delays no ACK."""
+    """Return jobs that run the same sweep through fq_codel, with a receiver that delays no ACK."""
     made = scenario(__package__, "alone")
     own = {"bottleneck.queue": {"aqm": "fq_codel", "ecn": True}, "tcp.delack": False}
     return [Job(made, {"kernel": kernel, **own}, seeds) for kernel in kernels]
 
 
 def compared(kernels: Sequence[str], results: Sequence[Results]) -> Comparison:
-    """The kernels against the first."""
+    """Compare the kernels with the first one."""
     columns = [
         VariantResults(
             kernel, found.engine, found.version, {}, found, seeds_by_point(found.points), kernel
@@ -57,26 +57,26 @@ def compared(kernels: Sequence[str], results: Sequence[Results]) -> Comparison:
 
 
 def _place(cell: Cell) -> tuple[str, str]:
-    """Congestion control and queue."""
+    """Return the congestion control and the queue."""
     named = str(cell.labels.get("bottleneck.queue", "fq_codel"))
     found = next(name for name in ("fq_codel", "pie", "cake") if name in named)
     return str(cell.params["flows.flow.cc"]), found
 
 
 def cells(made: Comparison, part: str) -> list[dict[str, Any]]:
-    """For all-cells.csv."""
+    """Return the cells for all-cells.csv."""
     return compared_cells(made.cells, lambda cell: (part, *_place(cell), cell.quantity))
 
 
 def section(made: Comparison, facts: Facts) -> Section:
-    """The results of each kernel, the differences beyond noise, and their reasons."""
+    """Show the results of each kernel, the differences beyond noise, and their reasons."""
     return Section(
         "alone", "One flow", [_values(made, facts), _differences(made, facts), *_why(made, facts)]
     )
 
 
 def acks(comparison: Comparison, facts: Facts) -> Section:
-    """The same without delayed ACKs."""
+    """Show the results without delayed ACKs."""
     return Section(
         "acks",
         "Without delayed ACKs",
@@ -143,7 +143,8 @@ def _differences(comparison: Comparison, facts: Facts, name: str = "alone-differ
 
 
 def _why(made: Comparison, facts: Facts) -> list[Text | Table]:
-    """The differences, counted by cell, with the cause that the sources of both kernels show."""
+    """Show the differences, counted by cell, with the cause if the sources of both kernels show
+    one."""
     counts: dict[tuple[str, str, str], int] = {}
     for cell in made.cells:
         for other in made.others:

@@ -30,7 +30,7 @@ QUICK_CELLS, QUICK_RUNS = 3, 1
 
 
 def drawn(names: Iterable[str], count: int) -> list[str]:
-    """The names with the smallest hashes."""
+    """Return the names with the smallest hashes."""
     return sorted(names, key=lambda name: hashlib.sha256(name.encode()).hexdigest())[:count]
 
 
@@ -38,7 +38,7 @@ def drawn(names: Iterable[str], count: int) -> list[str]:
 
 
 def sce_places(*, quick: bool) -> dict[SceSetup, list[sce.Place]]:
-    """A sample of the cells with one flow of CUBIC, Reno or DCTCP."""
+    """Return a sample of the cells with one flow of CUBIC, Reno or DCTCP."""
     alone = [s for s in SETUPS if s.kind == "one-flow" and sce.stock(s)]
     every = {
         f"{setup.ccs[0]} {rate:g} {delay:g}": (setup, (rate, delay))
@@ -53,7 +53,8 @@ def sce_places(*, quick: bool) -> dict[SceSetup, list[sce.Place]]:
 
 
 def sce_jobs(kernels: Sequence[str], *, quick: bool) -> list[Job]:
-    """The same cells on each kernel. One seed each, as the source ran each cell once."""
+    """Return jobs that run the same cells on each kernel, with one seed each, because the source
+    ran each cell once."""
     batches = sce.plan(sce_places(quick=quick), seeds=1, engine="kernel")
     return [
         Job(batch.job.scenario, {"kernel": kernel}, 1) for kernel in kernels for batch in batches
@@ -64,7 +65,7 @@ def sce_jobs(kernels: Sequence[str], *, quick: bool) -> list[Job]:
 
 
 def dualpi2_runs(*, quick: bool) -> list[Run]:
-    """A sample of runs of its PIE and FQ-CoDel archives, half from each."""
+    """Return a sample of runs of its PIE and FQ-CoDel archives, half from each."""
     out: list[Run] = []
     for aqm in dualpi2.STOCK:
         runs = {
@@ -78,7 +79,7 @@ def dualpi2_runs(*, quick: bool) -> list[Run]:
 
 
 def dualpi2_jobs(kernels: Sequence[str], *, quick: bool) -> list[Job]:
-    """The same runs on each kernel, one seed each."""
+    """Return jobs that run the same cells on each kernel, with one seed each."""
     seconds = dualpi2.QUICK_SECONDS if quick else dualpi2.SECONDS
     made = [dualpi2.job(run, seeds=1, seconds=seconds) for run in dualpi2_runs(quick=quick)]
     # Packets that TCP joins for fq would stay joined in the bottleneck's queue.
@@ -99,7 +100,7 @@ class Bed:
 
 
 def sce_bed(kernels: Sequence[str], results: Sequence[Results], *, quick: bool) -> Bed:
-    """Cells of sce-2019."""
+    """Return the cells of sce-2019."""
     places = sce_places(quick=quick)
     batches = sce.plan(places, seeds=1, engine="kernel")
     tables = sce.tables_of(places)
@@ -113,7 +114,7 @@ def sce_bed(kernels: Sequence[str], results: Sequence[Results], *, quick: bool) 
 
 
 def dualpi2_bed(kernels: Sequence[str], results: Sequence[Results], *, quick: bool) -> Bed:
-    """Columns of dualpi2-2022 for this table: means of delay, rate, marks and drops."""
+    """Return the columns of dualpi2-2022 for this table: means of delay, rate, marks and drops."""
     runs = dualpi2_runs(quick=quick)
     kept = ("rate_ratio", "qs_ecn_mean", "qs_nonecn_mean", "rpf_ecn_mean", "rpf_nonecn_mean")
     return Bed(
@@ -131,12 +132,12 @@ def _by_kernel(kernels: Sequence[str], results: Sequence[Results]) -> dict[str, 
 
 
 def section(bed: Bed, lead: str, facts: Facts) -> Section:
-    """Every cell beside the published number, and which kernel is closer."""
+    """Show every cell beside the published number, and which kernel is closer."""
     return Section(bed.name, bed.name, [Text(lead), _nearer(bed, facts), _cells(bed, facts)])
 
 
 def _nearer(bed: Bed, facts: Facts) -> Table:
-    """By quantity: the errors of each kernel."""
+    """Show the errors of each kernel by quantity."""
     rows: list[list[Value]] = []
     first = next(iter(bed.entries.values()))
     quantities = dict.fromkeys(entry.cell.quantity for entry in first)

@@ -28,7 +28,7 @@ class L4sTests(Reproduction):
     not_run = NOT_RUN
 
     def study(self, request: Request) -> Study:
-        """The requested rows of S1 and S6, and the runs of S2 to S4."""
+        """Return the requested rows of S1 and S6, and the runs of S2 to S4."""
         from tailback.report import Section
         from tailback.running.batch import Job
         from tailback_studies.experiments.l4s_tests_2020 import (
@@ -81,7 +81,7 @@ class L4sTests(Reproduction):
         return Study(jobs, findings)
 
     def _rows(self, request: Request) -> Sequence[L4sRow]:
-        """The requested rows of S1 and S6, in the order of the source."""
+        """Return the requested rows of S1 and S6, in the order of the source."""
         from tailback_studies.experiments.l4s_tests_2020 import points
 
         # Readings are compared with the set-up.

@@ -53,12 +53,12 @@ QUICK: tuple[BothWaysCase, ...] = tuple(c for c in CASES if (c.down_mbit, c.rtt_
 
 
 def job(case: BothWaysCase, *, seeds: int) -> Job:
-    """What to run."""
+    """Return the job of a run."""
     return Job(made(case), {}, seeds)
 
 
 def made(case: BothWaysCase) -> dict[str, Any]:
-    """The scenario of a run."""
+    """Return the scenario of a run."""
     out = scenario(__package__, "s4")
     links = (("up", case.up_mbit, case.limits[0]), ("down", case.down_mbit, case.limits[1]))
     for name, rate, limit in links:
@@ -76,7 +76,7 @@ def made(case: BothWaysCase) -> dict[str, Any]:
 
 
 def _rates(result: Results, name: str) -> list[float | None]:
-    """Sum of the flows of a direction, Mbit/s, by seed."""
+    """Return the sum of the flows of a direction, Mbit/s, by seed."""
     return [
         sum(
             flow["throughput_mbit"] or 0.0
@@ -88,9 +88,8 @@ def _rates(result: Results, name: str) -> list[float | None]:
 
 
 def probe_ms(result: Results, rtt_ms: int) -> list[float | None]:
-    """Mean round-trip time of the probes, by seed: the base RTT and the queues of both
-    directions.
-    """
+    """Return the mean round-trip time of the probes, by seed: the base RTT and the queues of both
+    directions."""
     out: list[float | None] = []
     for run in result:
         delays = [entry["delay_ms"]["mean"] for entry in run.summary["classes"]]
@@ -100,7 +99,7 @@ def probe_ms(result: Results, rtt_ms: int) -> list[float | None]:
 
 
 def blocks(cases: Sequence[BothWaysCase], results: Sequence[Results], facts: Facts) -> list[Block]:
-    """The throughput of each direction, and the waiting time of a probe."""
+    """Show the throughput of each direction, and the waiting time of a probe."""
     if not cases:
         return []
     rows: list[list[Value]] = []

@@ -22,7 +22,8 @@ def curves(
     log: bool = True,
     columns: int = 2,
 ) -> Chart:
-    """Values over time (columns panel, series, time_s, value), a small chart for each panel."""
+    """Draw values over time (columns panel, series, time_s, value), in a small chart for each
+    panel."""
     colour = alt.Color(
         "series:N",
         scale=colour_scale(order),
@@ -53,9 +54,8 @@ def _ends(frame: pl.DataFrame) -> tuple[float, float]:
 
 
 def _axis(low: float, high: float, log: bool) -> alt.Axis:
-    """Ticks at 1, 2 and 5 of each decade on a logarithmic axis, at 1 only if it has many
-    decades.
-    """
+    """Return a logarithmic axis with ticks at 1, 2 and 5 of each decade, or at 1 only if there are
+    many decades."""
     if not log:
         return alt.Axis(tickCount=5)
     steps = (1, 2, 5) if high / low < 60 else (1, 3) if high / low < 600 else (1,)
@@ -67,10 +67,9 @@ def _axis(low: float, high: float, log: bool) -> alt.Axis:
 def against(
     frame: pl.DataFrame, *, panels: Sequence[str], order: Sequence[str], within: float
 ) -> Chart:
-    """Measured over published shares of the rate in percent (columns panel, series, published,
+    """Show measured over published shares of the rate in percent (columns panel, series, published,
     measured, row). Points on the line agree; between the dashed lines they differ by up to so many
-    points.
-    """
+    points."""
     ends = pl.DataFrame({"x": [0.0, 100.0]})
     colour = alt.Color(
         "series:N",
@@ -118,7 +117,7 @@ def beside(
     columns: int = 2,
     width: int = 330,
 ) -> Chart:
-    """Dots by place (columns panel, place, series, value), a small chart for each panel."""
+    """Draw dots by place (columns panel, place, series, value), a small chart for each panel."""
     colour = alt.Color(
         "series:N",
         scale=alt.Scale(domain=list(series), range=list(colours[: len(series)])),

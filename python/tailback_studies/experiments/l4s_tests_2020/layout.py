@@ -49,7 +49,7 @@ class Flow:
 
     @property
     def word(self) -> str:
-        """The source's name."""
+        """The name of the flow in the source."""
         return self.cc
 
 
@@ -133,12 +133,12 @@ def published() -> Mapping[Key, float]:
 
 @cache
 def published_names() -> frozenset[tuple[str, str]]:
-    """Table and name of the rows with published values here."""
+    """Return the table and name of the rows that have published values in this package."""
     return frozenset((table, name) for table, name, _ in published())
 
 
 def twin(row: L4sRow) -> tuple[L4sRow, tuple[int, int]] | None:
-    """The row that repeats the same experiment, and which flow corresponds to which there.
+    """Return the row that repeats the same experiment, and which flow corresponds to which there.
 
     At equal round-trip times the order of two congestion controls does not matter, and two equal
     flows are interchangeable.

@@ -89,7 +89,7 @@ class L4sEntry(BaseEntry):
     column: str
 
     def error(self, kind: str) -> float | None:
-        """The error; for rates also relative to the link's rate."""
+        """Return the error; for rates also relative to the link's rate."""
         error = super().error(kind)
         if kind == "capacity":
             return None if error is None else error / self.row.rate_mbit
@@ -114,12 +114,12 @@ class L4sEntry(BaseEntry):
 
 
 def job(row: L4sRow, *, seeds: int, quick: bool = False, variant: L4sVariant = AS_PUBLISHED) -> Job:
-    """What to run for a row."""
+    """Return the job of a row."""
     return Job(made(row, quick=quick, variant=variant), {}, seeds)
 
 
 def made(row: L4sRow, *, quick: bool = False, variant: L4sVariant = AS_PUBLISHED) -> dict[str, Any]:
-    """The scenario of a row."""
+    """Return the scenario of a row."""
     out = scenario(__package__, row.table)
     end, counted = QUICK_WINDOW if quick else WINDOWS[row.table]
     out["duration"], out["warmup"] = f"{end:g}s", f"{end - counted:g}s"
@@ -144,7 +144,7 @@ def _cc(name: str, variant: L4sVariant = AS_PUBLISHED) -> str | dict[str, Any]:
 
 
 def stock(row: L4sRow) -> bool:
-    """Whether a Linux without Prague can run it as the source did."""
+    """Return whether a Linux without Prague can run the row as the source did."""
     return all(flow.cc != "prague" for flow in row.flows)
 
 
@@ -156,7 +156,7 @@ QUANTITIES = {"D1": "delivery_mbit", "D2": "delivery_mbit", "jain": "jain", "rat
 
 
 def entries(rows: Sequence[L4sRow], results: Sequence[Iterable[L4sStored]]) -> list[L4sEntry]:
-    """The cells of these rows, in the order of the source."""
+    """Return the cells of these rows, in the order of the source."""
     known = published()
     out = []
     for row, stored in zip(rows, results, strict=True):
@@ -176,7 +176,7 @@ def entries(rows: Sequence[L4sRow], results: Sequence[Iterable[L4sStored]]) -> l
 
 
 def note(row: L4sRow) -> str:
-    """What is wrong with a row in the source; empty if it is right."""
+    """Return what is wrong with a row in the source; empty if it is right."""
     return DEFECTS.get(row, "")
 
 

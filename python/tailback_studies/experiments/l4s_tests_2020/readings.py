@@ -49,13 +49,13 @@ READINGS: tuple[Reading[L4sVariant, L4sRow], ...] = (
 
 
 def rows_of(reading: Reading[L4sVariant, L4sRow]) -> list[L4sRow]:
-    """The published rows that a reading concerns."""
+    """Return the published rows that a reading concerns."""
     known = published_names()
     return [row for row in ROWS if (row.table, row.name) in known and reading.concerns(row)]
 
 
 def jobs(seeds: int = SEEDS) -> dict[str, list[Job]]:
-    """What to run for each reading."""
+    """Return the jobs of each reading."""
     return {
         reading.id: [
             points.job(row, seeds=seeds, variant=reading.variant) for row in rows_of(reading)
@@ -67,7 +67,7 @@ def jobs(seeds: int = SEEDS) -> dict[str, list[Job]]:
 def measured(
     entries: Sequence[L4sEntry], results: Mapping[str, Sequence[Results]]
 ) -> dict[str, list[L4sEntry]]:
-    """The cells of the set-up and of each reading."""
+    """Return the cells of the set-up and of each reading."""
     found = {
         reading.id: points.entries(rows_of(reading), results[reading.id]) for reading in READINGS
     }
@@ -75,7 +75,7 @@ def measured(
 
 
 def section(found: Mapping[str, Sequence[L4sEntry]], facts: Facts) -> Section:
-    """Errors before and after, over all cells that a reading concerns."""
+    """Show the errors before and after, over all cells that a reading concerns."""
     rows: list[list[Value]] = []
     for reading in READINGS:
         before, after = before_and_after(found, reading)

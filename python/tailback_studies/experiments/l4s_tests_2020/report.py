@@ -34,7 +34,7 @@ VALUE = "mean throughput instead of the mean of tcpi_delivery_rate"
 
 
 def ran(results: Sequence[Results], *, quick: bool) -> Facts:
-    """The facts of these results."""
+    """Return the facts of these results."""
     deviations = [VALUE]
     if results and results[0].engine == "kernel":
         deviations = [OTHER_LINUX, VALUE]
@@ -45,13 +45,13 @@ def ran(results: Sequence[Results], *, quick: bool) -> Facts:
 
 
 def drawn(results: Sequence[Results], warmup: str = "") -> Facts:
-    """The facts of results that the source shows as plots."""
+    """Return the facts of results that the source shows as plots."""
     kernel = bool(results) and results[0].engine == "kernel"
     return facts(results, warmup=warmup, deviations=(OTHER_LINUX,) if kernel else ())
 
 
 def sections(entries: Sequence[L4sEntry], run_facts: Facts) -> list[Section]:
-    """How far off the cells are, and which ones most."""
+    """Show how far off the cells are, and which cells are furthest off."""
     result: list[Block] = []
     if entries:
         result = [goals_table(truth.judges(entries), run_facts)]
@@ -70,7 +70,7 @@ def sections(entries: Sequence[L4sEntry], run_facts: Facts) -> list[Section]:
 
 
 def basis(run_facts: Facts) -> list[Section]:
-    """The set-up, the changes, the rows not run, errors of the source, and open questions."""
+    """Show the set-up, the changes, the rows not run, errors of the source, and open questions."""
     out = [
         Section("set-up", "Set-up", [setup(DECLARED, run_facts)]),
         Section("changed", "Changed after the comparison", [_changed(run_facts)]),
@@ -107,7 +107,7 @@ def _not_run(made: Facts) -> Table:
 def report(
     entries: Sequence[L4sEntry], extra: Sequence[Section], run_facts: Facts, *, quick: bool
 ) -> Report:
-    """The report of a run; `extra` has the sections of S2 to S4."""
+    """Return the report of a run; `extra` has the sections of S2 to S4."""
     return Report(
         name="",
         title=TITLE,
@@ -119,7 +119,7 @@ def report(
 
 
 def page(entries: Sequence[L4sEntry], extra: Sequence[Section], made: Facts) -> Page:
-    """The page in docs."""
+    """Return the page in docs."""
     lead = f"{SOURCE}. {LEAD}\n\n{BLIND}"
     return Page(TITLE, lead, [*sections(entries, made), *extra, *basis(made)], made)
 
@@ -128,7 +128,7 @@ def page(entries: Sequence[L4sEntry], extra: Sequence[Section], made: Facts) -> 
 
 
 def shares(entries: Sequence[L4sEntry], run_facts: Facts) -> list[Block]:
-    """S1: measured over published shares of the link."""
+    """Compare measured with published shares of the link (S1)."""
     rows_ = []
     for e in truth.S1_GOAL.own(entries):
         if e.cell.published is None or e.cell.measured is None:
@@ -163,7 +163,7 @@ WHOSE = ("published", "measured", "measured, not published to us")
 
 
 def ratios(entries: Sequence[L4sEntry], run_facts: Facts) -> list[Block]:
-    """S6: ratios of rates by queue."""
+    """Show ratios of rates by queue (S6)."""
     rows_ = []
     for e in entries:
         if e.column != "ratio":

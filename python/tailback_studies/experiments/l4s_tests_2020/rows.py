@@ -17,7 +17,7 @@ PLACES = {"s1": "S1: fairness by round-trip time", "s6": "S6: two flows in one R
 
 
 def by_queue(entries: Sequence[L4sEntry], facts: Facts) -> Table:
-    """Errors of S1's rates for each queue, beside the source's own repeatability."""
+    """Show the errors of S1's rates for each queue, beside the source's own repeatability."""
     pairs = truth.twins()
     rows: list[list[Value]] = []
     own = truth.S1_GOAL.own(entries)
@@ -52,7 +52,7 @@ def _both(*values: float | None) -> list[str | None]:
 
 
 def misses(entries: Sequence[L4sEntry], facts: Facts) -> list[Block]:
-    """The cells beyond a limit, one by one."""
+    """Show the cells beyond a limit, one by one."""
     off = truth.missed(entries)
     held = [e for e in entries if truth.S1_GOAL.belongs(e) or truth.S6_GOAL.belongs(e)]
     known = sum(e.cell.published is not None for e in held)
@@ -84,14 +84,14 @@ def misses(entries: Sequence[L4sEntry], facts: Facts) -> list[Block]:
 
 
 def defects(facts: Facts) -> Table:
-    """Rows that are wrong in the source."""
+    """List the rows that are wrong in the source."""
     rows: list[list[Value]] = [[row.table.upper(), row.name, why] for row, why in DEFECTS.items()]
     columns = left("", "row", "what is wrong")
     return Table("defects", "Wrong in the source", columns, rows, "Not judged.", facts)
 
 
 def tables(entries: Sequence[L4sEntry]) -> list[Section]:
-    """Every row by table and queue."""
+    """Show every row by table and queue."""
     out = []
     for table, title in PLACES.items():
         cells = [e for e in entries if e.row.table == table]

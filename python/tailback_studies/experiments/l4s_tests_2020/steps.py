@@ -52,7 +52,7 @@ class StepCase:
 
 
 def cases(table: str) -> tuple[StepCase, ...]:
-    """All of a table, in the order of the source."""
+    """Return all cases of a table, in the order of the source."""
     return tuple(
         StepCase(table, cc, queue, rtt, bursty, to)
         for cc in ("prague", "cubic")
@@ -64,7 +64,7 @@ def cases(table: str) -> tuple[StepCase, ...]:
 
 
 def quick(table: str) -> tuple[StepCase, ...]:
-    """The runs of a quick run: 20 ms, and of S2 the step to 10 Mbit/s."""
+    """Return the cases of a quick run: 20 ms, and of S2 the step to 10 Mbit/s."""
     return tuple(c for c in cases(table) if c.rtt_ms == 20 and c.to_mbit in (0, 10))
 
 
@@ -74,7 +74,7 @@ def job(case: StepCase) -> Job:
 
 
 def made(case: StepCase) -> dict[str, Any]:
-    """The scenario of a run."""
+    """Return the scenario of a run."""
     out = scenario(__package__, case.table)
     bottleneck = out["bottleneck"]
     if case.to_mbit:
@@ -107,8 +107,8 @@ def _slots(out: dict[str, Any], packets: int) -> None:
 
 
 def traces(results: Sequence[Results], quantity: str) -> pl.DataFrame:
-    """Columns case (its number), time_s and value. For `srtt` the value is a bin's largest, in ms;
-    for `rate` a bin's mean, in Mbit/s."""
+    """Return the columns case (its number), time_s and value. For `srtt` the value is a bin's
+    largest, in ms; for `rate` a bin's mean, in Mbit/s."""
     frames = []
     for number, result in enumerate(results):
         (run,) = result
@@ -129,16 +129,15 @@ def traces(results: Sequence[Results], quantity: str) -> pl.DataFrame:
 
 
 def after_the_step(trace: pl.DataFrame, rtt_ms: int) -> tuple[float, float]:
-    """The largest smoothed RTT after the rate fell, ms, and for how long it was more than twice the
-    RTT of an empty path, s.
-    """
+    """Return the largest smoothed RTT after the rate fell, ms, and for how long it was more than
+    twice the RTT of an empty path, s."""
     later = trace.filter(pl.col("time_s") >= STEP_S)
     over = later.filter(pl.col("value") > 2 * rtt_ms)
     return float(later["value"].max() or 0.0), over.height * BIN_S  # type: ignore[arg-type]
 
 
 def blocks_s2(runs: Sequence[StepCase], results: Sequence[Results], facts: Facts) -> list[Block]:
-    """The smoothed RTT around the step, and the time until it is down again."""
+    """Show the smoothed RTT around the step, and the time until it is down again."""
     if not runs:
         return []
     srtt = traces(results, "srtt")
@@ -178,7 +177,7 @@ def blocks_s2(runs: Sequence[StepCase], results: Sequence[Results], facts: Facts
 
 
 def blocks_s3(runs: Sequence[StepCase], results: Sequence[Results], facts: Facts) -> list[Block]:
-    """Delivery and the smoothed RTT over time."""
+    """Show the delivery and the smoothed RTT over time."""
     if not runs:
         return []
     blocks: list[Block] = []
@@ -205,7 +204,7 @@ def blocks_s3(runs: Sequence[StepCase], results: Sequence[Results], facts: Facts
 
 
 def _labelled(frame: pl.DataFrame, wanted: Any, series: Any) -> pl.DataFrame:
-    """The curves of these cases, with their panel and series."""
+    """Return the curves of these cases, with their panel and series."""
     rows = [{"case": i, "panel": _panel(case), "series": series(case)} for i, case in wanted]
     labels = pl.DataFrame(rows, schema={"case": pl.Int32, "panel": pl.String, "series": pl.String})
     return frame.join(labels, on="case", how="inner")

@@ -24,7 +24,7 @@ S6_LIMIT = 0.35
 
 
 def _rate(entry: L4sEntry) -> bool:
-    """A flow's rate in a row of S1 without an error in the source."""
+    """Return whether a cell is a flow's rate in a row of S1 without an error in the source."""
     return entry.row.table == "s1" and entry.column in ("D1", "D2") and entry.row not in DEFECTS
 
 
@@ -41,12 +41,12 @@ S6_GOAL = CellsWithin[L4sEntry](
 
 
 def judged(entries: Iterable[L4sEntry]) -> list[L4sEntry]:
-    """The same cells with the tolerances of their goals."""
+    """Return the same cells with the tolerances of their goals."""
     return goals.with_tolerances([S6_GOAL], entries)
 
 
 def verdicts(entries: Sequence[L4sEntry]) -> list[ErrorsVerdict | CellsVerdict]:
-    """Every goal that has cells."""
+    """Return every goal that has cells."""
     return [
         *goals.errors_verdicts([S1_GOAL], entries),
         *goals.cells_verdicts([S6_GOAL], entries),
@@ -54,20 +54,19 @@ def verdicts(entries: Sequence[L4sEntry]) -> list[ErrorsVerdict | CellsVerdict]:
 
 
 def judges(entries: Sequence[L4sEntry]) -> list[Judge]:
-    """The result of each goal, for tables and goals.csv."""
+    """Return the result of each goal, for tables and goals.csv."""
     own = noise(twins())
     return [judge(v, entries, own if v.goal is S1_GOAL else None) for v in verdicts(entries)]
 
 
 def summary(entries: Sequence[L4sEntry]) -> list[dict[str, Any]]:
-    """The summary of `reproduce --json`: by quantity, then the groups that have a goal."""
+    """Return the summary of `reproduce --json`: by quantity, then the groups that have a goal."""
     return goals.summary(entries, verdicts(entries))
 
 
 def missed(entries: Iterable[L4sEntry]) -> list[L4sEntry]:
-    """Cells of S1 beyond the goal for the 90th percentile, and those of S6 beyond their limit; the
-    furthest of each first.
-    """
+    """Return the cells of S1 beyond the goal for the 90th percentile, and those of S6 beyond their
+    limit; the furthest of each first."""
     one = [e for e in entries if _rate(e) and (e.size("capacity") or 0.0) > S1_P90]
     six = [e for e in entries if e.within is False]
     return [
@@ -77,9 +76,8 @@ def missed(entries: Iterable[L4sEntry]) -> list[L4sEntry]:
 
 
 def twins() -> list[tuple[str, float]]:
-    """Flows of S1 in repeated experiments, by queue: how far their rates are apart, over the link's
-    rate.
-    """
+    """Return the flows of S1 in repeated experiments, by queue: how far their rates are apart, over
+    the link's rate."""
     known = published()
     out = []
     for row in S1:
@@ -97,7 +95,7 @@ def twins() -> list[tuple[str, float]]:
 
 
 def noise(pairs: Sequence[tuple[str, float]], queue: str = "") -> Noise | None:
-    """How far the source is from itself, over these pairs or those of a queue."""
+    """Return how far the source is from itself, over these pairs or over the pairs of a queue."""
     gaps = [gap for where, gap in pairs if queue in ("", where)]
     middle, high = median(gaps), nearest_rank(gaps, 0.9)
     return None if middle is None or high is None else Noise(len(gaps), middle, high)

@@ -19,7 +19,8 @@ class QuicAndTcp(Reproduction):
     needs_kernel = True
 
     def study(self, request: Request) -> Study:
-        """Transfers alone, and meetings at each rate; some run only if they are named."""
+        """Plan the transfers alone and the meetings at each rate. Some run only if they are
+        named."""
         if request.engine == "sim":
             raise InputError(
                 f"{self.name}: runs programs, which the simulator does not run; expected --engine "

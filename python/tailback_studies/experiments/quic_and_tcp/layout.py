@@ -23,12 +23,12 @@ class Stack:
     """The only RTT at which it runs, if its runs are expensive; empty for all RTTs."""
 
     def is_at(self, link: Link, rtt_ms: int) -> bool:
-        """Whether it runs at this rate and RTT."""
+        """Return whether the stack runs at this rate and RTT."""
         return link.rate_mbit <= self.fastest_mbit and self.only_rtt_ms in (None, rtt_ms)
 
     @property
     def label(self) -> str:
-        """In tables."""
+        """The name of the stack in tables."""
         return f"{self.kind} ({self.control})"
 
 
@@ -116,7 +116,7 @@ class QuicPlace:
 
 
 def places(link: Link) -> Iterator[QuicPlace]:
-    """Every bottleneck of this rate."""
+    """Yield every bottleneck of this rate."""
     for rtt in link.rtts_ms:
         for queue in QUEUES:
             yield QuicPlace(link, rtt, queue)
@@ -132,7 +132,8 @@ class Pair:
 
 
 def pairs(meeting: Meeting) -> list[Pair]:
-    """Every meeting. The kernel's flows among themselves come first: harm is relative to them."""
+    """Return every meeting. The kernel's flows among themselves come first: harm is relative to
+    them."""
     return [
         Pair(place, stack, cc)
         for stack in (None, *meeting.stacks)
@@ -156,7 +157,7 @@ class Fetch:
 
 
 def fetches(links: tuple[Link, ...]) -> list[Fetch]:
-    """Every transfer."""
+    """Return every transfer."""
     whom: tuple[Stack | str, ...] = (*STACKS, *CCS)
     return [
         Fetch(place, who)

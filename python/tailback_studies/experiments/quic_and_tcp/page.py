@@ -44,7 +44,7 @@ HOW = (
 def findings(
     results: Found, met: Mapping[str, Sequence[Met]], fetched: Sequence[Fetched]
 ) -> Findings:
-    """The results of the parts that were run."""
+    """Return the results of the parts that were run."""
     facts = shown.facts(
         [result for group in results.values() for result in group], deviations=(shown.NO_OFFLOADS,)
     )
@@ -64,7 +64,7 @@ def findings(
 
 
 def _title(met: Mapping[str, Sequence[Met]], *, alone: bool) -> str:
-    """A page of one part says where its flows meet."""
+    """Return the title. If the page has one part, the title says where its flows meet."""
     if alone or len(met) != 1:
         return TITLE
     link = next(iter(met.values()))[0].pair.place.link

@@ -23,7 +23,7 @@ FETCH_S = 30
 
 
 def job(pair: Pair, *, seeds: int) -> Job:
-    """Two flows at a bottleneck."""
+    """Return the job of two flows at a bottleneck."""
     table = _at(pair.place)
     table["flows"][0]["cc"] = pair.cc
     if pair.stack is None:
@@ -39,7 +39,7 @@ def job(pair: Pair, *, seeds: int) -> Job:
 
 
 def fetch_job(fetch: Fetch, *, seeds: int) -> Job:
-    """So many bytes through an empty bottleneck."""
+    """Return the job that transfers so many bytes through an empty bottleneck."""
     table = _at(fetch.place)
     table.update(duration=f"{FETCH_S}s", warmup="0s")
     size = BYTES[fetch.place.link.rate_mbit]
@@ -92,7 +92,7 @@ Summary = Mapping[str, Any]
 
 
 def met(pairs: Sequence[Pair], results: Sequence[Results]) -> list[Met]:
-    """The results of every meeting; harm is computed seed by seed."""
+    """Return the results of every meeting; harm is computed seed by seed."""
     every = {
         pair: {run.seed: run.summary for run in found}
         for pair, found in zip(pairs, results, strict=True)
@@ -141,13 +141,13 @@ def _tcp(run: Summary) -> float:
 
 
 def _other(run: Summary) -> Summary:
-    """The program's results, or those of the second flow."""
+    """Return the program's results, or those of the second flow."""
     found: Summary = run["programs"][0] if run.get("programs") else run["flows"][1]
     return found
 
 
 def _ended(run: Summary) -> float | None:
-    """Time in s at which a side of the program ended, if before the end of the run."""
+    """Return the time in s at which a side of the program ended, if before the end of the run."""
     if not run.get("programs"):
         return None
     at = [one for one in run["programs"][0]["exit_s"].values() if one is not None]

@@ -38,7 +38,7 @@ class Sce2019(Reproduction):
     parts = PARTS
 
     def study(self, request: Request) -> Study:
-        """The cells of the requested tables, and the mechanisms if they are requested."""
+        """Return the cells of the requested tables, and the mechanisms if they are requested."""
         from tailback_studies.experiments.sce_2019 import ablation, page, points, report, truth
 
         every = request.seeds_or(PAGE_SEEDS if request.page else SEEDS)
@@ -91,7 +91,7 @@ class Sce2019(Reproduction):
 
 
 def _tables(request: Request) -> list[TableId]:
-    """The tables that these parts need, by number; all tables if no part is given."""
+    """Return the tables that these parts need, by number; all tables if no part is given."""
     if not request.named:
         return list(TABLES.values())
     numbers = {t.number for part in request.parts for t in GROUPS.get(part, ())}

@@ -17,7 +17,7 @@ from tailback_studies.reproduction.readings import BASELINE, Reading, before_and
 
 
 def _with(*ccs: str) -> Callable[[SceSetup], bool]:
-    """Set-ups with one of these congestion controls."""
+    """Return a test for set-ups with one of these congestion controls."""
     return lambda setup: bool(set(setup.ccs) & set(ccs))
 
 
@@ -29,7 +29,7 @@ _SCE = ("reno-sce", "dctcp-sce")
 
 
 def _sce(**options: Any) -> SceVariant:
-    """Both congestion controls of SCE with these options."""
+    """Return both congestion controls of SCE with these options."""
     return SceVariant(ccs=dict.fromkeys(_SCE, options))
 
 
@@ -237,7 +237,7 @@ REMARKS: tuple[Remark, ...] = (
 
 
 def plan(*, quick: bool, seeds: int) -> dict[str, list[SceBatch]]:
-    """What to run, by row of the table, and by remark and row."""
+    """Return the batches to run, by row of the table, and by remark and row."""
     setups = SETUPS[:: 3 if quick else 1]
     whole = points.sample(setups) if quick else points.every(setups)
     out = {BASELINE: points.plan(whole, seeds=seeds)}
@@ -257,7 +257,7 @@ def plan(*, quick: bool, seeds: int) -> dict[str, list[SceBatch]]:
 def measured(
     batches: Mapping[str, Sequence[SceBatch]], results: Found
 ) -> dict[str, list[SceEntry]]:
-    """The cells of each row."""
+    """Return the cells of each row."""
     return {
         name: points.entries(points.tables_of(b.setup for b in own), own, results[name])
         for name, own in batches.items()
@@ -265,7 +265,7 @@ def measured(
 
 
 def sections(by_reading: Mapping[str, Sequence[SceEntry]], facts: Facts) -> list[Section]:
-    """The table and the remarks, as sections of a report."""
+    """Show the table and the remarks, as sections of a report."""
     remarks: list[Block] = []
     for remark in REMARKS:
         remarks += [Text(f"**{remark.title}.** {remark.text}"), _remark(remark, by_reading)]

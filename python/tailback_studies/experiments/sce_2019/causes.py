@@ -58,7 +58,7 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
 
 
 def cause(entry: SceEntry) -> str:
-    """Why a cell is off, if that is known; otherwise the facts about it."""
+    """Return why a cell is off if the cause is known, otherwise the facts about the cell."""
     cell, setup = entry.cell, entry.table.setup
     if entry.chance:
         return f"chance: within the range in which single runs of {cell.n} seeds differ"

@@ -86,7 +86,7 @@ def number(value: float | None, table: TableId) -> str:
 
 
 def colours() -> str:
-    """The meaning of green and red."""
+    """Return the meaning of green and red."""
     good, bad = (
         ", ".join(f"{100 * limits[q]:g} % of a {WORDS[q]}" for q in QUANTITIES)
         + f", {limits['jain']:g} of Jain's index"

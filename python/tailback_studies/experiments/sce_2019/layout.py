@@ -66,7 +66,7 @@ class SceSetup:
 
     @property
     def title(self) -> str:
-        """Names and mode."""
+        """The flows and the mode of Cake."""
         names = " and ".join(NAMES[cc] for cc in self.ccs)
         return f"{names}, {self.mode}" if self.mode else names
 
@@ -82,12 +82,12 @@ class TableId:
 
     @property
     def part(self) -> str:
-        """Its name on the command line."""
+        """The name of the table on the command line."""
         return f"table-{self.number}"
 
     @property
     def title(self) -> str:
-        """As a heading."""
+        """The table as a heading."""
         return f"Table {self.number}: {self.setup.title}, {WORDS[self.quantity]}"
 
 
@@ -111,7 +111,8 @@ GRIDS = {
 
 
 def _tables() -> Mapping[int, TableId]:
-    """Jain's index in Tables 5 to 11, then throughput and RTT of one flow, then of pairs."""
+    """Return the tables: Jain's index in Tables 5 to 11, then throughput and RTT of one flow, then
+    of pairs."""
     out = [
         TableId(5, "jain", SceSetup("flowblind", ("reno", "reno"))),
         TableId(6, "jain", SceSetup("flowblind", ("reno", "reno-sce"))),
@@ -153,7 +154,7 @@ _SECONDS = {
 
 
 def seconds(rate: float, delay: float) -> int:
-    """How long the test of a cell is, s."""
+    """Return how long the test of a cell is, s."""
     if rate == 50 and delay in (0, 10):
         return 40
     if delay < 20:
@@ -173,7 +174,8 @@ def published() -> Mapping[Key, float]:
 
 @cache
 def blind() -> frozenset[Key]:
-    """Held-out cells: not used until their first comparison with the set-up."""
+    """Return the held-out cells, which were not used until their first comparison with the
+    set-up."""
     return frozenset(key for key, (_, hidden) in _published().items() if hidden)
 
 

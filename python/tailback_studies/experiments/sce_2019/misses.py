@@ -22,7 +22,8 @@ LISTED_JAIN = 0.06
 
 
 def listed(entries: Sequence[SceEntry]) -> list[SceEntry]:
-    """Cells beyond 25 %, and Jain's indices beyond 0.06, the furthest of each quantity first."""
+    """Return the cells beyond 25 %, and Jain's indices beyond 0.06, the furthest of each quantity
+    first."""
     off = []
     for quantity in (*QUANTITIES, "jain"):
         kind, limit = ("absolute", LISTED_JAIN) if quantity == "jain" else ("relative", LISTED)

@@ -32,13 +32,13 @@ table has all cells as they are now.
 
 
 def first(*, seeds: int) -> list[SceBatch]:
-    """Options of the set-up in the first comparison."""
+    """Return the batches of the first comparison, with the options of its set-up."""
     own = [setup for setup in SETUPS if "dctcp" in setup.ccs]
     return points.plan(points.every(own), seeds=seeds, variant=FIRST)
 
 
 def merged(now: Sequence[SceEntry], before: Sequence[SceEntry]) -> list[SceEntry]:
-    """Every cell as it was in the first comparison."""
+    """Return every cell as it was in the first comparison."""
     hidden = blind()
     old = {(entry.table.number, entry.cell.id): entry for entry in before}
     out = []
@@ -55,7 +55,7 @@ def page(
     facts: Facts,
     tried: Facts,
 ) -> Page:
-    """The page; `whole` is the report of the cells."""
+    """Return the page; `whole` is the report of the cells."""
     then = goals_table(truth.judges(before), facts)
     then = replace(then, id="first", title="Goals in the first comparison", caption="")
     known = {section.id: section for section in whole.sections}

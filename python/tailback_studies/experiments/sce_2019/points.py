@@ -93,9 +93,8 @@ class SceEntry(BaseEntry):
         return self.rate_mbit, self.delay_ms
 
     def error(self, kind: str) -> float | None:
-        """The error over the published value, over the rate of Cake (throughput only), or
-        absolute.
-        """
+        """Return the error over the published value, over the rate of Cake (throughput only), or
+        absolute."""
         if kind != "capacity":
             return super().error(kind)
         if self.table.quantity != "throughput_mbit" or self.cell.error is None:
@@ -128,7 +127,7 @@ class SceBatch:
 
 @cache
 def cc_options() -> dict[str, dict[str, Any]]:
-    """Options of the congestion controls, as the scenario files have them."""
+    """Return the options of the congestion controls, as the scenario files have them."""
     listed = scenario(__package__, "one-flow")["sweep"]["flows.flow.cc"]
     tables = [{"name": value} if isinstance(value, str) else dict(value) for value in listed]
     return {table["name"]: table for table in tables}
@@ -183,7 +182,7 @@ def _scenario(
 
 
 def every(setups: Iterable[SceSetup]) -> dict[SceSetup, list[Place]]:
-    """All cells of these set-ups."""
+    """Return all cells of these set-ups."""
     out = {}
     for setup in setups:
         grid = GRIDS[setup.kind]
@@ -214,14 +213,15 @@ def sample(setups: Iterable[SceSetup]) -> dict[SceSetup, list[Place]]:
 
 
 def stock(setup: SceSetup) -> bool:
-    """Whether a Linux without the patches of SCE can run it as the source did."""
+    """Return whether a Linux without the patches of SCE can run the set-up as the source did."""
     return set(setup.ccs) <= set(STOCK) and "sce" not in setup.mode
 
 
 def entries(
     tables: Iterable[TableId], batches: Sequence[SceBatch], runs: Sequence[Iterable[Any]]
 ) -> list[SceEntry]:
-    """The cells of these tables that were run, published or not, in the order of the source."""
+    """Return the cells of these tables that were run, published or not, in the order of the
+    source."""
     by_place: dict[tuple[SceSetup, Place], list[dict[str, Any]]] = {}
     for batch, results in zip(batches, runs, strict=True):
         # Stored runs are in the order of the sweep: its rows, each with all seeds.
@@ -275,14 +275,14 @@ def _id(table: TableId, position: int, place: Place) -> str:
 
 
 def tables_of(setups: Iterable[SceSetup], quantities: Sequence[str] | None = None) -> list[TableId]:
-    """The tables that these set-ups fill, by number."""
+    """Return the tables that these set-ups fill, by number."""
     wanted = set(setups)
     chosen = (*QUANTITIES, "jain") if quantities is None else quantities
     return [t for t in TABLES.values() if t.setup in wanted and t.quantity in chosen]
 
 
 def options_told() -> list[str]:
-    """The options of the congestion controls, in words."""
+    """Return the options of the congestion controls, in words."""
     return [
         f"{name}: {', '.join(f'{key} = {value}' for key, value in table.items() if key != 'name')}"
         for name, table in cc_options().items()

@@ -39,7 +39,7 @@ _RULE: tuple[tuple[str, str, str, str], ...] = (
 
 
 def table(by_reading: Mapping[str, Sequence[SceEntry]]) -> Table:
-    """Every question."""
+    """Show every question."""
     rows: list[list[Value]] = [
         [
             "Why does DCTCP cut deeper than in Linux?",
@@ -90,7 +90,7 @@ def table(by_reading: Mapping[str, Sequence[SceEntry]]) -> Table:
 
 
 def _speaks(found: Mapping[str, Sequence[SceEntry]], reading: str) -> str:
-    """How many errors rise without a part of the set-up, and how many fall."""
+    """Say how many errors rise without a part of the set-up, and how many fall."""
     before, changed = _pair(found, reading)
     rise = fall = 0
     for _, kind, own in COLUMNS:
@@ -111,14 +111,15 @@ def _pair(
 
 
 def _out(found: Mapping[str, Sequence[SceEntry]], reading: str) -> str:
-    """Errors in the set-up and with the change, by group, for every cell that both have."""
+    """Return the errors in the set-up and with the change, by group, for every cell that both
+    have."""
     before, changed = _pair(found, reading)
     groups = ((title, arrow(before, changed, kind, own)) for title, kind, own in COLUMNS)
     return "; ".join(f"{title}: {text}" for title, text in groups if text is not None)
 
 
 def _slope(found: Mapping[str, Sequence[SceEntry]]) -> str:
-    """Flows without SCE beside flows with it: the median of their errors, by rate."""
+    """Return the median error of flows without SCE beside flows with SCE, by rate."""
     texts = []
     for rate in (10.0, 50.0, 100.0):
         before, after = (_yielded(found[name], rate) for name in (BASELINE, "slope"))

@@ -32,7 +32,7 @@ QUICK = " A quick run: a sample of the cells, chosen without results."
 
 
 def ran(results: Sequence[Results], *, options: Sequence[str]) -> Facts:
-    """The facts of these results."""
+    """Return the facts of these results."""
     deviations = [NO_OFFLOADS]
     if results and results[0].engine == "kernel":
         deviations.insert(0, "today's Linux and its Cake instead of 5.1 with SCE's patches")
@@ -40,7 +40,7 @@ def ran(results: Sequence[Results], *, options: Sequence[str]) -> Facts:
 
 
 def report(entries: Sequence[SceEntry], run_facts: Facts, *, quick: bool) -> Report:
-    """The report of a run."""
+    """Return the report of a run."""
     goals = goals_table(truth.judges(entries), run_facts)
     result: list[Block] = [goals, *_noise(entries), _by_group(entries, run_facts)]
     sections = [

@@ -21,7 +21,7 @@ BLOCKS: Mapping[str, Callable[[SceEntry], float | None]] = {
 
 
 def by_table(entries: Sequence[SceEntry]) -> dict[TableId, list[SceEntry]]:
-    """The cells of each table."""
+    """Return the cells of each table."""
     out: dict[TableId, list[SceEntry]] = {}
     for entry in entries:
         out.setdefault(entry.table, []).append(entry)
@@ -29,12 +29,12 @@ def by_table(entries: Sequence[SceEntry]) -> dict[TableId, list[SceEntry]]:
 
 
 def digits(table: TableId) -> int:
-    """Digits after the decimal point, as in the source."""
+    """Return the number of digits after the decimal point, as in the source."""
     return 3 if table.quantity == "jain" else 2
 
 
 def files(entries: Sequence[SceEntry]) -> dict[str, str]:
-    """Files by name: each table as CSV and as Markdown, and every cell in one CSV."""
+    """Return the files by name: each table as CSV and as Markdown, and every cell in one CSV."""
     out = {}
     for table, cells in by_table(entries).items():
         out[f"tables/{table.part}.csv"] = _csv(table, cells)
@@ -50,7 +50,7 @@ def _grid(
     *,
     signed: bool,
 ) -> tuple[list[float], list[list[str]]]:
-    """The delays, and a row for each rate: the rate and the cells as text."""
+    """Return the delays, and a row for each rate: the rate and the cells as text."""
     by_place: dict[Place, list[SceEntry]] = {}
     for entry in cells:
         by_place.setdefault(entry.place, []).append(entry)

@@ -14,7 +14,7 @@ from tailback_studies.reproduction.judges import Judge, Noise, judge
 
 
 def _clear(entry: SceEntry) -> bool:
-    """Whether no flow shares a queue with another."""
+    """Return whether no flow shares a queue with another."""
     return entry.table.quantity == "throughput_mbit" and not entry.table.setup.shared
 
 
@@ -70,17 +70,17 @@ GOALS: tuple[ErrorsBelow[SceEntry], ...] = (
 
 
 def verdicts(entries: Sequence[SceEntry]) -> list[ErrorsVerdict]:
-    """Every goal that has cells."""
+    """Return every goal that has cells."""
     return list(goals.errors_verdicts(GOALS, entries))
 
 
 def judges(entries: Sequence[SceEntry]) -> list[Judge]:
-    """The result of each goal, for tables and goals.csv."""
+    """Return the result of each goal, for tables and goals.csv."""
     return [judge(verdict, entries, _twins(verdict)) for verdict in verdicts(entries)]
 
 
 def _twins(verdict: ErrorsVerdict) -> Noise | None:
-    """The source's own error: the difference between two measurements of the same cell."""
+    """Return the source's own error: the difference between two measurements of the same cell."""
     goal = verdict.goal.id
     if goal == "throughput_mbit.shared":
         spread = noise("throughput_mbit", "capacity")
@@ -94,7 +94,7 @@ def _twins(verdict: ErrorsVerdict) -> Noise | None:
 
 
 def summary(entries: Sequence[SceEntry]) -> list[dict[str, Any]]:
-    """The summary of `reproduce --json`: by quantity, then the groups that have a goal."""
+    """Return the summary of `reproduce --json`: by quantity, then the groups that have a goal."""
     rows = goals.summary(entries, verdicts(entries))
     for row in rows:
         if row["quantity"] == "throughput_mbit.shared":
@@ -107,9 +107,8 @@ def _any(_rate: float) -> bool:
 
 
 def noise(quantity: str, kind: str, rates: Callable[[float], bool] = _any) -> dict[str, float]:
-    """How far the source is from itself: CUBIC and Reno in a shared queue do not respond to SCE, so
-    the two shared modes are one experiment, done twice.
-    """
+    """Return how far the source is from itself. In a shared queue, CUBIC and Reno do not respond to
+    SCE. So the two shared modes repeat one experiment."""
     known = published()
     gaps = []
     for table in TABLES.values():

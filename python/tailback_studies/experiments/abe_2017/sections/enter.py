@@ -15,7 +15,7 @@ from tailback_studies.reproduction.shown import with_half
 
 
 def blocks(points: Sequence[enter.EnterPoint], facts: Facts) -> list[Block]:
-    """Time to a fair share."""
+    """Show the time that a new flow needs to reach its fair share."""
     out: list[Block] = []
     for cc, queue in dict.fromkeys((p.cc, p.queue) for p in points):
         subset = [p for p in points if (p.cc, p.queue) == (cc, queue)]

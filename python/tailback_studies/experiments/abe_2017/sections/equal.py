@@ -12,7 +12,7 @@ from tailback_studies.reproduction.shown import with_half
 
 
 def blocks(points: Sequence[equal.EqualPoint], facts: Facts) -> list[Block]:
-    """The ratios against the table."""
+    """Show the ratios against the table."""
     columns = [
         *left("", "marks"),
         *right("beta", "Mbit/s", "ratio", "by the table", "error", "by the law of random marks"),

@@ -11,7 +11,7 @@ from tailback_studies.experiments.abe_2017.truth import AbeVerdict, p99_changes
 
 
 def table(verdicts: Sequence[AbeVerdict]) -> Table:
-    """Every expectation and its result."""
+    """Show every expectation and its result."""
     columns = [*left("", "expected", "measured"), *right("cells", "of these hold"), *left("")]
     rows: list[list[Value]] = [
         [v.title, v.expected, v.measured, v.cells, v.held, mark(v.holds, no="does not")]
@@ -60,7 +60,7 @@ WHY = {
 
 
 def p99(changes: Mapping[single.AbeSetup, Mapping[float, tuple[float, float]]]) -> Table:
-    """How ABE changes the 99th percentile of the queue delay."""
+    """Show how ABE changes the 99th percentile of the queue delay."""
     rtts = sorted({rtt for by_rtt in changes.values() for rtt in by_rtt})
     rows: list[list[Value]] = []
     cells = moved = 0
@@ -90,7 +90,7 @@ FAR = 0.1
 
 
 def section(verdicts: Sequence[AbeVerdict], points: Sequence[single.SinglePoint]) -> Section:
-    """The expectations, and the known reasons of those that do not hold."""
+    """Show the expectations, and the known reasons of those that do not hold."""
     off = [verdict.id for verdict in verdicts if not verdict.holds]
     why: list[Block] = [
         Text(text) for start, text in WHY.items() if any(name.startswith(start) for name in off)

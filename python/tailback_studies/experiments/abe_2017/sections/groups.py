@@ -15,7 +15,7 @@ from tailback_studies.reproduction.shown import with_half
 
 
 def blocks(points: Sequence[groups.GroupPoint], facts: Facts) -> list[Block]:
-    """Ten against ten."""
+    """Show ten flows with ABE against ten without."""
     out: list[Block] = []
     frame = pl.DataFrame(
         [

@@ -16,7 +16,7 @@ from tailback_studies.reproduction.shown import with_half
 
 
 def blocks(measurements: AbeMeasures, facts: Facts) -> list[Block]:
-    """Completion times and reductions."""
+    """Show completion times and reductions."""
     out: list[Block] = []
     for cc, queue in dict.fromkeys((p.cc, p.queue) for p in measurements.sizes):
         subset = [p for p in measurements.sizes if (p.cc, p.queue) == (cc, queue)]
@@ -56,7 +56,8 @@ def blocks(measurements: AbeMeasures, facts: Facts) -> list[Block]:
 
 
 def _luck(cc: str, queue: str, points: Sequence[short.ShortPoint]) -> Table:
-    """Flows that ended before the first mark, flows just longer, and what ABE changes for them."""
+    """Show the flows that ended before the first mark, flows just longer, and what ABE changes for
+    them."""
     factors = (beta_text(cc, b) for b in betas_of(points))
     columns = [*left("size, segments"), *right("flows with a mark", *factors)]
     sizes = sorted({p.segments for p in points})

@@ -24,7 +24,7 @@ COSTS: Sequence[tuple[str, str, Callable[[Choice], float | None]]] = (
 
 
 def blocks(points: Sequence[Choice], facts: Facts) -> list[Block]:
-    """Everything a factor does, on one page."""
+    """Show all effects of a factor on one page."""
     out: list[Block] = [Text(TRADE_OFF)]
     for cc in dict.fromkeys(p.cc for p in points):
         own = [p for p in points if p.cc == cc]

@@ -12,7 +12,7 @@ from tailback_studies.experiments.dctcp_internet_2014.words import rate
 
 
 def bdp(builder: Builder) -> Section | None:
-    """Formula (3) at other BDPs."""
+    """Compare formula (3) with measurements at other BDPs."""
     frame = builder.measured.frames.get("bdp")
     if frame is None:
         return None

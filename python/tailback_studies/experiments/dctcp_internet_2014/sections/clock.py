@@ -21,7 +21,7 @@ DCTCP are predicted.
 
 
 def blocks(builder: Builder) -> list[Block]:
-    """The clocks on both kinds of cells; nothing without those runs."""
+    """Show the clocks on both kinds of cells; nothing without those runs."""
     titles = {name: title for name, title, _, _ in READINGS}
     clocks: dict[str, tuple[list[TableCell], list[TableCell]]] = {}
     for name in CLOCKS:

@@ -11,7 +11,7 @@ from tailback_studies.experiments.dctcp_internet_2014.sections import clock
 
 
 def readings(builder: Builder) -> Section | None:
-    """Which combinations of the open options agree with everything published."""
+    """Show which combinations of the open options agree with everything published."""
     rows: list[list[Value]] = []
     used: list[str] = []
     for name, title, _, _ in READINGS:

@@ -23,7 +23,7 @@ from tailback_studies.experiments.dctcp_internet_2014.words import nearest, sixt
 
 
 def slopes(builder: Builder) -> pl.DataFrame | None:
-    """The runs of the slope grid with columns min (BDP) and prob."""
+    """Return the runs of the slope grid with columns min (BDP) and prob."""
     frame = builder.measured.frames.get("slope")
     if frame is None:
         return None
@@ -34,7 +34,7 @@ def slopes(builder: Builder) -> pl.DataFrame | None:
 
 
 def fig7(builder: Builder) -> Section | None:
-    """Ratio and queue over Max_Prob_DCTCP."""
+    """Show the ratio and queue over Max_Prob_DCTCP."""
     frame = slopes(builder)
     if frame is None:
         return None
@@ -89,7 +89,7 @@ def fig7(builder: Builder) -> Section | None:
 
 
 def fig8(builder: Builder) -> Section | None:
-    """Jain's index over both parameters."""
+    """Show Jain's index over both parameters."""
     frame = slopes(builder)
     if frame is None:
         return None
@@ -122,7 +122,7 @@ def fig8(builder: Builder) -> Section | None:
 
 
 def fig9(builder: Builder) -> Section | None:
-    """The ridge and formula (3)."""
+    """Show the ridge and formula (3)."""
     frame = slopes(builder)
     along = builder.measured.frames.get("formula3")
     if frame is None or along is None:
@@ -234,7 +234,7 @@ def _equal_share(builder: Builder, runs: pl.DataFrame, min_thresh: float) -> Rid
 
 
 def _on_formula(builder: Builder, row: Mapping[str, Any] | None, min_thresh: float) -> list[Value]:
-    """Ratio, Jain's index and half of its interval of the runs on formula (3)."""
+    """Return ratio, Jain's index and half of its interval for the runs on formula (3)."""
     if row is None:
         return [None, None, None]
     builder.cells.append(

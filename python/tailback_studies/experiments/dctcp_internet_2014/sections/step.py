@@ -24,7 +24,7 @@ STEP_X = "K / Min_Thresh_Reno"
 
 
 def fig5(builder: Builder) -> Section | None:
-    """The staircases."""
+    """Show the staircases."""
     staircases: list[pl.DataFrame] = []
     names: list[str] = []
     for tag, m in pts.ROWS:
@@ -88,7 +88,7 @@ def fig5(builder: Builder) -> Section | None:
 
 
 def fig6(builder: Builder) -> Section | None:
-    """More DCTCP flows."""
+    """Show runs with more DCTCP flows."""
     frame = builder.measured.frames.get("fig6")
     if frame is None:
         return None

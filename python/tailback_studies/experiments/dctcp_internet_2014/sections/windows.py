@@ -14,7 +14,7 @@ from tailback_studies.experiments.dctcp_internet_2014.charts import sawtooth, wi
 
 
 def fig1(builder: Builder) -> Section | None:
-    """The window of single flows."""
+    """Show the window of single flows."""
     runs = builder.measured.series.get("fig1")
     if not runs:
         return None
