@@ -69,9 +69,9 @@ keys! {
         /// the seed, so that equal flows do not time out at the same instant. Simulator only: hosts
         /// of the kernel engine share the ticks of one kernel.
         timer_phase: Option<Time> = ANY_TIME;
-        /// The only link, named "bottleneck": short for one [links.NAME].
+        /// The link, if there is only one. Its name is "bottleneck".
         key bottleneck = key(KeyKind::Table(&LinkPlan::TABLE));
-        /// Links by name, in place of [bottleneck].
+        /// With several links, each has a table [links.NAME] instead of [bottleneck].
         // In the plan the links of the way there come first, then their twins on the way back.
         links: Vec<LinkPlan> => key(KeyKind::Map(&LinkPlan::TABLE));
         /// The path outside the links.
@@ -95,8 +95,9 @@ keys! {
         /// engine is compiled with them. A run's identity depends on the plugins, not on this key.
         // The program that calls the engine has the plugins compiled in.
         key with = key(KeyKind::Folders);
-        /// A grid: lists of values by path, the last key fastest, then seeds; [[sweep.zip]] has
-        /// lists of equal length that advance together.
+        /// A grid of points: each path has a list of values. The last key varies fastest, and each
+        /// point runs with all its seeds. [[sweep.zip]] has lists of equal length that advance
+        /// together.
         key sweep = key(KeyKind::Sweep);
         /// What must hold, or the run fails.
         key assert = key(KeyKind::Asserts);

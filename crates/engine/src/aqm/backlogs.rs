@@ -1,9 +1,9 @@
-//! Bytes of many queues, and a fast search for the queue with the most.
+//! Counts the bytes of many queues, and finds the longest queue fast.
 //!
 //! A full discipline asks for the longest queue with every arriving packet, or with every batch
 //! that it drops. Linux searches all queues (fq_codel, fq_pie) or keeps a heap of them (Cake); the
-//! answer is the same. Here each block of queues remembers its largest, and a packet only flags its
-//! block as changed. A query searches the flagged blocks.
+//! answer is the same. Here each block of queues remembers its longest queue, and a packet only
+//! flags its block as changed. A query searches the flagged blocks.
 
 /// Queues of a block: about the square root of the largest number of queues.
 const BLOCK: usize = 64;

@@ -15,11 +15,12 @@
 //! | `memory` | what counts against the memory limit |
 //!
 //! Known deviations: Linux distinguishes flows and hosts by the hash of the sender's socket, or by
-//! an address hashed with a secret drawn at boot. Here the hash mixes their numbers with the run's
-//! seed. Among queues of equal length, an overflow drops from the first; Linux takes the one on top
-//! of its heap. A queue of a host with more than 16 bulk queues gets the bytes of several rounds at
-//! once. Every packet is one segment, so `split_gso` has nothing to split. `unlimited`,
-//! `autorate-ingress`, `nat` and `fwmark` do not exist. On a trace Cake shapes at the mean rate.
+//! an address hashed with a secret drawn at boot. Here the hash mixes the numbers of flows and
+//! hosts with the run's seed. Among queues of equal length, an overflow drops from the first queue;
+//! Linux drops from the queue on top of its heap. A queue of a host with more than 16 bulk queues
+//! gets the bytes of several rounds at once. Every packet is one segment, so `split_gso` has
+//! nothing to split. `unlimited`, `autorate-ingress`, `nat` and `fwmark` do not exist. On a trace
+//! Cake shapes at the mean rate.
 
 use tailback_record::Cause;
 
@@ -56,7 +57,7 @@ pub const ENTRY: Entry<Build> = Entry {
     options: &[
         Opt {
             name: "flow",
-            doc: "What has a queue of its own: nothing (flowblind), each flow, each host, or each flow with a fair share for each host.",
+            doc: "How packets are separated into queues: not at all (flowblind), by flow, by host, or by flow with a fair share for each host.",
             kind: Kind::Word(&[
                 "flowblind",
                 "srchost",
@@ -126,14 +127,14 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "overhead",
-            doc: "Bytes that count for a packet besides its IP packet; default: the 14 bytes of Ethernet that a frame has.",
+            doc: "Bytes added to the length of each IP packet; default: 14, the Ethernet header of a frame.",
             kind: Kind::Int { min: -64, max: 256 },
             default: None,
             tc: None,
         },
         Opt {
             name: "mpu",
-            doc: "Least size for which a packet counts, bytes.",
+            doc: "Smallest size that is charged for a packet, bytes.",
             kind: Kind::Int { min: 0, max: 256 },
             default: Some("0"),
             tc: None,

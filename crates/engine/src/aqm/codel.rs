@@ -3,13 +3,13 @@
 //! Follows Linux 7.3 sch_codel and codel_impl.h, also where they differ from RFC 8289. Time is
 //! counted in ticks of 1024 ns (so 5 ms is 4.999 ms). 1/sqrt(count) is a 16-bit fraction, improved
 //! by one Newton step per drop or mark. With ECN, a dequeue marks at most one packet, and marking
-//! ends the loop. A dequeue drops at most 256 packets and forgives what was due beyond that. As in
-//! the RFC, CoDel acts only while more than one MTU stays queued. On re-entry within 16 intervals,
-//! the count continues from what the last dropping phase added, if that was more than 1.
+//! ends the loop. A dequeue drops at most 256 packets. Further drops that were due are not made up
+//! for. As in the RFC, CoDel acts only while more than one MTU stays queued. On re-entry within 16
+//! intervals, the count continues from what the last dropping phase added, if that was more than 1.
 //!
 //! Known deviations: times do not wrap (Linux compares 32-bit ticks, which wrap after 73 minutes);
-//! `ce_threshold` does not count a packet again that CoDel has just marked. `sce` is not in Linux;
-//! see sce.rs.
+//! `ce_threshold` does not count a packet a second time if CoDel has just marked it. `sce` is not
+//! in Linux; see sce.rs.
 
 use super::fifo::{Limit, Packets};
 use super::sce::{self, Marker};

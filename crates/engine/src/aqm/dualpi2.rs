@@ -20,17 +20,17 @@
 //! - `dualpi2-2019-refactored`: as in Linux today, but with the gains divided by 127 (x 0.504), a
 //!   timer of jiffies, the step for packets that find more than one in L, and no memory limit.
 //!
-//! On Linux, the module `sch_dualpi2_2019` of tailback's own runs every version but Linux's.
+//! On Linux, tailback's own module `sch_dualpi2_2019` runs every version other than Linux's.
 //!
 //! Not in Linux: `l_aqm = "ramp"` marks L on the ramp of RFC 9332 instead of the step
 //! (dualpi2/ramp.rs); `queue_protection` sends packets of flows that build a queue in L to C
 //! (dualpi2/protection.rs).
 //!
-//! Known deviations: the step and the coupling do not count again a packet that is already marked
-//! CE (the kernel's counters do). There are no filters, so L holds only ECN-capable packets.
-//! Packets are single segments, so `split_gso` has no effect. The first update comes one `tupdate`
-//! after the start. Below htb, which never asks an empty queue, the schedulers are reset only when
-//! drops have emptied both queues; so they are here.
+//! Known deviations: the counters of the step and the coupling leave out packets that are already
+//! marked CE (the kernel's counters include them). There are no filters, so L holds only
+//! ECN-capable packets. Packets are single segments, so `split_gso` has no effect. The first update
+//! comes one `tupdate` after the start. Below htb, which never asks an empty queue, the schedulers
+//! of Linux are reset only when drops have emptied both queues. The same holds here.
 
 use std::cell::Cell;
 
@@ -114,7 +114,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         time(
             "target",
-            "Queueing delay that it aims at; default 15ms, 20ms before the refactoring.",
+            "Target of the controller for the queueing delay; default 15ms, 20ms before the refactoring.",
             Time::from_us(1),
         ),
         time(
@@ -257,7 +257,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "reset_statistics",
-            doc: "Whether those gauges that are counters restart at 0 after each reading.",
+            doc: "Whether gauges of counters restart at 0 after each reading.",
             kind: Kind::Bool,
             default: Some("false"),
             tc: None,
@@ -276,7 +276,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "version",
-            doc: "The version whose presets and details it follows.",
+            doc: "The version of DualPI2 to follow, with its presets and its details.",
             kind: Kind::Word(presets::VERSIONS),
             default: Some("linux-6.17"),
             tc: None,

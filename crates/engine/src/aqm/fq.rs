@@ -5,11 +5,11 @@
 //! socket, so fq does not pace them, and distinguishes flows by some bits of their hash
 //! (`orphan_mask`). New flows come before old ones. A flow sends what its credit is worth:
 //! `initial_quantum` the first time, and a `quantum` in each round. A flow that comes back keeps
-//! its credit, and has a quantum at least after `refill_delay`. `flow_limit` and `limit` drop at
-//! the tail. Packets that waited longer than `ce_threshold` are marked as they leave.
+//! its credit. After `refill_delay` its credit is at least one quantum. `flow_limit` and `limit`
+//! drop at the tail. Packets that waited longer than `ce_threshold` are marked as they leave.
 //!
-//! While no flow has a packet of its own, up to eight packets wait in one FIFO for all
-//! (`fast_path`), ahead of every flow, and are never marked: Linux since 6.7.
+//! While no flow has packets of its own, up to eight packets share one FIFO (`fast_path`, in Linux
+//! since 6.7). They leave before the packets of all flows, and are never marked.
 //!
 //! Known deviations: no pacing (`maxrate`), priorities or time stamps of senders, because forwarded
 //! packets of one priority do not have any of these. Flows are hashed as fair/mod.rs describes, but

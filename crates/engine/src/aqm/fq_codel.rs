@@ -3,8 +3,8 @@
 //! Follows Linux 7.3 sch_fq_codel, also where it differs from RFC 8290. CoDel acts while more than
 //! one MTU is queued in *all* flows together. A full queue drops from the head of the flow with the
 //! largest backlog in bytes: up to `drop_batch` packets, but not more than half that backlog. That
-//! flow's count grows by as many. ECN is on. fair/mod.rs describes how flows are distinguished,
-//! codel.rs what CoDel follows.
+//! flow's count grows by the number of these drops. ECN is on. fair/mod.rs describes how flows are
+//! distinguished. codel.rs names the source of CoDel.
 //!
 //! Known deviations: those of codel.rs and fair/mod.rs; `memory_limit` counts a fixed number of
 //! bytes for each frame in addition to its own; the selector of `ce_threshold`

@@ -1,11 +1,11 @@
 //! FQ-PIE: fair queueing with a PIE for each flow.
 //!
-//! Follows Linux 7.3 sch_fq_pie in the following. One timer updates the probabilities of all flows,
-//! active or not. It handles 2048 flows at a time with a jiffy (1 ms) between, and starts again
-//! tupdate after the last. A packet that finds `limit` packets is dropped, whatever its flow.
-//! `memory_limit` drops nothing; Linux only counts packets beyond it. Marks give way to drops above
-//! `ecn_prob` instead of 10 %. A flow's decisions depend on its own backlog. fair/mod.rs describes
-//! how flows are distinguished, pie.rs what PIE follows.
+//! Follows Linux 7.3 sch_fq_pie in these points. One timer updates the probabilities of all flows,
+//! active or not. It handles 2048 flows at a time, with a jiffy (1 ms) in between. It starts again
+//! `tupdate` after the last flows. A packet that finds `limit` packets is dropped, whatever its
+//! flow. `memory_limit` drops nothing; Linux only counts packets beyond it. Marks give way to drops
+//! above `ecn_prob` instead of 10 %. A flow's decisions depend on its own backlog. fair/mod.rs
+//! describes how flows are distinguished. pie.rs names the source of PIE.
 //!
 //! Known deviations: those of pie.rs and fair/mod.rs.
 

@@ -2,8 +2,8 @@
 //!
 //! Classic packets are dropped (with `ecn`: marked) with probability p squared. With `scalable`,
 //! packets of scalable senders are marked with k p. The arithmetic and the defaults are those of
-//! Linux's sch_dualpi2 (see dualpi2.rs); the delay is the head's sojourn time. Linux has no PI2
-//! alone; the kernel engine runs it as a module of tailback's own, `sch_pi2`. Above k p = 1 with
+//! Linux's sch_dualpi2 (see dualpi2.rs); the delay is the head's sojourn time. Linux does not have
+//! PI2 by itself; the kernel engine runs it as tailback's own module, `sch_pi2`. Above k p = 1 with
 //! scalable marking, ECN-capable packets are dropped with p squared too.
 //!
 //! No known deviations.

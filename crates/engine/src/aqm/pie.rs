@@ -57,7 +57,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "target",
-            doc: "Queueing delay that it aims at; default 15ms, 20ms in linux-3.14.",
+            doc: "Target of the controller for the queueing delay; default 15ms, 20ms in linux-3.14.",
             kind: Kind::Time {
                 min: Time::from_us(1),
             },
@@ -92,7 +92,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "version",
-            doc: "The version of Linux that it follows.",
+            doc: "The version of Linux to follow.",
             kind: Kind::Word(&["linux-7.3", "linux-3.14"]),
             default: Some("linux-7.3"),
             tc: None,
@@ -168,7 +168,7 @@ pub(super) fn gain(words: &mut Words<'_>, option: &'static str) {
 /// Option: the target delay, for the disciplines with a single default.
 pub const TARGET: Opt = Opt {
     name: "target",
-    doc: "Queueing delay that it aims at.",
+    doc: "Target of the controller for the queueing delay.",
     kind: Kind::Time {
         min: Time::from_us(1),
     },

@@ -1,9 +1,9 @@
 //! RED: random early detection (Floyd and Jacobson 1993).
 //!
 //! Follows Linux 7.3 sch_red and red.h. Every arrival updates the average with the backlog found
-//! before it. From `min` on packets are marked or dropped at random, from `max` on all of them. One
-//! random number is drawn for each mark or drop. At constant average the gap between two is uniform
-//! on 1..1/pb, so the rate is 2 pb/(1 + pb).
+//! before it. From `min` on, packets are marked or dropped at random. From `max` on, every packet
+//! is. One random number is drawn for each mark or drop. At constant average the gap between two
+//! marks or drops is uniform on 1..1/pb, so the rate is 2 pb/(1 + pb).
 //!
 //! red_dequeue starts an idle time when it finds the queue empty, and the average decays after an
 //! idle time. RED gets its rate from htb or tbf above it, and these never ask an empty queue. So

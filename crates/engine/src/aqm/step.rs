@@ -5,8 +5,8 @@
 //! on arrival (Alizadeh et al. 2010). A threshold in time is compared with the packet's sojourn
 //! time when it leaves (as `step_thresh` of DualPI2 and `ce_threshold` of fq_codel). Linux has no
 //! discipline that does only this; `red` with min = max and weight 1, or `codel` with
-//! `ce_threshold`, are similar. The kernel engine runs it as a module of tailback's own,
-//! `sch_step`. Packets that are not ECN-capable pass by default.
+//! `ce_threshold`, are similar. The kernel engine runs it as tailback's own module `sch_step`.
+//! Packets that are not ECN-capable pass by default.
 
 mod kernel;
 

@@ -9,7 +9,7 @@
 //! [`super::red`]: uniformised as in Linux, thresholds in bytes, idle decay, samples without the
 //! arriving packet (of either class), and both averages updated by every arrival. Each class counts
 //! its own packets between marks or drops. Deviations of `red` from Linux apply here too. Linux
-//! itself does not have such a queue; the kernel engine runs it as a module of tailback's own,
+//! itself does not have such a queue; the kernel engine runs it as tailback's own module
 //! `sch_wred`.
 
 mod kernel;
@@ -37,7 +37,7 @@ const CLASS: &[Opt] = &[
 /// The registry entry.
 pub const ENTRY: Entry<Build> = Entry {
     name: "wred",
-    doc: "One FIFO with two RED curves: ECN-capable packets are marked by one, others dropped by the other.",
+    doc: "One FIFO with two RED curves: the first marks ECN-capable packets, the second drops all others.",
     follows: "Kuehlewind et al. 2014, section IV (RED as in Linux 7.3 sch_red)",
     options: &[
         red::LIMIT,

@@ -44,7 +44,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "beta_sce",
-            doc: "The same if a recent ACK carried ESCE. As many ACKs are recent as the window had segments.",
+            doc: "Factor of the window after a loss or ECN-Echo if a recent ACK carried ESCE. The number of ACKs that count as recent is the number of segments of the window.",
             kind: Kind::Float {
                 min: 0.01,
                 max: 0.99,

@@ -19,7 +19,7 @@ pub const ENTRY: Entry<Build> = Entry {
     options: &[
         Opt {
             name: "response",
-            doc: "Part of the response to ESCE that applies: 1, or 0.5 in a neighbouring version of that tree.",
+            doc: "Factor of the response to ESCE: 1, or 0.5 in a neighbouring version of the kernel tree.",
             kind: Kind::Float { min: 0.0, max: 4.0 },
             default: Some("1"),
             tc: None,

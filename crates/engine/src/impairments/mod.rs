@@ -1,4 +1,4 @@
-//! Impairments: what a path does to packets, other than delay all of them by the same time.
+//! Impairments: effects of a path on packets, other than a constant delay.
 //!
 //! Each impairment is one file here and one line of [`ENTRIES`]. A scenario lists the impairments
 //! of a link in their order:

@@ -26,14 +26,14 @@ pub const ENTRY: Entry<Build> = Entry {
     options: &[
         Opt {
             name: "rate",
-            doc: "Rate at which tokens for bytes of frames arrive.",
+            doc: "Rate at which tokens arrive; each byte of a frame takes one.",
             kind: Kind::Rate,
             default: Some("10Mbit"),
             tc: None,
         },
         Opt {
             name: "burst",
-            doc: "Largest number of tokens that it holds, in bytes.",
+            doc: "Largest number of tokens that the bucket holds, in bytes.",
             kind: Kind::Size {
                 packets: false,
                 bytes: true,

@@ -7,9 +7,9 @@
 //!
 //! | mode | ingress: outer header | egress |
 //! |---|---|---|
-//! | `normal` | that of the packet (RFC 6040 section 4.1) | RFC 6040 section 4.2 |
+//! | `normal` | ECN field of the packet (RFC 6040 section 4.1) | RFC 6040 section 4.2 |
 //! | `compatibility` | Not-ECT (RFC 6040 section 4.1) | RFC 6040 section 4.2 |
-//! | `full-functionality` | that of the packet, but ECT(0) for CE (RFC 3168 section 9.1) | CE of the outer header is copied, else it is ignored |
+//! | `full-functionality` | ECN field of the packet, but ECT(0) for CE (RFC 3168 section 9.1) | CE of the outer header is copied, else it is ignored |
 //!
 //! Deviations: tunnels do not nest, so a packet in a tunnel passes a second ingress unchanged. A
 //! packet without an outer header passes an egress unchanged. Outer headers have no bytes; the

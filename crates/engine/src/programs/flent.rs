@@ -35,7 +35,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "seconds",
-            doc: "Length of the test; default and maximum: the time between its start and its end.",
+            doc: "Length of the test; default and maximum: the time from the start of the entry to its end.",
             kind: Kind::Int {
                 min: 1,
                 max: 86_400,

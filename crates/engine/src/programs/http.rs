@@ -23,7 +23,7 @@ pub const ENTRY: Entry<Build> = Entry {
     options: &[
         Opt {
             name: "bytes",
-            doc: "Size of what is downloaded.",
+            doc: "Size of each download.",
             kind: Kind::Size {
                 packets: false,
                 bytes: true,
@@ -43,7 +43,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "tls",
-            doc: "Whether it uses HTTPS; the certificate is made when the server starts.",
+            doc: "Whether the download uses HTTPS; the certificate is made when the server starts.",
             kind: Kind::Bool,
             default: Some("false"),
             tc: None,

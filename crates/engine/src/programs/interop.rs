@@ -78,7 +78,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "downloads",
-            doc: "How many files it fetches.",
+            doc: "Number of files that the client fetches.",
             kind: Kind::Int { min: 1, max: 2000 },
             default: Some("1"),
             tc: None,

@@ -27,7 +27,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "seconds",
-            doc: "How long it sends; default and maximum: until a second before its end.",
+            doc: "How long iperf3 sends; default and maximum: until a second before the end of the entry.",
             kind: Kind::Int {
                 min: 1,
                 max: 86_400,
@@ -37,7 +37,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "udp",
-            doc: "Whether it sends UDP, at `bitrate`.",
+            doc: "Whether iperf3 sends UDP, at `bitrate`.",
             kind: Kind::Bool,
             default: Some("false"),
             tc: None,

@@ -1,4 +1,4 @@
-//! Ready-made programs. Each expands a few options to the commands for both hosts of an entry of
+//! Ready-made programs. Each turns a few options into the commands for both hosts of an entry of
 //! `[[programs]]`, so that one line is enough. A kind is one file and one line of [`ENTRIES`].
 //!
 //! Only the kernel engine runs programs. In the simulator the stack of a plugin can stand for a kind

@@ -1,8 +1,9 @@
-//! Transport stacks of plugins: what a kind of `[[programs]]` is in the simulator.
+//! Transport stacks of plugins, which the simulator runs in place of the programs of
+//! `[[programs]]`.
 //!
-//! On the kernel engine a kind is a program. In the simulator it is a stack that does no I/O, behind
-//! [`Endpoint`], in a crate of its own that is compiled in. The stack of a kind has the kind's name,
-//! so the same entry runs on both engines.
+//! On the kernel engine a kind is a program. In the simulator it is a stack without I/O that
+//! implements [`Endpoint`]. The stack has its own crate, which is compiled in. The stack of a kind
+//! has the kind's name, so the same entry runs on both engines.
 
 use crate::endpoint::Endpoint;
 use crate::registry::{Options, Table};

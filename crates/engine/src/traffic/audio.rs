@@ -25,7 +25,7 @@ pub const DEADLINE: Opt = Opt {
 /// The registry entry.
 pub const ENTRY: Entry<Build> = Entry {
     name: "audio",
-    doc: "Audio of a call: a datagram of constant size every 20 ms; delay, loss and lateness of frames.",
+    doc: "Audio of a call: a datagram of constant size every 20 ms. Measures delay, loss and lateness of frames.",
     follows: "draft-huitema-ccwg-c4-test: 80 bytes every 20 ms",
     options: &[
         Opt {

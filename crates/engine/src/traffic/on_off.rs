@@ -3,7 +3,6 @@
 //! The lengths of both periods are constant, or drawn from an exponential distribution with that
 //! mean. A period of sending begins with a packet. A packet that would be due at its end or later
 //! is not sent. The rest of its slot is not carried over to the next period.
-//! sent: the rest of a slot is not carried over to the next period.
 
 use super::datagram::{self, Datagrams};
 use super::{Build, Source, Step, Transport};

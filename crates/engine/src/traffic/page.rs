@@ -3,8 +3,8 @@
 //! Follows RFC 7928, section 7.2: a page has 50 objects or more of 1 KB or more, over 6
 //! connections, back to back. All connections of a page open at once, and its objects are assigned
 //! to them in turn. The objects of one connection follow one another, without a request for each.
-//! With one connection everything is in it, as with HTTP/2. The next page begins a think time after
-//! the last byte of the page before.
+//! With one connection, all objects follow one another on it, as with HTTP/2. The next page begins
+//! a think time after the last byte of the page before.
 //!
 //! Deviations from browsers: there is no first object that names the others, no request for each
 //! object, and no TLS. No connection is kept for the next page.
@@ -22,7 +22,7 @@ use crate::units::Time;
 /// The registry entry.
 pub const ENTRY: Entry<Build> = Entry {
     name: "page",
-    doc: "Web pages, one after the other: objects over 6 connections at a time or over one; the time until a page is complete.",
+    doc: "Web pages, one after the other, with their objects over 6 connections at a time or over one. Measures the time until a page is complete.",
     follows: "RFC 7928, section 7.2: 50 objects over 6 connections, back to back",
     options: &[
         Opt {

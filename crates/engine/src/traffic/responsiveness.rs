@@ -9,17 +9,19 @@
 //!   1000 bytes on a bulk connection drawn at random (self). Probes take at most 5 % of the goodput
 //!   of the last interval. In the first interval a pair is sent every 100 ms.
 //! * Goodput and responsiveness are averaged over 4 intervals. Each is stable when the standard
-//!   deviation of its last 4 averages is below 5 % of the current one. The test ends when both are.
+//!   deviation of its last 4 averages is below 5 % of the current one. The test ends when both are
+//!   stable.
 //! * Of the probes of the last 4 intervals the slowest 5 % are left out. RPM is the mean of two
 //!   values: 60 s over the mean time of a foreign exchange, and 60 s over that of a self probe.
 //!
-//! Confidence is "low" below 4 intervals, "medium" before both are stable, and "high" then.
+//! Confidence is "low" below 4 intervals, "medium" until goodput and responsiveness are stable, and
+//! "high" from then on.
 //!
 //! Deviations: there is no TLS. A foreign probe has two exchanges, the handshake and the fetch,
 //! which are trimmed together. The answer to a self probe is the next data that the server sends,
-//! as nothing unsent waits before it (the draft lets a server have 5 ms of it). A lost request is
-//! sent again after 1 s. A self probe is skipped if the drawn connection has a probe under way.
-//! Both directions at once, and one after the other, are two such sources.
+//! because no unsent data waits before it (the draft allows 5 ms of unsent data). A lost request is
+//! sent again after 1 s. A self probe is skipped if the drawn connection has a probe under way. To
+//! test both directions, at once or one after the other, use two such sources.
 
 use std::collections::VecDeque;
 

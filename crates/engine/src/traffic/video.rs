@@ -1,10 +1,10 @@
 //! Video of a call: frames at a rate, each of several datagrams, sent as soon as it is captured.
 //!
 //! Sizes and distances of frames follow the synthetic model of RFC 8593, section 5, in its steady
-//! state. Each is its mean times 1 + x. Here x has a Laplace distribution of scale 0.15, cut at 0.9
-//! on both sides. The means give the bitrate: bitrate / 8 / frame rate bytes a frame. Key frames
-//! are added as in the C4 test suite (draft-huitema-ccwg-c4-test): every 30th frame, ten times as
-//! large as the others.
+//! state. Each size and each distance is its mean times 1 + x. Here x has a Laplace distribution of
+//! scale 0.15, cut at 0.9 on both sides. The means give the bitrate: bitrate / 8 / frame rate bytes
+//! a frame. Key frames are added as in the C4 test suite (draft-huitema-ccwg-c4-test): every 30th
+//! frame, ten times as large as the others.
 //!
 //! With `min_bitrate` the bitrate adapts. It begins at `min_bitrate` and stays between that and
 //! `bitrate`. Every 200 ms the receiver sends a report along the way back. The report has the share
@@ -16,11 +16,11 @@
 //! * Otherwise the bitrate stays.
 //!
 //! If no report comes for a second, the bitrate is halved, at most once a second. The shares and
-//! factors are those of draft-ietf-rmcat-gcc-02, the delays are ours.
+//! factors come from draft-ietf-rmcat-gcc-02. The delays were chosen for tailback.
 //!
-//! With `sizes` the frames have these sizes, one after the other, from a list or from a file, and
-//! from the start again at its end (the traces of RFC 8593, section 6). A bitrate scales them: each is
-//! multiplied by the bitrate over that of the list.
+//! With `sizes` the frames take their sizes in order from a list or a file, and start again at its
+//! end (the traces of RFC 8593, section 6). If a bitrate is set too, each size is multiplied by
+//! that bitrate over the bitrate of the list.
 //!
 //! Deviations from RFC 8593: no burst of frames follows a change of the rate. Nothing is sent again.
 //! The datagrams of a frame are not paced.
@@ -51,7 +51,7 @@ const CUT: f64 = 0.9;
 /// The registry entry.
 pub const ENTRY: Entry<Build> = Entry {
     name: "video",
-    doc: "Video of a call: frames of varying size at a rate, with key frames, at a fixed or an adaptive bitrate; delay, lateness and stalls.",
+    doc: "Video of a call: frames of varying size at a rate, with key frames, at a fixed or an adaptive bitrate. Measures delay, lateness and stalls.",
     follows: "RFC 8593, section 5; key frames of draft-huitema-ccwg-c4-test",
     options: &[
         Opt {
@@ -97,7 +97,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "variation",
-            doc: "Scale of the Laplace distribution of sizes and distances of frames, with sizes of the distances only; 0: all are equal.",
+            doc: "Scale of the Laplace distribution of the sizes and distances of frames, or with `sizes` of the distances only; 0: all are equal.",
             kind: Kind::Float { min: 0.0, max: 0.3 },
             default: Some("0.15"),
             tc: None,

@@ -10,7 +10,7 @@ fields! {
     pub struct ChunkSummary {
         /// Chunks that a flow's application wrote, or its receiver requested, after the warm-up.
         begun: u64 = measured("", Count).called("chunks");
-        /// Of these chunks, those that arrived before the end.
+        /// Number of the chunks in `chunks` that arrived before the end.
         arrived: u64 = measured("", Count).called("chunks_arrived").more();
         /// Time from when a chunk was written, or requested, until its last byte arrived.
         took_ms: Stat = measured("ms", Requests)

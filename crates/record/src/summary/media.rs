@@ -31,7 +31,8 @@ fields! {
         lost: u64 = measured("", Count).called("frames_lost").less();
         /// Frames whose deadline passed before the end of the run.
         judged: u64 = measured("", Count).called("frames_judged");
-        /// Share of those frames that were not complete at their deadline, lost ones included.
+        /// Share of the frames in `frames_judged` that were not complete at their deadline,
+        /// including lost frames.
         late_share: Option<f64> = measured("", Packets).at_most(1.0).less();
         /// Delay of frames, from capture to the arrival of the last datagram.
         delay_ms: Stat = measured("ms", Packets)
@@ -41,7 +42,7 @@ fields! {
         /// Times at which no frame was playable for longer than the larger of 3 frame intervals and
         /// one interval plus 150 ms.
         stalls: u64 = measured("", Count).less();
-        /// Time within stalls.
+        /// Total time of all stalls.
         stall_s: f64 = measured("s", Once).less();
         /// The longest stall.
         longest_stall_s: f64 = measured("s", Once).less();
@@ -53,7 +54,7 @@ fields! {
 fields! {
     /// Summary of a test of responsiveness, over its last intervals.
     pub struct ResponsivenessSummary {
-        /// Responsiveness: the mean of the RPM of foreign probes and of those on bulk connections.
+        /// Responsiveness: the mean of `rpm_foreign` and `rpm_loaded`.
         rpm: Option<f64> = measured("1/min", Once).more();
         /// Round trips per minute of foreign probes.
         foreign_rpm: Option<f64> = measured("1/min", Once).called("rpm_foreign").more();

@@ -20,7 +20,7 @@ pub const BINS: [(&str, u64); 8] = [
 fields! {
     /// Summary of the requests of a source.
     pub struct CompletionSummary {
-        /// Connections begun, of a source of requests.
+        /// Connections that a source of requests began.
         started: u64 = measured("", Count).called("requests");
         /// Connections that began after the warm-up and completed before the end.
         completed: u64 = measured("", Count).called("requests_completed").more();

@@ -1,4 +1,4 @@
-//! Cake in Linux, in tc's words (iproute2 `tc/q_cake.c`).
+//! Writes the options of Cake for Linux, in tc's words (iproute2 `tc/q_cake.c`).
 
 use crate::registry::Value;
 use crate::registry::kernel::{

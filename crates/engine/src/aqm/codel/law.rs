@@ -1,5 +1,5 @@
 //! CoDel's control law over any queue of packets: the part that sch_codel and sch_fq_codel share as
-//! codel_impl.h. The head of codel.rs says what it follows.
+//! codel_impl.h. The head of codel.rs names the source.
 
 use tailback_record::Cause;
 

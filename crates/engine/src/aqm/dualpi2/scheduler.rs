@@ -1,5 +1,5 @@
-//! Which queue is served: the four schedulers of the versions of DualPI2. presets.rs names their
-//! sources.
+//! Decides which queue is served, by one of four schedulers: DualPI2's versions differ in this.
+//! presets.rs names their sources.
 
 use super::presets::Scheduling;
 use crate::packet::Packet;

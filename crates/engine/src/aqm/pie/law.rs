@@ -1,5 +1,5 @@
 //! PIE's drop decision and controller over any queue: the part that sch_pie and sch_fq_pie share.
-//! The head of pie.rs says what it follows.
+//! The head of pie.rs names the source.
 
 use crate::packet::Packet;
 use crate::registry::{Options, Value};

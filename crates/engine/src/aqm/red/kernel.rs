@@ -1,5 +1,5 @@
-//! RED in Linux, in tc's words (iproute2 `tc/q_red.c` and `tc/tc_red.c`). tc derives the kernel's
-//! parameters from the length of a burst.
+//! Writes the options of RED for Linux, in tc's words (iproute2 `tc/q_red.c` and `tc/tc_red.c`). tc
+//! derives the kernel's parameters from the length of a burst.
 
 use super::burst::holds;
 use crate::registry::Value;

@@ -1,4 +1,4 @@
-//! Step marking on Linux: the module `sch_step` of tailback's own, which reads its options as text.
+//! Step marking on Linux: tailback's own module `sch_step`, which reads its options as text.
 
 use crate::registry::Value;
 use crate::registry::kernel::{Qdisc, QueueStandIn, Words, Xstats};

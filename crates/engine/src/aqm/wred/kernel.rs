@@ -1,4 +1,4 @@
-//! Weighted RED on Linux: the module `sch_wred` of tailback's own, which reads its options as text.
+//! Weighted RED on Linux: tailback's own module `sch_wred`, which reads its options as text.
 //!
 //! The module gets probabilities and weights as 32 binary digits, sizes with their unit, and the
 //! clock of idle times as the picoseconds of one packet.

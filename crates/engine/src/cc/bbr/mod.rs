@@ -1,8 +1,8 @@
 //! BBR version 1 (Cardwell et al. 2016; draft-cardwell-iccrg-bbr-congestion-control-00), as in
 //! Linux 7.3 `tcp_bbr.c`. It keeps a model of the path: the highest delivery rate of ten round
 //! trips and the smallest RTT of 10 s. The model decides at which rate packets are paced and how
-//! many may be in flight. Losses and marks are not congestion to it. On losses it keeps packets
-//! conserved for a round, and looks for a policer.
+//! many may be in flight. BBR does not treat losses and marks as congestion. After losses it
+//! conserves packets for a round, and looks for a policer.
 //!
 //! Deviations: segments are paced one by one, where Linux sends bursts of up to 1 ms. The room in
 //! flight for these bursts (`tso_segs`) is the same. Clocks are in ns, where Linux has ms for the

@@ -9,10 +9,10 @@
 //!
 //! Deviations: those of `bbr` (bursts, clocks, lone runts). There is no fast path for
 //! application-limited flows (it only saves time), and no protective load balancing. The branch's
-//! `fast_ack_mode` is left to the receiver. This version differs from the draft where the branch
-//! does. DRAIN has a gain of 0.34 and no limit in rounds, and DOWN has 0.91. Six ACKs with losses
-//! end STARTUP. The room for aggregation is capped. A spurious loss does not bring back the phase,
-//! and marks count.
+//! `fast_ack_mode` is left to the receiver. This version differs from the draft in the same points
+//! as the branch. DRAIN has a gain of 0.34 and no limit in rounds, and DOWN has 0.91. Six ACKs with
+//! losses end STARTUP. The room for aggregation is capped. After a spurious loss the earlier phase
+//! is not restored. Marks count.
 //!
 //! `draft = "06"` follows draft-ietf-ccwg-bbr-06 in all of these. It uses 2 %, 0.7 and 0.15 exactly
 //! where the branch rounds to 1/256. Gains stay in 1/256: 0.90 is 230/256. Its deviations from the
@@ -149,7 +149,7 @@ pub const ENTRY: Entry<Build> = Entry {
         ),
         time(
             "probe_wait_random",
-            "Upper bound of the random time added to it.",
+            "Upper bound of the random time that is added to the least time between two probes.",
             Time::ZERO,
             "1s",
         ),
@@ -203,12 +203,12 @@ pub const ENTRY: Entry<Build> = Entry {
         TSO_SEGS,
         switch(
             "trace",
-            "Whether all of its state is recorded, for `tailback evaluate bbr`.",
+            "Whether BBR's whole state is recorded, for `tailback evaluate bbr`.",
             "false",
         ),
         switch(
             "ecn_response",
-            "Whether it responds to marks: packets are ECN-capable, and the receiver echoes marks as for DCTCP.",
+            "Whether BBR responds to marks: packets are ECN-capable, and the receiver echoes marks as for DCTCP.",
             "false",
         ),
         time(

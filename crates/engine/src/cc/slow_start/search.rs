@@ -3,9 +3,10 @@
 //! trip later. Once the path has no more capacity, a part stays in the queue.
 //!
 //! Sent and delivered segments are summed up in bins of 0.35 of the first RTT. At the end of a bin
-//! the last ten bins of deliveries are compared with ten bins of sending. These end one RTT
-//! earlier, by the latest RTT. A lag of 26 % or more ends slow start. The window then drains to
-//! what was delivered in the last first-RTT, and at least to the initial window.
+//! the last ten bins of deliveries are compared with ten bins of sending. The bins of sending end
+//! one RTT earlier, by the latest sample of the RTT. A lag of 26 % or more ends slow start. The
+//! window then drains to what was delivered in the last first-RTT, and at least to the initial
+//! window.
 //!
 //! Choices where the draft is open or was changed:
 //! - If the RTT is not a multiple of a bin, the ten bins of sending begin and end within bins. The

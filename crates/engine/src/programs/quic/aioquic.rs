@@ -1,4 +1,4 @@
-//! aioquic, as Debian packages it.
+//! aioquic, a QUIC stack in Python, as Debian packages it.
 
 use super::*;
 use crate::programs::Build;

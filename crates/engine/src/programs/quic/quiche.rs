@@ -23,7 +23,7 @@ pub const ENTRY: Entry<Build> = Entry {
         BYTES,
         Opt {
             name: "pacing",
-            doc: "Whether BBR may pace; the others never do.",
+            doc: "Whether BBR may pace; the other congestion controls never pace.",
             kind: Kind::Bool,
             default: Some("true"),
             tc: None,

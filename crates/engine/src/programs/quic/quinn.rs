@@ -1,4 +1,4 @@
-//! quinn, which always paces.
+//! quinn, a QUIC stack in Rust. It always paces.
 
 use super::*;
 use crate::programs::Build;
