@@ -73,11 +73,10 @@ SHOWN = (
 HEAD = """\
 # Gallery
 
-Scenarios that come with tailback, and figures of their reports. Each is
-printed by `tailback new NAME`, with a comment that says what to look at; all
-of them are listed by `tailback new --list`. The page is made by
-`scripts/generate.py --page gallery`. In the report itself a legend selects curves, a curve shows
-its values, and `cells.csv` has every number.
+This page shows scenarios that come with tailback, and figures of their reports.
+`tailback new NAME` prints a scenario, with a comment that says what to look at.
+`tailback new --list` lists all scenarios. `scripts/generate.py --page gallery` makes this page.
+In a report, the legend selects curves, a curve shows its values, and `cells.csv` has every number.
 """
 
 

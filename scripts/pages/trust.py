@@ -75,11 +75,10 @@ def _screen(evidence: Path, found: Sequence[Judged]) -> Iterator[str]:
     yield "# Trust on one screen\n"
     yield _verdict([judge for page in judged for judge in page.judges])
     yield (
-        "\nA criterion is a limit that was set for a group of cells, each a published number or a "
-        "number of Linux; one cell may be in several groups. Held-out cells were not looked at "
-        "until the set-up was frozen. `make pages` writes this page from what the commands of the "
-        "table stored; [every criterion](criteria.md) has medians, percentiles and the sources' "
-        "own noise.\n"
+        "\nA criterion is a limit that was set for a group of cells. A cell is a published number "
+        "or a measurement on Linux, and may be in several groups. Held-out cells were not looked "
+        "at until the set-up was frozen. `make pages` writes this page from stored results. "
+        "[Every criterion](criteria.md) lists medians, percentiles and the sources' own noise.\n"
     )
     yield "| source | criteria that hold | cells within their limits | held-out cells | revision |"
     yield "|---|--:|--:|--:|---|"
@@ -105,7 +104,10 @@ def _screen(evidence: Path, found: Sequence[Judged]) -> Iterator[str]:
             f"| [{page.heading}]({page.name}.md) | {what} | {miss.limit} | "
             f"{miss.within} of {miss.cells} |"
         )
-    yield f"\nThe {WORST} cells of the simulator with the most multiples of their limit, and why:\n"
+    yield (
+        f"\nThe {WORST} cells of the simulator whose errors exceed their limits by the largest "
+        "factors, and the causes:\n"
+    )
     yield "| cell | quantity | error | limit | cause |"
     yield "|---|---|--:|--:|---|"
     for cell in _furthest(evidence):
@@ -164,7 +166,7 @@ def _clocks(evidence: Path) -> Iterator[str]:
         yield f"| {quantity} | {len(ratios)} | {ratios[0]:.2f} | {middle:.2f} | {ratios[-1]:.2f} |"
     yield (
         "\nThe same kernel and scenarios on both clocks: [virtual against real time]"
-        "(virtual-time.md). What real time adds is the work of the machine that runs the guest."
+        "(virtual-time.md). In real time, the work of the machine that runs the guest is added."
     )
 
 
@@ -180,24 +182,24 @@ def _criteria_page(evidence: Path, found: Sequence[Judged]) -> str:
         Section("made", "Commands and revisions", [_made(found)]),
     ]
     lead = (
-        "Every published experiment that is run again here, and the simulator beside Linux: the "
-        "limit of each group of cells, and how far off the cells are. `make pages` writes this "
-        "page from the files `goals.csv` of the others."
+        "For every reproduced experiment, and for the simulator against Linux, this page lists "
+        "the limit of each group of cells, and how far off the cells are. `make pages` writes it "
+        "from the files `goals.csv` of the other pages."
     )
     return to_markdown(Report("", "Every criterion", lead, [], sections))
 
 
 _HOW = """
-A criterion is a limit for a group of cells of one kind. *Within* counts cells within the limit;
-*or chance* adds misses that are within the range of one more run of the simulator in 95 % of cases;
-it needs five seeds. *Held out* are cells that were kept out, or not known, until the set-up was
-frozen. A dash means that there is no such number.
+A criterion is a limit for a group of cells of one kind. *Within* counts cells within the limit.
+*Or chance* also counts misses that chance can explain: the published value is in the range of one
+more run of the simulator in 95 % of cases. This needs five seeds. *Held out* counts cells that were
+not used, or not known, until the set-up was frozen. A dash means that there is no such number.
 """
 
 _NOISE = """
-Some sources have an experiment twice: rows that are the same by symmetry, or modes that make no
-difference to their flows; the twins of the validation are the kernel's first seeds and its last.
-The distance between such twins is the error that even a perfect model would have.
+Some sources contain an experiment twice: as rows that are the same by symmetry, or as modes that
+make no difference to their flows. The twins of the validation are the kernel's first seeds and its
+last seeds. The distance between such twins is the error that even a perfect model would have.
 """
 
 
@@ -260,7 +262,7 @@ def _not_run(evidence: Path) -> Table:
     ]
     for name in experiments.NAMES:
         if not (evidence / f"{name}.md").exists():
-            rows.append([name, "its page", None, "no full run of it has been made"])
+            rows.append([name, "the whole page", None, "no full run has been made"])
     planned = _planned(evidence)
     if planned and (left_out := planned[0] - planned[1]):
         why = "not measured yet; the command resumes"

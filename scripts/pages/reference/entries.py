@@ -51,7 +51,7 @@ KINDS = (
     Kind(
         *("programs", "programs", "Programs", "ready-made program"),
         'In a scenario: `[[programs]]` with `kind = "NAME"`. Programs run on the kernel engine. '
-        "In the simulator a kind is a transport stack that is compiled in: "
+        "In the simulator, a transport stack that is compiled in can take a program's place: "
         "[test a transport stack](../../how-to/test-your-stack.md).",
     ),
 )
@@ -71,7 +71,7 @@ def pages() -> Iterator[tuple[Path, str]]:
 def _index(kind: Kind, entries: list[Entry]) -> Iterator[str]:
     yield f"# {kind.title}\n\n{kind.usage}\n"
     yield f"Made by `make pages` from the engine's registry; `tailback list {kind.registry}` prints"
-    yield "the same list, with `--options` the options too.\n"
+    yield "the same list. Add `--options` to print the options of each entry too.\n"
     yield "| name | what it is | follows | on Linux |"
     yield "|---|---|---|---|"
     for entry in entries:
@@ -95,7 +95,7 @@ def _entry(kind: Kind, entry: Entry) -> Iterator[str]:
     yield _row("source", f"[{file.file}]({source})")
     yield f"\n## What it is\n\n{file.about}\n"
     if kind.registry != "programs":
-        yield f"## Deviations\n\n{file.deviations or 'The source names none.'}\n"
+        yield f"## Deviations\n\n{file.deviations or 'The source file lists no deviations.'}\n"
     yield from _options_of(entry)
     yield from _example(kind, entry)
     yield "## How well it is validated\n"
@@ -103,7 +103,7 @@ def _entry(kind: Kind, entry: Entry) -> Iterator[str]:
 
 
 def _simulator(kind: Kind, name: str) -> str:
-    """Whether the simulator has it."""
+    """Return whether the simulator can run an entry, in words."""
     if kind.registry != "programs":
         return "yes"
     adapters = json.loads(registry_json())["adapters"]
@@ -120,7 +120,7 @@ def _linux(entry: Entry) -> str:
             return "no"
         case _ if entry.get("stand_ins") and not entry["since"]:
             modules = " or ".join(f"`{own['module']}`" for own in entry["stand_ins"])
-            return f"`{entry['kernel']}`, a module of tailback's own ({modules})"
+            return f"`{entry['kernel']}`, tailback's own module ({modules})"
         case "module":
             says = f"`{entry['kernel']}`"
         case _:
@@ -132,7 +132,7 @@ def _linux(entry: Entry) -> str:
     own = [
         f"; with `{module['option']}` the kit's `{module['name']}`"
         if "option" in module
-        else f"; what Linux does not have of it, a module of tailback's own (`{module['module']}`)"
+        else f"; tailback's own module (`{module['module']}`) for what Linux does not have"
         for module in entry.get("stand_ins", [])
     ]
     return f"{says}{since}{''.join(own)}"
@@ -142,7 +142,7 @@ def _options_of(entry: Entry) -> Iterator[str]:
     yield "## Options\n"
     rows = list(_options(entry["options"]))
     if not rows:
-        yield "It has no options.\n"
+        yield f"`{entry['name']}` has no options.\n"
         return
     columns = ("option", "type", "default", "tc", "meaning")
     # Show the column of tc's names only if an option has a name there.
@@ -174,7 +174,7 @@ def _example(kind: Kind, entry: Entry) -> Iterator[str]:
 
 
 def _is_in_linux(entry: Entry) -> bool:
-    """Whether Linux, or a module that comes with tailback, has it."""
+    """Return whether Linux, or a module that comes with tailback, has an entry."""
     return bool(entry.get("since") or entry.get("stand_ins") or entry["kernel_kind"] == "agent")
 
 

@@ -16,13 +16,13 @@ HEAD = """\
 # Sections of evaluations
 
 [tailback evaluate](../how-to/evaluate.md) decides the sections of RFC 9743 and RFC 7928 that a run
-can decide. `--part SECTION` runs one of them, and `tailback run FILE` its scenario alone, with the
-algorithm that the file names.
+can decide. `--part SECTION` runs one of them. `tailback run FILE` runs only the scenario of a
+section, with the algorithm that the file names.
 
 ## RFC 9743: congestion controls
 
-`tailback evaluate cc NAME` runs these. [What no run can tell](#sections-to-write-about) has a table
-of its own.
+`tailback evaluate cc NAME` runs these. Another table lists
+[the sections that no run can decide](#sections-to-write-about).
 
 | section | what it asks | what decides | scenario |
 |---|---|---|---|

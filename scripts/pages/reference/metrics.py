@@ -12,7 +12,7 @@ HEAD = """\
 # Metrics and series
 
 Made by `make pages` from the metrics and the engine's registry; `tailback list metrics --options`
-prints the former. [What is measured](measurements.md) has the definitions behind them.
+prints the metrics. [What is measured](measurements.md) has the definitions behind them.
 """
 
 
@@ -24,10 +24,11 @@ def page() -> str:
 def _metrics() -> Iterator[str]:
     of_two = (f"`{m.path}`" for m in metrics.METRICS if m.of_two is not None)
     yield (
-        "## Metrics\n\nComputed from what a run recorded. Frames and tables have the first name, "
-        "the JSON the second;\n`--metric`, `--fail-if`, `plot`, `tune` and `[[assert]]` take both. "
-        f"{', '.join(of_two)} need a run without the competitor: comparisons take them, "
-        '`[[assert]]` with `without = "NAME"`, and `plot --without NAME`.\n'
+        "## Metrics\n\nMetrics are computed from what a run recorded. Frames and tables use the "
+        "name in the first\ncolumn, JSON the name in the column *in JSON*. `--metric`, "
+        "`--fail-if`, `plot`, `tune` and `[[assert]]` accept both. "
+        f"{', '.join(of_two)} need a run without the competitor. They can be used in comparisons, "
+        'in `[[assert]]` with `without = "NAME"`, and in `plot --without NAME`.\n'
     )
     yield (
         "A scope before the name says what the metric belongs to: `link.drops`, `flow.drops`, "
@@ -49,7 +50,10 @@ def _metrics() -> Iterator[str]:
 
 def _series() -> Iterator[str]:
     yield "## Series\n"
-    yield "Sampled over time, into `series.parquet`, beside the gauges of algorithms.\n"
+    yield (
+        "A run samples these quantities over time and writes them to `series.parquet`, together "
+        "with the gauges of algorithms.\n"
+    )
     yield "| quantity | of a | unit | meaning | recorded |"
     yield "|---|---|---|---|---|"
     for quantity in json.loads(registry_json())["series"]:

@@ -24,8 +24,8 @@ Steps = Sequence[tuple[float, float]]
 
 TEXT = """# Named paths
 
-A named path has keys of `[path]` and `[bottleneck]`. They apply where a scenario does not write
-its own:
+A named path sets keys of `[path]` and `[bottleneck]`. A key that the scenario sets itself has
+priority:
 
 ```toml
 duration = "20s"
@@ -33,8 +33,9 @@ path = { profile = "wifi-bad", rtt = "30ms" }
 flows = [{ cc = "cubic" }]
 ```
 
-Here `rtt` overrides that of the path. `tailback list paths` prints the names, with `--options`
-all keys of each. A sweep over `"path.profile"` runs one scenario on many paths.
+Here `rtt` overrides the RTT of the named path. `tailback list paths` prints the name and a
+description of each path. Add `--options` to print the keys that each path sets. A sweep over
+`"path.profile"` runs one scenario on many paths.
 
 Every picture shows the rate (blue) and the round-trip time without queues (red, dashed) over time,
 each from zero to its largest value. A red band is jitter up to twice its mean.
@@ -46,7 +47,7 @@ MISSING = """
 
 `lte` and `leo` are models. For measured traces use `rate = { trace = "FILE" }`, with a file of
 Mahimahi or a CSV file of rate, delay and loss. The models leave out the slots of DOCSIS requests
-and grants, and the capacities of the way back in RFC 8867.
+and grants, and the capacities that RFC 8867 gives for the way back.
 """
 
 

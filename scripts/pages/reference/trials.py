@@ -20,7 +20,7 @@ FAMILIES = "Cells within each limit, by family"
 """The heading of the table in the validation's results that is quoted."""
 
 TESTED = (
-    "Every one passes the conformance tests that all of its kind share "
+    "Every entry of this kind passes the same conformance tests "
     "([what is tested](../../evidence/testing.md))."
 )
 PROGRAMS = (
@@ -54,9 +54,9 @@ def _against_linux(kind: str, name: str) -> Iterator[str]:
             continue
         nowhere = False
         yield (
-            f"In [{_title(page).replace('The', 'the', 1)}](../../evidence/{page}.md) it is part "
-            "of these families of cells. Each entry is the "
-            "number of cells within the limit, and the number of all cells.\n"
+            f"In [{_title(page).replace('The', 'the', 1)}](../../evidence/{page}.md), these "
+            f"families of cells use `{name}`. The table shows how many cells are within each "
+            "limit, and how many cells there are.\n"
         )
         used = [i for i, _ in enumerate(columns) if any(rows[f][i] != "\u2014" for f in families)]
         yield "| " + " | ".join(columns[i] for i in used) + " |"
@@ -66,8 +66,8 @@ def _against_linux(kind: str, name: str) -> Iterator[str]:
         yield ""
     if nowhere:
         yield (
-            "No cell of [the simulator against Linux](../../evidence/validation.md) uses it, "
-            "so it has not been compared with Linux.\n"
+            "No cell of [the simulator against Linux](../../evidence/validation.md) uses "
+            f"`{name}`, so it has not been compared with Linux.\n"
         )
 
 
@@ -82,8 +82,8 @@ def _signals(name: str) -> Iterator[str]:
     page = (EVIDENCE / "response.md").read_text(encoding="utf-8")
     if re.search(rf"^\|[^|]*\| {re.escape(name)} \|", page, flags=re.M):
         yield (
-            "[Response to the same signals](../../evidence/response.md) compares its window with "
-            "Linux ACK by ACK.\n"
+            "[Response to the same signals](../../evidence/response.md) compares the congestion "
+            f"window of `{name}` with Linux, ACK by ACK.\n"
         )
 
 
@@ -96,11 +96,14 @@ def _published(kind: str, name: str) -> Iterator[str]:
         and (EVIDENCE / f"{study}.md").exists()
     ]
     if pages:
-        yield "Published experiments that have it, with how far off they are:\n"
+        yield (
+            f"These reproductions of published experiments use `{name}`. Each page shows how far "
+            "the results are from the published ones:\n"
+        )
         yield from (f"- {page}" for page in pages)
         yield ""
     elif kind != "programs":
-        yield "No published experiment of the catalogue has it.\n"
+        yield f"No published experiment in the catalogue uses `{name}`.\n"
 
 
 def _title(study: str) -> str:

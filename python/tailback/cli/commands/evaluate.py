@@ -180,7 +180,7 @@ def queue() -> None:
 
 @evaluate.command(
     examples=(
-        ("evaluate bbr bbr3:draft=06", "evaluate BBRv3 as the draft has it"),
+        ("evaluate bbr bbr3:draft=06", "evaluate BBRv3 as in the draft"),
         ("evaluate bbr bbr3 --part A.4", "evaluate one case, with the states that decide it"),
     )
 )

@@ -66,8 +66,8 @@ def export(
     pcapng: for Wireshark, the headers of every packet of a run with
     record.packets = true, at three interfaces for each link: NAME.in before
     its queue, NAME.out behind it, NAME.drop with the cause as comment.
-    Wireshark takes a packet at two interfaces for one that was sent twice. For its analysis of TCP
-    choose one interface, e.g. with --interface bottleneck.in.
+    If a packet appears at two interfaces, Wireshark treats it as sent twice. To analyse TCP, choose
+    one interface, e.g. with --interface bottleneck.in.
 
     qlog: a file for each flow, FILE or NAME.FLOW.sqlog if there are more, in the
     current schema: windows, RTT and states of the sender, why slow start ended and

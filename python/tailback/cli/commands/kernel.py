@@ -114,7 +114,7 @@ def build(
     "list",
     examples=(
         ("kernel list", "list the kits"),
-        ("kernel list --json", "print them as JSON, with what each has"),
+        ("kernel list --json", "print them as JSON, with their contents"),
     ),
 )
 @json_option

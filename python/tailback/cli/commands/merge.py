@@ -26,7 +26,7 @@ from tailback.cli.options import json_option, quiet_option
     required=True,
     type=click.Path(file_okay=False, path_type=Path),
     metavar="STORE",
-    help="The store to put them into; made if it does not exist.",
+    help="Store to write to; it is created if it does not exist.",
 )
 @quiet_option
 @json_option

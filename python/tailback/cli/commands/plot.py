@@ -97,7 +97,7 @@ def _scale_option(axis: str) -> Callable[[click.decorators.FC], click.decorators
     "--without",
     metavar="NAME",
     help="Draw the harm that this flow or source of traffic does to the others, by "
-    "harm_throughput or a --y of harm. The sweep was run with --without NAME too.",
+    "harm_throughput or a --y of harm. Needs a sweep that was run with --without NAME.",
 )
 @_scale_option("x")
 @_scale_option("y")

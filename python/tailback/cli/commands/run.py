@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     multiple=True,
     metavar="NAME",
     help="Make the runs without this flow or source of traffic too, with the same seeds. The "
-    "others then have their harm by it, in the table and in JSON. Can be repeated.",
+    "table and the JSON then show how much it harms the others. Can be repeated.",
 )
 @run_options(read_only=True)
 @json_option

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 @click.option(
     "--page",
     is_flag=True,
-    help="Write its docs page beside the report. This runs every part with all seeds and full "
-    "durations, and the readings of what the source leaves open.",
+    help="Write the docs page of the experiment beside the report. This runs every part with all "
+    "seeds and full durations, and all readings of what the source leaves open.",
 )
 @pdf_option
 @run_options(seeds_help="Number of seeds at every point [default: what the experiment says].")
@@ -50,7 +50,7 @@ def reproduce(
     options: RunOptions,
     as_json: bool,
 ) -> int:
-    """Run a published experiment, write its report, print how far off it is."""
+    """Run a published experiment, write its report, and print how far off the results are."""
     from tailback.running import engines
     from tailback_studies import experiments
     from tailback_studies.reproduction.experiment import known_parts

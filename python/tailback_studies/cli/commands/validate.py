@@ -39,7 +39,8 @@ if TYPE_CHECKING:
     "--write",
     is_flag=True,
     help="Write docs/evidence/validation.md and its figures too, or with --queue NAME "
-    "docs/evidence/validation-NAME.md. Whole families have their name there.",
+    "docs/evidence/validation-NAME.md. NAME is the family if all its queues are chosen, else the "
+    "first queue.",
 )
 @click.option(
     "--stored",
