@@ -1,0 +1,72 @@
+"""BBR against CUBIC by rate, round-trip time and buffer: the replication of 2023, run again."""
+
+from __future__ import annotations
+
+from tailback.errors import InputError
+from tailback_studies.experiments.imc_bbr_2023.layout import (
+    KERNELS,
+    QUICK_RATES_MBIT,
+    QUICK_RTTS_MS,
+    ROWS,
+    ImcRow,
+    published_places,
+)
+from tailback_studies.reproduction.experiment import Findings, Found, Reproduction, Request, Study
+
+#: A part for each kernel.
+PARTS: tuple[str, ...] = tuple(KERNELS)
+#: Seeds of each row; a quick run uses one. The source has five trials, which differ little.
+SEEDS = 3
+#: The kernel whose congestion controls today's Linux still has.
+TODAY = "5.15"
+
+
+class ImcBbr(Reproduction):
+    """The experiment."""
+
+    name = "imc-bbr-2023"
+    title = "When to use BBR: Cao and others, IMC 2019; replication by Datta and Fund, 2023"
+    doc = "Goodput of one flow of CUBIC, BBR or BBRv2, by rate, round-trip time and buffer."
+    parts = PARTS
+
+    def study(self, request: Request) -> Study:
+        """Return the rows of these kernels."""
+        from tailback_studies.experiments.imc_bbr_2023 import points, report, truth
+
+        rows = self._rows(request)
+        every = request.seeds_or(SEEDS, quick=1)
+        kernel = request.engine != "sim"
+
+        def findings(results: Found) -> Findings:
+            made = report.ran(results["rows"])
+            entries = truth.judged(points.entries(rows, results["rows"]))
+            written = report.report(entries, made, quick=request.quick)
+            page = report.page(entries, made) if request.page else None
+            cells = [entry.json() for entry in entries]
+            return Findings(written, cells, truth.summary(entries), truth.judges(entries), page)
+
+        return Study(
+            {"rows": [points.job(row, seeds=every, kernel=kernel) for row in rows]}, findings
+        )
+
+    def _rows(self, request: Request) -> list[ImcRow]:
+        """Return the requested rows, in the order of the source."""
+        rows = [row for row in ROWS if row.kernel in request.parts]
+        if request.engine != "sim":
+            rows = [row for row in rows if row.kernel == TODAY]
+            if not rows:
+                raise InputError(
+                    f"{self.name}: the kernel engine runs Linux 7.3, which has the congestion "
+                    f"controls of {TODAY}; use --part {TODAY}"
+                )
+        if request.quick:
+            wanted = {
+                place
+                for place in published_places()
+                if place.rate_mbit in QUICK_RATES_MBIT and place.rtt_ms in QUICK_RTTS_MS
+            }
+            rows = [row for row in rows if row.place in wanted]
+        return rows
+
+
+EXPERIMENT = ImcBbr()

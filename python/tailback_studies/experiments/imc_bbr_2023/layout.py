@@ -1,0 +1,101 @@
+"""The cells of the source: kernels, congestion controls, buffers, rates, round-trip times."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+
+from tailback_studies.reproduction.sources import published_rows
+
+RATES_MBIT = (10, 20, 50, 100, 250, 500, 750, 1000)
+RTTS_MS = (5, 10, 25, 50, 75, 100, 150, 200)
+#: Sizes of the buffer as the source has them, and in bytes of frames: tc's `kb` is 1024 bytes.
+BUFFERS: Mapping[int, int] = {100: 102_400, 10_000: 10_240_000}
+#: What each kernel ran: CUBIC, and the BBR whose gain over it the source shows.
+KERNELS: Mapping[str, tuple[str, str]] = {
+    "4.15": ("cubic", "bbr"),
+    "5.15": ("cubic", "bbr"),
+    "5.13.12": ("cubic", "bbr2"),
+}
+WORDS = {"cubic": "CUBIC", "bbr": "BBR", "bbr2": "BBRv2 (stand-in)"}
+BUFFER_WORDS = {100: "100 kB", 10_000: "10 MB"}
+#: Up to this rate the segments that offloads join hardly matter to a buffer of 100 kB.
+SLOW_MBIT = 100
+#: Coordinates of a quick run.
+QUICK_RATES_MBIT, QUICK_RTTS_MS = (10, 100, 500), (10, 25, 150)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Buffer, rate and round-trip time of a cell."""
+
+    buffer_kb: int
+    rate_mbit: int
+    rtt_ms: int
+
+    @property
+    def name(self) -> str:
+        """The end of a cell's id."""
+        return f"{self.buffer_kb}kB/{self.rate_mbit}Mbit/{self.rtt_ms}ms"
+
+
+@dataclass(frozen=True)
+class ImcRow:
+    """A transfer of the source: a congestion control of a kernel in a place."""
+
+    kernel: str
+    cc: str
+    place: Place
+
+    @property
+    def name(self) -> str:
+        """The row's name in the ids of cells."""
+        return f"{self.kernel}/{self.cc}/{self.place.name}"
+
+    @property
+    def offloads_decide(self) -> bool:
+        """Whether the buffer has room for only one or two packets as the source's queue has them,
+        and the congestion control depends on it."""
+        place = self.place
+        return self.cc == "cubic" and place.buffer_kb == 100 and place.rate_mbit > SLOW_MBIT
+
+
+PLACES: tuple[Place, ...] = tuple(
+    Place(buffer, rate, rtt) for buffer in BUFFERS for rate in RATES_MBIT for rtt in RTTS_MS
+)
+ROWS: tuple[ImcRow, ...] = tuple(
+    ImcRow(kernel, cc, place) for kernel, ccs in KERNELS.items() for cc in ccs for place in PLACES
+)
+
+
+@cache
+def published() -> Mapping[ImcRow, float]:
+    """Read the source's goodputs, Mbit/s, means of five trials; the other half is missing."""
+    out = {}
+    for line in published_rows(__package__, "published.csv"):
+        place = Place(int(line["buffer_kB"]), int(line["rate_mbit"]), int(line["rtt_ms"]))
+        out[ImcRow(line["kernel"], line["cc"], place)] = float(line["goodput_mbit"])
+    return out
+
+
+@cache
+def published_places() -> frozenset[Place]:
+    """Return the places that are published here; they are the same for every kernel."""
+    return frozenset(row.place for row in published())
+
+
+def gain(bbr: float, cubic: float) -> float:
+    """Return what BBR gains over CUBIC, as a share of CUBIC's goodput."""
+    return bbr / cubic - 1.0
+
+
+#: Gains up to this size are a draw.
+DRAW = 0.01
+
+
+def sign(value: float) -> int:
+    """Return 1 for a gain, -1 for a loss, 0 for a draw."""
+    if abs(value) <= DRAW:
+        return 0
+    return 1 if value > 0 else -1

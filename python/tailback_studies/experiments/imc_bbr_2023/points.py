@@ -1,0 +1,153 @@
+"""What is run for which rows, and the cells that the runs give."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from tailback.metrics.statistics import estimate
+from tailback.report import TableCell
+from tailback.running.batch import Job
+from tailback_studies.experiments.imc_bbr_2023.layout import (
+    BUFFERS,
+    KERNELS,
+    ImcRow,
+    Place,
+    gain,
+    published,
+    sign,
+)
+from tailback_studies.reproduction.entries import Entry as BaseEntry
+from tailback_studies.reproduction.sources import scenario
+
+#: Options of each kernel's congestion controls; a control that is missing has the defaults.
+CCS: Mapping[tuple[str, str], Mapping[str, Any]] = {
+    ("4.15", "cubic"): {"name": "cubic", "hystart_ack_delay": False},
+    ("4.15", "bbr"): {"name": "bbr", "ack_aggregation": False, "pacing_margin": 0},
+    ("5.13.12", "bbr2"): {
+        "name": "bbr3",
+        "startup_gain": 2.885,
+        "down_gain": 0.75,
+        "up_cwnd_gain": 0.0,
+        "startup_losses": 8,
+    },
+}
+
+#: Quantities of cells.
+GOODPUT, GAIN, SIGN = "goodput_mbit", "gain", "gain_sign"
+
+
+class ImcStored(Protocol):
+    """A stored run, as far as cells need it."""
+
+    @property
+    def seed(self) -> int:
+        """The seed of the run."""
+
+    @property
+    def summary(self) -> Mapping[str, Any]:
+        """The run's summary."""
+
+
+@dataclass(frozen=True)
+class ImcEntry(BaseEntry):
+    """A cell: the goodput of a row, or a kernel's gain in a place."""
+
+    row: ImcRow
+    """For a gain, the row of BBR."""
+
+    @property
+    def quantity(self) -> str:
+        """The quantity of the cell."""
+        return self.cell.quantity
+
+    def error(self, kind: str) -> float | None:
+        """Return the error; that of a goodput also relative to the link's rate."""
+        error = super().error(kind)
+        if kind == "capacity":
+            return None if error is None else error / self.row.place.rate_mbit
+        return error
+
+    @property
+    def coordinates(self) -> dict[str, Any]:
+        """Kernel, congestion control and place."""
+        place = self.row.place
+        return {
+            "kernel": self.row.kernel,
+            "cc": self.row.cc,
+            "buffer_kb": place.buffer_kb,
+            "rate_mbit": place.rate_mbit,
+            "rtt_ms": place.rtt_ms,
+        }
+
+
+def job(row: ImcRow, *, seeds: int, kernel: bool = False) -> Job:
+    """Return the runs for a row; Linux itself has the offloads that the source left on."""
+    out = made(row)
+    if kernel:
+        out["path"]["offloads"] = True
+    return Job(out, {}, seeds)
+
+
+def made(row: ImcRow) -> dict[str, Any]:
+    """Return the scenario of a row."""
+    out = scenario(__package__, "one-flow")
+    place, links = row.place, out["links"]
+    links["tbf"]["rate"] = f"{place.rate_mbit}Mbit"
+    links["tbf"]["queue"]["limit"] = f"{BUFFERS[place.buffer_kb]}b"
+    links["netem"]["delay"] = f"{place.rtt_ms}ms"
+    options = CCS.get((row.kernel, row.cc))
+    out["flows"][0]["cc"] = dict(options) if options else row.cc
+    return out
+
+
+# --- cells --------------------------------------------------------------------------------------
+
+BySeed = Mapping[int, float | None]
+
+
+def entries(rows: Sequence[ImcRow], results: Sequence[Iterable[ImcStored]]) -> list[ImcEntry]:
+    """Return the cells of these rows: goodputs in the order of the source, then gains and their
+    signs, seed by seed."""
+    measured: dict[ImcRow, BySeed] = {}
+    for row, stored in zip(rows, results, strict=True):
+        measured[row] = {run.seed: run.summary["flows"][0]["throughput_mbit"] for run in stored}
+    known = published()
+    goodputs = [
+        _entry(row, GOODPUT, "Mbit/s", known.get(row), list(by_seed.values()))
+        for row, by_seed in measured.items()
+    ]
+    return [*goodputs, *_gains(measured)]
+
+
+def _gains(measured: Mapping[ImcRow, BySeed]) -> Iterator[ImcEntry]:
+    known = published()
+    for row, by_seed in measured.items():
+        cubic, bbr = KERNELS[row.kernel]
+        other = ImcRow(row.kernel, cubic, row.place)
+        if row.cc != bbr or other not in measured:
+            continue
+        values = [
+            gain(one, two) if one is not None and two else None
+            for seed, one in by_seed.items()
+            for two in (measured[other].get(seed),)
+        ]
+        theirs = gain(known[row], known[other]) if row in known and other in known else None
+        yield _entry(row, GAIN, "", theirs, values)
+        signs = [None if value is None else float(sign(value)) for value in values]
+        their_sign = None if theirs is None else float(sign(theirs))
+        yield _entry(row, SIGN, "", their_sign, signs)
+
+
+def _entry(
+    row: ImcRow, quantity: str, unit: str, known: float | None, values: Sequence[float | None]
+) -> ImcEntry:
+    name = row.name if quantity == GOODPUT else f"{row.kernel}/{quantity}/{row.place.name}"
+    cell = TableCell.of(name, quantity, unit, known, estimate(values))
+    return ImcEntry(row, cell=cell, values=tuple(v for v in values if v is not None))
+
+
+def by_place(entries: Iterable[ImcEntry], kernel: str, quantity: str) -> dict[Place, ImcEntry]:
+    """Return the cells of a kernel and a quantity other than the goodput, by place."""
+    return {e.row.place: e for e in entries if e.row.kernel == kernel and e.quantity == quantity}

@@ -1,0 +1,91 @@
+"""The goals, set before the first comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from tailback_studies.experiments.imc_bbr_2023.layout import WORDS
+from tailback_studies.experiments.imc_bbr_2023.points import GOODPUT, SIGN, ImcEntry
+from tailback_studies.reproduction import goals
+from tailback_studies.reproduction.goals import (
+    CellsVerdict,
+    CellsWithin,
+    ErrorsBelow,
+    ErrorsVerdict,
+)
+from tailback_studies.reproduction.judges import Judge, judge
+
+#: Errors of goodputs over the link's rate: median and 90th percentile. The source's own trials
+#: of BBR differ by 0.15 % and 0.4 %, its kernels 4.15 and 5.15 by 0.2 % and 0.8 %.
+MEDIAN, P90 = 0.005, 0.02
+#: Share of the gains whose sign must not be the opposite one.
+SIGNS = 0.95
+
+
+def _goodput(cc: str, buffer_kb: int) -> Callable[[ImcEntry], bool]:
+    def belongs(entry: ImcEntry) -> bool:
+        row = entry.row
+        own = entry.quantity == GOODPUT and (row.cc, row.place.buffer_kb) == (cc, buffer_kb)
+        return own and not row.offloads_decide
+
+    return belongs
+
+
+GOODPUTS: tuple[ErrorsBelow[ImcEntry], ...] = tuple(
+    ErrorsBelow(f"goodput.{cc}.{buffer}kB", title, "capacity", _goodput(cc, buffer), MEDIAN, P90)
+    for cc, buffer, title in (
+        ("bbr", 100, "goodput of BBR, 100 kB"),
+        ("bbr", 10_000, "goodput of BBR, 10 MB"),
+        ("cubic", 100, "goodput of CUBIC, 100 kB, up to 100 Mbit/s"),
+        ("cubic", 10_000, "goodput of CUBIC, 10 MB"),
+        ("bbr2", 100, f"goodput of {WORDS['bbr2']}, 100 kB"),
+        ("bbr2", 10_000, f"goodput of {WORDS['bbr2']}, 10 MB"),
+    )
+)
+SIGN_GOAL = CellsWithin[ImcEntry](
+    "gain_sign",
+    "sign of BBR's gain over CUBIC (1, 0 within 1 %, -1): not the opposite",
+    "absolute",
+    lambda e: e.quantity == SIGN,
+    1.0,
+    SIGNS,
+)
+
+
+def judged(entries: Iterable[ImcEntry]) -> list[ImcEntry]:
+    """Return the same cells with the tolerances of their goals."""
+    return goals.with_tolerances([SIGN_GOAL], entries)
+
+
+def verdicts(entries: Sequence[ImcEntry]) -> list[ErrorsVerdict | CellsVerdict]:
+    """Return every goal that has cells."""
+    return [
+        *goals.errors_verdicts(GOODPUTS, entries),
+        *goals.cells_verdicts([SIGN_GOAL], entries),
+    ]
+
+
+def judges(entries: Sequence[ImcEntry]) -> list[Judge]:
+    """Return the result of each goal, for tables and goals.csv."""
+    return [judge(verdict, entries) for verdict in verdicts(entries)]
+
+
+def summary(entries: Sequence[ImcEntry]) -> list[dict[str, Any]]:
+    """Return the summary of `reproduce --json`: by quantity, then the groups that have a goal."""
+    return goals.summary(entries, verdicts(entries))
+
+
+def missed(entries: Iterable[ImcEntry]) -> list[ImcEntry]:
+    """Return the goodputs with a goal that are beyond its 90th percentile, the furthest first."""
+    off = [
+        e
+        for e in entries
+        if (e.size("capacity") or 0.0) > P90 and any(goal.belongs(e) for goal in GOODPUTS)
+    ]
+    return sorted(off, key=lambda e: -(e.size("capacity") or 0.0))
+
+
+def opposite(entries: Iterable[ImcEntry]) -> list[ImcEntry]:
+    """Return the signs that are the opposite of the published ones."""
+    return [e for e in entries if e.within is False]

@@ -1,0 +1,209 @@
+"""BBR against CUBIC by rate, RTT and buffer: rows, planned set-up, gains, goals, cells by hash."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tailback.errors import InputError
+from tailback.report import to_markdown
+from tailback.running.options import RunOptions
+from tailback.running.scenarios import check
+from tailback_studies.experiments import get
+from tailback_studies.experiments.imc_bbr_2023 import EXPERIMENT, layout, points, report, truth
+from tailback_studies.experiments.imc_bbr_2023.layout import PLACES, ROWS, ImcRow, Place
+from tailback_studies.reproduction.shown import facts
+
+FILE = Path(layout.__file__).parent / "scenarios" / "one-flow.toml"
+
+
+@dataclass(frozen=True)
+class Fake:
+    """A run whose flow has this goodput."""
+
+    rate: float | None
+    seed: int = 1
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """Return the part of a summary that cells are computed from."""
+        return {"flows": [{"throughput_mbit": self.rate}]}
+
+
+def as_published(off: float = 0.0, cc: str = "") -> list[points.ImcEntry]:
+    """Return entries of every row. `off` is added to the goodputs of a control, as a share of the
+    link's rate."""
+    known = layout.published()
+    results = []
+    for row in ROWS:
+        rate = row.place.rate_mbit
+        value = known.get(row, 0.9 * rate) + (off * rate if row.cc == cc else 0.0)
+        results.append([Fake(value, seed) for seed in range(3)])
+    return truth.judged(points.entries(ROWS, results))
+
+
+# --- the source ----------------------------------------------------------------------------------
+
+
+def test_rows_of_the_source() -> None:
+    assert len(PLACES) == 128
+    assert len(ROWS) == 768
+    known = layout.published()
+    assert len(known) == 384
+    assert set(known) <= set(ROWS)
+    # Half of the places, the same for each kernel and control.
+    assert len(layout.published_places()) == 64
+    assert {row for row in ROWS if row.place in layout.published_places()} == set(known)
+
+
+def test_gains_of_the_source() -> None:
+    """At 1 Gbit/s, 150 ms and 100 kB BBR of 5.15 has 863 Mbit/s and CUBIC 51; at 10 Mbit/s and
+    10 ms CUBIC is ahead by 0.9 %, a draw."""
+    entries = {e.cell.id: e for e in as_published()}
+    large = entries["5.15/gain/100kB/1000Mbit/150ms"].cell
+    assert large.published == pytest.approx(863.3276 / 50.8024 - 1)
+    assert entries["5.15/gain/100kB/10Mbit/10ms"].cell.published == pytest.approx(-0.0091, abs=1e-4)
+    assert entries["5.15/gain_sign/100kB/10Mbit/10ms"].cell.published == 0.0
+    assert entries["5.15/gain_sign/100kB/1000Mbit/150ms"].cell.published == 1.0
+    assert entries["5.15/gain_sign/10000kB/100Mbit/150ms"].cell.published == -1.0
+
+
+# --- the planned set-up --------------------------------------------------------------------------
+
+
+def test_the_planned_set_up() -> None:
+    for row in ROWS:
+        made = points.made(row)
+        assert made["duration"] == "60s"
+        assert "warmup" not in made, "slow start counts"
+        place, links = row.place, made["links"]
+        assert links["tbf"] == {
+            "rate": f"{place.rate_mbit}Mbit",
+            "burst": "tc",
+            "queue": {"aqm": "fifo", "limit": f"{1024 * place.buffer_kb}b"},
+        }
+        assert links["netem"]["delay"] == f"{place.rtt_ms}ms"
+        (flow,) = made["flows"]
+        assert (flow["route"], flow["back"]) == (["tbf"], ["netem"])
+
+
+def test_congestion_controls_of_the_kernels() -> None:
+    place = PLACES[0]
+    found = {
+        (kernel, cc): points.made(ImcRow(kernel, cc, place))["flows"][0]["cc"]
+        for kernel, ccs in layout.KERNELS.items()
+        for cc in ccs
+    }
+    assert found["4.15", "cubic"] == {"name": "cubic", "hystart_ack_delay": False}
+    assert found["4.15", "bbr"] == {"name": "bbr", "ack_aggregation": False, "pacing_margin": 0}
+    assert found["5.15", "cubic"] == found["5.13.12", "cubic"] == "cubic"
+    assert found["5.15", "bbr"] == "bbr"
+    assert found["5.13.12", "bbr2"] == {
+        "name": "bbr3",
+        "startup_gain": 2.885,
+        "down_gain": 0.75,
+        "up_cwnd_gain": 0.0,
+        "startup_losses": 8,
+    }
+    for row in (ImcRow(kernel, cc, place) for kernel, cc in found):
+        check(points.made(row))
+
+
+def test_the_scenario_file_is_what_is_run() -> None:
+    assert points.made(ImcRow("5.15", "cubic", PLACES[0])) == tomllib.loads(FILE.read_text())
+
+
+def test_linux_has_the_offloads_that_the_source_left_on() -> None:
+    row = ImcRow("5.15", "cubic", PLACES[0])
+    plain, kernel = (points.job(row, seeds=1, kernel=kernel).scenario for kernel in (False, True))
+    assert isinstance(plain, dict)
+    assert isinstance(kernel, dict)
+    assert "offloads" not in plain["path"]
+    assert kernel["path"]["offloads"] is True
+
+
+# --- cells and goals on synthetic input ----------------------------------------------------------
+
+
+def test_gains_are_taken_seed_by_seed() -> None:
+    place = Place(100, 100, 10)
+    rows = [ImcRow("5.15", "cubic", place), ImcRow("5.15", "bbr", place)]
+    cubic, bbr = [Fake(50.0, 1), Fake(100.0, 2)], [Fake(75.0, 1), Fake(99.5, 2)]
+    found = {e.quantity: e for e in points.entries(rows, [cubic, bbr]) if e.row.cc == "bbr"}
+    assert found["gain"].values == pytest.approx((0.5, -0.005))
+    assert found["gain_sign"].values == (1.0, 0.0)
+    alone = points.entries(rows[1:], [bbr])
+    assert {e.quantity for e in alone} == {"goodput_mbit"}, "no gain without CUBIC"
+
+
+def test_a_missing_goodput_is_no_gain() -> None:
+    place = Place(100, 100, 10)
+    rows = [ImcRow("5.15", "cubic", place), ImcRow("5.15", "bbr", place)]
+    found = {
+        e.quantity: e
+        for e in points.entries(rows, [[Fake(50.0)], [Fake(None)]])
+        if e.row.cc == "bbr"
+    }
+    assert found["gain"].values == ()
+    assert found["gain"].cell.measured is None
+
+
+def test_cubic_in_a_small_buffer_is_judged_up_to_100_mbit() -> None:
+    own = {e.row for goal in truth.GOODPUTS for e in goal.own(as_published())}
+    left_out = set(ROWS) - own
+    assert {row.cc for row in left_out} == {"cubic"}
+    assert {row.place.buffer_kb for row in left_out} == {100}
+    assert {row.place.rate_mbit for row in left_out} == {250, 500, 750, 1000}
+    assert len(left_out) == 3 * 4 * 8
+
+
+def test_goals_and_misses() -> None:
+    right = truth.judges(as_published())
+    assert all(judge.holds for judge in right)
+    assert [judge.cells for judge in right] == [64, 64, 48, 96, 32, 32, 192]
+    assert sum(judge.blind for judge in right) == 0
+    wrong = as_published(off=0.03, cc="bbr2")
+    failed = [j.judge for j in truth.judges(wrong) if not j.holds and j.error == "capacity"]
+    assert failed == [
+        "goodput of BBRv2 (stand-in), 100 kB",
+        "goodput of BBRv2 (stand-in), 10 MB",
+    ]
+    missed = truth.missed(wrong)
+    assert {e.row.cc for e in missed} == {"bbr2"}
+    assert len(missed) == 64
+
+
+def test_an_opposite_sign_is_a_miss_and_a_draw_is_not() -> None:
+    place = Place(10_000, 100, 150)
+    rows = [ImcRow("5.15", "cubic", place), ImcRow("5.15", "bbr", place)]
+    ahead, level = (
+        truth.judged(points.entries(rows, [[Fake(90.0)], [Fake(bbr)]])) for bbr in (95.0, 90.2)
+    )
+    assert [e.cell.id for e in truth.opposite(ahead)] == ["5.15/gain_sign/10000kB/100Mbit/150ms"]
+    assert not truth.opposite(level)
+
+
+def test_report_and_page_of_synthetic_results() -> None:
+    entries = as_published(off=0.03, cc="bbr2")
+    made = facts([])
+    text = to_markdown(report.report(entries, made, quick=False))
+    assert "| 5.13.12 | BBRv2 (stand-in) | 10 MB |" in text
+    page = report.page(entries, made).text("tailback reproduce imc-bbr-2023 --page", 1.0)
+    assert "version 3 stands in" in page
+    assert "Changed after looking" in page
+
+
+def test_engines_and_parts() -> None:
+    found = EXPERIMENT._rows(EXPERIMENT.request(None, RunOptions(seeds=1, engine="kernel")))
+    assert {row.kernel for row in found} == {"5.15"}
+    assert len(found) == 256
+    with pytest.raises(InputError, match="use --part"):
+        EXPERIMENT._rows(EXPERIMENT.request(["4.15"], RunOptions(engine="kernel")))
+    quick = EXPERIMENT._rows(EXPERIMENT.request(None, RunOptions(), quick=True))
+    assert len(quick) == 78
+    assert set(quick) <= set(layout.published())
+    assert get("imc-bbr-2023") is EXPERIMENT
