@@ -169,8 +169,8 @@ def test_goals_and_misses() -> None:
     wrong = as_published(off=0.03, cc="bbr2")
     failed = [j.judge for j in truth.judges(wrong) if not j.holds and j.error == "capacity"]
     assert failed == [
-        "goodput of BBRv2 (stand-in), 100 kB",
-        "goodput of BBRv2 (stand-in), 10 MB",
+        "goodput of BBRv2 (by version 3), 100 kB",
+        "goodput of BBRv2 (by version 3), 10 MB",
     ]
     missed = truth.missed(wrong)
     assert {e.row.cc for e in missed} == {"bbr2"}
@@ -191,9 +191,9 @@ def test_report_and_page_of_synthetic_results() -> None:
     entries = as_published(off=0.03, cc="bbr2")
     made = facts([])
     text = to_markdown(report.report(entries, made, quick=False))
-    assert "| 5.13.12 | BBRv2 (stand-in) | 10 MB |" in text
+    assert "| 5.13.12 | BBRv2 (by version 3) | 10 MB |" in text
     page = report.page(entries, made).text("tailback reproduce imc-bbr-2023 --page", 1.0)
-    assert "version 3 stands in" in page
+    assert "replaced by version 3" in page
     assert "Changed after looking" in page
 
 

@@ -39,7 +39,7 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
     ),
     (
         "BBRv2",
-        "**version 3 stands in**, with v2's constants: `startup_gain = 2.885`, "
+        "**replaced by version 3**, with v2's constants: `startup_gain = 2.885`, "
         "`down_gain = 0.75`, `up_cwnd_gain = 0`, `startup_losses = 8`",
         "constants of `tcp_bbr2.c`, branch v2alpha. Still version 3: the window's gain in STARTUP "
         "(2, not 2.885), and PROBE_UP, which ends when the rate stops growing, not at 1.25 "
@@ -63,7 +63,7 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
     ),
     (
         "judged",
-        "goodput of BBR and of the stand-in in both buffers, of CUBIC at 10 MB, and of CUBIC at "
+        "goodput of BBR and BBRv2 in both buffers, of CUBIC at 10 MB, and of CUBIC at "
         "100 kB up to 100 Mbit/s; signs of all gains",
         "above 100 Mbit/s a buffer of 100 kB has room for one or two packets of 64 kB. CUBIC "
         "depends on them there, so its cells are shown and not judged",

@@ -33,8 +33,8 @@ SOURCE = (
 )
 LEAD = (
     "One flow of CUBIC, BBR or BBRv2 through a FIFO of 100 kB or 10 MB, at 10 to 1000 Mbit/s and "
-    "5 to 200 ms: its goodput in 60 s, and what BBR gains over CUBIC. For BBRv2, which tailback "
-    "does not have, version 3 stands in with the constants of version 2."
+    "5 to 200 ms: its goodput in 60 s, and what BBR gains over CUBIC. tailback does not have "
+    "BBRv2: version 3 replaces it, with the constants of version 2."
 )
 BLIND = (
     "The set-up was written from the source's scripts before it was compared. No cell counts as "
