@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 from tailback.errors import InputError
 from tailback.report import to_markdown
+from tailback.running.batch import run_many
 from tailback.running.options import RunOptions
 from tailback.running.scenarios import check
 from tailback_studies.experiments import get
@@ -207,3 +209,36 @@ def test_engines_and_parts() -> None:
     assert len(quick) == 78
     assert set(quick) <= set(layout.published())
     assert get("imc-bbr-2023") is EXPERIMENT
+
+
+# --- cells of the source, drawn by hash ----------------------------------------------------------
+
+DRAWN = {
+    "4.15/bbr/100kB/20Mbit/200ms": 0.36,
+    "4.15/cubic/10000kB/10Mbit/10ms": 15.6,
+    "5.15/bbr/100kB/50Mbit/5ms": 0.12,
+    "5.13.12/cubic/10000kB/100Mbit/10ms": 0.03,
+    "5.13.12/bbr2/10000kB/100Mbit/50ms": 0.67,
+    "4.15/cubic/100kB/10Mbit/75ms": 0.11,
+}
+"""Recorded errors of rows with one seed, in percent of the link's rate. A hash selects among the
+rows of up to 100 Mbit/s, which take little time, so that bad ones are included."""
+MORE = 0.5
+"""The largest allowed growth of an error, percentage points."""
+
+
+def test_cells_drawn_by_hash(tmp_path: Path) -> None:
+    def key(row: ImcRow) -> str:
+        return hashlib.sha256(f"imc-bbr-2023 {row.name}".encode()).hexdigest()
+
+    slow = [row for row in layout.published() if row.place.rate_mbit <= layout.SLOW_MBIT]
+    chosen = sorted(slow, key=key)[: len(DRAWN)]
+    assert [row.name for row in chosen] == list(DRAWN)
+    jobs = [points.job(row, seeds=1) for row in chosen]
+    found = run_many(jobs, jobs=None, out=tmp_path, progress=False, engine="sim")
+    entries = [e for e in points.entries(chosen, found) if e.quantity == points.GOODPUT]
+    assert len(entries) == len(chosen)
+    for entry in entries:
+        size = entry.size("capacity")
+        assert size is not None
+        assert 100 * size <= DRAWN[entry.cell.id] + MORE, entry.cell

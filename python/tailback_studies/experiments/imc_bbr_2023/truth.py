@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from tailback_studies.experiments.imc_bbr_2023.layout import WORDS
@@ -43,9 +44,21 @@ GOODPUTS: tuple[ErrorsBelow[ImcEntry], ...] = tuple(
         ("bbr2", 10_000, f"goodput of {WORDS['bbr2']}, 10 MB"),
     )
 )
-SIGN_GOAL = CellsWithin[ImcEntry](
+
+
+@dataclass(frozen=True)
+class SameSigns(CellsWithin[ImcEntry]):
+    """A share of the signs must not be the opposite ones: not -1 for 1."""
+
+    @property
+    def text(self) -> str:
+        """The limit in words."""
+        return f"{100 * self.needed:g} % not the opposite"
+
+
+SIGN_GOAL = SameSigns(
     "gain_sign",
-    "sign of BBR's gain over CUBIC (1, 0 within 1 %, -1): not the opposite",
+    "sign of BBR's gain over CUBIC (1, -1, or 0 within 1 %)",
     "absolute",
     lambda e: e.quantity == SIGN,
     1.0,
