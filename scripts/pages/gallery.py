@@ -31,41 +31,42 @@ class Shown:
 SHOWN = (
     Shown(
         "access-link",
-        "The router's shaper against the line behind it. While the router sends more slowly than "
-        "the modem, packets wait in the router and the modem's queue is empty. If it sends a "
-        "little faster, the backup fills the modem's queue, which does not keep flows apart. Then "
-        "the downloads lose, too: their "
-        "ACKs wait behind the backup.",
+        "A router with a shaper sends over the line of a modem. While the router sends more slowly "
+        "than the modem, packets wait in the router and the modem's queue is empty. If the router "
+        "sends a little faster, the backup fills the modem's queue, which does not keep flows "
+        "apart. Then the downloads lose throughput, too: their ACKs wait behind the backup.",
         ("link-delay-p99-ms", "flow-throughput-mbit"),
     ),
     Shown(
         "wifi-like",
-        "A link that sends in bursts. CoDel shortens the queue for everybody; FQ-CoDel gives the "
-        "call a queue of its own, so that its packets wait only for their turn.",
+        "The link sends in bursts. CoDel shortens the queue for all flows. FQ-CoDel gives the "
+        "call a queue of its own, so that the call's packets wait only for their turn.",
         ("names", "class-delay"),
     ),
     Shown(
         "datacentre",
-        "One port of a switch that marks at a threshold. DCTCP keeps the queue at the threshold; "
-        "with CUBIC it swings. A request of CUBIC begins with a packet that cannot be marked: if "
-        "the switch drops it, the request waits for a timeout.",
+        "One port of a switch marks packets when its queue exceeds a threshold. DCTCP keeps the "
+        "queue at the threshold; with CUBIC the queue swings. A request over CUBIC begins with a "
+        "packet that cannot be marked: if the switch drops this packet, the request waits for a "
+        "timeout.",
         ("delay", "requests"),
     ),
     Shown(
         "satellite",
-        "A long path that loses a packet now and then. CUBIC takes a loss for congestion and "
+        "A long path loses a packet now and then. CUBIC treats each loss as congestion and "
         "needs minutes to grow back; BBR follows the rate at which its data arrives.",
         ("flow-throughput-mbit",),
     ),
     Shown(
         "cellular",
-        "The rate falls on a drive through a city, and a short queue becomes a long one. The "
-        "upper figure shows a FIFO, the lower one FQ-CoDel.",
+        "On a drive through a city the rate falls, and packets wait longer in the queue. The "
+        "first figure shows a FIFO, the second figure FQ-CoDel.",
         ("time-1", "time-2", "delay"),
     ),
     Shown(
         "sweep",
-        "How much buffer one flow needs: the rule of thumb holds for Reno, and CUBIC needs less.",
+        "How much buffer does one flow need to fill the link? The rule of thumb, one "
+        "bandwidth-delay product, holds for Reno. CUBIC needs less.",
         ("link-utilisation",),
     ),
 )
@@ -76,7 +77,7 @@ HEAD = """\
 This page shows scenarios that come with tailback, and figures of their reports.
 `tailback new NAME` prints a scenario, with a comment that says what to look at.
 `tailback new --list` lists all scenarios. `scripts/generate.py --page gallery` makes this page.
-In a report, the legend selects curves, a curve shows its values, and `cells.csv` has every number.
+In a report, click the legend to select curves, and point at a curve to see its values; `cells.csv` has every number.
 """
 
 
