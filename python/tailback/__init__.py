@@ -1,4 +1,4 @@
-"""tailback: a laboratory for what happens at a bottleneck.
+"""tailback: experiments with the congestion control and the queue of a bottleneck.
 
     import tailback
 
@@ -8,8 +8,8 @@
     variants = {"base": {}, "slow": {"bottleneck.queue.target": "20ms"}}
     tailback.compare("scenario.toml", variants).frame()
 
-Importing this package loads neither Polars nor Altair, nor most of its own modules. Each name loads
-its module at its first use, so a command loads only what it needs.
+`import tailback` loads neither Polars nor Altair, nor most of tailback's own modules. The first use
+of a name loads its module, so a command loads only the modules that it needs.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ PLACES = {
     "store.results": ("Results", "Run", "open_results"),
     "tuning": ("tune",),
 }
-"""The names that are loaded at their first use, by module."""
+"""The public names of each module. A module is loaded when one of its names is first used."""
 
 _MODULES = {name: module for module, names in PLACES.items() for name in names}
 

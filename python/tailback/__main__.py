@@ -1,4 +1,4 @@
-"""`python -m tailback`."""
+"""Runs the command line as `python -m tailback`."""
 
 from tailback.cli.main import main
 

@@ -1,4 +1,4 @@
-"""Types of the compiled module, which crates/python builds."""
+"""Types of the compiled module `tailback._native`, which crates/python builds."""
 
 from collections.abc import Mapping
 from pathlib import Path

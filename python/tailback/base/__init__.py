@@ -1,4 +1,5 @@
 """Code that every other module may use: untrusted text, terminals, names, numbers, folders.
 
-Nothing here imports a module of tailback outside this folder but `errors` and `_native`.
+Modules in this folder import each other, `tailback.errors` and `tailback._native`, and no other
+module of tailback.
 """

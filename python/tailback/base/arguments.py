@@ -1,4 +1,5 @@
-"""Checks arguments of the functions of Python: a wrong type gives a sentence, not a TypeError."""
+"""Checks arguments of public functions: a wrong type raises an `InputError` with a sentence for the
+user, not a TypeError."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ def _is(value: object) -> str:
 
 
 def count(name: str, value: object, least: int = 1) -> int:
-    """A whole number of at least `least`; NumPy's integers count, `True` does not."""
+    """Return a whole number of at least `least`. NumPy's integers are accepted, `True` is not."""
     expected = f"expected a whole number of at least {least}"
     if isinstance(value, bool):
         raise InputError(f"{name} is {value}; {expected}")
@@ -32,7 +33,7 @@ def count(name: str, value: object, least: int = 1) -> int:
 
 
 def names(name: str, value: object) -> list[str]:
-    """Return a list of names; a single name becomes a list with one entry."""
+    """Return a list of names. A single name becomes a list with one entry."""
     if isinstance(value, str):
         return [value]
     if isinstance(value, Sequence) and all(isinstance(one, str) for one in value):
@@ -41,7 +42,7 @@ def names(name: str, value: object) -> list[str]:
 
 
 def values(name: str, value: object) -> list[Any]:
-    """Return a list of values. A text is rejected, not taken as a list of its letters."""
+    """Return a list of values. A text is rejected, because its letters would become the values."""
     if isinstance(value, Sequence) and not isinstance(value, str | bytes):
         return list(value)
     if not isinstance(value, str | bytes | Mapping) and hasattr(value, "tolist"):
@@ -50,14 +51,14 @@ def values(name: str, value: object) -> list[Any]:
 
 
 def table(name: str, value: object, of: str) -> Mapping[str, Any]:
-    """Return a mapping whose keys are texts; `of` describes its entries in the message."""
+    """Return a mapping whose keys are texts. `of` describes its entries for the message."""
     if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
         return value
     raise InputError(f"{name} is {_is(value)}; expected a dict {of}")
 
 
 def path(name: str, value: object) -> str | os.PathLike[str]:
-    """Return a path, which may be a text."""
+    """Return the path that an argument holds as a `Path` or as text."""
     if isinstance(value, str | os.PathLike):
         return value
     raise InputError(f"{name} is {_is(value)}; expected a path")

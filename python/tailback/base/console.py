@@ -1,4 +1,4 @@
-"""Rich's console for untrusted text: it is printed as it is, never read as markup."""
+"""A Rich console for untrusted text: prints the text unchanged and does not read it as markup."""
 
 from __future__ import annotations
 
@@ -15,21 +15,22 @@ from tailback.base.foreign import shown
 class PlainConsole(Console):
     """A console without markup, emoji codes and highlighting; control characters are escaped.
 
-    `[bold]`, `:smile:` and links in a title are plain letters. Style comes from `Text` and from the
-    columns of a table.
+    `[bold]`, `:smile:` and links in a title are plain letters. Only `Text` and the columns of a
+    table set a style.
     """
 
     def __init__(self, **options: Any) -> None:
         super().__init__(markup=False, emoji=False, highlight=False, **options)
 
     def render_str(self, text: str, **options: Any) -> Text:
-        """Escapes before anything is measured."""
+        """Escape control characters before Rich measures the width of the text."""
         return super().render_str(shown(text), **{**options, "markup": False, "emoji": False})
 
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None
     ) -> Iterable[Segment]:
-        """Escapes texts that arrive in another way: a `Text`, a renderable of Rich's own."""
+        """Escape texts that do not pass `render_str`: a `Text`, or one of Rich's own
+        renderables."""
         for segment in super().render(renderable, options):
             if segment.control is None:
                 yield Segment(shown(segment.text), segment.style)

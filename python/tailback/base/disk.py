@@ -1,4 +1,4 @@
-"""Names the disk that is full."""
+"""Finds which disk is full, for the message of an error."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _IN_TEXT = re.compile(r"(?:(?P<path>.*?): )?(?:No space left on device|Disk quot
 
 
 def where_full(error: OSError) -> str:
-    """Name the disk in brackets, after a space, if the error is a full disk; otherwise empty.
+    """Return ` (DISK)` if the error is a full disk, otherwise an empty text.
 
-    A disk is named by its mount point. If the error has no path, the full disks that this process
-    writes to are named.
+    DISK is the mount point. If the error has no path, it is every full disk that this process
+    writes to.
     """
     text = _IN_TEXT.match(str(error))
     if error.errno not in FULL and not (error.errno is None and text):
@@ -34,11 +34,11 @@ def where_full(error: OSError) -> str:
 
 
 STDOUT = "standard output"
-"""The file name of an error when stdout is full, because its disk is unknown."""
+"""The file name in an error of stdout, for which the disk is unknown."""
 
 
 def mount_point(path: Path) -> Path:
-    """The mount point of the file system that a path is on, or will be."""
+    """Return the mount point of the file system that has a path, or will have it."""
     place = Path(os.path.realpath(path))
     while not os.path.ismount(place) and place != place.parent:
         place = place.parent

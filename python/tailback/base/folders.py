@@ -1,8 +1,8 @@
 """Makes temporary folders and removes folders. No other module removes folders.
 
-A name that was read from a file must never decide what is deleted. A caller that removes a folder
-therefore names the folder of its own that must contain it. Anything else is a bug and raises,
-before a file is touched.
+A name that was read from a file must never decide what is deleted. A caller therefore passes a
+folder of its own, and `remove` deletes only what is below that folder. A path elsewhere is a bug:
+`remove` raises an error before it touches a file.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from tailback import _native
 def remove(folder: Path, *, inside: Path) -> None:
     """Remove a folder with its content, as far as possible.
 
-    `folder` must be below `inside` once all links on the way to it are resolved. It may not be a
-    link itself, because the target of a link would be removed. A missing folder is not an error,
-    and what cannot be removed stays. Raises `ValueError` for a folder anywhere else.
+    `folder` must be below `inside` once all links on the way to it are resolved. `folder` may not
+    be a link itself, because the target of the link would be removed. A missing folder is not an
+    error, and files that cannot be removed stay. Raises `ValueError` for a folder anywhere else.
     """
     place = Path(os.path.realpath(folder.parent)) / folder.name
     root = Path(os.path.realpath(inside))
@@ -32,10 +32,10 @@ def remove(folder: Path, *, inside: Path) -> None:
 
 @contextmanager
 def scratch(parent: Path) -> Iterator[Path]:
-    """A folder in `parent` that only this process uses, and that is removed after this block.
+    """Yield a folder in `parent` that only this process uses. It is removed after the block.
 
-    A rename moves finished content to its final place. Leftovers of a killed process in `parent`
-    are removed by the next process that calls this.
+    The caller renames finished content to its final place. A killed process leaves its folder in
+    `parent`, and the next process that calls this function removes it.
     """
     made = _native.Scratch(parent)
     try:

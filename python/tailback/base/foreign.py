@@ -1,8 +1,8 @@
 """Reads untrusted files, and prepares untrusted text for a terminal.
 
-A foreign file is data. It must be a regular file of a bounded size, before and after it is
-decompressed; its JSON must have bounded depth and finite numbers. Anything else gives an
-`InputError`, one sentence that names the file.
+A foreign file is data. It must be a regular file, and its size is limited, before and after it is
+decompressed. JSON must have a limited depth and finite numbers. Any other file raises an
+`InputError` with one sentence that names the file.
 """
 
 from __future__ import annotations
@@ -20,29 +20,30 @@ from tailback.base import machine
 from tailback.errors import InputError
 
 MAX_BYTES = 64 << 20
-"""The size limit of a file, unless its reader sets another."""
+"""The size limit of a file in bytes, unless its reader sets another limit."""
 
 MAX_NAME = 255
-"""The most letters of a path that a message repeats."""
+"""The most characters of a path that a message repeats."""
 
 MAX_MEMBERS = 100
-"""The most members of a gzip file. After each member, the rest of the file is copied."""
+"""The most members of a gzip file. The limit bounds the work, because the rest of the file is
+copied after each member."""
 
 MAX_DEPTH = 64
 """The largest depth of lists and tables in JSON."""
 
 MAX_VALUES = 4_000_000
-"""The most lists, tables and values in a JSON file: each takes some 100 bytes of memory."""
+"""The most lists, tables and values in a JSON file. Each needs some 100 bytes of memory."""
 
 
 def read(path: Path, *, limit: int = MAX_BYTES) -> bytes:
-    """The bytes of a regular file of at most `limit` bytes."""
+    """Return the bytes of a regular file that has at most `limit` bytes."""
     try:
         # Without `O_NONBLOCK`, opening a pipe would wait until another process writes to it.
         handle = os.open(path, machine.READ_AT_ONCE)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
-        # The path may be long: a caller may have passed content where a path belongs.
+        # The path may be long, because a caller may have passed the content of a file instead.
         name = line(path) if len(str(path)) <= MAX_NAME else quoted(path)
         advice = (
             "name a file that exists"
@@ -83,7 +84,8 @@ def gunzip(data: bytes, path: Path, *, limit: int = MAX_BYTES) -> bytes:
                 raise InputError(
                     f"{line(path)}: truncated, ends in its gzip data; name a complete file"
                 )
-            # As gzip does: another member may follow, and zeros may fill the rest of the file.
+            # gzip also allows that another member follows, and that zeros fill the rest of the
+            # file.
             data = inflate.unused_data.lstrip(b"\0")
     except zlib.error:
         what = "damaged gzip data" if data.startswith(b"\x1f\x8b") else "not gzip data"
@@ -94,7 +96,7 @@ def gunzip(data: bytes, path: Path, *, limit: int = MAX_BYTES) -> bytes:
 
 
 def parse_json(data: bytes, path: Path) -> Any:
-    """JSON of bounded depth with finite numbers; `path` is for messages."""
+    """Parse JSON of limited depth with finite numbers. `path` is for messages."""
     try:
         plain = _check_shape(data)
         if not _EXTREME.search(plain):
@@ -114,7 +116,7 @@ def parse_json(data: bytes, path: Path) -> Any:
 
 
 def read_json(path: Path, *, limit: int = MAX_BYTES) -> Any:
-    """Read a JSON file; limits and errors as in `read` and `parse_json`."""
+    """Read a JSON file. `read` and `parse_json` have the limits and errors."""
     return parse_json(read(path, limit=limit), path)
 
 
@@ -131,7 +133,8 @@ def shown(text: object) -> str:
 
 
 def line(text: object) -> str:
-    """Like `shown`, on one line: text after a line break could look like a message of tailback."""
+    """Escape text like `shown`, and put it on one line. Text after a line break could look like a
+    message of tailback."""
     return shown(text).replace("\n", "\\n").replace("\t", "\\t")
 
 
@@ -142,8 +145,8 @@ def quoted(text: object, most: int = 60) -> str:
 
 
 def _harmless(c: str) -> bool:
-    # Not printable: controls, and characters that reorder or hide text. Spaces of other widths are
-    # harmless.
+    # Escape characters that are not printable: controls, and characters that reorder or hide text.
+    # Spaces of other widths are harmless.
     return c.isprintable() or c in "\n\t" or unicodedata.category(c) == "Zs"
 
 
@@ -155,7 +158,8 @@ def _escaped(c: str) -> str:
 
 
 class _OutOfRange(ValueError):
-    """Content that the syntax of JSON allows and tailback rejects; the message says why."""
+    """Raised for content that is valid JSON and that tailback rejects. The message has the
+    reason."""
 
 
 def _no_constant(word: str) -> NoReturn:
@@ -177,8 +181,8 @@ def _whole(text: str) -> int:
 
 
 def _check_shape(data: bytes) -> bytes:
-    """Rejects JSON that is too deep or too large before parsing it; returns the rest without its
-    strings.
+    """Reject JSON that is too deep or too large before parsing it. Return the JSON with its strings
+    removed.
     """
     escapes = _PAIR.sub(b"", data.replace(b"\\\\", b""))
     if _HALF.search(escapes):
@@ -202,7 +206,7 @@ _PAIR = re.compile(rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}
 _HALF = re.compile(rb"\\u[dD][89a-fA-F]")
 _STRING = re.compile(rb'"[^"]*"?')
 _EXTREME = re.compile(rb"\d{200}|[eE]\+?\d{3}")
-"""Only a number that matches can exceed floating point or take long to parse. Text without a match
-skips the check of each number, which would double the time of reading.
+"""Matches each number that could overflow floating point or take long to parse. If a text has no
+match, its numbers are not checked one by one, which would double the time of reading.
 """
 _NOT_BRACKETS = bytes(c for c in range(256) if c not in b"[]{}")

@@ -1,4 +1,4 @@
-"""Mistakes in files that the validator of scenarios does not read, with their places."""
+"""Errors in files that the scenario validator does not read, with file, line and column."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tailback.base.foreign import line as one_line
 
 @dataclass(frozen=True)
 class Located:
-    """A mistake at a place of a file, which is printed like a diagnostic of a scenario."""
+    """An error at a line and column of a file. It is printed like a diagnostic of a scenario."""
 
     file: str
     line: int
@@ -18,13 +18,13 @@ class Located:
     help: str | None = None
     """What the user should do, as an imperative."""
     source: str = ""
-    """The line of the file."""
+    """The text of that line of the file."""
     width: int = 1
-    """Characters that the carets mark."""
+    """How many characters the carets mark."""
 
     @property
     def place(self) -> str:
-        """`FILE:LINE:COLUMN`."""
+        """Return `FILE:LINE:COLUMN`."""
         return f"{one_line(self.file)}:{self.line}:{self.column}"
 
     def __str__(self) -> str:

@@ -1,7 +1,7 @@
-"""Everything that differs between machines and operating systems.
+"""Code that depends on the machine or the operating system.
 
-Resources that are free for runs, locks, files that are opened without waiting, folders that are
-synced, and where the kernel engine runs.
+It finds the cores and memory that are free for runs, locks files, opens files without waiting,
+syncs folders, and checks that the kernel engine can run.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ READ_AT_ONCE = (
     | getattr(os, "O_CLOEXEC", 0)
     | getattr(os, "O_BINARY", 0)
 )
-"""Flags that open a file for reading, as bytes, without waiting for the writer of a pipe."""
+"""Flags that open a file for reading bytes. Opening a pipe does not wait for its writer."""
 
 
 def check_for_kernel_engine() -> None:
@@ -41,9 +41,10 @@ def check_for_kernel_engine() -> None:
 
 
 def lock(file: IO[Any]) -> None:
-    """Lock an open file; wait while another process has it. Closing the file ends the lock."""
+    """Lock an open file; wait while another process holds the lock. Closing the file ends the
+    lock."""
     if sys.platform == "win32":
-        # Windows gives up after ten seconds, so try again.
+        # Windows stops waiting for a lock after ten seconds, so try again.
         while True:
             with contextlib.suppress(OSError):
                 msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)
@@ -67,20 +68,21 @@ def sync(path: Path) -> None:
 
 
 def cores() -> int:
-    """Cores this process may use."""
+    """Return how many cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def memory_available() -> int | None:
-    """Bytes that can be used without swapping, within the limits of machine, container and
-    process.
+    """Return how many bytes can be used without swapping, within the limits of the machine, the
+    container and the process.
     """
     found = [m for m in (_of_machine(), _of_container(), _of_process()) if m is not None]
     return min(found, default=None)
 
 
 def _of_machine() -> int | None:
-    """Bytes that can be used without swapping. macOS reports only its total memory."""
+    """Return how many bytes the machine has free without swapping. macOS reports only its total
+    memory."""
     if sys.platform == "win32":
         return _of_windows()
     if sys.platform == "darwin":
@@ -106,7 +108,8 @@ def _of_container() -> int | None:
 
 
 def _of_process() -> int | None:
-    """Bytes that this process may still use under its limit of the address space (ulimit -v)."""
+    """Return how many bytes this process may still use under its limit of address space (ulimit
+    -v)."""
     if sys.platform == "win32":
         return None
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)

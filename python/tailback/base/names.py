@@ -1,4 +1,4 @@
-"""Names that users type."""
+"""Checks names that users type, and suggests the nearest valid name."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ MOST_NAMED = 24
 def unknown(
     kind: str, name: str, valid: Sequence[str], also: Sequence[str] = (), where: str = ""
 ) -> str:
-    """Message about a name that does not exist: the valid names, and the nearest one, also from
-    `also`.
+    """Return the message about a name that does not exist: the valid names, and the nearest of them
+    and of `also`.
 
-    If there are many, only those close to it are listed; `where` says what lists them all.
+    If there are many valid names, the message lists only those similar to `name`; `where` says what
+    lists them all.
     """
     import difflib
 
@@ -34,14 +35,14 @@ def unknown(
 
 
 SIMILAR = 0.65
-"""How similar two words have to be, from 0 to 1, before one is suggested for the other."""
+"""How similar two words must be, from 0 to 1, for the message to suggest one for the other."""
 
 
 def nearest(name: str, valid: Sequence[str], also: Sequence[str] = ()) -> str | None:
-    """The name that the user probably meant.
+    """Return the name that the user probably meant.
 
-    Dashes of options, the suffix of files and capitals do not count: they make unrelated words look
-    similar.
+    The comparison ignores the dashes of options, the suffix of files, and upper or lower case: they
+    would make unrelated words look similar.
     """
     import difflib
 
@@ -56,12 +57,13 @@ def nearest(name: str, valid: Sequence[str], also: Sequence[str] = ()) -> str | 
 
 
 def _bare(name: str) -> str:
-    """The form in which two names are compared."""
+    """Return a name without dashes, suffix and upper case, to compare it with others."""
     return name.lstrip("-").removesuffix(".toml").lower()
 
 
 def runs(names: Sequence[str]) -> list[str]:
-    """The names without repetition; numbered ones (fig1, fig2, fig3) as "fig1 to fig3"."""
+    """Return the names without repetition. Numbered names (fig1, fig2, fig3) become "fig1 to
+    fig3"."""
     groups: list[list[str]] = []
     for name in dict.fromkeys(names):
         if groups and name == _next(groups[-1][-1]):
@@ -76,6 +78,6 @@ def runs(names: Sequence[str]) -> list[str]:
 
 
 def _next(name: str) -> str:
-    """The name with its last number increased by one."""
+    """Return the name with its last number increased by one."""
     stem = name.rstrip("0123456789")
     return f"{stem}{int(name[len(stem) :]) + 1}" if stem != name else ""

@@ -1,10 +1,11 @@
-"""Numbers as people read them, in tables on the terminal and in reports."""
+"""Formats numbers for people, in tables on the terminal and in reports."""
 
 from __future__ import annotations
 
 
 def short(value: float | str | None, digits: int = 4) -> str:
-    """Format a number with this many digits, but with its whole integer part; a dash for None."""
+    """Format a number with this many digits, but always with its whole integer part. None gives a
+    dash."""
     if value is None:
         return "–"
     if isinstance(value, str):
@@ -15,12 +16,12 @@ def short(value: float | str | None, digits: int = 4) -> str:
 
 
 def grouped(count: int) -> str:
-    """Format a whole number with separated thousands: 103,228."""
+    """Format a whole number with commas between thousands: 103,228."""
     return f"{count:,}"
 
 
 def bytes_text(count: int) -> str:
-    """A size on the disk, in decimal units."""
+    """Format a size on the disk in decimal units."""
     value, unit = float(count), "B"
     for larger in ("kB", "MB", "GB", "TB"):
         if value < 1000:

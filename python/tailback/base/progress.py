@@ -1,7 +1,7 @@
 """Shows progress on stderr for commands that take longer than two seconds.
 
-A terminal shows a bar with the time left, a notebook a line of text that is replaced. Elsewhere a
-line is printed every few seconds, because output in a file is read there. `--quiet` or
+A terminal shows a bar with the time left. A notebook shows one line of text and replaces it.
+Elsewhere stderr may be a file, so a line is printed every few seconds. `--quiet` or
 TAILBACK_QUIET=1 hides progress and messages; TAILBACK_PROGRESS=off hides progress only.
 """
 
@@ -23,19 +23,20 @@ if TYPE_CHECKING:
     from rich.progress import TaskID
 
 PATIENCE_S = 2.0
-"""Seconds before a bar appears."""
+"""Seconds that a command runs before a bar appears."""
 
 EVERY_S = 5.0
-"""The least time between lines, seconds."""
+"""The least time between two lines, seconds."""
 
 SHARE = 0.02
-"""The least time between lines, as a share of the time passed. A day has a few hundred lines."""
+"""The least time between two lines, as a share of the elapsed time. A command of one day then
+prints a few hundred lines."""
 
 QUIET, SHOWN = "TAILBACK_QUIET", "TAILBACK_PROGRESS"
 
 
 def is_quiet() -> bool:
-    """Whether to print nothing but results, warnings and errors."""
+    """Return whether to print only results, warnings and errors."""
     return os.environ.get(QUIET, "") not in ("", "0")
 
 
@@ -51,7 +52,7 @@ def say(text: str) -> None:
 
 @contextmanager
 def within(text: str) -> Iterator[None]:
-    """Show this text, e.g. "codel, 3 of 12", before the progress of every batch in this block."""
+    """Put this text, e.g. "codel, 3 of 12", before the progress of every batch in this block."""
     _around.append(text)
     try:
         yield
@@ -63,7 +64,7 @@ _around: list[str] = []
 
 
 def bar() -> RichProgress:
-    """A bar that has not been started."""
+    """Return a progress bar that has not been started."""
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
     from rich.progress import TimeRemainingColumn as TimeLeft
 
@@ -80,17 +81,17 @@ def bar() -> RichProgress:
 
 
 class _View(Protocol):
-    """One way to show progress."""
+    """The interface of every display of progress: terminal, lines or notebook."""
 
     def update(self, what: str, fraction: float) -> None:
-        """Update the finished share; `what` says it in words, such as "3/12 runs"."""
+        """Update the finished share. `what` describes it in words, such as "3/12 runs"."""
 
     def close(self) -> None:
         """End the display, whether the work succeeded or not."""
 
 
 class _Bar:
-    """Progress on a terminal. Rich is imported only when the bar appears."""
+    """Shows progress on a terminal. Rich is imported only when the bar appears."""
 
     def __init__(self) -> None:
         self._since = time.monotonic()
@@ -113,8 +114,8 @@ class _Bar:
 
 
 class _Lines:
-    """Progress where stderr is not a terminal. All batches share one clock, because many short
-    batches can take long together.
+    """Prints progress in lines where stderr is not a terminal. All batches share one clock: many
+    short batches can together take long enough for a line.
     """
 
     started: float | None = None
@@ -134,11 +135,11 @@ class _Lines:
         terminal.note(_text(what, fraction, now - self._since))
 
     def close(self) -> None:
-        """Do nothing, because printed lines stay."""
+        """Do nothing: printed lines stay."""
 
 
 class _Notebook:
-    """Progress in a notebook: IPython's own display, which needs no widgets."""
+    """Shows progress in a notebook through IPython's own display, which needs no widgets."""
 
     def __init__(self) -> None:
         self._since = time.monotonic()
@@ -148,7 +149,7 @@ class _Notebook:
 
     def update(self, what: str, fraction: float) -> None:
         now = time.monotonic()
-        # `close` shows the last text again, even if this call does not show it.
+        # `close` shows this text again, even if this call is too early to show it.
         self._said = what
         if now - self._since < PATIENCE_S or now - self._last < 0.25:
             return
@@ -188,7 +189,7 @@ class _Shown:
 
 
 def _in_notebook() -> bool:
-    """Whether a Jupyter kernel runs this process; only then is IPython loaded."""
+    """Return whether a Jupyter kernel runs this process. IPython is loaded only then."""
     ipython: Any = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None else None
     return getattr(shell, "kernel", None) is not None
@@ -202,7 +203,7 @@ def _text(what: str, fraction: float, elapsed_s: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """A time in words: "40 s", "12 min", "3 h 20 min"."""
+    """Format a time in words: "40 s", "12 min", "3 h 20 min"."""
     minutes = round(seconds / 60)
     if seconds < 99.5:
         return f"{seconds:.0f} s"
@@ -210,8 +211,8 @@ def duration(seconds: float) -> str:
 
 
 class Progress:
-    """Shows the progress of a batch of runs (or of `what`); `enabled` is None if no option sets
-    it."""
+    """Shows the progress of a batch of runs, or of the work that `what` names. `enabled` is None if
+    no option sets it."""
 
     def __init__(self, total: int, *, enabled: bool | None, what: str = "runs") -> None:
         self._total = total
@@ -227,7 +228,7 @@ class Progress:
             self._view = _Lines()
 
     def update(self, done: int, fraction: float) -> None:
-        """Update the number of finished runs, and the finished share of all work."""
+        """Update the number of finished runs and the finished share of all work."""
         if self._view is not None:
             around = "".join(f"{text}: " for text in _around)
             self._view.update(f"{around}{done}/{self._total} {self._what}", fraction)

@@ -1,4 +1,4 @@
-"""The revision of the sources."""
+"""Finds the git commit, or the release, of the sources."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pathlib import Path
 
 @cache
 def revision() -> str:
-    """The commit of the sources, with `+changes` if files differ from it; for an installed release,
-    its number.
+    """Return the commit of the sources, with `+changes` if files differ from that commit. For an
+    installed release, return the release's number.
     """
     here = Path(__file__).resolve().parent
     try:

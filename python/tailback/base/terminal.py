@@ -1,4 +1,5 @@
-"""Writes to stdout and stderr; nothing else does (tables: `tailback.base.console`).
+"""Writes to stdout and stderr. All other modules print through this one; tables use
+`tailback.base.console`.
 
 Titles, names and messages come from untrusted files, and a terminal obeys control characters in
 them. Everything that is printed passes through here.
@@ -18,7 +19,7 @@ from tailback.base.foreign import shown
 
 
 def prepare() -> None:
-    """Let stdout and stderr take any text: escape what their encoding does not have."""
+    """Let stdout and stderr take any text: escape characters that their encoding does not have."""
     # A stream is None if the caller closed it: nobody can read a message there.
     if sys.stdout is None:
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
@@ -40,14 +41,14 @@ def err(text: object) -> None:
 
 
 def note(text: object) -> None:
-    """Print a message about what happens on stderr, with the program's name."""
+    """Print a message about what happens, with the program's name, on stderr."""
     err(f"tailback: {text}")
 
 
 def out_json(data: Any) -> None:
     """Prints data as JSON on stdout."""
     text = json.dumps(data, indent=1, ensure_ascii=not _is_unicode(sys.stdout))
-    # Control characters occur only inside strings, and JSON escapes them in its own way.
+    # Control characters occur only inside strings, where JSON escapes them.
     _write(sys.stdout, _NOT_ASCII.sub(_escaped, text).replace("\x7f", "\\u007f") + "\n")
 
 
@@ -68,7 +69,7 @@ def _write(stream: TextIO, text: str) -> None:
         stream.flush()
     except OSError as error:
         # A closed pipe stays a `BrokenPipeError`. An error of the disk behind stdout has no path,
-        # so it gets a name here.
+        # so this code sets a name.
         if stream is not sys.stdout or isinstance(error, BrokenPipeError) or error.filename:
             raise
         raise type(error)(error.errno, error.strerror, disk.STDOUT) from error

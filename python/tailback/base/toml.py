@@ -1,4 +1,4 @@
-"""Writes scenarios that were made in Python as TOML, the only form that the validator reads."""
+"""Writes scenarios that Python code built as TOML, the only form that the validator reads."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from tailback.errors import InputError
 
 
 def dumps(table: Mapping[str, object]) -> str:
-    """Return a table as a TOML document. Nested tables are inline, which TOML reads the same."""
+    """Return a table as a TOML document. Nested tables are inline tables."""
     return Document(table).text
 
 
 class Document:
     """A table as TOML, and the line and column of each value in that text.
 
-    The first line is empty: an error of the whole document has no value's place.
+    The first line is empty, so an error of the whole document (line 1) does not point to a value.
     """
 
     def __init__(self, table: Mapping[str, object]) -> None:
@@ -34,7 +34,8 @@ class Document:
             self._line += 1
 
     def path(self, line: int, column: int) -> str:
-        """The path of the value at this place (both from 1), `flows[1].cc`; or empty."""
+        """Return the path of the value at this line and column (both from 1), such as
+        `flows[1].cc`. Return an empty text if no value is there."""
         inside = [
             (end - start, path)
             for at, start, end, path in self._places
@@ -44,7 +45,7 @@ class Document:
 
 
 class _Parts:
-    """One line of a document."""
+    """Collects the parts of one line of a document."""
 
     def __init__(self, line: int, places: list[tuple[int, int, int, str]]) -> None:
         self.text = ""
@@ -86,20 +87,21 @@ class _Parts:
 
 
 def key(name: str) -> str:
-    """A key, quoted if necessary."""
+    """Return a key as TOML, quoted if necessary."""
     bare = name.isascii() and name.replace("-", "").replace("_", "").isalnum()
     return name if bare else text(name)
 
 
 def text(item: str) -> str:
-    """A string. JSON's escapes are valid in TOML, except for DEL, which TOML requires escaped."""
+    """Return a string as TOML. JSON's escapes are valid in TOML, but TOML also requires DEL to be
+    escaped."""
     if any("\ud800" <= c <= "\udfff" for c in item):
         raise InputError(f"{quoted(item)} is not UTF-8 text; use names in UTF-8")
     return json.dumps(item, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def value(item: object) -> str:
-    """A value."""
+    """Return a value as TOML."""
     parts = _Parts(1, [])
     parts.item(item, "")
     return parts.text

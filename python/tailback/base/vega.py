@@ -1,6 +1,6 @@
-"""Untrusted texts in a specification of Vega-Lite, made safe to draw.
+"""Makes untrusted texts in a Vega-Lite specification safe to draw.
 
-It is a module of its own, so that drawing a figure does not load the modules that build figures.
+The process that draws a figure imports this module alone, without the modules that build figures.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from tailback.base.foreign import shown
 def cleaned(part: Any) -> Any:
     """Return the specification with every text safe to draw, and titles as plain text on one line.
 
-    XML has no control characters: the process that draws ends if it gets one. Vega-Lite puts
-    titles into expressions, for tooltips, and escapes neither a backslash nor a line break there: a
-    title could end its own string.
+    Control characters are removed: XML does not allow them, and the process that draws would end.
+    Vega-Lite puts titles into expressions for tooltips. It escapes neither a backslash nor a line
+    break there, so a title could end its own string.
     """
     if isinstance(part, str):
         return part if part.isprintable() else shown(part)

@@ -1,4 +1,5 @@
-"""Runs a bundle again, and says which bytes differ and why. A bundle is untrusted."""
+"""Runs the scenario of a bundle again, and reports which bytes differ and why. A bundle is
+untrusted."""
 
 from __future__ import annotations
 
@@ -26,23 +27,24 @@ from tailback.store.results import Results
 from tailback.store.run_folder import ACCOUNT, MANIFEST, SUMMARY
 
 MAX_CPU_S = 3600.0
-"""CPU time that a bundle may take, unless the caller allows more."""
+"""CPU time in seconds that a bundle may use, unless the caller allows more."""
 
 MOST_PATHS = 5
-"""The most values of one file that a difference names."""
+"""The most values of one file that a report of differences names."""
 
 _OF_VERSION = ("run_id", "engine_version", "version", "files", "baseline")
-"""Values of JSON files that follow from the version of the engine."""
+"""Keys of JSON files whose values depend on the version of the engine."""
 
 
 @dataclass(frozen=True)
 class BundleDifference:
-    """A file of the bundle that differs from the one that this machine wrote."""
+    """A file of the bundle whose bytes differ from the file that this machine wrote."""
 
     file: str
     why: str
     values: list[str] = field(default_factory=list)
-    """Differences in JSON: path, value in the bundle ("there"), value of this machine ("here")."""
+    """Differences in JSON: the path of the value, its value in the bundle ("there") and its value
+    on this machine ("here")."""
 
 
 @dataclass(frozen=True)
@@ -51,26 +53,26 @@ class CheckedBundle:
 
     about: AboutBundle
     engine_version: str
-    """The version of the engine that repeated the runs."""
+    """The version of the engine on this machine, which repeated the runs."""
     files: int
-    """Files whose hash was checked."""
+    """How many files had their hash checked."""
     runs: int
-    """Runs that were repeated."""
+    """How many runs were repeated."""
     compared: int
-    """Files of runs that were compared."""
+    """How many files of runs were compared."""
     damaged: list[str]
-    """Files whose content does not match their hash."""
+    """Names of files whose content does not match their hash."""
     differences: list[BundleDifference]
     version_only: list[str]
-    """JSON files that differ in the version of the engine and in ids that follow from it."""
+    """Names of JSON files that differ only in the engine's version and in ids that depend on it."""
 
     @property
     def same(self) -> bool:
-        """Whether nothing is damaged, and every result was reproduced."""
+        """Return whether nothing is damaged and every result was reproduced."""
         return not self.damaged and not self.differences
 
     def to_dict(self) -> dict[str, Any]:
-        """The object that `--json` prints."""
+        """Return the object that `--json` prints."""
         return {
             "same": self.same,
             "title": self.about.title,
@@ -95,8 +97,8 @@ def verify_bundle(
 ) -> CheckedBundle:
     """Check the hashes of a bundle, run its scenario again, and compare the results.
 
-    Raises `InputError` if it is not a bundle, or if its scenario would run code or read files from
-    outside.
+    Raises `InputError` if `bundle` is not a bundle, or if its scenario would run code or read files
+    outside the bundle.
     """
     path = Path(bundle)
     files = _unpacked(path)
@@ -150,7 +152,8 @@ def _refuse_costly(loaded: _native.Scenario, runner: engines.Engine, max_cpu_s: 
 
 
 def _unpacked(path: Path) -> dict[str, bytes]:
-    """The files of a bundle by name, within limits."""
+    """Return the files of a bundle by name. Raise `InputError` beyond the limits of size and
+    number."""
     data = foreign.read(path, limit=contents.MAX_BYTES)
     files: dict[str, bytes] = {}
     left = contents.MAX_BYTES
@@ -186,7 +189,7 @@ def _unpacked(path: Path) -> dict[str, bytes]:
 def _compared(
     about: AboutBundle, files: Mapping[str, bytes], results: Results, version: str
 ) -> tuple[int, list[BundleDifference], list[str]]:
-    """Compare the runs in the order of the sweep.
+    """Compare the files of each run with those of the bundle, in the order of the sweep.
 
     Returns the number of files compared, the differences, and the files that differ only in the
     version.
@@ -233,7 +236,7 @@ def _compared(
 
 def _points(index: bytes) -> dict[str, str]:
     """Map each point and seed of a stored index to the id of its run."""
-    # A stored index begins with its own hash, as every stored JSON file does.
+    # A stored index begins with its own hash, like every stored JSON file.
     begin = index.find(b"{")
     try:
         document = json.loads(index[begin:]) if begin >= 0 else {}

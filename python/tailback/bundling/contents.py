@@ -22,15 +22,15 @@ LOCK, COMMANDS, FIGURE = "requirements.txt", "commands.sh", "figures/figure.svg"
 RESULTS = "results"
 
 LEFT_OUT = frozenset((TIMING,))
-"""Files of a run that describe the machine: they differ each time."""
+"""Files of a run that describe the machine. They differ each time, so a bundle omits them."""
 
 MAX_BYTES = 1 << 30
-"""The size limit of the content of a bundle."""
+"""The size limit of the unpacked content of a bundle, bytes."""
 
 MAX_FILES = 100_000
 
 _READS = ("trace", "files", "root")
-"""Keys that name files beside the scenario."""
+"""Keys of a scenario whose values name other files."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class AboutBundle:
     engine: str
     engine_version: str
     set: list[list[str]]
-    """Replaced values: path and TOML text."""
+    """Values that replaced those of the scenario: pairs of path and TOML text."""
     seeds: int | None
     sweep: str
     python: str
@@ -51,12 +51,13 @@ class AboutBundle:
     """SHA-256 of every file except bundle.json and the metadata of the crate."""
 
     def to_dict(self) -> dict[str, Any]:
-        """The object that bundle.json contains."""
+        """Return the object that bundle.json contains."""
         return asdict(self)
 
     @classmethod
     def of(cls, found: Any) -> AboutBundle:
-        """Read the object of bundle.json; raises `InputError` if it has another form."""
+        """Read the object of bundle.json. Raise `InputError` if the object does not have the
+        expected form."""
         names = set(cls.__dataclass_fields__)
         if not isinstance(found, dict) or set(found) != names or found["format"] != FORMAT:
             raise InputError(
@@ -82,12 +83,12 @@ class AboutBundle:
 
 
 def sha256(data: bytes) -> str:
-    """The hash of the content of a file."""
+    """Return the SHA-256 of the content of a file."""
     return hashlib.sha256(data).hexdigest()
 
 
 def is_inside(name: str) -> bool:
-    """Whether the name of a file stays within the folder to which it is relative."""
+    """Return whether a relative file name stays within its folder."""
     path = PurePosixPath(name)
     plain = re.fullmatch(r"[^\\\x00-\x1f\x7f:]+", name) is not None
     return plain and not path.is_absolute() and ".." not in path.parts and not os.path.isabs(name)
@@ -100,7 +101,8 @@ def outside(text: bytes, overrides: Iterator[str] | list[str]) -> str | None:
         try:
             tables.append(tomllib.loads(document))
         except (ValueError, RecursionError):
-            # The validator reports this error later. A value without quotes cannot name a file.
+            # Skip invalid TOML: the validator reports it later, and a value without quotes cannot
+            # name a file.
             continue
     named = (name for table in tables for name in _files(table))
     return next((name for name in named if not is_inside(name)), None)

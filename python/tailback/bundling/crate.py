@@ -1,7 +1,7 @@
 """The metadata of a bundle, as RO-Crate 1.1 (https://w3id.org/ro/crate/1.1).
 
-This module writes it, because the package `rocrate` would bring an HTTP client and eight more
-packages for one JSON file.
+This module writes the JSON file itself: the package `rocrate` would install an HTTP client and
+eight more packages.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ NO_LICENSE = "no license is stated"
 
 
 def metadata(about: AboutBundle, sizes: Mapping[str, int], date: str, license_: str) -> bytes:
-    """The content of ro-crate-metadata.json; `sizes` has every other file."""
+    """Return the content of ro-crate-metadata.json. `sizes` has the size of every other file in the
+    bundle."""
     engine = {
         "@id": f"#tailback-{about.engine}",
         "@type": "SoftwareApplication",

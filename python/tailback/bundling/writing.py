@@ -1,4 +1,4 @@
-"""Runs a scenario, or takes its stored runs, and writes the bundle."""
+"""Runs a scenario, or uses its stored runs, and writes the bundle."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ from tailback.store import layout
 from tailback.store.results import Results
 
 EPOCH = (1980, 1, 1, 0, 0, 0)
-"""The time of every file, so that the same content gives the same bytes."""
+"""The modification time of every file in the archive. It is fixed, so that equal content gives
+equal bytes."""
 
 
 def bundle(
@@ -38,8 +39,8 @@ def bundle(
 ) -> Path:
     """Write a bundle of a scenario file and its results; missing runs are run first.
 
-    Raises `InputError` if the scenario needs what a bundle cannot carry: plugins, programs, or
-    files that are not beside it.
+    Raises `InputError` if the scenario needs something that a bundle cannot contain: plugins,
+    programs, or files outside the scenario's folder.
     """
     values = scenarios.texts(scenarios.table_of(set))
     return write(Path(scenario), Path(target), values, options or RunOptions(), license)
@@ -52,7 +53,7 @@ def write(
     options: RunOptions,
     license_: str,
 ) -> Path:
-    """Like `bundle`, with values as TOML text."""
+    """Write a bundle like `bundle`, with replaced values as TOML text."""
     if not target.name.endswith(".zip"):
         raise InputError(f"--to {foreign.line(target)}: expected a name that ends in .zip")
     text = foreign.read(scenario)

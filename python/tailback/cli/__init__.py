@@ -1,1 +1,2 @@
-"""The command line: `commands` has a module for each command, `tables` the tables they print."""
+"""The command line. `commands` has a module for each command; `tables` has the tables that commands
+print."""

@@ -1,7 +1,7 @@
-"""Where errors end: each becomes a sentence on stderr and an exit status.
+"""Turns every error of a command into a sentence on stderr and an exit status.
 
-An unexpected error is a bug. It is reported as one sentence, with a file to attach to a report; the
-traceback is on the terminal only with TAILBACK_DEBUG=1.
+An unexpected error is a bug. tailback prints one sentence about it, and writes a file to attach to
+a bug report. The terminal shows the traceback only with TAILBACK_DEBUG=1.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ OK, FAILED, BAD_INPUT, EXCEEDED, UNKNOWN, INTERRUPTED = 0, 1, 2, 3, 4, 130
 
 
 def status_of(command: Callable[[], int | None]) -> int:
-    """Runs a command; returns its exit status whatever happens."""
+    """Run a command and return its exit status, even if the command raises an error."""
     terminal.prepare()
     _native.keep_panics()
     warnings.showwarning = _show_warning
@@ -48,7 +48,8 @@ def status_of(command: Callable[[], int | None]) -> int:
         except BaseException as error:
             return _said(error)
     except BrokenPipeError:
-        # The reader (head, say) has stopped; do not let the interpreter try to flush the rest.
+        # The reader, such as `head`, has closed the pipe. Do not let the interpreter flush the
+        # rest.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
     except OSError:
@@ -58,7 +59,7 @@ def status_of(command: Callable[[], int | None]) -> int:
 
 
 def _said(error: BaseException) -> int:
-    """Prints what went wrong; returns the exit status."""
+    """Print what went wrong, and return the exit status."""
     match error:
         case SystemExit() | BrokenPipeError():
             raise error
@@ -66,7 +67,7 @@ def _said(error: BaseException) -> int:
             terminal.out(error.format_message())
             return BAD_INPUT
         case KeyboardInterrupt() | click.exceptions.Abort():
-            # The interrupt may have left an object half made, so that its destructor fails.
+            # The interrupt may have left an object half made, whose destructor then fails.
             sys.unraisablehook = lambda _: None
             terminal.note("interrupted; what had finished is kept")
             return INTERRUPTED
@@ -107,14 +108,14 @@ def _said(error: BaseException) -> int:
 
 
 def _mended(problem: complaints.Problem) -> complaints.Problem:
-    """Add the remedy to a message about damaged results, if the message has none."""
+    """Add the remedy to a message about damaged results, unless the message already has advice."""
     if isinstance(problem, str) and complaints.split(problem)[1] is None:
         return f"{problem}; run the scenario again, which repeats damaged runs"
     return problem
 
 
 def _unexpected(error: BaseException | None) -> None:
-    """Print one sentence, and write a file with the data that is needed to find the bug."""
+    """Print one sentence, and write a file with the data that helps to find the bug."""
     if error is None:
         return
     import platform

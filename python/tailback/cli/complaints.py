@@ -1,5 +1,5 @@
-"""Prints what is wrong, on stderr: `error: FILE:LINE:COLUMN: what is wrong`, the line of the file
-with a caret under the place, then what to do.
+"""Prints errors and warnings on stderr: `error: FILE:LINE:COLUMN: what is wrong`, then the line of
+the file with a caret under the error, then what to do.
 
 A text message ends in advice, in one of these forms: `WHAT; expected WHAT ELSE; did you mean
 "NAME"?`, `GIVEN: expected WHAT ELSE`, `WHAT; run: COMMAND`, or another imperative of `_VERBS`.
@@ -21,10 +21,11 @@ Problem = Diagnostic | Located | str
 INDENT = "  "
 
 MOST_COLUMNS = 100
-"""Longest source line that is printed whole; of a longer one, the part around the caret."""
+"""Most characters of a source line that are printed. Of a longer line, the part around the caret is
+printed."""
 
 MOST_LISTED = 80
-"""Longest list of names, in characters, that is printed beside the nearest name."""
+"""Longest list of valid names, in characters, that is printed together with the nearest name."""
 
 _VERBS = (
     "add",
@@ -68,18 +69,19 @@ _EXPECTED = re.compile(
 
 
 def error(problem: Problem) -> None:
-    """Prints an error."""
+    """Print an error on stderr."""
     terminal.err(text_of("error", problem))
 
 
 def warn(problem: Problem) -> None:
-    """Prints a warning."""
+    """Print a warning on stderr."""
     terminal.err(text_of("warning", problem))
 
 
 def text_of(kind: str, problem: Problem) -> str:
     """Return the lines that are printed for a problem. The first line begins with `kind`."""
-    # `Problem` is text or a diagnostic, and an engine with plugins has its own diagnostic class.
+    # A `Problem` is a text or a diagnostic, and an engine with plugins has its own class of
+    # diagnostics.
     if not isinstance(problem, str):
         place = f"{problem.place}: " if problem.place else ""
         # The message of a diagnostic may end in advice, like a text message.
@@ -120,11 +122,11 @@ def _imperative(expected: str | None, nearest: str | None) -> str:
 
 
 def _excerpt(diagnostic: Diagnostic | Located) -> list[str]:
-    """Return the source line of the error, and a line with carets under the place."""
+    """Return the source line of the error, and a line with carets under the wrong part."""
     begin = diagnostic.column - 1
-    # A Python table was converted to text; the user never saw those lines.
+    # tailback converted a Python table to this text, so the user never saw its lines.
     is_there = re.search(rf":\d+:{diagnostic.column}$", diagnostic.place) is not None
-    # A key that is missing in the whole file has no place, so no line is shown.
+    # A key that is missing in the whole file has no line, so no line is shown.
     is_there = is_there and (begin > 0 or diagnostic.width > 0)
     if not is_there or not diagnostic.source.strip():
         return []

@@ -1,4 +1,4 @@
-"""Completes names in a shell: algorithms, programs and others that are installed, and results.
+"""Completes names in a shell: installed algorithms and programs, metrics, and stored results.
 
 The user waits for a completion, so this module imports nothing that loads slowly.
 """
@@ -18,11 +18,12 @@ if TYPE_CHECKING:
 
 
 LISTS = ("cc", "aqm", "traffic", "impairments", "paths", "programs", "metrics")
-"""The lists of `tailback list`, without those that studies add."""
+"""The lists that `tailback list` prints, without the lists that studies add."""
 
 
 def completer(names: Callable[[click.Context], Iterable[tuple[str, str]]]) -> Completer:
-    """Completes names with their help texts; completes nothing if listing the names fails."""
+    """Return a callback that completes names and shows their help texts. It completes nothing if
+    listing the names fails."""
 
     def complete(
         context: click.Context, _parameter: click.Parameter, begun: str
@@ -95,7 +96,7 @@ def _runs(context: click.Context) -> Iterable[tuple[str, str]]:
 
 
 def _keys(context: click.Context) -> Iterable[tuple[str, str]]:
-    """The swept keys of the sweep that the command line plots."""
+    """Yield the swept keys of the sweep that the command line plots."""
     from tailback.store import archive, layout
 
     name = Path(context.params.get("results") or layout.LATEST)

@@ -1,4 +1,4 @@
-"""Help texts: options by purpose, and examples."""
+"""Formats help texts: groups options by purpose, and adds examples."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HEADINGS = {
         *("page", "help"),
     ),
 }
-"""Headings of help, each with the shared options under it; all other options come first, under
+"""Headings of help with the shared options under each. All other options come first, under
 "Options"."""
 
 
@@ -27,7 +27,8 @@ class Command(click.Command):
     def __init__(
         self, *args: Any, examples: Sequence[tuple[str, str]] = (), **attributes: Any
     ) -> None:
-        """`examples` are pairs: a command line without `tailback`, and what it does."""
+        """Create the command. `examples` are pairs: a command line without `tailback`, and what
+        that command does."""
         if examples:
             attributes["epilog"] = "\n\n".join(
                 [
@@ -42,7 +43,7 @@ class Command(click.Command):
         self.examples = tuple(examples)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options, a section for each heading."""
+        """Write the options in one section for each heading."""
         sections: dict[str, list[tuple[str, str]]] = {"Options": [], **{h: [] for h in HEADINGS}}
         for parameter in self.get_params(ctx):
             record = parameter.get_help_record(ctx)

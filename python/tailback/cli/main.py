@@ -1,8 +1,8 @@
-"""The commands of `tailback`: each has a module, and a line here.
+"""Registers the commands of `tailback`. Each command has a module and one entry in this file.
 
 Exit status: 0 done, 1 a run failed or an assertion did not hold, 2 bad input, 3 a `--fail-if`
-bound is exceeded, 4 the seeds cannot decide about a bound, 130 interrupted. With `--json` nothing
-but the JSON goes to stdout.
+bound is exceeded, 4 the seeds cannot decide about a bound, 130 interrupted. With `--json`, stdout
+has only the JSON.
 """
 
 from __future__ import annotations
@@ -26,14 +26,15 @@ PURPOSES = {
     "Engines and plugins": ("kernel", "build"),
     "Help": ("list", "completion"),
 }
-"""Commands grouped by purpose, in the order of the help. Each is defined in the module of its name
-in `commands`; studies add more."""
+"""Commands grouped by purpose, in the order of the help. The module in `commands` with a command's
+name defines it; studies add more commands."""
 
 COMMANDS = tuple(name for names in PURPOSES.values() for name in names)
 
 
 class Commands(click.Group):
-    """The commands; each module is loaded only when its command runs, for a short start-up."""
+    """The group of all commands. A command's module is loaded only when the command runs, for a
+    short start-up."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 (as click calls it)
         """List the names of the commands in the order of the help."""
@@ -69,7 +70,7 @@ class Commands(click.Group):
 
 
 def _purposes() -> dict[str, list[str]]:
-    """Commands grouped by purpose, including those of studies."""
+    """Return the commands grouped by purpose, including commands of studies."""
     purposes = {heading: list(names) for heading, names in PURPOSES.items()}
     if added := sorted(studies.commands()):
         purposes["Published experiments and validation"] = added
@@ -83,7 +84,7 @@ def cli() -> None:
 
 
 def main() -> NoReturn:
-    """Entry point of the command."""
+    """Run the command line."""
     sys.exit(boundary.status_of(lambda: cli(prog_name="tailback", standalone_mode=False)))
 
 

@@ -1,4 +1,4 @@
-"""Options that several commands share."""
+"""Defines options that several commands share."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def walls_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def for_this_command(context: click.Context, variable: str, value: str) -> None:
-    """Sets an environment variable until the command ends, then restores it for callers from
+    """Set an environment variable until the command ends, then restore its value for callers from
     Python."""
     before = os.environ.get(variable)
 
@@ -114,13 +114,13 @@ engine_option = click.option(
 
 @dataclass(frozen=True)
 class Auto:
-    """As many seeds as a decision needs, up to a limit."""
+    """The request to use as many seeds as a decision needs, up to a limit."""
 
     most: int | None = None
 
 
 class _Count(click.ParamType[Any]):
-    """A whole number of at least 1."""
+    """An option type: a whole number of at least 1."""
 
     name = "count"
 
@@ -137,14 +137,14 @@ class _Count(click.ParamType[Any]):
 
 
 class _Seeds(click.ParamType[Any]):
-    """A number of seeds, `auto` or `auto:MAX`."""
+    """An option type: a number of seeds, `auto` or `auto:MAX`."""
 
     name = "seeds"
 
     def convert(
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> int | Auto:
-        """Return a number of seeds, or `Auto` for as many as a decision needs."""
+        """Return a number of seeds, or `Auto` for `auto` and `auto:MAX`."""
         if isinstance(value, int | Auto):
             return value
         text = str(value)
@@ -218,8 +218,8 @@ def run_options(
     spread: bool = True,
     read_only: bool = False,
 ) -> Callable[[Callable[..., int]], Callable[..., int]]:
-    """Add the options of every command that runs something; the command gets them as `options`, a
-    `RunOptions`.
+    """Add the options of every command that runs scenarios. The command receives them as the
+    argument `options`, a `RunOptions`.
 
     `engine` adds `--engine`; `auto_seeds` adds `--seeds auto`, and the command then gets `seeds`
     too. `cores` adds `--cores`, `spread` adds `--cluster` and `--shard`, `read_only` adds

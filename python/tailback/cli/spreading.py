@@ -1,4 +1,4 @@
-"""`--cluster` and `--shard`, for every command that runs a batch."""
+"""Adds `--cluster` and `--shard` to every command that runs a batch."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from tailback.errors import InputError
 
 
 def spread_options(command: Callable[..., int]) -> Callable[..., int]:
-    """Adds the options, and runs the command as they say."""
+    """Add the options to a command, and run the command on the cluster or as the shard that they
+    choose."""
 
     @click.option(
         "--cluster",

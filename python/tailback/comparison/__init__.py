@@ -1,8 +1,9 @@
 """Compares variants of a scenario, or stored sweeps, and finds what differs beyond noise.
 
-Points are matched by their parameters. The first variant is the baseline. Each other variant has a
-difference to it, with an interval, in every quantity of every flow, source of traffic, link and
-class of flows. False discoveries are controlled over all of them together, point by point.
+Points are matched by their parameters. The first variant is the baseline. Each other variant is
+compared with the baseline in every quantity of every flow, source of traffic, link and class of
+flows. Each difference has an interval. The false discovery rate is controlled over all differences
+together; those of one point form a family.
 
 Data flow: `variants` (what is requested) or `stored` (what is stored) -> `run` -> `judging` (cells
 and their differences) and `families` (which of them are flagged) -> `model.Comparison`;

@@ -1,4 +1,4 @@
-"""The absence of a flow or source of traffic: the baseline of harm."""
+"""Makes variants in which a flow or source of traffic is absent. They are the baseline of harm."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ HARM = (
     "harm_chunk_mean",
     "harm_chunk_p99",
 )
-"""The metrics that are compared between a run and one in which a competitor is absent."""
+"""The metrics that are compared between a run and a run in which a competitor is absent."""
 
 
 def without(scenario: scenarios.Source, name: str, engine: str) -> Variant:

@@ -1,7 +1,8 @@
 """A baseline in a file: the results of a scenario, small enough to be checked in.
 
-It has every value of every run for the quantities that are compared, by seed, so that a later run
-with the same seeds is compared seed by seed. It has no series, no histograms and no scenario.
+For the quantities that are compared, the file has the value of every run, keyed by seed. A later
+run with the same seeds can then be compared seed by seed. The file has no series, histograms or
+scenario.
 """
 
 from __future__ import annotations
@@ -28,13 +29,13 @@ from tailback.store.results import Results
 SUFFIX = ".tailback.json"
 FORMAT = 1
 NAME = "baseline"
-"""The name of the variant that a comparison makes from a baseline file."""
+"""The name of the variant whose results come from a baseline file."""
 
 LIMIT = 32 << 20
-"""The most bytes of a baseline file. One that is checked in has a few thousand."""
+"""The most bytes of a baseline file. Typical files have a few thousand bytes."""
 
 DIGITS = 10
-"""Significant digits of a stored value; rounding to so many changes no result."""
+"""Significant digits of a stored value. Rounding to 10 digits changes no verdict."""
 
 _SHAPE: dict[str, Any] = {
     "format": shape.whole,
@@ -107,7 +108,8 @@ def _point(side: Ran, seeds: Sequence[int], wanted: Sequence[Metric]) -> dict[st
                         "mean": _rounded(estimate.mean),
                         "ci95": _rounded(estimate.half_width),
                         "values": [_rounded(reading.value) for reading in by_seed],
-                        # Unfinished flows: the time so far, a lower bound of the completion time.
+                        # For an unfinished flow, store the time so far: a lower bound of the
+                        # completion time.
                         **({"at_least": bounds} if any(b is not None for b in bounds) else {}),
                     }
                 )
@@ -164,7 +166,8 @@ def read(path: Path) -> VariantResults:
 
 
 def _refuse_values_of_one(points: Sequence[Mapping[str, Any]], path: Path) -> None:
-    """Reject files of an earlier version, in which a metric that needs two results has values."""
+    """Reject files of an earlier version of tailback, which stored a value for metrics that compare
+    two results."""
     of_two = {metric.path for metric in METRICS if metric.of_two is not None}
     for point in points:
         for cell in point["cells"]:
@@ -184,7 +187,7 @@ def _short(points: Sequence[Mapping[str, Any]]) -> Any:
 
 
 def _twice(points: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield entries that occur more than once, because one would replace the other."""
+    """Yield entries that occur more than once, because the later would replace the earlier."""
     at: dict[Key, int] = {}
     for i, point in enumerate(points):
         first = at.setdefault(key_of(point["params"], point["labels"]), i)
@@ -215,13 +218,14 @@ def _kept(point: Mapping[str, Any]) -> KeptRun:
 
 
 def cut(base: VariantResults, planned: Mapping[Key, Sequence[int]]) -> VariantResults:
-    """Restrict the baseline to the planned seeds, so that both sides are compared seed by seed."""
+    """Restrict the baseline to the planned seeds, so that both variants are compared seed by
+    seed."""
     assert base.kept is not None
     seeds, kept = {}, {}
     for params, point in base.kept.items():
         both = [seed for seed in base.seeds[params] if seed in set(planned.get(params, ()))]
         if not both:
-            # Without common seeds, the comparison takes both sides as independent samples.
+            # Without common seeds, the comparison treats both variants as independent samples.
             return base
         seeds[params] = both
         cells: dict[Kind, dict[str, dict[str, dict[int, Reading]]]] = {
@@ -236,12 +240,12 @@ def cut(base: VariantResults, planned: Mapping[Key, Sequence[int]]) -> VariantRe
 
 
 def most_seeds(base: VariantResults) -> int:
-    """Return the largest number of seeds of a point."""
+    """Return the number of seeds at the point that has the most seeds."""
     return max(map(len, base.seeds.values()), default=0)
 
 
 def quantities(base: VariantResults) -> list[str]:
-    """List the quantities of the file; `link.drops` means drops of links only."""
+    """Return the quantities of the file. `link.drops` means drops of links only."""
     paths: dict[str, None] = {}
     for point in (base.kept or {}).values():
         for kind, names in point.cells.items():

@@ -2,13 +2,13 @@
 
 All quantities of one point come from the same runs. If chance gives a flow more throughput, its RTT
 and the queue's delay and marks change with it, and the other flow's share changes the other way.
-These quantities are one family; the first test is whether anything differs in it. Because the
-dependence has both signs, a family is tested by the method of Benjamini and Yekutieli (2001), which
-holds under any dependence. (It is Simes's p times 1 + 1/2 + ... + 1/n: Hommel 1983.) The method of
-Benjamini and Hochberg (1995) chooses families over all of them. In a chosen family the method of
-Benjamini and Yekutieli is applied at a lower level: the level times the share of chosen families.
-Benjamini and Bogomolov (2014, J. R. Stat. Soc. B 76) have shown that this keeps the expected share
-of false discoveries, averaged over the chosen families, below the level.
+These quantities are one family. The first test of a family is whether any of its quantities
+differs. Because the dependence has both signs, this test uses the method of Benjamini and Yekutieli
+(2001), which holds under any dependence. (It is Simes's p times 1 + 1/2 + ... + 1/n: Hommel 1983.)
+The method of Benjamini and Hochberg (1995) chooses families over all of them. In a chosen family
+the method of Benjamini and Yekutieli is applied at a lower level: the level times the share of
+chosen families. Benjamini and Bogomolov (2014, J. R. Stat. Soc. B 76) have shown that this keeps
+the expected share of false discoveries, averaged over the chosen families, below the level.
 """
 
 from __future__ import annotations
@@ -19,9 +19,11 @@ from collections.abc import Hashable, Sequence
 
 
 def false_discovery(ps: Sequence[float | None], families: Sequence[Hashable]) -> list[float | None]:
-    """Compute the q value of each p value: the smallest level at which it would be flagged.
+    """Compute the q value of each p value: the smallest level at which its difference would be
+    flagged.
 
-    `families` gives the family of each p. A missing p has no q and does not count.
+    `families` has the family of each p value. A missing p value gets no q value and is not counted
+    as a test.
     """
     members: dict[Hashable, list[int]] = {}
     for at, (p, family) in enumerate(zip(ps, families, strict=True)):
@@ -39,8 +41,9 @@ def false_discovery(ps: Sequence[float | None], families: Sequence[Hashable]) ->
 
 
 def _level(p: float, q: float, ordered: Sequence[float]) -> float:
-    """Return the smallest level at which the family with this `q` is chosen and this adjusted p is
-    below the level times the share of chosen families. `ordered` are the q of all families.
+    """Return the smallest level that flags a difference: its family, with this `q`, is chosen, and
+    its adjusted `p` is below the level times the share of chosen families. `ordered` has the q
+    values of all families.
     """
     n = len(ordered)
     chosen = bisect_right(ordered, q)

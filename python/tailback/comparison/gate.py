@@ -1,14 +1,16 @@
 """`compare --fail-if`: decides whether a difference is beyond a threshold, or cannot decide.
 
-Passing is a claim, and is tested as one. A cell holds if the one-sided test at the level shows that
-the difference is not beyond the threshold. The claim that all cells hold needs no correction,
-because every single one must hold (Berger 1982). A cell exceeds if the opposite test shows that it
-is beyond the threshold. Holm's method (1979) corrects this test over all cells, so that one of many
-does not exceed by chance. If neither test shows anything, the cell is undecided. It is undecided
-too if the baseline has a value and the variant does not.
+That a cell is within its threshold is a claim, which needs a test. A cell holds if the one-sided
+test at the level shows that the difference is not beyond the threshold. The claim that all cells
+hold needs no correction, because every cell must pass its own test (Berger 1982). A cell exceeds if
+the opposite test shows that it is beyond the threshold. Holm's method (1979) corrects this second
+test over all cells, so that none of many cells exceeds by chance. If neither test is significant,
+the cell is undecided. A cell is also undecided if the baseline has a value and the variant does
+not.
 
-`until_told` adds seeds. Tests that are repeated often enough find something by chance. Their number
-is therefore fixed beforehand, each has twice the seeds of the one before, and they share the level.
+`until_told` adds seeds. A test that is repeated often enough is significant by chance. The number
+of tests is therefore fixed beforehand, each test has twice the seeds of the previous test, and the
+tests divide the level among them.
 """
 
 from __future__ import annotations
@@ -31,10 +33,10 @@ LEVEL = 0.05
 """Level of the one-sided tests."""
 
 FIRST_LOOK = 10
-"""Number of seeds with which `until_told` begins."""
+"""Number of seeds in the first test of `until_told`."""
 
 LAST_LOOK = 80
-"""Number of seeds with which `until_told` ends by default."""
+"""Number of seeds in the last test of `until_told`, unless the caller sets another."""
 
 LEAST_PROMISED = 10_000
 """The largest number of seeds that a message recommends."""
@@ -62,14 +64,14 @@ class Verdict:
     decide.
     """
     reason: str = ""
-    """Why the cell cannot be tested; empty if it can."""
+    """Why the cell cannot be tested. Empty if the cell can be tested."""
 
     def where(self) -> str:
-        """Return quantity, flow or link, and point, in words."""
+        """Return the quantity, the flow or link, and the point as text."""
         return f"{self.cell.metric.name} of {self.cell.where()}"
 
     def range_text(self) -> str:
-        """Return the bounds, in percent or the quantity's unit."""
+        """Return the bounds as text, in percent or the quantity's unit."""
         if None in self.bounds:
             return ""
         scale, unit = (100, "%") if self.threshold.relative else (1, self.cell.metric.unit)
@@ -77,7 +79,7 @@ class Verdict:
         return f"{low} to {high} {unit}".rstrip()
 
     def text(self) -> str:
-        """Return the answer in words."""
+        """Return the verdict as a sentence."""
         too_much = self.threshold.words(self.cell.metric.unit)
         if self.reason:
             return f"{self.where()}: cannot exclude {too_much}: {self.reason}"
@@ -95,7 +97,7 @@ class Verdict:
         return f"{differs}{within}: cannot exclude {too_much}; {more}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the verdict in `--json`."""
+        """Return the verdict as `--json` has it."""
         return {
             "threshold": self.threshold.text,
             "params": self.cell.params,
@@ -113,7 +115,7 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Gate:
-    """All thresholds against all cells."""
+    """The verdicts of all thresholds on all cells."""
 
     verdicts: list[Verdict]
     level: float
@@ -142,7 +144,7 @@ class Gate:
         return f"gate: {words[self.answer]}; of {cells} {parts} ({level})"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the gate in `--json`."""
+        """Return the gate as `--json` has it."""
         return {
             "answer": self.answer,
             "level": self.level,
@@ -152,7 +154,7 @@ class Gate:
 
 @dataclass(frozen=True)
 class _Case:
-    """A cell of one variant to test, with its values if they are enough for a test."""
+    """A cell of one variant to test. It has values if there are enough for a test."""
 
     threshold: Threshold
     cell: Cell
@@ -163,7 +165,8 @@ class _Case:
     """Whether the baseline and the variant are identical runs."""
 
     def contrasts(self) -> list[Contrast]:
-        """Return by how much the difference exceeds the threshold, in each direction."""
+        """Return by how much the difference exceeds the threshold, in each direction that the
+        threshold limits."""
         assert self.samples is not None
         relative, margin = self.threshold.relative, self.threshold.margin
         return [
@@ -175,15 +178,16 @@ class _Case:
 
 
 def hold(comparison: Comparison, thresholds: Sequence[Threshold], level: float = LEVEL) -> Gate:
-    """Compare a comparison with thresholds.
+    """Test every cell of a comparison against the thresholds.
 
-    Raises `InputError` if a threshold matches nothing.
+    Raises `InputError` if a threshold matches no cell.
     """
     if not thresholds:
         raise InputError("no thresholds; expected some such as delay_p99_ms:+10%")
     cases = [case for threshold in thresholds for case in _cases(comparison, threshold)]
     contrasts = [case.contrasts() if case.samples else [] for case in cases]
-    # Of an upper and a lower limit, a difference can exceed only one: take the smaller p value.
+    # A difference can exceed only the upper or the lower limit, so take the smaller of the two p
+    # values.
     beyond = [min((contrast.more() for contrast in sides), default=1.0) for sides in contrasts]
     exceeding = _holm(beyond, level)
     verdicts = []
@@ -278,7 +282,7 @@ def _cases(comparison: Comparison, threshold: Threshold) -> list[_Case]:
 
 
 def _same_runs(comparison: Comparison) -> set[tuple[Any, str]]:
-    """Return the points and variants whose runs are the baseline's own: the ids are the same."""
+    """Return the points and variants whose runs are also the baseline's runs, with the same ids."""
     pairs = set()
     for params, (first, *others) in comparison.points():
         ids = [run.run_id for run in first]
@@ -289,8 +293,8 @@ def _same_runs(comparison: Comparison) -> set[tuple[Any, str]]:
 
 
 def _holm(ps: Sequence[float], level: float) -> list[bool]:
-    """Return which hypotheses Holm's method rejects: the chance of any false rejection is below the
-    level.
+    """Return which hypotheses Holm's method rejects. The probability of any false rejection is
+    below the level.
     """
     rejected = [False] * len(ps)
     for rank, at in enumerate(sorted(range(len(ps)), key=ps.__getitem__)):
@@ -301,10 +305,10 @@ def _holm(ps: Sequence[float], level: float) -> list[bool]:
 
 
 def _needed(sides: Sequence[Contrast], level: float, strict: float) -> int | None:
-    """Return the estimated number of seeds that could decide, if the true difference is the
-    measured one."""
+    """Return the estimated number of seeds that could decide a cell, if the true difference equals
+    the measured difference."""
     above = [contrast for contrast in sides if contrast.mean > 0]
-    # To exceed, a cell must be beyond one side. To hold, it must be within all sides.
+    # To exceed, a cell must be beyond one limit. To hold, it must be within all limits.
     counts = [contrast.runs(strict) for contrast in above] or [
         contrast.runs(level) for contrast in sides
     ]
@@ -312,12 +316,12 @@ def _needed(sides: Sequence[Contrast], level: float, strict: float) -> int | Non
     most = max(known) if len(known) == len(counts) else None
     if most is None or most > LEAST_PROMISED:
         return None
-    # The number must be larger than that of the seeds that were just tried.
+    # Recommend more seeds than were just tried.
     return max(most, min(contrast.n for contrast in sides) + 1)
 
 
 def looks(most: int) -> list[int]:
-    """Return the numbers of seeds with which `until_told` tests."""
+    """Return the numbers of seeds of the tests of `until_told`."""
     found = [min(FIRST_LOOK, most)]
     while found[-1] < most:
         found.append(min(2 * found[-1], most))
@@ -330,7 +334,8 @@ def until_told(
     most: int = LAST_LOOK,
     say: Callable[[str], None] = lambda _: None,
 ) -> tuple[Comparison, Gate]:
-    """Run with more and more seeds until each threshold has an answer or `most` is reached."""
+    """Test with more and more seeds, until each threshold has an answer or `most` seeds were
+    used."""
     planned = looks(most)
     for seeds in planned:
         comparison = run(seeds)

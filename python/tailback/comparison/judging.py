@@ -1,4 +1,4 @@
-"""From runs to cells: flows and links matched by name, and differences tested over all of them. The
+"""Turns runs into cells: matches flows and links by name, and tests differences over all cells. The
 differences at one point are a family.
 """
 
@@ -22,7 +22,7 @@ from tailback.store.points import Key, point_key
 def judge(
     columns: Sequence[VariantResults], wanted: Sequence[Metric], failures: Sequence[str] = ()
 ) -> Comparison:
-    """Compare the results of runs."""
+    """Compare the results of all variants, and return the comparison."""
     sides = [_sides(column) for column in columns]
     drafts: list[Cell] = []
     for params in columns[0].seeds:
@@ -46,7 +46,7 @@ def judge(
 
 
 def _sides(column: VariantResults) -> Mapping[Key, Side]:
-    """Return the values of a variant at every point."""
+    """Return a variant's runs, or the values of its baseline file, at every point."""
     if column.kept is not None:
         return column.kept
     return {params: Ran(runs) for params, runs in runs_by_point(column.results).items()}
@@ -58,7 +58,7 @@ def _cells_of_point(
     sides: Sequence[Side | None],
     wanted: Sequence[Metric],
 ) -> Iterator[Cell]:
-    # In the order of the sweep, for which a run must exist.
+    # Follow the order of the sweep. A point counts only if it has a run.
     params = next((side.params for side in sides if side), params)
     labels = next((side.labels for side in sides if side), {})
     for kind in KINDS:
@@ -77,7 +77,7 @@ def _cells_of_point(
                 if metric.on != on:
                     continue
                 quantity = metric.of_two.quantity if metric.of_two else metric
-                # By variant, then by seed.
+                # The values by variant, then by seed.
                 readings = [
                     side.readings(kind, at, quantity) if side and at is not None else {}
                     for side, at in zip(sides, match.places, strict=True)
@@ -89,7 +89,7 @@ def _cells_of_point(
 
 
 Place = tuple[dict[str, float | str], dict[str, str], Kind, str]
-"""Parameters, their labels, and the flow, link or class of a cell."""
+"""A cell's parameters, their labels, the kind of object, and the object's name."""
 
 
 def _of_each(
@@ -98,7 +98,7 @@ def _of_each(
     columns: Sequence[VariantResults],
     readings: Sequence[Readings],
 ) -> Cell | None:
-    """Return a value of every variant, and the differences to the baseline's value."""
+    """Return a metric's value for every variant, and the differences to the baseline's value."""
     values = {
         column.name: pooling.over_runs(metric, by_seed.values())
         for column, by_seed in zip(columns, readings, strict=True)
@@ -109,7 +109,7 @@ def _of_each(
     for column, by_seed in zip(columns[1:], readings[1:], strict=True):
         difference = _difference(columns[0], column, readings[0], by_seed)
         if difference is not None:
-            # A pair needs a seed that both sides ran. Unpaired sides have separate runs.
+            # Paired variants need a seed that both ran. Unpaired variants have separate runs.
             count = max if difference.paired else min
             runs = count(len(readings[0]), len(by_seed))
             differences[column.name] = Judged(**vars(difference), runs=runs)
@@ -126,10 +126,11 @@ def _of_both(
     columns: Sequence[VariantResults],
     readings: Sequence[Readings],
 ) -> Cell | None:
-    """Return a metric of two results: a value for each variant but the baseline, without a test.
-    The quantities behind it are tested under their own names.
+    """Return the cell of a metric that is computed from two results, such as harm: a value for each
+    variant except the baseline, without a test. The quantities from which it is computed are tested
+    under their own names.
 
-    For thresholds, the baseline's own value is 0: a competitor that is absent does no harm.
+    For thresholds, the baseline's own value is 0, because an absent competitor does no harm.
     """
     base = readings[0]
     samples = {columns[0].name: dict.fromkeys(pooling.values(base), 0.0)}
@@ -146,12 +147,10 @@ def _of_both(
 def _difference(
     base: VariantResults, other: VariantResults, a: Readings, b: Readings
 ) -> Difference | None:
-    """Compute a difference. If runs are paired, use the seeds with both values. If they are
-    unpaired and some runs did not finish, the finished runs are not a fair sample: no difference is
-    computed.
+    """Compute the difference between two variants.
 
-    If they are unpaired and some runs did not finish, the finished runs are not a fair sample: no
-    difference is computed.
+    If their runs are paired, use the seeds for which both have a value. If they are unpaired and
+    some runs did not finish, the finished runs are not a fair sample: no difference is computed.
     """
     if other.paired_with(base):
         left, right = pooling.values(a), pooling.values(b)

@@ -1,6 +1,8 @@
-"""The gate as JUnit's XML, which every continuous integration shows as a list of tests.
+"""Writes the gate as JUnit XML, which every continuous integration service shows as a list of
+tests.
 
-A cell that exceeds its threshold is a failure, an undecided one an error: both are red.
+A cell that exceeds its threshold is a failure. An undecided cell is an error. Services show both in
+red.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from tailback.store import layout
 
 
 def write(comparison: Comparison, gate: Gate | None, broken: Sequence[str], target: Path) -> None:
-    """Write the file: the gate's verdicts, assertions that do not hold, runs that failed."""
+    """Write the file: the gate's verdicts, assertions that do not hold, and runs that failed."""
     verdicts = gate.verdicts if gate else []
     suite = ElementTree.Element("testsuite", name=line(comparison.title))
     for verdict in verdicts:
@@ -54,7 +56,8 @@ def _verdict(suite: ElementTree.Element, verdict: Verdict) -> None:
 def _case(
     suite: ElementTree.Element, group: str, name: str, fault: tuple[str, str, str] | None
 ) -> ElementTree.Element:
-    # Names come from files; what XML cannot hold is escaped as on a terminal.
+    # Names come from untrusted files. Characters that XML does not allow are escaped as on a
+    # terminal.
     case = ElementTree.SubElement(suite, "testcase", classname=line(group), name=line(name))
     if fault is not None:
         tag, kind, message = fault

@@ -1,9 +1,9 @@
-"""Decides which flow (source, program, link, class) of a variant corresponds to which of the
-baseline.
+"""Decides which flow of a variant corresponds to which flow of the baseline. Sources, programs,
+links and classes are matched likewise.
 
-Names decide first. If the unmatched ones are equally many on both sides, they are matched by their
-order in the file. (A default name is that of the congestion control, which a variant may change.)
-Classes are matched by name alone.
+Objects with the same name correspond. If baseline and variant have equally many objects left, these
+are matched by their order in the file. (The default name of a flow is its congestion control, which
+a variant may change.) Classes are matched by name alone.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Match:
-    """A flow, link or class, in all variants."""
+    """A flow, link or class that corresponds across all variants."""
 
     name: str
     """The object's name in the baseline, or in its variant if the baseline does not have it."""
@@ -25,7 +25,8 @@ class Match:
 
 
 def matched(named: Sequence[Sequence[str]], *, by_name: bool = False) -> Iterator[Match]:
-    """Match the names that each variant has, the baseline's first; `by_name`: never by order."""
+    """Match the names of each variant, the baseline's first. With `by_name`, never match by
+    order."""
     first = next((names for names in named if names), ())
     places: dict[str, list[int | None]] = {name: [None] * len(named) for name in first}
     ordered: dict[str, list[bool]] = {}

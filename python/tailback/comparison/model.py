@@ -1,4 +1,4 @@
-"""The parts of a comparison: variants with their results, cells, differences."""
+"""Defines the parts of a comparison: variants with their results, cells, and differences."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
 
 MEASURED = ("flent", "qlog")
-"""Engine names shown for data files of Flent and qlog files, which have no seed."""
+"""Engine names shown for Flent data files and for qlog files, which have no seed."""
 SAME_TIME = 0.02
-"""Measured times that differ by less than this share count as equal."""
+"""Measured durations that differ by less than this share count as equal."""
 
 
 @dataclass(frozen=True)
@@ -49,12 +49,13 @@ class VariantResults:
     """The seeds of every point, including seeds whose run failed."""
     kernel: str | None = None
     kept: dict[Key, KeptRun] | None = None
-    """Values of a baseline from a file, at every point, instead of runs."""
+    """Values of a baseline file at every point, if the results come from such a file instead of
+    runs."""
 
     def paired_with(self, other: VariantResults) -> bool:
-        """Return whether the runs of both belong together seed by seed.
+        """Return whether the runs of this and the other variant can be compared seed by seed.
 
-        The same seed draws the same random streams in the same engine only.
+        A seed draws the same random streams only in the same engine.
         """
         return (
             self.engine == other.engine
@@ -63,7 +64,7 @@ class VariantResults:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the variant in `--json`."""
+        """Return the variant as `--json` has it."""
         kernel = {"kernel": self.kernel} if self.kernel is not None else {}
         return {
             "name": self.name,
@@ -76,21 +77,22 @@ class VariantResults:
 
 @dataclass(frozen=True)
 class Judged(Difference):
-    """A difference, ranked among all of a comparison."""
+    """A difference with its rank among all differences of a comparison."""
 
     runs: int | None = None
-    """Number of seeds that either side has. It exceeds `n` if some seeds lack a value."""
+    """Number of seeds that either variant has. It is larger than `n` if some seeds lack a value."""
     q: float | None = None
-    """The smallest false discovery rate at which the difference is flagged; `None` without a p."""
+    """The smallest false discovery rate at which the difference is flagged. `None` if it has no p
+    value."""
 
     @property
     def complete(self) -> bool:
-        """Whether the difference includes every seed."""
+        """Whether every seed contributes to the difference."""
         return self.runs is None or self.n >= self.runs
 
     @property
     def flagged(self) -> bool:
-        """Whether the difference is more than noise."""
+        """Whether the difference is flagged as more than noise."""
         return self.q is not None and self.q < FALSE_DISCOVERY
 
 
@@ -100,23 +102,24 @@ class Cell:
 
     params: dict[str, float | str]
     labels: dict[str, str]
-    """The parameters as the scenario file has them."""
+    """The parameters as written in the scenario file."""
     kind: Kind
     name: str
-    """Name of the flow, link or class in the baseline; empty for a run."""
+    """Name of the flow, link or class in the baseline. Empty for a quantity of the run."""
     metric: Metric
     values: dict[str, Estimate]
     """Means over seeds, by variant."""
     differences: dict[str, Judged]
-    """Differences by variant, without the baseline and without undecided ones."""
+    """Differences by variant. The baseline and variants without a computed difference have no
+    entry."""
     samples: dict[str, dict[int, float]] = field(default_factory=dict)
-    """The single values behind `values`: by variant, then by seed."""
+    """The value of each run, from which `values` is computed: by variant, then by seed."""
     other_names: dict[str, str] = field(default_factory=dict)
-    """The object's names in variants where it has another name and is matched by order."""
+    """Names of the flow, link or class in variants that call it otherwise and match it by order."""
 
     @property
     def quantity(self) -> str:
-        """The key of the metric in JSON; tables show `metric.name`."""
+        """The key of the metric in JSON. Tables show `metric.name` instead."""
         return self.metric.path
 
     @property
@@ -127,12 +130,12 @@ class Cell:
         )
 
     def where(self) -> str:
-        """Return the point and flow or link, in words."""
+        """Return the point and the flow or link as text."""
         at = ", ".join(f"{path} = {label}" for path, label in self.labels.items())
         return " ".join(filter(None, [self.kind, self.name, f"({at})" if at else ""]))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the cell in `--json`."""
+        """Return the cell as `--json` has it."""
         return {
             "params": self.params,
             "kind": self.kind,
@@ -170,14 +173,14 @@ class Cell:
 
 
 def _measured_s(results: Results) -> float | None:
-    """Return the mean time after the warm-up that the runs cover, s; None without a run."""
+    """Return the mean time after the warm-up that the runs cover, s. Return None without a run."""
     times = [run.summary["duration_s"] - run.summary["warmup_s"] for run in results]
     return sum(times) / len(times) if times else None
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Variants side by side; the first is the baseline."""
+    """The results of several variants. The first variant is the baseline."""
 
     title: str
     variants: list[VariantResults]
@@ -185,10 +188,10 @@ class Comparison:
     root: Path
     """Folder of results."""
     failures: list[str] = field(default_factory=list)
-    """The runs that failed; all other runs are compared."""
+    """A message for each run that failed. All other runs are compared."""
 
     def failed_assertions(self) -> list[str]:
-        """Return the `[[assert]]` tables that do not hold, by variant; empty when all hold."""
+        """Return the `[[assert]]` tables that do not hold, by variant. Empty if all hold."""
         return [
             f"{variant.name}: {message}"
             for variant in self.variants
@@ -197,17 +200,17 @@ class Comparison:
 
     @property
     def baseline(self) -> VariantResults:
-        """The variant that the others are compared with."""
+        """The first variant, with which the others are compared."""
         return self.variants[0]
 
     @property
     def others(self) -> list[VariantResults]:
-        """The variants but the baseline."""
+        """All variants except the baseline."""
         return self.variants[1:]
 
     @cached_property
     def id(self) -> str:
-        """A hash of what was compared: variants, points, seeds, engines, quantities."""
+        """A hash of what was compared: variants, points, seeds, engines and quantities."""
         identity = [
             [[v.name, v.engine, v.engine_version, v.kernel, v.results.id] for v in self.variants],
             sorted({f"{cell.metric.on}.{cell.quantity}" for cell in self.cells}),
@@ -240,7 +243,8 @@ class Comparison:
 
     @property
     def seeds_text(self) -> str:
-        """Say how many seeds the means are over; by variant if the numbers differ."""
+        """Return the number of seeds behind the means as text, for each variant if the numbers
+        differ."""
         most: dict[str, int] = {}
         for cell in self.cells:
             for name, value in cell.values.items():
@@ -250,7 +254,7 @@ class Comparison:
         return " and ".join(f"{count} seeds of {name}" for name, count in most.items())
 
     def flagged(self) -> list[tuple[Cell, str, Judged]]:
-        """Return the differences that are more than noise, with their cell and variant."""
+        """Return the differences that are more than noise, each with its cell and variant."""
         return [
             (cell, variant, difference)
             for cell in self.cells
@@ -260,10 +264,9 @@ class Comparison:
 
     def summary(self) -> list[dict[str, Any]]:
         """Summarise by quantity and variant: cells, how many are flagged, how large the differences
-        are. `median_rel_difference` has a sign; `p90_rel_difference` is the 90th percentile of
-        magnitudes, by nearest rank.
+        are.
 
-        `median_rel_difference` has a sign; `p90_rel_difference` is the 90th percentile of
+        `median_rel_difference` has a sign. `p90_rel_difference` is the 90th percentile of the
         magnitudes, by nearest rank.
         """
         groups: dict[tuple[str, str], list[Judged]] = {}
@@ -343,7 +346,8 @@ class Comparison:
                 )
 
     def _matched_by_order(self) -> list[str]:
-        """Return the names that differ between the compared variants."""
+        """Return a note about objects that were matched by order because their names differ between
+        variants."""
         matches: dict[tuple[str, str], dict[str, None]] = {}
         for cell in self.cells:
             for variant, name in cell.other_names.items():
@@ -365,8 +369,9 @@ class Comparison:
         }
 
     def gate(self, limits: Sequence[str] | str) -> Gate:
-        """Test the comparison against thresholds, as `--fail-if` does: `["delay_p99_ms:+10%",
-        "jain:2%"]`.
+        """Test the comparison against thresholds as `--fail-if` does.
+
+        `limits` are texts such as `["delay_p99_ms:+10%", "jain:2%"]`.
         """
         from tailback.comparison.gate import hold
         from tailback.comparison.thresholds import Threshold
@@ -408,14 +413,14 @@ class Comparison:
         return rows
 
     def frame(self) -> pl.DataFrame:
-        """Return the same rows as a Polars frame, with the names of `tailback list metrics`."""
+        """Return `rows()` as a Polars frame. Columns have the names of `tailback list metrics`."""
         import polars as pl
 
         rows = [{**row, "quantity": identifier(row["quantity"])} for row in self.rows()]
         return pl.DataFrame(rows, strict=False, infer_schema_length=None)
 
     def report(self, folder: Path | str | None = None) -> Path:
-        """Writes the report (HTML, Markdown, CSV, figures); returns the path of its page."""
+        """Write the report (HTML, Markdown, CSV, figures), and return the path of its page."""
         from tailback.report.comparison import of
         from tailback.report.write import write
 
@@ -429,19 +434,20 @@ class Comparison:
         return f"<Comparison {against}: {len(self.cells)} cells, {len(self.flagged())} flagged>"
 
     def _repr_html_(self) -> str:
-        """Return a table for notebooks: a row for each cell, cut after 100; flagged differences in
-        bold."""
+        """Return a table for notebooks. It has a row for each of the first 100 cells, with flagged
+        differences in bold."""
         from tailback.comparison.notebook import table
 
         return table(self)
 
 
 def qualified(cell: Cell) -> str:
-    """Return a quantity with its scope if it exists in several scopes: `flow.drops`."""
+    """Return a quantity's name, with its scope if several scopes have this quantity:
+    `flow.drops`."""
     on = cell.metric.on
-    # Only quantities of programs and sources of traffic have no counterpart of a link.
+    # Quantities of programs and sources of traffic have no counterpart of a link.
     alike = (m for m in metrics.METRICS if m.path == cell.quantity)
     kinds = {m.on for m in alike if m.on != "flow" or on == "flow" or "flow" in m.parts}
-    # A link's delay keeps its plain name even if classes have a delay too.
+    # A link's delay has no scope in its name, even if classes have a delay too.
     several = len(kinds) > 1 if cell.metric.on == "class" else len(kinds - {"class"}) > 1
     return f"{cell.metric.on}.{cell.quantity}" if several else cell.quantity

@@ -1,4 +1,4 @@
-"""The metrics to compare: the requested ones, or those of every comparison."""
+"""Selects the metrics to compare: the requested metrics, or the default ones."""
 
 from __future__ import annotations
 
@@ -50,11 +50,11 @@ TEST_BED = (
     "run.jain",
     "run.throughput_ratio",
 )
-"""The default if data files of Flent are compared: the metrics that these files also have."""
+"""The metrics that are compared by default with Flent data files, which have no others."""
 
 
 def select(chosen: Sequence[str]) -> list[Metric]:
-    """Return the metrics with these names or paths; `link.drops` means the drops of links only."""
+    """Return the metrics with these names or paths. `link.drops` means the drops of links only."""
     by_path: dict[tuple[str, str], Metric] = {}
     for name in chosen or METRICS:
         matches = metrics.offered(name)

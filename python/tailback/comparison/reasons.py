@@ -1,4 +1,4 @@
-"""Why variants differ: compares the explanations of their runs."""
+"""Compares the explanations of runs, to find why variants differ."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from tailback.store.results import Run
 
 MEASURED = ("flent", "qlog")
-"""The engine names of measured data, for which no account exists."""
+"""Engine names of measured data. Such data has no account from which to explain it."""
 
 Facts = dict[Key, float]
-"""Numbers of an explanation, by kind of object, its name and the quantity."""
+"""Numbers of an explanation, keyed by kind of object, object name and quantity."""
 
 MOST_RUNS = 2000
 """The most runs of a comparison for which reasons are computed."""
@@ -34,12 +34,13 @@ class At:
     reasons: list[Reason]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the point in `--json`."""
+        """Return the point as `--json` has it."""
         return {"params": self.params, "reasons": [r.to_dict() for r in self.reasons]}
 
 
 def of(comparison: Comparison) -> list[At]:
-    """Return the points at which some reason differs; empty if the runs have no account."""
+    """Return the points at which a reason differs between variants. Empty if the runs have no
+    account."""
     if any(column.engine in MEASURED or column.kept is not None for column in comparison.variants):
         return []
     points = comparison.points()
@@ -63,8 +64,8 @@ def of(comparison: Comparison) -> list[At]:
 
 
 def _matched(by_variant: Mapping[str, Sequence[Facts]]) -> dict[str, list[Facts]]:
-    """Return the same facts under the baseline's names and places. Facts about something that a
-    variant does not have are not a reason."""
+    """Return the facts of all variants under the baseline's names. Facts about an object that a
+    variant does not have are left out: they are not a reason."""
     matched: dict[str, list[Facts]] = {
         name: [{} for _ in runs] for name, runs in by_variant.items()
     }

@@ -22,7 +22,7 @@ from tailback.running.options import RunKeywords, RunOptions
 from tailback.store.results import Results
 
 SEEDS = 10
-"""Seeds of every point, if neither the file nor the caller sets a number."""
+"""Seeds of every point if neither the file nor the caller sets a number."""
 
 
 def compare(
@@ -35,11 +35,12 @@ def compare(
 ) -> Comparison:
     """Run a scenario and its sweep in several variants and compare them.
 
-    `variants` has for each name the values to replace, by path; `{}` is the unchanged scenario. The
-    first is the baseline. The keys `engine` and `kernel` choose what runs a variant. `metrics`
-    names what is compared (`tailback list metrics`). Each point has 10 seeds unless the scenario or
-    `seeds` sets a number. `baseline` is a file that `tailback baseline` has written: every variant
-    is compared with it, with its seeds. All other keywords are those of `tailback.run`.
+    `variants` maps each name to the values to replace, by path. `{}` is the unchanged scenario. The
+    first variant is the baseline. The keys `engine` and `kernel` choose the engine and kernel of a
+    variant. `metrics` names what is compared (`tailback list metrics`). Each point has 10 seeds
+    unless the scenario or `seeds` sets a number. `baseline` is a file that `tailback baseline` has
+    written: every variant is compared with it, with its seeds. All other keywords are those of
+    `tailback.run`.
     """
     chosen = RunOptions.of(**options)
     base = kept_baseline.read(Path(baseline)) if baseline is not None else None
@@ -69,7 +70,8 @@ def run_variants(
     metrics: Sequence[str] = (),
     base: VariantResults | None = None,
 ) -> Comparison:
-    """Compare variants with values as text, each on its own engine; otherwise like `compare`.
+    """Compare variants whose values are TOML text. Each may have its own engine; the rest is like
+    `compare`.
 
     With `base`, the content of a baseline file, all variants are compared with it, by default with
     its seeds.
@@ -125,7 +127,7 @@ def load_one(
     seeds: int | None,
     plugins: Sequence[Path | str] = (),
 ) -> _native.Scenario:
-    """Load the scenario of a variant. Everything that an engine must know about it is set here."""
+    """Load the scenario of a variant, and set the engine's options in it."""
     try:
         values = list(variant.sets.items())
         if variant.kernel is not None:
@@ -139,7 +141,7 @@ def load_one(
 
 
 def _of_variant(one: _native.Diagnostic, variant: Variant) -> _native.Diagnostic:
-    """Reword an error about a `--set` so that it names the `--variant` that the user wrote."""
+    """Reword an error about a `--set`, so that it names the `--variant` that the user wrote."""
     if one.option is None:
         return one
     return one.at(f"--variant {variant.name}:{one.place.removeprefix('--set ')}")

@@ -1,7 +1,7 @@
-"""A variant at one point: its runs, or values from a baseline's file.
+"""Holds one variant at one point: its runs, or the values of a baseline file.
 
-A comparison asks each side for the names of its flows or links and for the values of a quantity. It
-does not know whether they come from runs or from a file.
+A comparison reads the names of flows and links, and the values of a quantity, through `Side`. It
+does not depend on whether they come from runs or from a file.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from tailback.store.results import Run
 
 
 class Side(Protocol):
-    """One point of one variant."""
+    """The interface of one variant at one point."""
 
     @property
     def labels(self) -> dict[str, str]:
-        """The parameters as the scenario file has them."""
+        """The parameters as written in the scenario file."""
 
     @property
     def params(self) -> dict[str, float | str]:
         """The parameters in the order of the sweep."""
 
     def names(self, kind: Kind) -> list[str]:
-        """Return the names of the flows, links or classes of this kind; for a run the empty
+        """Return the names of the flows, links or classes of this kind. For a run, return one empty
         name."""
 
     def readings(self, kind: Kind, at: int, metric: Metric) -> dict[int, Reading]:
@@ -43,7 +43,7 @@ class Ran:
 
     @property
     def labels(self) -> dict[str, str]:
-        """The parameters as the scenario file has them."""
+        """The parameters as written in the scenario file."""
         return self.runs[0].labels
 
     @property
@@ -52,7 +52,7 @@ class Ran:
         return self.runs[0].params
 
     def names(self, kind: Kind) -> list[str]:
-        """Return the names of the flows, links or classes of this kind; for a run the empty
+        """Return the names of the flows, links or classes of this kind. For a run, return one empty
         name."""
         if kind == "run":
             return [""]
@@ -67,15 +67,15 @@ class Ran:
 
 @dataclass(frozen=True)
 class KeptRun:
-    """The values of a point as a baseline file stores them."""
+    """The values of one point in a baseline file."""
 
     params: dict[str, float | str]
     labels: dict[str, str]
     cells: dict[Kind, dict[str, dict[str, dict[int, Reading]]]] = field(default_factory=dict)
-    """Readings by kind, name, path of the quantity and seed."""
+    """Readings by kind, object name, path of the quantity, and seed."""
 
     def names(self, kind: Kind) -> list[str]:
-        """Return the names of the flows, links or classes of this kind; for a run the empty
+        """Return the names of the flows, links or classes of this kind. For a run, return one empty
         name."""
         return list(self.cells.get(kind, ()))
 

@@ -1,4 +1,4 @@
-"""Compares stored sweeps, runs, data files of Flent and qlog files."""
+"""Compares stored sweeps, runs, Flent data files and qlog files."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from tailback.store.results import Results
 def compare_stored(sources: Sequence[Path], chosen: Sequence[str] = ()) -> Comparison:
     """Compare stored results; the first source is the baseline.
 
-    A source is a sweep (`results/sweeps/ID`), a run (`results/runs/ID`), a data file of Flent
-    (`.flent.gz`), or a folder of such files: replicates of one set-up. Or it is a qlog file of a
-    sender (`.qlog`, `.sqlog`). A data file has no parameters, so it is compared with a single
-    point. The warm-up of that point is left out of the data file too. The first source may be a
-    baseline file (`.tailback.json`).
+    A source is a sweep (`results/sweeps/ID`), a run (`results/runs/ID`), a Flent data file
+    (`.flent.gz`), or a folder of Flent files that are replicates of one set-up. It can also be a
+    qlog file of a sender (`.qlog`, `.sqlog`). A data file has no parameters, so it is compared with
+    a single point. The warm-up of that point is also cut from the data file. The first source may
+    be a baseline file (`.tailback.json`).
     """
     from tailback.interop import flent_results, qlog_results
 
@@ -89,7 +89,8 @@ def _base_ms(results: Results | None) -> float:
 
 
 def _open_stored(source: Path) -> tuple[Results, dict[Key, list[int]]]:
-    """Open a stored sweep or run; also return its planned points, including missing ones."""
+    """Open a stored sweep or run. Also return its planned points, including points without a
+    run."""
     from tailback.store.results import open_results, open_run
 
     if not source.is_dir():
@@ -122,8 +123,8 @@ def _refuse_many_points(
 
 
 def _names(opened: Sequence[Results]) -> list[str]:
-    """Return the names that distinguish stored sweeps: their titles, else their engines, else their
-    ids.
+    """Return names that distinguish stored sweeps: their titles if these differ, otherwise their
+    engines, otherwise their ids.
 
     If a simulated sweep is named by its engine, measured data is named by its file.
     """

@@ -1,4 +1,4 @@
-"""Differences in words."""
+"""Formats differences as text."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from tailback.metrics.naming import identifier
 
 
 def with_spread_of(found: Estimate | None) -> str:
-    """Return the mean and the half-width of its interval; a dash if they are missing."""
+    """Return the mean and the half-width of its interval as text, with a dash for a missing
+    value."""
     return with_spread(found) if found else "–"
 
 
@@ -22,7 +23,7 @@ def quantity_text(word: str) -> str:
 
 
 def difference_text(difference: Difference | None) -> str:
-    """Return a difference in words: in percent unless the baseline is 0."""
+    """Return a difference as text: in percent, unless the baseline is 0."""
     if difference is None:
         return "–"
     relative = difference.relative is not None
@@ -36,19 +37,20 @@ def difference_text(difference: Difference | None) -> str:
     text = f"{value:+.{decimals}f}"
     if float(text) == 0:
         text = text.replace("+", "").replace("-", "")
-    # The interval has no width if every run gives the same, e.g. that a value is missing.
+    # The interval has zero width if every run gives the same, e.g. if a value is missing.
     spread = f" ±{half:.{decimals}f}" if half else ""
     return f"{text}{spread}{' %' if relative else ''}{_of(difference)}"
 
 
 def _of(difference: Difference) -> str:
-    """Return the number of seeds behind a difference if some are missing; otherwise empty."""
+    """Return the number of seeds behind a difference if some seeds are missing, otherwise an empty
+    text."""
     runs = getattr(difference, "runs", None)
     return f" ({difference.n} of {runs})" if runs is not None and difference.n < runs else ""
 
 
 def percent(share: float | None) -> str:
-    """Return a relative difference in percent, with its sign; a dash if it is missing."""
+    """Return a relative difference in percent with its sign, or a dash if it is missing."""
     if not share:
         return "–" if share is None else "0"
     return f"{100 * share:+.{_decimals(100 * abs(share))}f} %"

@@ -1,1 +1,2 @@
-"""One module for each command; `cli.main` registers them, and each imports what it needs."""
+"""One module for each command. `cli.main` registers the commands, and each module imports only what
+its command needs."""

@@ -1,4 +1,4 @@
-"""`tailback baseline`: keeps the results of a scenario for later comparisons."""
+"""`tailback baseline`: stores the results of a scenario for later comparisons."""
 
 from __future__ import annotations
 

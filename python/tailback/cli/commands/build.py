@@ -1,4 +1,4 @@
-"""`tailback build`: compiles the engine with plugins of the user."""
+"""`tailback build`: compiles the engine with the user's plugins."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`tailback bundle`: one file with a scenario and its results."""
+"""`tailback bundle`: writes or verifies a file with a scenario and its results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`tailback check`: is a scenario valid?"""
+"""`tailback check`: validates a scenario."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""`tailback compare`: variants of a scenario, versions over a battery, or stored sweeps."""
+"""`tailback compare`: compares variants of a scenario, versions over a battery, or stored
+sweeps."""
 
 from __future__ import annotations
 
@@ -167,7 +168,7 @@ def compare(
         )
     if isinstance(seeds, Auto) and not thresholds:
         raise InputError("--seeds auto: there is nothing to tell; expected --fail-if too")
-    # A report with a folder of its own does not write to the results, which may be read-only.
+    # With --out, do not write to the folder of results, which may be read-only.
     no_report = no_report or (options.read_only and report_folder is None)
     asked = _Asked(sources, variants, absent, chosen, parts, presets, quick, options, thresholds)
     run, most = asked.maker(seeds)
@@ -185,7 +186,8 @@ def compare(
             from tailback.comparison.gate import hold
 
             gate = hold(outcome, thresholds)
-    # Without --out, `_report` chooses the place. A battery's report always has its own folder.
+    # Without --out, `_report` chooses the folder. The report of a battery always has its own
+    # folder.
     named = asked.battery is None and options.out != layout.DEFAULT
     where = options.out if named else None
     page = _report(outcome, report_folder, no_report, pdf, where)
@@ -194,7 +196,7 @@ def compare(
 
 @dataclass(frozen=True)
 class _Asked:
-    """The arguments of the command that say what to compare."""
+    """The arguments of the command that choose what to compare."""
 
     sources: tuple[str, ...]
     variants: tuple[str, ...]
@@ -208,7 +210,7 @@ class _Asked:
 
     @property
     def battery(self) -> str | None:
-        """The name of the battery, if the only source is one."""
+        """Return the name of the battery, if the only source is a battery."""
         return _battery(self.sources)
 
     def maker(
@@ -286,7 +288,7 @@ class _Asked:
 
 
 def _is_scenario(source: str) -> bool:
-    """Whether this is a scenario file to run rather than stored results."""
+    """Return whether this source is a scenario file to run, rather than stored results."""
     path = Path(source)
     return path.suffix == ".toml" or path.is_file()
 
@@ -307,7 +309,7 @@ def _refuse_lacking(base: VariantResults, file: Path, names: tuple[str, ...]) ->
 
 
 def _battery(sources: tuple[str, ...]) -> str | None:
-    """Return the name of the battery, if the only source is one."""
+    """Return the name of the battery, if the only source is a battery."""
     word = sources[0]
     known = tuple(studies.batteries())
     if len(sources) > 1 or word in known:
@@ -340,7 +342,7 @@ def _compare_stored(
     places = [
         path
         if (path := Path(source)).exists() or path.suffix or len(path.parts) > 1
-        # A word that is not a path is the id of a sweep, or the beginning of an id.
+        # A word that is not a path is the id of a sweep, or the beginning of such an id.
         else archive.find(source, options.out)
         for source in sources
     ]
@@ -348,7 +350,8 @@ def _compare_stored(
 
 
 def _with_runs(places: list[Path], options: RunOptions) -> list[Path]:
-    """Run scenarios that are compared with qlog files, and replace them by their sweeps."""
+    """Run the scenarios that are compared with qlog files, and replace each by the folder of its
+    sweep."""
     from tailback.interop import qlog_results
 
     if not any(qlog_results.is_source(place) for place in places):
@@ -365,13 +368,13 @@ def _with_runs(places: list[Path], options: RunOptions) -> list[Path]:
 
 
 MOST_SAID = 20
-"""The most verdicts that are printed one by one; the JSON has all."""
+"""The most verdicts that are printed one by one. The JSON has all verdicts."""
 
 
 def _report(
     outcome: Comparison, folder: Path | None, no_report: bool, pdf: bool, out: Path | None
 ) -> Path | None:
-    """Write the report; return None without one."""
+    """Write the report and return its path. Return None if no report is wanted."""
     if no_report:
         return None
     from tailback.report import also_pdf
@@ -393,7 +396,7 @@ def _report(
 def _say(
     outcome: Comparison, gate: Gate | None, page: Path | None, junit: Path | None, as_json: bool
 ) -> int:
-    """Prints what came out; returns the exit status."""
+    """Print the outcome, and return the exit status."""
     broken = outcome.failed_assertions()
     if junit is not None:
         from tailback.comparison.junit import write

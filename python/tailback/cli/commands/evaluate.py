@@ -1,4 +1,4 @@
-"""`tailback evaluate`: an algorithm, section by section of a standard."""
+"""`tailback evaluate`: evaluates an algorithm, section by section of a standard."""
 
 from __future__ import annotations
 

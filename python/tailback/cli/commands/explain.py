@@ -1,4 +1,4 @@
-"""`tailback explain`: the causes of a run's results."""
+"""`tailback explain`: explains the causes of a run's results."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tailback.store.layout import PointRef
 
 MOST = 24
-"""The most headings that are printed."""
+"""The most headings that are printed. Others are counted only."""
 
 
 @click.command(
@@ -111,7 +111,8 @@ def _chosen(run: str, where: tuple[str, ...]) -> tuple[Path, list[str]]:
 
 
 def _is_at(point: PointRef, text: str, points: list[PointRef]) -> bool:
-    """Whether a point has the value of a `--where`; rejects keys and values that no point has."""
+    """Return whether a point has the value of a `--where`. Reject keys and values that no point
+    has."""
     word, _, value = text.partition("=")
     keys = [*points[0].labels, "seed"]
     matches = [key for key in keys if key == word or key.endswith(f".{word}")]

@@ -1,4 +1,4 @@
-"""`tailback export`: a run in another tool's format."""
+"""`tailback export`: writes a run in another tool's format."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`tailback grade`: submissions to a task."""
+"""`tailback grade`: grades submissions to a task."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`tailback kernel`: the kit that the kernel engine runs."""
+"""`tailback kernel`: builds, lists and shows the kits that the kernel engine runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`tailback lab`: the laboratory in the browser."""
+"""`tailback lab`: opens the laboratory in the browser."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def lab(name: str | None, no_browser: bool) -> int:
 
 
 def _opened(name: str) -> dict[str, object]:
-    """The scenario of a file or of a stored run."""
+    """Return the scenario of a file or of a stored run, as the page opens it."""
     from tailback.cli.lab import page, stored
     from tailback.store import layout
 

@@ -1,4 +1,4 @@
-"""`tailback list`: the choices of algorithms, traffic, programs and metrics."""
+"""`tailback list`: lists the available algorithms, traffic, programs and metrics."""
 
 from __future__ import annotations
 

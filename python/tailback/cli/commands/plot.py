@@ -238,7 +238,7 @@ def plot(
 
 
 def _listed(values: str) -> list[str]:
-    """Split comma-separated values; a table counts as one value."""
+    """Split comma-separated values. A table counts as one value, although it has commas."""
     return [values] if values.startswith("{") else values.split(",")
 
 

@@ -1,4 +1,4 @@
 """The laboratory in the browser: its page, and the server that shows it on this machine.
 
-The page is built from `web/` and `crates/wasm` by `make lab`; everything in it runs in the browser.
+`make lab` builds the page from `web/` and `crates/wasm`. All code of the page runs in the browser.
 """

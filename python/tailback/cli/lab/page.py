@@ -1,4 +1,4 @@
-"""The page of the laboratory, with a scenario to open."""
+"""Finds the page of the laboratory, and puts a scenario into it."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from tailback.errors import InputError
 NAME = "single.html"
 
 SHIPPED = Path(__file__).resolve().parent / NAME
-"""The page in an installed package."""
+"""The path of the page in an installed package."""
 
 BUILT = Path(__file__).resolve().parents[4] / "web" / "dist" / NAME
-"""The page in a checkout, after `make lab`."""
+"""The path of the page in a checkout, after `make lab`."""
 
 EMPTY = '<script type="application/json" id="opened">null</script>'
-"""The element of the page that `with_scenario` replaces by one with a scenario."""
+"""The element of the page that `with_scenario` replaces by an element with a scenario."""
 
 
 def find() -> Path:
-    """Return the page. Raises `InputError` if it was not built."""
+    """Return the page as text. Raise `InputError` if `make lab` has not built it."""
     for path in (BUILT, SHIPPED):
         if path.is_file():
             return path
@@ -30,14 +30,14 @@ def find() -> Path:
 
 
 def scenario(text: str, files: dict[str, str]) -> dict[str, object]:
-    """Return what the page opens: a scenario and the traces that it names."""
+    """Return the object that the page opens: a scenario and the traces that the scenario names."""
     return {"v": 1, "engine": _native.engine_version(), "text": text, "files": files}
 
 
 def with_scenario(page: str, opened: dict[str, object] | None) -> str:
     """Put a scenario into the page as data.
 
-    No text in it can end the element: `<` is written as an escape of JSON.
+    No text of the scenario can end the HTML element, because `<` is written as a JSON escape.
     """
     if page.count(EMPTY) != 1:
         raise InputError("the page of the laboratory is of another version; run: make lab")
@@ -46,14 +46,15 @@ def with_scenario(page: str, opened: dict[str, object] | None) -> str:
 
 
 def load(path: Path) -> dict[str, object]:
-    """Read a scenario with its traces. Mistakes in a scenario are not an error here: the page shows
-    them at their lines."""
+    """Read a scenario with its traces. An invalid scenario is not an error here, because the page
+    shows mistakes at their lines."""
     text = foreign.read(path).decode("utf-8", errors="replace")
     return scenario(text, _traces(text, path))
 
 
 def _traces(text: str, path: Path) -> dict[str, str]:
-    """Return the content of the traces that a valid scenario names, by their names in it."""
+    """Return the content of the traces that a valid scenario names, keyed by the names in the
+    scenario."""
     from tailback.errors import ScenarioError
 
     try:

@@ -1,8 +1,8 @@
 """Serves one page on this machine to everyone who knows its address.
 
-It answers one path, which contains a random token, and only requests that name this machine as the
-host, so that no other page can read it by a name that resolves to this machine. It reads no file
-when it answers and writes none.
+The server answers one path, which contains a random token. It answers only requests that name this
+machine as the host: another web page could otherwise read it through a name that resolves to this
+machine. To answer, the server neither reads nor writes files.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 HOST = "127.0.0.1"
 
 POLICY = "frame-ancestors 'none'"
-"""Forbids other pages to embed this one. The page itself contains the rest of its policy."""
+"""Forbids other pages to embed this page. The page itself contains the rest of its policy."""
 
 
 class Server(ThreadingHTTPServer):
@@ -28,7 +28,7 @@ class Server(ThreadingHTTPServer):
 
     @property
     def address(self) -> str:
-        """The address of the page."""
+        """Return the address of the page."""
         return f"http://{HOST}:{self.server_port}{self.path}"
 
 
@@ -36,15 +36,15 @@ class _Handler(BaseHTTPRequestHandler):
     server: Server
     server_version = "tailback"
     sys_version = ""
-    # In seconds: a connection that sends nothing is closed.
+    # Seconds after which a connection that sends nothing is closed.
     timeout = 30
 
     def do_GET(self) -> None:
-        """Send the page, or status 404."""
+        """Send the page, or status 404 for any other path."""
         self._answer(body=True)
 
     def do_HEAD(self) -> None:
-        """Send only the headers of the answer to GET."""
+        """Send only the headers that GET would send."""
         self._answer(body=False)
 
     def _answer(self, *, body: bool) -> None:

@@ -1,7 +1,7 @@
-"""The scenario of a stored run, written again from its canonical point.
+"""Writes the scenario of a stored run as TOML, from its canonical point.
 
-A run stores the meaning of its scenario, not the file. The text that is written here loads as the
-same point; a run whose text does not is rejected.
+A run stores the parsed values of its scenario, not the file. The text is loaded to check that it
+gives the same point. If it does not, the run is rejected.
 """
 
 from __future__ import annotations
@@ -23,13 +23,14 @@ UNITS = {
     "rate": (("Gbit", 10**9), ("Mbit", 10**6), ("kbit", 10**3), ("bit", 1)),
     "size": (("b", 1),),
 }
-"""Units of each kind of value, largest first."""
+"""Units of each kind of value with their sizes, largest unit first."""
 
 
 def text(run: Path) -> str:
     """Return the scenario of a run as TOML.
 
-    Raises `InputError` if a scenario file cannot say the same, as with a trace.
+    Raises `InputError` if no scenario file can give the same point, for example if the run used a
+    trace.
     """
     manifest = StoredRun(run).manifest
     written = scenario(manifest["canonical"], manifest["seed"])
@@ -42,8 +43,8 @@ def text(run: Path) -> str:
 
 
 def scenario(point: Table, seed: int) -> str | None:
-    """Return a canonical point as TOML, without keys that have their default; None if no
-    scenario means the same."""
+    """Return a canonical point as TOML, without keys that have their default. Return None if no
+    scenario gives this point."""
     try:
         table = _table(point, seed)
     except (KeyError, TypeError, IndexError):
@@ -52,7 +53,7 @@ def scenario(point: Table, seed: int) -> str | None:
         return None
     for place, key in list(_places(table)):
         value = place.pop(key)
-        # The seed is not part of a point, so it is always written.
+        # A point does not contain the seed, so the seed is always written.
         if (place is table and key == "seed") or _canonical(_tidy(table)) != point:
             place[key] = value
     written = _laid_out(_tidy(table))
@@ -60,12 +61,12 @@ def scenario(point: Table, seed: int) -> str | None:
 
 
 def _canonical(table: Table) -> object:
-    """The canonical point of a scenario; None if it is not valid."""
+    """Return the canonical point of a scenario table, or None if the scenario is not valid."""
     return _point(toml.dumps(table))
 
 
 def _point(written: str) -> object:
-    """Return the canonical point of a scenario in TOML; None if it is not valid."""
+    """Return the canonical point of a scenario in TOML, or None if the scenario is not valid."""
     try:
         points = _native.load(written.encode(), "stored").points
     except ScenarioError:
@@ -74,7 +75,7 @@ def _point(written: str) -> object:
 
 
 def _table(point: Table, seed: int) -> Table:
-    """The canonical point as a scenario, with every key written."""
+    """Return the scenario table of a canonical point, with every key written."""
     kinds = _Kinds()
     names = [link["name"] for link in point["links"]]
 
@@ -83,7 +84,7 @@ def _table(point: Table, seed: int) -> Table:
 
     def routed(one: Table, path: str) -> Table:
         made: Table = kinds.written(one, path)
-        # The way of answers is `back` in a scenario; connections without ECN have no key for it.
+        # A scenario names the route of answers `back`. It has no key for connections without ECN.
         made.pop("answers", None)
         if one.get("connections") and made.get("ecn") is False:
             del made["ecn"]
@@ -126,12 +127,12 @@ class _Kinds:
         }
 
     def written(self, value: Any, path: str, entry: str | None = None) -> Any:
-        """Write a value of the canonical point as a scenario has it."""
+        """Return a value of the canonical point in the form that a scenario has."""
         if isinstance(value, dict):
             return self._of_table(value, path, entry)
         if path.endswith((".steps", ".during", ".pause")):
             kind = "rate" if path.endswith("rate.steps") else "time"
-            # A number without a unit, such as a share of loss.
+            # A number without a unit, such as a loss rate, stays a number.
             return [
                 [_unit(at, "time"), to if isinstance(to, float) else _unit(to, kind)]
                 for at, to in value
@@ -151,7 +152,7 @@ class _Kinds:
         made: Table = {}
         for key, inner in value.items():
             if key == "options":
-                # In a table of an algorithm the options are keys beside `name`.
+                # In the table of an algorithm, the options are keys next to `name`.
                 name = value.get("name") if path.endswith((".queue", ".cc")) else own
                 made |= {k: self.written(v, f"{path}.{k}", name) for k, v in inner.items()}
             elif key == "connections" and inner is not None:
@@ -164,13 +165,13 @@ class _Kinds:
 
 
 def _unit(value: int, kind: str) -> str:
-    """A number in the largest unit in which it is whole."""
+    """Format a number in the largest unit that gives a whole number."""
     unit, size = next((unit, size) for unit, size in UNITS[kind] if value % size == 0)
     return f"{value // size}{unit}"
 
 
 def _places(value: Any) -> Iterator[tuple[Table, str]]:
-    """Every key with its table; a whole table comes after its content."""
+    """Yield every key with the table that has it. A table follows its own content."""
     if isinstance(value, dict):
         for key in list(value):
             yield from _places(value[key])
@@ -181,14 +182,14 @@ def _places(value: Any) -> Iterator[tuple[Table, str]]:
 
 
 def _tidy(table: Table) -> Table:
-    """Return the point with its keys in the order in which people write them."""
+    """Return the point with its keys in the order that people use."""
     order = ("duration", "warmup", "seed", "bottleneck", "links", "path", "record")
     first = {key: table[key] for key in order if key in table}
     return first | {key: value for key, value in table.items() if key not in first}
 
 
 def _laid_out(table: Table) -> str:
-    """TOML with a section for each table, as people write it."""
+    """Return TOML with a section for each table, as people write it."""
     plain, sections = [], []
     for name, value in table.items():
         if name == "links":

@@ -1,1 +1,1 @@
-"""The tables that commands print for people; they use the width of the terminal."""
+"""The tables that commands print for people, as wide as the terminal allows."""

@@ -1,4 +1,4 @@
-"""The tables of `results list` and `results diff`."""
+"""Prints the tables of `results list` and `results diff`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def show_list(sweeps: Sequence[StoredSweep]) -> None:
-    """One row for each sweep."""
+    """Print one row for each sweep."""
     if not sweeps:
         terminal.out("no sweeps are stored here")
         return
@@ -40,7 +40,7 @@ def show_list(sweeps: Sequence[StoredSweep]) -> None:
 def show_differences(
     set_up: Sequence[tuple[str, Any, Any]], results: Sequence[tuple[str, Any, Any]]
 ) -> None:
-    """Differences of the set-up, and differences of the results."""
+    """Print the differences of the set-up, then the differences of the results."""
     for title, rows in (("what was run", set_up), ("what came out", results)):
         if not rows:
             terminal.out(f"{title}: the same")

@@ -1,4 +1,4 @@
-"""The table at the end of `compare`."""
+"""Prints the table at the end of `compare`."""
 
 from __future__ import annotations
 
@@ -19,14 +19,15 @@ FLAG = "*"
 
 
 class ComparisonLayout(NamedTuple):
-    """The choices that decide how wide the tables are."""
+    """Choices that decide how wide the tables are."""
 
     points: bool
-    """Whether the parameters of a point are columns. Otherwise each point has a table."""
+    """Whether the parameters of a point are columns. If not, each point has its own table."""
     full_paths: bool
     """Whether a column is called `bottleneck.rate` instead of `rate`."""
     one_line: bool
-    """Whether an interval is printed behind its number instead of below."""
+    """Whether an interval is printed on the same line as its number, instead of below the
+    number."""
     side_by_side: bool
     """Whether variants are columns instead of rows."""
 
@@ -41,7 +42,8 @@ LAYOUTS = (
 
 
 def show(comparison: Comparison, page: Path | None) -> None:
-    """One row for each point, flow or link and quantity, as wide as the terminal allows."""
+    """Print one row for each point, each flow or link, and each quantity, as wide as the terminal
+    allows."""
     console = new_console()
     console.print(line(comparison.title), soft_wrap=True)
     cells, hidden = _chosen(comparison)
@@ -154,7 +156,7 @@ def _lines(text: str, layout: ComparisonLayout) -> str:
 
 
 _BREAK = re.compile(r"(?<=[\d%]) (?=[±−(])")
-"""A cell may break here: before the interval or the count of runs behind a number."""
+"""Where a cell may break: before the interval or the count of runs that follows a number."""
 
 
 def _summary(comparison: Comparison) -> Table:
@@ -180,11 +182,11 @@ def _summary(comparison: Comparison) -> Table:
 
 
 MOST_REASONS = 8
-"""The most reasons that are printed; the JSON and the report have all."""
+"""The most reasons that are printed. The JSON and the report have all reasons."""
 
 
 def _reasons(comparison: Comparison) -> list[str]:
-    """The differences in what held flows back and what filled queues."""
+    """Print the differences in what held flows back and in what filled queues."""
     several = len(comparison.points()) > 1
     out = []
     for at in comparison.reasons:

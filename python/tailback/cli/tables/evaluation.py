@@ -1,4 +1,4 @@
-"""The table at the end of `evaluate`: sections by verdicts."""
+"""Prints the table at the end of `evaluate`: a verdict for each section."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ STYLES: dict[SectionVerdict, str] = {
 def show(
     evaluation: Evaluation, page: Path | None, changes: Sequence[SectionChange] | None = None
 ) -> None:
-    """One row for each section, then how many have each verdict, and what has changed."""
+    """Print one row for each section, then the number of sections with each verdict, then the
+    changes since the earlier evaluation."""
     console = new_console()
     table = Table(box=None, pad_edge=False, header_style="bold")
     for title in ("section", "title", "verdict", "measure"):

@@ -1,4 +1,4 @@
-"""The table of `tailback grade`."""
+"""Prints the table of `tailback grade`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def show(grades: Grades) -> None:
-    """One row for each submission, a column for each assertion."""
+    """Print one row for each submission and one column for each assertion."""
     columns = grades.columns()
     seeds = f"mean of {grades.seeds} seeds" if grades.seeds > 1 else "one seed"
     terminal.out(f"{line(grades.title) or 'task'}: {seeds}; a value in brackets does not hold")

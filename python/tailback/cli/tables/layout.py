@@ -14,7 +14,7 @@ MAX_ROWS = 60
 
 
 UNLIMITED = 10_000
-"""The width in columns of output that no terminal limits."""
+"""The width in columns that replaces a terminal's width for a pipe or a file."""
 
 
 def width_of(table: Table) -> int:
@@ -24,7 +24,7 @@ def width_of(table: Table) -> int:
 
 
 def print_table(table: Table) -> None:
-    """Prints a whole table, with lines longer than the terminal's if necessary."""
+    """Print a whole table, with lines longer than the terminal's width if necessary."""
     console = new_console()
     new_console(max(console.width, width_of(table))).print(table, crop=False)
 
@@ -42,7 +42,7 @@ def new_console(width: int | None = None) -> PlainConsole:
 
 
 def short_names(paths: Sequence[str], taken: set[str]) -> list[str]:
-    """Return the end of each path, with as many parts as make it distinct."""
+    """Return the shortest end of each path that distinguishes it from the other paths."""
     split = [path.split(".") for path in paths]
     names = list(paths)
     for i, parts in enumerate(split):

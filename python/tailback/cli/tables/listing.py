@@ -1,4 +1,4 @@
-"""What `tailback list` prints."""
+"""Makes the lines that `tailback list` prints."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from typing import Any
 from tailback import studies
 
 KERNEL_HAS = {"cc": "ccs", "aqm": "qdiscs"}
-"""The key in a kit's manifest that lists what its kernel has, for each registry."""
+"""For each registry, the key in a kit's manifest that lists the algorithms of the kit's kernel."""
 
 PARTS = ("cake_mq", "clsact", "ingress", "mq", "noqueue")
 """Qdiscs of the kernel that cannot be the queue of a link."""
 
 
 def lines(kind: str, *, options: bool) -> Iterator[str]:
-    """Yield a line for each entry of a registry, and for each of its options if wanted."""
+    """Yield a line for each entry of a registry, and for each of its options if `options` is
+    set."""
     if kind == "metrics":
         from tailback import metrics
 
@@ -67,7 +68,7 @@ def lines(kind: str, *, options: bool) -> Iterator[str]:
 
 
 def option_lines(options: list[dict[str, Any]], prefix: str = "") -> Iterator[str]:
-    """Yield `name = default  (type)  doc` for each option; nested options follow their table."""
+    """Yield `name = default  (type)  doc` for each option. Nested options follow their table."""
     for option in options:
         name = f"{prefix}{option['name']}"
         default = f" = {option['default']}" if option["default"] is not None else ""
@@ -76,7 +77,7 @@ def option_lines(options: list[dict[str, Any]], prefix: str = "") -> Iterator[st
 
 
 def type_of(option: dict[str, Any]) -> str:
-    """Type and range of an option."""
+    """Return the type and range of an option as text."""
     match option:
         case {"type": "word", "words": words}:
             return " | ".join(words)
@@ -101,7 +102,8 @@ def type_of(option: dict[str, Any]) -> str:
 
 
 def _engines(entry: dict[str, Any], has: Collection[str] | None) -> str:
-    """Name the engines that have an entry, and the kernel's name for it if it differs."""
+    """Return the engines that have an entry. Add the kernel's name for the entry if that name
+    differs."""
     if "kernel" not in entry:
         return "kernel"
     name = entry["kernel"]
@@ -113,7 +115,8 @@ def _engines(entry: dict[str, Any], has: Collection[str] | None) -> str:
 
 
 def _only_stacks(registry: dict[str, Any]) -> list[dict[str, Any]]:
-    """Kinds of programs that only the simulator has: stacks, compiled in or in the repository."""
+    """Return the kinds of programs that only the simulator has: stacks, compiled in or in the
+    repository."""
     known = {entry["name"]: entry for entry in registry["programs"]}
     stacks = {entry["name"]: entry for entry in registry["stacks"]}
     others = {one["name"]: {**one, "options": []} for one in registry["adapters"]}
@@ -121,8 +124,8 @@ def _only_stacks(registry: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _engines_of_program(name: str, registry: dict[str, Any]) -> str:
-    """The engines that run a kind of programs, and the folder of the stack that one of them
-    needs."""
+    """Return the engines that run a kind of program, and the folder of the stack if the kind needs
+    one."""
     [folder] = [one["folder"] for one in registry["adapters"] if one["name"] == name] or [""]
     if any(entry["name"] == name for entry in registry["stacks"]):
         folder = ""
@@ -134,7 +137,7 @@ def _engines_of_program(name: str, registry: dict[str, Any]) -> str:
 
 
 def _kernel_has(kind: str) -> Collection[str] | None:
-    """The entries of a kind that the kit's kernel has; None without a kit."""
+    """Return the entries of a kind that the kit's kernel has, or None if no kit is built."""
     from tailback.errors import InputError
     from tailback.kernel import kit
 
@@ -148,7 +151,7 @@ def _kernel_has(kind: str) -> Collection[str] | None:
 
 
 def _only_kernel(entries: list[dict[str, Any]], has: Collection[str] | None) -> list[str]:
-    """Algorithms of the kit that are not in the registry."""
+    """Yield lines for the kit's algorithms that are not in the registry."""
     known = {name for e in entries for name in (e["name"], e["kernel"])}
     return sorted(name for name in has or () if name not in known and name not in PARTS)
 

@@ -1,4 +1,4 @@
-"""The tables at the end of `run`."""
+"""Prints the tables at the end of `run`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class TableQuantity(NamedTuple):
-    """A column: its title, and the metric that it shows."""
+    """A column of a table: its title, and the metric that it shows."""
 
     title: str
     metric: Metric
@@ -114,18 +114,20 @@ LATENCY: tuple[TableQuantity, ...] = (
     _of("one-way ms", "one_way_delay_ms.p50", "flow"),
     _of("one-way p99 ms", "one_way_delay_ms.p99", "flow"),
 )
-"""Columns of sources that measure latency. A column without a value is left out."""
+"""Columns of sources that measure latency. A table omits a column in which no source has a
+value."""
 
 
 class ResultsLayout(NamedTuple):
-    """The choices that decide how wide the tables are."""
+    """Choices that decide how wide the tables are."""
 
     together: bool
-    """Whether the only link is printed beside the first flow instead of in a table of its own."""
+    """Whether the run's only link is printed in the row of the first flow, instead of in a table of
+    its own."""
     full_paths: bool
     """Whether a column is called `bottleneck.rate` instead of `rate`."""
     one_line: bool
-    """Whether an interval is printed behind its mean instead of below."""
+    """Whether an interval is printed on the same line as its mean, instead of below the mean."""
 
 
 LAYOUTS = (
@@ -137,12 +139,12 @@ LAYOUTS = (
 
 
 def show(results: Results) -> None:
-    """One row for each point and flow, seeds together, as wide as the terminal allows.
+    """Print one row for each point and flow, averaged over seeds, as wide as the terminal allows.
 
-    No number is ever cut: if nothing fits, lines are longer than the terminal.
+    No number is ever cut. If no layout fits, lines are longer than the terminal's width.
     """
     groups = results.groups()
-    # A link that is the only one of each run may be printed beside the first flow.
+    # A link that is the only link of each run may be printed in the row of the first flow.
     one_link = all(
         len(_of_run(run)["queues"]) == 1 and _senders(_of_run(run)) for run in results.points
     )
@@ -169,7 +171,7 @@ def show(results: Results) -> None:
 
 
 def _notes(groups: Sequence[Sequence[Run]]) -> list[str]:
-    """Return caveats about the means: some lack seeds, and some points do not vary with the
+    """Return notes about the means: which lack seeds, and which points do not vary with the
     seed."""
     notes = []
     if any(_unfinished(group) for group in groups):
@@ -192,7 +194,7 @@ def _unfinished(group: Sequence[Run]) -> bool:
 
 
 def _same_in_every_seed(group: Sequence[Run]) -> bool:
-    """Whether the seeds of a point gave the same numbers to the digits that are shown."""
+    """Return whether all seeds of a point gave the same numbers, to the digits that are shown."""
     if len(group) < 2:
         return False
     summaries = [_of_run(run) for run in group]
@@ -212,13 +214,14 @@ def _same_in_every_seed(group: Sequence[Run]) -> bool:
 
 
 FEW = 3
-"""Up to this many runs are listed by their ids."""
+"""The most failed runs that are listed by their ids."""
 
 
 def show_where(results: Results, reused: int, runs: int) -> None:
-    """Where the results are, how many were stored already, and which commands to use next.
+    """Print where the results are, how many runs were already stored, and which commands to use
+    next.
 
-    Printed on stderr, so that stdout has only the table.
+    This goes to stderr, so that stdout has only the table.
     """
     if is_quiet():
         return
@@ -239,7 +242,8 @@ def show_where(results: Results, reused: int, runs: int) -> None:
 
 
 def _warnings(results: Results) -> list[str]:
-    """The warnings of guests' kernels, with the number of runs, in the order of the runs."""
+    """Yield the warnings of guests' kernels in the order of the runs, each with its number of
+    runs."""
     counts: dict[str, int] = {}
     for run in results.points if results.engine == "kernel" else ():
         for text in (run.manifest.get("environment") or {}).get("warnings", ()):
@@ -250,13 +254,13 @@ def _warnings(results: Results) -> list[str]:
 def _tables(
     results: Results, groups: Sequence[Sequence[Run]], layout: ResultsLayout
 ) -> tuple[list[Table], int]:
-    """The tables of flows, links (unless beside the flows) and classes, and how many rows are left
-    out."""
+    """Return the tables of flows, links (unless shown in the rows of flows) and classes, and the
+    number of omitted rows."""
     paths = list(dict.fromkeys(path for run in results.points for path in run.params))
     flows_ = [flow for run in results.points for flow in _of_run(run)["flows"]]
     unfinished = any(UNFINISHED in flow for flow in flows_)
     completes = unfinished or any(flow["completion_s"] is not None for flow in flows_)
-    # Few scenarios mark packets, so the column is shown only where some were marked.
+    # Few scenarios mark packets, so this column is shown only if some packets were marked.
     queues = (q for r in results.points for q in _of_run(r)["queues"].values())
     sce = any(q["sce_marks"] for q in queues)
     done = (DONE,) if completes else ()
@@ -335,7 +339,8 @@ def _tables(
 
 
 def _harms(results: Results) -> list[TableQuantity]:
-    """Harm to throughput, a column for each competitor whose absence was run."""
+    """Return the table of harm to throughput, with a column for each competitor that was also run
+    absent."""
     names = dict.fromkeys(name for run in results.points for name in run.without)
     metric = find("harm.throughput", "flow")
     return [TableQuantity(f"harm by {line(name)}", harm.by(metric, name)) for name in names]
@@ -344,7 +349,8 @@ def _harms(results: Results) -> list[TableQuantity]:
 def _sources(
     groups: Sequence[Sequence[Run]], shown: Callable[[Mapping[str, Any]], bool]
 ) -> list[tuple[Sequence[Run], int, Mapping[str, Any]]]:
-    """The sources that a table shows, as tuples: runs of the point, index in the run, summary."""
+    """Return the sources that a table shows, as tuples: runs of the point, index in the run,
+    summary."""
     return [
         (group, i, part)
         for group in groups
@@ -359,7 +365,7 @@ def _latency(
     titles: Sequence[str],
     layout: ResultsLayout,
 ) -> tuple[list[Table], int]:
-    """A table of the sources that measure latency. It comes first."""
+    """Return the table of the sources that measure latency. It is printed first."""
     sources = _sources(
         groups,
         lambda part: any(quantity.metric.value(part) is not None for quantity in LATENCY),
@@ -382,7 +388,7 @@ def _requests(
     titles: Sequence[str],
     layout: ResultsLayout,
 ) -> tuple[list[Table], int]:
-    """A table of the sources that have requests: how long they took, by size."""
+    """Return the table of the sources that have requests: their completion times by size."""
     sources = _sources(groups, lambda part: "completions" in part)
     bounds = sorted(
         {bin_["upto_bytes"] for _, _, part in sources for bin_ in part["completions"]["bins"]}
@@ -405,7 +411,7 @@ def _rows(
     quantities: Sequence[TableQuantity],
     named: Sequence[str],
 ) -> list[list[str]]:
-    """A row for each source: labels in the first row of a point, names, and values."""
+    """Return a row for each source: the point's labels in its first row, then names and values."""
     rows = []
     last: Sequence[Run] | None = None
     for group, i, part in sources:
@@ -423,12 +429,12 @@ def _source(summary: Mapping[str, Any], index: int) -> Mapping[str, Any]:
 
 
 def _of_bin(upto_bytes: int) -> TableQuantity:
-    """Mean completion time of the requests of a bin of sizes, ms."""
+    """Return the quantity "mean completion time of the requests in a bin of sizes, ms"."""
     title = f"{_size(upto_bytes)} ms"
     name = next((name for name, bound in BINS if bound == upto_bytes), None)
     if name is not None:
         return _of(title, f"completion_s.{name}", "flow", 1e3)
-    # A summary that another version wrote can have other bins.
+    # A summary that another version of tailback wrote can have other bins.
     read = of_bin(upto_bytes, "completion_s.mean")
     return TableQuantity(title, Metric("completion_s", "flow", "s", "", read, "requests"), 1e3)
 
@@ -451,14 +457,14 @@ def _table(
 
 
 def _fill(table: Table, rows: Sequence[Sequence[str]], layout: ResultsLayout) -> int:
-    """Add as many rows as are shown; return how many are left out."""
+    """Add the rows that are shown, and return how many are left out."""
     for cells in rows[:MAX_ROWS]:
         table.add_row(*(cell if layout.one_line else _BREAK.sub("\n", cell) for cell in cells))
     return max(0, len(rows) - MAX_ROWS)
 
 
 _BREAK = re.compile(r"(?<=\d) (?=[±−(])")
-"""A cell may break here: before the interval or the count of runs behind a number."""
+"""Where a cell may break: before the interval or the count of runs that follows a number."""
 
 
 def _lines(text: str, layout: ResultsLayout) -> str:
@@ -475,7 +481,7 @@ def _senders(summary: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _sender(summary: Mapping[str, Any], index: int) -> Mapping[str, Any]:
-    """Return the sender with an index. This is faster than to build `_senders` for each cell."""
+    """Return the sender with an index. This is faster than building `_senders` for each cell."""
     flows: Sequence[Mapping[str, Any]] = summary["flows"]
     traffic: Sequence[Mapping[str, Any]] = summary["traffic"]
     return flows[index] if index < len(flows) else traffic[index - len(flows)]
@@ -493,8 +499,8 @@ def _own(results: Results) -> list[TableQuantity]:
 
 
 def _status(ended: Sequence[Mapping[str, int | None]]) -> str:
-    """Exit status of the sender's and the receiver's side; a program that ran to the end has
-    none."""
+    """Return the exit status of the program on the sender's and on the receiver's side. A program
+    that ran until the end of the run has no status."""
     sides = [
         ", ".join(dict.fromkeys("\u2013" if s[side] is None else str(s[side]) for s in ended))
         for side in ("sender", "receiver")
@@ -511,7 +517,7 @@ def _class(summary: Mapping[str, Any], name: str) -> Any:
 
 
 def _first(index: int, labels: list[str]) -> list[str]:
-    """Return a point's labels in its first row only."""
+    """Return a point's labels in its first row, and empty cells in its other rows."""
     return labels if index == 0 else [""] * len(labels)
 
 
@@ -525,13 +531,13 @@ def _estimate(group: Sequence[Run], quantity: TableQuantity, part: Part) -> Esti
 
 
 def _over_seeds(group: Sequence[Run], quantity: TableQuantity, part: Part) -> str:
-    # Another column counts the transfers that finished.
+    # The column `finished` counts the transfers that finished.
     counted = quantity.metric.at_least is None
     return with_spread(_estimate(group, quantity, part), counted=counted)
 
 
 def _finished(group: Sequence[Run], part: Part) -> str:
-    """Say in how many runs a transfer finished; empty for a flow without a size."""
+    """Return in how many runs a transfer finished. The text is empty for a flow without a size."""
     found = _estimate(group, DONE, part)
     if found.n == 0 and found.at_least is None:
         return ""

@@ -1,4 +1,4 @@
-"""The table at the end of `tune`."""
+"""Prints the table at the end of `tune`."""
 
 from __future__ import annotations
 
