@@ -1,4 +1,4 @@
-"""Errors and warnings, for callers who distinguish them."""
+"""Defines the errors and warnings that a caller can distinguish."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ if TYPE_CHECKING:
 
 
 class TailbackError(Exception):
-    """Everything that tailback itself reports."""
+    """The base class of all errors that tailback itself raises."""
 
 
 class InputError(TailbackError, ValueError):
-    """Bad input other than a scenario: an unknown name, an engine that does not exist."""
+    """Raised for bad input other than a scenario, such as an unknown name or engine."""
 
     @property
     def problems(self) -> list[Diagnostic | Located | str]:
-        """Everything that is wrong, one by one."""
+        """All errors in the input, in a list."""
         return [str(self)]
 
 
 class InputErrors(InputError):
-    """Several things are wrong with an input."""
+    """Raised if several things are wrong with an input."""
 
     def __init__(self, *problems: Diagnostic | Located | str) -> None:
         super().__init__("\n".join(map(str, problems)))
@@ -34,16 +34,18 @@ class InputErrors(InputError):
 
     @property
     def problems(self) -> list[Diagnostic | Located | str]:
-        """Everything that is wrong, one by one."""
+        """All errors in the input, in a list."""
         return list(self._problems)
 
     def __reduce__(self) -> tuple[type[InputError], tuple[str, ...]]:
-        # Another process gets text, because places refer to a file that only this process has read.
+        # Another process gets the errors as text, because their places refer to a file that only
+        # this process has read.
         return type(self), tuple(map(str, self._problems))
 
 
 class ScenarioError(InputError):
-    """A scenario is wrong; `diagnostics` has every error: place, message and hints."""
+    """Raised for an invalid scenario. `diagnostics` has every error, with its place, message and
+    hints."""
 
     def __init__(self, diagnostics: Sequence[Diagnostic]) -> None:
         super().__init__("\n".join(map(str, diagnostics)))
@@ -51,44 +53,50 @@ class ScenarioError(InputError):
 
     @property
     def problems(self) -> list[Diagnostic | Located | str]:
-        """Everything that is wrong, one by one."""
+        """All errors in the scenario, in a list."""
         return list(self.diagnostics)
 
     def __reduce__(self) -> tuple[type[InputError], tuple[str]]:
-        # Another process gets text, because places refer to a file that only this process has read.
+        # Another process gets the errors as text, because their places refer to a file that only
+        # this process has read.
         return InputError, (str(self),)
 
 
 class DamagedResults(InputErrors):
-    """Stored results are missing or changed: sentences with the paths."""
+    """Raised if stored results are missing or changed. The message names their paths."""
 
 
 class DamageWarning(UserWarning):
-    """Stored results are damaged: a run is repeated, other files are left out."""
+    """Warns that stored results are damaged. A damaged run is repeated, other damaged files are
+    ignored."""
 
 
 class ScenarioWarning(UserWarning):
-    """Something in a scenario is allowed but unusual. The warning is a text or a diagnostic."""
+    """Warns of something that is allowed in a scenario, but unusual. The warning is a text or a
+    diagnostic."""
 
 
 class VersionWarning(UserWarning):
-    """Stored results come from another version of the engine."""
+    """Warns that stored results come from another version of the engine."""
 
 
 class Cancelled(TailbackError):
-    """A run was cancelled before its end."""
+    """Raised if a run was cancelled before its end."""
 
 
 class EnginePanic(TailbackError):
-    """The engine failed in the middle of a run. This is a bug in tailback; the run is lost."""
+    """Raised if the engine failed in the middle of a run. This is a bug in tailback, and the run is
+    lost."""
 
 
 class GuestFailed(EnginePanic):
-    """The kernel engine's guest failed: it rejected its set-up, crashed, hung or was killed."""
+    """Raised if the kernel engine's guest failed: it rejected its set-up, crashed, hung or was
+    killed."""
 
 
 class RunsFailed(TailbackError):
-    """Some runs failed. The others finished and are in `results`, one for each job."""
+    """Raised if some runs failed. `results` has an entry for each job, with the runs that
+    finished."""
 
     def __init__(self, failures: Sequence[str], results: Sequence[Results]) -> None:
         super().__init__("\n".join(failures))

@@ -1,4 +1,4 @@
-"""Limits for differences: `compare --fail-if`."""
+"""Parses the limits of `compare --fail-if`."""
 
 from __future__ import annotations
 
@@ -13,20 +13,21 @@ _THRESHOLD = re.compile(r"(?P<sign>[+-]?)(?P<number>\d+(?:\.\d*)?|\.\d+)\s*(?P<p
 
 @dataclass(frozen=True)
 class Threshold:
-    """A limit for a difference: `--fail-if throughput_mbit:-5%`."""
+    """A limit for a difference, such as `--fail-if throughput_mbit:-5%`."""
 
     text: str
     quantity: str
     name: str
-    """Name of the flow, link or class; if empty, the limit is for all that have the quantity."""
+    """Name of the flow, link or class. If empty, the limit applies to all that have the
+    quantity."""
     sign: str
-    """`+` for a rise, `-` for a fall, empty for both."""
+    """`+` limits a rise, `-` a fall; an empty text limits both."""
     limit: float
     relative: bool
 
     @classmethod
     def parse(cls, text: str) -> Threshold:
-        """Reads `QUANTITY[@NAME]:[+|-]NUMBER[%]`."""
+        """Parse `QUANTITY[@NAME]:[+|-]NUMBER[%]`."""
         of, _, rest = text.rpartition(":")
         quantity, _, name = (part.strip() for part in of.partition("@"))
         match = _THRESHOLD.fullmatch(rest.strip())
@@ -51,7 +52,7 @@ class Threshold:
         return self.limit / 100 if self.relative else self.limit
 
     def words(self, unit: str) -> str:
-        """Return the limit in words: "a rise beyond 10 %"."""
+        """Return the limit as text: "a rise beyond 10 %"."""
         what = {"+": "a rise", "-": "a fall", "": "a change"}[self.sign]
         unit = "%" if self.relative else unit
         return f"{what} beyond {self.limit:g}{f' {unit}' if unit else ''}"

@@ -1,4 +1,4 @@
-"""Requested variants, from the command line and from Python."""
+"""Parses requested variants, from the command line and from Python."""
 
 from __future__ import annotations
 
@@ -13,16 +13,17 @@ from tailback.running import engines
 
 @dataclass(frozen=True)
 class Variant:
-    """A requested variant: the scenario with values replaced, on an engine."""
+    """A requested variant: the scenario with some values replaced, and an engine."""
 
     name: str
     sets: dict[str, str] = field(default_factory=dict)
-    """Paths of the scenario and their values as TOML text, in the order given."""
+    """TOML text of each replaced value, by its path in the scenario, in the order of the command
+    line."""
     engine: str = "sim"
     kernel: str | None = None
-    """Name of a kernel kit, for engine kernel."""
+    """Name of a kernel kit, for the kernel engine only."""
     quiet: bool = False
-    """Whether warnings about the scenario are suppressed, because it is unusual on purpose."""
+    """Whether to suppress warnings about the scenario, because it is unusual on purpose."""
 
 
 def parse(texts: Sequence[str], engine: str = "sim") -> list[Variant]:
@@ -55,12 +56,12 @@ def parse(texts: Sequence[str], engine: str = "sim") -> list[Variant]:
 
 
 def toml_text(path: str, value: object) -> str:
-    """Return a Python value as TOML; the values of `engine` and `kernel` are plain words."""
+    """Return a Python value as TOML text. The values of `engine` and `kernel` are plain words."""
     return str(value) if path in ("engine", "kernel") else toml.value(value)
 
 
 def values_of(sets: Mapping[str, str]) -> dict[str, object]:
-    """Parse values as TOML; a word without quotes is a string."""
+    """Parse TOML values. A word without quotes is a string."""
     values: dict[str, object] = {}
     for path, text in sets.items():
         try:

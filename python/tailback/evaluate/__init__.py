@@ -1,12 +1,7 @@
-"""Evaluates an algorithm section by section of a standard, each with a verdict and its number.
+"""Evaluates an algorithm by a standard: each section gets a verdict and the number that decides it.
 
-| module | what |
-|---|---|
-| `model` | the result of a section, the whole evaluation, its JSON and exit status |
-| `suites` | the registered suites and their sections |
-| `text` | the table that the command prints |
-| `junit` | JUnit XML |
-| `cc` | congestion controls, by RFC 9743 |
-| `queue` | queue disciplines, by RFC 7928 |
-| `bbr` | BBR, by the appendix of its draft |
+| module | what it has | |---|---| | `model` | the result of a section, the whole evaluation, its
+JSON and exit status | | `suites` | the registered suites and their sections | | `text` | the table
+that the command prints | | `junit` | JUnit XML | | `cc` | congestion controls, by RFC 9743 | |
+`queue` | queue disciplines, by RFC 7928 | | `bbr` | BBR, by the appendix of its draft |
 """

@@ -1,7 +1,8 @@
-"""Kinds of sections: a comparison with a reference, harm to others, a bound, text only.
+"""Defines the kinds of sections: a comparison with a reference, harm to other flows, a bound, or
+text only.
 
-A section declares a scenario, what to measure in a run, and a limit. The unchanged scenario runs by
-itself; an evaluation puts the subject at the paths in `subject_at`.
+A section declares a scenario, what to measure in a run, and a limit. `tailback run` can run the
+unchanged scenario. An evaluation replaces the values at the paths in `subject_at` by the subject.
 """
 
 from __future__ import annotations
@@ -29,21 +30,22 @@ Measure = Callable[[Run], float | None]
 Better = Literal["less", "more"]
 
 QUICK_SEEDS, SEEDS = 10, 30
-"""Seeds of every point unless `--seeds` sets them."""
+"""Seeds of every point with and without `--quick`, unless `--seeds` sets their number."""
 
 MARGIN = 0.05
-"""Largest harm, as a share, that counts as no worse."""
+"""Largest harm that counts as no worse, as a share."""
 
 DELAY = 1 / 3
 """Largest increase of the delay of the subject's own queue that counts as no worse, as a share of
-the larger one: half as much again."""
+the larger delay. 1/3 of the larger is an increase by half."""
 
 PERFORMANCE = 0.2
-"""Largest loss of the subject's own throughput against the reference that counts as no worse."""
+"""Largest loss of the subject's own throughput, relative to the reference, that counts as no
+worse."""
 
 
 class Criterion(Protocol):
-    """A section of a standard that can be evaluated."""
+    """The interface of a section of a standard that can be evaluated."""
 
     @property
     def id(self) -> str:
@@ -55,15 +57,15 @@ class Criterion(Protocol):
 
     @property
     def scenario(self) -> str:
-        """The file name of the section's scenario; empty without one."""
+        """The file name of the section's scenario. Empty if the section has no scenario."""
 
     def jobs(self, folder: Path, subject: Subject, request: Request) -> Mapping[str, Job]:
-        """Return the runs to make, by a name for each."""
+        """Return the runs of the section, each under a name."""
 
     def outcome(
         self, subject: Subject, request: Request, results: Mapping[str, Results]
     ) -> SectionResult:
-        """Return the verdict, from the results of the section's jobs."""
+        """Return the section's result, from the results of its jobs."""
 
     def unsupported(self, why: str) -> SectionResult:
         """Return the result of a section that the engine cannot run."""
@@ -81,17 +83,18 @@ class Asked:
     source: str
     scenario: str = ""
     quick: Mapping[str, object] = field(default_factory=dict)
-    """Values that `--quick` replaces, by path."""
+    """Values that the scenario gets with `--quick`, by path."""
     fixed: Mapping[str, object] = field(default_factory=dict)
-    """Values that the section replaces, by path."""
+    """Values that the section always sets in the scenario, by path."""
     subject_at: tuple[str, ...] = ("flows.subject.cc",)
-    """Paths of the scenario that the subject replaces."""
+    """Paths of the scenario at which the subject is put."""
     options: Mapping[str, object] = field(default_factory=dict)
-    """Options of the subject, such as `ecn` of a queue."""
+    """Options that the subject gets, such as `ecn` of a queue."""
     quick_seeds: int = QUICK_SEEDS
     seeds: int = SEEDS
     key: str = "name"
-    """The key of the subject's name in a table: `name` of a congestion control, `aqm` of a queue.
+    """The key of the algorithm's name in its table: `name` for a congestion control, `aqm` for a
+    queue.
     """
 
     def job(
@@ -130,7 +133,7 @@ class Asked:
         note: str,
         results: Mapping[str, Results] | None = None,
     ) -> SectionResult:
-        """Return the section's result."""
+        """Return the section's result, with the section's own attributes filled in."""
         sweeps = tuple(dict.fromkeys(one.id for one in (results or {}).values()))
         return SectionResult(
             self.id,
@@ -183,15 +186,15 @@ def _note(decision: Decision, points: Sequence[PointOutcome]) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Within(Asked):
-    """A requirement: a measure of the subject stays within a bound."""
+    """A requirement that a measure of the subject stays within a bound."""
 
     measure: str
     value: Measure
     bound: float
     better: Better = "less"
-    """`less`: no value may be above the bound; `more`: none below."""
+    """With `less`, no value may be above the bound. With `more`, no value may be below it."""
     advice: str = ""
-    """What to do if it fails: whole sentences."""
+    """What to do if the requirement fails, in whole sentences."""
 
     def jobs(self, folder: Path, subject: Subject, request: Request) -> Mapping[str, Job]:
         """Return the job that runs the scenario with the subject."""
@@ -246,20 +249,21 @@ def _negated(decision: Decision) -> Decision:
 
 @dataclass(frozen=True, kw_only=True)
 class Against(Asked):
-    """A comparison with a reference in the subject's place in the scenario, seed by seed."""
+    """A comparison with a reference that takes the subject's place in the scenario, seed by
+    seed."""
 
     measure: str
     value: Measure
     better: Better = "less"
     margin: float = MARGIN
     share: bool = True
-    """Whether the difference is a share of the larger value; otherwise it is absolute."""
+    """Whether the difference is a share of the larger value. If not, the difference is absolute."""
     reference_name: str = "CUBIC"
-    """The name of the reference, which is the algorithm that the scenario file contains."""
+    """The name of the reference, which is the algorithm in the scenario file."""
     unit: str = ""
 
     def jobs(self, folder: Path, subject: Subject, request: Request) -> Mapping[str, Job]:
-        """Return jobs that run the scenario with the subject, and with the reference."""
+        """Return the jobs that run the scenario with the subject and with the reference."""
         own = subject.against
         return {
             "subject": self.job(folder, request, self.placed(subject)),
@@ -284,7 +288,7 @@ class Against(Asked):
         return self.decided(found, measure, self.margin, points, results, name)
 
     def loss(self, new: float | None, old: float | None) -> float | None:
-        """Return how much worse the new value is; None if one is missing."""
+        """Return by how much the new value is worse, or None if a value is missing."""
         if new is None or old is None:
             return None
         loss = new - old if self.better == "less" else old - new
@@ -307,26 +311,28 @@ class AgainstThroughput(Against):
 
 @dataclass(frozen=True, kw_only=True)
 class HarmTo(Asked):
-    """Harm to incumbents, minus the harm that they do to themselves, seed by seed."""
+    """Harm of the subject to incumbents, minus the harm that incumbents do to each other, seed by
+    seed."""
 
     measure: str
     value: Measure
-    """What to measure at the incumbent."""
+    """What to measure of the incumbent."""
     better: Better
     margin: float = MARGIN
     incumbents: tuple[str, ...] = ("cubic", "reno")
     quick_incumbents: tuple[str, ...] | None = None
     incumbent_at: str = "flows.incumbent.cc"
     absolute: bool = False
-    """Whether harm is the increase itself, not relative to the value; for values that are shares
-    already."""
+    """Whether harm is the plain difference instead of the relative one, for values that are already
+    shares."""
     absent: Mapping[str, object] = field(
         default_factory=lambda: {"flows.subject.start": "0s", "flows.subject.stop": "1ns"}
     )
-    """Values that silence the competitor, for the run of the incumbent alone."""
+    """Values that silence the competitor, for the run with the incumbent alone."""
 
     def jobs(self, folder: Path, subject: Subject, request: Request) -> Mapping[str, Job]:
-        """Return three jobs for each incumbent: alone, beside itself, and beside the subject."""
+        """Return three jobs for each incumbent: alone, beside another incumbent, and beside the
+        subject."""
         made = {}
         for name in self._names(request):
             own = self.placed(Subject(name, name))
@@ -345,7 +351,7 @@ class HarmTo(Asked):
     def outcome(
         self, subject: Subject, request: Request, results: Mapping[str, Results]
     ) -> SectionResult:
-        """Decide whether an incumbent suffers more from the subject than from itself."""
+        """Decide whether an incumbent suffers more from the subject than from another incumbent."""
         points = []
         for name in self._names(request):
             own = (results[f"{name}, {what}"] for what in ("alone", "itself", "subject"))
@@ -379,7 +385,7 @@ class HarmTo(Asked):
 
 @dataclass(frozen=True, kw_only=True)
 class HarmToThroughput(HarmTo):
-    """Harm to the throughput of the incumbent."""
+    """Harm of the subject to the throughput of the incumbent."""
 
     measure: str = "harm to throughput, minus what the incumbent does to itself"
     value: Measure = field(
@@ -393,10 +399,10 @@ class TextOnly(Asked):
     """A section that no run can decide."""
 
     write: str
-    """The text that the author has to write."""
+    """The text that the author of the algorithm has to write."""
 
     def jobs(self, folder: Path, subject: Subject, request: Request) -> Mapping[str, Job]:  # noqa: ARG002
-        """Return no jobs."""
+        """Return no jobs, because no run can decide the section."""
         return {}
 
     def outcome(
@@ -405,15 +411,15 @@ class TextOnly(Asked):
         request: Request,  # noqa: ARG002
         results: Mapping[str, Results],  # noqa: ARG002
     ) -> SectionResult:
-        """Return the result: the text that the author has to write."""
+        """Return the result that asks the author for the text."""
         return self.unsupported(self.write)
 
 
 def aligned(*results: Results) -> list[tuple[str, list[tuple[Run, ...]]]]:
-    """Return the runs of several results of one sweep, point by point, together by seed.
+    """Return the runs of several results of one sweep, grouped by point and then by seed.
 
-    A key that only one of them replaces (the subject) is not an axis, so their points have the same
-    keys.
+    The subject's key is replaced in only some of the results. It is no axis of the sweep, so the
+    points of all results have the same keys.
     """
     out = []
     by_key = [{(label_of([run]), run.seed): run for run in one} for one in results]
@@ -428,12 +434,12 @@ def aligned(*results: Results) -> list[tuple[str, list[tuple[Run, ...]]]]:
 
 
 def label_of(group: Sequence[Run]) -> str:
-    """Return the swept values of a point, in words."""
+    """Return the swept values of a point as text."""
     return ", ".join(f"{_short(path)} {label}" for path, label in group[0].labels.items())
 
 
 def _short(path: str) -> str:
-    """Return the last parts of a path, which are enough for a label."""
+    """Return the last parts of a path, which suffice for a label."""
     parts = path.replace("[", ".").replace("]", "").split(".")
     known = {"bottleneck", "links", "flows", "path", "traffic"}
     kept = [part for part in parts if part not in known and not part.isdigit()]

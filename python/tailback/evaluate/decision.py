@@ -1,8 +1,8 @@
 """Decides a verdict from the values of all seeds.
 
 A section may have several points, such as rates or buffers. Its intervals are simultaneous: with k
-points each has level 1 - 0.05/k (Bonferroni), so all of them hold together in 95 % of cases. The
-point with the largest value decides.
+points, the interval of each has level 1 - 0.05/k (Bonferroni), so all intervals are right together
+in 95 % of cases. The point with the largest value decides.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from dataclasses import dataclass
 from tailback.evaluate.model import SectionVerdict
 
 LEVEL = 0.05
-"""Share of sections in which an interval may fail to contain the true mean."""
+"""Share of sections in which some interval may fail to contain the true mean."""
 
 
 @dataclass(frozen=True)
 class PointOutcome:
-    """The values of one point, an entry for each seed; larger is worse."""
+    """The values of one point, one for each seed. Larger values are worse."""
 
     label: str
     values: tuple[float, ...]
     missing: int = 0
-    """Seeds without a value."""
+    """How many seeds have no value."""
     says: str = ""
-    """The numbers behind the value, in words."""
+    """The numbers from which the values were computed, as text."""
 
     @property
     def mean(self) -> float:
@@ -34,10 +34,10 @@ class PointOutcome:
         return math.fsum(self.values) / len(self.values)
 
     def ends(self, points: int) -> tuple[float, float] | None:
-        """Return the interval of the mean, if that many points are tested together; None for one
+        """Return the interval of the mean if `points` points are tested together, or None for one
         seed.
 
-        Identical values have an interval of length 0.
+        If all values are identical, the interval has length 0.
         """
         n = len(self.values)
         if n < 2:
@@ -55,7 +55,7 @@ def _t(freedom: int, points: int) -> float:
 
 @dataclass(frozen=True)
 class Decision:
-    """The verdict of a section, and the point that decided."""
+    """The verdict of a section, and the point that decided the verdict."""
 
     verdict: SectionVerdict
     value: float | None
@@ -64,7 +64,7 @@ class Decision:
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """The interval, unless all seeds gave the same value."""
+        """The interval of the deciding point. None if all seeds gave the same value."""
         return None if self.ci95 is None or self.ci95[0] == self.ci95[1] else self.ci95
 
 
@@ -76,12 +76,12 @@ def decide(
     worst: bool = False,
     one_seed_decides: bool = False,
 ) -> Decision:
-    """Decide the verdict if no value may be above the limit.
+    """Decide whether the values of all points are within an upper limit.
 
-    `words` are the verdicts for values above and for values within the limit. The first needs one
-    point whose whole interval is above. The second needs the intervals of all points within the
-    limit. `worst` takes the largest value over seeds, without an interval. `one_seed_decides` lets
-    a single seed decide, for requirements that no random number affects.
+    `words` has the verdicts for values above and for values within the limit. The first verdict
+    needs one point whose whole interval is above the limit. The second needs the intervals of all
+    points to be within the limit. `worst` uses the largest value over seeds, without an interval.
+    `one_seed_decides` accepts a single seed, for requirements that random numbers do not affect.
     """
     known = [point for point in points if point.values]
     if not known:

@@ -1,4 +1,4 @@
-"""Figures and tables of a section in the report."""
+"""Draws the figures and tables of a section for the report."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ROW_HEIGHT = 26
 def points_figure(
     section: str, measure: str, bound: float, points: Sequence[PointOutcome], against: str
 ) -> list[Block]:
-    """Draw the value and the interval of each point beside the bound, and list the numbers."""
+    """Draw the value and interval of each point next to the bound, and list the numbers."""
     known = [point for point in points if point.values]
     if not known:
         return []

@@ -1,4 +1,4 @@
-"""Reads the JSON of an earlier evaluation, to say which verdicts have changed."""
+"""Reads the JSON of an earlier evaluation, to find which verdicts have changed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SHAPE = {
 
 
 def read(file: Path, suite: str) -> dict[str, tuple[str, float | None]]:
-    """Return the verdict and value of each section that `evaluate --json` has written.
+    """Return the verdict and value of each section in a file that `evaluate --json` has written.
 
     Raises `InputError` for a file that is not such JSON, or belongs to another suite.
     """

@@ -1,4 +1,4 @@
-"""Runs every section of a suite at once, and gathers the verdicts."""
+"""Runs all sections of a suite in one batch, and gathers the verdicts."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ from tailback.store.results import Results
 
 @dataclass(frozen=True)
 class Standard:
-    """A suite of criteria that each bring a scenario."""
+    """A suite whose criteria each have a scenario."""
 
     suite: str
     kind: Literal["cc", "aqm"]
-    """What the suite evaluates: congestion controls or queues."""
+    """What the suite evaluates: `cc` for congestion controls, `aqm` for queues."""
     criteria: Sequence[Criterion]
     folder: Path
-    """Where the scenarios are."""
+    """The folder of the scenarios."""
     asked: Sequence[Criterion] = ()
-    """Criteria of other sources, which run only as parts."""
+    """Criteria from other sources, which run only if `--part` names them."""
 
     def sections(self) -> Sequence[tuple[str, str]]:
         """Return the id and title of every section."""
         return [(one.id, one.title) for one in (*self.criteria, *self.asked)]
 
     def evaluate(self, request: Request) -> Evaluation:
-        """Run the requested sections of one subject."""
+        """Run the requested sections for one subject."""
         chosen = resolve(self.kind, request)
         criteria = (*self.criteria, *self.asked) if request.parts else self.criteria
         return evaluate(self.suite, criteria, self.folder, chosen, request)
@@ -50,7 +50,7 @@ def evaluate(
     request: Request,
     notes: Sequence[str] = (),
 ) -> Evaluation:
-    """Run the requested sections; runs that are already stored are not repeated.
+    """Run the requested sections. Stored runs are reused.
 
     A section that the engine rejects gets the verdict "not observable" and the reason.
     """
@@ -98,7 +98,7 @@ def evaluate(
 
 
 def _rejection(jobs: Iterable[Job], request: Request) -> str:
-    """Return why the engine cannot run a section; empty if it can."""
+    """Return why the engine cannot run a section, or an empty text if it can."""
     runner = engines.get(request.run.engine)
     for job in jobs:
         try:
@@ -112,7 +112,8 @@ def _rejection(jobs: Iterable[Job], request: Request) -> str:
 def _with_failures(
     result: SectionResult, own: Iterable[Results], failures: Sequence[str]
 ) -> SectionResult:
-    """Make a section fail if one of its runs failed, because the subject then crashed or hung."""
+    """Make a section fail if one of its runs failed, because the subject crashed or hung in that
+    run."""
     absent = {run_id for one in own for run_id in _absent(one)} if failures else set()
     lost = [failure for failure in failures if any(run_id in failure for run_id in absent)]
     if not lost:

@@ -1,6 +1,7 @@
-"""An evaluation as JUnit's XML: a test for each section.
+"""Writes an evaluation as JUnit XML, with a test for each section.
 
-A section that fails or is worse is a failure. An undecided or not observable section is skipped.
+A section with the verdict fail or worse is a failed test. An undecided or not observable section is
+a skipped test.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from tailback.store import layout
 
 
 def write(evaluation: Evaluation, target: Path) -> None:
-    """Write the file."""
+    """Write an evaluation to a file."""
     name = line(f"evaluate {evaluation.suite} {evaluation.subject}")
     suite = ElementTree.Element("testsuite", name=name)
     for section in evaluation.sections:
@@ -35,7 +36,7 @@ def write(evaluation: Evaluation, target: Path) -> None:
 
 
 def _case(suite: ElementTree.Element, evaluation: Evaluation, section: SectionResult) -> None:
-    # Names come from plugins; what XML cannot hold is escaped as on a terminal.
+    # Names come from plugins. Characters that XML does not allow are escaped as on a terminal.
     case = ElementTree.SubElement(
         suite,
         "testcase",

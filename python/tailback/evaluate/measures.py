@@ -1,4 +1,5 @@
-"""What sections measure in a run. Every function returns None if a run has no value."""
+"""Functions that sections use to measure a run. Each returns None if the run does not have the
+value."""
 
 from __future__ import annotations
 
@@ -13,12 +14,12 @@ Part = Mapping[str, Any]
 
 
 def named(run: Run, name: str) -> list[Part]:
-    """Return the flows of a name: `subject`, or `subject/1`, `subject/2` and so on."""
+    """Return the flows with a name: `subject`, or `subject/1`, `subject/2` and so on."""
     return [flow for flow in run.summary["flows"] if flow["name"].partition("/")[0] == name]
 
 
 def at(part: Part, path: str) -> float | None:
-    """Return the number at a path such as `rtt_ms.p99`."""
+    """Return the number at a path such as `rtt_ms.p99` in a part of a summary."""
     value: Any = part
     for key in path.split("."):
         if value is None:
@@ -28,26 +29,26 @@ def at(part: Part, path: str) -> float | None:
 
 
 def mean(values: Iterable[float | None]) -> float | None:
-    """Return the mean; None without values, or if one is missing."""
+    """Return the mean, or None if there are no values or one is missing."""
     found = list(values)
     known = [value for value in found if value is not None]
     return math.fsum(known) / len(known) if known and len(known) == len(found) else None
 
 
 def total(values: Iterable[float | None]) -> float | None:
-    """Return the sum; None without values, or if one is missing."""
+    """Return the sum, or None if there are no values or one is missing."""
     found = list(values)
     known = [value for value in found if value is not None]
     return math.fsum(known) if known and len(known) == len(found) else None
 
 
 def of_flows(name: str, path: str) -> Callable[[Run], float | None]:
-    """Return the mean of a number over the flows of a name."""
+    """Return a measure: the mean of a number over the flows with a name."""
     return lambda run: mean(at(flow, path) for flow in named(run, name))
 
 
 def of_traffic(name: str, path: str) -> Callable[[Run], float | None]:
-    """Return the mean of a number over the sources of a name."""
+    """Return a measure: the mean of a number over the sources with a name."""
 
     def value(run: Run) -> float | None:
         parts = run.summary["traffic"]
@@ -57,7 +58,7 @@ def of_traffic(name: str, path: str) -> Callable[[Run], float | None]:
 
 
 def requests(name: str) -> Callable[[Run], float | None]:
-    """Return the mean completion time of the requests of a source of traffic."""
+    """Return a measure: the mean completion time of the requests of a source of traffic."""
     [whole] = [metric for metric in _requests.METRICS if metric.path == "requests_completion_s"]
 
     def value(run: Run) -> float | None:
@@ -68,25 +69,25 @@ def requests(name: str) -> Callable[[Run], float | None]:
 
 
 def of_link(path: str, link: str = "bottleneck") -> Callable[[Run], float | None]:
-    """Return the number of a link at a path such as `delay_ms.mean`."""
+    """Return a measure: the number of a link at a path such as `delay_ms.mean`."""
     return lambda run: at(run.summary["queues"][link], path)
 
 
 def total_mbit(name: str) -> Callable[[Run], float | None]:
-    """Return the sum of the throughputs of the flows of a name."""
+    """Return a measure: the sum of the throughputs of the flows with a name."""
     return lambda run: total(at(flow, "throughput_mbit") for flow in named(run, name))
 
 
 def lost_share(run: Run) -> float | None:
-    """Return the drops at the bottleneck over packets that arrived there."""
+    """Return the drops at the bottleneck divided by the packets that arrived there."""
     queue = run.summary["queues"]["bottleneck"]
     arrived = queue["packets"] + queue["drops"]
     return queue["drops"] / arrived if arrived else None
 
 
 def share_of(name: str, path: str) -> Callable[[Run], float | None]:
-    """Return a count of the flows of a name, such as drops, divided by the data packets that they
-    sent."""
+    """Return a measure: a count of the flows with a name, such as drops, divided by the data
+    packets that these flows sent."""
 
     def value(run: Run) -> float | None:
         count, packets = (
@@ -98,12 +99,12 @@ def share_of(name: str, path: str) -> Callable[[Run], float | None]:
 
 
 def jain(run: Run) -> float | None:
-    """Return Jain's index of all flows."""
+    """Return Jain's index over all flows."""
     return at(run.summary, "jain")
 
 
 def lowest_share(run: Run) -> float | None:
-    """Return the lowest throughput of a flow over the fair share."""
+    """Return the lowest throughput of any flow, divided by the fair share."""
     found = [at(flow, "throughput_mbit") for flow in run.summary["flows"]]
     known = [one for one in found if one is not None]
     if len(known) < len(found) or not known or not math.fsum(known):
@@ -112,7 +113,7 @@ def lowest_share(run: Run) -> float | None:
 
 
 def series(run: Run, quantity: str, name: str = "subject") -> list[tuple[float, float]]:
-    """Return the time in s and value of a recorded series of the first flow of a name."""
+    """Return the recorded series of the first flow with a name, as pairs of time in s and value."""
     import polars as pl
 
     flows = [flow["name"] for flow in named(run, name)]
@@ -126,7 +127,7 @@ def series(run: Run, quantity: str, name: str = "subject") -> list[tuple[float, 
 
 
 def last_before(samples: Sequence[tuple[float, float]], time: float) -> float | None:
-    """Return the value of a series at a time."""
+    """Return the last value of a series before or at a time."""
     known = [value for when, value in samples if when <= time]
     return known[-1] if known else None
 

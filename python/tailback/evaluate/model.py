@@ -1,4 +1,5 @@
-"""The result of an evaluation: a verdict for each section, with the number that decided it."""
+"""Defines the result of an evaluation: a verdict for each section, with the number that decided
+it."""
 
 from __future__ import annotations
 
@@ -25,8 +26,12 @@ VERDICTS: tuple[SectionVerdict, ...] = (
     "undecided",
     "not observable",
 )
-"""`pass` and `fail` are for requirements with a bound; `worse` and `no worse` compare with a
-reference; `undecided`: the seeds cannot decide; `not observable`: no run can decide."""
+"""The possible verdicts.
+
+`pass` and `fail` are for requirements with a bound, `worse` and `no worse` for comparisons with a
+reference. `undecided` means that the seeds cannot decide, `not observable` that no run can
+decide.
+"""
 
 BAD: frozenset[SectionVerdict] = frozenset(("fail", "worse"))
 """Verdicts that make the command exit with status 1."""
@@ -37,17 +42,17 @@ class Request:
     """What to evaluate, and how."""
 
     name: str
-    """The subject: a name of the registry, of a plugin or of a kernel module."""
+    """The name of the subject in the registry, in a plugin or in a kernel module."""
     run: RunOptions = field(default_factory=RunOptions)
-    """Engine, seeds, jobs, folder of results, plugins."""
+    """Options of the runs: engine, seeds, jobs, folder of results, plugins."""
     quick: bool = False
-    """Shorter runs, fewer points and seeds."""
+    """Whether to use shorter runs, fewer points and fewer seeds."""
     worst: bool = False
-    """Decide by the worst seed instead of the mean."""
+    """Whether the worst seed decides instead of the mean."""
     against: str | None = None
-    """The reference for the subject; None: the reference of the suite."""
+    """The reference to compare the subject with. None means the reference of the suite."""
     parts: tuple[str, ...] = ()
-    """Sections to evaluate; empty: all."""
+    """Sections to evaluate. If empty, all sections are evaluated."""
 
     @property
     def flags(self) -> tuple[str, ...]:
@@ -60,7 +65,7 @@ class Request:
 
     @property
     def how(self) -> tuple[str, ...]:
-        """The options that `tailback run` has too: the engine and plugins."""
+        """The options that `tailback run` also has: the engine and plugins."""
         words = [] if self.run.engine == "sim" else ["--engine", self.run.engine]
         for folder in (*self.run.plugins, *asked.by_environment()):
             words += ["--with", str(folder)]
@@ -69,33 +74,34 @@ class Request:
 
 @dataclass(frozen=True)
 class SectionResult:
-    """A section of a standard: its requirement and the verdict."""
+    """A section of a standard: its requirement and its verdict."""
 
     id: str
-    """The section's number, with a suffix if it has several criteria: `5.1.1`, `5.2-silence`."""
+    """The section's number, with a suffix if the section has several criteria: `5.1.1`,
+    `5.2-silence`."""
     title: str
     source: str
-    """The document and its section: `RFC 9743 section 5.1.1`."""
+    """The document and its section, such as `RFC 9743 section 5.1.1`."""
     verdict: SectionVerdict
     measure: str
     """What `value` measures, with its unit."""
     value: float | None
     bound: float | None
-    """The limit that `value` is compared with; None without a limit. See `at_least`."""
+    """The limit with which `value` is compared, or None. `at_least` says from which side."""
     ci95: tuple[float, float] | None
     """95 % interval of `value` over seeds; None for one seed or identical runs."""
     scenario: str
-    """The file name of the scenario that runs by itself; empty if nothing was run."""
+    """The file name of the scenario. Empty if the section ran nothing."""
     note: str = ""
-    """One plain sentence: what was found, or why it is not observable."""
+    """A plain sentence: what the section found, or why it is not observable."""
     sweeps: tuple[str, ...] = ()
-    """Ids of the sweeps that were run, below the folder of results."""
+    """Ids of the section's sweeps in the folder of results."""
     command: str = ""
     """The command that runs the scenario with the subject."""
     at_least: bool = False
-    """Whether `value` has to be at least `bound`; otherwise it has to be at most `bound`."""
+    """Whether `value` must be at least `bound`. If not, it must be at most `bound`."""
     blocks: Callable[[], Sequence[Block]] | None = field(default=None, compare=False, repr=False)
-    """Makes the figures and tables of the report; called only if a report is written."""
+    """Makes the figures and tables of the report. It is called only if a report is written."""
 
     def __post_init__(self) -> None:
         if self.verdict not in VERDICTS:
@@ -103,13 +109,13 @@ class SectionResult:
 
     @property
     def limit(self) -> str:
-        """The bound and its side; empty without a bound."""
+        """The bound and its side as text. Empty without a bound."""
         if self.bound is None:
             return ""
         return f"{'at least' if self.at_least else 'at most'} {short(self.bound, 3)}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the section as `--json` prints it; numbers that are not finite are null."""
+        """Return the section as `--json` prints it. Numbers that are not finite become null."""
         return {
             "id": self.id,
             "title": self.title,
@@ -148,17 +154,17 @@ class SectionChange:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """All sections of a suite for one subject."""
+    """The results of all sections of a suite for one subject."""
 
     suite: str
-    """`cc`, `queue` or `bbr`."""
+    """The suite: `cc`, `queue` or `bbr`."""
     subject: str
     engine: str
     version: str
     """The engine's version, with the hashes of plugins."""
     sections: tuple[SectionResult, ...]
     flags: tuple[str, ...] = ()
-    """The options that the evaluation was made with."""
+    """The options of the command that made the evaluation."""
     scenarios: Path | None = None
     """The folder of the scenario files."""
     notes: tuple[str, ...] = ()
@@ -176,12 +182,14 @@ class Evaluation:
         }
 
     def of(self, *verdicts: SectionVerdict) -> list[SectionResult]:
-        """Return the sections that have one of these verdicts."""
+        """Return the sections with any of these verdicts."""
         return [section for section in self.sections if section.verdict in verdicts]
 
     def changes(self, before: Mapping[str, tuple[str, float | None]]) -> list[SectionChange]:
-        """Return the differences from an earlier evaluation, which is given as verdict and value by
-        section."""
+        """Return the sections that differ from an earlier evaluation.
+
+        `before` has the verdict and value of each section of that evaluation.
+        """
         return [
             SectionChange(one.id, *before[one.id], one.verdict, one.value)
             for one in self.sections
@@ -190,7 +198,7 @@ class Evaluation:
 
     @property
     def is_bad(self) -> bool:
-        """Whether a section fails or is worse."""
+        """Whether any section fails or is worse."""
         return any(section.verdict in BAD for section in self.sections)
 
 

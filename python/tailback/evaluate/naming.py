@@ -1,6 +1,4 @@
-"""Reads the name of a subject with its options: `bbr3`, or `bbr3:draft=06,down_gain=0.8` with
-options.
-"""
+"""Reads the name of a subject with options: `bbr3`, or `bbr3:draft=06,down_gain=0.8`."""
 
 from __future__ import annotations
 
@@ -13,7 +11,7 @@ from tailback.errors import InputError
 def split(text: str, command: str) -> tuple[str, dict[str, Any]]:
     """Split a subject into its name and options.
 
-    `command` begins the message. Raises `InputError` if an option has no value.
+    Raises `InputError` if an option has no value. The message begins with `command`.
     """
     name, _, rest = text.partition(":")
     options: dict[str, Any] = {}
@@ -26,7 +24,7 @@ def split(text: str, command: str) -> tuple[str, dict[str, Any]]:
 
 
 def _value(text: str) -> object:
-    """Return a value as TOML; a bare word is a string."""
+    """Return a value as TOML. A word without quotes becomes a string."""
     try:
         return tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:

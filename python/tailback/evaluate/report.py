@@ -1,4 +1,4 @@
-"""The report of an evaluation: the matrix of verdicts first, then each section."""
+"""Makes the report of an evaluation: the matrix of verdicts first, then each section."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def write(evaluation: Evaluation, folder: Path) -> Path:
 
 
 def of(evaluation: Evaluation) -> Report:
-    """Return the parts of the report."""
+    """Return the parts of the report in order."""
     counts = {verdict: len(evaluation.of(verdict)) for verdict in VERDICTS}
     said = ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count)
     files = _scenarios(evaluation)
@@ -66,7 +66,7 @@ def of(evaluation: Evaluation) -> Report:
 
 
 def _scenarios(evaluation: Evaluation) -> dict[str, str]:
-    """Return the text of every scenario, by the name of its file."""
+    """Return the text of every scenario, keyed by file name."""
     folder = evaluation.scenarios
     names = sorted({one.scenario for one in evaluation.sections if one.scenario})
     if folder is None:
@@ -78,8 +78,8 @@ _STANDARDS = {"cc": "RFC 9743", "queue": "RFC 7928", "bbr": "the appendix of dra
 
 
 def _standard(evaluation: Evaluation) -> str:
-    """Return the standard of the suite. For parts that are not sections of that standard, return
-    their own sources."""
+    """Return the name of the suite's standard. For parts from other sources, return those
+    sources."""
     own = _STANDARDS[evaluation.suite]
     sources = [re.split(", | sections? ", one.source)[0] for one in evaluation.sections]
     if evaluation.suite == "bbr" or own in sources:

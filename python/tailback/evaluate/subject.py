@@ -1,4 +1,4 @@
-"""The subject of an evaluation: an algorithm, and how a scenario names it."""
+"""Defines the subject of an evaluation: an algorithm with options, and its form in a scenario."""
 
 from __future__ import annotations
 
@@ -19,22 +19,23 @@ COMMANDS = {"cc": "cc", "aqm": "queue"}
 
 @dataclass(frozen=True)
 class Subject:
-    """An algorithm that is evaluated, or the reference."""
+    """The algorithm that is evaluated, or the reference."""
 
     name: str
     """The subject as the user wrote it, with options."""
     value: str | Mapping[str, object]
-    """The name and options of the algorithm in the form of a scenario."""
+    """The name and options of the algorithm in the form that a scenario has."""
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """The algorithm's options by name, from the registry; empty for an unknown algorithm."""
 
     against: Subject | None = None
-    """The reference to compare with; None: the reference of the suite."""
+    """The reference to compare with. None means the reference of the suite."""
 
     def with_options(self, key: str, **options: object) -> Mapping[str, object] | str:
-        """Return the algorithm with options as a scenario has it; `key` is the key of its name.
+        """Return the algorithm with more options, in the form that a scenario has. `key` is the key
+        of the algorithm's name.
 
-        An option that the user set is kept.
+        An option that the user set keeps the user's value.
         """
         if not options:
             return self.value

@@ -1,4 +1,4 @@
-"""The suites of `tailback evaluate`, one package each."""
+"""The suites of `tailback evaluate`. Each suite is a package."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from tailback.errors import InputErrors
 from tailback.evaluate.model import Evaluation, Request
 
 SUITES = ("cc", "queue", "bbr")
-"""Packages beside this file. Each has the functions `evaluate` and `sections`."""
+"""The packages of the suites, in this folder. Each has the functions `evaluate` and `sections`."""
 
 
 class Suite(Protocol):
     """The functions that the package of a suite has."""
 
     def evaluate(self, request: Request) -> Evaluation:
-        """Run the requested sections of one subject.
+        """Run the requested sections for one subject.
 
         Raises `InputError` for a subject that does not exist, with the nearest name.
         """
@@ -52,5 +52,6 @@ def evaluate(suite: str, request: Request) -> Evaluation:
 
 
 def _is_in(section: str, part: str) -> bool:
-    """Return whether a section is the part or within it: 5.2.1 and 5.2-silence are within 5.2."""
+    """Return whether a section is the part or lies within it: 5.2.1 and 5.2-silence are within
+    5.2."""
     return section == part or section.startswith((f"{part}.", f"{part}-"))

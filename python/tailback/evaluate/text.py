@@ -1,4 +1,4 @@
-"""A section's number and verdict in words."""
+"""Formats a section's number and verdict as text."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from tailback.evaluate.model import SectionResult
 
 
 def number(section: SectionResult) -> str:
-    """Return the value with its interval; a dash without one."""
+    """Return the value with its interval, or a dash if the section has no value."""
     if section.value is None or section.ci95 is None:
         return short(section.value, 3)
     low, high = section.ci95
@@ -15,7 +15,7 @@ def number(section: SectionResult) -> str:
 
 
 def sentence(section: SectionResult) -> str:
-    """Return verdict, measure, number, bound and note on one line."""
+    """Return the verdict, the measure, the number, the bound and the note on one line."""
     text: str = section.verdict
     if section.measure:
         text += f": {section.measure} {number(section)}"

@@ -1,16 +1,11 @@
 """Explains the results of a run: numbers, and sentences made from them.
 
-| module | what |
-|---|---|
-| `account` | what the run recorded for an explanation |
-| `flows`, `reductions` | how a flow spent its time; every reduction of its window |
-| `slow_start` | how the slow start of a flow ended |
-| `links` | what filled a queue, and what its AQM did |
-| `latency` | the delay of echoes and of media frames |
-| `programs` | which programs have no explanation |
-| `between` | why two flows at one queue differ |
-| `series` | findings that need the recorded series |
-| `variants` | which reasons differ between variants |
+| module | what it explains | |---|---| | `account` | what the run recorded for an explanation | |
+`flows`, `reductions` | how a flow spent its time; every reduction of its window | | `slow_start` |
+how the slow start of a flow ended | | `links` | what filled a queue, and what its AQM did | |
+`latency` | the delay of echoes and of media frames | | `programs` | which programs have no
+explanation | | `between` | why two flows at one queue differ | | `series` | findings that need the
+recorded series | | `variants` | which reasons differ between variants |
 """
 
 from __future__ import annotations
@@ -38,7 +33,7 @@ PAIRS = 6
 
 @dataclass(frozen=True)
 class Part:
-    """The explanation under one heading."""
+    """One heading of an explanation, with its sentences."""
 
     title: str
     sentences: list[str]
@@ -55,13 +50,14 @@ class Explanation:
     flows: list[dict[str, Any]]
     links: list[dict[str, Any]]
     pairs: list[dict[str, Any]]
-    #: Programs: only what the network saw is known about them.
+    # #: Programs. Only what the network saw of them is known.
     programs: list[dict[str, Any]]
     #: Notes on missing or coarse data, and how to get it.
     notes: list[str]
 
     def parts(self) -> list[Part]:
-        """The explanation in sentences: a part for each flow, link and so on."""
+        """The explanation as sentences, with a part for each flow, link, source and pair of
+        flows."""
         named = [
             *((latency.title(source), source) for source in self.latency),
             *((_title(flow), flow) for flow in self.flows),
@@ -81,7 +77,7 @@ class Explanation:
         )
 
     def _repr_html_(self) -> str:
-        """For notebooks: a heading and a list for each part."""
+        """Return HTML for notebooks: a heading and a list of sentences for each part."""
         return "".join(
             f"<p><b>{html.escape(part.title)}</b></p>"
             f"<ul>{''.join(f'<li>{html.escape(text)}</li>' for text in part.sentences)}</ul>"
@@ -89,7 +85,7 @@ class Explanation:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """The object that `--json` prints."""
+        """Return the object that `--json` prints."""
         return {
             "run_id": self.run_id,
             "engine": self.engine,
@@ -116,8 +112,8 @@ def _link(link: dict[str, Any]) -> str:
 
 
 def explain(run: StoredRun, only: Sequence[str] = (), *, series: bool = True) -> Explanation:
-    """Explain a stored run; `only` names the flows and sources to explain (default: all). Without
-    `series`, leave out what needs the series.
+    """Explain a stored run. `only` names the flows and sources to explain (default: all). Without
+    `series`, leave out the findings that need the recorded series.
 
     Raises `InputError` if the run has no such flow.
     """
@@ -221,14 +217,14 @@ def _warned(run: StoredRun) -> list[str]:
     if not found:
         return []
     index = found[0]
-    # The index does not say at which of its points a warning holds.
+    # The index of a sweep does not say for which of its points a warning holds.
     one = len({tuple(point.labels.items()) for point in index.points}) == 1
     where = "the scenario" if one else "a point of this sweep"
     return [f"{where} is unusual: {text.partition('; expected ')[0]}" for text in index.warnings]
 
 
 def _pairs(senders: list[dict[str, Any]], frame: Any, warmup_s: float) -> list[dict[str, Any]]:
-    """Compare the flow with the highest throughput with each of the others."""
+    """Compare the flow with the highest throughput with each other flow."""
     rivals = [s for s in senders if s["kind"] == "flow" and s["throughput_mbit"] is not None]
     rivals.sort(key=lambda s: -s["throughput_mbit"])
     if not 2 <= len(rivals) <= PAIRS:

@@ -1,6 +1,4 @@
-"""The account of a run, `account.json`: what it recorded to explain its results, read and
-checked.
-"""
+"""Reads and checks `account.json`, in which a run recorded data to explain its results."""
 
 from __future__ import annotations
 
@@ -29,7 +27,7 @@ _SENDER = {
         "from": [shape.whole],
         "to": [shape.whole],
     },
-    # Runs of earlier versions do not have this key.
+    # Runs of earlier versions of tailback do not have this key.
     "slow_start": shape.Absent(
         shape.maybe(
             {
@@ -76,7 +74,7 @@ SHAPE = {
 
 
 def read(run: StoredRun) -> dict[str, Any] | None:
-    """The account of a run; None if the run is older than accounts."""
+    """Return the account of a run, or None if the run is older than accounts."""
     if not run.has(ACCOUNT):
         return None
     file = run.path / ACCOUNT
@@ -95,7 +93,8 @@ def read(run: StoredRun) -> dict[str, Any] | None:
 
 
 def _stranger(account: dict[str, Any], summary: dict[str, Any]) -> str | None:
-    """Describe a part that the run does not have, or an unknown name; None if all is known."""
+    """Describe a part of the account that the run does not have, or an unknown name. Return None if
+    all names are known."""
     for kind, known in (("flows", summary["flows"]), ("links", summary["queues"])):
         # Account and summary list their parts in the order of the scenario.
         if len(account[kind]) != len(known):

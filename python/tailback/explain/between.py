@@ -1,4 +1,4 @@
-"""Why flows at one queue differ: how each responds to the queue's signals."""
+"""Explains why two flows at one queue differ: how each responds to the queue's signals."""
 
 from __future__ import annotations
 
@@ -7,19 +7,20 @@ from typing import Any
 from tailback.explain import reductions, words
 
 UNLIKE = 1.25
-"""Rates whose ratio is below this count as equal."""
+"""Two rates count as equal if their ratio is below this."""
 DECISIVE = 0.2
-"""Window reductions count as equal if their steps differ by less than this share."""
+"""Two window reductions count as equal if their steps differ by less than this share."""
 STATES = 0.2
-"""Two flows take turns if each leads for at least this share of the time. If the time without a
-leader is also shorter than each flow's lead, the pair has two states.
+"""Least share of the time for which each of two flows must lead, so that they take turns.
+
+If the time without a leader is also shorter than each flow's lead, the pair has two states.
 """
 FLOOR = 2
-"""The smallest window, in segments: no congestion control reduces it further."""
+"""The smallest window, in segments, to which a congestion control reduces it."""
 
 
 def of(first: dict[str, Any], other: dict[str, Any], lead: dict[str, Any] | None) -> dict[str, Any]:
-    """Return the facts about two flows; `first` has the higher throughput."""
+    """Return the facts about two flows. `first` has the higher throughput."""
     answers = [_answer(flow) for flow in (first, other)]
     high, low = first["throughput_mbit"], other["throughput_mbit"]
     turns = bool(lead and lead["changes"] >= 3 and min(lead["shares"].values()) >= STATES)
@@ -38,7 +39,7 @@ def of(first: dict[str, Any], other: dict[str, Any], lead: dict[str, Any] | None
 
 
 def _answer(flow: dict[str, Any]) -> dict[str, Any]:
-    """Return how far a flow reduces its window at the queue's signals, and how often."""
+    """Return how far a flow reduces its window at the queue's signals, and how often it does so."""
     signals = (*words.MARKS, *words.LOSSES)
     groups = [g for g in flow["reductions"]["groups"] if g["reason"] in signals]
     main = groups[0] if groups else None

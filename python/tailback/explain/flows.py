@@ -1,4 +1,4 @@
-"""How a flow spent its time: what it waited for."""
+"""Explains how a flow spent its time: what it waited for."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 from tailback.explain import reductions, slow_start, words
 
 SEEN = 0.005
-"""Smaller shares get no sentence; the JSON has them."""
+"""The smallest share of time that gets a sentence. The JSON also has smaller shares."""
 
 
 def of(recorded: dict[str, Any], summary: dict[str, Any], kind: str) -> dict[str, Any]:
-    """The facts of a flow, or of a source's connections together."""
+    """Return the facts of a flow, or of all connections of a source together."""
     told = recorded["tcp_info"]
     seconds = _seconds(recorded["limited_ns"]) if told is None else _told(told)
     whole = sum(seconds.values())
@@ -49,7 +49,8 @@ def _seconds(times: dict[str, int]) -> dict[str, float]:
 
 
 def _told(told: dict[str, Any]) -> dict[str, float]:
-    """Divide the time by Linux's `tcp_chrono`: receive window, send buffer, busy, idle.
+    """Divide the time into the states of Linux's `tcp_chrono`: receive window, send buffer, busy,
+    idle.
 
     The remaining busy time is divided in proportion to the congestion states at the samples."""
     rwnd, sndbuf = told["rwnd_limited_ns"], told["sndbuf_limited_ns"]
@@ -70,7 +71,7 @@ def _told(told: dict[str, Any]) -> dict[str, float]:
 
 
 def modelled(flow: dict[str, Any]) -> list[str]:
-    """Explain why reductions have no fixed step, where a model sets the window."""
+    """Explain why the reductions have no fixed step if a model sets the window."""
     restored, followed = reductions.restored(flow["reductions"]["groups"], words.LOSSES)
     if not followed:
         return []

@@ -1,4 +1,4 @@
-"""What the sources that measure latency recorded: echoes and frames, over whole routes."""
+"""Explains what the sources that measure latency recorded: echoes and frames, over whole routes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tailback.explain import words
 
 
 def of(summary: dict[str, Any], only: Sequence[str] = ()) -> list[dict[str, Any]]:
-    """The facts of each source whose datagrams are echoed or carry frames."""
+    """Return the facts of each source whose datagrams are echoed or carry frames."""
     found = []
     for source in summary["traffic"]:
         echoes, frames = source.get("echoes"), source.get("frames")
@@ -31,7 +31,7 @@ def of(summary: dict[str, Any], only: Sequence[str] = ()) -> list[dict[str, Any]
 
 
 def title(source: dict[str, Any]) -> str:
-    """The heading of a source."""
+    """Return the heading of a source's part."""
     kind = f" ({source['kind']})" if source["kind"] != source["name"] else ""
     return f"latency of {source['name']}{kind}"
 

@@ -1,4 +1,4 @@
-"""The causes of a queue, and the actions of its AQM."""
+"""Explains what filled a queue, and what its AQM did."""
 
 from __future__ import annotations
 
@@ -10,18 +10,19 @@ from tailback.explain import words
 STANDING = 0.5
 """A queue is standing if its smallest delay is at least this share of its mean delay."""
 PACKET = 1514
-"""A mean backlog below one packet is not a queue, bytes."""
+"""A mean backlog below one packet does not count as a queue. Bytes of a packet."""
 SHOWN = 4
-"""The most quantities of an AQM's state that get a sentence; the JSON has all."""
+"""The most quantities of an AQM's state that get a sentence. The JSON has all of them."""
 SEEN = 0.01
-"""Smaller shares of a queue get no sentence; the JSON has them."""
+"""The smallest share of a queue that gets a sentence. The JSON also has smaller shares."""
 
 SEVERAL = (
     *("cake", "dualpi2", "fq", "fq_codel", "fq_pie"),
     *("drr", "hhf", "pfifo_fast", "prio", "sfq"),
 )
-"""Disciplines with several queues; only Linux has those of the second line. The smallest delay of
-all their packets hides a standing queue, because the other queues are empty most of the time.
+"""Queue disciplines that consist of several queues. Those of the second line exist only in Linux.
+The smallest delay over all their packets hides a standing queue, because the other queues are empty
+most of the time.
 """
 
 DROPS = (
@@ -51,11 +52,12 @@ def of(
     duration_s: float,
     target: float | None = None,
 ) -> dict[str, Any]:
-    """The facts of a link; `target` is the target delay of its AQM, ms."""
+    """Return the facts of a link. `target` is the target delay of its AQM, ms."""
     minima = recorded["minima"]
     mean = summary["delay_ms"]["mean"]
     windows = minima["windows"]
-    # Prefer the mean over packets, as for the delay. Earlier versions recorded only one over time.
+    # Prefer the mean over packets, as for the delay. Earlier versions recorded only a mean over
+    # time.
     over_time = minima["sum_ns"] / windows if windows else None
     least = minima.get("of_a_packet_ns", over_time)
     # The mean delay also counts packets of the last window, which is cut short, so it may be lower.

@@ -1,4 +1,4 @@
-"""`extra_acked` as the draft defines it (section 5.5.9), computed from a trace."""
+"""Computes `extra_acked` from a trace, as the draft defines it in section 5.5.9."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from tailback.evaluate.bbr.case import MSS
 from tailback.evaluate.bbr.trace import StateTrace
 
 ROUNDS = 10
-"""Rounds that the draft's filter remembers: `BBR.ExtraAckedFilterLen`."""
+"""Rounds over which the draft's filter takes the maximum: `BBR.ExtraAckedFilterLen`."""
 
 NEW = 2
-"""The fewest rounds that an implementation of the filter may remember."""
+"""The fewest rounds over which an implementation of the filter may take the maximum."""
 
 
 def samples(trace: StateTrace) -> list[float]:
-    """Return the extra segments of each ACK, before the maximum over rounds."""
+    """Return the extra segments of each ACK, before the filter takes the maximum over rounds."""
     found = []
     since, acked, before = trace.times[0], 0.0, 0.0
     for i, now in enumerate(trace.times):
@@ -35,8 +35,8 @@ def samples(trace: StateTrace) -> list[float]:
 def agreement(trace: StateTrace, wanted: Sequence[int], rounds: int) -> float:
     """Return the share of ACKs whose `extra_acked` is a maximum over the last rounds.
 
-    Windowed filters keep few samples, so a maximum over any number of rounds from 2 to `rounds`
-    agrees.
+    Windowed filters keep few samples, so an ACK agrees if its value is the maximum over any number
+    of rounds from 2 to `rounds`.
     """
     extra = samples(trace)
     numbers = trace.values["round"]

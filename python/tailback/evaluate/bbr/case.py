@@ -1,5 +1,5 @@
-"""A test case of the draft: its scenario, the situation that it needs, and how its verdict is
-decided."""
+"""Defines a test case of the draft: its scenario, the situation that it needs, and how its verdict
+is decided."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ CASES = Path(__file__).resolve().parent / "cases"
 SOURCE = "draft-ietf-ccwg-bbr-06 appendix"
 
 FLOW = "bbr"
-"""The name of the flow that every scenario has."""
+"""The name of the evaluated flow in every scenario."""
 
 MSS, FRAME = 1448, 1514
-"""Bytes of payload and of a frame."""
+"""Bytes of payload of a full packet, and bytes of its frame."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """The finding of a case."""
+    """What a case found in one run: verdict, numbers and note."""
 
     verdict: SectionVerdict
     measure: str
@@ -32,28 +32,29 @@ class Finding:
     bound: float | None
     note: str
     at: int | None = None
-    """Index of the sample that decided; the table of the report shows the samples around it."""
+    """Index of the sample that decided the verdict. The table of the report shows the samples
+    around it."""
     flow: str = FLOW
 
 
 def passed(ok: bool) -> SectionVerdict:
-    """Return the verdict of a test."""
+    """Return the verdict `pass` or `fail`."""
     return "pass" if ok else "fail"
 
 
 def missed(measure: str, note: str) -> Finding:
-    """Return the finding of a case whose situation did not come about."""
+    """Return the finding of a case in whose run the needed situation did not occur."""
     return Finding("undecided", measure, None, None, note)
 
 
 @dataclass(frozen=True)
 class Observed:
-    """A run of a case."""
+    """A run of a case, with the trace of its flow."""
 
     run: Run
     traces: Mapping[str, StateTrace]
     event_s: float | None
-    """When the scenario's event was set to happen, seconds."""
+    """The time of the scenario's event, seconds. None if the case has no event."""
 
     @property
     def trace(self) -> StateTrace:
@@ -61,7 +62,8 @@ class Observed:
         return self.traces[FLOW]
 
     def at_event(self, state: str) -> tuple[Spell | None, Spell | None]:
-        """Return the last spell in a state that begins before the event, and the spell after it."""
+        """Return the last spell in a state that begins before the event, and the spell after that
+        spell."""
         trace, event = self.trace, self.event_s
         spells = [s for s in trace.of_state(state) if event and trace.start(s) <= event]
         return (spells[-1], trace.after(spells[-1])) if spells else (None, None)
@@ -71,15 +73,16 @@ class Observed:
 class Aim:
     """An event that happens when BBR enters a state.
 
-    A first run without the event finds that time; in a second run the event happens at it.
+    A first run without the event finds the time of that state. A second run has the event at that
+    time.
     """
 
     quiet: Mapping[str, object]
-    """Values of the scenario for the run without the event."""
+    """Values that the scenario gets for the run without the event."""
     find: Callable[[StateTrace], float | None]
-    """The time of the event; None if the state is never entered."""
+    """Returns the time of the event, or None if BBR never enters the state."""
     set: Callable[[float], Mapping[str, object]]
-    """Values of the scenario for an event at a time."""
+    """Returns the values that the scenario gets for an event at a given time."""
 
 
 @dataclass(frozen=True)
@@ -87,16 +90,16 @@ class Case:
     """A test case."""
 
     id: str
-    """`A.1` to `A.22`."""
+    """The section of the draft's appendix, `A.1` to `A.22`."""
     title: str
     measure: str
     needs: tuple[str, ...]
-    """Recorded quantities that the verdict needs."""
+    """Names of the recorded quantities that the verdict needs."""
     judge: Callable[[Observed], Finding]
     aim: Aim | None = None
     flows: tuple[str, ...] = (FLOW,)
     note: str = field(default="", kw_only=True)
-    """Details that the draft leaves open or contradicts, and how the case decides."""
+    """Details that the draft leaves open or contradicts, and how the case decides them."""
 
     @property
     def file(self) -> Path:
@@ -110,19 +113,19 @@ class Case:
 
 
 def payload_mbit(rate_mbit: float) -> float:
-    """Return the payload that a link of this rate carries."""
+    """Return the payload rate of a link of this rate, Mbit/s."""
     return rate_mbit * MSS / FRAME
 
 
 def seconds(value: float) -> str:
-    """Write a time in seconds as a scenario does."""
+    """Format a time in seconds as a scenario writes it."""
     return f"{round(value * 1e9)}ns"
 
 
 def entry_of(
     *states: str, nth: int = 0, since: float = 0.0
 ) -> Callable[[StateTrace], float | None]:
-    """Return a function that finds when one of these states is entered, just after the ACK."""
+    """Return a function that finds when BBR enters one of these states, just after the ACK."""
 
     def find(trace: StateTrace) -> float | None:
         spells = trace.of_state(*states, since=since)

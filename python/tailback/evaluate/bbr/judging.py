@@ -1,4 +1,4 @@
-"""From runs of the cases to sections of an evaluation."""
+"""Turns the runs of the cases into the sections of an evaluation."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ KERNEL_GAUGES = ("cwnd", "in_flight", "acked_bytes")
 
 @dataclass(frozen=True)
 class CaseResult(SectionResult):
-    """A section with the states that decided it."""
+    """The result of a case: a section with the states that decided its verdict."""
 
     trace: Sequence[dict[str, float | str]] = field(default=(), kw_only=True)
 
@@ -33,7 +33,7 @@ class CaseResult(SectionResult):
 
 
 def judged(request: Request) -> Evaluation:
-    """Run the requested cases and give each its verdict."""
+    """Run the requested cases, and return a section with a verdict for each."""
     if request.worst:
         raise InputError("--worst: a case passes or fails with every seed already; remove it")
     if request.against is not None:
@@ -80,7 +80,7 @@ def _unseen(case: Case, lacking: Sequence[str], kernel: bool) -> CaseResult:
 
 
 def _result(case: Case, played: Sequence[Played]) -> CaseResult:
-    """Return the result of a case: that of the first seed that fails, or of the first seed."""
+    """Return the result of a case: of the first seed that fails, otherwise of the first seed."""
     findings: list[tuple[Finding, Played]] = []
     for one in played:
         if one.lacks:
@@ -113,7 +113,7 @@ def _result(case: Case, played: Sequence[Played]) -> CaseResult:
 
 
 def _blocks(case: Case, rows: Sequence[dict[str, float | str]]) -> Sequence[Block]:
-    """Show the states around the decision in a table, for the report."""
+    """Return a table of the states around the decision, for the report."""
     from tailback.report.model import Column, Table
 
     if not rows:

@@ -1,4 +1,5 @@
-"""Pauses of an application that make every sample of the delivery rate application-limited."""
+"""Makes pauses of an application, so that every sample of the delivery rate is
+application-limited."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Runs the cases. If an event waits for a state of BBR, a first run without it finds the time."""
+"""Runs the cases. If an event waits for a state of BBR, a first run without the event finds its
+time."""
 
 from __future__ import annotations
 
@@ -15,20 +16,20 @@ from tailback.running.options import RunOptions
 
 @dataclass(frozen=True)
 class Played:
-    """A case with one seed: what was observed, or why nothing could be observed."""
+    """A case run with one seed: what was observed, or why nothing could be observed."""
 
     case: Case
     seed: int
     observed: Observed | None
     lacks: tuple[str, ...] = ()
-    """Quantities that the case needs and the run does not have."""
+    """Quantities that the case needs and that the run did not record."""
     sweep: str = ""
 
 
 def play(
     cases: Sequence[Case], subject: BbrSubject, seeds: Sequence[int], options: RunOptions
 ) -> tuple[list[Played], str]:
-    """Run cases with seeds; return them in order, and the version of the engine."""
+    """Run cases with all seeds. Return them in order, and the version of the engine."""
     options = replace(options, seeds=1)
     wanted = [(case, seed) for case in cases for seed in seeds]
     aimed = [(case, seed) for case, seed in wanted if case.aim is not None]
@@ -59,7 +60,7 @@ def play(
 
 
 def _time(case: Case, trace: StateTrace) -> float | None:
-    """Return when the event of a case is to happen, seconds; None if the case has no such event."""
+    """Return the time of the case's event, seconds, or None if the case has no event."""
     if case.aim is None or trace.lacks(("mode",)):
         return None
     return case.aim.find(trace)

@@ -1,4 +1,4 @@
-"""Checks what BBR must restore after a spurious loss recovery; two cases share this."""
+"""Checks what BBR must restore after a spurious loss recovery. The cases A.18 and A.19 use it."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ BOUNDS = ("inflight_hi", "inflight_lo", "bw_lo_mbit")
 NEEDS = ("mode", "phase", "ca_state", *BOUNDS, "undone")
 
 GONE_ON = {"UP": ("UP", "REFILL"), "STARTUP": ("STARTUP",)}
-"""For each state, the states that count as a return to it. A probe restarts with REFILL."""
+"""For each state, the states that count as a return to that state. A probe restarts with REFILL."""
 
 
 def judge(seen: Observed, state: int, word: str) -> Finding:
-    """Compare the bounds and the state before a recovery with those after its undo.
+    """Pass if the bounds and the state after the undo equal those before the recovery.
 
-    `state` is the congestion state of that recovery, `word` its name.
+    `state` is the congestion state of that recovery, and `word` the recovery's name.
     """
     trace, event = seen.trace, seen.event_s
     later = [i for i, at in enumerate(trace.times) if event is not None and at >= event]

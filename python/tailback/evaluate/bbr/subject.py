@@ -1,4 +1,4 @@
-"""The BBR that is evaluated: `bbr3`, or `bbr3:draft=06,down_gain=0.8` with options."""
+"""Reads which BBR is evaluated: `bbr3`, or with options `bbr3:draft=06,down_gain=0.8`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tailback.evaluate import naming
 
 @dataclass(frozen=True)
 class BbrSubject:
-    """A congestion control with options."""
+    """A BBR with its options."""
 
     name: str
     options: dict[str, Any]
@@ -25,9 +25,10 @@ class BbrSubject:
 
 
 def parse(text: str, *, traced: bool) -> BbrSubject:
-    """Read a subject; `traced` records all of its state, if it has an option for that.
+    """Read a subject. `traced` makes it record its whole state, if the algorithm has an option to
+    do so.
 
-    Raises `InputError` if it is not a BBR, or if an option has no value.
+    Raises `InputError` if the algorithm is not a BBR, or if an option has no value.
     """
     name, options = naming.split(text, "evaluate bbr")
     known = [entry["name"] for entry in registry.entries("cc") if "bbr" in entry["name"]]

@@ -1,4 +1,4 @@
-"""The state of a BBR sender after every ACK, as a run has recorded it."""
+"""Reads the state of a BBR sender after every ACK, as a run has recorded it."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ PHASES = ("UP", "DOWN", "CRUISE", "REFILL")
 IN_PROBE_BW = (*PHASES, "PROBE_BW")
 
 OF_INTERVALS = ("srtt_ns", "delivered_bytes")
-"""Quantities that are sampled at the end of each record interval."""
+"""Quantities that are sampled at the end of each record interval, not after each ACK."""
 
 BOUNDS = ("inflight_hi", "inflight_lo", "bw_lo_mbit", "headroom")
-"""Gauges in which 0 means that no bound is set."""
+"""Quantities for which the value 0 means that no bound is set."""
 
 
 @dataclass(frozen=True)
 class Spell:
-    """A period in one state: samples `first` to `last`."""
+    """A period in one state, from sample `first` to sample `last`."""
 
     state: str
     first: int
@@ -38,7 +38,7 @@ class StateTrace:
 
     @classmethod
     def of(cls, run: Run, flow: str) -> StateTrace:
-        """Read a flow of a run with `record.series = "acks"`."""
+        """Read the trace of a flow, from a run with `record.series = "acks"`."""
         import polars as pl
 
         wide = (
@@ -48,7 +48,8 @@ class StateTrace:
                 pl.col("link").is_null(),
                 ~pl.col("quantity").is_in(OF_INTERVALS),
             )
-            # Several ACKs may arrive at one time. The rows of a quantity are in order of arrival.
+            # Several ACKs may arrive at the same time. The rows of a quantity are in order of
+            # arrival.
             .with_columns(nth=pl.int_range(pl.len()).over("time_ns", "quantity"))
             .pivot(on="quantity", index=["time_ns", "nth"], values="value")
             .sort("time_ns", "nth")
@@ -72,7 +73,7 @@ class StateTrace:
         return self.values[name][index]
 
     def bound(self, index: int, name: str) -> float:
-        """Return a bound after the ACK with this index; infinity if none is set."""
+        """Return a bound after the ACK with this index, or infinity if no bound is set."""
         value = self.values[name][index]
         return value if value > 0 else float("inf")
 
@@ -91,7 +92,7 @@ class StateTrace:
 
     @cached_property
     def spells(self) -> list[Spell]:
-        """The periods in one state, in order of time."""
+        """The periods in one state each, in order of time."""
         found: list[Spell] = []
         first = 0
         for index in range(1, len(self.states) + 1):
@@ -101,16 +102,16 @@ class StateTrace:
         return found
 
     def start(self, spell: Spell) -> float:
-        """Return when a spell begins."""
+        """Return the time at which a spell begins."""
         return self.times[spell.first]
 
     def after(self, spell: Spell) -> Spell | None:
-        """Return the next spell; None after the last one."""
+        """Return the spell that follows a spell, or None after the last spell."""
         place = self.spells.index(spell) + 1
         return self.spells[place] if place < len(self.spells) else None
 
     def first(self, state: str) -> tuple[Spell | None, Spell | None]:
-        """Return the first spell in a state, and the spell after it."""
+        """Return the first spell in a state, and the spell that follows it."""
         spells = self.of_state(state)
         return (spells[0], self.after(spells[0])) if spells else (None, None)
 
@@ -152,8 +153,8 @@ AROUND = 3
 
 
 def around(trace: StateTrace, index: int) -> list[dict[str, float | str]]:
-    """Return the samples at the state changes around a decision, with the decision and the ACK
-    before it.
+    """Return the samples at the state changes around a decision, including the deciding sample and
+    the ACK before it.
     """
     place = next(n for n, spell in enumerate(trace.spells) if spell.first <= index <= spell.last)
     spells = trace.spells[max(0, place - AROUND + 1) : place + AROUND]

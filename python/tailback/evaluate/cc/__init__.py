@@ -1,6 +1,8 @@
-"""Evaluates congestion controls, by RFC 9743: a module for each section, in the order of the RFC.
+"""Evaluates congestion controls by RFC 9743. Each section has a module; `CRITERIA` has the order of
+the RFC.
 
-A new section is a module with a `CRITERION`, a scenario in `scenarios`, and a line in `CRITERIA`.
+To add a section, write a module with a `CRITERION` and a scenario in `scenarios`, then add a line
+to `CRITERIA`.
 """
 
 from __future__ import annotations
@@ -81,7 +83,7 @@ CRITERIA: tuple[Criterion, ...] = (
 
 
 ASKED: tuple[Criterion, ...] = (*nsperf.CRITERIA, *l4s.CRITERIA)
-"""Criteria of other sources than RFC 9743, which run only as parts."""
+"""Criteria from other sources than RFC 9743. They run only if `--part` names them."""
 
 _standard = execution.Standard("cc", "cc", CRITERIA, SCENARIOS, ASKED)
 sections, evaluate = _standard.sections, _standard.evaluate

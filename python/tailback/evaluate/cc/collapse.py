@@ -7,11 +7,11 @@ from tailback.evaluate.criteria import Within
 from tailback.store.results import Run
 
 RTT_S = 0.05
-"""The round trip of the scenario, without queues."""
+"""The round-trip time of the scenario's path without queues."""
 
 
 def _sent_per_round(run: Run) -> float | None:
-    """Return the data packets that a flow sends per round trip, on average over all its time."""
+    """Return how many data packets a flow sends per round trip, on average over its whole time."""
     flows = measures.named(run, "subject")
     rounds = (flows[0]["to_s"] - flows[0]["from_s"]) / RTT_S
     packets = measures.mean(measures.at(flow, "packets") for flow in flows)

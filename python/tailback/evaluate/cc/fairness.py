@@ -1,4 +1,4 @@
-"""RFC 9743 section 5.1.4: fair to itself."""
+"""RFC 9743 section 5.1.4: flows of the same congestion control share fairly."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """RFC 9331 section 4.3: what L4S requires of a congestion control, on paths of published tests.
 
-The RFC has few thresholds: beside CUBIC and Reno harm decides, and other bounds are ours. Controls
-that send ECT(1) use the queue for L4S; all others are evaluated in the classic one.
+The RFC has few thresholds. In tests beside CUBIC and Reno, harm decides; tailback's authors chose
+the other bounds. Controls that send ECT(1) use the L4S queue, all others the classic queue.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from tailback.store.results import Run
 
 
 def _marks_per_round(run: Run) -> float | None:
-    """Return the number of the subject's packets that are marked per round trip."""
+    """Return how many of the subject's packets are marked per round trip."""
     [flow] = measures.named(run, "subject")
     rtt = measures.at(flow, "rtt_ms.mean")
     seconds = flow["to_s"] - flow["from_s"]
@@ -20,8 +20,8 @@ def _marks_per_round(run: Run) -> float | None:
 
 
 def _near_over_far(run: Run) -> float | None:
-    """Return the throughput of the flow with the short RTT over that of the flow with the long
-    RTT."""
+    """Return the ratio of the throughput of the flow with the short RTT to that of the flow with
+    the long RTT."""
     near, far = (measures.total_mbit(name)(run) for name in ("subject", "far"))
     return near / far if near is not None and far else None
 

@@ -1,7 +1,8 @@
 """The five experiments of nsperf (github.com/google/bbr), written for the second version of BBR.
 
-The source has figures and no thresholds. The paths, sweeps and times are its own; flows start at
-random within the time in which the source starts them one by one. Margins are ours.
+nsperf has figures and no thresholds, so tailback's authors chose the margins. Paths, sweeps and
+times are those of nsperf. Where nsperf starts flows one by one, they start at random within the
+same time.
 """
 
 from __future__ import annotations
@@ -10,10 +11,11 @@ from tailback.evaluate import measures
 from tailback.evaluate.criteria import DELAY, Against, AgainstThroughput, HarmToThroughput
 
 LOSS = 0.02
-"""Largest share of segments sent again, beyond that of the reference, that counts as no worse."""
+"""Largest share of retransmitted segments, in excess of the reference's share, that counts as no
+worse."""
 
 _FEW = 5
-"""Number of seeds on paths of 1 Gbit/s, where runs differ little and take long."""
+"""Number of seeds on paths of 1 Gbit/s. Runs there differ little and take long."""
 
 _COEXIST = {
     "duration": "60s",

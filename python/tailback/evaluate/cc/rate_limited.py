@@ -1,4 +1,4 @@
-"""The rule for senders that their application limits (draft-ietf-ccwg-ratelimited-increase)."""
+"""The rule for application-limited senders (draft-ietf-ccwg-ratelimited-increase)."""
 
 from __future__ import annotations
 
@@ -7,18 +7,19 @@ from tailback.evaluate.criteria import Within
 from tailback.store.results import Run
 
 FIRST = 10.0
-"""The initial window in segments; it counts as the first flight."""
+"""The initial window in segments. It counts as the first flight."""
 
 
 RATE_MBIT = 2.0
-"""The rate at which the scenario's application writes."""
+"""The rate at which the scenario's application writes, Mbit/s."""
 
 
 def _growth(run: Run) -> float | None:
-    """Return the largest window as a multiple of what the rule allows, which is twice the largest
-    flight.
+    """Return the largest window divided by the window that the rule allows, which is twice the
+    largest flight.
 
-    If the congestion control estimates a rate: its mean estimate over twice the application's rate.
+    If the congestion control estimates a rate, return its mean estimate divided by twice the
+    application's rate.
     """
     if rates := measures.series(run, "bw_mbit"):
         late = [value for when, value in rates if when > run.summary["duration_s"] / 2]

@@ -1,4 +1,5 @@
-"""RFC 9743 section 5.1.1 and RFC 5681 section 3.1: begin with few packets after timeouts."""
+"""RFC 9743 section 5.1.1 and RFC 5681 section 3.1: after a timeout, a sender begins with few
+packets."""
 
 from __future__ import annotations
 

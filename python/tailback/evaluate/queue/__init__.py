@@ -1,7 +1,8 @@
 """Evaluates queue disciplines, by RFC 7928 and, for dual queues, RFC 9332.
 
-The reference is a FIFO of one bandwidth-delay product at the largest round-trip time. A new section
-is a module with a criterion, a scenario in `scenarios`, and a line in `CRITERIA`.
+The reference is a FIFO that holds one bandwidth-delay product at the largest round-trip time. To
+add a section, write a module with a criterion and a scenario in `scenarios`, then add a line to
+`CRITERIA`.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ CRITERIA: tuple[Criterion, ...] = (
 
 
 ASKED: tuple[Criterion, ...] = l4s.BATTERY
-"""Criteria that run only as parts."""
+"""Criteria that run only if `--part` names them."""
 
 _standard = execution.Standard("queue", "aqm", CRITERIA, SCENARIOS, ASKED)
 sections, evaluate = _standard.sections, _standard.evaluate

@@ -1,4 +1,5 @@
-"""RFC 7928 section 8.2.6: capacity that changes. The comparison with tail drop is a MUST."""
+"""RFC 7928 section 8.2.6: capacity that changes. The RFC requires the comparison with tail drop
+(MUST)."""
 
 from __future__ import annotations
 

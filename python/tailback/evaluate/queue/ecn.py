@@ -14,8 +14,8 @@ from tailback.store.results import Results, Run
 
 
 def _dropped_share(run: Run) -> float | None:
-    """Return the share of drops among the queue's signals (drops and marks); overflow does not
-    count."""
+    """Return the share of drops among the queue's signals (drops and marks). Drops by overflow are
+    not counted."""
     causes = run.summary["queues"]["bottleneck"]["causes"]
     drops = sum(causes.get(cause, 0) for cause in ("aqm", "blue", "overload"))
     marks = sum(causes.get(cause, 0) for cause in ("mark", "step_mark"))
@@ -24,16 +24,17 @@ def _dropped_share(run: Run) -> float | None:
 
 @dataclass(frozen=True, kw_only=True)
 class _Marks(QueueWithin):
-    """A requirement for queues that drop or mark early; a plain FIFO is not tested."""
+    """A requirement for queues that drop or mark early. A plain FIFO is not tested."""
 
     def jobs(self, folder: Path, subject: Subject, request: Request) -> Mapping[str, Job]:
-        """Return the job that runs the scenario with the subject; no job for a plain FIFO."""
+        """Return the job that runs the scenario with the subject. For a plain FIFO, return no
+        job."""
         return {} if subject.name == "fifo" else super().jobs(folder, subject, request)
 
     def outcome(
         self, subject: Subject, request: Request, results: Mapping[str, Results]
     ) -> SectionResult:
-        """Decide whether ECN-capable packets are marked."""
+        """Decide whether the queue marks ECN-capable packets."""
         if not results:
             return self.unsupported("A FIFO neither marks nor decides to drop.")
         found = super().outcome(subject, request, results)

@@ -1,8 +1,8 @@
-"""The ellipses of RFC 7928 section 2.7: goodput against queue delay.
+"""Draws the ellipses of RFC 7928 section 2.7: goodput against queue delay.
 
-Each point is an interval of one second: the mean queue delay of the class over the smallest round
-trip, and the payload that its flows delivered in order. An ellipse is the contour of a
-two-dimensional Gaussian with the points' mean and covariance that holds 68 % of it.
+Each point stands for one second. Its coordinates are the mean queue delay divided by the smallest
+round trip, and the payload that the flows delivered in order. An ellipse is a contour of the
+two-dimensional Gaussian with the points' mean and covariance. It encloses 68 % of the Gaussian.
 """
 
 from __future__ import annotations
@@ -71,14 +71,14 @@ def figure(section: str, sides: Mapping[str, Results], rtt_ms: float) -> list[Re
 
 
 def _points(run: Run, rtt_ms: float) -> list[tuple[float, float]]:
-    """Return the delay and goodput of each second in which both are known."""
+    """Return the delay and goodput of each second for which both are known."""
     frame = run.series()
     delays = frame.filter(pl.col("quantity").str.ends_with(".delay_ms"))
     times = delays["time_ns"].unique().sort()
     if len(times) < 2:
         return []
     second = times[1] - times[0]
-    # The first second counts from the sample before it.
+    # The first second is measured from the sample before it.
     grid = pl.DataFrame({"time_ns": [times[0] - second, *times]})
     delivered = frame.filter(
         pl.col("quantity") == "delivered_bytes", pl.col("flow").is_not_null()
@@ -102,7 +102,7 @@ def _points(run: Run, rtt_ms: float) -> list[tuple[float, float]]:
 def contour(
     points: list[tuple[float, float]],
 ) -> tuple[tuple[float, float], list[tuple[float, float]]]:
-    """Return the mean, and the contour around it."""
+    """Return the mean of the points, and the contour around it."""
     n = len(points)
     mean_x, mean_y = (math.fsum(point[i] for point in points) / n for i in (0, 1))
     xx = math.fsum((x - mean_x) ** 2 for x, _ in points) / (n - 1)

@@ -1,4 +1,4 @@
-"""RFC 9332: what can be measured of a dual queue for L4S."""
+"""RFC 9332: the properties of a dual queue for L4S that a run can measure."""
 
 from __future__ import annotations
 
@@ -16,19 +16,20 @@ from tailback.store.results import Results, Run
 
 @dataclass(frozen=True, kw_only=True)
 class _Dual(QueueWithin):
-    """A requirement for dual queues with a coupling; other queues are not tested."""
+    """A requirement for dual queues with coupled parts. Other queues are not tested."""
 
     buffer: int = 1000
 
     def jobs(self, folder: Path, subject: Subject, request: Request) -> Mapping[str, Job]:
-        """Return the job that runs the scenario with the subject; no job for other queues."""
+        """Return the job that runs the scenario with the subject. For other queues, return no
+        job."""
         dual = "coupling_factor" in subject.options
         return super().jobs(folder, subject, request) if dual else {}
 
     def outcome(
         self, subject: Subject, request: Request, results: Mapping[str, Results]
     ) -> SectionResult:
-        """Decide whether the bound holds."""
+        """Decide whether the measure is within the bound."""
         if not results:
             return self.unsupported("For dual queues with coupling only.")
         return super().outcome(subject, request, results)
@@ -39,21 +40,22 @@ def _of_class(run: Run, name: str, path: str) -> float | None:
 
 
 def _ratio(run: Run) -> float | None:
-    """Return the larger throughput of the two flows over the smaller."""
+    """Return the larger throughput of the two flows divided by the smaller."""
     rates = [at(flow, "throughput_mbit") for flow in run.summary["flows"]]
     known = [rate for rate in rates if rate]
     return max(known) / min(known) if len(known) == 2 else None
 
 
 def _packets_beyond_threshold(run: Run) -> float | None:
-    """Return the delay of the L4S queue beyond its threshold of 1 ms, in times of a full packet."""
+    """Return how far the delay of the L4S queue exceeds its threshold of 1 ms, in transmission
+    times of a full packet."""
     delay = _of_class(run, "L", "delay_ms.p99")
     rate = run.manifest["canonical"]["links"][0]["rate"]
     return None if delay is None else (delay - 1.0) / (FRAME * 8e3 / rate)
 
 
 def _overload_drops(run: Run) -> float | None:
-    """Return the share of the unresponsive packets that was dropped."""
+    """Return the share of the unresponsive packets that the queue dropped."""
     [udp] = run.summary["traffic"]
     return udp["drops"] / udp["sent_packets"] if udp["sent_packets"] else None
 

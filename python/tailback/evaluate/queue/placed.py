@@ -1,4 +1,4 @@
-"""Sections about queues: the subject replaces the FIFO of the scenario, with the same buffer."""
+"""Sections about queues: the subject replaces the FIFO of the scenario and gets the same buffer."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from tailback.report.model import Block
 
 FRAME = 1514
-"""Bytes of a full frame."""
+"""Bytes of a full Ethernet frame."""
 BUFFER = 165
-"""The bandwidth-delay product of 20 Mbit/s and 100 ms, packets."""
+"""The bandwidth-delay product of 20 Mbit/s and 100 ms, in packets."""
 
 REFERENCE = "FIFO"
 
@@ -27,9 +27,10 @@ REFERENCE = "FIFO"
 class _Placed(Asked):
     subject_at: tuple[str, ...] = ("bottleneck.queue",)
     buffer: int = BUFFER
-    """Limit of the subject in packets, if it has one. It equals the FIFO's."""
+    """Limit that the subject gets, in packets, if it has such an option. It equals the FIFO's
+    limit."""
     ecn: bool = False
-    """Whether the subject marks ECN-capable packets, if it has such an option."""
+    """Whether the subject marks ECN-capable packets, if it has an option for it."""
 
     def placed(self, subject: Subject) -> dict[str, object]:
         """Return the values that put a queue into the scenario."""
@@ -50,7 +51,7 @@ class QueueAgainst(_Placed, Against):
 
     reference_name: str = REFERENCE
     ellipse_rtt_ms: float | None = None
-    """The smallest round trip, if the report shows ellipses of delay and goodput."""
+    """The smallest round trip, ms, if the report shows ellipses of delay and goodput."""
 
     def outcome(
         self, subject: Subject, request: Request, results: Mapping[str, Results]
@@ -77,7 +78,7 @@ class QueueWithin(_Placed, Within):
 
 
 def delay_ms(run: Run) -> float | None:
-    """Return the mean queue delay of every link of the run, added up."""
+    """Return the mean queue delays of all links of the run, added up."""
     return total(at(queue, "delay_ms.mean") for queue in run.summary["queues"].values())
 
 

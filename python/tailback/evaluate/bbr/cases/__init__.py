@@ -1,7 +1,7 @@
-"""The cases of draft-ietf-ccwg-bbr-06, appendix A: a module and a scenario for each.
+"""The test cases of draft-ietf-ccwg-bbr-06, appendix A. Each case has a module and a scenario.
 
-To add a case, write its module with a constant `CASE` and its scenario, and add the module's name
-here.
+To add a case, write its scenario and a module with a constant `CASE`, then add the module's name to
+this file.
 """
 
 from __future__ import annotations

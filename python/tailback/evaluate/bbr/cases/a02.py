@@ -10,9 +10,11 @@ PLATEAU = 3
 
 
 def judge(seen: Observed) -> Finding:
-    """A round with much loss leads to DRAIN although the samples are application-limited."""
+    """Pass if a round with much loss leads to DRAIN although the samples are
+    application-limited."""
     trace = seen.trace
-    # DRAIN and DOWN end at once if little is in flight, so the next state may be seen instead.
+    # DRAIN and DOWN end immediately if little is in flight, so the trace may show the next state
+    # instead.
     ends = trace.of_state("DRAIN", "DOWN", "CRUISE")
     if not ends:
         return Finding("fail", MEASURE, None, BOUND, "STARTUP never ended.", len(trace.times) - 1)

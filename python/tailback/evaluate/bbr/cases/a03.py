@@ -7,13 +7,13 @@ from tailback.evaluate.bbr.case import Case, Finding, Observed, missed, passed
 MEASURE = "pacing gain in DRAIN"
 BOUND = 0.5
 STEP = 1 / 256
-"""Resolution of the gains in Linux and in the simulator."""
+"""Resolution of the pacing gains in Linux and in the simulator."""
 BURST = 3
 """Segments that may leave on the ACK that ends DRAIN."""
 
 
 def judge(seen: Observed) -> Finding:
-    """The gain is 0.5, and DRAIN ends at the BDP."""
+    """Pass if the gain is 0.5 and DRAIN ends once the data in flight has fallen to the BDP."""
     trace = seen.trace
     drain, after = trace.first("DRAIN")
     if drain is None or after is None:

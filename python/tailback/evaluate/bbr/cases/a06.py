@@ -20,7 +20,7 @@ SPAN_S = 1.0
 
 
 def judge(seen: Observed) -> Finding:
-    """Losses lead to DOWN although the samples are application-limited."""
+    """Pass if losses lead to DOWN although the samples are application-limited."""
     trace = seen.trace
     _, after = seen.at_event("UP")
     if after is None:
@@ -37,7 +37,7 @@ def judge(seen: Observed) -> Finding:
         f"UP led to {after.state} by {'a plateau' if plateau else 'loss'}; inflight_longterm is "
         f"{'not set' if hi == float('inf') else f'{hi:.0f} segments'} afterwards."
     )
-    # DOWN ends at once if little is in flight, so CRUISE may be seen instead.
+    # DOWN ends immediately if little is in flight, so the trace may show CRUISE instead.
     ok = after.state in ("DOWN", "CRUISE") and not plateau and share > BOUND
     return Finding(passed(ok), MEASURE, share, BOUND, note, at)
 

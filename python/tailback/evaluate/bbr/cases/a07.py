@@ -1,4 +1,4 @@
-"""A.7: UP and STARTUP go on as long as the application is the limit and nothing is lost."""
+"""A.7: UP and STARTUP continue as long as the application is the limit and nothing is lost."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ STARTING = "startup"
 
 
 def judge(seen: Observed) -> Finding:
-    """UP lasts as long as the application's pauses, and STARTUP as long as the run."""
+    """Pass if UP lasts as long as the application's pauses, and STARTUP as long as the run."""
     trace, event = seen.trace, seen.event_s
     up, after = seen.at_event("UP")
     if up is None or event is None:

@@ -1,4 +1,4 @@
-"""A.8: DOWN ends when what is in flight exceeds neither the BDP nor the headroom level."""
+"""A.8: DOWN ends when the data in flight exceeds neither the BDP nor the headroom level."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ BURST = 3
 
 
 def judge(seen: Observed) -> Finding:
-    """The gain is 0.90, and DOWN leads to CRUISE once both levels hold."""
+    """Pass if the gain is 0.90, and DOWN leads to CRUISE once the data in flight is below both
+    levels."""
     trace = seen.trace
     for down in trace.of_state("DOWN"):
         after = trace.after(down)

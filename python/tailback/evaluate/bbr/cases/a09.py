@@ -9,11 +9,12 @@ MEASURE = "time in DOWN (s)"
 BOUND = 3.0
 LEAST_S = 2.0
 SLACK_S = 0.2
-"""DOWN can end only on an ACK: up to one RTT, with its queue, later than the limit."""
+"""How much later than the limit DOWN may end, s. It ends only on an ACK, which may take one RTT
+including the queue."""
 
 
 def after_up(trace: StateTrace) -> float | None:
-    """Return when DOWN follows UP for the first time."""
+    """Return the time at which DOWN follows UP for the first time."""
     for up in trace.of_state("UP"):
         down = trace.after(up)
         if down is not None and down.state == "DOWN":
@@ -22,7 +23,7 @@ def after_up(trace: StateTrace) -> float | None:
 
 
 def judge(seen: Observed) -> Finding:
-    """DOWN leads to REFILL after 2 to 3 s."""
+    """Pass if DOWN leads to REFILL after 2 to 3 s."""
     trace = seen.trace
     down, after = seen.at_event("DOWN")
     if down is None or after is None:

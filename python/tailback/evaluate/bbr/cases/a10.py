@@ -1,4 +1,4 @@
-"""A.10: PROBE_RTT begins after 5 s without a lower delay, and ends."""
+"""A.10: PROBE_RTT begins after 5 s without a lower delay, and ends again."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ LEAST = 4
 
 
 def judge(seen: Observed) -> Finding:
-    """The window falls to half of the BDP for 200 ms and a round, then PROBE_BW goes on."""
+    """Pass if the window falls to half of the BDP for 200 ms and a round, and PROBE_BW then
+    continues."""
     trace = seen.trace
     probe, after = trace.first("PROBE_RTT")
     if probe is None or after is None:

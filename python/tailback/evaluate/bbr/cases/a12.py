@@ -9,13 +9,13 @@ MEASURE = "max_bw when STARTUP ends (% of the link's rate)"
 BOUND = 95.0
 RATE_MBIT = 20.0
 RIGHT = 0.95
-"""The least share of ACKs at which `extra_acked` is what the draft defines."""
+"""The least share of ACKs whose `extra_acked` must equal the draft's definition."""
 EVERY = 7
 """One ACK in this many is checked."""
 
 
 def judge(seen: Observed) -> Finding:
-    """The window exceeds two BDPs, and the full rate is found."""
+    """Pass if the window exceeds two BDPs and STARTUP finds the full rate."""
     trace = seen.trace
     ends = trace.of_state("DRAIN", "DOWN")
     if not ends:

@@ -26,7 +26,7 @@ LONG_S = 0.3
 
 
 def judge(seen: Observed) -> Finding:
-    """The window is enlarged by extra_acked, and the link stays full."""
+    """Pass if extra_acked enlarges the window and the link stays full."""
     trace, event = seen.trace, seen.event_s
     if event is None:
         return missed(MEASURE, "CRUISE never began.")

@@ -13,7 +13,7 @@ CLOSE = 5.0
 
 
 def judge(seen: Observed) -> Finding:
-    """The window never falls below four segments, and the link stays full."""
+    """Pass if the window never falls below four segments and the link stays full."""
     trace = seen.trace
     inside = [i for i, at in enumerate(trace.times) if at >= SINCE_S]
     if not inside:

@@ -1,4 +1,4 @@
-"""A.15: a rate that grows tenfold is found in steps that double each round."""
+"""A.15: BBR finds a rate that grows tenfold in steps that double each round."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ RTT_S = 0.04
 FOUND = 0.95
 BOUND = 3 * log2(RATE_MBIT * 1e6 * RTT_S / 8 / FRAME)
 DOUBLE = 1.5
-"""A step is at least this many times the previous one."""
+"""The least ratio of a step to the previous step."""
 DOUBLINGS = 3
-"""How many of the first steps must grow like this. Later the window is not always the limit."""
+"""How many of the first steps must grow by this ratio. Later the window is not always the limit."""
 
 
 def steps(trace: StateTrace, up: Spell) -> list[float]:
-    """Return what each round of a probe has added to inflight_longterm."""
+    """Return by how much each round of a probe has raised inflight_longterm."""
     ends: dict[float, float] = {}
     for i in trace.inside(up):
         ends[trace.at(i, "round")] = trace.at(i, "inflight_hi")
@@ -30,7 +30,7 @@ def steps(trace: StateTrace, up: Spell) -> list[float]:
 
 
 def judge(seen: Observed) -> Finding:
-    """The full rate is found within O(log(BDP)) rounds of UP."""
+    """Pass if BBR finds the full rate within O(log(BDP)) rounds of UP."""
     trace = seen.trace
     wanted = FOUND * payload_mbit(RATE_MBIT)
     found = next((i for i, bw in enumerate(trace.values["max_bw_mbit"]) if bw >= wanted), None)

@@ -1,4 +1,4 @@
-"""A.16: a rate that falls to a tenth is followed within two cycles."""
+"""A.16: BBR follows a rate that falls to a tenth within two cycles."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ HALF = 0.5
 
 
 def judge(seen: Observed) -> Finding:
-    """bw_shortterm falls at once, max_bw after two cycles."""
+    """Pass if bw_shortterm falls immediately, and max_bw after two cycles."""
     trace = seen.trace
     since = next((i for i, at in enumerate(trace.times) if at >= CHANGE_S), None)
     if since is None:

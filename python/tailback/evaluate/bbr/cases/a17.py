@@ -1,4 +1,4 @@
-"""A.17: behind a policer the flow settles at the rate of the tokens."""
+"""A.17: behind a policer, the flow settles at the token rate."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LEAST = 80.0
 
 
 def judge(seen: Observed) -> Finding:
-    """Both short-term bounds react, and little is lost in the end."""
+    """Pass if both short-term bounds react, and the loss rate is low at the end."""
     trace = seen.trace
     probing = [i for i in range(len(trace.times)) if trace.at(i, "full_bw_reached") == 1]
     reacted = [

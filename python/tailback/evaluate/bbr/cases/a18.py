@@ -1,4 +1,4 @@
-"""A.18: a spurious fast recovery is undone completely."""
+"""A.18: BBR undoes a spurious fast recovery completely."""
 
 from __future__ import annotations
 

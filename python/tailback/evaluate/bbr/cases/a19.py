@@ -1,4 +1,4 @@
-"""A.19: a spurious timeout is undone completely."""
+"""A.19: BBR undoes a spurious timeout completely."""
 
 from __future__ import annotations
 

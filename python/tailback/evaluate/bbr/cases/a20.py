@@ -9,7 +9,7 @@ BOUND = 1.0
 
 
 def judge(seen: Observed) -> Finding:
-    """STARTUP goes on after PROBE_RTT."""
+    """Pass if STARTUP continues after PROBE_RTT."""
     trace = seen.trace
     for before, probe in zip(trace.spells, trace.spells[1:], strict=False):
         after = trace.after(probe)

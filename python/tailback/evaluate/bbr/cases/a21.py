@@ -1,4 +1,4 @@
-"""A.21: losses in UP cut an inflight_longterm that is set, and end UP."""
+"""A.21: losses in UP reduce inflight_longterm, if it is set, and end UP."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ SPAN_S = 0.3
 
 
 def bounded_up(trace: StateTrace) -> float | None:
-    """Return when UP begins with inflight_longterm set and goes on for more than a round."""
+    """Return the time at which UP begins with inflight_longterm set and lasts more than a round."""
     for up in trace.of_state("UP"):
         rounds = trace.at(up.last, "round") - trace.at(up.first, "round")
         if trace.at(up.first, "inflight_hi") > 0 and rounds >= 2:
@@ -20,7 +20,8 @@ def bounded_up(trace: StateTrace) -> float | None:
 
 
 def judge(seen: Observed) -> Finding:
-    """The bound becomes what was in flight, at least 0.7 of the target, and DOWN begins."""
+    """Pass if inflight_longterm becomes the data in flight, at least 0.7 of the target, and DOWN
+    begins."""
     trace = seen.trace
     up, after = seen.at_event("UP")
     if up is None or after is None:

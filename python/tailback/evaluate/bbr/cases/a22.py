@@ -1,4 +1,4 @@
-"""A.22: low samples do not lower max_bw if the application is the limit in REFILL."""
+"""A.22: in REFILL, low samples do not lower max_bw if the application is the limit."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PAUSE_S = 0.07
 
 
 def judge(seen: Observed) -> Finding:
-    """max_bw stays, and UP follows after the round."""
+    """Pass if max_bw stays, and UP follows after the round."""
     trace = seen.trace
     refill, after = seen.at_event("REFILL")
     if refill is None or after is None:
