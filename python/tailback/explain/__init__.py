@@ -50,7 +50,7 @@ class Explanation:
     flows: list[dict[str, Any]]
     links: list[dict[str, Any]]
     pairs: list[dict[str, Any]]
-    # #: Programs. Only what the network saw of them is known.
+    #: Programs. Only what the network saw of them is known.
     programs: list[dict[str, Any]]
     #: Notes on missing or coarse data, and how to get it.
     notes: list[str]

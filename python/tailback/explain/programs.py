@@ -1,4 +1,4 @@
-"""Programs have no explanation, because nothing is recorded inside them."""
+"""States that programs have no explanation, because nothing is recorded inside them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ WHY = "nothing is recorded inside them"
 
 
 def of(summary: dict[str, Any], links: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return a run's programs, and each one's share of the bytes that waited at every link."""
+    """Return a run's programs, each with its share of the bytes that waited at every link."""
     return [
         {
             "name": program["name"],
@@ -31,7 +31,7 @@ def of(summary: dict[str, Any], links: Sequence[dict[str, Any]]) -> list[dict[st
 
 
 def sentence(found: Sequence[dict[str, Any]]) -> str:
-    """Name the programs, and their shares of the queues."""
+    """Return the sentence that names the programs and their shares of the queues."""
     parts = []
     for program in found:
         held = [
@@ -43,7 +43,7 @@ def sentence(found: Sequence[dict[str, Any]]) -> str:
 
 
 def refusal(name: str, summary: dict[str, Any]) -> str | None:
-    """Return why the flow of this name cannot be explained; None if it can."""
+    """Return why the flow with this name cannot be explained, or None if it can."""
     known = [part["name"] for kind in ("flows", "traffic") for part in summary[kind]]
     if name in known:
         return None

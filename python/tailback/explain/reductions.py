@@ -1,4 +1,4 @@
-"""Every reduction of a window, grouped by its cause."""
+"""Explains every reduction of a window, grouped by its cause."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ WHOLE = 0.9
 
 
 def of(recorded: dict[str, Any]) -> dict[str, Any]:
-    """The reductions of a sender: counts, groups by reason, and the listed ones."""
+    """Return the reductions of a sender: their counts, groups by reason, and the recorded ones in a
+    list."""
     counts, before = recorded["counts"], recorded["before"]
     columns = ("time_ns", "reason", "from", "to")
     listed = [
@@ -35,7 +36,7 @@ def of(recorded: dict[str, Any]) -> dict[str, Any]:
 
 
 def _mark_undone(listed: list[dict[str, Any]]) -> None:
-    """Mark the reductions that were undone: an undo concerns the last reduction by a loss."""
+    """Mark the reductions that were undone. An undo concerns the last reduction by a loss."""
     last: dict[str, Any] | None = None
     for reduction in listed:
         if reduction["reason"] in words.UNDONE:
@@ -71,22 +72,22 @@ def _group(reason: str, count: int, before: int, listed: list[dict[str, Any]]) -
         "from": median([reduction["from"] for reduction in matches]),
         "to": median([reduction["to"] for reduction in matches]),
         "undone": sum(reduction.get("undone", False) for reduction in matches),
-        # How many windows were back at their earlier size, and in how many cases this is known.
+        # How many windows returned to their earlier size, and for how many this is known.
         "followed": len(again),
         "restored": sum(after >= WHOLE * window for window, after in again),
     }
 
 
 def restored(groups: list[dict[str, Any]], reasons: tuple[str, ...]) -> tuple[int, int]:
-    """Return how many reductions for these reasons were restored before the next reduction, and
-    for how many this is known.
+    """Return how many reductions for these reasons were restored before the next reduction, and for
+    how many reductions this is known.
     """
     own = [group for group in groups if group["reason"] in reasons]
     return sum(group["restored"] for group in own), sum(group["followed"] for group in own)
 
 
 def median(values: list[float] | list[int]) -> float | None:
-    """Return the median; of two middle values the lower."""
+    """Return the median; of two middle values, the lower."""
     return float(sorted(values)[(len(values) - 1) // 2]) if values else None
 
 
@@ -126,7 +127,7 @@ def _sentence(group: dict[str, Any], reason: str) -> str:
             text += f", from {first} to {last}"
             step = "; median step"
         else:
-            # Only the first reductions are listed; later ones are counted.
+            # The account lists only the first reductions, and counts the later ones.
             several = f"; medians of the first {group['listed']}, from {first} up to {last}"
             text += several if group["listed"] > 1 else f"; the first at {first}"
             step = ", step"

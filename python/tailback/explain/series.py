@@ -1,4 +1,5 @@
-"""Facts that only the series of a run show: an AQM's state, and which of two flows leads when."""
+"""Finds facts that only the series of a run shows: an AQM's state over time, and which of two flows
+leads when."""
 
 from __future__ import annotations
 
@@ -12,23 +13,23 @@ if TYPE_CHECKING:
     import polars as pl
 
 LEAD = 2.0
-"""A flow leads while its throughput is this many times that of the other."""
+"""The least ratio of the throughputs of two flows at which the larger flow leads."""
 SECOND = 1_000_000_000
 ROWS = 3_000_000
-"""The most rows of a series that is read, so that `explain` answers at once."""
+"""The most rows of a series that is read, so that `explain` answers quickly."""
 PLAIN = ("backlog_packets", "backlog_bytes")
-"""These quantities exist for every link and are explained elsewhere."""
+"""Quantities that exist for every link. They are explained elsewhere, not as a state of the AQM."""
 
 
 def of(run: StoredRun) -> pl.DataFrame | None:
-    """Read the series; None if the run has none or they are too long."""
+    """Read the series. Return None if the run recorded no series, or if it is too long."""
     if not 0 < run.rows(SERIES) <= ROWS:
         return None
     return run.series()
 
 
 def states(series: pl.DataFrame, link: str, warmup_s: float) -> list[dict[str, Any]]:
-    """The AQM's state of a link over time."""
+    """Return the state of a link's AQM over time."""
     import polars as pl
 
     samples = series.filter(
@@ -49,7 +50,7 @@ def states(series: pl.DataFrame, link: str, warmup_s: float) -> list[dict[str, A
             {
                 "quantity": quantity,
                 "n": len(values),
-                # A quantity that never falls is a counter; its total is reported elsewhere.
+                # A quantity that never falls is a counter. Its total is reported elsewhere.
                 "grows": all(b >= a for a, b in pairwise(values)),
                 "mean": sum(values) / len(values),
                 "min": min(values),
@@ -61,7 +62,7 @@ def states(series: pl.DataFrame, link: str, warmup_s: float) -> list[dict[str, A
 
 
 def lead(series: pl.DataFrame, first: str, other: str, warmup_s: float) -> dict[str, Any] | None:
-    """Which of two flows has the higher throughput in each second of the measured time."""
+    """Return which of two flows has the higher throughput in each second after the warm-up."""
     import polars as pl
 
     rates = []

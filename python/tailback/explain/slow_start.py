@@ -1,4 +1,4 @@
-"""How slow start ended: when, why, and how far it exceeded what the path holds."""
+"""Explains how slow start ended: when, why, and how far its window exceeded what the path holds."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 UNTOLD = "untold"
-"""Reason if Linux set a threshold although no loss and no mark was seen before."""
+"""The reason if Linux set a threshold although no loss and no mark occurred before."""
 
 WHY = words.REASONS | {
     "hystart_delay": "HyStart: the RTT of a round rose by an eighth (4 to 16 ms)",
@@ -25,11 +25,11 @@ WHY = words.REASONS | {
     "own": "the congestion control's own choice, which it does not explain",
     UNTOLD: "the congestion control's own choice (HyStart, say): no loss and no mark was seen",
 }
-"""Why slow start ended."""
+"""The reason why slow start ended, as text."""
 
 
 def of(recorded: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the facts about the end of slow start; None if it did not end."""
+    """Return the facts about the end of slow start, or None if it did not end."""
     end = recorded["slow_start"]
     if end is None:
         return None
@@ -38,7 +38,7 @@ def of(recorded: dict[str, Any]) -> dict[str, Any] | None:
         "why": end["why"],
         "cwnd": end["cwnd"],
         "rtt_ms": end["srtt_ns"] / 1e6,
-        # The queueing delay at that time, as the sender measures it.
+        # The queueing delay at the end of slow start, as the sender measures it.
         "queue_ms": max(end["srtt_ns"] - end["min_rtt_ns"], 0) / 1e6,
         "lost": end["lost"],
         "settled": end["settled"],
@@ -46,7 +46,8 @@ def of(recorded: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def of_series(series: pl.DataFrame, flow: dict[str, Any]) -> dict[str, Any] | None:
-    """Like `of`, for a flow of Linux. Its samples show when its first threshold was set."""
+    """Return the same facts as `of` for a flow of Linux. Its samples show when its first threshold
+    was set."""
     import polars as pl
 
     samples = series.filter(pl.col("flow") == flow["name"])

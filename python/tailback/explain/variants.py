@@ -1,4 +1,4 @@
-"""Which reasons differ between variants of a scenario."""
+"""Finds which reasons differ between variants of a scenario."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any
 from tailback.explain import Explanation, words
 
 SHARE = 0.05
-"""Shares that differ by less than this count as equal."""
+"""Two shares count as equal if they differ by less than this."""
 TIMES = 1.25
-"""Rates and times count as different if their ratio is at least this."""
+"""Two rates or two times count as different if their ratio is at least this."""
 RATE = 0.1
-"""Rates of reductions below this, per second, are not compared."""
+"""The smallest rate of reductions that is compared, per second."""
 DELAY_MS = 0.5
-"""Delays below this are not compared."""
+"""The smallest delay that is compared, ms."""
 
 Key = tuple[str, int, str, str]
 """Kind of object (flow, source or link), its index, its name, and the quantity."""
@@ -23,7 +23,7 @@ Key = tuple[str, int, str, str]
 
 @dataclass(frozen=True)
 class Reason:
-    """A quantity of an explanation that differs from the baseline's in some variant.
+    """A quantity of an explanation that differs between the baseline and some variant.
 
     The ranges over seeds do not overlap, and the means differ by more than the smallest difference
     that matters.
@@ -32,13 +32,13 @@ class Reason:
     kind: str
     name: str
     quantity: str
-    #: Means over seeds by variant, the baseline first.
+    #: Means over seeds by variant, with the baseline first.
     values: dict[str, float]
-    #: The variants that differ.
+    #: The variants whose mean differs from the baseline's.
     differ: list[str]
 
     def to_dict(self) -> dict[str, Any]:
-        """The reason in `--json`."""
+        """Return the reason as `--json` has it."""
         return {
             "kind": self.kind,
             "name": self.name,
@@ -48,7 +48,7 @@ class Reason:
         }
 
     def text(self) -> str:
-        """Describe the reason in words."""
+        """Return the reason as a sentence."""
         what, show = described(self.quantity)
         base, *_ = self.values
         found = ", ".join(f"{show(self.values[name])} in {name}" for name in self.differ)
@@ -56,7 +56,7 @@ class Reason:
 
 
 def described(quantity: str) -> tuple[str, Any]:
-    """Return the words for a quantity, and how to format its value."""
+    """Return the words for a quantity, and a function that formats its value."""
     head, _, tail = quantity.partition(".")
     if head == "limited":
         return f"held back by {words.SHORT_LIMITS[tail]}", words.percent
@@ -74,8 +74,8 @@ def described(quantity: str) -> tuple[str, Any]:
 
 
 def facts(found: Explanation, *, coarse: bool = False) -> dict[Key, float]:
-    """Return the numbers of an explanation that are compared with those of another; `coarse` if one
-    of them comes from Linux, which reports less.
+    """Return the numbers of an explanation that are compared between variants. Set `coarse` if any
+    variant ran on Linux, which reports less.
     """
     return dict(_facts(found, coarse))
 
@@ -93,7 +93,7 @@ def _facts(explanation: Explanation, coarse: bool) -> Iterator[tuple[Key, float]
             after = group["count"] - group["before_warmup"]
             if flow["time_s"]:
                 yield (*at, f"reductions_per_s.{group['reason']}"), after / flow["time_s"]
-            # If a model sets the window, the reduction by recovery is not a separate step.
+            # If a model sets the window, a reduction by recovery is no step of its own.
             if flow["cc"] in words.MODELLED or group["reason"] in words.UNDONE:
                 continue
             if group["mean_step"] is not None:
@@ -111,8 +111,8 @@ def _facts(explanation: Explanation, coarse: bool) -> Iterator[tuple[Key, float]
 
 
 def differing(runs: Mapping[str, Sequence[Mapping[Key, float]]]) -> list[Reason]:
-    """Return the differences from the first variant, from the facts of every seed of each
-    variant.
+    """Return the reasons that differ from the first variant. `runs` has the facts of every seed of
+    each variant.
     """
     base, *others = runs
     keys = dict.fromkeys(key for seeds in runs.values() for run in seeds for key in run)
@@ -134,8 +134,8 @@ def differing(runs: Mapping[str, Sequence[Mapping[Key, float]]]) -> list[Reason]
 
 
 def _apart(one: Sequence[float], other: Sequence[float], quantity: str) -> bool:
-    """Whether the ranges over seeds do not overlap, and the means differ by more than the smallest
-    difference that matters."""
+    """Return whether the ranges over seeds do not overlap, and the means differ by more than the
+    smallest difference that matters."""
     if not (max(one) < min(other) or max(other) < min(one)):
         return False
     low, high = sorted((sum(one) / len(one), sum(other) / len(other)))
@@ -149,7 +149,7 @@ def _apart(one: Sequence[float], other: Sequence[float], quantity: str) -> bool:
 
 
 def _size(reason: Reason) -> float:
-    """The key to sort by: shares come first, and among them the largest difference."""
+    """Return the key for sorting: shares come first, and among them the largest difference."""
     values = list(reason.values.values())
     gap = max(values) - min(values)
     top = max(map(abs, values)) or 1.0

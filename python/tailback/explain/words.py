@@ -1,4 +1,4 @@
-"""Words for the names in an account, and the format of numbers in sentences."""
+"""Translates the names of an account into words, and formats numbers in sentences."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LIMITS = {
     "timeout": "waiting for a timer",
     "handshake": "the handshake",
 }
-"""Causes for which a sender waits."""
+"""What a sender can wait for, as text."""
 
 SHORT_LIMITS = {
     "cwnd": "congestion window",
@@ -43,25 +43,25 @@ REASONS = {
     "undo_original": "undone: the original arrived (timestamp or F-RTO)",
     "unknown": "a cause that the samples do not show",
 }
-"""Why a window was reduced, or a reduction undone."""
+"""Why a window was reduced, or a reduction undone, as text."""
 
 KERNEL_REASONS = REASONS | {
     "rack": "a loss (fast recovery)",
     "ece": "CE marks (CWR)",
 }
-"""Reasons on the kernel engine, where tcp_info shows only the congestion state."""
+"""The reasons for the kernel engine, where tcp_info shows only the congestion state."""
 
 LOSSES = ("dupthresh", "rack", "rack_timer", "probe", "timeout")
 UNDONE = ("undo_dsack", "undo_original")
 MARKS = ("ece", "sce")
 
 HEEDLESS = ("bbr",)
-"""Congestion controls whose model of the path ignores losses: recovery reduces the window only
-until it ends.
+"""Congestion controls that ignore losses, because a model of the path sets the window. A recovery
+reduces the window only until it ends.
 """
 MODELLED = (*HEEDLESS, "bbr3")
-"""Congestion controls with a model. If the model includes losses and marks, they bound the window
-instead of reducing it by a step.
+"""Congestion controls with a model of the path. If the model includes losses and marks, these bound
+the window instead of reducing it by a step.
 """
 
 CAUSES = {
@@ -83,7 +83,7 @@ CAUSES = {
 
 
 def percent(share: float) -> str:
-    """Write a share in percent."""
+    """Format a share in percent."""
     value = 100 * share
     if 0 < value < 0.1:
         return "under 0.1 %"
@@ -91,7 +91,7 @@ def percent(share: float) -> str:
 
 
 def seconds(value: float) -> str:
-    """A time in a suitable unit."""
+    """Format a time in a suitable unit."""
     if value == 0:
         return "0 s"
     if abs(value) < 1e-3:
@@ -102,15 +102,15 @@ def seconds(value: float) -> str:
 
 
 def moment(value: float) -> str:
-    """Write a time since the start of the run."""
+    """Format a time since the start of the run."""
     return f"{value:.3f} s"
 
 
 def count(number: int, one: str, many: str | None = None) -> str:
-    """A count with its unit, in singular or plural."""
+    """Format a count with its unit, in singular or plural."""
     return f"{grouped(number)} {one if number == 1 else many or one + 's'}"
 
 
 def listed(parts: list[str]) -> str:
-    """A list in words: a, b and c."""
+    """Join words to a list: a, b and c."""
     return " and ".join(filter(None, [", ".join(parts[:-1]), parts[-1] if parts else ""]))

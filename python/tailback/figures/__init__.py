@@ -1,4 +1,4 @@
-"""Figures: one file for each kind of plot, all in one house style."""
+"""Draws figures. Each kind of plot has a module, and all share one house style."""
 
 from tailback.figures import export
 from tailback.figures.cdf import cdf, cumulative

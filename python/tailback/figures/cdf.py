@@ -1,4 +1,4 @@
-"""Cumulative distributions from histograms."""
+"""Draws cumulative distributions from histograms."""
 
 from __future__ import annotations
 
@@ -9,15 +9,18 @@ import polars as pl
 
 from tailback.figures.theme import WIDTH, Chart, colour_scale
 
-#: Points drawn of each distribution.
+#: The most points drawn of each distribution.
 STEPS = 250
 
 
 def cumulative(
     lower: Sequence[float], upper: Sequence[float], count: Sequence[int]
 ) -> pl.DataFrame:
-    """The distribution function at the upper ends of a histogram's buckets, at most `STEPS` points,
-    evenly spaced in probability (columns value, share)."""
+    """Return the distribution function at the upper ends of a histogram's buckets.
+
+    The frame has the columns value and share. It has at most `STEPS` points, evenly spaced in
+    probability.
+    """
     total = sum(count)
     frame = pl.DataFrame(
         {"lower": lower, "value": upper, "count": count},
@@ -45,7 +48,7 @@ def cdf(
     width: int = WIDTH,
     height: int = 260,
 ) -> Chart:
-    """One curve for each distribution (as from `cumulative`)."""
+    """Draw a curve for each distribution. Each frame is one that `cumulative` returns."""
     frame = pl.concat(
         [d.with_columns(pl.lit(name).alias("series")) for name, d in distributions.items()]
     )

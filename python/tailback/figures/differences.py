@@ -1,6 +1,6 @@
-"""Differences to a baseline: a dot and its interval for each place with a measurement.
+"""Draws differences from a baseline: a dot with its interval for each cell of a comparison.
 
-A filled dot is more than noise, a hollow one is not.
+A filled dot is a difference beyond noise. A hollow dot is not.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tailback.figures.theme import INK, WIDTH, Chart, colour_scale, shape_scale
 ROW_HEIGHT = 15
 """Height of a row in pixels."""
 SAID = 150
-"""Width in pixels of the text at the right."""
+"""Width in pixels of the text at the right of the dots."""
 
 
 def differences(
@@ -28,12 +28,12 @@ def differences(
     x_title: str,
     width: int = WIDTH,
 ) -> Chart:
-    """Dots with intervals, a row for each place and variant.
+    """Draw dots with intervals, in a row for each place and variant.
 
     `frame` has the columns place (as in `order`), variant (as in `variants`), value, low, high
     (null without an interval), flagged, and says (the text at the right). The first colour and
-    shape are reserved for `baseline`, so that a variant looks the same in the other figures of a
-    report.
+    shape are reserved for `baseline`, so that each variant has the same colour and shape in all
+    figures of a report.
     """
     height = max(2, len(order)) * (ROW_HEIGHT * len(variants) + 5)
     x_scale = alt.Scale(zero=True, nice=True, padding=8)
@@ -59,7 +59,7 @@ def differences(
         .mark_rule(color=INK, strokeWidth=1)
         .encode(x=alt.X("at:Q", scale=x_scale))
     )
-    # Few ticks, because on a phone the figure is half as wide.
+    # Use few ticks, because a phone shows the figure at half its width.
     x_axis = alt.Axis(tickCount=6, labelOverlap=True)
     x = alt.X("value:Q", title=x_title, scale=x_scale, axis=x_axis)
     tooltip = [

@@ -1,8 +1,8 @@
-"""Draws figures for another process: each line of stdin is a specification, each line of stdout its
-SVG.
+"""Draws figures for another process. Each line of stdin is a specification, and each line of stdout
+is the SVG of one specification.
 
-It runs as a script, so that it loads only the drawing. A figure that cannot be drawn gives an empty
-line; the other process finds out why.
+This file runs as a script, so that it loads only the modules for drawing. A figure that cannot be
+drawn gives an empty line. The other process then finds the error.
 """
 
 import json
@@ -12,7 +12,7 @@ import sys
 
 def main() -> None:
     """Draw until stdin ends."""
-    # The other process handles Ctrl-C and ends this one.
+    # The other process handles Ctrl-C and ends this process.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     import vl_convert
 

@@ -1,8 +1,8 @@
 """Draws the figures of a report in separate processes while the report is made.
 
 Drawing takes most of a report's time and holds the interpreter's lock, so threads of one process
-would draw one after the other. The SVG does not depend on the process, nor on the figures drawn
-before.
+could not draw in parallel. An SVG depends neither on the process that draws it, nor on the figures
+that this process drew before.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tailback.base import machine
 from tailback.figures import export
 
 ENOUGH = 40
-"""How many marks take about twice as long to draw as another process takes to start."""
+"""Number of marks for which drawing takes about twice as long as starting another process."""
 
 
 class Drawing:
@@ -36,7 +36,7 @@ class Drawing:
         self._threads: list[threading.Thread] = []
 
     def add(self, name: str, text: str) -> None:
-        """Start drawing a figure; `text` is its specification as JSON."""
+        """Start drawing a figure. `text` is its specification as JSON."""
         self._asked[name] = text
         self._waiting.put(name)
         self._marks += text.count('"mark"')
@@ -58,7 +58,8 @@ class Drawing:
             self._waiting.put(None)
         for thread in self._threads:
             thread.join()
-        # Figures that no process could draw are drawn here, which raises their error.
+        # Figures that no other process could draw are drawn in this process, which raises their
+        # error.
         return {
             name: self._made[name] if name in self._made else export.svg_of(text)
             for name, text in self._asked.items()
@@ -78,7 +79,7 @@ class Drawing:
                     self._made[name] = export.numbered(json.loads(drawn))
 
     def end(self) -> None:
-        """End the processes, even in the middle of a figure."""
+        """End the drawing processes, even in the middle of a figure."""
         for process in self._processes:
             process.kill()
             process.communicate()
@@ -86,7 +87,7 @@ class Drawing:
 
 @contextmanager
 def drawing(jobs: int | None = None) -> Iterator[Drawing]:
-    """Draw figures with at most this many processes (default: one for each core)."""
+    """Draw figures with at most this many processes. The default is one for each core."""
     made = Drawing(machine.cores() if jobs is None else jobs)
     try:
         yield made
@@ -95,7 +96,7 @@ def drawing(jobs: int | None = None) -> Iterator[Drawing]:
 
 
 def svgs(texts: Mapping[str, str], jobs: int | None = None) -> dict[str, str]:
-    """Return figures by name, from their specifications as JSON."""
+    """Return the SVG of each figure by name, from its specification as JSON."""
     with drawing(jobs) as made:
         for name, text in texts.items():
             made.add(name, text)
@@ -103,11 +104,11 @@ def svgs(texts: Mapping[str, str], jobs: int | None = None) -> dict[str, str]:
 
 
 def _helper() -> subprocess.Popen[str] | None:
-    """Start a process that draws; return None where that is not possible."""
+    """Start a process that draws figures. Return None if this system cannot start it."""
     script = Path(__file__).with_name("drawer.py")
     if not sys.executable or not script.is_file():
         return None
-    # -P keeps the script's folder off the path: its modules have names that other packages use.
+    # -P keeps the script's folder off the path, because its modules have names of other packages.
     command = [sys.executable, "-P", str(script), export.VEGA_LITE]
     try:
         return subprocess.Popen(

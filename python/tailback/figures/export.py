@@ -1,4 +1,5 @@
-"""Figures as files: Vega-Lite's JSON, SVG, PNG, PDF, and the JavaScript that draws them offline."""
+"""Writes figures to files: Vega-Lite's JSON, SVG, PNG, PDF, and the JavaScript that draws them
+offline."""
 
 from __future__ import annotations
 
@@ -26,31 +27,31 @@ def spec(chart: alt.TopLevelMixin) -> dict[str, Any]:
     Raises `altair.MaxRowsError` if a dataset has more than `MAX_ROWS` rows.
     """
     with alt.data_transformers.enable("default", max_rows=MAX_ROWS):
-        # Altair's check of the whole is skipped, because it takes as long as everything else
-        # together. Errors of a chart also show when it is made or drawn.
+        # Skip Altair's check of the whole specification, because it takes as long as everything
+        # else together. Errors of a chart also appear when it is built or drawn.
         options: dict[str, Any] = (
             {"validate": False} if isinstance(chart, alt.TopLevelMixin) else {}
         )
         made: dict[str, Any] = chart.to_dict(**options)
-    # A report's figures are in the house style, whatever theme the caller's notebook has enabled.
+    # A report's figures use the house style, whatever theme the caller's notebook has enabled.
     made["config"] = theme()["config"]
     drawable: dict[str, Any] = cleaned(made)
     return drawable
 
 
 def svg(made: dict[str, Any]) -> str:
-    """The figure as SVG."""
+    """Return the figure as SVG."""
     return svg_of(json.dumps(made))
 
 
 def svg_of(text: str) -> str:
-    """Like `svg`, from the specification as JSON."""
+    """Return the SVG of a specification as JSON."""
     return numbered(vl_convert.vegalite_to_svg(text, vl_version=VEGA_LITE))
 
 
 def numbered(drawn: str) -> str:
-    """Renumber the gradients and clips of an SVG from 0: Vega goes on counting from figure to
-    figure.
+    """Renumber the gradients and clips of an SVG from 0, because Vega continues its count from one
+    figure to the next.
     """
     first: dict[str, int] = {}
     for kind, number in _MADE.findall(drawn):
@@ -65,15 +66,17 @@ _NAMED = re.compile(r'((?: id="|"url\(#))(gradient_|clip)(\d+)(\)?")')
 
 
 def pdf(made: dict[str, Any]) -> bytes:
-    """The figure as PDF."""
+    """Return the figure as PDF."""
     return vl_convert.vegalite_to_pdf(json.dumps(made), vl_version=VEGA_LITE)
 
 
 @cache
 def javascript() -> str:
-    """Vega, Vega-Lite and vega-embed in one script that downloads nothing; defines `vegaEmbed`.
+    """Return Vega, Vega-Lite and vega-embed as one script, which defines `vegaEmbed` and downloads
+    nothing.
 
-    Making it takes seconds, so it is kept in the user's cache folder where that can be written.
+    Building the script takes seconds, so it is kept in the user's cache folder if that folder is
+    writable.
     """
     kept = _cache_folder() / f"vega-embed-{version('vl-convert-python')}-vl{VEGA_LITE}.js"
     try:
@@ -93,6 +96,6 @@ def javascript() -> str:
 
 
 def _cache_folder() -> Path:
-    """The user's cache folder (XDG)."""
+    """Return the user's cache folder, by the XDG rules."""
     base = os.environ.get("XDG_CACHE_HOME")
     return (Path(base) if base else Path("~/.cache").expanduser()) / "tailback"

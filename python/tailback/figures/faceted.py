@@ -1,7 +1,7 @@
-"""Small panels with the same axes, one for each point of a sweep: values with their intervals over
-a key of the sweep, and distributions.
+"""Draws small panels with the same axes, one for each point of a sweep. A panel shows values with
+their intervals over a swept key, or distributions.
 
-The specification is built here rather than by Altair, which takes seconds for so many panels.
+This module builds the specification itself, because Altair takes seconds for so many panels.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ LABEL = 230
 
 @dataclass(frozen=True)
 class Panels:
-    """What the panels and the colours distinguish, in the order of display."""
+    """The names that the panels and the colours distinguish, in the order of display."""
 
     panels: Sequence[str] = ("",)
     panels_title: str = ""
     series: Sequence[str] = ("",)
     series_title: str = ""
     ordered: bool = False
-    """Whether the series are values of a parameter."""
+    """Whether the series are values of a parameter, which get colours from dark to light."""
     columns: int = 0
-    """Number of panels in a row; 0: as many as fit."""
+    """Number of panels in a row. 0 means as many as fit."""
 
 
 @dataclass(frozen=True)
@@ -60,8 +60,8 @@ class FacetAxis:
 
 
 def log_axis(title: str, values: Sequence[float]) -> FacetAxis:
-    """A logarithmic axis just around these values, with ticks at 1, 2 and 5 of each decade, or at
-    the decades if there are many.
+    """Return a logarithmic axis whose ends are close to these values. It has ticks at 1, 2 and 5 of
+    each decade, or only at the decades if there are many.
     """
     low, high = min(values) / 1.2, max(values) * 1.2
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
@@ -72,8 +72,8 @@ def log_axis(title: str, values: Sequence[float]) -> FacetAxis:
 
 
 def around(rows: Sequence[Row], *, zero: bool, most: float | None = None) -> tuple[float, float]:
-    """The ends of a linear axis for values with intervals. An interval that is longer than the
-    range of all values is cut, so that it does not press them together.
+    """Return the ends of a linear axis for values with intervals. An interval longer than the range
+    of all values is cut, because it would squeeze the values.
     """
     values = [row["y"] for row in rows]
     low, high = min(values), max(values)
@@ -89,7 +89,8 @@ def around(rows: Sequence[Row], *, zero: bool, most: float | None = None) -> tup
 
 
 def over_numbers(rows: Sequence[Row], x: FacetAxis, y: FacetAxis, of: Panels) -> Drawn:
-    """Curves with intervals: rows of panel, series, x, y, low and high (null without one)."""
+    """Draw curves with intervals. Rows have panel, series, x, y, low and high (null without an
+    interval)."""
     width, height, columns = _size(of, y.title)
     colour = _colour(of)
     x_channel = {"field": "x", **x.spec()}
@@ -121,7 +122,7 @@ def over_numbers(rows: Sequence[Row], x: FacetAxis, y: FacetAxis, of: Panels) ->
 def over_names(
     rows: Sequence[Row], names: Sequence[str], x: FacetAxis, of: Panels, *, width: int = 0
 ) -> Drawn:
-    """Dots with intervals beside names: rows of panel, series, name, y, low and high."""
+    """Draw dots with intervals beside names. Rows have panel, series, name, y, low and high."""
     wide, _, columns = _size(of, "")
     several = len(of.series) > 1
     y: Spec = {
@@ -163,7 +164,7 @@ def over_names(
 
 
 def distributions(rows: Sequence[Row], x: FacetAxis, y: FacetAxis, of: Panels) -> Drawn:
-    """Steps: rows of panel, series, x and y."""
+    """Draw distributions as steps. Rows have panel, series, x and y."""
     width, height, columns = _size(of, y.title)
     inner = {
         "mark": {"type": "line", "interpolate": "step-after", "clip": True},
@@ -179,7 +180,7 @@ def distributions(rows: Sequence[Row], x: FacetAxis, y: FacetAxis, of: Panels) -
 
 
 def beside(charts: Sequence[Drawn], columns: int) -> Drawn:
-    """Figures of different quantities in one."""
+    """Join figures of different quantities into one figure."""
     parts = [{k: v for k, v in chart.spec.items() if k != "$schema"} for chart in charts]
     apart = {"color": "independent", "shape": "independent"}
     made = {"$schema": _SCHEMA, "concat": parts, "columns": columns, "spacing": 26}
@@ -187,12 +188,13 @@ def beside(charts: Sequence[Drawn], columns: int) -> Drawn:
 
 
 def _with_intervals(rows: Sequence[Row], layers: list[Spec]) -> list[Spec]:
-    """Drop the first layer, which draws intervals, if no row has one."""
+    """Drop the first layer, which draws intervals, if no row has an interval."""
     return layers if any("low" in row for row in rows) else layers[1:]
 
 
 def _size(of: Panels, y_title: str) -> tuple[int, int, int]:
-    """Width and height of a panel, and panels in a row; long axis titles need height."""
+    """Return width and height of a panel, and the number of panels in a row. Long axis titles need
+    height."""
     panels = len(of.panels)
     if panels == 1:
         return WIDTH, 260, 1
@@ -217,8 +219,8 @@ def _faceted(rows: Sequence[Row], inner: Spec, of: Panels, columns: int) -> Draw
     }
     made = {**head, "facet": facet, "columns": columns, "spacing": 18, "spec": inner}
     if len(of.panels) % columns:
-        # Otherwise Vega draws the axis of a column in the last row, even if the column has no panel
-        # there.
+        # Without this, Vega draws the axis of a column in the last row even if that row has no
+        # panel there.
         made["resolve"] = {"axis": {"x": "independent"}}
     return Drawn(made)
 

@@ -1,4 +1,4 @@
-"""Tables as coloured cells, each with its number, such as an error."""
+"""Draws tables of coloured cells. Each cell shows its number, such as an error."""
 
 from __future__ import annotations
 
@@ -29,10 +29,12 @@ def grid(
     columns: int = 3,
     cell: int = 30,
 ) -> Chart:
-    """Small tables beside one another, one for each of `order` in column `facet`.
+    """Draw small tables side by side, one for each entry of `order`, which are values of the column
+    `facet`.
 
     Rows and columns are the values of `y` and `x`, evenly spaced; `value` is a signed share,
-    coloured up to `limit` either way and written in percent. Cells without a value stay white.
+    written in percent. Its colour is saturated at `limit` in either direction. Cells without a
+    value stay white.
     """
     rows = frame.filter(pl.col(value).is_not_null()).with_columns(
         (100 * pl.col(value)).round(1).alias("percent")
@@ -69,19 +71,19 @@ def grid(
 
 @dataclass(frozen=True)
 class Tables:
-    """A figure of tables that differ only in their names and data.
+    """A figure of several tables that differ only in their names and data.
 
-    Altair's own concatenation copies and joins every part of every table several times, which takes
-    as long as drawing them.
+    It replaces Altair's own concatenation, which copies and joins every part of every table several
+    times. That takes as long as drawing the tables.
     """
 
     table: Chart
-    """The chart of a table, without rows of data."""
+    """The chart of one table, without rows of data."""
     parts: Mapping[str, pl.DataFrame]
     columns: int
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the specification, as `altair.concat` would."""
+        """Return the specification that `altair.concat` would return."""
         spec = self.table.to_dict(validate=False)
         datasets, tables = {}, []
         for title, part in self.parts.items():

@@ -1,4 +1,4 @@
-"""A quantity over two parameters, as coloured cells, with curves drawn over it."""
+"""Draws a quantity over two parameters as coloured cells, with curves on top."""
 
 from __future__ import annotations
 
@@ -27,9 +27,10 @@ def heatmap(
     width: int = 560,
     height: int = 380,
 ) -> Chart:
-    """Cells centred on the grid of (`x`, `y`); their edges lie half-way between grid values.
+    """Draw cells centred on the grid of (`x`, `y`), with edges half-way between grid values.
 
-    `overlays` lists curves over the cells: name, frame with columns x (ascending) and y.
+    `overlays` maps the name of each curve over the cells to a frame with the columns x (ascending)
+    and y.
     """
     edges = frame.with_columns(*_edges(frame, x, "x"), *_edges(frame, y, "y"))
     x_range = [min(edges["x_from"].to_list()), max(edges["x_to"].to_list())]
@@ -64,7 +65,7 @@ def heatmap(
             y=alt.Y("y:Q", scale=y_scale, title=y_title),
             order="x:Q",
         )
-        # Black on white is visible on every colour of the scale.
+        # Black text with a white outline is readable on every colour of the scale.
         layers.append(line.mark_line(strokeWidth=5, color="white", clip=True))
         layers.append(line.mark_line(strokeWidth=2, color="black", clip=True))
         end = curve.filter(pl.col("x").is_between(*x_range), pl.col("y").is_between(*y_range)).tail(
@@ -86,7 +87,7 @@ def heatmap(
 
 
 def _edges(frame: pl.DataFrame, column: str, name: str) -> tuple[pl.Expr, pl.Expr]:
-    """Lower and upper edge of every grid value of a column."""
+    """Return a frame with the lower and upper edge of every grid value of a column."""
     grid = sorted(float(v) for v in frame[column].unique())
     if len(grid) == 1:
         bounds = [grid[0] - 0.5, grid[0] + 0.5]

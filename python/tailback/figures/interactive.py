@@ -1,8 +1,9 @@
-"""The behaviour of a figure on a page: legends that select, curves that zoom and show their values.
+"""Makes a figure on a page interactive: legends select curves, and curves can be zoomed and show
+their values.
 
-It is added to the specification of a figure for a page, but not to figures in files and on paper.
-The page's script (`templates/report.js`) does the rest: as the pointer moves, it shows a value of
-the nearest curve from the tooltip that is added here.
+The interaction is added only to figures on pages, not to figures in files and on paper. This module
+adds tooltips to the curves. The page's script (`templates/report.js`) shows the tooltip of the
+curve nearest to the pointer.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _SEE_THROUGH = ("point", "circle", "square", "tick")
 
 
 def interactive(made: Spec) -> Spec:
-    """The same figure with a legend that selects, zoom along x, and tooltips on curves."""
+    """Return the figure with a legend that selects, zoom along x, and tooltips on curves."""
     spec = {key: part if key in AS_IT_IS else copy.deepcopy(part) for key, part in made.items()}
     numbers = count()
     titles = _titles(spec)
@@ -43,7 +44,7 @@ def interactive(made: Spec) -> Spec:
 
 
 def _views(spec: Spec) -> Iterator[Spec]:
-    """Every part with its own axes: a unit, or layers of units."""
+    """Yield every part that has its own axes: a unit, or layers of units."""
     for several in _SEVERAL:
         for part in spec.get(several, ()):
             yield from _views(part)
@@ -66,12 +67,13 @@ def _mark(unit: Spec) -> str:
 
 
 def _channels(view: Spec, unit: Spec) -> Spec:
-    """Return the encoding of a unit, including the part that it shares with other layers."""
+    """Return the encoding of a unit, including the part that it shares with other layers of its
+    view."""
     return {**view.get("encoding", {}), **unit.get("encoding", {})}
 
 
 def _titles(spec: Spec) -> dict[str, str]:
-    """Map fields to titles. Of panels above each other, only the last has a title for x."""
+    """Return the titles of fields. Of panels above each other, only the last has a title for x."""
     titles: dict[str, str] = {}
     for view in _views(spec):
         for unit in _units(view):
@@ -82,7 +84,7 @@ def _titles(spec: Spec) -> dict[str, str]:
 
 
 def _tooltip(channels: Spec, titles: Mapping[str, str]) -> list[Spec]:
-    """Return the entries of a tooltip: name of the curve, x and y."""
+    """Return the entries of a tooltip: the name of the curve, x and y."""
     entries: list[Spec] = []
     for name in ("color", "strokeDash", "x", "y"):
         channel = channels.get(name)
@@ -105,10 +107,11 @@ def _tooltip(channels: Spec, titles: Mapping[str, str]) -> list[Spec]:
 
 
 def _add_zoom(spec: Spec, numbers: Iterator[int], common: str = "") -> None:
-    """Dragging moves along x, the wheel with Ctrl zooms, a double click resets.
+    """Add zoom: dragging moves the figure along x, the wheel with Ctrl zooms, a double click
+    resets.
 
-    Panels that share their axis move together. Without Ctrl the wheel scrolls the page, and so does
-    a finger.
+    Panels that share their axis move together. A finger, and the wheel without Ctrl, scroll the
+    page.
     """
     for several in _SEVERAL:
         if several in spec:
@@ -144,13 +147,14 @@ def _add_zoom(spec: Spec, numbers: Iterator[int], common: str = "") -> None:
 
 
 def _runs(channels: Spec) -> bool:
-    """Whether x is a number and not binned."""
+    """Return whether x is a number and not binned."""
     x = channels.get("x", {})
     return x.get("type") == "quantitative" and "field" in x and not x.get("bin")
 
 
 def _add_legends(spec: Spec, numbers: Iterator[int]) -> None:
-    """A click selects what is drawn, more clicks add to it; no selection shows all."""
+    """Make legends select: a click shows only one series, further clicks add series. Without a
+    selection, all series are shown."""
     names: dict[str, str] = {}
     views = list(_views(spec))
     for view in views:
@@ -183,5 +187,5 @@ def _field(view: Spec, unit: Spec) -> str | None:
     if not isinstance(colour, dict) or colour.get("type") not in ("nominal", "ordinal"):
         return None
     field = colour.get("field")
-    # Without an encoding of its own, a unit gets the colour from the view.
+    # A unit without its own encoding gets the colour of its view.
     return field if isinstance(field, str) and "encoding" in unit else None

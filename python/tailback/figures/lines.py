@@ -1,4 +1,5 @@
-"""Curves over a parameter: each series has a line and a confidence band, with published points.
+"""Draws curves over a parameter: each series has a line and a confidence band. Published values can
+be added as points.
 
 Several quantities over the same axis become panels under one another (`panels`).
 """
@@ -18,7 +19,7 @@ from tailback.figures.theme import WIDTH, Chart, colour_scale, shape_scale
 
 @dataclass(frozen=True)
 class LinePanel:
-    """One quantity over the common axis.
+    """A panel that shows one quantity over the common x axis.
 
     `y`, `low` and `high` are columns of the frame; rows whose `y` is null are left out.
     """
@@ -29,9 +30,9 @@ class LinePanel:
     high: str | None = None
     scale: Literal["linear", "log"] = "linear"
     domain: tuple[float, float] | None = None
-    #: Horizontal lines: value and label.
+    #: Horizontal lines: the value and label of each.
     rules: Sequence[tuple[float, str]] = ()
-    #: Published points: columns x, series and y as in the frame.
+    #: Published points: columns x, series and y, named as in the frame.
     published: pl.DataFrame | None = None
     published_label: str = "published"
     height: int = 200
@@ -40,7 +41,7 @@ class LinePanel:
 
     @classmethod
     def band(cls, y: str, title: str, **more: Any) -> LinePanel:
-        """A quantity with its interval in the columns `y_low` and `y_high`."""
+        """Return the panel of a quantity whose interval is in the columns `y_low` and `y_high`."""
         return cls(y, title, f"{y}_low", f"{y}_high", **more)
 
 
@@ -62,9 +63,9 @@ def panel(
     width: int = WIDTH,
     show_x_title: bool = True,
 ) -> Chart:
-    """One panel of curves.
+    """Draw one panel of curves.
 
-    `order` lists the series as they appear in the legend; `ordered` colours them as values of a
+    `order` lists the series in the order of the legend. `ordered` colours the series as values of a
     parameter. With `interpolate="step-after"` a value holds from its x to the next.
     """
     rows = frame.filter(pl.col(spec.y).is_not_null())
@@ -137,7 +138,7 @@ def panel(
 
 
 def _rules(spec: LinePanel, y_scale: alt.Scale, width: int) -> list[Any]:
-    """Dashed horizontal lines with their labels."""
+    """Draw dashed horizontal lines with their labels."""
     layers: list[Any] = []
     for value, says in spec.rules:
         at = pl.DataFrame({"at": [float(value)], "says": [says]})
@@ -154,7 +155,7 @@ def _rules(spec: LinePanel, y_scale: alt.Scale, width: int) -> list[Any]:
 
 
 def _legend(title: str, points: bool) -> alt.Legend:
-    """Return a legend whose symbols look like the curves, not like their bands."""
+    """Return a legend whose symbols look like the curves, not like the bands."""
     if points:
         return alt.Legend(title=title or None, symbolOpacity=1)
     return alt.Legend(
@@ -163,7 +164,8 @@ def _legend(title: str, points: bool) -> alt.Legend:
 
 
 def _log_axis(rows: pl.DataFrame, spec: LinePanel) -> tuple[dict[str, Any], list[float]]:
-    """Domain and ticks (1, 2, 5 in every decade) of a logarithmic axis, `rules` included."""
+    """Return the domain and ticks (1, 2, 5 in every decade) of a logarithmic axis. The domain
+    includes the values of `rules`."""
     found = [float(v) for v in rows[spec.y] if v is not None and v > 0]
     found += [value for value, _ in spec.rules if value > 0]
     low, high = spec.domain or (min(found, default=0.1) / 1.15, max(found, default=10.0) * 1.15)
@@ -173,7 +175,7 @@ def _log_axis(rows: pl.DataFrame, spec: LinePanel) -> tuple[dict[str, Any], list
 
 
 def panels(frame: pl.DataFrame, specs: Sequence[LinePanel], **common: Any) -> Chart:
-    """Several panels over one axis; `common` as for `panel`."""
+    """Draw several panels over one axis. `common` has the keywords of `panel`."""
     last = len(specs) - 1
     charts = [
         panel(frame, spec, show_x_title=(i == last), **common) for i, spec in enumerate(specs)

@@ -1,9 +1,10 @@
-"""Statistics of a quantity, versions side by side: a column for each, a row for each setting.
+"""Draws statistics of a quantity for several versions: a column for each version, a row for each
+setting.
 
-A thin line goes from the 1st to the 99th percentile, a thick one from the 25th to the 75th, and a
-point is at the mean. Every row has the same axes in all its columns.
+A thin line goes from the 1st to the 99th percentile, a thick line from the 25th to the 75th, and a
+point marks the mean. The panels of a row have the same axes.
 
-The specification is built here rather than by Altair, which takes seconds for so many panels.
+This module builds the specification itself, because Altair takes seconds for so many panels.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ LETTER = 6.5
 HEADING = 8
 """Approximate width of a letter of a heading, pixels."""
 FLAG = "∗"
-"""The sign over values that differ from the baseline by more than noise."""
+"""The sign above values that differ from the baseline by more than noise."""
 _SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 
 Spec = dict[str, Any]
@@ -37,20 +38,20 @@ class Drawn:
     spec: Spec
 
     def to_dict(self) -> Spec:
-        """The specification."""
+        """Return the specification."""
         return dict(self.spec)
 
 
 @dataclass(frozen=True)
 class Item:
-    """Statistics at one place; percentiles that are missing are not drawn."""
+    """The statistics of one setting and version. Missing percentiles are not drawn."""
 
     row: str
     column: str
     x: str
     series: str
     stat: Mapping[str, float]
-    """By rank: p1, p25, mean, p75, p99."""
+    """The statistics by name: p1, p25, mean, p75, p99."""
     flagged: bool = False
 
 
@@ -66,20 +67,21 @@ class Curve:
 
 @dataclass(frozen=True)
 class Look:
-    """How the values are drawn."""
+    """The axes and titles of a figure of statistics."""
 
     y_title: str
     x_title: str
     scale: Literal["linear", "log"] = "linear"
     floor: float | None = None
-    """Logarithmic axis: smaller values are drawn at this one."""
+    """The smallest value on a logarithmic axis. Smaller values are drawn there. None means a linear
+    axis."""
     zero: bool = True
-    """Linear axis: whether it begins at 0."""
+    """Whether a linear axis begins at 0."""
     rule: float | None = None
-    """Where to draw a horizontal line."""
+    """The value of a horizontal line. None draws no line."""
     height: int = 120
     dashes: Mapping[str, Sequence[int]] = field(default_factory=dict)
-    """Dash patterns of curves, by series."""
+    """Dash pattern of the curve of each series."""
 
 
 Panel = Callable[[str, str, "_Place"], list[Spec]]
@@ -104,7 +106,8 @@ def spread(
     colours: Mapping[str, str],
     width: int = WIDTH,
 ) -> Drawn:
-    """Panels of statistics; `colours` by series, in the order of the legend."""
+    """Draw panels of statistics. `colours` has the colour of each series, in the order of the
+    legend."""
     wide = _width(columns, width)
 
     def layers(row: str, column: str, at: _Place) -> list[Spec]:
@@ -128,7 +131,7 @@ def curves(
     x_domain: tuple[float, float],
     width: int = WIDTH,
 ) -> Drawn:
-    """Panels of lines; the same axis everywhere."""
+    """Draw panels of lines that all have the same axes."""
     wide = _width(columns, width)
     domain = _domain((y for line in lines for _, y in line.points), look)
 
@@ -191,7 +194,7 @@ def _panels(
 
 
 def _wrapped(name: str, wide: int, letter: float) -> list[str]:
-    """Break a title into as many lines as the width of its column needs."""
+    """Break a title into as many lines as its column needs."""
     lines: list[str] = []
     for word in re.findall(r"[^\s-]+-?|-", name):
         joint = "" if lines and lines[-1].endswith("-") else " "
@@ -322,7 +325,7 @@ def _domain(values: Iterable[float], look: Look) -> tuple[float, float]:
 
 
 def _ticks(domain: tuple[float, float]) -> list[float]:
-    """Put a tick at 1 of every decade; also at 2 and 5 if the axis has few decades."""
+    """Return ticks at 1 of every decade, and at 2 and 5 if the axis has few decades."""
     low, high = domain
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     steps = (1, 2, 5) if high / low < 60 else (1,)

@@ -1,4 +1,4 @@
-"""House style of every figure: fonts, sizes, and colours that colour-blind readers can
+"""The house style of all figures: fonts, sizes, and colours that colour-blind readers can
 distinguish.
 """
 
@@ -9,23 +9,24 @@ from typing import Any, TypeAlias
 
 import altair as alt
 
-#: Any chart of Altair. Its own annotations are unions that differ between releases and that its
-#: methods do not accept, so the type checker treats a chart as `Any`.
+#: Any chart of Altair. Altair's annotations are unions that differ between releases, and its own
+#: methods reject them. The type checker therefore treats a chart as `Any`.
 Chart: TypeAlias = Any
 
 #: Okabe and Ito's palette without its yellow, which is too light on white.
 CATEGORIES = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000"]
-#: Five steps from dark to light for curves that follow a parameter, all darker than 3:1 on white.
+#: Five steps from dark to light for curves that follow a parameter. All have a contrast above 3:1
+#: on white.
 ORDERED = ["#2d1160", "#721f81", "#b5367a", "#e2592f", "#c98a00"]
-#: Shapes go with colours, so that curves stay distinct on a page printed in grey.
+#: Each colour has a shape, so that curves stay distinct on a page printed in grey.
 SHAPES = ["circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "stroke"]
 
 FONT = "Inter, 'Helvetica Neue', Helvetica, Arial, 'DejaVu Sans', sans-serif"
 INK = "#1f2933"
 MUTED = "#52606d"
 GRID = "#e4e7eb"
-#: These colours on a dark background, for pages that follow the reader's setting. Every colour that
-#: a figure names is here.
+#: The dark-mode colour for each colour of a figure, for pages that follow the reader's setting.
+#: It has every colour that a figure names.
 DARK = {
     "white": "#14181d",
     "black": "#f0f3f6",
@@ -45,19 +46,19 @@ DARK = {
 }
 WIDTH = 620
 HEIGHT = 240
-#: Altair rejects more rows than this. A figure with more rows bins them by a rule that its caption
-#: states.
+#: Altair rejects a dataset with more rows. A figure with more rows bins them by a rule that its
+#: caption states.
 MAX_ROWS = 5000
 
 
 @alt.theme.register("tailback", enable=True)
 def theme() -> alt.theme.ThemeConfig:
-    """The configuration every chart gets."""
+    """Return the configuration of every chart."""
     return {
         "config": {
             "background": "white",
-            # On a page the title of a figure is its label; these descriptions would contain
-            # untrusted names as expressions.
+            # On a page, the title of a figure is its label for screen readers. Vega's own
+            # descriptions would contain untrusted names as expressions.
             "aria": False,
             "font": FONT,
             "view": {"stroke": None, "continuousWidth": WIDTH, "continuousHeight": HEIGHT},

@@ -1,6 +1,6 @@
-"""Quantities of flows over time, with ticks for drops and marks.
+"""Draws quantities of flows over time, with ticks for drops and marks.
 
-A series is drawn as steps: a congestion window holds until it changes. `thin` reduces long series,
+A series is drawn as steps: a congestion window holds until it changes. `thin` shortens long series
 by a rule that the caption states.
 """
 
@@ -16,10 +16,10 @@ from tailback.figures.theme import WIDTH, Chart, colour_scale
 
 
 def thin(frame: pl.DataFrame, *, by: Sequence[str], limit: int) -> tuple[pl.DataFrame, str | None]:
-    """Keep at most about `limit` rows: of each of equally long time bins the first row, the
-    smallest and the largest value.
+    """Keep at most about `limit` rows. Time is divided into equal bins; of each bin, the first row
+    and the rows with the smallest and the largest value stay.
 
-    Returns the rows and, if any were left out, the sentence that says so in the caption.
+    Returns the rows, and a sentence for the caption if rows were left out.
 
     `frame` has the columns time_s and value.
     """
@@ -67,7 +67,7 @@ def time_series(
     zero: bool = True,
     x_title: str | None = "time in s",
 ) -> Chart:
-    """Values over time in seconds: columns time_s, value and `series`.
+    """Draw values over time in seconds. `frame` has the columns time_s, value and `series`.
 
     `events` has time_s and `series`, one row for each drop or mark, drawn as ticks under the curves
     in the order `event_order`. `rows` gives every series a panel of its own.
@@ -108,7 +108,7 @@ def time_series(
         return chart.properties(title=name) if name else chart
 
     if rows:
-        # The axis is titled once, under the last one.
+        # Only the last panel has a title under its axis.
         bottom, x = x, x.title(None)
         charts = []
         for name in order:
@@ -117,7 +117,7 @@ def time_series(
         return alt.vconcat(*charts, spacing=14).resolve_scale(x="shared", y="shared")
     if events is None or events.is_empty():
         return curves(frame, None)
-    # The axis is titled once, under the ticks.
+    # Only the axis under the ticks has a title.
     bottom, x = x, x.title(None)
     main = curves(frame, None)
     ticks = (

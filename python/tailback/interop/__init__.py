@@ -1,7 +1,6 @@
-"""Runs in the formats of other tools: what `tailback export` writes.
+"""Writes runs in the formats of other tools, for `tailback export`.
 
-A new format is a new file and one line in `_MODULES`; its module has a
-constant `FORMAT`.
+To add a format, write a module with a constant `FORMAT`, and add a line to `_MODULES`.
 """
 
 from __future__ import annotations
@@ -26,21 +25,21 @@ NAMES = tuple(_MODULES)
 
 
 class Format(Protocol):
-    """A format to export to."""
+    """A format that a run can be exported to."""
 
     @property
     def suffix(self) -> str:
-        """Ending of the file, with the dot."""
+        """Ending of the file name, with the dot."""
 
     def export(self, run: Path, out: Path, interfaces: Sequence[str]) -> list[Path]:
-        """Write a run folder to a file; return what was written.
+        """Write the run in a folder to a file, and return a sentence about what was written.
 
-        `interfaces` are the interfaces of a packet capture to write; empty: all.
+        `interfaces` names the interfaces of a packet capture to write. If empty, all are written.
         """
 
 
 def get(name: str) -> Format:
-    """The format of this name."""
+    """Return the format with this name."""
     if name not in _MODULES:
         raise InputError(unknown("format", name, NAMES))
     chosen: Format = import_module(_MODULES[name]).FORMAT

@@ -1,4 +1,4 @@
-"""A run as CSV: its series in one file, its summary in another beside it."""
+"""Exports a run as CSV: its series in one file, its summary in a second file."""
 
 from __future__ import annotations
 
@@ -16,17 +16,18 @@ from tailback.store.run_folder import StoredRun
 
 @dataclass(frozen=True)
 class Csv:
-    """Format `csv`: one row for each value (time_s, flow, link, quantity, value)."""
+    """Format `csv`. The series has one row for each value (time_s, flow, link, quantity, value)."""
 
     suffix: str = ".csv"
 
     def export(self, run: Path, out: Path, interfaces: Sequence[str]) -> list[Path]:
-        """Writes the series to `out` and the summary to NAME.summary.csv."""
+        """Write the series to `out` and the summary to NAME.summary.csv."""
         if interfaces:
             raise InputError("--interface: only for --format pcapng; remove it")
         import polars as pl
 
-        # Join whole and fraction as digits: a division would give 0.30000000000000004 for 300 ms.
+        # Join the whole seconds and the fraction as digits. A division would give
+        # 0.30000000000000004 for 300 ms.
         whole = (pl.col("time_ns") // 10**9).cast(pl.String)
         part = (pl.col("time_ns") % 10**9).cast(pl.String).str.zfill(9)
         time_s = pl.concat_str(whole, part, separator=".").alias("time_s")

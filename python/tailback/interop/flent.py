@@ -1,10 +1,10 @@
-"""A run as a data file of Flent, the network tester, which opens and plots it as its own.
+"""Exports a run as a data file of the network tester Flent, which can open and plot it.
 
-The file is what Flent 2 writes (format version 4) after a test of the same shape. One flow is
-`tcp_1up`, two are `tcp_2up`, more `tcp_nup`. If data flows only on the way back, it is `tcp_ndown`
-or `tcp_2down`; if both ways, `tcp_bidirectional` or `rrul_be_nflows`. Times count from the start of
-the run, which is set to the start of 1970: simulated time has no date, and the same run gives the
-same bytes.
+The file has format version 4, as Flent 2 writes it after a similar test. For one upload, Flent's
+test is `tcp_1up`, for two `tcp_2up`, for more `tcp_nup`. For downloads it is `tcp_2down` or
+`tcp_ndown`, for both directions `tcp_bidirectional` or `rrul_be_nflows`. The start of the run is
+written as the start of 1970. Simulated time has no date, and a fixed date makes equal runs give
+equal bytes.
 """
 
 from __future__ import annotations
@@ -30,13 +30,14 @@ from tailback.store.run_folder import StoredRun
 EPOCH = "1970-01-01T00:00:00.000000Z"
 
 SINGLE, BIDIRECTIONAL, BOTH_WAYS = "tcp_1up", "tcp_bidirectional", "rrul_be_nflows"
-"""Tests of Flent with their own names of series; the others are `tcp_2up`, `tcp_ndown`, ..."""
+"""Flent's tests whose series have special names. Other tests are `tcp_2up`, `tcp_ndown`, ..."""
 
 PING = "Ping (ms) ICMP"
 
 NS = 10**9
 
-#: Recorded quantity, name in Flent's socket statistics, factor to its unit, unit.
+#: Recorded quantity, its name in Flent's socket statistics, the factor to Flent's unit, that
+#: unit.
 _STATISTICS = (
     ("srtt_ns", "tcp_rtt", 1e-6, "ms"),
     ("cwnd", "tcp_cwnd", 1.0, "packets"),
@@ -54,7 +55,7 @@ class Flent:
     suffix: str = SUFFIX
 
     def export(self, run: Path, out: Path, interfaces: Sequence[str]) -> list[Path]:
-        """Writes the data file."""
+        """Write the data file."""
         if interfaces:
             raise InputError("--interface: only for --format pcapng; remove it")
         if not out.name.endswith(SUFFIX):
@@ -67,7 +68,7 @@ class Flent:
         except InputError:
             raise
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-            # The canonical point is not checked again: its hash was right.
+            # The canonical point is not checked again, because its hash was right.
             raise DamagedResults(f"{run}: not a run that tailback wrote ({error!r})") from error
         with (
             layout.replacing(out) as part,
@@ -89,11 +90,11 @@ class _Stream:
     flow: str
     cc: str
     mean: float | None
-    """Throughput over the flow's measured time, Mbit/s."""
+    """Throughput over the flow's measured time, Mbit/s. None if nothing was measured."""
     raw: list[Raw]
     """Samples in order of time, with the keys `t`, `val`, `dur` and perhaps socket statistics."""
     columns: dict[str, list[float | None]]
-    """For each key of `raw`, the value at each point of the time axis."""
+    """For each key of `raw`, its value at each point of the time axis."""
 
 
 class _Export:
@@ -108,7 +109,7 @@ class _Export:
         self.point: dict[str, Any] = self.manifest["canonical"]
         self.interval: int = self.point["record"]["interval"]
         self.duration: int = self.point["duration"]
-        # The last interval counts even if the end of the run shortens it.
+        # The last interval counts even if the end of the run cuts it short.
         self.steps: int = -(-self.duration // self.interval)
 
     @cached_property
@@ -121,7 +122,7 @@ class _Export:
         return found
 
     def data(self) -> dict[str, Any]:
-        """The content of the file."""
+        """Return the content of the file."""
         if self.point["record"]["series"] == "off":
             raise InputError(
                 f"{self.run}: no series were recorded, and Flent plots series; run the scenario "
@@ -156,12 +157,13 @@ class _Export:
         }
 
     def _test(self) -> tuple[str, list[str]]:
-        """The test of Flent that a run resembles, and the name of each flow's series there."""
+        """Return the Flent test that resembles the run, and the name of each flow's series in that
+        test."""
         down = [self._is_download(flow["name"]) for flow in self.summary["flows"]]
         ups, downs = down.count(False), down.count(True)
         if not ups or not downs:
             way, word = ("up", "upload") if ups else ("down", "download")
-            # Flent's tcp_1down has no plots of socket statistics, tcp_ndown does.
+            # Flent's tcp_1down has no plots of socket statistics, but tcp_ndown does.
             if len(down) == 1 and ups:
                 return SINGLE, [f"TCP {word}"]
             test = f"tcp_2{way}" if len(down) == 2 else f"tcp_n{way}"
@@ -176,7 +178,7 @@ class _Export:
         return BOTH_WAYS, names
 
     def _is_download(self, flow: str) -> bool:
-        """Whether a flow's data uses the reverse direction."""
+        """Return whether a flow's data uses the reverse direction."""
         plan = self._plan(flow)
         links = [self.point["links"][i]["name"] for i in plan["route"]]
         if links:
@@ -202,19 +204,19 @@ class _Export:
         return _Stream(series, name, flow["cc"], flow["throughput_mbit"], raw, columns)
 
     def _throughput(self, flow: Mapping[str, Any]) -> list[tuple[int, int, float]]:
-        """Start, end and Mbit/s of payload in each interval with the flow.
+        """Return start, end and Mbit/s of payload of each interval in which the flow is active.
 
-        The first begins with the flow if that is known (otherwise with the interval it starts in).
-        The last ends when the flow stopped or completed, or the run ended.
+        The first interval begins when the flow starts, if that time is known. The last interval
+        ends when the flow stopped or completed, or the run ended.
         """
         name = flow["name"]
         rows = self.rows.get((name, None, "delivered_bytes"))
         if rows is None:
-            # With record.series = "acks" there is no sample of the receiver.
+            # With record.series = "acks", the series has no samples of the receiver.
             rows = self.rows.get((name, None, "acked_bytes"), [])
         total: dict[int, float] = {}
         for at, value in rows:
-            # The last sample of an interval counts for its end.
+            # The last sample of an interval stands for its end.
             total[-(-at // self.interval) * self.interval] = value
         if not total:
             return []
@@ -224,7 +226,7 @@ class _Export:
         if measured_from is not None and (measured_from > warmup or warmup == 0):
             begin = max(begin, measured_from)
         end = round(flow["to_s"] * NS) if flow.get("to_s") is not None else self.duration
-        # The flow may end between two samples. The summary has its end.
+        # The flow may end between two samples. The summary has the time of its end.
         before = 0.0 if measured_from != warmup or warmup == 0 else total.get(warmup)
         if before is not None and flow.get("delivered_bytes") is not None:
             total = {at: value for at, value in total.items() if at < end}
@@ -237,10 +239,11 @@ class _Export:
         ]
 
     def _ping(self) -> Rows:
-        """The time that a ping would take: the path's round trip plus the delay of every queue.
+        """Return how long a ping would take: the path's round-trip time plus the delay of every
+        queue.
 
-        On a path with a queue that keeps flows apart there is no value: a ping would be a flow of
-        its own, and would wait for less than the whole queue.
+        If a queue of the path keeps flows apart, return no value: a ping would be a flow of its
+        own, and would not wait for the whole queue.
         """
         plan = self._plan(self.summary["flows"][0]["name"])
         links = [self.point["links"][i] for i in (*plan["route"], *plan["back"])]
@@ -267,7 +270,7 @@ class _Export:
         return min(-(-at // self.interval), self.steps)
 
     def _column(self, rows: Rows) -> list[float | None]:
-        """Return the last value of each interval at its end; None in an interval without one."""
+        """Return the last value in each interval, or None for an interval without a value."""
         column: list[float | None] = [None] * (self.steps + 1)
         for at, value in rows:
             column[self._step(at)] = value
@@ -301,7 +304,7 @@ class _Export:
             "LOCAL_HOST": f"tailback-{engine}",
             "DATA_FILENAME": self.name,
             # Flent's box and cumulative plots leave out DELAY at both ends of TOTAL_LENGTH. Adding
-            # it to TOTAL_LENGTH leaves out the warm-up, and nothing at the end.
+            # DELAY to TOTAL_LENGTH leaves out the warm-up at the start, and nothing at the end.
             "DELAY": warmup,
             "LENGTH": length - warmup,
             "TOTAL_LENGTH": length + warmup,
@@ -313,8 +316,8 @@ class _Export:
                 **{
                     stream.series: {
                         "UNITS": "Mbits/s",
-                        # Flent's summary prefers this to the samples: it is what netperf itself
-                        # reports.
+                        # Flent's summary prefers this value to the samples, because netperf itself
+                        # reports it.
                         "MEAN_VALUE": stream.mean,
                         "FLOW": stream.flow,
                         "CONG_CONTROL": stream.cc,
@@ -338,7 +341,7 @@ class _Export:
         }
 
     def _title(self, streams: Sequence[_Stream]) -> str:
-        """The scenario's title and the point, as in the sweep of the run."""
+        """Return the scenario's title and the point, as in the sweep of the run."""
         seed = f"seed {self.manifest['seed']}"
         found = layout.sweep_of(self.run.resolve().parent.parent, self.manifest["run_id"])
         if found is None:
@@ -367,7 +370,7 @@ def _rate_at(rate: int | Mapping[str, Any], at: int) -> float:
 
 
 def _computed(test: str, streams: Sequence[_Stream]) -> dict[str, list[float | None]]:
-    """Compute the series that Flent derives from the flows: sums and means."""
+    """Compute the series that Flent derives from those of the flows: sums and means."""
     if test in (SINGLE, BIDIRECTIONAL):
         return {}
     series: dict[str, list[float | None]] = {}

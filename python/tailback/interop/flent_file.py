@@ -20,7 +20,7 @@ VERSION = 4
 """Version of the format that Flent 2 writes."""
 
 REQUIRED = ("NAME", "TITLE", "HOST", "LOCAL_HOST", "LENGTH", "STEP_SIZE")
-"""Metadata that every data file of Flent has."""
+"""Metadata keys that every data file of Flent has."""
 
 _NUMBERS = ("LENGTH", "STEP_SIZE")
 
@@ -28,13 +28,14 @@ MAX_PROBLEMS = 20
 """The most problems that are reported for one file."""
 
 MAX_TOGETHER = 256 << 20
-"""The most bytes, unpacked, of all compared files, because they are in memory together."""
+"""The most bytes of all compared files together when unpacked, because they are in memory
+together."""
 
 MAX_SECONDS = 1e12
-"""The largest time: beyond it sums of times lose their milliseconds."""
+"""The largest time in seconds. With larger values, sums of times would lose their milliseconds."""
 
 MAX_SPAN = 1e9
-"""The longest time between two samples, seconds: 31 years, which in nanoseconds fits into 64
+"""The longest time between two samples, seconds. It is 31 years, which in nanoseconds fits into 64
 bits.
 """
 
@@ -44,18 +45,18 @@ MAX_VALUE = 1e15
 _WHAT = f"a data file of Flent ({SUFFIX}), gzip-compressed JSON"
 
 _COMPUTED = re.compile(r"\b(avg|sum|fairness|totals)$")
-"""Series that Flent computes from others."""
+"""Names of series that Flent computes from other series."""
 
 
 @dataclass(frozen=True)
 class Sample:
-    """The throughput of a flow in one period."""
+    """The throughput of a flow in one interval."""
 
     begin: float
-    """Seconds, on the same clock as `end`."""
+    """Start of the interval, seconds, on the same clock as `end`."""
     end: float
     mbit: float
-    """Mbit/s."""
+    """Throughput in the interval, Mbit/s."""
 
 
 @dataclass(frozen=True)
@@ -66,9 +67,9 @@ class DataFile:
     metadata: Mapping[str, Any]
     raw: Mapping[str, Sequence[Mapping[str, Any]]]
     size: int
-    """Bytes of the file."""
+    """Size of the file in bytes."""
     sha256: str
-    """Hash of the file."""
+    """SHA-256 of the file."""
 
     @property
     def test(self) -> str:
@@ -77,12 +78,12 @@ class DataFile:
 
     @property
     def title(self) -> str:
-        """The title that its author gave it."""
+        """The title that the user of Flent gave the test."""
         return str(self.metadata["TITLE"] or "")
 
     @property
     def step(self) -> float:
-        """Distance of samples, seconds."""
+        """Time between two samples, seconds."""
         return float(self.metadata["STEP_SIZE"])
 
     @cached_property
@@ -92,11 +93,12 @@ class DataFile:
         return sorted(names, key=_order)
 
     def throughput(self, flow: str) -> list[Sample]:
-        """The samples of a flow, in order of time."""
+        """Return the samples of a flow, in order of time."""
         return list(self._samples(flow))
 
     def _samples(self, flow: str) -> Iterator[Sample]:
-        """Yield the samples of a flow. One without a duration begins where the last one ends."""
+        """Yield the samples of a flow. A sample without a duration begins where the previous one
+        ends."""
         last: float | None = None
         for row in self.raw[flow]:
             value = row.get("val")
@@ -111,16 +113,17 @@ class DataFile:
                 yield Sample(begin, end, float(value))
 
     def statistic(self, flow: str, key: str) -> list[tuple[float, float]]:
-        """Times and values of a socket statistic: `tcp_rtt` in ms, `tcp_cwnd` in segments."""
+        """Return times and values of a socket statistic: `tcp_rtt` in ms, `tcp_cwnd` in
+        segments."""
         return [
             (float(row["t"]), float(row[key])) for row in self.raw[flow] if _is_number(row.get(key))
         ]
 
     @cached_property
     def origin(self) -> float:
-        """When the load began: at the first sample of any flow.
+        """The time at which the load began: the first sample of any flow.
 
-        In a file that tailback wrote it is the start of the run.
+        In a file that tailback wrote, this is the start of the run.
         """
         if "TAILBACK" in self.metadata:
             return _seconds(self.metadata["T0"])
@@ -128,12 +131,12 @@ class DataFile:
 
 
 def is_named_so(path: Path) -> bool:
-    """Whether a path has the ending of a data file."""
+    """Return whether a path has the ending of a Flent data file."""
     return path.name.endswith(SUFFIX)
 
 
 def read_all(paths: Sequence[Path]) -> list[DataFile]:
-    """Read data files; report the errors of all of them at once."""
+    """Read data files, and report the errors of all files together."""
     files: list[DataFile] = []
     problems: list[str] = []
     together = 0
@@ -155,12 +158,12 @@ def read_all(paths: Sequence[Path]) -> list[DataFile]:
 
 
 def read(path: Path) -> DataFile:
-    """Read a data file; `InputError` has a line for each error."""
+    """Read a data file. The `InputError` of an invalid file has a line for each error."""
     return _read(path)[0]
 
 
 def _read(path: Path) -> tuple[DataFile, int]:
-    """A data file, and its size when unpacked."""
+    """Return a data file, and its size when unpacked."""
     data, packed, unpacked = _json(path)
     problems = _problems(data)
     if not problems:
@@ -176,7 +179,7 @@ def _read(path: Path) -> tuple[DataFile, int]:
 
 
 def _problems_of(file: DataFile) -> list[str]:
-    """Return why the samples cannot be those of a test."""
+    """Return reasons why the samples cannot come from a test."""
     if not file.flows:
         has = ", ".join(map(foreign.quoted, list(file.raw)[:5])) or "none"
         return [
@@ -195,7 +198,7 @@ def _problems_of(file: DataFile) -> list[str]:
 
 
 def _json(path: Path) -> tuple[Any, bytes, int]:
-    """The content of a file, the file itself, and its size when unpacked."""
+    """Return the content of a file, the file itself, and its size when unpacked."""
     packed = foreign.read(path)
     if not packed:
         raise InputError(f"{foreign.line(path)}: empty; expected {_WHAT}")
@@ -207,7 +210,7 @@ def _json(path: Path) -> tuple[Any, bytes, int]:
 
 
 def _problems(data: Any) -> list[str]:
-    """Return every reason why this is not a data file."""
+    """Return every reason why this is not a valid data file."""
     if not isinstance(data, dict):
         return [f"a JSON {_kind(data)}; expected an object with version, metadata, raw_values"]
     if "version" not in data and "metadata" not in data:
@@ -244,7 +247,7 @@ def _version(data: Mapping[str, Any]) -> str | None:
     if version == VERSION and not isinstance(version, bool | float):
         return None
     if not isinstance(version, int) or isinstance(version, bool):
-        # Files of the first version do not have this key.
+        # Files of format version 1 do not have this key.
         said = "no format version" if value is None else "a format version that is not a number"
         return f"{said}; expected version {VERSION}"
     if version > VERSION:
@@ -259,7 +262,7 @@ def _version(data: Mapping[str, Any]) -> str | None:
 
 
 def _wrong(metadata: Mapping[str, Any]) -> list[str]:
-    """Return the metadata that have a wrong type."""
+    """Return the metadata keys whose values have a wrong type."""
     problems = []
     if "NAME" in metadata and not (isinstance(metadata["NAME"], str) and metadata["NAME"]):
         problems.append(_expected("metadata NAME", metadata["NAME"], "the name of a test"))
@@ -324,8 +327,8 @@ def _is_flow(name: str) -> bool:
 
 
 def _order(name: str) -> list[tuple[int, int, str]]:
-    """The key to sort names by: uploads come before downloads, and 2 before 10."""
-    # Every second part is a number. More than nine digits are not taken as one number.
+    """Return the key for sorting names: uploads before downloads, and 2 before 10."""
+    # Every second part is a number. A part with more than nine digits is treated as text.
     parts = re.split(r"([0-9]{1,9})", name)
     order = [(0, int(part), "") if i % 2 else (1, 0, part) for i, part in enumerate(parts)]
     return [(0 if name.startswith("TCP upload") else 1, 0, ""), *order]

@@ -1,8 +1,8 @@
-"""Flent's data files as results, so that they can be compared with runs.
+"""Presents Flent's data files as results, so that they can be compared with runs.
 
-A file is one run of a point without parameters; the files of a folder are replicates of one
-set-up. A flow's throughput is the mean of its samples weighted by how long each took, its srtt the
-mean of the samples of `tcp_rtt`, which is what `ss` reports: the sender's smoothed RTT.
+A file counts as one run of a point without parameters. The files of a folder are replicates of one
+set-up. A flow's throughput is the mean of its samples, weighted by their durations. Its srtt is the
+mean of the samples of `tcp_rtt`: the sender's smoothed RTT as `ss` reports it.
 """
 
 from __future__ import annotations
@@ -24,24 +24,25 @@ if TYPE_CHECKING:
     import polars as pl
 
 ENGINE = "flent"
-"""The engine's name of such results."""
+"""The engine name that such results have."""
 
-#: Socket statistic, the corresponding quantity of a run, factor to its unit.
+#: Socket statistic of Flent, the corresponding quantity of a run, and the factor to its unit.
 _STATISTICS = (("tcp_cwnd", "cwnd", 1.0), ("tcp_rtt", "srtt_ns", 1e6))
 
 
 @dataclass(frozen=True)
 class FlentRun(foreign.ForeignRun):
-    """A data file as a run; values that it does not have are missing."""
+    """A data file as a run. Values that the file does not contain are missing."""
 
     file: DataFile
     warmup_s: float
-    """The time that is left out after the load begins: the warm-up of the runs it is compared with.
+    """The time to leave out after the load begins, seconds. It equals the warm-up of the compared
+    runs.
     """
 
     @cached_property
     def summary(self) -> dict[str, Any]:
-        """The part of a run's summary that the file can give."""
+        """The part of a run's summary that the file can provide."""
         flows = [self._flow(name) for name in self.file.flows]
         rates = [flow["throughput_mbit"] for flow in flows]
         return {
@@ -58,7 +59,7 @@ class FlentRun(foreign.ForeignRun):
 
     def _flow(self, name: str) -> dict[str, Any]:
         since = self.file.origin + self.warmup_s
-        # A hundredth of a step of tolerance keeps a sample that begins early by a rounding error.
+        # A tolerance of a hundredth of a step keeps a sample that begins early by a rounding error.
         samples = [s for s in self.file.throughput(name) if s.begin >= since - self.file.step / 100]
         time = sum(s.end - s.begin for s in samples)
         rtts = [rtt for at, rtt in self.file.statistic(name, "tcp_rtt") if at >= since]
@@ -76,7 +77,7 @@ class FlentRun(foreign.ForeignRun):
         return float(max(0.0, round(max(ends) - self.file.origin - self.warmup_s, 3)))
 
     def series(self) -> pl.DataFrame:
-        """The socket statistics as samples: time_ns, flow, link, quantity, value."""
+        """Return the socket statistics as samples: time_ns, flow, link, quantity, value."""
         origin = self.file.origin
         rows = [
             (round((at - origin) * 1e9), flow, None, quantity, value * factor)
@@ -90,7 +91,7 @@ class FlentRun(foreign.ForeignRun):
 
 @dataclass(frozen=True)
 class FlentSource:
-    """A data file, or a folder of them, that has been read."""
+    """A Flent data file, or a folder of such files, that has been read."""
 
     path: Path
     files: list[DataFile]
@@ -102,7 +103,7 @@ class FlentSource:
         labels: dict[str, str],
         warmup_s: float,
     ) -> Results:
-        """The files as runs of a point."""
+        """Return the files as runs of a point."""
         points: list[Run] = [
             FlentRun(params, labels, i, file.path.name, file.path, file, warmup_s)
             for i, file in enumerate(self.files)
@@ -125,7 +126,8 @@ class FlentSource:
 
 
 def is_source(path: Path) -> bool:
-    """Whether a path is a data file of Flent, or a folder with data files and without results."""
+    """Return whether a path is a Flent data file, or a folder with such files and without results
+    of tailback."""
     if path.is_dir():
         ours = any((path / name).exists() for name in ("index.json", "manifest.json", "sweeps"))
         return not ours and any(map(is_named_so, path.iterdir()))
@@ -133,7 +135,7 @@ def is_source(path: Path) -> bool:
 
 
 def read_sources(paths: Sequence[Path]) -> list[FlentSource]:
-    """Read data files and folders of them; report all errors at once."""
+    """Read data files and folders of data files, and report all errors together."""
     groups = [
         sorted(file for file in path.iterdir() if is_named_so(file)) if path.is_dir() else [path]
         for path in paths

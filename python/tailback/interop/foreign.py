@@ -1,4 +1,4 @@
-"""The common part of results from other tools' files."""
+"""The common part of results that come from files of other tools."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     import polars as pl
 
 Sample = tuple[int, str, str | None, str, float]
-"""Time in ns, flow, link, quantity, value."""
+"""A sample: time in ns, flow, link, quantity, value."""
 
 
 class ForeignRun(Run):
-    """A run that another tool recorded: it may have samples, and it has no histograms."""
+    """A run that another tool recorded. It may have samples, but no histograms."""
 
     def histogram(
         self, quantity: str = "delay_ns", *, flow: str | None = None, link: str | None = None
@@ -28,7 +28,7 @@ class ForeignRun(Run):
 
 
 def series(samples: Sequence[Sample]) -> pl.DataFrame:
-    """Return samples as a run has them: time_ns, flow, link, quantity, value."""
+    """Return samples as a frame with the columns of a run: time_ns, flow, link, quantity, value."""
     import polars as pl
 
     schema = {

@@ -1,4 +1,4 @@
-"""The packet capture of a run, for Wireshark and every other program that reads pcapng."""
+"""Exports the packet capture of a run, for Wireshark and other programs that read pcapng."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from tailback.store.run_folder import StoredRun
 INTERFACE, PACKET = 1, 6
 
 MAX_BLOCK = 1 << 20
-"""The largest block, bytes; the block of a packet has only its headers."""
+"""The largest block in bytes. The block of a packet has only its headers."""
 
 _IF_NAME = 2
 
 
 @dataclass(frozen=True)
 class Pcapng:
-    """Format `pcapng`: headers of every packet at every link."""
+    """Format `pcapng`: the headers of every packet at every link."""
 
     suffix: str = ".pcapng"
 
     def export(self, run: Path, out: Path, interfaces: Sequence[str]) -> list[Path]:
-        """Copies the capture, or the packets of some of its interfaces."""
+        """Copy the capture, or only the packets of some interfaces."""
         capture = StoredRun(run).packets()
         if capture is None:
             raise InputError(
@@ -53,7 +53,7 @@ def _select(capture: Path, out: Path, wanted: Sequence[str]) -> None:
     for name in wanted:
         if name not in names:
             raise InputError(unknown("interface", name, names))
-    # Every interface stays declared, so that packets keep the numbers of their interfaces.
+    # Every interface stays declared, so that the interface numbers of packets stay valid.
     kept = {number for number, name in enumerate(names) if name in wanted}
     with capture.open("rb") as source, out.open("wb") as target:
         for kind, block in blocks(source):
@@ -62,7 +62,7 @@ def _select(capture: Path, out: Path, wanted: Sequence[str]) -> None:
 
 
 def blocks(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
-    """Kind and bytes of each block; little-endian, as tailback writes them."""
+    """Yield the kind and bytes of each block. Blocks are little-endian, as tailback writes them."""
     while head := file.read(8):
         if len(head) < 8:
             raise DamagedResults(f"{file.name}: the capture ends in the middle of a block")
@@ -78,7 +78,7 @@ def blocks(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
 
 
 def _name(block: bytes) -> str:
-    """The if_name of an interface's block."""
+    """Return the if_name option of an interface's block."""
     at = 16
     while at + 4 <= len(block) - 4:
         code, length = struct.unpack_from("<HH", block, at)

@@ -1,4 +1,4 @@
-"""The flows of a stored run, from its manifest."""
+"""Reads the flows of a stored run from its manifest."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from tailback.metrics.groups import group_of
 
 
 def flow_plan(point: Mapping[str, Any], flow: str, run: Path) -> dict[str, Any]:
-    """Return the table of a flow in a canonical point; flows of one table share it.
+    """Return the table of a flow in a canonical point. Several flows can share one table.
 
-    Raises `DamagedResults`, with the folder of the run, if it does not exist.
+    Raises `DamagedResults`, with the folder of the run, if the point does not have the flow.
     """
     plans: list[dict[str, Any]] = point["flows"]
     for wanted in (flow, group_of(flow)):

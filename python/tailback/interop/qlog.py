@@ -1,8 +1,9 @@
-"""A run as qlog (draft-ietf-quic-qlog-main-schema-13, -quic-events-13), one file for each flow.
+"""Exports a run as qlog (draft-ietf-quic-qlog-main-schema-13, -quic-events-13), one file for each
+flow.
 
-qlog is the log of QUIC stacks. The events of a TCP flow are those of qlog's recovery: TCP has no
-packet numbers and no frames of QUIC. Windows are in bytes of payload, times in ms since the start
-of the run. What the run did not record is absent.
+qlog is the log format of QUIC stacks. For a TCP flow the file has only qlog's recovery events,
+because TCP has no packet numbers and no QUIC frames. Windows are in bytes of payload, times in ms
+since the start of the run. Quantities that the run did not record are absent.
 
 Two formats: `qlog` is a JSON text sequence (RFC 7464) of the current schema, `qlog-0.3` is the
 JSON of qlog 0.3, with the older names, which qvis reads.
@@ -34,7 +35,7 @@ MS = 1e6
 """Nanoseconds in a millisecond."""
 
 Event = tuple[int, str, dict[str, Any]]
-"""Time in ns, name without namespace, data."""
+"""Time in ns, name without its namespace, data of the event."""
 
 
 @dataclass(frozen=True)
@@ -53,13 +54,14 @@ OLD = Dialect("recovery:metrics_updated", "recovery:congestion_state_updated", T
 
 @dataclass(frozen=True)
 class Qlog:
-    """Formats `qlog` and `qlog-0.3`: the metrics and states of each sender."""
+    """Formats `qlog` and `qlog-0.3`: the metrics and states of each sender over time."""
 
     dialect: Dialect
     suffix: str
 
     def export(self, run: Path, out: Path, interfaces: Sequence[str]) -> list[Path]:
-        """Write a file for each flow: `out`, or NAME.FLOW with its ending where there are more."""
+        """Write a file for each flow. Its name is `out`, or NAME.FLOW plus the ending if there are
+        several flows."""
         if interfaces:
             raise InputError("--interface: only for --format pcapng; remove it")
         flows = _Flows(run)
@@ -154,7 +156,7 @@ class _Flows:
 
     @property
     def description(self) -> str:
-        """The origin of the file: run, version, engine and seed."""
+        """Describe the origin of the file: run, version, engine and seed."""
         return (
             f"Run {self.manifest['run_id']} of tailback {tailback.__version__}, engine "
             f"{self.manifest['engine']}, seed {self.manifest['seed']}: a TCP flow, windows in "
@@ -162,11 +164,11 @@ class _Flows:
         )
 
     def title(self, flow: str) -> str:
-        """The flow and its congestion control."""
+        """Return the name of the flow and its congestion control."""
         return f"{flow}: {self._plan(flow)['cc']['name']}"
 
     def vantage_point(self, flow: str) -> dict[str, str]:
-        """The sender, which opens the connection."""
+        """Describe the vantage point: the sender, which opens the connection."""
         return {"name": flow, "type": "client"}
 
     def _plan(self, flow: str) -> dict[str, Any]:
@@ -179,8 +181,8 @@ class _Flows:
         for at, flow, link, quantity, value in self.stored.series().iter_rows():
             if flow is not None:
                 found.setdefault(flow, []).append((at, link, quantity, value))
-        # The series is stored by quantity. The sort is stable: at one time the window precedes
-        # the state.
+        # The series is stored by quantity. The sort is stable, so at equal times the window still
+        # precedes the state.
         for rows in found.values():
             rows.sort(key=lambda row: row[0])
         return found
@@ -191,7 +193,7 @@ class _Flows:
         return {} if read is None else {flow["name"]: flow for flow in read["flows"]}
 
     def events(self, flow: str) -> list[Event]:
-        """The events of a flow in order of time."""
+        """Return the events of a flow in order of time."""
         mss = self._plan(flow)["tcp"]["mss"]
         rows = self._rows.get(flow, [])
         accounted = self._accounts.get(flow, {})
@@ -233,7 +235,7 @@ def _metrics(rows: Sequence[tuple[int, str | None, str, float]], mss: int) -> It
     at_once: dict[int, dict[str, Any]] = {}
     last: dict[str, float] = {}
     for at, _, quantity, value in rows:
-        # A smallest RTT of 0 is not known yet.
+        # A smallest RTT of 0 means that it is not known yet.
         if quantity not in wanted or (quantity == "min_rtt_ms" and value == 0):
             continue
         name, factor = wanted[quantity]
@@ -254,7 +256,8 @@ def _markers(
     accounted: Mapping[str, Any],
     kernel: bool,
 ) -> Iterator[Event]:
-    """Annotations: the end of slow start, each reduction, each recorded drop and mark."""
+    """Yield events without a place in qlog's schema: the end of slow start, each reduction, each
+    recorded drop and mark."""
 
     def marker(at: int, kind: str, message: str, **more: object) -> Event:
         return at, "simulation:marker", {"type": kind, "message": message, **more}

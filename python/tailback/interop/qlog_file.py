@@ -1,4 +1,4 @@
-"""A qlog file of a sender: its throughput, RTT, window, losses and marks."""
+"""Reads the qlog file of a sender: its throughput, RTT, window, losses and marks."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ SUFFIXES = (".qlog", ".sqlog")
 _WORDS = (b"metrics_updated", b"packet_sent", b"packet_received", b"packets_acked", b"packet_lost")
 
 MAX_RANGE = 1_000_000
-"""The most packet numbers of a range of ACKs."""
+"""The most packet numbers in one range of an ACK."""
 
 
 @dataclass(frozen=True)
 class Sender:
-    """The log of one connection; a list is None if the log has no such events."""
+    """The log of one connection. A list is None if the log has no events of its kind."""
 
     path: Path
     sha256: str
     title: str
     trace: Trace
-    """Window and RTTs."""
+    """The congestion window and RTTs over time."""
     first_ms: float
     last_ms: float
-    """Times of the first and the last event."""
+    """Time of the last event. `first_ms` has that of the first event."""
     acked: Samples | None
-    """Times of acknowledgement and bytes; each packet counts once."""
+    """Times of acknowledgement, and acknowledged bytes. Each packet counts once."""
     lost: list[float] | None
     """Times at which packets were declared lost."""
     marked: Samples | None
@@ -56,7 +56,7 @@ class _Packets:
     """Names of the events that the log contains."""
 
     def add(self, now: float, name: str, data: Mapping[str, Any]) -> None:
-        """Take the data of one event."""
+        """Add the data of one event."""
         kind = name.rpartition(":")[2]
         if not self.seen:
             self.first_ms = now
@@ -102,21 +102,21 @@ def _tables(frames: object) -> Iterator[Mapping[str, Any]]:
 
 
 def _ranged(ranges: object) -> Iterator[int]:
-    """The packet numbers of ranges `[first, last]` or `[only]`."""
+    """Return the packet numbers of ranges `[first, last]` or `[only]`."""
     for one in ranges if isinstance(ranges, list) else ():
         if isinstance(one, list) and one and all(map(shape.whole, one)):
             yield from range(one[0], min(one[-1], one[0] + MAX_RANGE) + 1)
 
 
 def is_named_so(path: Path) -> bool:
-    """Whether a file has the name of a qlog file."""
+    """Return whether a path has the ending of a qlog file."""
     return path.suffix in SUFFIXES and not path.is_dir()
 
 
 def read(path: Path) -> Sender:
     """Read a file with the log of one sender.
 
-    Raises `InputError` if the file is not one.
+    Raises `InputError` if the file does not have the log of exactly one sender.
     """
     data = foreign.read(path, limit=qlog.MAX_BYTES)
     logs = qlog.logs(data, path, _WORDS)

@@ -1,8 +1,8 @@
-"""A qlog file as results, so that it can be compared with a run on the same path.
+"""Presents a qlog file as results, so that it can be compared with a run on the same path.
 
-A file is one run of a point without parameters. Throughput counts acknowledged data: stream data if
-the log has the frames of its packets, else whole packets. Values that the log does not have are
-missing.
+A file counts as one run of a point without parameters. Throughput counts acknowledged data: stream
+data if the log has the frames of packets, otherwise whole packets. Values that the log does not
+contain are missing.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 ENGINE = "qlog"
-"""The engine's name of such results."""
+"""The engine name that such results have."""
 
 METRICS = (
     "flow.throughput_mbit",
@@ -46,9 +46,9 @@ class QlogRun(foreign.ForeignRun):
 
     sender: Sender
     warmup_s: float
-    """The time that is left out at the start: the warm-up of the runs it is compared with."""
+    """The time to leave out at the start, seconds. It equals the warm-up of the compared runs."""
     unit_ms: float
-    """The unit of the file's RTTs, in ms."""
+    """The unit of the RTTs in the file, in ms."""
 
     @property
     def _since_ms(self) -> float:
@@ -59,7 +59,7 @@ class QlogRun(foreign.ForeignRun):
 
     @cached_property
     def summary(self) -> dict[str, Any]:
-        """The part of a run's summary that the file can give."""
+        """The part of a run's summary that the file can provide."""
         span = (self.sender.last_ms - self._since_ms) / 1e3
         return {
             "params": self.params,
@@ -95,7 +95,7 @@ class QlogRun(foreign.ForeignRun):
         }
 
     def series(self) -> pl.DataFrame:
-        """The samples: time_ns, flow, link, quantity, value; `cwnd_bytes` is the window."""
+        """Return the samples: time_ns, flow, link, quantity, value. `cwnd_bytes` is the window."""
         trace, name = self.sender.trace, self.summary["flows"][0]["name"]
         columns = (
             ("cwnd_bytes", trace.cwnd, 1.0),
@@ -123,7 +123,7 @@ class QlogSource:
         warmup_s: float,
         base_ms: float,
     ) -> Results:
-        """The file as the run of a point; `base_ms` is the RTT of the empty path."""
+        """Return the file as the run of a point. `base_ms` is the RTT of the empty path."""
         sender = self.sender
         unit = qlog.rtt_unit_ms(sender.trace, base_ms)
         run = QlogRun(params, labels, 0, sender.path.name, sender.path, sender, warmup_s, unit)
@@ -139,12 +139,12 @@ class QlogSource:
 
 
 def is_source(path: Path) -> bool:
-    """Whether this is a qlog file."""
+    """Return whether a path is a qlog file."""
     return is_named_so(path)
 
 
 def read_sources(paths: Sequence[Path]) -> list[QlogSource]:
-    """Read files; report all errors at once."""
+    """Read files, and report all errors together."""
     read, problems = [], []
     for path in paths:
         try:

@@ -1,8 +1,8 @@
-"""The congestion states of a sender, as qlog names them.
+"""Finds the congestion states of a sender, with the names of qlog.
 
-BBR's states are its phases. Other senders have those of RFC 9002: slow start, congestion avoidance
-and recovery. With `record.series = "acks"` they follow from the congestion state and the window of
-each ACK. Without it only the end of the first slow start is known.
+BBR's states are its phases. Other senders have the states of RFC 9002: slow start, congestion
+avoidance and recovery. With `record.series = "acks"`, these follow from the congestion state and
+the window at each ACK. Otherwise only the end of the first slow start is known.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MODES = ("startup", "drain", "probe_bw", "probe_rtt")
 PHASES = ("probe_bw_up", "probe_bw_down", "probe_bw_cruise", "probe_bw_refill")
 
 Row = tuple[int, str | None, str, float]
-"""Time in ns, link, quantity, value."""
+"""A row of the series: time in ns, link, quantity, value."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,8 @@ class State:
 
 
 def states(rows: Sequence[Row], accounted: Mapping[str, Any]) -> Iterator[State]:
-    """Return the changes of a sender's state; `accounted` is its account."""
+    """Return the changes of a sender's state. `accounted` is the sender's part of the run's
+    account."""
     found = _of_bbr(rows) or _of_acks(rows, accounted) or _of_account(accounted)
     before: str | None = None
     for at, name, trigger in found:
@@ -46,7 +47,7 @@ def states(rows: Sequence[Row], accounted: Mapping[str, Any]) -> Iterator[State]
 
 
 def bbr_state(mode: float, phase: float | None, version_3: bool) -> str:
-    """Return the name of BBR's state; version 1 has gain cycles instead of named phases."""
+    """Return the name of BBR's state. BBR version 1 has gain cycles instead of named phases."""
     name = MODES[int(mode)] if 0 <= mode < len(MODES) else f"mode_{mode:g}"
     if name == "probe_bw" and version_3 and phase is not None and 0 <= phase < len(PHASES):
         return PHASES[int(phase)]
@@ -62,7 +63,7 @@ def _of_bbr(rows: Sequence[Row]) -> list[tuple[int, str, str | None]]:
     for at, _, quantity, value in rows:
         if quantity not in ("mode", "phase"):
             continue
-        # Mode and phase are recorded at the same time, the mode first.
+        # Mode and phase are recorded at the same time; the row of the mode comes first.
         if mode is not None and at != at_last:
             found.append((at_last, bbr_state(mode, phase, version_3), None))
         at_last = at

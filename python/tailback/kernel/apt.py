@@ -1,7 +1,7 @@
 """Fetches Debian packages without installing them: runs apt with a separate configuration.
 
-It has its own sources, lists and cache, and an empty status file. The machine's settings for
-proxies, credentials and certificates stay in force. Root is not needed.
+This configuration has its own sources, lists and cache, and an empty status file. The machine's
+settings for proxies, credentials and certificates still apply. Root rights are not needed.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ LISTS_LAST_S = 24 * 3600.0
 
 @dataclass(frozen=True)
 class Entry:
-    """One source of packages in the configuration of the machine's apt."""
+    """A source of packages in the configuration of the machine's apt."""
 
     uri: str
     suites: tuple[str, ...]
     components: tuple[str, ...]
     signed_by: str = ""
-    """Keyring that the entry names; empty if it names none."""
+    """The keyring that the entry names. Empty if it names no keyring."""
 
 
 @dataclass(frozen=True)
@@ -46,12 +46,13 @@ class Deb:
     file: str
     """Name of the file, as apt saves it."""
     size: int
-    """Bytes."""
+    """Size in bytes."""
     sha256: str
 
 
 def parse_list(text: str) -> list[Entry]:
-    """Return the entries for binary packages of a sources.list in one-line style."""
+    """Return the entries for binary packages in a sources.list, which has one line for each
+    entry."""
     entries = []
     for line in text.splitlines():
         line = line.partition("#")[0].strip()
@@ -68,7 +69,7 @@ def parse_list(text: str) -> list[Entry]:
 def parse_deb822(text: str) -> list[Entry]:
     """Return the entries for binary packages of a .sources file."""
     entries = []
-    # A comment line ends neither a stanza nor a field.
+    # A comment line does not end a stanza or a field.
     plain = "\n".join(line for line in text.splitlines() if not line.startswith("#"))
     for stanza in re.split(r"\n\s*\n", plain):
         fields: dict[str, str] = {}
@@ -97,11 +98,12 @@ def parse_deb822(text: str) -> list[Entry]:
 
 
 def choose_mirror(entries: Iterable[Entry]) -> str:
-    """Address of Debian's main archive among the entries, or the public one.
+    """Return the address of Debian's main archive among the entries, or Debian's public mirror.
 
     An entry counts if it has a component `main`, is not a security archive and looks like Debian's
-    own. The surest sign is a signature by Debian's keyring, then a host of debian.org, then, if it
-    names no key, a path that ends in /debian. The first entry with the surest sign is taken.
+    own. The best evidence is a signature by Debian's keyring. The next is a host of debian.org. The
+    weakest, for an entry without a key, is a path that ends in /debian. The first entry with the
+    best evidence is chosen.
     """
     best = (3, FALLBACK_MIRROR)
     for entry in entries:
@@ -126,7 +128,7 @@ def choose_mirror(entries: Iterable[Entry]) -> str:
 
 
 def machine_mirror(etc: Path = Path("/etc/apt")) -> str:
-    """The mirror that this machine's own apt uses."""
+    """Return the mirror that this machine's own apt uses."""
     entries: list[Entry] = []
     parts = etc / "sources.list.d"
     for path in [etc / "sources.list", *sorted(parts.glob("*"))]:
@@ -142,7 +144,7 @@ def machine_mirror(etc: Path = Path("/etc/apt")) -> str:
 
 
 def machine_suite(release: Path = Path("/etc/os-release")) -> str | None:
-    """Debian's name for the release that this machine runs; None if it is not Debian."""
+    """Return Debian's name for the release of this machine, or None if it is not Debian."""
     try:
         text = release.read_text(encoding="utf-8")
     except OSError:
@@ -155,7 +157,7 @@ def machine_suite(release: Path = Path("/etc/os-release")) -> str | None:
 
 
 def parse_uris(lines: Iterable[str]) -> list[Deb]:
-    """The output of `apt-get --print-uris download`."""
+    """Parse the output of `apt-get --print-uris download`."""
     debs = []
     for line in lines:
         match = re.fullmatch(r"'([^']+)' (\S+) (\d+) SHA256:([0-9a-f]{64})", line.strip())
@@ -167,7 +169,7 @@ def parse_uris(lines: Iterable[str]) -> list[Deb]:
 
 
 def newest(versions: Iterable[str]) -> str:
-    """The highest version by Debian's order."""
+    """Return the highest version by Debian's order."""
 
     def order(left: str, right: str) -> int:
         if left == right:
@@ -179,7 +181,7 @@ def newest(versions: Iterable[str]) -> str:
 
 
 class Apt:
-    """Packages of some suites, kept in a folder."""
+    """The packages of some suites, with lists and downloads in a folder of tailback."""
 
     def __init__(
         self,
@@ -196,13 +198,14 @@ class Apt:
         self._conf = folder / "apt.conf"
 
     def sources(self) -> str:
-        """The sources.list."""
+        """Return the text of sources.list."""
         return "".join(
             f"deb [signed-by={KEYRING}] {self._mirror} {suite} main\n" for suite in self._suites
         )
 
     def conf(self) -> str:
-        """The apt.conf. It is read after the machine's own, so it overrides that."""
+        """Return the text of apt.conf. apt reads it after the machine's own configuration, so it
+        takes precedence."""
         folder = self._folder
         return f"""\
 Dir::Etc::SourceList "{folder}/sources.list";
@@ -231,7 +234,7 @@ Acquire::Retries "3";
 """
 
     def update(self, steps: Steps) -> None:
-        """Get the lists of packages, unless the existing ones are fresh.
+        """Download the lists of packages, unless the existing lists are fresh.
 
         If the lists cannot be renewed, the old ones are used.
         """
@@ -265,19 +268,19 @@ Acquire::Retries "3";
         return sorted(self._apt("apt-cache", "pkgnames", prefix))
 
     def versions(self, name: str) -> list[str]:
-        """The versions of a package, in any of the suites."""
+        """Return the versions of a package in any of the suites."""
         rows = [line.split("|") for line in self._apt("apt-cache", "madison", name)]
         return [row[1].strip() for row in rows if len(row) == 3 and row[0].strip() == name]
 
     def dependencies(self, name: str) -> list[str]:
-        """A package and all packages that it depends on, directly or not."""
+        """Return a package and all packages that it depends on, directly or indirectly."""
         but = ("recommends", "suggests", "conflicts", "breaks", "replaces", "enhances")
         no = [f"--no-{kind}" for kind in but]
         lines = self._apt("apt-cache", "depends", "--recurse", *no, name)
         return sorted({line for line in lines if re.fullmatch(r"[a-z0-9][a-z0-9+.-]+", line)})
 
     def closure(self, packages: Sequence[str]) -> list[str]:
-        """Packages and all that they need, as apt would install them: each NAME=VERSION.
+        """Return packages with all that they need, as apt would install them: each as NAME=VERSION.
 
         Raises `CommandFailed` for packages that do not exist or do not fit together.
         """
@@ -289,8 +292,7 @@ Acquire::Retries "3";
 
     def locate(self, packages: Sequence[str]) -> list[Deb]:
         """Find the files of packages (each NAME or NAME=VERSION), in the order of the arguments."""
-        # apt runs in a folder without downloads, because it prints nothing about files that it
-        # finds there.
+        # Run apt in a folder without downloads: it prints nothing about files that it finds there.
         lines = self._apt("apt-get", "-q", "--print-uris", "download", *packages, at=self._folder)
         found = {deb.name: deb for deb in parse_uris(lines)}
         names = [package.partition("=")[0] for package in packages]
@@ -302,7 +304,7 @@ Acquire::Retries "3";
         return [found[name] for name in names]
 
     def fetch(self, debs: Sequence[Deb], steps: Steps) -> list[Path]:
-        """Download missing files; every file is checked."""
+        """Download missing files, and check all files."""
         self._downloads.mkdir(parents=True, exist_ok=True)
         absent = [deb for deb in debs if not self._is_whole(deb)]
         if absent:
@@ -349,15 +351,16 @@ Acquire::Retries "3";
 
 
 def unpack(deb: Path, into: Path) -> None:
-    """Unpack the files of a package, without its scripts; a link to a folder stays a link."""
+    """Unpack the files of a package without running its scripts. A link to a folder stays a
+    link."""
     into.mkdir(parents=True, exist_ok=True)
-    # dpkg-deb -x would replace a link to a folder (/bin) by a folder if a package still has files
-    # there.
+    # dpkg-deb -x would replace a link to a folder (such as /bin) by a folder, if a package still
+    # has files below that link.
     words = "tar -xp --keep-directory-symlink -C"
     script = f'set -o pipefail; dpkg-deb --fsys-tarfile "$1" | {words} "$2"'
     process.run(["bash", "-c", script, "bash", deb, into])
 
 
 def versions_of(debs: Iterable[Deb]) -> Mapping[str, str]:
-    """Name and version, sorted by name."""
+    """Return name and version of each package, sorted by name."""
     return dict(sorted((deb.name, deb.version) for deb in debs))

@@ -9,8 +9,8 @@
     current             the kit in use, a link
 
 A kernel is complete once its kernel.json exists, a kit once its kit.json exists. Until then the
-folder is unfinished work, which the next build resumes. Newer packages for the root make another
-kit, not another kernel.
+folder is unfinished work, which the next build resumes. Newer packages for the root give a new kit
+with the same kernel.
 """
 
 from __future__ import annotations
@@ -52,13 +52,14 @@ from tailback.kernel.steps import Steps
 
 KERNEL = "kernel.json"
 RECIPE = 1
-"""Raise this number when this package, after a change, makes different kits from the same input."""
+"""Version of the build recipe. Raise it if a change of this package makes different kits from the
+same input."""
 
 LINES_OF_A_BUILD = 1200
-"""Lines that make prints for a whole build, until one has been counted."""
+"""Lines that make is expected to print for a whole build, until a first build has been counted."""
 
 ALWAYS_QDISCS = ("mq", "noqueue", "pfifo_fast", "pfifo_head_drop")
-"""Features that every kernel has in addition to the registered ones."""
+"""Queue disciplines that every kernel has in addition to its registered ones."""
 
 
 def build(
@@ -72,14 +73,14 @@ def build(
     jobs: int | None = None,
     progress: bool | None = None,
 ) -> Kit:
-    """Build what is not built yet and return it.
+    """Build the kit, modules or programs that are not built yet, and return them.
 
-    `origin` is a tree, a tarball or a linux-source package instead of Debian's newest, `release` an
-    older one of Debian's. `with_patch` applies tailback's patch for programs to `origin`, as it is
-    applied to Debian's where it fits. `extra` are modules, `NAME=DIR` or `DIR`; `programs` are
-    tailback's own by name. With modules or programs only, they are built for the current kit, or
-    for that of the release. The built kit becomes the current one, except for a release, which is
-    kept beside it.
+    `origin` is a tree, a tarball or a linux-source package to use instead of Debian's newest
+    kernel. `release` chooses an older kernel of Debian. `with_patch` applies tailback's patch for
+    programs to `origin`; Debian's kernels always get it where it fits. `extra` lists modules as
+    `NAME=DIR` or `DIR`; `programs` lists tailback's own programs by name. If only modules or
+    programs are requested, they are built for the current kit, or for the kit of the release. The
+    built kit becomes the current kit, except with `release`.
     """
     if origin is not None and release is not None:
         raise InputError("--source and --release: both name a kernel; remove one of them")
@@ -102,7 +103,8 @@ def build(
         else:
             wanted = Wanted(origin, release or releases.NEWEST, suites, theirs, with_patch)
             folder = _kit(cache, wanted, cores, steps)
-            # This includes the base of programs' packages, so that a second build needs no network.
+            # This also fetches the base of programs' packages, so that a second build needs no
+            # network.
             roots.forget()
             roots.get((), steps)
             if not beside or not (cache / "current" / kit.MANIFEST).exists():
@@ -120,21 +122,22 @@ def build(
 
 @dataclass(frozen=True)
 class Wanted:
-    """Which kernel is to be built."""
+    """Describes the kernel to build."""
 
     origin: Path | None
-    """The user's tree, tarball or package; None for a kernel of Debian."""
+    """The user's tree, tarball or package. None for a Debian kernel."""
     release: str
-    """Debian's release, whose packages are in `suites`; only if `origin` is None."""
+    """The Debian release, whose packages are in `suites`. It is used only if `origin` is None."""
     suites: tuple[str, ...]
     fragments: Sequence[config.Fragment]
-    """Options in addition to the kit's own."""
+    """Kernel options in addition to the kit's own."""
     with_patch: bool
     """Whether tailback's patch for programs must apply to the user's tree."""
 
 
 def _built(cache: Path, release: str | None) -> Path | None:
-    """The kit for which modules are built if no kernel is, if it exists."""
+    """Return the kit for which modules are built if no kernel is built, or None if it does not
+    exist."""
     if release is not None and release != releases.NEWEST:
         found = [one for one in kit.all_kits() if one.release == release]
         return found[0].path if found else None
@@ -143,12 +146,12 @@ def _built(cache: Path, release: str | None) -> Path | None:
 
 
 def kernel_hash(identity: str, fragments: Sequence[config.Fragment]) -> str:
-    """The identity of a compiled kernel: its source and configuration."""
+    """Return the identity of a compiled kernel: a hash of its source and configuration."""
     return _digest({"recipe": RECIPE, "source": identity, "config": config.recipe(fragments)})
 
 
 def kit_hash(identity: str, fragments: Sequence[config.Fragment], packages: dict[str, str]) -> str:
-    """The identity of a kit: its kernel and the packages of its root."""
+    """Return the identity of a kit: a hash of its kernel and the packages of its root."""
     return _digest(
         {
             "kernel": kernel_hash(identity, fragments),
@@ -169,10 +172,10 @@ def _kit(
     jobs: int,
     steps: Steps,
 ) -> Path:
-    """Return the folder of a kit; build it if necessary."""
+    """Return the folder of a kit, and build the kit if necessary."""
     env = tools.environment(cache, steps)
     debian = _archive(cache, releases.NEWEST_SUITES, steps)
-    # The guest's root is the same for every kernel, so that only the kernel differs.
+    # The guest's root is the same for every kernel, so that kits differ only in the kernel.
     archive = debian
     if wanted.suites != releases.NEWEST_SUITES:
         archive = _archive(cache, wanted.suites, steps)
@@ -182,7 +185,7 @@ def _kit(
         tree = source.debian(archive, cache, wanted.release)
     debs = root.packages(debian)
     packages = dict(apt.versions_of(debs))
-    # Needed even if the kit is built already: modules are compiled against these headers.
+    # Needed even if the kit exists, because modules are compiled against these headers.
     source.prepare(tree, archive, env, steps)
     if wanted.origin is None or wanted.with_patch:
         tree = patches.apply(tree, env, steps, required=wanted.with_patch)
@@ -202,7 +205,7 @@ def _kit(
         for module in (compiled / "ko").iterdir():
             shutil.copy2(module, folder / "root/modules")
         shutil.copy2(compiled / "linux", folder / "linux")
-        # Modules belong to the kernel: newer packages for the root leave them valid.
+        # Modules belong to the kernel, so they stay valid if packages of the root change.
         for name in ("build", "modules"):
             (compiled / name).mkdir(exist_ok=True)
             (folder / name).symlink_to(os.path.relpath(compiled / name, folder))
@@ -231,7 +234,7 @@ def _archive(cache: Path, suites: tuple[str, ...], steps: Steps) -> apt.Apt:
 
 
 def _sound(folder: Path) -> bool:
-    """Whether a kit exists and its kernel and root are as built."""
+    """Return whether a kit exists, and its kernel and root are unchanged since the build."""
     try:
         facts = manifest.read(folder / kit.MANIFEST, manifest.KIT)
     except InputError:
@@ -241,11 +244,12 @@ def _sound(folder: Path) -> bool:
 
 
 def _compiled(folder: Path) -> bool:
-    """Whether a kernel exists and it and its modules are as built."""
+    """Return whether a kernel exists, and it and its modules are unchanged since the build."""
     try:
         facts = foreign.read_json(folder / KERNEL)
         expected = {f"ko/{m['file']}": m["sha256"] for m in facts["modules"].values()}
-        # Kernels of earlier versions did not record this hash; the manifest of their kit has it.
+        # Kernels of earlier tailback versions did not record this hash; the manifest of their kit
+        # has it.
         expected["linux"] = facts.get("sha256", contents.sha256(folder / "linux"))
     except (InputError, KeyError, TypeError, AttributeError):
         return False
@@ -262,14 +266,14 @@ def _kernel(
     jobs: int,
     steps: Steps,
 ) -> None:
-    """Compile a kernel, or resume compiling it."""
+    """Compile a kernel, or resume an interrupted compilation."""
     folder.mkdir(parents=True, exist_ok=True)
     make = Make(tree.folder, folder, env, jobs)
     try:
         newest = tree.origin is None and releases.of(make.version) >= source.OLDEST
         final, lacks = configure(make, fragments, steps, lenient=not newest)
     except InputError:
-        # Start over: after a change of options an unfinished kernel is of no use.
+        # Start over, because an unfinished kernel with other options is useless.
         folders.remove(folder, inside=folder.parent)
         raise
     _compile(make, folder.parent, steps)
@@ -291,7 +295,7 @@ def _kernel(
 
 
 class Make:
-    """make in the build folder of a kernel."""
+    """Runs make in the build folder of a kernel."""
 
     def __init__(self, tree: Path, folder: Path, env: dict[str, str], jobs: int) -> None:
         self.tree = tree
@@ -302,7 +306,7 @@ class Make:
         self._env = process.environment(
             {
                 **env,
-                # Written beside the folder, where make cannot change it.
+                # Written outside the build folder, where make cannot change it.
                 "KBUILD_KCONFIG": str(folder / config.KCONFIG.name),
                 "KBUILD_BUILD_TIMESTAMP": "1970-01-01",
                 "KBUILD_BUILD_USER": "tailback",
@@ -314,7 +318,7 @@ class Make:
         (folder / config.KCONFIG.name).write_text(config.kconfig(own), encoding="utf-8")
 
     def __call__(self, *targets: str, on_line: Any = None) -> None:
-        """Make targets; make's output goes to build.log."""
+        """Make targets. The output of make goes to build.log."""
         flags = modules.build_flags(self.version)
         command = ["make", "-C", str(self.tree), f"O={self.build}", *flags]
         try:
@@ -335,7 +339,7 @@ def configure(
 ) -> tuple[str, list[str]]:
     """Configure the kernel, unless an earlier attempt has done so.
 
-    Returns the .config, and those of our options that the tree does not have.
+    Returns the .config, and the options of our fragments that the tree does not have.
     """
     dot_config = make.build / ".config"
     configured = make.build / ".tailback-configured"
@@ -360,7 +364,7 @@ def _verify(
     lacks: list[str] = []
     for name, refused in config.refused(fragments, values).items():
         if name == fragments[0].name and lenient:
-            # A tree may be older than some queues, and does not have their options.
+            # A tree may be older than some queue disciplines, and so not have their options.
             absent = [
                 text
                 for text in refused
@@ -404,7 +408,7 @@ def _compile(make: Make, cache: Path, steps: Steps) -> None:
 
 
 def _inventory(tree: Path, folder: Path) -> dict[str, Any]:
-    """Collect the modules, and the names that they and the kernel itself register."""
+    """Collect the modules, and the names of algorithms that the modules and the kernel register."""
     built = folder / "build"
     (folder / "ko").mkdir(exist_ok=True)
     order = (built / "modules.order").read_text(encoding="utf-8").split()
@@ -435,7 +439,7 @@ def _inventory(tree: Path, folder: Path) -> dict[str, Any]:
 def _prune(build: Path) -> None:
     """Delete the files that no module needs.
 
-    This is done only once the kernel is complete, because without them make would start over.
+    This is done only once the kernel is complete: without these files, make would start over.
     """
     if (build / ".tailback-pruned").exists():
         return
@@ -460,7 +464,7 @@ def _choose(cache: Path, folder: Path) -> None:
 
 @contextlib.contextmanager
 def _lock(cache: Path, steps: Steps) -> Iterator[None]:
-    """Allow one build at a time. A second one waits, and then finds most of its work done."""
+    """Allow one build at a time. A second build waits, and then finds most of its work done."""
     with (cache / "lock").open("w", encoding="utf-8") as file:
         while True:
             try:

@@ -1,4 +1,4 @@
-"""The kernel's configuration: fragments, and a check that their options took effect."""
+"""Writes the kernel's configuration from fragments, and checks that their options took effect."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ KCONFIG = HERE / "kernel.kconfig"
 MAX_FRAGMENT = 1 << 20
 """The largest size of a fragment, bytes."""
 OPTIONAL_MARK = "# tailback: optional"
-# Options that a tree of the user may lack because it is older than the options.
+# Options that the user's tree may not have, because the tree is older than the options.
 DEVELOPED = re.compile(r"CONFIG_(NET_SCH|TCP_CONG)_\w+")
 
 
@@ -27,20 +27,20 @@ class Fragment:
     """A list of kernel options and their values."""
 
     name: str
-    """Origin of the options: a path, or a name for ours."""
+    """Origin of the options: a path, or a name for our own fragments."""
     options: Mapping[str, str]
-    """Value of each option in the form of .config: y, m, a number or a quoted text; n if not
-    set."""
+    """Value of each option as in .config: y, m, a number or a quoted text. Options that are not set
+    have n."""
     optional: frozenset[str] = frozenset()
-    """Options that a tree may lack."""
+    """Options that a tree may not have."""
 
     def text(self) -> str:
-        """Return the fragment as text, in the form of .config."""
+        """Return the fragment as text in the format of .config."""
         return "".join(f"{option}={value}\n" for option, value in self.options.items())
 
 
 def parse(text: str, name: str) -> Fragment:
-    """Reads a fragment; a line that is neither option nor comment is an error."""
+    """Parse a fragment. A line that is neither an option nor a comment is an error."""
     options: dict[str, str] = {}
     optional: set[str] = set()
     passed_mark = False
@@ -64,7 +64,7 @@ def parse(text: str, name: str) -> Fragment:
 
 
 def load(path: Path) -> Fragment:
-    """Read a fragment of the user."""
+    """Read a fragment from the user's file."""
     try:
         return parse(foreign.read(path, limit=MAX_FRAGMENT).decode(), str(path))
     except UnicodeDecodeError:
@@ -79,7 +79,7 @@ def ours() -> Fragment:
 
 
 def older(version: str) -> list[Fragment]:
-    """Return fragments for an older kernel, which has other names for some of the kit's options."""
+    """Return fragments for an older kernel, in which some of the kit's options have other names."""
     options = {k: v for one in releases.helps(version) for k, v in one.options.items()}
     name = f"the kit's configuration for {releases.text(version)}"
     return [Fragment(name, options)] if options else []
@@ -91,19 +91,20 @@ def recipe(fragments: Sequence[Fragment]) -> str:
 
 
 def kconfig(tree: str) -> str:
-    """Insert our menu into the top Kconfig of a tree. The title must stay first."""
+    """Insert our menu into the top Kconfig of a tree. The title must remain the first entry."""
     lines = tree.splitlines(keepends=True)
     title = next((n for n, line in enumerate(lines) if line.startswith("mainmenu")), -1)
     return "".join([*lines[: title + 1], KCONFIG.read_text(encoding="utf-8"), *lines[title + 1 :]])
 
 
 def values(dot_config: str) -> dict[str, str]:
-    """Return the options of a finished .config; options that are not set have the value n."""
+    """Return the options of a finished .config. Options that are not set have the value n."""
     return dict(parse(dot_config, ".config").options)
 
 
 def refused(fragments: Sequence[Fragment], final: Mapping[str, str]) -> dict[str, list[str]]:
-    """Options that did not take effect, by the fragment that set them: "CONFIG_X=m (is y)".
+    """Return the options that did not take effect, by the fragment that set them: "CONFIG_X=m (is
+    y)".
 
     A later fragment overrides an earlier one, so each option is checked once.
     """
@@ -128,7 +129,7 @@ def refused(fragments: Sequence[Fragment], final: Mapping[str, str]) -> dict[str
 
 
 def digest(dot_config: str) -> str:
-    """Hash of a finished configuration, without the description of the compiler."""
+    """Return the hash of a finished configuration, without its description of the compiler."""
     compiler = re.compile(r"CONFIG_(CC|GCC|CLANG|AS|LD|LLD|RUSTC|PAHOLE|BINDGEN)_\w+")
     lines = [
         f"{option}={value}"

@@ -1,4 +1,5 @@
-"""Confines a guest: starts it by the launcher, and finds which walls this machine supports.
+"""Confines a guest: the launcher starts it behind walls. This module finds which walls this machine
+supports.
 
 A guest's kernel is a process of this machine, and modules run inside that process with its rights.
 The launcher (launch/main.c) therefore starts the process behind walls, such as namespaces and
@@ -21,10 +22,10 @@ from tailback.kernel import releases
 from tailback.kernel.kit import Kit
 
 VARIABLE = "TAILBACK_UNCONFINED"
-"""If this variable is 1, guests run even if no wall keeps them from this machine's files."""
+"""If this environment variable is 1, guests run even if no wall protects this machine's files."""
 
 TRUST = "TAILBACK_TRUST_PROGRAMS"
-"""If this variable is 1, programs of scenarios run even if a wall is missing."""
+"""If this environment variable is 1, programs of scenarios run even if a wall is missing."""
 
 WALLS = {
     "user": "a user namespace",
@@ -37,57 +38,62 @@ WALLS = {
     "scopes": "Landlock's scopes",
     "seccomp": "a filter of system calls",
 }
-"""The walls, by their names in the launcher's first line."""
+"""The walls, with a description of each. The keys are the names in the launcher's first line."""
 
 SAYS = "tailback: walls "
 
 UNCONFINED = 126
-"""Exit status of a launcher that did not start the guest because walls are missing."""
+"""Exit status of the launcher if it did not start the guest because walls are missing."""
 
 SPARE_MIB = 576
-"""Memory of this machine that a guest may use beyond its own; the launcher limits it."""
+"""Memory of this machine that a guest's process may use in addition to the guest's own memory, MiB.
+The launcher enforces the limit."""
 
 LOADER = "/lib64/ld-linux-x86-64.so.2"
 
 READABLE = ("/etc/ld.so.cache", "/proc/cpuinfo")
-"""Paths of this machine that a guest may read: library folders, and the processor's properties.
+"""Paths of this machine that a guest may read: the cache of library paths, and the processor's
+properties.
 """
 
 
 @dataclass(frozen=True)
 class Walls:
-    """Which walls the launcher could set up."""
+    """The walls that the launcher could and could not set up."""
 
     missing: dict[str, str]
-    """The walls that could not be set up, each with the reason."""
+    """The walls that could not be set up, each with its reason."""
 
     @classmethod
     def parse(cls, line: str) -> Walls:
-        """Read the launcher's first line."""
+        """Parse the launcher's first line."""
         found = dict(re.findall(r"(\w+)=(\d+)", line.removeprefix(SAYS)))
         errors = {name: int(found.get(name, "38")) for name in WALLS}
         return cls({name: os.strerror(error) for name, error in errors.items() if error})
 
     @property
     def refused(self) -> bool:
-        """Whether the launcher refused to start the guest, because no wall kept it from files."""
+        """Whether the launcher refused to start the guest, because no wall kept the guest from this
+        machine's files."""
         return {"mount", "landlock"} <= self.missing.keys() and not allowed()
 
     @property
     def lacks(self) -> str:
-        """Name the missing walls that no other wall replaces; empty if none is missing."""
+        """Return the missing walls that no other wall replaces. Empty if none is missing."""
         lacks = dict(self.missing)
-        # Each of these also confines signals and sockets. Linux before 6.12 has no Landlock scopes.
+        # Each of these walls also confines signals and sockets. Linux before 6.12 has no Landlock
+        # scopes.
         if not {"pid", "net"} & lacks.keys():
             lacks.pop("scopes", None)
-        # The user namespace only serves to make the others, so it is not missed if they exist.
+        # The user namespace is only needed to make other namespaces. If these exist, it is not
+        # missing.
         if "mount" not in lacks:
             lacks.pop("user", None)
         return ", ".join(f"{WALLS[name]} ({reason})" for name, reason in lacks.items())
 
     @property
     def warning(self) -> str | None:
-        """Return the warning about missing walls, if any."""
+        """Return the warning about missing walls. Empty if none is missing."""
         if not self.lacks:
             return None
         return (
@@ -104,14 +110,14 @@ REFUSED = (
 
 
 def allowed() -> bool:
-    """Whether the user has said that guests may run without walls."""
+    """Return whether the user has allowed guests without walls."""
     return _is_set(VARIABLE)
 
 
 def check_programs(kit: Kit) -> None:
-    """Refuse to run programs of a scenario on a machine without a wall.
+    """Raise `InputError` if a scenario has programs and this machine does not have all walls.
 
-    Programs are foreign code more often than modules are. The user may allow them by `TRUST`.
+    Programs are more often untrusted code than modules are. The user can allow them with `TRUST`.
     """
     if _is_set(TRUST) or not (lacks := walls(kit).lacks):
         return
@@ -153,7 +159,7 @@ def walls(kit: Kit) -> Walls:
 
 
 MOST_PLACES = 16
-"""The most places of a run with programs: folders of the scenario, and package roots."""
+"""The most places of a run with programs. A place is a folder of the scenario or a package root."""
 
 
 def command(
@@ -165,10 +171,12 @@ def command(
 ) -> list[str]:
     """Return the command that starts a kernel confined to its workplace.
 
-    `boot` is the kernel with its arguments; `readable` are further paths that it may read."""
+    `boot` is the kernel with its arguments. `readable` has further paths that the kernel may
+    read.
+    """
     launcher = kit.launcher.resolve()
     linux = kit.linux.resolve()
-    # The loader looks for libraries by these names, which may be links, so they are not resolved.
+    # The loader looks for libraries by these names. They may be links, so they are not resolved.
     programs = [LOADER, *_libraries(linux), linux, kit.library.resolve()]
     shown = [*map(Path, READABLE), kit.root, kit.path / "modules", *readable]
     words = [word for path in shown for word in ("-r", str(path.resolve()))]
@@ -181,13 +189,14 @@ def command(
 
 
 def mode(kit: Kit) -> str:
-    """How a kernel intercepts the system calls of its guest's processes; older ones use ptrace."""
+    """Return how a kernel intercepts the system calls of its guest's processes. Older kernels use
+    ptrace."""
     return "seccomp" if releases.of(kit.version) >= releases.SECCOMP else "ptrace"
 
 
 @cache
 def _libraries(linux: Path) -> tuple[str, ...]:
-    """The libraries of this machine that a program is linked to."""
+    """Return the libraries of this machine that a program is linked to."""
     done = subprocess.run(
         [LOADER, "--list", linux], capture_output=True, text=True, check=False, env={}
     )

@@ -1,4 +1,4 @@
-"""The console of a guest: lines of tailback's own, and warnings of its kernel."""
+"""Reads the console of a guest: lines that tailback writes, and warnings of the guest's kernel."""
 
 from __future__ import annotations
 
@@ -19,21 +19,22 @@ from tailback.kernel.programs.said import Said
 SAYS = "tailback: "
 
 TAIL = 40
-"""Lines of the console that an error shows."""
+"""Lines at the end of the console that an error shows."""
 
 LONGEST_LINE = 1 << 16
-"""This many bytes of the console without a line break count as a line."""
+"""After this many bytes without a line break, the output counts as a line."""
 
 POLL_S = 0.2
 
 LONGEST_WAIT_S = 1.0
-"""A poll that took longer did not wait for the guest: this process or the machine was suspended."""
+"""If one poll takes longer than this, it did not wait for the guest: this process or the machine
+was suspended."""
 
 FAILURE = re.compile(
     r"Kernel panic|Out of memory|\bBUG\b[: !]|\bOops\b"
     r"|general protection fault|stack is corrupted|KASAN|scheduling while atomic"
 )
-"""What a kernel prints when it fails, which makes its measurements invalid."""
+"""Matches lines that a kernel prints when it fails. A failure makes its measurements invalid."""
 
 WARNING = re.compile(
     r"WARNING: |possible (circular|recursive|irq)\b.*\b(lock|detected)|inconsistent lock state"
@@ -41,26 +42,27 @@ WARNING = re.compile(
     r"|suspicious RCU usage|UBSAN|refcount_t: |unregister_netdevice: waiting|corruption"
     r"|page allocation failure|soft lockup|hung_task|KCSAN|Object already free"
 )
-"""What a kernel prints if it finds something wrong and continues."""
+"""Matches lines that a kernel prints if it finds an error and continues."""
 
 VARYING = re.compile(r"\bCPU#?:?\s*\d+|\bPID:?\s*\d+|/\d+\b|\+?0x[0-9a-f]+|\d+ seconds|\s+")
-"""Parts of a warning that differ each time, so that repeated warnings are recognised."""
+"""Matches the parts of a warning that differ each time. Without them, repeated warnings are
+equal."""
 
 TAINT_FAILED = 1 << 5 | 1 << 7
-"""Bits of the kernel's taint that mean a failure: a bad page, an oops."""
+"""Bits of the kernel's taint that mean a failure: a bad page, or an oops."""
 TAINT_WARNED = 1 << 9 | 1 << 14
-"""Bits of the kernel's taint that mean a warning: a WARN, a CPU that hung for a while."""
+"""Bits of the kernel's taint that mean a warning: a WARN, or a CPU that hung for a while."""
 
 MOST_WARNINGS = 10
-"""The most different warnings that are kept."""
+"""The most different warnings that are stored."""
 
 DOUBTFUL = re.compile(r"\s*\[<[0-9a-f]+>\] \? ")
-"""Lines of a stack trace that the kernel itself marks as unreliable ("?")."""
+"""Matches lines of a stack trace that the kernel itself marks as unreliable ("?")."""
 
 
 @dataclass
 class Console:
-    """The relevant output of the guest."""
+    """Collects the relevant output of the guest."""
 
     duration_ns: int
     progress: Callable[[float], None]
@@ -72,7 +74,7 @@ class Console:
     at_ns: int | None = None
     programs: Said = field(default_factory=Said)
     quiet_s: float = 0.0
-    """Time that we have waited since virtual time last moved."""
+    """Seconds that we have waited since virtual time last advanced."""
     _counts: dict[str, int] = field(default_factory=dict)
     _texts: dict[str, str] = field(default_factory=dict)
 
@@ -80,7 +82,7 @@ class Console:
         """Process a line of the console."""
         text = shown(text)
         if self.walls is None and text.startswith(confine.SAYS):
-            # This is the launcher's line: no guest exists yet that could forge it.
+            # The launcher writes this line before a guest exists, so no guest can forge it.
             self.walls = confine.Walls.parse(text)
         elif text.startswith(SAYS):
             self._own(text.removeprefix(SAYS))
@@ -96,7 +98,7 @@ class Console:
 
     @property
     def warnings(self) -> list[str]:
-        """The kernel's warnings, without repetition."""
+        """The kernel's warnings, each once."""
         found = []
         for key, text in self._texts.items():
             times = self._counts[key]
@@ -113,7 +115,7 @@ class Console:
         elif word == "error":
             self.error = rest.replace("\\n", "\n")
         elif word == "tainted" and rest.isdecimal():
-            # The guest failed even if the lines that explain it are lost.
+            # The guest failed even if the lines that explain the failure are lost.
             if int(rest) & TAINT_FAILED:
                 self.alarm = self.alarm or f"it is tainted ({rest})"
             elif int(rest) & TAINT_WARNED and not self._counts:
@@ -135,7 +137,8 @@ class Console:
 
 
 def lines(child: subprocess.Popen[bytes]) -> Iterator[tuple[str | None, float]]:
-    """Yield lines as they arrive, and None a few times a second, each with the time we waited."""
+    """Yield lines as they arrive, and None a few times a second. Each comes with the time that we
+    waited."""
     assert child.stdout is not None
     rest = b""
     ended = False
@@ -171,6 +174,6 @@ def lines(child: subprocess.Popen[bytes]) -> Iterator[tuple[str | None, float]]:
 
 
 def has_ended(child: subprocess.Popen[bytes]) -> bool:
-    """Whether the process has ended. It does not reap the process, so that its number stays
+    """Return whether the process has ended. This does not reap the process, so its number stays
     reserved."""
     return os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None

@@ -1,7 +1,7 @@
-"""Hashes of files: computed when a kit is built, compared when it is used.
+"""Computes hashes of files when a kit is built, and compares them when it is used.
 
-A process reads a file once, and again only if it has changed since. Nothing is kept between
-processes: a user who may write to a kit could also write such a record, and reading a whole kit
+A process reads a file once, and again only if the file has changed since. Hashes are not stored
+between processes: whoever can change a kit could also change the stored hashes. Reading a whole kit
 takes only a tenth of a second.
 """
 
@@ -15,20 +15,20 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 FOLDER = "/"
-"""The value for a folder; for a link it is `-> ` and its target."""
+"""The entry of a folder in place of a hash. The entry of a link is `-> ` and its target."""
 
 RACY_NS = 10**9
-"""A file that changed less than this ago may change again without a new time stamp."""
+"""Nanoseconds after a change during which a file may change again without a new time stamp."""
 
 SHOWN = 6
-"""The most file names in a message."""
+"""The most file names in one message."""
 
 _hashes: dict[tuple[object, ...], str] = {}
-"""Hashes by path, times and size. No program can restore a file's ctime after a change."""
+"""Hashes by path, times and size of a file. No program can restore the ctime of a changed file."""
 
 
 def sha256(path: Path) -> str:
-    """Hash of a file; empty if it is not there."""
+    """Return the hash of a file, or an empty text if the file does not exist."""
     try:
         status = path.stat()
     except OSError:
@@ -46,10 +46,11 @@ def sha256(path: Path) -> str:
 
 
 def of(folder: Path, names: Iterable[str]) -> dict[str, str]:
-    """Return the hashes of files, folders and links with these names and of all below, by path."""
+    """Return the hashes, by path, of the files, folders and links with these names and of
+    everything below them."""
     entries = {}
     for name in names:
-        # If a name is a link, as in a kit that consists of links, its target counts.
+        # If a name is a link, use its target: a kit may consist of links.
         top = folder / name
         for path in (top, *_below(top)) if top.exists() else ():
             entries[str(path.relative_to(folder))] = _what(path, top)
@@ -57,7 +58,7 @@ def of(folder: Path, names: Iterable[str]) -> dict[str, str]:
 
 
 def differences(expected: Mapping[str, str], actual: Mapping[str, str]) -> list[str]:
-    """Return the differences, one phrase each."""
+    """Return the differences between two sets of hashes, one phrase for each."""
     phrases = []
     for path in sorted({*expected, *actual}):
         if path not in actual:
@@ -70,7 +71,7 @@ def differences(expected: Mapping[str, str], actual: Mapping[str, str]) -> list[
 
 
 def listed(said: list[str]) -> str:
-    """Join the first phrases for a message, and count the rest."""
+    """Join the first phrases for a message, and append how many are left out."""
     more = len(said) - SHOWN
     return ", ".join(said[:SHOWN]) + (f" and {more} more" if more > 0 else "")
 

@@ -1,7 +1,8 @@
-"""One core for each guest.
+"""Reserves one core for each guest.
 
-A kernel and the stub of its programs take turns: at each system call one stops and the other
-continues. Across two cores each turn is a wake-up, and a guest takes twice as long.
+A guest's kernel and the stub process of its programs take turns: at each system call one stops and
+the other continues. If they use two cores, each turn wakes the other core, and a guest takes twice
+as long.
 """
 
 from __future__ import annotations
@@ -19,8 +20,9 @@ from tailback.kernel import kit
 def reserved() -> Iterator[int | None]:
     """Reserve a core that no other guest of this user gets until the block ends.
 
-    A lock on a file reserves the core, so that several processes can share the machine. Yields None
-    if every core has a guest already, or if the files cannot be made: the scheduler then decides.
+    A lock on a file reserves the core, so that several processes can share the machine. Yields
+    None, and leaves the choice to the scheduler, if every core has a guest already or the files
+    cannot be made.
     """
     cores = sorted(os.sched_getaffinity(0))
     folder = kit.cache() / "cores"
@@ -30,12 +32,13 @@ def reserved() -> Iterator[int | None]:
 
 @contextlib.contextmanager
 def on(core: int | None) -> Iterator[None]:
-    """Keep processes that this thread starts within the block on this core; None: on any core."""
+    """Keep processes that this thread starts within the block on this core. None allows every
+    core."""
     if core is None:
         yield
         return
     before = os.sched_getaffinity(0)
-    # The affinity is that of this thread alone; a process that the thread starts inherits it.
+    # The affinity applies to this thread alone. A process that the thread starts inherits it.
     os.sched_setaffinity(0, {core})
     try:
         yield

@@ -1,9 +1,9 @@
 """Boots the kernel as a process of this machine and watches it.
 
-The guest sees the kit's root (read-only), the folder of its job and the folder of its results:
-`hostfs=` puts every mount of the machine's files below the workplace of the run. The launcher keeps
-the kernel's process itself from everything else (confine.py). Time in it is virtual, unless the run
-uses the machine's clock, and its random numbers follow from the seed.
+The guest sees the kit's root (read-only), the folder of its job and the folder of its results,
+because `hostfs=` puts every mount of this machine's files below the workplace of the run. The
+launcher keeps the kernel's process from all other files (confine.py). The guest's time is virtual,
+unless the run uses the machine's clock. Its random numbers follow from the seed.
 """
 
 from __future__ import annotations
@@ -30,42 +30,45 @@ from tailback.kernel.programs import said
 from tailback.kernel.programs.places import FOLDER, Places
 
 Clock = Literal["virtual", "real"]
-"""Virtual time, which stops while the guest computes, or the clock of the machine."""
+"""The clock of a guest: virtual time, which stops while the guest computes, or the machine's
+clock."""
 
 MEMORY_MIB = 2048
-"""Memory of a guest; the machine only provides what the guest touches."""
+"""Memory of a guest, MiB. The machine provides only the pages that the guest touches."""
 
 STALL_S = 120.0
-"""Wall time without progress of virtual time after which a guest counts as hung."""
+"""Wall time in seconds after which a guest counts as hung, if virtual time does not advance."""
 
 START_NS = 1_700_000_000
-"""Start of a guest's clock, ns since 1970, so that two runs of a seed see the same times. Only
-programs read the date.
+"""Start of a guest's clock, ns since 1970. It is fixed, so that two runs with the same seed see the
+same times. Only programs read the date.
 """
 
 PROGRAM_WORDS = ("tt-vdso=64", "tt-spin=1000,2000,1000", "tt-counter=1")
-"""Boot words for programs. After 64 readings of the clock in a row, and after 1000 calls without
-waiting, each further one takes 2 us. A program that computes for 1 s of a processor is interrupted.
-The processor's counter shows programs the virtual clock.
+"""Words of the boot line for guests with programs.
+
+After 64 readings of the clock in a row, and after 1000 calls without waiting, each further one
+takes 2 us. A program that uses a processor for 1 s is interrupted. The processor's counter shows
+virtual time to programs.
 """
 
 END_S = 10.0
-"""Wall time within which a kernel must end after it closed its console."""
+"""Seconds of wall time within which a kernel must end after it has closed its console."""
 
 MEMORY = re.compile(r"memory|oom", re.IGNORECASE)
 
 WRITTEN_BYTES = 16 << 30
-"""Bytes that a guest may write to this machine's disk."""
+"""The most bytes that a guest may write to this machine's disk."""
 
 WRITTEN_FILES = 1000
-"""Files that a guest may create."""
+"""The most files that a guest may create."""
 
 LOOK_S = 1.0
-"""Wall time between two checks of what a guest has written."""
+"""Seconds of wall time between two checks of what a guest has written."""
 
 HERE = "/proc/self/cwd"
-"""The workplace as the kernel's process sees it: the same in every run, and without a character
-that is special in the boot line.
+"""The path of the workplace as the kernel's process sees it. It is the same in every run, and has
+no character that is special in the boot line.
 """
 
 
@@ -77,7 +80,7 @@ class Finished:
     cpu_s: float
     memory_bytes: int
     warnings: list[str]
-    """Warnings of the guest's kernel."""
+    """Warnings that the guest's kernel printed."""
     walls: confine.Walls
     """The walls between the guest and the rest of this machine."""
 
@@ -97,12 +100,11 @@ def run(
     stall_s: float = STALL_S,
     places: Places | None = None,
 ) -> Finished:
-    """Run a job in a workplace of its own; its results are then in `workplace / "results"`.
+    """Run a job in its own workplace. The results are then in `workplace / "results"`.
 
     `agent` is the program of the first process, or its path; `places` has the files that programs
-    of the job get. Raises `GuestFailed` with the last lines of the console, `InputError` if nothing
-    would keep the guest from this machine's files, and `Cancelled`. No process that it started is
-    left behind.
+    of the job get. Raises `GuestFailed` with the last lines of the console, `InputError` if no wall
+    would protect this machine's files, and `Cancelled`. It ends every process that it started.
     """
     for name in ("job", "results"):
         (workplace / name).mkdir()
@@ -176,11 +178,12 @@ def boot_words(
     if places is not None and kit.lets_time_pass:
         travel += PROGRAM_WORDS
     release = releases.of(kit.version)
-    # Without this option a kernel traces its processes, which is all that older kernels can do.
+    # Without this option, every kernel traces its processes with ptrace; older kernels have no
+    # other method.
     mode = ["seccomp=on"] if release >= releases.SECCOMP else []
     # Without this option User-mode Linux expects a block device, and older kernels search for it.
     root = ["root=hostfs"] if release < releases.ROOT_WITHOUT_DEVICE else []
-    # random_init() mixes in the boot line, which seeds kernels that do not use `HOST_RANDOM`.
+    # random_init() mixes in the boot line. This seeds kernels that do not use `HOST_RANDOM`.
     seeded = [f"TAILBACK_SEED={seed}"] if release < releases.HOST_RANDOM else []
     return [
         str(kit.linux.resolve()),
@@ -205,16 +208,16 @@ def boot_words(
 
 
 def environment(kit: Kit, seed: int) -> dict[str, str]:
-    """Return the environment of the kernel's process. It is as small as possible, because our own
-    environment could change a run.
+    """Return the environment of the kernel's process. It has few variables, because variables of
+    our own environment could change a run.
     """
     return {
         "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
         "LC_ALL": "C",
         "TAILBACK_SEED": str(seed),
         "LD_PRELOAD": str(kit.library.resolve()),
-        # The kernel checks this path first, but does not use it: its memory is a file of the
-        # launcher.
+        # The kernel checks this path first, but does not use it: the launcher provides its memory
+        # as a file.
         "TMPDIR": "/",
     }
 
@@ -234,11 +237,12 @@ def _start(
 
 
 def _check_written(workplace: Path) -> None:
-    """End a guest that fills the disk, or leaves something other than files and folders."""
+    """Fail a guest that fills the disk, or that creates something other than files and folders."""
     size = count = 0
     places = str(workplace / FOLDER)
     for base, folders, files in os.walk(workplace):
-        # Links directly in the workplace and in the folder of places are ours; others are errors.
+        # We made the links directly in the workplace and in the folder of places. Other links are
+        # errors.
         for name in (*files, *(folders if base != str(workplace) else ())):
             try:
                 status = os.lstat(os.path.join(base, name))
@@ -261,7 +265,7 @@ def _check_written(workplace: Path) -> None:
 
 
 def _wait(child: subprocess.Popen[bytes]) -> resource.struct_rusage:
-    """Wait for a guest that has closed its console; return the resources that it used."""
+    """Wait for a guest that has closed its console. Return the resources that it used."""
     late = time.monotonic() + END_S
     while not has_ended(child) and time.monotonic() < late:
         time.sleep(0.001)
@@ -273,7 +277,7 @@ def _wait(child: subprocess.Popen[bytes]) -> resource.struct_rusage:
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:
-    """End the guest with all its processes, unless it was already reaped."""
+    """Kill the guest with all its processes, unless it was already reaped."""
     if child.returncode is not None:
         return
     with contextlib.suppress(ProcessLookupError, PermissionError):

@@ -28,7 +28,7 @@ from tailback.kernel import manifest as manifests
 COMMAND = "tailback kernel build"
 MANIFEST = "kit.json"
 SHELF = "module.json"
-"""The manifest of a module that was built into the kit by name."""
+"""File name of the manifest of a module that the user built into the kit."""
 LIBRARY = "libguest.so"
 LAUNCHER = "launch"
 HERE = Path(__file__).parent
@@ -44,14 +44,14 @@ PROGRAMS: dict[str, tuple[str, ...]] = {
         "launch/launch.h",
     ),
 }
-"""The programs of a kit that run on this machine, by file name, and their source files here."""
+"""The programs of a kit that run on this machine, by file name, with the source files of each."""
 SCHEDULE = "tbsched"
-"""The module of the queue discipline that marks and drops by packet number."""
+"""The kernel module of the queue discipline that marks and drops by packet number."""
 OUTAGE = "sch_outage"
-"""The module of the queue discipline that holds packets back while a link's rate is 0."""
+"""The kernel module of the queue discipline that holds packets back while a link's rate is 0."""
 FORMAT = 2
 OF_KIT = ("linux", "root")
-"""The files and folders of a kit whose content is hashed when it is assembled."""
+"""The files and folders of a kit whose content is hashed when the kit is assembled."""
 HASHED = (
     "recipe",
     "files",
@@ -64,61 +64,62 @@ HASHED = (
     "cc",
     "modules",
 )
-"""The keys of the manifest that distinguish kits; the other keys describe the origin of a kit."""
+"""The keys of the manifest that identify a kit. The other keys describe its origin."""
 
 
 @dataclass(frozen=True)
 class Kit:
-    """A built kernel with its guest root, and the modules chosen to go with it."""
+    """A built kernel with its guest root, and the user's modules that were chosen to go with it."""
 
     path: Path
     """Folder of the kit in the cache."""
     version: str
     """Version of the kernel, e.g. 7.3.4."""
     ccs: dict[str, str | None]
-    """Congestion control to the module that brings it; None if it is built in."""
+    """For each congestion control, the module that brings it, or None if it is built in."""
     qdiscs: dict[str, str | None]
-    """Kind of qdisc to the module that brings it; None if it is built in."""
+    """For each kind of qdisc, the module that brings it, or None if it is built in."""
     linux: Path
-    """The kernel: a program of this machine."""
+    """The kernel, which is a program of this machine."""
     root: Path
-    """The guest's root. Runs share it, so nothing may be written there."""
+    """The guest's root. Runs share this folder, so no run may write to it."""
     modules: dict[str, Path]
-    """Module to its .ko file on this machine."""
+    """For each module, its .ko file on this machine."""
     depends: dict[str, tuple[str, ...]]
-    """Module to the modules that have to be loaded before it."""
+    """For each module, the modules that must be loaded before it."""
     identity: str
-    """Hash of all that can change a result: kernel, configuration, guest packages, modules."""
+    """Hash of everything that can change a result: kernel, configuration, guest packages,
+    modules."""
     manifest: dict[str, Any]
-    """kit.json; with modules chosen, their manifests under "chosen"."""
+    """The content of kit.json. The manifests of chosen modules are under "chosen"."""
 
     @property
     def release(self) -> str:
-        """The release of its kernel, e.g. 7.3."""
+        """The release of the kit's kernel, e.g. 7.3."""
         return releases.text(self.version)
 
     @property
     def lets_time_pass(self) -> bool:
-        """Whether its kernel lets time pass for programs that poll: it has tailback's patch."""
+        """Whether virtual time advances for programs that poll, because the kernel has tailback's
+        patch."""
         return "programs" in self.manifest.get("patches", {})
 
     @property
     def library(self) -> Path:
-        """The preloaded library, which derives random numbers from a seed, and provides anonymous
+        """The preloaded library. It derives random numbers from a seed, and provides anonymous
         memory."""
         return self.path / LIBRARY
 
     @property
     def launcher(self) -> Path:
-        """The launcher, which starts the kernel so that it can reach only its own files."""
+        """The launcher, which starts the kernel so that the kernel can reach only its own files."""
         return self.path / LAUNCHER
 
     def verify(self, modules: Iterable[str] = ()) -> None:
-        """Reject a kit that has changed since it was built, and modules of the user that have
-        changed.
+        """Raise an error if the kit, or a module of the user, has changed since it was built.
 
-        `modules` are the folders of `extras` to use. After the first time this is fast, because a
-        file that has not changed is not read again.
+        `modules` names the folders of `extras` to check. Later calls are fast, because unchanged
+        files are not read again.
         """
         faults = contents.differences(self.manifest["files"], contents.of(self.path, OF_KIT))
         if content_hash(self.manifest) != self.manifest["hash"]:
@@ -154,10 +155,11 @@ class Kit:
             )
 
     def with_modules(self, chosen: Iterable[str]) -> Kit:
-        """This kit, with modules of the user replacing its own of the same kind.
+        """Return this kit with modules of the user, which replace the kit's own modules of the same
+        kind.
 
-        Names are those of `--module NAME=DIR`: the version built last, or NAME-HASH for a certain
-        one.
+        `chosen` has the names of `--module NAME=DIR`. NAME means the version built last, NAME-HASH
+        a certain version.
         """
         kit = self
         taken: dict[str, str] = {}
@@ -174,7 +176,8 @@ class Kit:
         return kit
 
     def load_order(self, *, qdiscs: Iterable[str] = (), ccs: Iterable[str] = ()) -> list[Path]:
-        """The .ko files to load for these kinds, in order; empty if all are built in."""
+        """Return the .ko files to load for these kinds, in order. Empty if all kinds are built
+        in."""
         wanted: list[str] = []
         for kinds, label, have in (
             (qdiscs, "qdisc", self.qdiscs),
@@ -203,7 +206,7 @@ class Kit:
         return [self.modules[module] for module in order]
 
     def extras(self) -> list[dict[str, Any]]:
-        """Manifests of the modules built into this kit by --module, all versions."""
+        """Return the manifests of all versions of modules that --module built into this kit."""
         modules = []
         for path in sorted((self.path / "modules").glob(f"*/{SHELF}")):
             if path.parent.is_symlink():
@@ -228,7 +231,7 @@ class Kit:
         depends = {name: tuple(entry["depends"]) for name, entry in manifest["modules"].items()}
         hashes = [f"{name}={entry['sha256']}" for name, entry in manifest["modules"].items()]
         chosen = sorted([*self.manifest.get("chosen", []), manifest], key=lambda one: one["name"])
-        # The hashes are sorted, because the order in which modules are chosen does not matter.
+        # Sort the hashes, because the order in which modules are chosen does not matter.
         inherited = self.manifest.get("module_hashes", [])
         all_hashes = sorted([*inherited, *hashes])
         identity = hashlib.sha256(
@@ -246,7 +249,7 @@ class Kit:
 
 
 def cache() -> Path:
-    """Folder of all kits: $TAILBACK_KIT, or tailback/kernel in the user's cache."""
+    """Return the folder of all kits: $TAILBACK_KIT, or tailback/kernel in the user's cache."""
     if named := os.environ.get("TAILBACK_KIT"):
         return Path(named).expanduser().absolute()
     base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
@@ -254,7 +257,7 @@ def cache() -> Path:
 
 
 def current() -> Kit:
-    """The kit that was built or chosen last."""
+    """Return the kit that was built or chosen last."""
     folder = cache() / "current"
     if not (folder / MANIFEST).exists():
         raise InputError(f"the kernel kit is not built; run: {COMMAND}")
@@ -264,7 +267,7 @@ def current() -> Kit:
 
 
 def all_kits() -> list[Kit]:
-    """Every kit that can be read, the one built last first."""
+    """Return every kit that can be read, with the kit built last first."""
     folders = sorted(
         (path.parent for path in (cache() / "kits").glob(f"*/{MANIFEST}")),
         key=lambda folder: folder.stat().st_mtime,
@@ -278,14 +281,14 @@ def all_kits() -> list[Kit]:
 
 
 HASH_DIGITS = 6
-"""The fewest characters of a hash that name a kit."""
+"""The fewest characters of a hash that identify a kit."""
 
 
 def named(name: str, in_use: Kit | None = None) -> Kit:
     """Find a kit by its kernel's release or version, or by the beginning of its hash.
 
-    If several match, the kit in use wins, else the one built last. The key `kernel` of a scenario
-    follows the same rule (`map::kits`).
+    If several kits match, return the kit in use, otherwise the kit built last. The key `kernel` of
+    a scenario follows the same rule (`map::kits`).
     """
     kits = all_kits()
     link = cache() / "current"
@@ -307,7 +310,7 @@ def with_modules(chosen: Sequence[str]) -> Kit:
 
 
 def load(folder: Path) -> Kit:
-    """Load the kit in a folder. Its content is not checked; `verify` does that."""
+    """Load the kit in a folder. `verify` checks the content; this function does not."""
     found = foreign.read_json(folder / MANIFEST, limit=manifests.MAX_BYTES)
     linux, root = folder / "linux", folder / "root"
     known = isinstance(found, dict) and found.get("format") == FORMAT
@@ -341,13 +344,13 @@ def content_hash(manifest: Mapping[str, Any]) -> str:
 
 
 def source_hash(texts: Iterable[str]) -> str:
-    """Hash the source files with these names beside this file."""
+    """Return the hash of the source files with these names, which are in this module's folder."""
     together = "\n".join(f"{name} {contents.sha256(HERE / name)}" for name in texts)
     return hashlib.sha256(together.encode()).hexdigest()
 
 
 def shelf_differences(shelf: Path, manifest: Mapping[str, Any]) -> list[str]:
-    """Return the differences between a module's folder and what was built."""
+    """Return the differences between a module's folder and its manifest."""
     entries = manifest["modules"].values()
     expected = {entry["file"]: entry["sha256"] for entry in entries}
     return contents.differences(expected, contents.of(shelf, expected))

@@ -1,7 +1,8 @@
-"""The manifests of a kit and of its modules, kit.json and module.json, as untrusted input.
+"""Reads and writes the manifests of a kit and of its modules, kit.json and module.json, which are
+untrusted.
 
-Nothing in them is used before its shape is checked: parts of a path are plain names, and hashes are
-hashes.
+Every value is checked before it is used: parts of a path must be plain names, and hashes must look
+like hashes.
 """
 
 from __future__ import annotations
@@ -16,17 +17,18 @@ from tailback.base import foreign
 from tailback.errors import InputError
 
 MAX_BYTES = 4 << 20
-"""The largest size of a manifest. For comparison: a kit with a thousand files needs 150 kB."""
+"""The largest size of a manifest in bytes. A kit with a thousand files needs 150 kB."""
 
 Check = Callable[[Any, str], Iterator[str]]
-"""A function that yields the errors of a value at a place, one phrase each."""
+"""A function that yields the errors of a value, one phrase each. The text is the place of the
+value."""
 
 NAME = r"[A-Za-z0-9_][A-Za-z0-9._+-]{0,99}"
 HASH = r"[0-9a-f]{64}"
 
 
 def read(path: Path, shape: Mapping[str, Check]) -> dict[str, Any]:
-    """Read a manifest of this shape; `InputError` has every error."""
+    """Read a manifest of this shape. The `InputError` of an invalid manifest has every error."""
     data = foreign.read_json(path, limit=MAX_BYTES)
     wrong = list(table(shape)(data, ""))
     if wrong:
@@ -39,14 +41,14 @@ def read(path: Path, shape: Mapping[str, Check]) -> dict[str, Any]:
 
 
 def write(path: Path, facts: Mapping[str, Any]) -> None:
-    """Write a manifest, whole or not at all."""
+    """Write a manifest completely, or leave the old file."""
     draft = path.with_name(f"{path.name}.part")
     draft.write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
     draft.replace(path)
 
 
 def text(pattern: str = r"[^\x00-\x1f\x7f]{0,4096}", *, what: str = "a line of text") -> Check:
-    """Check that a value is text that matches this pattern as a whole."""
+    """Return a check that a value is text and that the whole text matches this pattern."""
 
     def check(value: Any, place: str) -> Iterator[str]:
         if not isinstance(value, str) or not re.fullmatch(pattern, value):
@@ -56,7 +58,7 @@ def text(pattern: str = r"[^\x00-\x1f\x7f]{0,4096}", *, what: str = "a line of t
 
 
 def optional(inner: Check) -> Check:
-    """Check that a value is null or passes another check."""
+    """Return a check that a value is null or passes another check."""
 
     def check(value: Any, place: str) -> Iterator[str]:
         if value is not None:
@@ -66,7 +68,7 @@ def optional(inner: Check) -> Check:
 
 
 def each(key: Check, value: Check) -> Check:
-    """Check that a value is a table whose keys and values each pass a check."""
+    """Return a check that a value is a table whose keys and values each pass a check."""
 
     def check(table: Any, place: str) -> Iterator[str]:
         if not isinstance(table, dict):
@@ -80,7 +82,7 @@ def each(key: Check, value: Check) -> Check:
 
 
 def every(inner: Check) -> Check:
-    """Check that a value is a list whose items pass a check."""
+    """Return a check that a value is a list whose items pass a check."""
 
     def check(entries: Any, place: str) -> Iterator[str]:
         if not isinstance(entries, list):
@@ -99,7 +101,7 @@ def whole(value: Any, place: str) -> Iterator[str]:
 
 
 def table(shape: Mapping[str, Check]) -> Check:
-    """Check that a value is a table that has at least these keys."""
+    """Return a check that a value is a table with at least these keys."""
 
     def check(table: Any, place: str) -> Iterator[str]:
         if not isinstance(table, dict):
@@ -142,7 +144,7 @@ KIT: Mapping[str, Check] = {
     "cc": KINDS,
     "modules": MODULES,
 }
-"""The shape of kit.json; the code that writes the fields documents them."""
+"""The shape of kit.json. The code that writes its fields documents them."""
 
 MODULE: Mapping[str, Check] = {
     "name": PLAIN,

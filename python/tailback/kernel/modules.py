@@ -19,7 +19,8 @@ from tailback.kernel import process, releases, source
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 COMPAT = Path(__file__).with_name("compat.h")
-"""A header for older kernels; every module for such a kernel is compiled with it."""
+"""A header with definitions for older kernels. Every module for such a kernel is compiled with
+it."""
 
 OUTPUT = re.compile(r"^export KBUILD_OUTPUT = (.+)$", re.MULTILINE)
 IS_MODULE = re.compile(r"\b(module_init|MODULE_LICENSE)\s*\(")
@@ -27,16 +28,16 @@ IS_MODULE = re.compile(r"\b(module_init|MODULE_LICENSE)\s*\(")
 
 @dataclass(frozen=True)
 class Kinds:
-    """What a module registers, by the names that tc and the sockets use."""
+    """The algorithms that a module registers, by the names that tc and sockets use."""
 
     qdiscs: tuple[str, ...]
     ccs: tuple[str, ...]
     guessed: bool = False
-    """Whether the names are file names, because the sources do not state any names."""
+    """Whether the names are only file names, because the sources do not state any names."""
 
 
 def build_flags(version: str) -> list[str]:
-    """Return the arguments of every make of a kit, for a kernel of this version."""
+    """Return the arguments of every run of make for a kit whose kernel has this version."""
     return ["ARCH=um", *(word for one in releases.helps(version) for word in one.make)]
 
 
@@ -51,16 +52,16 @@ def modinfo(module: Path) -> dict[str, list[str]]:
 
 
 def depends(module: Path) -> list[str]:
-    """Names of the modules that have to be loaded first."""
+    """Return the names of the modules that must be loaded before this module."""
     return [name for text in modinfo(module).get("depends", []) for name in text.split(",") if name]
 
 
 def kinds(stem: str, texts: Iterable[str], aliases: Iterable[str], calls: bytes) -> Kinds:
-    """Return what a module of this file name registers.
+    """Return the algorithms that a module with this file name registers.
 
-    `texts` are its C sources, which are the best evidence. Without an answer there, its aliases
-    decide. The last resort is its file name, if the object code in `calls` refers to the
-    functions that register.
+    `texts` has its C sources, which are the best evidence. If they do not answer, its aliases do.
+    The last evidence is its file name, if the object code in `calls` calls the functions that
+    register an algorithm.
     """
     qdiscs: list[str] = []
     ccs: list[str] = []
@@ -86,7 +87,7 @@ def kinds_of(module: Path, sources: Sequence[Path]) -> Kinds:
 
 
 def makefile(folder: Path) -> str | None:
-    """Return a Makefile for a folder without one: each C file that is a module is built as one.
+    """Return a Makefile for a folder without a Makefile. It builds each C file that is a module.
 
     Returns None if the folder has a Makefile.
     """
@@ -107,7 +108,7 @@ def makefile(folder: Path) -> str | None:
 
 
 def spelled(text: str) -> tuple[str, Path]:
-    """Parse `NAME=DIR`, or `DIR`, whose name is that of the folder."""
+    """Parse `NAME=DIR` or `DIR`. For `DIR`, the name is that of the folder."""
     name, equals, path = text.partition("=")
     if not equals:
         name, path = "", text
@@ -124,7 +125,7 @@ def spelled(text: str) -> tuple[str, Path]:
 
 
 def content(folder: Path) -> dict[str, bytes]:
-    """Return the files of a module's folder, sorted, without products of a build."""
+    """Return the files of a module's folder, sorted, without the results of a build."""
     files: dict[str, bytes] = {}
     for base, inner, names in os.walk(folder):
         inner[:] = sorted(name for name in inner if not name.startswith("."))
@@ -141,10 +142,10 @@ def content(folder: Path) -> dict[str, bytes]:
 def build(
     kit: Path, name: str, folder: Path, *, jobs: int, headers: Iterable[Path] = ()
 ) -> dict[str, Any]:
-    """Builds the modules of a folder against a kit; returns their manifest.
+    """Build the modules of a folder against a kit, and return their manifest.
 
-    `headers` are files from elsewhere that are put beside the sources. Nothing is written into the
-    folder. A version that is already built is reused; other versions of the same name stay.
+    `headers` lists other files that are copied beside the sources. Nothing is written into the
+    folder itself. A version that is already built is reused. Other versions of the same name stay.
     """
     facts = manifests.read(kit / kits.MANIFEST, manifests.KIT)
     tree, version = facts["source_tree"], facts["kernel"]
@@ -183,7 +184,7 @@ def build(
 
 
 def _sound(shelf: Path) -> bool:
-    """Whether a module exists and is as built."""
+    """Return whether a module exists and is unchanged since the build."""
     try:
         manifest = manifests.read(shelf / kits.SHELF, manifests.MODULE)
     except InputError:
@@ -192,7 +193,7 @@ def _sound(shelf: Path) -> bool:
 
 
 def name_it(link: Path, target: str) -> None:
-    """Let the plain name link to the version that was built last."""
+    """Make the plain name a link to the version that was built last."""
     fresh = link.with_name(f".{link.name}.link")
     fresh.unlink(missing_ok=True)
     fresh.symlink_to(target)
@@ -200,8 +201,8 @@ def name_it(link: Path, target: str) -> None:
 
 
 def check_place(kit: Path) -> None:
-    """Reject a build folder that was moved or copied. It contains its own full path, so it would
-    compile modules into the wrong folder.
+    """Reject a build folder that was moved or copied. It contains its own old path, so modules
+    would be compiled into the wrong folder.
     """
     makefile = kit / "build" / "Makefile"
     found = OUTPUT.search(makefile.read_text(encoding="utf-8"))
@@ -246,7 +247,8 @@ def _compile(
 
 
 def _sources(module: Path, sources: Sequence[Path], count: int) -> list[Path]:
-    """Return the sources of a module: files with its name, or all if there is only one module."""
+    """Return the sources of a module: the files with its name, or all files if there is only one
+    module."""
     own = [path for path in sources if path.stem == module.stem]
     return own or (list(sources) if count == 1 else [])
 
@@ -274,7 +276,7 @@ def describe(objects: Sequence[Path], sources: dict[Path, list[Path]]) -> dict[s
 
 
 def diagnostics(lines: Sequence[str]) -> list[str]:
-    """Return the output of compiler and linker, without make's own lines."""
+    """Return the output of compiler and linker, without the lines of make."""
     quiet = re.compile(r"  [A-Z][A-Z ]*(\[M\])?  ?\S|make(\[\d+\])?: (Entering|Leaving|\*\*\*)")
     return [line for line in lines if not quiet.match(line)] or list(lines)
 
@@ -292,7 +294,8 @@ def _registered(text: str, struct_name: str, function: str, field: str) -> list[
 
 
 def _section(data: bytes, wanted: bytes) -> bytes:
-    """Return a section of a 64-bit little-endian ELF file; empty if the file does not have it."""
+    """Return a section of a 64-bit little-endian ELF file. Empty if the file does not have this
+    section."""
     if data[:6] != b"\x7fELF\x02\x01":
         return b""
     [table] = struct.unpack_from("<Q", data, 40)

@@ -1,8 +1,8 @@
 """Builds the parts of a kit that are tailback's own.
 
-These are the launcher, the preloaded library, the schedule of marks and losses, and the module that
-holds packets back in an outage. The others are congestion controls and queue disciplines that Linux
-does not have, or does not have with such options.
+They are the launcher, the preloaded library, and kernel modules. One module marks and drops by a
+schedule, another holds packets back in an outage. Further modules are congestion controls and queue
+disciplines that Linux does not have, or has without some options.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from tailback.kernel import contents, kit, manifest, modules, process, releases
 from tailback.kernel.steps import Steps
 
 FLAGS = {kit.LIBRARY: ("-shared", "-fPIC"), kit.LAUNCHER: ()}
-"""Further arguments of gcc for a program."""
+"""Further arguments of gcc for each program."""
 
 QDISC = kit.HERE / "qdisc.h"
-"""The common code of the queue disciplines; it is put beside the sources of those that include
-it."""
+"""The header with the common code of the queue disciplines. It is copied beside the sources that
+include it."""
 
 
 def names(version: str | None = None) -> tuple[str, ...]:
-    """List tailback's own modules that a kernel of this version can have. Each has a folder
-    beside this file."""
+    """Return the names of tailback's own modules that a kernel of this version can have. Each has a
+    folder beside this file."""
     found = [
         name
         for name, since in registry.stand_ins().items()
@@ -68,7 +68,7 @@ def add(folder: Path, *, jobs: int, steps: Steps) -> None:
 
 
 def _headers(folder: Path) -> list[Path]:
-    """The shared headers that a module's sources include."""
+    """Return the shared headers that a module's sources include."""
     line = f'#include "{QDISC.name}"'
     included = any(line in text.read_text(encoding="utf-8") for text in folder.glob("*.c"))
     return [QDISC] if included else []

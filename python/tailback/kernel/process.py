@@ -1,4 +1,4 @@
-"""Runs the programs of a build, each in its own process group, which ends with us."""
+"""Runs the programs of a build. Each has its own process group, which ends when tailback ends."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from tailback.errors import TailbackError
 
 GRACE_S = 5.0
 POLL_S = 0.25
-# Variables that would change what kbuild does. make sets the first ones for its child processes,
-# so a build that `make test` starts would inherit them.
+# Variables that would change the result of kbuild. make sets the first of them for its child
+# processes, so a build that `make test` starts would inherit them.
 KBUILD_VARIABLES = (
     "MAKEFLAGS",
     "MFLAGS",
@@ -43,7 +43,7 @@ KBUILD_VARIABLES = (
 
 
 class CommandFailed(TailbackError):
-    """A program ended with an error; `lines` is its whole output."""
+    """Raised if a program ended with an error. `lines` is its whole output."""
 
     def __init__(self, message: str, lines: Sequence[str]) -> None:
         super().__init__(message)
@@ -51,7 +51,7 @@ class CommandFailed(TailbackError):
 
 
 def environment(extra: dict[str, str] | None = None) -> dict[str, str]:
-    """The environment of a program: ours, without variables that would change the build."""
+    """Return the environment of a program: ours, without variables that would change the build."""
     kept = {name: value for name, value in os.environ.items() if name not in KBUILD_VARIABLES}
     return {**kept, "LC_ALL": "C", **(extra or {})}
 
@@ -65,10 +65,10 @@ def run(
     on_tick: Callable[[], None] | None = None,
     log: Path | None = None,
 ) -> list[str]:
-    """Run a program and return the lines of its stdout and stderr as they come.
+    """Run a program, and return the lines of its stdout and stderr in the order of arrival.
 
-    If anything ends the wait, even an interrupt, the program and all processes that it started end
-    as well.
+    If an interrupt or an error ends the wait, the program and all processes that it started are
+    ended too.
     """
     try:
         child = _start([str(word) for word in command], cwd, env or environment())
@@ -99,12 +99,12 @@ def run(
 
 
 def _start(command: list[str], cwd: Path | None, env: dict[str, str]) -> subprocess.Popen[bytes]:
-    """Start a program. An interrupt meanwhile is delayed until the program's id is known."""
+    """Start a program. An interrupt during the start is delayed until the program's id is known."""
     pending: list[int] = []
     before = {}
     if threading.current_thread() is threading.main_thread():
         for number in (signal.SIGINT, signal.SIGTERM):
-            # None: the handler was not set from Python, so Python cannot restore it.
+            # None means that the handler was not set from Python, so Python cannot restore it.
             if signal.getsignal(number) not in (None, signal.SIG_IGN):
                 before[number] = signal.signal(number, lambda number, _: pending.append(number))
     try:
@@ -127,7 +127,7 @@ def _start(command: list[str], cwd: Path | None, env: dict[str, str]) -> subproc
 
 
 def stop(child: subprocess.Popen[bytes]) -> None:
-    """End a program and its process group; give make time to delete half-written files."""
+    """End a program and its process group. make gets time to delete half-written files."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         with contextlib.suppress(ProcessLookupError):
             os.killpg(child.pid, number)
@@ -160,7 +160,7 @@ def _lines(child: subprocess.Popen[bytes], on_tick: Callable[[], None] | None) -
 
 @contextlib.contextmanager
 def terminable() -> Iterator[None]:
-    """Inside this block SIGTERM ends the build like Ctrl-C does: no program outlives it."""
+    """Within this block, SIGTERM ends the build as Ctrl-C does, so that no program outlives it."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

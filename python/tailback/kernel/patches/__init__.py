@@ -1,7 +1,7 @@
-"""tailback's own patch to User-mode Linux, and applying it to a kernel tree.
+"""Applies tailback's patch for User-mode Linux to a kernel tree.
 
 `programs.patch` is a change to the Linux kernel and has its licence (GPL-2.0), unlike the rest of
-tailback. It ships as a file, and is applied to the source from which a kit is built.
+tailback. tailback ships it as a file, and applies it to the source from which a kit is built.
 """
 
 from __future__ import annotations
@@ -22,19 +22,18 @@ PROGRAMS = Path(__file__).parent / "programs.patch"
 """The patch that lets programs (`[[programs]]`) run in virtual time."""
 
 OPTIONS = ("--strip=1", "--batch", "--forward", "--fuzz=0", "--no-backup-if-mismatch")
-"""The arguments of patch: it asks nothing, and applies a change only where it fits exactly."""
+"""The arguments of `patch`: ask nothing, and apply a change only where it fits exactly."""
 
 
 def sha256() -> str:
-    """Hash of the patch."""
+    """Return the hash of the patch."""
     return hashlib.sha256(PROGRAMS.read_bytes()).hexdigest()
 
 
 def apply(tree: KernelSource, env: dict[str, str], steps: Steps, *, required: bool) -> KernelSource:
-    """Return a patched copy of the tree, or the unchanged tree if the patch does not
-    fit.
+    """Return a patched copy of the tree, or the unchanged tree if the patch does not fit.
 
-    Raises `InputError` in that case if the patch is required.
+    If the patch does not fit but is required, raise `InputError`.
     """
     digest = sha256()
     suffix = f"+programs-{digest[:12]}"
@@ -60,7 +59,7 @@ def apply(tree: KernelSource, env: dict[str, str], steps: Steps, *, required: bo
     steps.step("applying the patch for programs")
     begun = folder.with_name(folder.name + ".part")
     folders.remove(begun, inside=begun.parent)
-    # A tree has 1 GB, so files that do not change are shared by hard links.
+    # A tree has 1 GB, so the copy shares unchanged files by hard links.
     process.run(["cp", "-al", tree.folder, begun])
     for name in _changed():
         if (begun / name).exists():

@@ -1,4 +1,4 @@
-"""Programs of tailback's own, compiled on this machine: `tailback kernel build --program NAME`.
+"""Compiles tailback's own programs on this machine: `tailback kernel build --program NAME`.
 
 Their sources are in folders beside this file.
 
@@ -26,9 +26,9 @@ from tailback.kernel.steps import Steps
 HERE = Path(__file__).parent
 MANIFEST = "program.json"
 BUILT = "built:"
-"""The prefix of such a program among the paths in a scenario's files."""
+"""The prefix of a program of tailback among the paths in a scenario's files."""
 PROGRAM = "transfer"
-"""File name of the program in each such folder."""
+"""File name of the program in each folder of sources."""
 
 TARGET = "x86_64-unknown-linux-gnu"
 
@@ -46,23 +46,25 @@ class BuildRecipe:
 
     folder: str
     compiler: tuple[str, ...] = ()
-    """Command that prints the compiler's version, because another version may make another program.
+    """Command that prints the compiler's version. Another version may compile a different
+    program.
     """
     origin: str = ""
-    """Where to get the compiler, for users who do not have it."""
+    """Where users can get the compiler."""
     words: tuple[str, ...] = ()
-    """Command that compiles the program. The work folder is appended, and gets the file `made`."""
+    """Command that compiles the program. The path of the work folder is appended, and the folder
+    gets the file `made`."""
     made: str = ""
     env: Mapping[str, str] = field(default_factory=dict)
     besides: Mapping[str, str] = field(default_factory=dict)
-    """Other programs that the build needs, and how to install them."""
+    """Other programs that the build needs, each with how to install it."""
     tools: Callable[[Path], dict[str, str]] | None = None
-    """Function that puts tools which tailback can provide into a folder, and returns environment
-    variables with which the build finds them."""
+    """Function that puts tools which tailback can provide into a folder. It returns environment
+    variables with which the build finds the tools."""
 
 
 def _go(folder: str) -> BuildRecipe:
-    # A static program needs no file of the guest's root.
+    # A statically linked program needs no file of the guest's root.
     return BuildRecipe(
         folder,
         compiler=("go", "version"),
@@ -75,9 +77,8 @@ def _go(folder: str) -> BuildRecipe:
 
 def _rust(folder: str, name: str, **more: Any) -> BuildRecipe:
     words = ("cargo", "build", "--release", "--locked", "--target", TARGET)
-    # AWS-LC, the source of s2n-quic's keys, derives randomness from readings of the processor's
-    # counter unless a variable forbids it: 150,000 readings, each of which the guest's kernel
-    # answers.
+    # AWS-LC makes the keys of s2n-quic. Unless a variable forbids it, AWS-LC derives randomness
+    # from 150,000 readings of the processor's counter, and the guest's kernel answers each reading.
     return BuildRecipe(
         folder,
         compiler=("rustc", "--version"),
@@ -93,8 +94,8 @@ def _rust(folder: str, name: str, **more: Any) -> BuildRecipe:
 
 
 def _wheels(requirements: str | Path) -> tuple[str, ...]:
-    """Command that installs packages of Python's index, by their hashes; the target folder is
-    appended.
+    """Return the command that installs packages of Python's index by their hashes. The target
+    folder is appended to it.
     """
     words = (sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-compile")
     exact = ("--require-hashes", "--only-binary", ":all:", "-r", str(requirements))
@@ -109,7 +110,7 @@ def _wheel(folder: str) -> BuildRecipe:
 def _bindings(folder: Path) -> dict[str, str]:
     """Provide what BoringSSL needs: CMake, and the library of Clang that reads headers."""
     process.run([*_wheels(HERE / "rust/tools.txt"), folder])
-    # Clang's library comes without a compiler's own headers; those of gcc work.
+    # Clang's library comes without compiler headers; the headers of gcc work.
     headers = process.run(["gcc", "-print-file-name=include"])[0]
     return {
         "CMAKE": str(folder / "cmake/data/bin/cmake"),
@@ -126,16 +127,16 @@ RECIPES: Mapping[str, BuildRecipe] = {
     "quinn": _rust("rust", "quinn"),
     "s2n-quic": _rust("rust", "s2n-quic"),
 }
-"""The recipe of every program. A program without a compiler is a script, which is copied."""
+"""The recipe of every program. A program without a compiler is a script, which is only copied."""
 
 
 def all_names() -> list[str]:
-    """The programs that can be built."""
+    """Return the names of the programs that can be built."""
     return list(RECIPES)
 
 
 def check(wanted: Iterable[str]) -> None:
-    """Reject, all at once, names that are no program and programs that this machine cannot
+    """Raise one `InputError` for all names that are no program, or that this machine cannot
     compile."""
     wrong = [names.unknown("program", one, all_names()) for one in wanted if one not in RECIPES]
     for name in dict.fromkeys(one for one in wanted if one in RECIPES):
@@ -153,7 +154,8 @@ def check(wanted: Iterable[str]) -> None:
 
 
 def find(name: str) -> Path:
-    """Return the folder of a program; `InputError` if it is not built or has changed since."""
+    """Return the folder of a program. Raise `InputError` if it is not built, or has changed
+    since."""
     if name not in RECIPES:
         raise InputError(names.unknown("program", name, all_names()))
     link = kit.cache() / "programs" / name
@@ -162,7 +164,8 @@ def find(name: str) -> Path:
         raise InputError(f"{name} is not built; run: {command}")
     folder = link.resolve()
     facts = manifest.read(folder / MANIFEST, SHAPE)
-    # Programs built by releases whose hash included comments remain, if no comment has changed.
+    # Programs that earlier releases built stay valid if no comment of their sources has changed,
+    # because the hash of those releases included comments.
     if facts["hash"] not in (_digest(name, facts["tool"]), _digest(name, facts["tool"], True)):
         raise InputError(f"{name} was built of other sources; run: {command}")
     if said := _differences(folder, facts):
@@ -174,13 +177,13 @@ def find(name: str) -> Path:
 
 
 def key(path: Path) -> str:
-    """The name of a file or folder in a scenario, which may be a result of `find`."""
+    """Return how a scenario names a file or folder, which may be a result of `find`."""
     ours = path.parent.parent == (kit.cache() / "programs").resolve()
     return f"{BUILT}{path.name}" if ours else str(path)
 
 
 def identity(path: Path) -> str:
-    """Hash of the result of `find`."""
+    """Return the hash of a program's folder that `find` returned."""
     found = contents.of(path.parent, [path.name])
     return hashlib.sha256(
         "\n".join(f"{at} {what}" for at, what in found.items()).encode()
@@ -188,7 +191,7 @@ def identity(path: Path) -> str:
 
 
 def build(name: str, *, steps: Steps) -> Path:
-    """Build a program unless it is built from these sources by this compiler; return its folder."""
+    """Build a program, unless this compiler has built it from these sources. Return its folder."""
     check([name])
     recipe, shelf = RECIPES[name], kit.cache() / "programs"
     version = _version(recipe)
@@ -222,7 +225,7 @@ def _make(name: str, recipe: BuildRecipe, work: Path) -> None:
         shutil.copy2(source / PROGRAM, target)
         target.chmod(0o755)
         return
-    # Build in a separate folder, so that nothing is written beside the sources.
+    # Build in a separate folder, so that the build writes nothing beside the sources.
     build = work / "build"
     shutil.copytree(source, build / "source")
     (build / "made").mkdir()
@@ -249,9 +252,9 @@ def _version(recipe: BuildRecipe) -> str:
 
 
 def _digest(name: str, tool: str, with_comments: bool = False) -> str:
-    """Hash of everything that a program is built from, without comments."""
+    """Return the hash of everything that a program is built from, without comments."""
     recipe = RECIPES[name]
-    # The identity of a recipe does not depend on where the interpreter is.
+    # The identity of a recipe must not depend on the path of the interpreter.
     words = [word for word in recipe.words if word != sys.executable]
     total = hashlib.sha256(f"{name} {tool} {words} {sorted(recipe.env.items())}".encode())
     for path, what in contents.of(HERE, [recipe.folder]).items():

@@ -1,4 +1,4 @@
-"""Finds all that is wrong with a program before anything boots."""
+"""Finds all errors of a program before anything boots."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ LONGEST_SHEBANG = 255
 
 @dataclass(frozen=True)
 class Image:
-    """A root file system that the scenario brings."""
+    """A root file system that the scenario provides."""
 
     path: Path
     cwd: str = "/"
-    """The working folder in it."""
+    """The working folder, a path in the root file system."""
     env: Mapping[str, str] = field(default_factory=dict)
-    """Environment variables of this side only."""
+    """Environment variables for this side (sender or receiver) only."""
 
 
 @dataclass(frozen=True)
@@ -37,27 +37,27 @@ class Program:
 
     name: str
     runs: Mapping[str, Sequence[str]]
-    """The command of each side that runs something, as words."""
+    """The command of each side that runs something, split into words."""
     packages: Sequence[str] = ()
     files: Sequence[Path] = ()
     env: Mapping[str, str] = field(default_factory=dict)
     path: str = ""
-    """The path of its table in the plan: programs[0]."""
+    """The path of the program's table in the plan, such as programs[0]."""
     images: Mapping[str, Image] = field(default_factory=dict)
-    """The root of a side that replaces packages."""
+    """For each side, the root file system that replaces its packages."""
 
 
 class Problem(NamedTuple):
-    """Something wrong with a program."""
+    """An error of a program."""
 
     path: str
-    """The path of the key in the plan."""
+    """The path of the wrong key in the plan."""
     text: str
 
 
 def problems(program: Program, root: Root, archive: Callable[[], Collection[str]]) -> list[Problem]:
-    """Return what is wrong with a program in this root; `archive` returns the names of all
-    packages.
+    """Return the errors of a program in this root. `archive` returns the names of all packages of
+    the archive.
     """
     faults = []
     missing = set()
@@ -74,7 +74,7 @@ def problems(program: Program, root: Root, archive: Callable[[], Collection[str]
             if said := _no_folder(image):
                 faults.append(Problem(f"{program.path}.{side}.cwd", said))
                 continue
-        # If the file is missing, this has been reported already.
+        # If the file is missing, an error about it was already reported.
         if words and os.path.basename(words[0]) not in missing:
             path_of = f"{program.path}.{side}.run"
             faults += [Problem(path_of, text) for text in checked.runs(words[0])]
@@ -97,7 +97,7 @@ class _Check:
     archive: Callable[[], Collection[str]]
 
     def runs(self, word: str) -> Iterator[str]:
-        """Check the first word of a command, which names the program to run."""
+        """Check that the first word of a command is a program that can run."""
         found = self.view.program(word)
         if found is None:
             yield self._not_found(word)
@@ -121,7 +121,7 @@ class _Check:
             yield from self._script(path, shown, depth)
 
     def _own(self) -> set[Path]:
-        """The files of the scenario and what is in its folders."""
+        """Yield the files of the scenario, and the content of its folders."""
         tops = self.view.files.values()
         return {*tops, *(one for top in tops if top.is_dir() for one in top.rglob("*"))}
 
@@ -146,7 +146,8 @@ class _Check:
                     yield f"{shown} needs {line(name)}{self._by(seen, place)}, {self._where(name)}"
                     continue
                 at, file = library
-                # A library of a package needs no check: its package depends on what it needs.
+                # A library of a package needs no check: the package depends on the packages that
+                # the library needs.
                 if not file.is_relative_to(self.root.path):
                     with_header = elf.read(file)
                     if with_header is not None and with_header.runs_here:
@@ -165,11 +166,12 @@ class _Check:
 
     @cached_property
     def _configured(self) -> Sequence[str]:
-        """Further folders in which the loader looks."""
+        """Yield further folders in which the loader looks for libraries."""
         return ()
 
     def _by(self, seen: Mapping[str, str], place: str) -> str:
-        """Name the library that needs another one; empty if the program itself needs it."""
+        """Return the library that needs another library. Empty if the program itself needs that
+        library."""
         name = os.path.basename(place)
         return f" (for {line(name)})" if name in seen else ""
 
@@ -229,7 +231,7 @@ class _Check:
         return f'"{line(word)}" is neither in files nor in packages{hint}'
 
     def _elsewhere(self, name: str) -> str:
-        """Where packages have an executable of this name, outside of the usual folders."""
+        """Return where packages have an executable with this name outside of the usual folders."""
         for base, _folders, files in os.walk(self.root.path / "usr/lib"):
             if name in files and os.access(os.path.join(base, name), os.X_OK):
                 return "/" + os.path.relpath(os.path.join(base, name), self.root.path)
@@ -243,7 +245,8 @@ def _no_folder(image: Image) -> str:
 
 @dataclass
 class _InImage(_Check):
-    """Checks a side whose root is an image, which must contain everything that the side needs."""
+    """Checks a side whose root is an image. The image must contain everything that the side
+    needs."""
 
     @classmethod
     def of(cls, program: Program, image: Image, files: Mapping[str, Path]) -> _InImage:
@@ -254,7 +257,7 @@ class _InImage(_Check):
 
     @cached_property
     def _configured(self) -> Sequence[str]:
-        """The sources of the loader's cache: /etc/ld.so.conf, and musl's own file."""
+        """Return the files that configure the loader: /etc/ld.so.conf, and musl's own file."""
         folders = []
         configured = [self.view.find("/etc/ld.so.conf"), self.view.find("/etc/ld-musl-x86_64.path")]
         if folder := self.view.find("/etc/ld.so.conf.d"):

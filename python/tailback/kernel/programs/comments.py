@@ -1,11 +1,11 @@
-"""Sources without their comments: what a program is compiled from."""
+"""Removes comments from sources, because a program does not depend on them."""
 
 from __future__ import annotations
 
 import re
 
 SUFFIXES = (".rs", ".go")
-"""Files in which the rules below find the comments."""
+"""Endings of files in which the rules below find the comments."""
 
 _TOKEN = re.compile(
     r"""
@@ -25,7 +25,8 @@ _SPACE = re.compile(r"\s+")
 
 
 def without_comments(text: str) -> str:
-    """Remove comments and superfluous white space; keep strings and characters as they are."""
+    """Remove comments and superfluous white space. Strings and character literals stay
+    unchanged."""
     kept, between, at = [], "", 0
     while (token := _TOKEN.search(text, at)) is not None:
         between += text[at : token.start()]
@@ -34,7 +35,7 @@ def without_comments(text: str) -> str:
             kept += [_narrow(between), token["literal"]]
             between = ""
         elif token["open"] is not None:
-            # A space, because a comment separates two words. Comments of Rust may be nested.
+            # Insert a space, because a comment separates two words. Rust's comments may be nested.
             between += " "
             depth = 1
             while depth and (edge := _EDGE.search(text, at)) is not None:
@@ -44,5 +45,6 @@ def without_comments(text: str) -> str:
 
 
 def _narrow(code: str) -> str:
-    """One space or line break for each run of white space: Go ends statements at line breaks."""
+    """Reduce each run of white space to one space or line break. Line breaks stay, because Go ends
+    statements with them."""
     return _SPACE.sub(lambda run: "\n" if "\n" in run[0] else " ", code)

@@ -1,7 +1,7 @@
 """Reads the processor of an executable file, and the libraries to which it is linked.
 
-It reads only the necessary parts of the format. The file is untrusted: every number in it is
-compared with its length before it is used.
+Only the necessary parts of the format are read. The file is untrusted: every offset and size is
+compared with the file's length before it is used.
 """
 
 from __future__ import annotations
@@ -31,23 +31,23 @@ class Elf:
     """An executable or a library."""
 
     machine: str
-    """The processor that the file is for, in words."""
+    """The processor for which the file was compiled, as text."""
     runs_here: bool
-    """Whether the file is for the guest's processor, x86-64."""
+    """Whether the file is for the processor of the guest, x86-64."""
     interpreter: str = ""
-    """The loader that the file names; empty if it is linked statically or is a library."""
+    """The loader that the file names. Empty for a library or a statically linked program."""
     needed: tuple[str, ...] = ()
-    """The libraries that the file needs, by the names that the loader looks for."""
+    """The libraries that the file needs, by the names with which the loader searches."""
     paths: tuple[str, ...] = ()
     """The folders that the file asks the loader to search first."""
 
 
 class Damaged(ValueError):
-    """The file is not a valid ELF file."""
+    """Raised if the file is not a valid ELF file."""
 
 
 def read(path: Path) -> Elf | None:
-    """Read a file; None if it is not an ELF file. Raises `Damaged`, and `OSError`."""
+    """Read a file. Return None if it is not an ELF file. Raises `Damaged` and `OSError`."""
     with path.open("rb") as file:
         if file.read(4) != MAGIC:
             return None
@@ -87,7 +87,7 @@ def _read(data: mmap.mmap) -> Elf:
 
 
 def _headers(data: mmap.mmap) -> Iterator[tuple[int, int, int, int]]:
-    """Kind, offset, address and size of each segment."""
+    """Yield kind, offset, address and size of each segment."""
     [at] = struct.unpack_from("<Q", data, 32)
     size, count = struct.unpack_from("<HH", data, 54)
     for index in range(min(count, MOST_HEADERS)):

@@ -23,7 +23,7 @@ PROGRAMS = {
     **{"sshd": "openssh-server", "tracepath": "iputils-tracepath", "tshark": "tshark"},
     **{"unbound": "unbound", "ITGSend": "d-itg", "ITGRecv": "d-itg", "flent": "flent"},
 }
-"""Map programs to their packages, if the package has another name."""
+"""The package of each program whose package has another name."""
 
 INTERPRETERS = re.compile(r"(python3|perl|ruby|php|lua)[\d.]*")
 
@@ -42,7 +42,7 @@ LIBRARIES = {
     "libpython3.13.so.1.0": "libpython3.13",
     "libbz2.so.1.0": "libbz2-1.0",
 }
-"""Map libraries to their packages, if the package does not follow the rule."""
+"""The package of each library whose package does not follow Debian's rule."""
 
 LOADERS = {
     "ld-linux-x86-64.so.2": "libc6",
@@ -50,11 +50,11 @@ LOADERS = {
 }
 
 GONE = {"libssl.so.1.1": "OpenSSL 1.1", "libcrypto.so.1.1": "OpenSSL 1.1"}
-"""Libraries that Debian no longer has, and what they belong to."""
+"""Libraries that Debian no longer has, each with the software to which it belongs."""
 
 
 def of_program(name: str, archive: Collection[str]) -> str | None:
-    """The package that has a program, if it is known."""
+    """Return the package that has a program, or None if it is not known."""
     plain = name.rpartition("/")[2]
     if known := PROGRAMS.get(plain):
         return known
@@ -64,14 +64,14 @@ def of_program(name: str, archive: Collection[str]) -> str | None:
 
 
 def of_library(name: str, archive: Collection[str]) -> str | None:
-    """The package that has a library, by the name that the loader looks for."""
+    """Return the package that has a library. `name` is the name with which the loader searches."""
     if known := LIBRARIES.get(name) or LOADERS.get(name):
         return known
     return next((one for one in by_rule(name) if one in archive), None)
 
 
 def by_rule(name: str) -> Sequence[str]:
-    """Names that Debian may give the package of a library: libfoo.so.2 is in libfoo2, or
+    """Return the names that Debian may give the package of a library: libfoo.so.2 is in libfoo2 or
     libfoo2t64.
     """
     match = re.fullmatch(r"(lib[A-Za-z0-9+_.-]+?)\.so\.([0-9.]+)|(lib.+)-([0-9.]+)\.so", name)
