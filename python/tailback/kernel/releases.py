@@ -1,6 +1,7 @@
-"""Releases of Linux: where Debian keeps their sources, and which features each does not have.
+"""Lists releases of Linux: where Debian has their sources, and which features each release does not
+have.
 
-Each difference is declared in one of these tables. Start here to add a release.
+These tables declare every difference between releases. To add a release, start here.
 """
 
 from __future__ import annotations
@@ -17,35 +18,36 @@ Release = tuple[int, int]
 NEWEST = "newest"
 
 NEWEST_SUITES = ("trixie", "trixie-backports", "sid")
-"""The suites of the newest source and of the packages of the guest's root."""
+"""The suites of the newest kernel source, and of the packages of the guest's root."""
 
 SUITES: dict[str, tuple[str, ...]] = {
     "5.10": ("bullseye",),
     "6.1": ("bookworm",),
     "6.12": ("trixie",),
 }
-"""For each release number, the suites of Debian that have its source."""
+"""For each release, the suites of Debian that have its source."""
 
 SECCOMP: Release = (6, 16)
-"""First User-mode Linux that can intercept system calls of its processes with seccomp
-(`seccomp=on`); earlier ones use ptrace."""
+"""The first release whose User-mode Linux can intercept system calls with seccomp (`seccomp=on`).
+Earlier releases use ptrace."""
 
 ROOT_WITHOUT_DEVICE: Release = (6, 6)
-"""First Linux that can mount a root file system without a device, whatever `root` names."""
+"""The first release that can mount a root file system without a device, whatever `root` names."""
 
 COMPAT: Release = (7, 1)
-"""First Linux for which modules are built unchanged; for earlier ones compat.h is included."""
+"""The first release for which modules are compiled unchanged. For earlier releases, compat.h is
+included."""
 
 HOST_RANDOM: Release = (5, 19)
-"""First User-mode Linux that takes its entropy from this machine's getrandom()."""
+"""The first release whose User-mode Linux takes its entropy from this machine's getrandom()."""
 
 
 @dataclass(frozen=True)
 class Help:
-    """Changes that let an older kernel build and run like the newest."""
+    """Changes with which an older kernel builds and runs like the newest."""
 
     before: Release
-    """The changes are for kernels before this release."""
+    """The changes apply to kernels before this release."""
     reason: str
     make: tuple[str, ...] = ()
     """Additional arguments of make."""
@@ -74,13 +76,14 @@ HELPS: tuple[Help, ...] = (
 
 
 def of(version: str) -> Release:
-    """The first two numbers of a version such as 6.1.176; (0, 0) if it begins otherwise."""
+    """Return the first two numbers of a version such as 6.1.176. Return (0, 0) if it does not begin
+    with numbers."""
     found = re.match(r"(\d+)\.(\d+)", version)
     return (int(found[1]), int(found[2])) if found else (0, 0)
 
 
 def numbers(version: str) -> list[int]:
-    """The numbers of a version, as a key to sort versions by."""
+    """Return the numbers of a version, as a key for sorting versions."""
     return [int(number) for number in re.findall(r"\d+", version)]
 
 
@@ -90,7 +93,7 @@ def text(version: str) -> str:
 
 
 def suites(release: str) -> tuple[str, ...]:
-    """The suites that have the source of a release."""
+    """Return the suites that have the source of a release."""
     if release == NEWEST:
         return NEWEST_SUITES
     if release not in SUITES:
@@ -99,5 +102,5 @@ def suites(release: str) -> tuple[str, ...]:
 
 
 def helps(version: str) -> Sequence[Help]:
-    """Return the changes that the build of this kernel needs."""
+    """Return the changes that a kernel of this version needs."""
     return [one for one in HELPS if of(version) < one.before]

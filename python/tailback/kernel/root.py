@@ -1,4 +1,4 @@
-"""The guest's root: a folder with a few unpacked packages and no files of this machine."""
+"""Makes the guest's root: a folder with a few unpacked packages and no files of this machine."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from tailback.kernel import apt, process
 from tailback.kernel.apt import Apt, Deb
 
 RECIPE = 3
-"""Raise this number when a root of the same packages is assembled in another way."""
+"""Version of the recipe. Raise it if a root of the same packages is assembled in another way."""
 
 PACKAGES = ("libc6", "iproute2", "busybox-static")
-"""The programs that the guest runs; the libraries follow from iproute2's dependencies."""
+"""The packages with the programs that the guest runs. Further libraries are dependencies of
+iproute2."""
 
-# The other dependencies of iproute2 are needed only to install it.
+# Packages that iproute2 depends on, but needs only for installation.
 LIBRARY = re.compile(
     r"lib(?!debian-installer|c-gconv|newt|readline|slang|textwrap)(?!.*-bin).*\d.*|zlib1g"
 )
@@ -36,8 +37,8 @@ if [ -e /job/places ]; then
 fi
 exec /job/agent
 """
-"""Mounts the run's own folders, and each place of a run with programs; the agent does everything
-else.
+"""The init script of the guest. It mounts the run's own folders, and each place of a run with
+programs. The agent does everything else.
 """
 TO_USR = ("bin", "sbin", "lib", "lib64")
 SUPERFLUOUS = (
@@ -58,14 +59,14 @@ SUPERFLUOUS = (
 
 
 def packages(source: Apt) -> list[Deb]:
-    """The packages of the root, in the newest versions."""
+    """Return the packages of the root, in their newest versions."""
     closure = source.dependencies("iproute2")
     libraries = [name for name in closure if LIBRARY.fullmatch(name)]
     return source.locate(list(dict.fromkeys([*PACKAGES, *sorted(libraries)])))
 
 
 def assemble(debs: Sequence[Path], into: Path) -> None:
-    """Unpacks the packages into a new folder and checks that the programs find their libraries."""
+    """Unpack the packages into a new folder, and check that the programs find their libraries."""
     folders.remove(into, inside=into.parent)
     for name in TO_USR:
         (into / "usr" / name).mkdir(parents=True)
@@ -95,7 +96,7 @@ def assemble(debs: Sequence[Path], into: Path) -> None:
 
 
 def missing_libraries(root: Path, program: str) -> list[str]:
-    """Libraries that a program of the root needs and does not find inside the root."""
+    """Return the libraries that a program of the root needs and that are not inside the root."""
     loader = root / "usr/lib64/ld-linux-x86-64.so.2"
     folders = [root / "usr/lib/x86_64-linux-gnu", root / "usr/lib"]
     try:
@@ -110,8 +111,8 @@ def missing_libraries(root: Path, program: str) -> list[str]:
             ]
         )
     except process.CommandFailed as error:
-        # The loader stops at the first library that it cannot find anywhere.
+        # The loader stops at the first library that it cannot find.
         return re.findall(r"libraries: (\S+):", str(error)) or [str(error)]
     found = re.findall(r"^\s*(\S+) => (\S+)", "\n".join(lines), re.MULTILINE)
-    # A library outside of the root is the machine's own, so the root does not have it.
+    # A library outside of the root belongs to this machine, so the root does not have the library.
     return [name for name, path in found if not Path(path).resolve().is_relative_to(root.resolve())]

@@ -1,7 +1,8 @@
-"""Kernel sources: a release from Debian, a tree, or a tarball. Each is unpacked once and kept.
+"""Prepares kernel sources: a release of Debian, a tree, or a tarball. Each is unpacked once into
+the cache.
 
 Parts that User-mode Linux never compiles (other processors, graphics, sound) are left out, which
-saves a third of the size. Their Kconfig files stay, because the others refer to them.
+saves a third of the size. Their Kconfig files stay, because other Kconfig files include them.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from tailback.kernel.apt import Apt, Deb, newest
 from tailback.kernel.steps import Steps
 
 OLDEST = (6, 17)
-"""First kernel with DualPI2."""
+"""The oldest release that can be the newest kernel: the first with DualPI2."""
 
 OTHER_PROCESSORS = (
     *("alpha", "arc", "arm", "arm64", "csky", "hexagon", "loongarch", "m68k", "microblaze"),
@@ -43,7 +44,8 @@ NEVER_FOR_UML = {
     ),
     (".rst", ".txt", ".yaml", ".svg"): ("Documentation",),
 }
-"""Files that are left out: for each ending of a name, the folders to which this applies."""
+"""Files that are left out. For each ending of a name, the folders in which such files are left
+out."""
 
 PRODUCTS = (".o", ".a", ".ko", ".so", ".cmd", ".mod", ".mod.c", ".order", ".symvers")
 PRODUCT_FOLDERS = re.compile(r"(include|arch/\w+/include)/(config|generated)|.*/\.git|\.git")
@@ -57,18 +59,18 @@ class KernelSource:
     identity: str
     """The exact identity of the source: a package and its version, or a hash of the content."""
     folder: Path
-    """The folder of the tree, which exists once `prepare` has run."""
+    """The folder of the tree. It exists once `prepare` has run."""
     package: dict[str, str] | None = None
-    """Name and version of the Debian package that the source comes from, if any."""
+    """Name and version of the source's Debian package. None if it does not come from Debian."""
     deb: Deb | None = None
     origin: Path | None = None
-    """The user's tree, tarball or package file that the source comes from, if any."""
+    """The user's tree, tarball or package file. None if the source comes from Debian."""
     patch: dict[str, str] = field(default_factory=dict)
-    """The patches of tailback that are applied to the source, and their hashes."""
+    """The patches of tailback that were applied to the source, with their hashes."""
 
 
 def newest_package(apt: Apt) -> tuple[str, str]:
-    """Name and version of Debian's newest linux-source."""
+    """Return name and version of Debian's newest linux-source."""
     candidates: list[tuple[tuple[int, int], str]] = []
     for name in apt.names("linux-source-"):
         match = re.fullmatch(r"linux-source-(\d+)\.(\d+)", name)
@@ -85,7 +87,8 @@ def newest_package(apt: Apt) -> tuple[str, str]:
 
 
 def package_of(apt: Apt, release: str) -> tuple[str, str]:
-    """Name and version of Debian's linux-source of a release: "6.1", or the newest."""
+    """Return name and version of Debian's linux-source for a release such as "6.1", or for the
+    newest."""
     if release == releases.NEWEST:
         return newest_package(apt)
     name = f"linux-source-{release}"
@@ -96,7 +99,7 @@ def package_of(apt: Apt, release: str) -> tuple[str, str]:
 
 
 def debian(apt: Apt, cache: Path, release: str = releases.NEWEST) -> KernelSource:
-    """Return Debian's source of a release."""
+    """Return Debian's source for a release."""
     name, version = package_of(apt, release)
     [deb] = apt.locate([f"{name}={version}"])
     return KernelSource(
@@ -108,7 +111,7 @@ def debian(apt: Apt, cache: Path, release: str = releases.NEWEST) -> KernelSourc
 
 
 def users(path: Path, cache: Path, steps: Steps) -> KernelSource:
-    """Return the source of a tree, tarball or linux-source package file of the user."""
+    """Return the source in a tree, a tarball or a linux-source package file of the user."""
     path = path.resolve()
     if path.is_dir():
         for needed in ("Makefile", "Kconfig", "arch/um/Kconfig"):
@@ -130,7 +133,7 @@ def users(path: Path, cache: Path, steps: Steps) -> KernelSource:
 
 
 def prepare(source: KernelSource, apt: Apt | None, env: dict[str, str], steps: Steps) -> None:
-    """Put the tree into its folder, unless it is there already."""
+    """Put the tree into its folder, unless it is already there."""
     if source.folder.exists():
         return
     begun = source.folder.with_name(source.folder.name + ".part")
@@ -158,7 +161,7 @@ def prepare(source: KernelSource, apt: Apt | None, env: dict[str, str], steps: S
 
 
 def tree_files(tree: Path) -> Iterator[str]:
-    """Yield the relevant files of a tree, sorted; skip products of a build."""
+    """Yield the relevant files of a tree, sorted, without results of a build."""
     for folder, inner, files in os.walk(tree):
         at = os.path.relpath(folder, tree)
         prefix = "" if at == "." else at + "/"
@@ -177,7 +180,7 @@ def tree_files(tree: Path) -> Iterator[str]:
 
 
 def left_out(relative: str) -> bool:
-    """Whether a file belongs to a part that this kernel never compiles."""
+    """Return whether a file belongs to a part that this kernel never compiles."""
     for endings, places in NEVER_FOR_UML.items():
         if relative.endswith(endings):
             return any(relative.startswith(place + "/") for place in places)
@@ -185,7 +188,7 @@ def left_out(relative: str) -> bool:
 
 
 def tree_hash(tree: Path) -> str:
-    """Hash over the names and contents of the relevant files."""
+    """Return a hash over the names and contents of the relevant files."""
     total = hashlib.sha256()
     for relative in tree_files(tree):
         path = tree / relative
@@ -195,7 +198,7 @@ def tree_hash(tree: Path) -> str:
 
 
 def kernel_version(folder: Path) -> str:
-    """Version that the tree's Makefile names, e.g. 7.3.4."""
+    """Return the version in the tree's Makefile, e.g. 7.3.4."""
     fields: dict[str, str] = {}
     for line in (folder / "Makefile").read_text(encoding="utf-8").splitlines()[:20]:
         name, equals, value = line.partition("=")
@@ -208,14 +211,14 @@ def kernel_version(folder: Path) -> str:
 def _unpack(archive: Path, into: Path, env: dict[str, str]) -> None:
     variables = process.environment(env)
     if archive.suffix == ".deb":
-        # The package holds one large tarball, so it is piped through.
+        # The package has one large tarball, which is unpacked through a pipe.
         stream = 'dpkg-deb --fsys-tarfile "$1" | tar -xO --wildcards "./usr/src/*.tar.xz" | xz -dc'
         file = "-"
     else:
         stream, file = ":", '"$1"'
     script = f"{stream} | tar -tf {file} 2>/dev/null | head -n 1"
     names = process.run(["bash", "-c", script, "bash", archive], env=variables)
-    # Everything is in one folder, whose name depends on the archive.
+    # The tarball has a single folder, whose name depends on the archive.
     match = re.match(r"(\./)?[^/]+", names[0]) if names else None
     if match is None:
         raise InputError(

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Steps:
-    """Shows one step at a time. Rich is imported only when it appears."""
+    """Shows one step at a time. Rich is imported only when the display appears."""
 
     def __init__(self, *, enabled: bool | None = None) -> None:
         self._enabled = enabled if enabled is not None else not is_quiet()
@@ -25,7 +25,7 @@ class Steps:
         self._text = ""
 
     def step(self, text: str, total: float | None = None) -> None:
-        """Begin a step; without a total its duration is unknown."""
+        """Begin a step. Without a total, its duration is unknown."""
         if not self._enabled or text == self._text:
             return
         self._text = text
@@ -45,7 +45,7 @@ class Steps:
             self._bar.update(self._task, completed=completed)
 
     def note(self, text: str) -> None:
-        """Report a note that does not stop the build."""
+        """Print a note that does not stop the build."""
         if not self._enabled:
             return
         if self._bar is not None:

@@ -1,7 +1,7 @@
-"""What a kernel build needs on the machine, and the small programs that tailback can fetch.
+"""Checks the programs that a kernel build needs, and fetches small ones that are missing.
 
-gcc and make have to be installed. flex, bison, m4, bc and xz are small: if they are missing, their
-packages are unpacked into the cache and used from there.
+gcc and make have to be installed. flex, bison, m4, bc and xz are small. If they are missing,
+tailback unpacks their packages into the cache and uses them there.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ REQUIRED = {
     "apt-get": "apt",
     "dpkg-deb": "dpkg",
 }
-"""Maps a required program to its Debian package."""
+"""The Debian package of each required program."""
 
 FETCHABLE = {
     "flex": ("flex",),
@@ -35,9 +35,11 @@ FETCHABLE = {
     "xz": ("xz-utils",),
     "patch": ("patch",),
 }
-"""Maps a program to the packages to unpack for it: first its own, then libraries that a small
-machine may not have. The names of library packages differ between Debian's releases, so the list
-has the names of all releases; only those that exist are used.
+"""For each program, the packages to unpack: its own, then libraries that a small machine may not
+have.
+
+The names of library packages differ between Debian's releases. The list has the names of all
+releases, and only existing packages are used.
 """
 
 Which = Callable[[str], str | None]
@@ -46,7 +48,7 @@ Which = Callable[[str], str | None]
 def missing_packages(
     which: Which = shutil.which, *, has_headers: Callable[[], bool] | None = None
 ) -> list[str]:
-    """Return the Debian packages that have to be installed, without repetition."""
+    """Return the Debian packages that must be installed, without repetition."""
     packages = [package for program, package in REQUIRED.items() if not which(program)]
     if which("gcc") and not (has_headers or _has_headers)():
         packages.append("libc6-dev")
@@ -56,13 +58,13 @@ def missing_packages(
 
 
 def missing_message(packages: Sequence[str]) -> str:
-    """Return one line that says how to install all of them."""
+    """Return one line with the command that installs all of the packages."""
     names = " ".join(packages)
     return f"the kernel build needs {', '.join(packages)}; run: sudo apt install {names}"
 
 
 def check() -> None:
-    """Reject a machine that cannot build the kit."""
+    """Raise `InputError` on a machine that cannot build the kit."""
     machine = platform.machine()
     if machine != "x86_64":
         raise InputError(
@@ -74,7 +76,7 @@ def check() -> None:
 
 
 def environment(cache: Path, steps: Steps) -> dict[str, str]:
-    """Variables with which every program of the build is found."""
+    """Return the environment variables with which the build finds all its programs."""
     absent = [program for program in FETCHABLE if not shutil.which(program)]
     if not absent:
         return {}
@@ -93,7 +95,7 @@ def _fetch(cache: Path, folder: Path, absent: Sequence[str], steps: Steps) -> No
     suite = apt.machine_suite()
     if suite is None:
         raise InputError(missing_message([FETCHABLE[program][0] for program in absent]))
-    # Take packages of the machine's own release: newer programs may need a newer libc.
+    # Take packages of the machine's own release, because newer programs may need a newer libc.
     source = apt.Apt(cache / "apt-tools", [suite], downloads=cache / "downloads")
     source.update(steps)
     wanted = sorted({package for program in absent for package in FETCHABLE[program]})
@@ -104,8 +106,8 @@ def _fetch(cache: Path, folder: Path, absent: Sequence[str], steps: Steps) -> No
     (folder / "bin").mkdir(parents=True, exist_ok=True)
     libraries = [unpacked / "usr/lib/x86_64-linux-gnu", unpacked / "lib/x86_64-linux-gnu"]
     for program in absent:
-        # A wrapper script sets the library path for this program only. If it were set for the whole
-        # build, it would affect gcc and make too.
+        # A wrapper script sets the library path for this program only. A path set for the whole
+        # build would also affect gcc and make.
         path = folder / "bin" / program
         path.write_text(
             "#!/bin/sh\n"

@@ -1,8 +1,9 @@
-"""Metrics: numbers computed from what runs recorded. `pooling` defines how runs are pooled.
+"""Defines metrics: numbers computed from the records of runs. `pooling` defines how the numbers of
+several runs are pooled.
 
-Metrics read summaries, series and histograms, never an engine. Metrics that are plain fields of the
-summary are made from its declarations (`recorded`). A metric with a computation of its own is a
-file here and a line in `_COMPUTED`.
+Metrics read summaries, series and histograms, never an engine. The declarations of the summary's
+fields make the metrics that are plain fields (`recorded`). To add a metric with a computation,
+write a module here and add a line to `_COMPUTED`.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from tailback.metrics.statistics import Estimate, estimate
 _COMPUTED = (throughput, gain, ratio, completion, requests, classes, harm)
 
 METRICS: tuple[Metric, ...] = tuple(
-    # A computed metric replaces the plain field of the same path, at the field's place in the
+    # A computed metric replaces the plain field with the same path, and takes its position in the
     # order.
     {
         (metric.on, metric.path): metric
@@ -37,13 +38,13 @@ METRICS: tuple[Metric, ...] = tuple(
 )
 
 ONS: tuple[On, ...] = ("link", "flow", "class", "run")
-"""Which part a name belongs to by default, if several parts have it."""
+"""Which scope a name means if several scopes have it: the first of these."""
 
 
 def offered(word: str) -> list[Metric]:
-    """Return the metrics of a name or path, which may follow a scope (`link.drops`).
+    """Return the metrics with a name or path. A scope may precede it (`link.drops`).
 
-    `results.NAME` is a number that a program wrote to a file; any name is accepted.
+    `results.NAME` is a number that a program wrote to a file. Any NAME is accepted.
     """
     scope, dot, rest = word.partition(".")
     matches = [
@@ -57,8 +58,8 @@ def offered(word: str) -> list[Metric]:
 
 
 def find(name: str, on: On | None = None) -> Metric:
-    """The metric of this name or path. `on` chooses among flow, link, class and run; without it, a
-    name that several parts have means the link's.
+    """Return the metric with this name or path. `on` chooses among flow, link, class and run.
+    Without `on`, a name that several scopes have means the metric of links.
     """
     if matches := [metric for metric in offered(name) if on in (None, metric.on)]:
         return min(matches, key=lambda metric: ONS.index(metric.on))

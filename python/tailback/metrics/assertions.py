@@ -1,4 +1,4 @@
-"""`[[assert]]`: bounds that must hold in every run."""
+"""Checks `[[assert]]` tables: bounds that must hold in every run."""
 
 from __future__ import annotations
 
@@ -17,35 +17,35 @@ Side = Literal["min", "max"]
 
 @dataclass(frozen=True)
 class BoundVerdict:
-    """Whether a bound holds in a run, or for the mean over the seeds of a point."""
+    """Whether one bound holds in one run, or for the mean over the seeds of a point."""
 
     metric: str
     on: On
     name: str | None
-    """The flow, link or class; None: the whole run."""
+    """The flow, link or class. None for the whole run."""
     params: Mapping[str, Any]
     seed: int | None
-    """The seed of the run; None for the mean over seeds."""
+    """The seed of the run. None for the mean over seeds."""
     value: float | None
-    """The value; None if the run, or any run of a mean, has no value."""
+    """The value. None if the run, or any run of the mean, does not have the value."""
     side: Side
     bound: float
     n: int
     """Number of runs with a value."""
     ci95: tuple[float, float] | None = None
-    """The interval of a mean over several seeds."""
+    """The 95 % interval of a mean over several seeds."""
     without: str | None = None
-    """For harm: the name of the competitor."""
+    """For a metric of harm, the name of the competitor."""
 
     @property
     def held(self) -> bool:
-        """Whether the value is within the bound; False for a missing value."""
+        """Whether the value is within the bound. False for a missing value."""
         if self.value is None:
             return False
         return self.value >= self.bound if self.side == "min" else self.value <= self.bound
 
     def to_dict(self) -> dict[str, Any]:
-        """The object that `--json` prints."""
+        """Return the object that `--json` prints."""
         return {
             "metric": self.metric,
             **({self.on: self.name} if self.name is not None else {}),
@@ -72,10 +72,11 @@ class Assertion:
     max: float | None = None
     class_name: str | None = None
     without: str | None = None
-    """For harm: the name of the competitor. The summaries contain the run without it."""
+    """For a metric of harm, the name of the competitor. The summaries contain the harm by this
+    competitor."""
 
     def failures(self, summary: Mapping[str, Any]) -> Iterator[str]:
-        """A message for each value that is missing or out of bounds."""
+        """Return a message for each value that is missing or out of bounds."""
         bounds = " and ".join(
             f"at {word} {bound:g}"
             for word, bound in (("least", self.min), ("most", self.max))
@@ -99,7 +100,7 @@ class Assertion:
                 yield f"{self.metric}{subject} is {text}, expected {bounds} ({at})"
 
     def verdicts(self, summaries: Sequence[Mapping[str, Any]]) -> Iterator[BoundVerdict]:
-        """Yield whether each bound holds in each run of one point, then for the mean of the
+        """Yield the verdict of each bound in each run of one point, then for the mean of the
         runs.
         """
         sides: list[tuple[Side, float]] = []
@@ -124,7 +125,7 @@ class Assertion:
                         *(self.metric, on, name, params, seed, value, side, bound, n),
                         without=self.without,
                     )
-                # A mean counts only if every run has a value.
+                # A mean counts only if every run has the value.
                 mean = pooled.mean if pooled.whole else None
                 ci95 = pooled.ci95 if pooled.whole else None
                 yield BoundVerdict(
@@ -135,7 +136,8 @@ class Assertion:
     def _readings(
         self, summary: Mapping[str, Any]
     ) -> Iterator[tuple[On, str, str | None, Reading]]:
-        """Yield for each part: its kind in JSON, its kind in words, its name and its value."""
+        """Yield for each part of a run: its kind in JSON, its kind as text, its name and its
+        value."""
         metric = self._metric()
         match metric.on:
             case "flow":
@@ -156,8 +158,8 @@ class Assertion:
     ) -> list[tuple[str, Mapping[str, Any]]]:
         """Return the parts whose metric is asserted, each with its kind.
 
-        With a name, these are all parts of this name. Without a name, they are all flows. If no
-        flow has the metric, they are the programs, or else the sources of traffic.
+        If the table has a name, these are all parts with this name. Otherwise they are all flows.
+        If no flow has the metric, they are the programs, otherwise the sources of traffic.
         """
         kinds = [kind for kind in parts.LIKE_FLOWS if kind in metric.parts]
         if self.flow is not None:
@@ -167,7 +169,7 @@ class Assertion:
             own = metric.path.partition(".")[2]
             programs = parts.of(summary, "program")
             return [("program", part) for part in programs if own in part["results"]]
-        # `kinds` is in order: flows first, then programs, then sources of traffic.
+        # `kinds` has flows first, then programs, then sources of traffic.
         for kind in kinds:
             every = parts.of(summary, kind)
             if self.without is not None:
@@ -184,7 +186,7 @@ class Assertion:
         return metric
 
     def _on(self) -> On | None:
-        """Return the kind of object that the table names; None if it names none."""
+        """Return the kind of object that the table names, or None if it names no object."""
         subjects: tuple[tuple[On, str | None], ...] = (
             ("flow", self.flow),
             ("link", self.link),

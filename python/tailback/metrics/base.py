@@ -1,5 +1,5 @@
-"""What a metric is: a number computed from what a run recorded, and rules that combine several
-such numbers.
+"""Defines a metric: how it is computed from the records of a run, and how the numbers of several
+runs are combined.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ On = Literal["flow", "link", "class", "run"]
 Weight = Literal[
     "count", "bytes", "packets", "samples", "requests", "time", "intervals", "flows", "once"
 ]
-"""How values within a run are weighted; `WEIGHTS` explains each in words."""
+"""How the values within a run are weighted. `WEIGHTS` has a text for each way."""
 
 WEIGHTS: Mapping[Weight, str] = {
     "count": "a count of events",
@@ -35,20 +35,21 @@ Better = Literal["less", "more"]
 
 @dataclass(frozen=True)
 class OfTwo:
-    """How a metric of two results is computed from a quantity of both."""
+    """How a metric of two results is computed from a quantity that both results have."""
 
     quantity: Metric
     between: Callable[[float, float], float | None]
-    """Computes the metric from two values: without the competitor, and with it."""
+    """Computes the metric from two values: the first without the competitor, the second with it."""
 
 
 @dataclass(frozen=True)
 class Metric:
-    """A number about a flow, link, class of flows or run; `None` where it is not available.
+    """A number about a flow, link, class of flows or run. It is `None` if the run does not have it.
 
-    Over runs with different seeds every metric is pooled by the same rules, in `pooling`: the mean
-    with Student's t interval. A run without a value is left out, unless `at_least` knows a bound;
-    the estimate says how many runs count. Paired comparisons use the seeds that have both values.
+    `pooling` combines the numbers of runs with different seeds by the same rules for every metric:
+    the mean with Student's t interval. A run without a value is left out, unless `at_least` gives a
+    bound. The estimate has the number of runs that count. Paired comparisons use the seeds for
+    which both results have a value.
     """
 
     path: str
@@ -61,39 +62,40 @@ class Metric:
     weight: Weight = "once"
     """The weight of each value within a run."""
     at_least: Callable[[Mapping[str, Any]], float | None] | None = None
-    """For a value that was still growing at the end of the run: the bound that it exceeds."""
+    """Computes, for a value that was still growing at the end of the run, a bound that the final
+    value exceeds."""
     least: float | None = 0.0
-    """The smallest possible value, at which intervals end; None if it may be negative."""
+    """The smallest possible value, at which intervals end. None if the value may be negative."""
     most: float | None = None
-    """The largest possible value, at which intervals end."""
+    """The largest possible value, at which intervals end. None if no such value exists."""
     better: Better | None = None
-    """Which direction is better, if that matters."""
+    """Which direction is better. None if neither is."""
     only: tuple[str, ...] = ()
-    """For a metric of flows that not all kinds of parts have: the kinds that do; see `parts`."""
+    """The kinds of parts that have the metric, if not all kinds in its scope do. See `parts`."""
     of_two: OfTwo | None = None
     """How a metric of two results (`harm`) is computed. It has no value in a single run."""
 
     @property
     def name(self) -> str:
-        """The metric's name everywhere else, e.g. `rtt_p99_ms`."""
+        """The metric's name outside of the JSON, e.g. `rtt_p99_ms`."""
         return identifier(self.path)
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """The kinds of parts that have the metric; programs and sources of traffic count as
+        """The kinds of parts that have the metric. Programs and sources of traffic count as
         flows.
         """
         return self.only or (("flow", "program", "traffic") if self.on == "flow" else (self.on,))
 
     @property
     def title(self) -> str:
-        """The title in tables: the name and the unit, unless the name ends in the unit."""
+        """The title in tables: the name and the unit, or only the name if it ends in the unit."""
         said = not self.unit or has_unit(self.name)
         return self.name if said else f"{self.name} ({self.unit})"
 
     @property
     def missing(self) -> str:
-        """How a run without a value is treated, in words."""
+        """How a run without a value is treated, as text."""
         if self.of_two is not None:
             return "only pairs of runs that have both"
         if self.at_least is not None:
@@ -101,16 +103,16 @@ class Metric:
         return "left out, and n says so"
 
     def is_called(self, word: str) -> bool:
-        """Whether a word is the metric's name or its path."""
+        """Return whether a word is the metric's name or its path."""
         return word in (self.name, self.path)
 
 
 class OfTwoResults(InputError):
-    """A metric of two results was requested for one result."""
+    """Raised if a metric of two results was requested for one result."""
 
 
 def refuse_of_two(metric: Metric, where: str) -> None:
-    """Rejects a metric that needs a result without the competitor and one with it."""
+    """Raise an error for a metric that needs two results: one without and one with a competitor."""
     if metric.of_two is not None:
         raise OfTwoResults(
             f"{where}: {metric.name} needs two results, one of them without the competitor; "
@@ -120,7 +122,7 @@ def refuse_of_two(metric: Metric, where: str) -> None:
 
 
 def field(path: str) -> Callable[[Mapping[str, Any]], float | None]:
-    """Reads a field of a summary; `a.b` is field b of field a."""
+    """Return a function that reads a field of a summary. `a.b` is field b of field a."""
     names = path.split(".")
 
     def read(part: Mapping[str, Any]) -> float | None:

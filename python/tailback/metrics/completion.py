@@ -1,4 +1,4 @@
-"""Completion time of a flow of given size."""
+"""Metric of the completion time of a flow with a given size."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from tailback.metrics.base import field
 from tailback.metrics.groups import group_of
 
 UNFINISHED = "unfinished_s"
-"""Key of a transfer that did not finish: the time from its start to the end of its
-observation."""
+"""Key of a transfer that did not finish: the time from its start to the end of its observation,
+s."""
 
 METRICS = (replace(recorded.metric("completion_s", "flow"), at_least=field(UNFINISHED)),)
 
 
 def add(summary: Mapping[str, Any], canonical: Mapping[str, Any]) -> None:
-    """Put into a summary how long each unfinished transfer had taken.
+    """Add to a summary for how long each unfinished transfer had run.
 
-    This is a known lower bound. It runs from the flow's start to the end of the flow or of the run;
-    if the start was in the warm-up, from the latest possible start.
+    This time is a lower bound of the completion time. It lasts from the flow's start, or from the
+    latest possible start if that was in the warm-up, to the end of the flow or of the run.
     """
     try:
         starts_s = {
@@ -30,7 +30,7 @@ def add(summary: Mapping[str, Any], canonical: Mapping[str, Any]) -> None:
             if flow["bytes"] is not None
         }
     except (KeyError, TypeError):
-        # A point of another version, in which the sizes of flows are unknown.
+        # A point of another version of tailback, in which the sizes of flows are unknown.
         return
     for flow in summary["flows"] if starts_s else ():
         latest_s = starts_s.get(flow["name"], starts_s.get(group_of(flow["name"])))

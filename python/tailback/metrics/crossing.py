@@ -1,7 +1,7 @@
 """Finds where a monotone curve crosses a level, from noisy values on a grid of a parameter.
 
 The values are first made monotone (isotonic regression, pool adjacent violators), then joined by
-straight lines. So noise on a flat part cannot cause several crossings.
+straight lines. Therefore noise on a flat part cannot cause several crossings.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ class Crossing:
 
     #: Where the interpolated curve reaches the level.
     x: float
-    #: Index of the neighbour before it (the same as `right` if a grid value is on the level).
+    #: Index of the grid value before the crossing. It equals `right` if the crossing is at a grid
+    #: value.
     left: int
-    #: Index of the neighbour after it.
+    #: Index of the grid value after the crossing.
     right: int
     #: Share of `right` in the interpolation, 0..1.
     weight: float
@@ -43,10 +44,9 @@ def monotone(values: Sequence[float], *, falling: bool) -> list[float]:
 def crossing(
     xs: Sequence[float], ys: Sequence[float], level: float = 0.0, *, falling: bool
 ) -> Crossing | None:
-    """Find where the monotone curve through (xs, ys) reaches `level`; None if it never does.
+    """Return where the monotone curve through (xs, ys) reaches `level`, or None if it never does.
 
-    `xs` ascends. If the monotone curve is on the level over several grid values, their middle
-    counts.
+    `xs` ascends. If the curve is at the level over several grid values, return the middle of them.
     """
     if len(xs) != len(ys):
         raise ValueError("as many values as grid points are needed")

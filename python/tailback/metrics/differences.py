@@ -1,7 +1,7 @@
-"""Differences between two sets of runs: size, interval, whether they are more than noise.
+"""Computes differences between two sets of runs: their size, interval and p value.
 
-Runs that share their seeds are compared seed by seed (paired t test), others as two samples with
-their own variances (Welch's t test). `tailback.comparison.families` decides which of many
+Runs that share their seeds are compared seed by seed (paired t test). Other runs are two samples,
+each with its own variance (Welch's t test). `tailback.comparison.families` decides which of many
 differences are flagged.
 """
 
@@ -25,30 +25,31 @@ class Difference:
     """How a variant differs from the baseline in one quantity."""
 
     n: int
-    """Number of pairs of runs; for unpaired runs the smaller number of both sides."""
+    """Number of pairs of runs. For unpaired runs, the size of the smaller set."""
     paired: bool
     absolute: float
     """Mean of the variant minus that of the baseline, in the quantity's unit."""
     relative: float | None
-    """`absolute` over the baseline's mean; `None` if that is 0."""
+    """`absolute` divided by the baseline's mean. `None` if that mean is 0."""
     ci95: float | None = None
-    """Half the 95 % interval of `absolute`; `None` for one run and for values without spread."""
+    """Half the length of the 95 % interval of `absolute`. `None` for one run, or if all values
+    agree."""
     relative_ci95: float | None = None
-    """Half the 95 % interval of `relative`; it includes the baseline's own spread (delta
-    method).
+    """Half the length of the 95 % interval of `relative`, which includes the baseline's own spread
+    (delta method).
     """
     effect_size: float | None = None
-    """Cohen's d: `absolute` over the standard deviation of the pairs' differences. For unpaired
-    runs the standard deviation is the root of the mean variance of both samples."""
+    """Cohen's d: `absolute` divided by the standard deviation of the pairs' differences. For
+    unpaired runs, divided by the root of the mean variance of both samples."""
     p: float | None = None
-    """Probability of a difference at least as large by chance alone; `None` if unknown: for one
-    run, and where nothing differs."""
+    """Probability of a difference at least as large by chance alone. `None` if it is unknown: for
+    one run, and if nothing differs."""
 
 
 def paired(base: Sequence[float], other: Sequence[float]) -> Difference | None:
-    """The difference of runs that are paired one by one; `None` without any pair.
+    """Compute the difference of runs that are paired one by one. Return `None` if there is no pair.
 
-    If all n pairs have the same difference, and it is not 0, a t test has no spread to work with.
+    If all n pairs have the same difference other than 0, they have no spread, which a t test needs.
     The p value is then that of the sign test, 2^(1 - n).
     """
     n = len(base)
@@ -80,9 +81,9 @@ def paired(base: Sequence[float], other: Sequence[float]) -> Difference | None:
 
 
 def unpaired(base: Sequence[float], other: Sequence[float]) -> Difference | None:
-    """The difference of independent runs; `None` without any.
+    """Compute the difference of independent runs. Return `None` if a side has no runs.
 
-    If neither sample has any spread, the p value is that of the permutation test: 2 over the
+    If neither sample has any spread, the p value is that of the permutation test: 2 divided by the
     number of ways to choose the baseline's runs among all runs.
     """
     n, m = len(base), len(other)
@@ -100,7 +101,7 @@ def unpaired(base: Sequence[float], other: Sequence[float]) -> Difference | None
         return Difference(min(n, m), False, absolute if p else 0.0, relative if p else 0.0, p=p)
     va, vb = a * a / n, b * b / m
     error = math.sqrt(va + vb)
-    # Welch and Satterthwaite's degrees of freedom.
+    # Degrees of freedom by Welch and Satterthwaite.
     freedom = (va + vb) ** 2 / (va**2 / (n - 1) + vb**2 / (m - 1))
     t = t_quantile(freedom)
     ratio_ci95 = None
@@ -109,12 +110,12 @@ def unpaired(base: Sequence[float], other: Sequence[float]) -> Difference | None
     effect = absolute / math.sqrt((a * a + b * b) / 2)
     from scipy.stats import ttest_ind_from_stats
 
-    # Computed from the moments, because ttest_ind warns about a sample without spread.
+    # Compute the test from the moments, because ttest_ind warns about a sample without spread.
     p = float(ttest_ind_from_stats(mean_other, b, m, mean, a, n, equal_var=False).pvalue)
     return Difference(min(n, m), False, absolute, relative, t * error, ratio_ci95, effect, p)
 
 
 def deviation(values: Sequence[float]) -> float:
-    """The sample standard deviation."""
+    """Return the sample standard deviation."""
     mean = math.fsum(values) / len(values)
     return math.sqrt(math.fsum((v - mean) ** 2 for v in values) / (len(values) - 1))

@@ -1,4 +1,4 @@
-"""Estimates in words: a mean, its interval, and the number of runs behind it."""
+"""Formats estimates: a mean, its interval, and the number of runs."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from tailback.metrics import Estimate
 
 
 def mean_text(found: Estimate) -> str:
-    """Format a mean without its interval, or the bound that replaces it."""
+    """Format a mean without its interval. If a bound replaces the mean, format the bound."""
     return short(found.mean) if found.at_least is None else f"> {short(found.at_least)}"
 
 
 def has_spread(found: Estimate) -> bool:
-    """Whether runs differ in the digits that are shown."""
+    """Return whether runs differ in the digits that are shown."""
     return found.mean is not None and _spread(found) != short(found.mean)
 
 
 def with_spread(estimate: Estimate, *, counted: bool = True) -> str:
     """Format a mean and the half-width of its interval, both to the same decimal place.
 
-    `counted`: whether to print the number of runs if it is not all.
+    `counted` prints the number of runs with a value if some runs have no value.
 
-    An interval that is smaller than the digits shown is omitted. A mean over some runs only states
-    how many. If some had not finished, the bound of the mean over all is shown instead.
+    An interval that is smaller than the last digit shown is omitted. If some transfers had not
+    finished, the bound of the mean over all runs is shown instead.
     """
     of = "" if estimate.whole or not counted else f" ({estimate.n} of {estimate.of})"
     if estimate.at_least is not None:
@@ -36,14 +36,14 @@ def _spread(estimate: Estimate) -> str:
     mean = short(estimate.mean)
     if estimate.half_width is None:
         return mean
-    # A mean that is a whole number gets decimals too if its spread has some.
+    # A mean that is a whole number also gets decimals if its interval has decimals.
     if "." not in mean and estimate.mean is not None and estimate.half_width < 10:
         mean = f"{estimate.mean:.1f}"
     decimals = len(mean.partition(".")[2])
     half = f"{estimate.half_width:.{decimals}f}"
     if float(half) == 0 or estimate.mean is None or estimate.ci95 is None:
         return mean
-    # The interval ends at the smallest or largest possible value, so its sides may differ.
+    # The interval ends at the smallest or largest possible value, so its two halves may differ.
     below = f"{estimate.mean - estimate.ci95[0]:.{decimals}f}"
     above = f"{estimate.ci95[1] - estimate.mean:.{decimals}f}"
     return f"{mean} ±{half}" if above == below else f"{mean} −{below} +{above}"

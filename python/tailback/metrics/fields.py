@@ -1,7 +1,7 @@
-"""The fields of a run's summary, as `tailback_record::summary` declares them, with the JSON type of
-each, and the metrics that are plain fields.
+"""Reads the declarations of the fields of a run's summary, with the JSON type of each, and of the
+metrics that are plain fields.
 
-A field is declared once, in Rust. This module only reads the declarations.
+Each field is declared once, in Rust, in `tailback_record::summary`.
 """
 
 from __future__ import annotations
@@ -21,15 +21,17 @@ class Field:
 
     name: str
     kind: str
-    """The field's type, as the Rust binding names it: `optional count`, `list`, `statistics` ..."""
+    """The field's type, by the name that the Rust binding gives it: `optional count`, `list`,
+    `statistics` ..."""
     fields: Sequence[Field]
-    """The fields of the tables that this field contains."""
+    """The fields in the tables that this field contains."""
     statistics: Sequence[str]
-    """For statistics: the names of the numbers that are written."""
+    """For a field with statistics, the names of its numbers."""
     may_lack: bool
-    """Whether the key may be absent: there is no value, or an earlier version wrote the summary."""
+    """Whether the key may be absent: the run has no value, or an earlier version wrote the
+    summary."""
     measured: bool
-    """Whether the field's numbers are metrics; otherwise it describes what was measured."""
+    """Whether the field's numbers are metrics. If not, the field describes what was measured."""
 
 
 @cache
@@ -40,7 +42,7 @@ def _declared() -> Mapping[str, Any]:
 
 @cache
 def summary() -> tuple[Field, ...]:
-    """The fields of `summary.json`."""
+    """Return the fields of `summary.json`."""
     return _fields(_declared()["fields"])
 
 
@@ -67,8 +69,11 @@ def inside(*path: str) -> tuple[Field, ...]:
 
 
 def metrics() -> Sequence[Mapping[str, Any]]:
-    """Return the declarations of metrics that are plain fields, with the keys on, parts, path,
-    name, field (the path within the part), doc, unit, weight, most and better."""
+    """Return the declarations of the metrics that are plain fields.
+
+    Each has the keys on, parts, path, name, field (the path within the part), doc, unit, weight,
+    most and better.
+    """
     found: Sequence[Mapping[str, Any]] = _declared()["metrics"]
     return found
 
@@ -80,7 +85,7 @@ def bins() -> tuple[tuple[str, int], ...]:
 
 @cache
 def names() -> Mapping[str, str]:
-    """Map fields to the names of their metrics, if these differ: `completions.started` is
+    """Return the names of metrics whose name differs from their field: `completions.started` is
     `requests`.
     """
     return {one["field"]: one["name"] for one in metrics()}

@@ -1,4 +1,4 @@
-"""Gain in throughput of a flow over the same flow with the standard backoff."""
+"""Metric: gain in throughput of a flow, compared with the same flow with the standard backoff."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ METRICS = (
 
 
 def add(summary: dict[str, Any], other: Mapping[str, Any]) -> None:
-    """Put the gain of every flow into a summary; `other` is the summary of the run with the
-    standard backoff.
+    """Add the gain of every flow to a summary. `other` is the summary of the run with the standard
+    backoff.
 
     A flow that sent nothing in the other run has no gain.
     """

@@ -1,12 +1,12 @@
-"""Names of flows: `cubic/1` and `cubic/2` come from one table, `cubic`."""
+"""Groups flows by name: `cubic/1` and `cubic/2` come from one table, `cubic`."""
 
 
 def group_of(name: str) -> str:
-    """The group of a flow: its name without the number that `count` added."""
+    """Return the group of a flow: its name without the number that `count` added."""
     group, slash, number = name.rpartition("/")
     return group if slash and number.isdigit() else name
 
 
 def is_of(name: str, group: str) -> bool:
-    """Whether a flow is the one of this name, or one of the group of this name."""
+    """Return whether a flow has this name, or belongs to the group with this name."""
     return name == group or group_of(name) == group

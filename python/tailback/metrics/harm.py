@@ -1,9 +1,10 @@
-"""Harm (Ware and others, HotNets 2019): how much a competitor worsens a result.
+"""Metrics of harm (Ware and others, HotNets 2019): how much a competitor worsens a result.
 
-Where less is better, it is the share of the time with the competitor that the competitor adds.
-Where more is better, it is the share of the rate without the competitor that is lost. It needs two
-results, one without the competitor and one with it, so a single run does not have it. A harm of 0
-means that nothing was lost, 1 that everything was lost. If it is negative, the competitor helped.
+If less is better, such as for a time, harm is the share of the value with the competitor that the
+competitor added. If more is better, such as for a rate, harm is the share of the value without the
+competitor that was lost. Harm needs two results, one without the competitor and one with it, so a
+single run has no harm. A harm of 0 means that nothing was lost, 1 that everything was lost. If harm
+is negative, the competitor helped.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from tailback.metrics.groups import is_of
 
 
 def harm(alone: float, contended: float, better: Better) -> float | None:
-    """Compute the harm from a value alone and a value beside the competitor; `None` if
+    """Compute the harm from a value without and a value with the competitor. Return `None` if it is
     undefined.
     """
     whole = contended if better == "less" else alone
@@ -92,14 +93,14 @@ METRICS = (
 
 
 FIELD = "harm"
-"""Key in the summary of a flow, program or source: the harm to it by competitor and quantity."""
+"""Key in the summary of a flow, program or source. It has the harm by competitor and quantity."""
 
 
 def add(summary: dict[str, Any], competitor: str, alone: Mapping[str, Any]) -> None:
-    """Put the harm by a competitor into the summary of a run, for every other flow, program and
-    source; `alone` is the summary of the run without it.
+    """Add the harm by a competitor to the summary of a run, for every other flow, program and
+    source. `alone` is the summary of the run without the competitor.
 
-    A quantity that either run does not have is None.
+    The harm is None for a quantity that either run does not have.
     """
     for kind in parts.LIKE_FLOWS:
         before = {part["name"]: part for part in parts.of(alone, kind)}
@@ -115,7 +116,7 @@ def add(summary: dict[str, Any], competitor: str, alone: Mapping[str, Any]) -> N
 
 
 def by(metric: Metric, competitor: str) -> Metric:
-    """Turn a metric of harm into one of a single run, whose summary has the harm by a
+    """Return a metric of harm as a metric of a single run, whose summary has the harm by a
     competitor.
     """
     quantity = _quantity(metric)

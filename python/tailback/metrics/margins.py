@@ -1,14 +1,14 @@
-"""Decides whether a difference is beyond a margin: two one-sided tests, for more and for less.
+"""Decides whether a difference is beyond a margin, by two one-sided tests.
 
-A test that finds no difference does not show that none exists. Here both claims are tested: that
-the variant is beyond the margin, and that it is not. (For a margin on both sides these are
-Schuirmann's two one-sided tests, 1987, J. Pharmacokinet. Biopharm. 15.) If neither test shows
-anything, the difference is undecided.
+A test that finds no difference does not show that the values are equal. Therefore this module tests
+both claims: that the variant is beyond the margin, and that it is within. (For a margin on both
+sides, these are Schuirmann's two one-sided tests, 1987, J. Pharmacokinet. Biopharm. 15.) If neither
+test is significant, the difference is undecided.
 
-A margin in percent refers to the baseline's mean, which is measured too. For "10 % more" the values
-`b - 1.1 a` are tested against 0 (Sasabuchi 1988), which needs no approximation of a ratio and holds
-if the baseline is 0. Runs that share their seeds are compared seed by seed, others as two samples
-(Welch).
+A margin in percent refers to the baseline's mean, which is itself measured. For "10 % more", the
+values `b - 1.1 a` are tested against 0 (Sasabuchi 1988). This test does not approximate a ratio,
+and it is valid even if the baseline is 0. Runs that share their seeds are compared seed by seed,
+other runs as two samples (Welch).
 """
 
 from __future__ import annotations
@@ -21,49 +21,47 @@ from functools import cache
 from tailback.metrics.differences import ROUNDING, deviation
 
 POWER = 0.8
-"""Share of cases in which the recommended number of runs is enough."""
+"""Probability with which the recommended number of runs is enough."""
 
 MOST_RUNS = 100_000
-"""Larger numbers of runs are not recommended."""
+"""The largest number of runs that is recommended."""
 
 
 @dataclass(frozen=True)
 class Contrast:
-    """By how much a variant is beyond a limit: an estimate with its error."""
+    """How far a variant is beyond a limit: an estimate with its error."""
 
     n: int
-    """Number of runs of each side; for unpaired runs, of the smaller side."""
+    """Number of runs of each side. For unpaired runs, of the smaller side."""
     mean: float
     error: float
-    """Standard error of the mean; 0 if all runs agree."""
+    """Standard error of the mean. 0 if all runs agree."""
     freedom: float
     alike: float
-    """If the runs have no spread: the probability that all fall on one side of the limit by
-    chance.
-    """
+    """For runs without spread, the probability that all are on one side of the limit by chance."""
     deviation: float
     """Standard error times the square root of n."""
 
     def more(self) -> float:
-        """The p value of the claim that the variant is beyond the limit."""
+        """The p value of the test that shows that the variant is beyond the limit."""
         if self.error == 0:
             return self.alike if self.mean > 0 else 1.0
         return _tail(self.freedom, self.mean / self.error)
 
     def less(self) -> float:
-        """The p value of the claim that the variant stays within the limit. A value at the limit is
-        within.
+        """The p value of the test that shows that the variant is within the limit. A value at the
+        limit is within.
         """
         if self.error == 0:
             return self.alike if self.mean <= 0 else 1.0
         return _tail(self.freedom, -self.mean / self.error)
 
     def runs(self, level: float) -> int | None:
-        """Estimate how many runs could decide if the mean is true; None if no number of runs
-        could.
+        """Estimate how many runs could decide, if the true mean equals the measured mean. Return
+        None if no number of runs could.
         """
         if self.error == 0:
-            # So many runs have equal signs by chance with a probability below the level.
+            # With this many runs, equal signs occur by chance with a probability below the level.
             return math.ceil(-math.log2(level))
         size = abs(self.mean) / self.deviation
         if not _enough(MOST_RUNS, size, level):
@@ -83,19 +81,21 @@ def _enough(n: int, size: float, level: float) -> bool:
 
 @dataclass(frozen=True)
 class Samples:
-    """The values of a baseline and of a variant, at least two of each."""
+    """The values of a baseline and of a variant, with at least two of each."""
 
     base: tuple[float, ...]
     other: tuple[float, ...]
     paired: bool
 
     def against(self, limit: float, *, relative: bool, falls: bool = False) -> Contrast:
-        """How far the variant's difference is above `limit`, or below it if `falls`: in the
-        quantity's unit or as a share of the baseline."""
+        """Return how far the variant's difference is above `limit`, or below it if `falls`.
+
+        `limit` is in the quantity's unit, or a share of the baseline if `relative`.
+        """
         base, other = self.base, self.other
         n, m = len(base), len(other)
         mean_base, mean_other = math.fsum(base) / n, math.fsum(other) / m
-        # 10 % "more" than a negative value means closer to 0.
+        # For a negative value, 10 % "more" means closer to 0.
         share = 1 + math.copysign(limit, limit * mean_base) if relative else 1.0
         fixed = 0.0 if relative else limit
         mean = mean_other - share * mean_base - fixed
@@ -109,7 +109,7 @@ class Samples:
         else:
             va, vb = share**2 * deviation(base) ** 2 / n, deviation(other) ** 2 / m
             error = math.sqrt(va + vb)
-            # Welch and Satterthwaite's degrees of freedom.
+            # Degrees of freedom by Welch and Satterthwaite.
             spread = va**2 / (n - 1) + vb**2 / (m - 1)
             freedom = (va + vb) ** 2 / spread if spread else float(n + m - 2)
             alike = 1 / math.comb(n + m, n)
@@ -119,8 +119,8 @@ class Samples:
         return Contrast(min(n, m), mean, error, freedom, alike, error * math.sqrt(min(n, m)))
 
     def bounds(self, level: float, *, relative: bool) -> tuple[float | None, float | None]:
-        """Lower and upper bound of the difference, each at this level; None if a bound does not
-        exist. `more` and `less` change their answer at these limits.
+        """Return a lower and an upper bound of the difference, each at this level. A bound that
+        does not exist is None. `more` and `less` change their answer at these bounds.
         """
         middle = self.against(0.0, relative=relative)
         mean = math.fsum(self.base) / len(self.base)
@@ -147,7 +147,8 @@ class Samples:
 
 
 def _edge(start: float, step: float, told: Callable[[float], bool]) -> float | None:
-    """Return the limit at which a test begins to hold, searching from one at which it does not."""
+    """Return the limit at which a test becomes significant, searching from a limit at which it is
+    not."""
     for _ in range(30):
         if told(start + step):
             break
@@ -162,7 +163,7 @@ def _edge(start: float, step: float, told: Callable[[float], bool]) -> float | N
 
 
 def _tail(freedom: float, t: float) -> float:
-    """The probability that Student's T exceeds t."""
+    """Return the probability that Student's T with `freedom` degrees of freedom exceeds t."""
     from scipy.special import stdtr
 
     return float(stdtr(freedom, -t))
@@ -170,7 +171,7 @@ def _tail(freedom: float, t: float) -> float:
 
 @cache
 def _quantile(freedom: float, level: float) -> float:
-    """The t that Student's T exceeds with this probability."""
+    """Return the t that Student's T exceeds with this probability."""
     from scipy.special import stdtrit
 
     return float(stdtrit(freedom, 1 - level))

@@ -1,4 +1,4 @@
-"""Names of numbers. In the JSON they are paths; elsewhere they are identifiers with a unit."""
+"""Names numbers: in the JSON by paths, elsewhere by identifiers with a unit."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ _WITH_UNIT = re.compile(r"\w+_(?:ms|mbit|bytes|s)")
 
 
 def has_unit(name: str) -> bool:
-    """Whether an identifier ends in its unit."""
+    """Return whether an identifier ends in a unit."""
     return _WITH_UNIT.fullmatch(name) is not None
 
 
 def flat(part: Mapping[str, Any]) -> dict[str, Any]:
     """Flatten a part of a summary to columns: `{"rtt_ms": {"mean": 1}}` to `{"rtt_mean_ms": 1}`.
 
-    A metric has its own name: `requests` for `completions.started`.
+    A field that is a metric with a name of its own gets that name: `requests` for
+    `completions.started`.
     """
     return {flat_name(path): value for path, value in _paths(part)}
 
@@ -34,7 +35,7 @@ def _paths(part: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any
     for key, value in part.items():
         if isinstance(value, Mapping):
             yield from _paths(value, f"{prefix}{key}.")
-        # The key `samples` is dropped: without samples the value itself is missing.
+        # The key `samples` is dropped, because the value itself is missing if there are no samples.
         elif key != "samples":
             yield f"{prefix}{key}", value
 

@@ -1,7 +1,7 @@
-"""Pools the numbers of runs into the numbers shown. Means over seeds are computed only here.
+"""Pools the numbers of runs. Only this module computes means over seeds.
 
-Commands ask for a metric of a part of some runs, and lay out the result. The metric itself
-(`Metric`) says what counts if a run has no value, and where the interval ends.
+Commands request a metric of a part over some runs, and print the result. The metric itself
+(`Metric`) defines how to treat a run without a value, and the possible range of the interval.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ RULE = (
     "mean over seeds with Student's t interval at 95 %; flows of one name are averaged in their "
     "run first; pairs are the seeds that have both values"
 )
-"""How every metric is pooled, in words."""
+"""How every metric is pooled, as text."""
 
 
 @dataclass(frozen=True)
 class Reading:
-    """The value of one run."""
+    """The value of a metric in one run."""
 
     value: float | None
     at_least: float | None = None
-    """If the value is missing: a bound that it exceeds."""
+    """For a missing value, a bound that the value exceeds."""
 
 
 Readings = Mapping[int, Reading]
-"""The readings of runs by seed."""
+"""The readings of runs, keyed by seed."""
 
 NOTHING = Reading(None)
 
 
 def read(metric: Metric, part: Mapping[str, Any] | None) -> Reading:
-    """Read a metric of a part of a summary; empty if the part does not exist."""
+    """Read a metric of a part of a summary. The reading is empty if the part does not exist."""
     if part is None:
         return NOTHING
     value = metric.value(part)
@@ -47,7 +47,7 @@ def read(metric: Metric, part: Mapping[str, Any] | None) -> Reading:
 
 
 def together(readings: Sequence[Reading]) -> Reading:
-    """Average several parts of one run; the result is a bound if any part had not finished."""
+    """Average several parts of one run. The result is a bound if any part had not finished."""
     known = [one.value for one in readings if one.value is not None]
     bounds = [one.at_least for one in readings if one.at_least is not None]
     if bounds:
@@ -56,7 +56,7 @@ def together(readings: Sequence[Reading]) -> Reading:
 
 
 def over_runs(metric: Metric, readings: Iterable[Reading]) -> Estimate:
-    """Pool the values of runs of one point with different seeds."""
+    """Pool the values of runs at one point with different seeds."""
     every = list(readings)
     bounds = [one.at_least for one in every if one.at_least is not None]
     if not bounds:
@@ -67,7 +67,8 @@ def over_runs(metric: Metric, readings: Iterable[Reading]) -> Estimate:
 
 
 def between(metric: Metric, base: Readings, other: Readings, *, paired: bool) -> Estimate:
-    """Pool a metric of two results: seed by seed if they are paired, from the means otherwise."""
+    """Pool a metric of two results: seed by seed if their runs are paired, otherwise from their
+    means."""
     assert metric.of_two is not None
     make, quantity = metric.of_two.between, metric.of_two.quantity
     if paired:
@@ -79,7 +80,7 @@ def between(metric: Metric, base: Readings, other: Readings, *, paired: bool) ->
 
 
 def by_pair(metric: Metric, base: Readings, other: Readings) -> dict[int, float]:
-    """Compute a metric of two results for each seed that has a value in both."""
+    """Compute a metric of two results for each seed that has a value in both results."""
     assert metric.of_two is not None
     a, b = values(base), values(other)
     found = {seed: metric.of_two.between(a[seed], b[seed]) for seed in b if seed in a}

@@ -1,4 +1,4 @@
-"""Throughput of one group of flows or programs over that of another."""
+"""Metric: throughput of one group of flows or programs, divided by that of another group."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -9,8 +9,8 @@ from tailback.metrics.groups import group_of, is_of
 
 
 def mean_throughput(summary: Mapping[str, Any], group: str) -> float | None:
-    """Mean throughput of the flows or programs of a group (`cubic` for cubic/1 and cubic/2),
-    Mbit/s."""
+    """Return the mean throughput of the flows or programs of a group (`cubic` for cubic/1 and
+    cubic/2), Mbit/s."""
     rates = [
         flow["throughput_mbit"]
         for flow in parts.flows(summary)
@@ -20,7 +20,8 @@ def mean_throughput(summary: Mapping[str, Any], group: str) -> float | None:
 
 
 def ratio(summary: Mapping[str, Any], one: str, other: str) -> float | None:
-    """Mean throughput of the flows or programs of one group over that of another."""
+    """Return the mean throughput of one group of flows or programs, divided by that of another
+    group."""
     above, below = mean_throughput(summary, one), mean_throughput(summary, other)
     return above / below if above is not None and below else None
 
@@ -28,7 +29,8 @@ def ratio(summary: Mapping[str, Any], one: str, other: str) -> float | None:
 def _first_two(summary: Mapping[str, Any]) -> float | None:
     groups = _groups(summary["flows"])
     if len(groups) < 2:
-        # Prefer flows: a program that only probes beside two groups of flows is not a third group.
+        # Prefer flows: a program that only probes does not count as a third group beside two groups
+        # of flows.
         groups = _groups(parts.flows(summary))
     return ratio(summary, groups[0], groups[1]) if len(groups) == 2 else None
 

@@ -1,4 +1,4 @@
-"""The metrics that are plain fields of the summary, made from the declarations of the fields."""
+"""Makes the metrics that are plain fields of the summary from the declarations of the fields."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long the requests of a source of short connections took, by their size."""
+"""Metrics of how long the requests of a source of short connections took, by their size."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -7,7 +7,7 @@ from tailback.metrics import fields
 from tailback.metrics.base import Metric, field
 
 BINS = fields.bins()
-"""Name and upper bound in bytes of each bin. A bin begins where the one before it ends."""
+"""Name and upper bound in bytes of each bin of sizes. A bin begins where the previous bin ends."""
 
 SOURCES = ("traffic",)
 """The kinds of parts that have requests."""

@@ -1,4 +1,4 @@
-"""Metrics of numbers in the files of programs, one for each name that a scenario chooses."""
+"""Metrics of numbers that programs write to files. The scenario chooses the name of each."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PREFIX = "results"
 
 
 def metric(name: str) -> Metric | None:
-    """The metric `results.NAME` (or `results_NAME`, as columns are called)."""
+    """Return the metric `results.NAME`. Columns of tables call it `results_NAME`."""
     for dot in (".", "_"):
         head = f"{PREFIX}{dot}"
         if name.startswith(head) and len(name) > len(head):

@@ -1,8 +1,8 @@
-"""Statistics of recorded series, weighted by time. They are computed only here.
+"""Computes statistics of recorded series, weighted by time. No other module computes them.
 
-A sample of a state (a window, a backlog, a gauge) holds until the next one of the same series,
-however far apart they are. With `record.series = "changes"` or `"acks"` samples are close together
-while the state changes. A value of a whole interval counts once, and so does an event.
+A sample of a state (a window, a backlog, a gauge) holds until the next sample of its series,
+however far apart they are. With `record.series = "changes"` or `"acks"`, samples are close together
+while the state changes. A value of a whole interval counts once. An event also counts once.
 """
 
 from __future__ import annotations
@@ -17,8 +17,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Held = Literal["state", "growth", "each"]
-"""How long a value of a series holds. A state holds until the next value, and a growth since the
-previous one. "each" counts once: an event, or a value of one of equally long intervals.
+"""How long a value of a series holds.
+
+A "state" holds until the next value, a "growth" since the previous value. "each" counts once: an
+event, or a value of one of equally long intervals.
 """
 
 EVENTS = (
@@ -28,22 +30,22 @@ EVENTS = (
     *("mark.scheduled_mark", "mark.policed_mark"),
     *("completion_ns", "completion_bytes", "rate_mbit"),
 )
-"""Series of events and of statistics, which may be missing in a run."""
+"""Series of events and of statistics, which a run may not have."""
 
 _EACH = re.compile(
     r"(?:completion_(?:ns|bytes)|rate_mbit|(?:drop|mark|sce_mark|class)\..+|rtt_ns|delay_ns)"
 )
-"""The series whose values count once: events, and values of whole intervals such as means."""
+"""Matches series whose values count once: events, and values of whole intervals such as means."""
 
 
 def held(quantity: str) -> Held:
-    """How long a value of a recorded series holds."""
+    """Return how long a value of a recorded series holds."""
     return "each" if _EACH.fullmatch(quantity) else "state"
 
 
 def measured(summary: Mapping[str, Any], part: Mapping[str, Any]) -> tuple[int, int]:
-    """When a part of a run is measured, ns: a flow from its start or the warm-up on until it stops
-    or is done, everything else until the end.
+    """Return when a part of a run is measured, ns. A flow is measured from its start or the end of
+    the warm-up until it stops or completes, everything else until the end of the run.
     """
     begin = part.get("from_s", summary["warmup_s"])
     end = part.get("to_s", summary["duration_s"])
@@ -51,11 +53,11 @@ def measured(summary: Mapping[str, Any], part: Mapping[str, Any]) -> tuple[int, 
 
 
 def weighted(frame: pl.DataFrame, by: Sequence[str], how: Held) -> pl.DataFrame:
-    """The samples of a measured time with their weights.
+    """Return the samples within the measured time, with their weights.
 
     `frame` is in the order of time. It has time_ns, value, the columns `by` that distinguish
-    series, and from_ns and to_ns, the bounds of the measured time. The result has the column
-    weight_ns: how long a value holds in the measured time, or 1 if it counts once. Samples that
+    series, and from_ns and to_ns, the bounds of the measured time. The result also has the column
+    weight_ns: how long a value holds within the measured time, or 1 if it counts once. Samples that
     hold for no time are left out.
     """
     import polars as pl
@@ -80,8 +82,8 @@ def means_between(
 ) -> NDArray[np.float64]:
     """Compute the mean of a state between neighbouring edges; NaN where the state is unknown.
 
-    A sample holds until the next one, and the last until `end`. If an interval contains only the
-    moment of the last sample, the mean is the value of this sample.
+    A sample holds until the next sample, and the last sample until `end`. If an interval contains
+    only the moment of the last sample, its mean is that sample's value.
     """
     import numpy as np
 
@@ -102,9 +104,10 @@ STATISTICS = ("n", "mean", "p1", "p25", "p50", "p75", "p99", "min", "max")
 
 
 def statistics(frame: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
-    """Mean and percentiles of weighted samples (`weighted`), for each series.
+    """Compute mean and percentiles of weighted samples, as `weighted` returns them, for each
+    series.
 
-    A percentile is the least value that this share of the time does not exceed.
+    The p-th percentile is the least value that the series does not exceed during p % of the time.
     """
     import polars as pl
 

@@ -1,4 +1,4 @@
-"""Statistics over seeds: mean and Student's t interval, ranks.
+"""Computes statistics over seeds: mean, Student's t interval, median and ranks.
 
 scipy is loaded when the first interval is computed, because a run with one seed never needs it.
 """
@@ -11,26 +11,26 @@ from dataclasses import dataclass
 from functools import cache
 
 LEAST_SEEDS = 5
-"""Spread of fewer values is too uncertain to explain a failed criterion by noise."""
+"""The fewest seeds whose spread is certain enough to explain a failed criterion by noise."""
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean over seeds."""
+    """A mean over seeds with its interval."""
 
     n: int
     """How many runs have a value."""
     mean: float | None
-    """`None` without values, and if some transfers had not finished, because the finished ones are
-    not a fair sample."""
+    """The mean. `None` if no run has a value, or if some transfers had not finished: the finished
+    transfers are not a fair sample."""
     ci95: tuple[float, float] | None
-    """95 % interval of the mean. It is cut to the possible values. It is `None` for one run, and
-    for identical runs, which show nothing about another seed.
+    """95 % interval of the mean, cut to the possible values. `None` for one run, and for identical
+    runs, which show nothing about other seeds.
     """
     runs: int | None = None
-    """How many runs there are, including those without a value; `None` if it equals `n`."""
+    """Number of all runs, including runs without a value. `None` if it equals `n`."""
     at_least: float | None = None
-    """The bound that the mean over all runs exceeds, if some had not finished."""
+    """If some transfers had not finished, a bound that the mean over all runs exceeds."""
 
     @property
     def half_width(self) -> float | None:
@@ -41,7 +41,7 @@ class Estimate:
 
     @property
     def of(self) -> int:
-        """The number of all runs, including those without a value."""
+        """The number of all runs, including runs without a value."""
         return self.n if self.runs is None else self.runs
 
     @property
@@ -50,7 +50,7 @@ class Estimate:
         return self.n == self.of
 
     def scaled(self, times: float) -> Estimate:
-        """Return the estimate in another unit: everything is multiplied by `times`."""
+        """Return the estimate in another unit, with all values multiplied by `times`."""
         if times == 1:
             return self
         return Estimate(
@@ -66,7 +66,7 @@ def estimate(
     values: Iterable[float | None], *, least: float | None = None, most: float | None = None
 ) -> Estimate:
     """Compute mean and interval of the available values. `least` and `most` are the smallest and
-    the largest possible value; the interval ends there.
+    the largest possible value, at which the interval ends.
     """
     every = list(values)
     numbers = [value for value in every if value is not None]
@@ -79,7 +79,7 @@ def estimate(
     variance = math.fsum((value - mean) ** 2 for value in numbers) / (n - 1)
     half = t_quantile(n - 1) * math.sqrt(variance / n)
     low, high = mean - half, mean + half
-    # Rounding may put a mean beyond all its values.
+    # Rounding may put the mean of equal values slightly beyond them.
     if least is not None:
         low = min(max(low, least), mean)
     if most is not None:
@@ -89,14 +89,14 @@ def estimate(
 
 @cache
 def t_quantile(freedom: float) -> float:
-    """The t that |T| does not exceed in 95 % of cases, for this many degrees of freedom."""
+    """Return the t that |T| does not exceed in 95 % of cases, for this many degrees of freedom."""
     from scipy.special import stdtrit
 
     return float(stdtrit(freedom, 0.975))
 
 
 def median(values: Iterable[float]) -> float | None:
-    """The median; `None` without values."""
+    """Return the median, or `None` without values."""
     ordered = sorted(values)
     if not ordered:
         return None
@@ -105,9 +105,10 @@ def median(values: Iterable[float]) -> float | None:
 
 
 def nearest_rank(values: Sequence[float], share: float) -> float | None:
-    """The smallest value that this share of the values does not exceed; `None` without values."""
+    """Return the smallest value that this share of the values does not exceed. Return `None`
+    without values."""
     if not values:
         return None
-    # Rounds up. The 1e-9 absorbs rounding errors, as in 0.9 * 10.
+    # Round up. The 1e-9 absorbs rounding errors, as in 0.9 * 10.
     rank = -int(-(share * len(values) - 1e-9) // 1)
     return sorted(values)[min(max(rank, 1), len(values)) - 1]

@@ -1,10 +1,10 @@
-"""Custom figures from stored runs: any metric, any recorded series, over what was swept.
+"""Draws custom figures from stored runs: any metric or recorded series over the swept keys.
 
     chart = results.plot(x="path.rtt", y="delay_ms.p99", color="bottleneck.queue.aqm")
     chart.save("figure.svg")
 
-`resolve` decides what is drawn, `values` computes the numbers, `kinds` has a file for each kind,
-`layout` sets the size, and `output` writes the file.
+`resolve` decides what is drawn, and `values` computes the numbers. `kinds` has a module for each
+kind of plot. `layout` sets the size of the figure, and `output` writes the file.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ LEAST_FONT, MOST_FONT = 4.0, 40.0
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure with its size, and what it shows."""
+    """A figure with its size, and the plan of what it shows."""
 
     made: LaidOut
     plan: PlotPlan
 
     @property
     def chart(self) -> Any:
-        """The figure as a chart of Altair."""
+        """The figure as an Altair chart."""
         return self.made.chart
 
     @property
@@ -49,15 +49,15 @@ class Figure:
         return self.made.svg
 
     def save(self, target: Path, title: str = "") -> Path:
-        """Write the figure to a file; the ending of the name decides the format."""
+        """Write the figure to a file. The ending of the name decides the format."""
         from tailback.plot import output
 
         return output.save(self.made, target, title)
 
 
 def _warm_up() -> None:
-    """Start the process that draws early, while results are read, because it starts slowly."""
-    # If it cannot start, drawing reports the error.
+    """Start the process that draws before results are read, because it starts slowly."""
+    # If the process cannot start, drawing reports the error later.
     with suppress(Exception):
         import vl_convert
 
@@ -99,7 +99,7 @@ def figure(
             wrong.append(f"{option}: {unknown('scale', word, scales)}")
     Thread(target=_warm_up, daemon=True).start()
     results.require_whole()
-    # This imports Altair, which is slow, so it comes as late as possible.
+    # This imports Altair, which is slow, so the import comes as late as possible.
     from tailback.plot.resolve import resolve
 
     try:
@@ -165,7 +165,7 @@ def plot(
         ),
     )
     made = figure(results, asked, width=width, height=height, font_size=font_size, style_name=style)
-    # This imports Altair, as drawing does.
+    # This imports Altair, which drawing needs.
     from tailback.plot.composing import composable
 
     return composable(made.chart)

@@ -12,11 +12,12 @@ from typing import Any
 import altair as alt
 
 _OWN = ("color", "fill", "shape", "strokeDash")
-"""Channels that charts do not share: each may use colours for something else."""
+"""Channels that composed charts do not share, because each chart may use colours for something
+else."""
 
 
 class ComposableChart:
-    """Methods of composed charts in addition to Altair's."""
+    """Methods of composed charts that Altair does not have."""
 
     def __or__(self, other: Any) -> Any:
         return _composed(alt.hconcat, self, other)
@@ -28,7 +29,7 @@ class ComposableChart:
 def composable(chart: Any) -> Any:
     """Return the chart with methods that compose figures."""
     if not isinstance(chart, ComposableChart):
-        # A plain assignment would set a property of the specification.
+        # A plain assignment to an attribute would set a property of the specification.
         object.__setattr__(chart, "__class__", _class(type(chart)))  # type: ignore[arg-type]
     return chart
 

@@ -1,4 +1,4 @@
-"""Dimensions distinguish points and parts of runs: swept keys, the seed, flow, link,
+"""Defines dimensions, which distinguish points and parts of runs: swept keys, the seed, flow, link,
 class.
 """
 
@@ -21,25 +21,26 @@ PARTS: Mapping[On, tuple[str, ...]] = {
     "class": ("class",),
     "run": (),
 }
-"""For each scope of a quantity, the dimensions of its parts; the first one names the part."""
+"""For each scope of a quantity, the dimensions of its parts. The first dimension is the part's
+name."""
 
 SEED = "seed"
 
 
 @dataclass(frozen=True)
 class Dimension:
-    """The values of a key, or of several keys that advance together, in the order of the sweep."""
+    """The values of a key in the order of the sweep, or of several keys that advance together."""
 
     name: str
     title: str
     texts: Sequence[str]
-    """Values in the form of the scenario."""
+    """Values in the form that the scenario has."""
     unit: str = ""
     numbers: Sequence[float] | None = None
-    """The values as numbers of one unit; None if they are names."""
+    """The values as numbers of one unit. None if the values are names."""
     keys: tuple[str, ...] = ()
     raw: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    """For each text, how the scenario and the results spell this value."""
+    """For each text, how the scenario and the results may spell its value."""
 
     @property
     def label(self) -> str:
@@ -52,16 +53,16 @@ class Dimension:
         return self.numbers[list(self.texts).index(text)]
 
     def short(self, text: str) -> str:
-        """Return a value without the unit, which the title has."""
+        """Return a value without its unit, because the title has the unit."""
         return text if self.numbers is None else f"{self.number(text):.12g}"
 
     def text_of(self, word: str) -> str | None:
-        """Return the value that a word means."""
+        """Return the text of the value that a word means."""
         return next((t for t in self.texts if word == t or word in self.raw.get(t, ())), None)
 
 
 def swept(runs: Sequence[Run]) -> dict[str, Dimension]:
-    """Return the swept keys, and the seed."""
+    """Return a dimension for each swept key, and one for the seed."""
     dimensions: dict[str, Dimension] = {}
     for path in dict.fromkeys(path for run in runs for path in run.params):
         raw = {run.labels[path]: str(run.params[path]) for run in runs if path in run.params}
@@ -70,7 +71,7 @@ def swept(runs: Sequence[Run]) -> dict[str, Dimension]:
         texts = [words.value(label) for label in labels]
         spellings: dict[str, set[str]] = {}
         for text, label in zip(texts, labels, strict=True):
-            # Two labels of one value (0.02s, 20ms) stay separate if their texts differ.
+            # Two spellings of one value (0.02s, 20ms) stay separate if their texts differ.
             spellings.setdefault(text, set()).update((label, raw[label]))
         numbers = None
         unit = ""
@@ -92,7 +93,8 @@ def swept(runs: Sequence[Run]) -> dict[str, Dimension]:
 
 
 def joined(parts: Sequence[Dimension], runs: Sequence[Mapping[str, str]]) -> Dimension:
-    """Join keys that advance together into one dimension; `runs` has each run's texts by key."""
+    """Join keys that advance together into one dimension. `runs` has the texts of each run by
+    key."""
     if len(parts) == 1:
         return parts[0]
     texts = dict.fromkeys(_joined(parts, run) for run in runs)
@@ -106,14 +108,14 @@ def _joined(parts: Sequence[Dimension], run: Mapping[str, str]) -> str:
 
 
 def text_at(dimension: Dimension, run: Mapping[str, str]) -> str:
-    """Return a run's value of a dimension, given the run's texts by key."""
+    """Return a run's value of a dimension. `run` has the run's texts by key."""
     if dimension.name in run:
         return run[dimension.name]
     return ", ".join(run[key] for key in dimension.keys)
 
 
 def texts(run: Run, dimensions: Mapping[str, Dimension]) -> dict[str, str]:
-    """Return a run's values of the swept keys, in the form of the scenario."""
+    """Return a run's values of the swept keys, in the form that the scenario has."""
     made = {path: words.value(label) for path, label in run.labels.items() if path in dimensions}
     return {**made, SEED: str(run.seed)}
 
@@ -121,8 +123,8 @@ def texts(run: Run, dimensions: Mapping[str, Dimension]) -> dict[str, str]:
 def parts(summary: Mapping[str, Any], on: On) -> Iterator[tuple[dict[str, str], Mapping[str, Any]]]:
     """Yield the parts of a run that have a quantity of this scope, with their dimensions.
 
-    Flows that come from one table (`count`) are one: `cubic` for cubic/1 and cubic/2. The order is
-    flows, sources of traffic, programs.
+    Flows that come from one table (`count`) are one part: `cubic` for cubic/1 and cubic/2. Flows
+    come first, then sources of traffic, then programs.
     """
     if on == "run":
         yield {}, summary
@@ -142,7 +144,7 @@ def parts(summary: Mapping[str, Any], on: On) -> Iterator[tuple[dict[str, str], 
 
 
 def of_parts(names: Sequence[str], found: Sequence[Mapping[str, str]]) -> dict[str, Dimension]:
-    """Build the dimensions that distinguish the parts which were found."""
+    """Build the dimensions that distinguish these parts."""
     return {
         name: Dimension(name, words.key(name), list(dict.fromkeys(one[name] for one in found)))
         for name in names

@@ -1,7 +1,7 @@
 """Sets the sizes of panels and legend, so that a figure has exactly the requested width.
 
-Vega gives a panel its size and lets axes, titles and legend add to it. A figure is therefore drawn,
-its size is read, and the panels get the remaining space.
+In Vega, the user sets the size of a panel; axes, titles and legend are added outside. A figure is
+therefore drawn once, its size is measured, and the panels get the remaining space.
 """
 
 from __future__ import annotations
@@ -21,31 +21,33 @@ from tailback.plot.plan import PlannedDrawing, PlotPanel, PlotPlan
 
 VEGA_LITE = ".".join(alt.VEGALITE_VERSION.split(".")[:2])
 SHAPE = 0.64
-"""Ratio of a panel's height to its width, if the height of the figure is not set."""
+"""Ratio of a panel's height to its width, if no height of the figure is set."""
 TALLEST = 190.0
 LEAST_PANEL = 24.0
 TRIES = 4
 CLOSE = 2.0
-"""Accepted error of the size in pixels, because Vega rounds. The figure is scaled to remove it."""
+"""Accepted error of the size in pixels, because Vega rounds. The finished figure is scaled to
+remove the error."""
 NARROW = 75.0
-"""Panels of one key are put into several rows if they would be narrower than this, pixels."""
+"""The least width of a panel, pixels. If panels of one key would be narrower, they are put into
+several rows."""
 
 
 @dataclass(frozen=True)
 class Size:
-    """Height of the whole figure, pixels; None for a height that suits the width."""
+    """The requested size of a figure and of its letters."""
 
     width: float
     height: float | None
     points: float
-    """Size of the letters in titles; other letters are a point smaller."""
+    """Size of the letters in titles, points. Other letters are a point smaller."""
     weight: float = 1.0
-    """Width of lines relative to those on paper."""
+    """Width of lines, as a multiple of the width on paper."""
 
 
 @dataclass(frozen=True)
 class LaidOut:
-    """A figure with its final size, and its SVG."""
+    """A figure with its final size and its SVG."""
 
     chart: Any
     svg: str
@@ -82,7 +84,7 @@ def laid_out(plan: PlotPlan, drawing: PlannedDrawing, size: Size) -> LaidOut:
         rough = False
         wider = width + off / columns
         if wider < LEAST_PANEL and per_row > 1:
-            # The legend is too wide, so put fewer entries into a row.
+            # The legend is too wide, so reduce the entries in a row.
             per_row -= 1
             continue
         width = max(LEAST_PANEL, wider)
@@ -92,7 +94,7 @@ def laid_out(plan: PlotPlan, drawing: PlannedDrawing, size: Size) -> LaidOut:
 
 
 def specification(chart: Any) -> dict[str, Any]:
-    """Return a chart in Vega-Lite, without any enabled theme, and with untrusted texts made
+    """Return a chart as Vega-Lite, without the enabled theme, and with untrusted texts made
     safe.
     """
     with alt.theme.enable("none"):
@@ -101,14 +103,15 @@ def specification(chart: Any) -> dict[str, Any]:
 
 
 def drawn(chart: Any) -> str:
-    """Return a chart as SVG. Names inside are renumbered, because Vega counts over all figures."""
+    """Return a chart as SVG. Names inside are renumbered, because Vega numbers them across all
+    figures."""
     made = vl_convert.vegalite_to_svg(json.dumps(specification(chart)), vl_version=VEGA_LITE)
     numbers: dict[str, str] = {}
     return _NAMES.sub(lambda found: numbers.setdefault(found[0], f"{found[1]}{len(numbers)}"), made)
 
 
 def measured(svg: str) -> tuple[float, float]:
-    """Return the width and height of an SVG, pixels."""
+    """Return the width and height of an SVG in pixels."""
     found = _SIZE.search(svg)
     assert found is not None
     return float(found[2]), float(found[3])
@@ -119,7 +122,7 @@ _SIZE = re.compile(r'(<svg[^>]*?)\bwidth="([\d.]+)" height="([\d.]+)"')
 
 
 def _scaled(svg: str, times: float) -> str:
-    """Return an SVG in another size."""
+    """Return an SVG scaled to another size."""
 
     def sized(found: re.Match[str]) -> str:
         wide, high = (float(found[i]) * times for i in (2, 3))
@@ -134,7 +137,7 @@ def _grid(plan: PlotPlan, size: Size) -> tuple[int, int]:
     columns = len(column.texts) if column else 1
     if row is not None or column is None:
         return columns, len(row.texts) if row else 1
-    # Panels of one key: as many per row as fit, and all rows full if possible.
+    # Put as many panels of one key into a row as fit, and fill all rows if possible.
     most = max(1, int(size.width / NARROW))
     even = -(-columns // -(-columns // most))
     whole = [n for n in range(most, most // 2, -1) if columns % n == 0]
@@ -207,14 +210,14 @@ def _chart(
         text = panel.lines(plan.look.title, 0.9 * size.width)
         bold = alt.Title(text, fontWeight="bold", frame="group")
         taken = chart.title is not alt.Undefined
-        # If panels are in several rows, the title of their axis is at this place.
+        # If panels are in several rows, the title of their common axis is here.
         chart = alt.vconcat(chart, title=bold) if taken else chart.properties(title=bold)
     config = style.config(size.points, size.weight)
     legend = {**config["legend"], "orient": "top", "direction": "horizontal", "titleOrient": "left"}
     if plan.kind.coloured:
         legend |= {"columns": per_row, "symbolOpacity": 1}
         if not plan.kind.lines:
-            # Without this the outline of a symbol would be dashed like its line.
+            # Without this, the outline of a symbol would be dashed like its line.
             legend |= {"symbolStrokeWidth": 0}
         if plan.kind.lines:
             legend |= {
@@ -229,7 +232,8 @@ def _chart(
 
 
 def _lifted(chart: Any, **facets: Any) -> Any:
-    """Split a chart into panels. Its data move to the top level, from which all panels read."""
+    """Split a chart into panels. Its data move to the top level, from where all panels read
+    them."""
     data = chart.data
     chart = chart.copy(deep=False)
     chart.data = alt.Undefined

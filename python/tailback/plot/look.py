@@ -1,4 +1,5 @@
-"""Settings of a figure other than its data: time span, limits, reference lines, title."""
+"""Defines the settings of a figure other than its data: time span, limits, reference lines,
+title."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from tailback.plot.plan import PlotPlan
 
 Limits = tuple[float | None, float | None]
-"""Both ends of an axis; None means an end that suits the values."""
+"""Both ends of an axis. For None, the end is chosen to suit the values."""
 
 Axis = Literal["x", "y"]
 
@@ -25,14 +26,14 @@ EVENTS = {
     "marks": "mark.",
     "slow-start-exit": "",
 }
-"""Kinds of events, and how the names of their series begin."""
+"""Kinds of events, with the prefix of the names of their series."""
 
 ALL = "all"
 
 
 @dataclass(frozen=True)
 class Rule:
-    """A straight line at a value of an axis."""
+    """A straight reference line at a value of an axis."""
 
     axis: Axis
     value: float
@@ -41,7 +42,7 @@ class Rule:
 
 @dataclass(frozen=True)
 class FigureLook:
-    """The settings as the user wrote them; `resolved` converts them to the units of the axes."""
+    """The settings as the user wrote them. `resolved` converts them to the units of the axes."""
 
     begin: str | None = None
     end: str | None = None
@@ -54,7 +55,7 @@ class FigureLook:
 
 @dataclass(frozen=True)
 class ResolvedLook:
-    """The look of one figure, with values in the units of its axes."""
+    """The settings of one figure, with values in the units of its axes."""
 
     begin_s: float | None = None
     end_s: float | None = None
@@ -65,12 +66,14 @@ class ResolvedLook:
     events: Sequence[str] = ()
 
     def at(self, axis: Axis) -> list[float]:
-        """Return the values of the reference lines on an axis, which the axis has to include."""
+        """Return the values of the reference lines on an axis. The axis must include these
+        values."""
         return [rule.value for rule in self.rules if rule.axis == axis]
 
 
 def resolved(look: FigureLook, plan: PlotPlan) -> PlotPlan:
-    """Add the settings to a plan, in its units; raises `InputErrors` with every mistake."""
+    """Convert the settings to the units of a plan's axes. Raise one `InputErrors` with every
+    mistake."""
     return _Resolution(look, plan).plan()
 
 
@@ -99,7 +102,8 @@ class _Resolution:
         return replace(self.of, look=found)
 
     def _unit(self, axis: Axis) -> str | None:
-        """Return the unit of an axis of numbers; None for names and for a map."""
+        """Return the unit of an axis of numbers. Return None for an axis of names, and for a
+        map."""
         plan = self.of
         if not plan.kind.coloured:
             return None
@@ -181,7 +185,7 @@ class _Resolution:
 
 
 def check(look: FigureLook) -> None:
-    """Check the settings that do not depend on the figure, for callers from Python."""
+    """Check the settings that do not depend on the figure's plan, for callers from Python."""
     for name in ("begin", "end", "x_limits", "y_limits"):
         value = getattr(look, name)
         if value is not None and not isinstance(value, str):

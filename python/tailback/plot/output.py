@@ -1,4 +1,4 @@
-"""Figures as files: names that end in .pdf, .svg, .png, .html or .vl.json."""
+"""Writes figures to files whose names end in .pdf, .svg, .png, .html or .vl.json."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from tailback.plot.layout import LaidOut, measured, specification
 from tailback.store import layout
 
 ON_SCREEN = 1.6
-"""A page enlarges a figure by this factor if it can, because screens are further away than
-paper.
+"""The factor by which a page enlarges a figure if there is space, because screens are further away
+than paper.
 """
 PPI = 300.0
-"""Resolution of PNG, as journals require."""
+"""Resolution of PNG files in pixels per inch, as journals require."""
 
 
 Writer = Callable[[LaidOut, str], bytes]
@@ -40,9 +40,10 @@ def _png(figure: LaidOut, _title: str) -> bytes:
 
 
 def _pdf(figure: LaidOut, _title: str) -> bytes:
-    """Return a PDF page of the size of the figure, with vector graphics and real text.
+    """Return a PDF page of the figure's size, with vector graphics and real text.
 
-    Typst sets the page: its output does not depend on the time, and it knows lengths.
+    Typst makes the page, because its output does not depend on the time, and its pages can have any
+    length.
     """
     import typst
 
@@ -62,7 +63,7 @@ def _pdf(figure: LaidOut, _title: str) -> bytes:
 
 def _html(figure: LaidOut, title: str) -> bytes:
     """Return a page that needs no other files, and whose tooltips show values."""
-    # The library is the one that reports use.
+    # Reports use the same library.
     from tailback.figures import export
 
     scripts = [export.javascript(), _START]
@@ -139,7 +140,7 @@ WRITERS: dict[str, Writer] = {
 
 
 def writer(target: Path) -> Writer:
-    """Return the function that writes a file of this name."""
+    """Return the function that writes a file with this ending."""
     for ending, found in WRITERS.items():
         if target.name.endswith(ending):
             return found
@@ -150,7 +151,7 @@ def writer(target: Path) -> Writer:
 
 
 def save(figure: LaidOut, target: Path, title: str = "") -> Path:
-    """Writes a figure, at once or not at all."""
+    """Write a figure to a file, completely or not at all."""
     data = writer(target)(figure, title)
     with layout.replacing(target) as part:
         part.write_bytes(data)

@@ -1,4 +1,5 @@
-"""The request for a figure, the plan of what is drawn, and the interface of a kind of plot."""
+"""Defines the request for a figure, the plan of what is drawn, and the interface of a kind of
+plot."""
 
 from __future__ import annotations
 
@@ -17,17 +18,17 @@ if TYPE_CHECKING:
     from tailback.store.results import Run
 
 Scale = Literal["auto", "linear", "log", "free"]
-"""The scale of an axis; with `free` every panel has its own ends."""
+"""The scale of an axis. With `free`, every panel has its own ends."""
 
 Rows = list[dict[str, Any]]
-"""Data of a figure. Columns are named by their role: x, y, series, column, row."""
+"""Data of a figure. Columns are named by their roles: x, y, series, column, row."""
 
 ROLES = ("x", "series", "column", "row")
 
 
 @dataclass(frozen=True)
 class PlotRequest:
-    """A request; options that are left out are chosen for the sweep."""
+    """A request for a figure. Options that the user left out are chosen to suit the sweep."""
 
     x: str | None = None
     y: str | None = None
@@ -44,13 +45,13 @@ class PlotRequest:
 
     @property
     def nothing(self) -> bool:
-        """Whether no option is given."""
+        """Whether the user gave no option."""
         return not (self.x or self.y or self.color or self.facet or self.kind or self.without)
 
 
 @dataclass(frozen=True)
 class Member:
-    """A run that is drawn, and its values of the swept keys as the scenario writes them."""
+    """A run that is drawn, with its values of the swept keys in the form that the scenario has."""
 
     run: Run
     texts: Mapping[str, str]
@@ -58,30 +59,31 @@ class Member:
 
 @dataclass(frozen=True)
 class PlotPlan:
-    """Everything that decides what is drawn."""
+    """Everything that determines a figure."""
 
     kind: Kind
     y: PlotQuantity
     x: Dimension | PlotQuantity | None
-    """The horizontal axis; None if it is time or shows the values of `y` themselves."""
+    """The horizontal axis. None if it shows time, or the values of `y` themselves."""
     members: Sequence[Member]
     roles: Mapping[str, Dimension]
-    """The dimensions that are shown as series, column and row, and as x if it is a dimension."""
+    """The dimensions that are shown as series, column or row, and as x if x is a dimension."""
     parts: Mapping[On, Mapping[str, frozenset[str]]]
-    """For each scope of a quantity, the parts that are drawn: allowed values by dimension."""
+    """For each scope of a quantity, which parts are drawn: the allowed values of each dimension."""
     own_link: bool = False
-    """For a quantity of links: whether each flow gets the value of the first link of its route."""
+    """For a quantity of links, whether each flow gets the value of the first link on its route."""
     down: Dimension | None = None
     """For a map: the dimension of its rows."""
     x_scale: Scale = "auto"
     y_scale: Scale = "auto"
     look: ResolvedLook = field(default_factory=ResolvedLook)
     notes: Sequence[str] = ()
-    """Choices that the user did not make."""
+    """Notes about choices that the user did not make."""
     missing: list[str] = field(default_factory=list)
-    """Messages about values that are missing or do not cover all runs; known after drawing."""
+    """Messages about values that are missing or do not cover all runs. They are known after
+    drawing."""
     log: set[str] = field(default_factory=set)
-    """Which axes, x or y, are logarithmic; known after drawing."""
+    """Which axes, x or y, are logarithmic. They are known after drawing."""
 
     @property
     def series(self) -> Dimension | None:
@@ -103,16 +105,16 @@ class PlotPlan:
         return self._titled("y", (self.y if self.down is None else self.down).label)
 
     def _titled(self, axis: str, label: str) -> str | None:
-        """Return the title of an axis, which mentions a logarithmic scale."""
+        """Return the title of an axis, with a remark if its scale is logarithmic."""
         return f"{label}, log scale" if label and axis in self.log else label or None
 
     @property
     def faceted(self) -> bool:
-        """Whether there are panels."""
+        """Whether the figure has several panels."""
         return "column" in self.roles or "row" in self.roles
 
     def command(self) -> str:
-        """Return the options of the command that gives the same figure."""
+        """Return the options of the `tailback plot` command that gives the same figure."""
         named = [f"--kind {self.kind.name}"]
         if self.x is not None and self.x.name:
             named.append(f"--x {self.x.name}")
@@ -131,63 +133,65 @@ class PlotPlan:
 
 @dataclass(frozen=True)
 class PlotPanel:
-    """The size of one panel and of letters, pixels."""
+    """The size in pixels of one panel and of its letters."""
 
     width: float
     height: float
     letter: float
     own_x: bool = True
     own_y: bool = True
-    """Whether the panel shows the title of its vertical axis; many panels share one title."""
+    """Whether the panel shows the title of its vertical axis. Panels in a row share one title."""
     weight: float = 1.0
-    """Width of lines relative to those on paper."""
+    """Width of lines, as a multiple of the width on paper."""
     rough: bool = False
-    """Whether the panel is drawn only to be measured, so that its content does not matter."""
+    """Whether the panel is drawn only to measure its size, so that its content does not matter."""
 
     def across(self, title: str) -> list[str] | None:
-        """Return the title of the horizontal axis, if this panel shows it."""
+        """Return the title of the horizontal axis, or an empty text if this panel does not show
+        it."""
         return self.lines(title, self.width) if self.own_x and title else None
 
     def up(self, title: str) -> list[str] | None:
-        """Return the title of the vertical axis, if this panel shows it."""
+        """Return the title of the vertical axis, or an empty text if this panel does not show
+        it."""
         return self.lines(title, self.height) if self.own_y and title else None
 
     def lines(self, title: str, room: float) -> list[str]:
         """Break a title into lines that fit this length."""
-        # A title may be a little longer than its panel; its letters are a point larger than others.
+        # A title may be slightly longer than its panel. Its letters are a point larger than others.
         most = max(8, int(1.2 * room / (LETTER * self.letter)))
         return textwrap.wrap(title, most, break_long_words=False) or [title]
 
 
 @dataclass(frozen=True)
 class PlannedDrawing:
-    """Values from the runs that can be drawn in a panel of any size."""
+    """Values computed from the runs. They can be drawn in a panel of any size."""
 
     layers: Callable[[PlotPanel], Any]
     free: tuple[str, ...] = ()
-    """Which axes, x or y, panels do not share."""
+    """Which axes, x or y, the panels do not share."""
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of plot. Add a kind as a file and a line in `kinds`."""
+    """A kind of plot. To add a kind, write a module, and add a line to `kinds`."""
 
     name: str
     doc: str
-    """A sentence for the help: what this kind draws."""
+    """A sentence for the help about what this kind draws."""
     draw: Callable[[PlotPlan], PlannedDrawing]
     default: str
     """The name of the quantity that is drawn by default."""
     x: Literal["key", "name", "quantity", "none"] = "none"
-    """What the horizontal axis shows: a key, preferably with numbers ("key") or with names
-    ("name"), a quantity, or something that cannot be chosen ("none").
+    """What the horizontal axis shows: a key, preferably one with numbers ("key") or one with names
+    ("name"), a quantity, or something that the user cannot choose ("none").
     """
     over_time: bool = False
     up: str = ""
-    """The title of the vertical axis, if it is not the quantity."""
+    """The title of the vertical axis, if it does not show the quantity itself."""
     lines: bool = False
     """Whether this kind draws only lines."""
     coloured: bool = True
-    """Whether series have colours; the colours of a map are its values."""
+    """Whether series have colours. In a map, colours show the values instead."""
     facts: str = ""
-    """How values are pooled, for readers of the figure."""
+    """How values are pooled, as text for readers of the figure."""

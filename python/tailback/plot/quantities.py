@@ -1,4 +1,5 @@
-"""The quantities that can be drawn: metrics, distributions and recorded series, by their names."""
+"""Finds the quantities that can be drawn by their names: metrics, distributions and recorded
+series."""
 
 from __future__ import annotations
 
@@ -17,18 +18,21 @@ from tailback.plot import words
 from tailback.registry import entries
 
 Source = Literal["metric", "histogram", "series", "rate", "drain"]
-"""Where values come from. `rate` is the growth of a series of bytes over intervals. `drain` is how
-long a link takes to send the bytes of a series."""
+"""The source of a quantity's values.
+
+`rate` is the growth of a series of bytes per interval. `drain` is how long a link takes to send the
+bytes of a series.
+"""
 
 Recorded = Mapping[str, tuple[On, frozenset[str]]]
-"""The recorded series: the scope of each, and the parts that have it."""
+"""The recorded series: the scope of each, and the names of the parts that have it."""
 
 NS_PER_MS = 1e6
 
 
 @dataclass(frozen=True)
 class PlotQuantity:
-    """A quantity, of which a run has one value or many."""
+    """A quantity that can be drawn. A run has one value of it, or many."""
 
     name: str
     """The quantity's name on the command line."""
@@ -37,12 +41,12 @@ class PlotQuantity:
     on: On
     source: Source
     stored: str = ""
-    """For a distribution or a series: its name in the files of a run."""
+    """For a distribution or a series, its name in the files of a run."""
     scale: float = 1.0
     """The stored value divided by the shown value."""
     metric: Metric | None = None
     competitor: str = ""
-    """For harm: the name of the competitor."""
+    """For a quantity of harm, the name of the competitor."""
 
     @property
     def label(self) -> str:
@@ -51,7 +55,7 @@ class PlotQuantity:
 
     @property
     def spread(self) -> bool:
-        """Whether one run has many values of the quantity."""
+        """Whether a single run has many values of the quantity."""
         return self.source != "metric"
 
 
@@ -60,14 +64,14 @@ RTT = PlotQuantity("rtt_ms", "RTT", "ms", "flow", "histogram", "rtt_ns", NS_PER_
 RATE = PlotQuantity(
     "throughput_mbit", "in-order throughput", "Mbit/s", "flow", "rate", "delivered_bytes", 1e6 / 8
 )
-"""Payload counts when it is in order. So an interval in which a loss is repaired may have more than
-the link's rate, and those before it less.
+"""The throughput over time. It counts payload once it is in order. Therefore an interval in which a
+loss is repaired may exceed the link's rate, and the intervals before it have less.
 """
 
 DRAIN = PlotQuantity(
     "delay_ms", "queue delay, backlog over rate", "ms", "link", "drain", "backlog_bytes"
 )
-"""The delay that a packet would have if it arrived now and the queue were a FIFO."""
+"""The delay that a packet arriving now would have if the queue were a FIFO."""
 
 STATES = {
     "mode": ("STARTUP", "DRAIN", "PROBE_BW", "PROBE_RTT"),
@@ -75,7 +79,7 @@ STATES = {
     "ca_state": ("Open", "Disorder", "CWR", "Recovery", "Loss"),
     "codel_dropping": ("not dropping", "dropping"),
 }
-"""For series of numbered states: the names of the states."""
+"""The names of the states, for series whose values are numbered states."""
 
 
 def find(
@@ -86,10 +90,11 @@ def find(
     classes: Collection[str] = (),
     competitor: str | None = None,
 ) -> PlotQuantity:
-    """Return the quantity of a name; `recorded` has the recorded series with the scope of each.
+    """Return the quantity with a name. `recorded` has the recorded series with the scope of each.
 
-    The name is looked up among metrics, then distributions, then series; with `over_time` only
-    among series. Harm is that by the `competitor`; without one harm is an error.
+    The name is looked up among metrics, then distributions, then series. With `over_time`, it is
+    looked up only among series. Harm means the harm by `competitor`. Without a competitor, harm is
+    an error.
     """
     series = _series(name, recorded)
     if over_time:
@@ -141,7 +146,7 @@ def _metric(name: str, competitor: str | None) -> PlotQuantity | None:
 
 
 def of_metric(name: str, metric: Metric, competitor: str | None = None) -> PlotQuantity:
-    """Return a metric as a quantity of this name; harm is that by the competitor."""
+    """Return a metric as a quantity with this name. Harm means the harm by the competitor."""
     title, unit = words.metric(metric)
     if metric.of_two is not None and competitor is not None:
         title = f"{title} by {line(competitor)}"
@@ -153,8 +158,8 @@ def of_metric(name: str, metric: Metric, competitor: str | None = None) -> PlotQ
 
 
 def of_name(word: str) -> tuple[str, str, str]:
-    """Return a quantity and the name of the link, flow or class to which it belongs: `drops`, `@`,
-    `first`."""
+    """Split a word into a quantity and the name of the link, flow or class to which it belongs:
+    `drops@first` gives `drops`, `@`, `first`."""
     stem, at, name = word.partition("@")
     return stem.strip(), at, name.strip()
 
@@ -174,7 +179,7 @@ def _distribution(name: str, classes: Collection[str]) -> PlotQuantity | None:
 
 
 def _shown(stored: str) -> tuple[str, str, float]:
-    """Return the name, unit and scale with which a series is shown; times are in ms."""
+    """Return the name, unit and scale with which a series is shown. Times are shown in ms."""
     if stored.endswith("_ns"):
         return f"{stored.removesuffix('_ns')}_ms", "ms", NS_PER_MS
     known = next((entry["unit"] for entry in entries("series") if entry["name"] == stored), "")

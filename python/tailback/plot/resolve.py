@@ -1,4 +1,4 @@
-"""Turns a request into a plan: looks up names, and chooses the options that are left out."""
+"""Turns a request into a plan: looks up names, and chooses the options that the user left out."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ MOST_FACETS = 2
 HARM = "harm_throughput"
 """The quantity that is drawn by default if a competitor is named."""
 BUFFER = "limit"
-"""The key of a buffer's size. By default, a sweep over it shows the utilisation."""
+"""The key of a buffer's size. A sweep over this key shows the utilisation by default."""
 
 
 def resolve(results: Results, asked: PlotRequest) -> PlotPlan:
-    """Return what to draw; report every mistake in the request at once."""
+    """Return the plan of a figure. Report every mistake in the request together."""
     return _Search(results, asked).plan()
 
 
@@ -79,8 +79,8 @@ class _Search:
         return {tuple(member.texts.get(key, "") for key in axis) for member in self.members}
 
     def _known_key(self, word: str) -> str | None:
-        """Find the swept key that a word means: by its name, or a unique end of it. Then try a
-        part.
+        """Find the swept key that a word means, by its name or a unique end of it. If no key
+        matches, try a part.
         """
         ends = [name for name in self.keys if word == name or name.endswith(f".{word}")]
         if word in self.keys or len(ends) == 1:
@@ -88,7 +88,8 @@ class _Search:
         return word if word in self.part_names else None
 
     def _key(self, word: str, option: str) -> str | None:
-        """Find the swept key or part that a word means: by its name, or a unique end of it."""
+        """Find the swept key or part that a word means, by its name or a unique end of it. Report
+        an unknown word."""
         valid = [*self.keys, *self.part_names]
         found = self._known_key(word)
         if found is not None:
@@ -116,12 +117,12 @@ class _Search:
         if not self.members:
             self._check()
             raise InputError("--where: no run is left; choose other values")
-        # Keep only the axis values of runs that pass `--where`.
+        # Keep only the axis values of runs that `--where` selects.
         self.keys = dimensions.swept([member.run for member in self.members])
 
     def _competitor(self) -> str | None:
-        """Return the competitor whose harm is drawn: the one of `--without`, or the only one whose
-        absence was run."""
+        """Return the competitor whose harm is drawn: that of `--without`, or the only competitor
+        whose absence was run."""
         known = list(dict.fromkeys(name for run in self.results.points for name in run.without))
         asked = self.asked.without
         if asked is None:
@@ -156,11 +157,11 @@ class _Search:
         if asked.x is not None and keyed and not self._is_known(asked.x):
             self._key(asked.x, "--x")
         if asked.y is not None and self.wrong and not self._is_known(asked.y):
-            # Over time, y is a series or left out.
+            # For a figure over time, y is a series or left out.
             self._quantity(asked.y, values.recorded(self.members), "--y")
 
     def _recorded(self, kind: Kind | None) -> Recorded:
-        """Return the recorded series. They are read only if the request may mean one."""
+        """Return the recorded series. They are read only if the request may need one."""
         asked = [word for word in (self.asked.x, self.asked.y, self.asked.color) if word]
         known = all(self._is_known(word) for word in asked)
         if known and asked and kind is not None and not kind.over_time:
@@ -178,7 +179,7 @@ class _Search:
         try:
             quantities.find(word, {}, classes=self.classes, competitor=self.competitor)
         except OfTwoResults:
-            # The quantity exists, and the lookup reports why it cannot be drawn.
+            # The quantity exists. Another lookup reports why it cannot be drawn.
             return True
         except InputError:
             return False
@@ -205,7 +206,7 @@ class _Search:
         return self._of_named(found, name, option) if at else found
 
     def _of_named(self, quantity: PlotQuantity, name: str, option: str) -> PlotQuantity | None:
-        """Restrict a quantity to the link, flow or class of this name."""
+        """Restrict a quantity to the link, flow or class with this name."""
         stem = quantity.name
         offered = [quantity]
         if quantity.metric is not None:
@@ -251,7 +252,7 @@ class _Search:
         kind = kind or self._kind(recorded)
         down = None
         if not kind.coloured:
-            # In a map, either y or colour is a key; the other is the quantity.
+            # In a map, either y or colour is a key, and the other is the quantity.
             if self._is_key(y):
                 y, down = color, self._key(str(y), "--y")
             elif self._is_key(color):
@@ -326,7 +327,7 @@ class _Search:
         return kinds.KINDS["cdf"]
 
     def _default(self, kind: Kind, recorded: Recorded) -> str:
-        """Return what is drawn by default."""
+        """Return the quantity that is drawn by default."""
         buffers = [k for axis in self.axes for k in axis if k.rpartition(".")[2] == BUFFER]
         if kind.x == "key" and buffers:
             return "utilisation"
@@ -337,8 +338,8 @@ class _Search:
         return kind.default
 
     def _are_of_flows(self) -> bool:
-        """Return whether the sweep only changes names of flows that share a network: their rates
-        then say more than the delay of a queue."""
+        """Return whether the sweep changes only the names of flows that share a network. Then their
+        rates say more than the delay of a queue."""
         keys = [key for axis in self.axes for key in axis]
         several = len({flow["name"] for flow in flows_of(self.members[0].run.summary)}) > 1
         named = not any(map(self._numeric, self.axes))
@@ -424,8 +425,8 @@ class _Search:
     def _own_link(
         self, across: PlotQuantity, y: PlotQuantity, links: Mapping[str, Dimension]
     ) -> bool:
-        """Return whether each flow gets the value of its first link. For a run, choose the first
-        link."""
+        """Return whether each flow gets the value of its first link. For a quantity of the whole
+        run, choose the first link."""
         if across.on != "link" or len(links["link"].texts) < 2:
             return False
         if y.on in ("flow", "class"):
@@ -477,14 +478,14 @@ class _Search:
         several: list[str],
         parts: Mapping[str, Dimension],
     ) -> Dimension:
-        """Choose an axis that the user did not name, from the free dimensions."""
+        """Choose an axis that the user did not set, from the dimensions that have no role yet."""
 
         def fits(axis: Sequence[str]) -> tuple[bool, int]:
             numeric = self._numeric(axis)
             return numeric == (kind.x == "key"), len(self._tuples(axis))
 
         if free:
-            # Of equally good keys take the last, because it varies fastest in the sweep.
+            # Of equally good keys, take the last, because the sweep varies it fastest.
             best = max(reversed(free), key=fits)
             free.remove(best)
             numeric = [key for key in best if self.keys[key].numbers is not None]
@@ -506,7 +507,7 @@ class _Search:
         several: list[str],
         parts: Mapping[str, Dimension],
     ) -> None:
-        """Give every remaining dimension a role, because values are pooled only over seeds."""
+        """Give every remaining dimension a role, because only seeds may be pooled."""
         open_ = [role for role in ("series", "column", "row") if role not in roles]
         if kind.x == "quantity":
             open_ = open_[:1] if self.asked.color is None else []
@@ -515,7 +516,7 @@ class _Search:
         if self.asked.facet:
             open_ = [role for role in open_ if role == "series"]
         if y.on == "link" and several and ("series" not in open_ or free):
-            # Other links are the reverse direction or come later on the path: draw the first one.
+            # Other links are the reverse direction, or come later on the path. Draw the first link.
             first = parts["link"].texts[0]
             self.notes.append(f"of link only {first}")
             self.wanted["link"] = frozenset([first])
@@ -529,7 +530,7 @@ class _Search:
                 roles[open_.pop(0)] = dimension
                 waiting.remove(dimension)
         if kind.x == "quantity":
-            # Each value becomes a separate point, so no role is needed.
+            # Each value becomes a separate point, so this dimension needs no role.
             return
         for dimension in waiting:
             if self.asked.nothing and dimension.keys:

@@ -1,7 +1,8 @@
-"""Style for papers: usual widths, letters in points, colours that differ in grey print.
+"""Defines the style of figures for papers: usual widths, letters in points, colours that differ in
+grey print.
 
-A figure is laid out in CSS pixels, 96 to an inch. So 8 points here are 8 points on paper, if the
-figure is included without scaling.
+A figure is laid out in CSS pixels, 96 to an inch. Therefore letters of 8 points have 8 points on
+paper, if the figure is included without scaling.
 """
 
 from __future__ import annotations
@@ -18,43 +19,43 @@ INCH = 96.0
 POINT = INCH / 72
 UNITS = {"mm": INCH / 25.4, "cm": INCH / 2.54, "in": INCH, "pt": POINT, "px": 1.0}
 COLUMN, PAGE = "85mm", "178mm"
-"""Widths of a column and of a page of most journals and proceedings."""
+"""Width of a column and of a page in most journals and proceedings."""
 LEAST, MOST = 113.0, 3780.0
-"""The smallest and the largest length in pixels: 30 mm and 1 m."""
+"""The smallest and the largest length in pixels. They are 30 mm and 1 m."""
 
 SLIDE, SLIDE_HEIGHT = "254mm", "143mm"
-"""A slide of 16:9, as presentation programs have it."""
+"""Width and height of a slide of 16:9 in presentation programs."""
 
 
 @dataclass(frozen=True)
 class Style:
-    """Sizes of a figure for one use."""
+    """Sizes of a figure for one use, such as a paper or a slide."""
 
     points: float
-    """Size of letters."""
+    """Size of letters in points."""
     weight: float
-    """Width of lines relative to those on paper."""
+    """Width of lines, as a multiple of the width on paper."""
     column: str
     page: str
-    """Widths of a figure without panels and of one with panels."""
+    """Width of a figure without panels, and of a figure with panels."""
     height: str | None = None
-    """Height of a figure; None for a height that suits the width."""
+    """Height of a figure. None for a height that suits the width."""
 
 
 PAPER = Style(8.0, 1.0, COLUMN, PAGE)
 STYLES = {"paper": PAPER, "slides": Style(24.0, 3.0, SLIDE, SLIDE, SLIDE_HEIGHT)}
 
 FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
-"""The first font ships with the drawing library, so that lines break alike on every machine."""
+"""Fonts. The first ships with the drawing library, so that lines break alike on every machine."""
 LETTER = 0.55
-"""Mean width of a letter as a share of the font size."""
+"""Mean width of a letter, as a share of the font size."""
 
 INK = "#1a1a1a"
 FAINT = "#dfe3e8"
 COLOURS = ["#10275e", "#a12d1c", "#0a7862", "#bb6bad", "#4fafe6", "#ecb12a", "#000000"]
 """Colours from dark to light, which differ in grey print and for colour-blind readers."""
 ORDERED = ["#2d1160", "#721f81", "#b5367a", "#e2592f", "#e0a100"]
-"""Colours for values of a parameter: dark for small values, light for large ones."""
+"""Colours for values of a parameter: dark for small values, light for large values."""
 DASHES = [[1, 0], [5, 2], [2, 2], [7, 2, 2, 2], [9, 3], [3, 1, 1, 1], [1, 2]]
 SHAPES = ["circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "stroke"]
 
@@ -140,7 +141,7 @@ def config(points: float, weight: float = 1.0) -> dict[str, Any]:
 
 
 def colours(count: int, *, ordered: bool) -> list[str]:
-    """Return this many colours; they repeat beyond the last."""
+    """Return this many colours. They repeat if there are not enough."""
     if not ordered:
         return [COLOURS[i % len(COLOURS)] for i in range(count)]
     return [_between(i / max(1, count - 1)) for i in range(count)]
@@ -155,5 +156,5 @@ def _between(share: float) -> str:
 
 
 def cycled(items: Sequence[Any], count: int) -> list[Any]:
-    """Return this many dashes or shapes; they repeat beyond the last."""
+    """Return this many dashes or shapes. They repeat if there are not enough."""
     return [items[i % len(items)] for i in range(count)]

@@ -1,7 +1,8 @@
-"""Computes the numbers of a figure from runs: grouped by role, pooled over seeds with intervals.
+"""Computes the numbers of a figure from runs. They are grouped by role and pooled over seeds, with
+intervals.
 
 A role is how a dimension appears in a figure: as position (x), as colour (series), or as panel
-(column, row). Values that agree in all roles are pooled. Intervals are over seeds.
+(column, row). Values that agree in all roles are pooled. Intervals show the variation over seeds.
 """
 
 from __future__ import annotations
@@ -31,15 +32,15 @@ NS = 1e9
 
 @dataclass(frozen=True)
 class PlotPlace:
-    """A part of a run and the roles of its values."""
+    """A part of a run, with the texts of its roles."""
 
     run: int
     part: str
-    """The part's name in the files of the run."""
+    """The name of the part in the files of the run."""
     roles: Roles
     known: dict[str, str]
     summary: Any
-    """The part of the summary."""
+    """The part's table in the run's summary."""
 
 
 def places(plan: PlotPlan, quantity: PlotQuantity) -> Iterator[PlotPlace]:
@@ -61,7 +62,7 @@ def _role(plan: PlotPlan, role: str, member: Member, known: dict[str, str]) -> s
 
 @dataclass(frozen=True)
 class Value:
-    """A number of a part of a run."""
+    """A number of a part of a run, with the texts of its roles."""
 
     place: PlotPlace
     value: float
@@ -77,7 +78,8 @@ def numbers(plan: PlotPlan, quantity: PlotQuantity) -> list[Value]:
 
 
 def readings(plan: PlotPlan, quantity: PlotQuantity) -> list[tuple[PlotPlace, Reading]]:
-    """Return the value of each part of each run: the metric, or the mean of what was recorded."""
+    """Return the value of each part of each run: the metric, or the mean of the recorded
+    samples."""
     sites = list(places(plan, quantity))
     if quantity.metric is not None:
         return [(place, pooling.read(quantity.metric, place.summary)) for place in sites]
@@ -93,7 +95,7 @@ def readings(plan: PlotPlan, quantity: PlotQuantity) -> list[tuple[PlotPlace, Re
 
 
 def estimates(plan: PlotPlan, quantity: PlotQuantity) -> dict[Roles, Estimate]:
-    """Return means over runs with intervals. Pooled parts of one run count as one value.
+    """Return means over runs with intervals. Parts of one run that are pooled count as one value.
 
     Adds a note to the plan if some means do not cover all runs.
     """
@@ -116,7 +118,7 @@ def pooled(quantity: PlotQuantity, found: Sequence[Reading]) -> Estimate:
 
 
 def say_what_is_missing(plan: PlotPlan, quantity: PlotQuantity, means: Sequence[Estimate]) -> None:
-    """Note how many of the means do not cover all seeds, or are missing."""
+    """Add a note to the plan about means that do not cover all seeds, or are missing."""
     unfinished = [mean for mean in means if mean.at_least is not None]
     if unfinished:
         runs, of = sum(mean.n for mean in unfinished), sum(mean.of for mean in unfinished)
@@ -153,8 +155,9 @@ def first_link(plan: PlotPlan, place: PlotPlace) -> str | None:
 def samples(plan: PlotPlan, quantity: PlotQuantity) -> pl.DataFrame:
     """Return all values of a quantity: run, part, the roles, lower, upper, count.
 
-    For a distribution, rows are its buckets. For a series, rows are the samples in the measured
-    time (lower = upper, weighted by how long each holds). For a metric, they are its values.
+    For a distribution, the rows are its buckets. For a series, the rows are the samples in the
+    measured time (lower = upper, weighted by how long each holds). For a metric, the rows are its
+    values.
     """
     import polars as pl
 
@@ -197,12 +200,10 @@ def samples(plan: PlotPlan, quantity: PlotQuantity) -> pl.DataFrame:
 
 
 def events(plan: PlotPlan, kinds: Sequence[str]) -> tuple[pl.DataFrame, list[str]]:
-    """Return the moments of drops, marks and the ends of slow start: the roles, time_s, event. The
-    second result lists the kinds that the runs did not record. Events of flows that are not drawn
-    are left out.
+    """Return the moments of drops, marks and the ends of slow start: the roles, time_s, event.
 
-    The second result lists the kinds that the runs did not record. Events of flows that are not
-    drawn are left out.
+    The second result lists the kinds of events that the runs did not record. Events of flows that
+    are not drawn are left out.
     """
     import polars as pl
 
@@ -224,7 +225,7 @@ def events(plan: PlotPlan, kinds: Sequence[str]) -> tuple[pl.DataFrame, list[str
     where = _of_places(sites)
     by = "flow" if plan.y.on == "flow" else "link"
     if by == "link":
-        # The end of slow start belongs to no link, so it is assigned to the first one.
+        # The end of slow start belongs to no link, so it is assigned to the first link.
         links = pl.col("link").fill_null(pl.lit(sites[0].part if sites else ""))
         every = every.with_columns(links)
     found = where.join(
@@ -235,7 +236,7 @@ def events(plan: PlotPlan, kinds: Sequence[str]) -> tuple[pl.DataFrame, list[str
 
 
 def _slow_start_exits(stored: pl.DataFrame) -> pl.DataFrame:
-    """Find when each flow first has a slow-start threshold, or when BBR leaves STARTUP."""
+    """Find when each flow first has a slow-start threshold, or when its BBR leaves STARTUP."""
     import polars as pl
 
     name, value = pl.col("quantity"), pl.col("value")
@@ -248,12 +249,12 @@ def _held(quantity: PlotQuantity) -> series.Held:
 
 
 def is_state(quantity: PlotQuantity) -> bool:
-    """Return whether a sample of a series holds until the next one."""
+    """Return whether a sample of a series holds until the next sample."""
     return _held(quantity) == "state"
 
 
 def ends_s(plan: PlotPlan, quantity: PlotQuantity) -> dict[tuple[int, str], float]:
-    """Return the end of the measured time, s, by run and part."""
+    """Return the end of the measured time in s, by run and part."""
     return {
         (place.run, place.part): series.measured(
             plan.members[place.run].run.summary, place.summary
@@ -280,9 +281,7 @@ def _measured(plan: PlotPlan, quantity: PlotQuantity) -> pl.DataFrame:
 
 
 def over_time(plan: PlotPlan, quantity: PlotQuantity) -> pl.DataFrame:
-    """Return a recorded series in the order of time: run, part, the roles, time_ns, time_s,
-    value.
-    """
+    """Return a recorded series in order of time: run, part, the roles, time_ns, time_s, value."""
     import polars as pl
 
     stored = frames.series([member.run.stored for member in plan.members])
@@ -308,7 +307,7 @@ def over_time(plan: PlotPlan, quantity: PlotQuantity) -> pl.DataFrame:
 
 
 def _drained(plan: PlotPlan, rows: pl.DataFrame) -> pl.DataFrame:
-    """Convert backlogs to the time that their links take to send them, ms."""
+    """Convert backlogs to the times in ms that their links need to send them."""
     import polars as pl
 
     steps: dict[str, list[Any]] = {"run": [], "part": [], "time_ns": [], "rate": []}
@@ -326,7 +325,7 @@ def _drained(plan: PlotPlan, rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _rates(member: Member) -> Iterator[tuple[str, int, float]]:
-    """Yield the rates of a run's links: link, time in ns from which it holds, bit/s."""
+    """Yield the rates of a run's links: link, time in ns from which the rate holds, bit/s."""
     for link in member.run.manifest["canonical"]["links"]:
         rate = link["rate"]
         steps = rate.get("steps") if isinstance(rate, dict) else [[0, rate]]
@@ -358,7 +357,8 @@ def _of_places(sites: Sequence[PlotPlace]) -> pl.DataFrame:
 
 
 def recorded(members: Sequence[Member]) -> Recorded:
-    """Find the series that one run of every point has: their scopes, and the parts that have them.
+    """Find the series in the records of one run of every point: their scopes, and the parts that
+    have them.
 
     Flows of one table (`count`) count as one part.
     """

@@ -1,4 +1,5 @@
-"""Texts for axes: keys, values and quantities in the terms of the scenario, with units."""
+"""Writes the texts on axes: keys, values and quantities in the terms of the scenario, with
+units."""
 
 from __future__ import annotations
 
@@ -61,7 +62,8 @@ _SIZES = {"p": "packets", "bdp": "BDP", "b": "bytes", "kb": "KiB", "mb": "MiB", 
 
 
 def split(label: str) -> tuple[float, str] | None:
-    """Split a value of a scenario into number and unit, e.g. (10.0, "Mbit/s"); None for a name."""
+    """Split a value of a scenario into number and unit, e.g. (10.0, "Mbit/s"). Return None for a
+    name."""
     found = _NUMBER.fullmatch(label.strip())
     if found is None:
         return None
@@ -89,7 +91,8 @@ _SAME = {
 
 
 def converted(number: float, unit: str, wanted: str) -> float | None:
-    """Convert a number to another unit; without a unit it is not changed. None: not comparable."""
+    """Convert a number to another unit. Without a unit, return it unchanged. Return None if the
+    units cannot be compared."""
     if unit in ("", wanted):
         return number
     if unit == "%" and not wanted:
@@ -100,7 +103,7 @@ def converted(number: float, unit: str, wanted: str) -> float | None:
 
 
 def numbers(labels: Sequence[str]) -> tuple[list[float], str] | None:
-    """Return the values of a key as numbers of one unit; None if they are names or cannot be
+    """Return the values of a key as numbers of one unit. Return None if they are names or cannot be
     compared."""
     found = [split(label) for label in labels]
     known = [one for one in found if one is not None]
@@ -108,7 +111,7 @@ def numbers(labels: Sequence[str]) -> tuple[list[float], str] | None:
         return None
     units = list(dict.fromkeys(unit for _, unit in known))
     if all(_SAME.get(unit, ("",))[0] == "size" for unit in units):
-        # Sizes that are written with and without a prefix share one axis, in bytes.
+        # Sizes written with and without a prefix share one axis, in bytes.
         return [float(f"{number * _SAME[unit][1]:.12g}") for number, unit in known], "bytes"
     if len(units) == 1:
         return [number for number, _ in known], units[0]
@@ -124,7 +127,7 @@ def numbers(labels: Sequence[str]) -> tuple[list[float], str] | None:
 
 
 def value(label: str) -> str:
-    """Return a value in words: "10 Mbit/s" for "10Mbit", "codel, target 5 ms" for a table."""
+    """Return a value as text: "10 Mbit/s" for "10Mbit", "codel, target 5 ms" for a table."""
     if (found := split(label)) is not None:
         number, unit = found
         return f"{number:.12g} {unit}" if unit else f"{number:.12g}"
@@ -226,10 +229,10 @@ _SERIES = {
 
 
 def series(name: str) -> str:
-    """Return the title, without a unit, of a recorded series whose name has no unit either."""
+    """Return the title, without a unit, of a recorded series whose name does not have a unit."""
     return _SERIES.get(name, name.replace("_", " ").replace(".", " "))
 
 
 def with_unit(title: str, unit: str) -> str:
-    """Return the text of an axis."""
+    """Return the text of an axis: title and unit."""
     return f"{title} ({unit})" if unit else title

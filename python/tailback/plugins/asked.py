@@ -1,4 +1,4 @@
-"""Finds the requested plugins: by a command or a caller, by the environment, by a scenario."""
+"""Finds the plugins that a command, a caller, the environment or a scenario names."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from tailback import _native
 from tailback.errors import ScenarioError
 
 VARIABLE = "TAILBACK_WITH"
-"""Variable with the folders of plugins for all runs in this environment, separated as in PATH."""
+"""Environment variable with the folders of plugins for all runs, separated as in PATH."""
 
 KEY = "with"
 """The key of a scenario that names plugins."""
 
 
 def by_environment() -> list[Path]:
-    """Return the folders of plugins that the environment names; `--with` adds to these."""
+    """Return the folders of plugins that the environment names. `--with` adds further folders."""
     return [Path(text) for text in os.environ.get(VARIABLE, "").split(os.pathsep) if text]
 
 
@@ -30,12 +30,12 @@ def with_environment(folders: Iterable[str]) -> str:
 def by_scenario(
     text: bytes, file: str, values: Sequence[tuple[str, str]], folder: Path
 ) -> list[Path]:
-    """Plugins that a scenario names, relative to its folder.
+    """Return the folders of plugins that a scenario names, relative to the scenario's folder.
 
-    Raises `ScenarioError` for folders that do not exist; the reader of the scenario reports every
-    other mistake in the key.
+    Raises `ScenarioError` for folders that do not exist. The reader of the scenario reports every
+    other error in the key.
     """
-    # Few scenarios have the key, so most are not parsed here.
+    # Few scenarios have this key, so most scenarios are not parsed here.
     if KEY.encode() not in text and not any(path == KEY for path, _ in values):
         return []
     named = _native.named_plugins(text, file, list(values))

@@ -15,7 +15,7 @@ from tailback.plugins import sources, workspace
 from tailback.store import layout
 
 KINDS = {"cc": "cc", "queue": "aqm", "traffic": "traffic", "stack": "programs"}
-"""The entries that a plugin may begin with, and the registry of each."""
+"""The kinds of plugins that can be started, and the registry to which each belongs."""
 
 KEYWORDS = (
     "abstract as async await become box break const continue crate do dyn else enum extern false "
@@ -23,10 +23,10 @@ KEYWORDS = (
     "self static struct super trait true try type typeof union unsafe unsized use virtual where "
     "while yield"
 )
-"""Words of Rust, in any edition: cargo rejects them as names of packages."""
+"""Keywords of Rust, in any edition. Cargo rejects them as names of packages."""
 
 LIBRARIES = frozenset(("alloc", "core", "proc_macro", "std", "test"))
-"""Libraries that come with the compiler."""
+"""Libraries that come with the Rust compiler."""
 
 SCENARIO = {
     "cc": '[[flows]]\ncc = "{name}"\n\n[[flows]]\ncc = "cubic"\n',
@@ -37,7 +37,7 @@ SCENARIO = {
 
 
 def write(kind: str, folder: Path) -> list[Path]:
-    """Write a plugin that is named after its folder; return its files."""
+    """Write a new plugin that is named after its folder. Return its files."""
     if kind not in KINDS:
         raise InputError(unknown("crate", kind, list(KINDS)))
     name = folder.name
@@ -56,7 +56,7 @@ def write(kind: str, folder: Path) -> list[Path]:
         raise InputError(f"{foreign.line(folder)} exists already; name another folder")
     texts = _texts(kind, name)
     folder.parent.mkdir(parents=True, exist_ok=True)
-    # Write all files or none: half a plugin would block the next try.
+    # Write all files or none: a partial plugin would block the next attempt.
     with layout.naming(folder), folders.scratch(folder.parent) as scratch:
         begun = scratch / name
         for relative, text in texts.items():
@@ -68,7 +68,7 @@ def write(kind: str, folder: Path) -> list[Path]:
 
 
 def refuse_unusable(name: str, shown: str) -> None:
-    """Reject a name that cargo cannot compile beside the engine."""
+    """Reject a name that cargo cannot compile together with the engine."""
     module = name.replace("-", "_")
     packages = re.findall(r'(?m)^name = "([^"]+)"', sources.find().lock.decode())
     reason = None
@@ -87,7 +87,7 @@ def _template(name: str) -> str:
 
 
 def _in_order(source: str) -> str:
-    """Rust with its lines of `use` in the order of rustfmt."""
+    """Return Rust source whose `use` lines are in the order of rustfmt."""
     uses = [line for line in source.splitlines() if line.startswith("use ")]
     names = sorted(uses, key=lambda line: line.removeprefix("use "))
     return source.replace("\n".join(uses), "\n".join(names))
@@ -103,7 +103,7 @@ def _texts(kind: str, name: str) -> dict[str, str]:
     edition = re.search(r'(?m)^edition = "(\d+)"', table)
     assert version is not None
     assert edition is not None
-    # What a stack needs to be tested without tailback.
+    # Files with which a stack can be tested without tailback.
     more = f'\ntailback-sim = "{version[1]}"' if kind == "stack" else ""
     own_tests = {}
     if kind == "stack":
@@ -141,7 +141,8 @@ queue = "{name if kind == "queue" else "fifo"}"
 rtt = "40ms"
 
 {SCENARIO[kind].format(name=name)}""",
-        # Tells cargo and editors where the engine is on this machine; other machines do not use it.
+        # This file tells cargo and editors where the engine is on this machine. Other machines
+        # ignore it.
         ".cargo/config.toml": workspace.patches(engine.root / "crates")
         + "\n[profile.test]\nopt-level = 2\n",
         ".gitignore": "/target/\n/.cargo/\n/Cargo.lock\n/results/\n",

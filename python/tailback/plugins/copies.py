@@ -1,4 +1,4 @@
-"""Copies of the compiled module with plugins. Each copy is loaded once."""
+"""Loads copies of the compiled module with plugins. Each copy is loaded once."""
 
 from __future__ import annotations
 
@@ -23,19 +23,20 @@ if TYPE_CHECKING:
 
 _LOADED: dict[str, ModuleType] = {}
 _OF: dict[type, ModuleType] = {}
-"""The loaded copies, by the class of scenarios that each defines."""
+"""The loaded copies, keyed by the class of scenarios that each defines."""
 
 _LOCK = threading.Lock()
 
 
 def native_of(scenario: object) -> ModuleType:
-    """Return the compiled module that has read a scenario. Its other classes fit this scenario."""
+    """Return the compiled module that has read a scenario. Use that module's other classes with
+    this scenario."""
     return _OF.get(type(scenario), _native)
 
 
 def native(folders: Iterable[Path]) -> ModuleType:
-    """Return the compiled module with the plugins in these folders; build it if necessary."""
-    # These are imported only if there may be something to compile.
+    """Return the compiled module with the plugins in these folders. Build it if necessary."""
+    # Import these modules only if something may have to be compiled.
     from tailback.plugins import crate, workspace
 
     crates = crate.read_all(folders)
@@ -54,7 +55,7 @@ def native(folders: Iterable[Path]) -> ModuleType:
 
 
 def build(crates: Sequence[Crate]) -> Path:
-    """Build the copy with these plugins and print a message, because it takes a while."""
+    """Build the copy with these plugins. Print a message first, because the build takes a while."""
     names = ", ".join(crate.name for crate in crates)
     terminal.note(f"compiling {names} with the engine")
     from tailback.plugins import workspace
@@ -66,7 +67,7 @@ def build(crates: Sequence[Crate]) -> Path:
 
 
 def entries(copy: ModuleType) -> dict[str, list[dict[str, Any]]]:
-    """Return what a copy adds to the engine, by registry."""
+    """Return the entries that a copy adds to the engine, by registry."""
     own, shipped = (json.loads(one.registry_json()) for one in (copy, _native))
     return {
         kind: [one for one in own[kind] if one not in shipped[kind]]
@@ -102,7 +103,7 @@ def _load(name: str, path: Path, crates: Sequence[Crate]) -> ModuleType:
 
 
 def placed(text: str) -> str:
-    """Return a message about a copy in which names of plugins replace their paths in the
+    """Return a message of a copy, with the folders of plugins in place of their paths in the
     workspace."""
     return _IN_WORKSPACE.sub(r"\1/", text)
 

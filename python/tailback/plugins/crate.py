@@ -1,4 +1,4 @@
-"""What a plugin is: a name, a folder, and a hash of its sources."""
+"""Describes a plugin: its name, its folder, and a hash of its sources."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MANIFEST = "Cargo.toml"
 HOW = "`tailback new --crate cc my-cc` begins one"
 
 APART = ("target", "tests", "benches", "examples", "Cargo.lock")
-"""Parts of a plugin's folder that do not belong to the library."""
+"""Parts of a plugin's folder that are not compiled into the library."""
 
 
 @dataclass(frozen=True)
@@ -28,17 +28,18 @@ class Crate:
 
     name: str
     folder: Path
-    """The absolute path of the folder."""
+    """The absolute path of the plugin's folder."""
     shown: str
-    """The folder as the user wrote it."""
+    """The path of the folder as the user wrote it."""
     digest: str
-    """Hash of everything that the plugin is compiled from, hexadecimal."""
+    """Hexadecimal hash of everything from which the plugin is compiled."""
     lock: str | None = None
-    """Its Cargo.lock, if that decides versions: it has dependencies that are not tailback's."""
+    """The content of the plugin's Cargo.lock. None if the plugin has no dependencies besides
+    tailback's, so that the file decides no version."""
 
     @property
     def hash(self) -> str:
-        """Return the part of an engine's version that stands for this plugin."""
+        """Return the part of an engine's version that identifies this plugin."""
         return self.digest[:12]
 
     @property
@@ -79,7 +80,8 @@ def read(folder: Path) -> Crate:
 
 
 def _lock(folder: Path, table: dict[str, Any]) -> str | None:
-    """The versions of dependencies that are not tailback's, as the plugin fixes them."""
+    """Return the plugin's lock file, if it fixes versions of dependencies that tailback does not
+    have."""
     foreign_ones = [name for name, _ in _dependencies(table) if not name.startswith("tailback-")]
     path = folder / "Cargo.lock"
     if not foreign_ones or not path.is_file():
@@ -93,7 +95,7 @@ def _lock(folder: Path, table: dict[str, Any]) -> str | None:
 
 
 def _near(folder: Path) -> Path:
-    """Return a path relative to the current folder, if it is below that."""
+    """Return a path relative to the current folder, if it is below the current folder."""
     try:
         return folder.absolute().relative_to(Path.cwd())
     except ValueError:
@@ -101,7 +103,7 @@ def _near(folder: Path) -> Path:
 
 
 def read_all(folders: Iterable[Path]) -> list[Crate]:
-    """Read the plugins in some folders: without repetition, sorted by name."""
+    """Read the plugins in some folders, without repetition, sorted by name."""
     crates: dict[str, Crate] = {}
     for folder in folders:
         crate = read(folder)
@@ -122,7 +124,7 @@ def _table(path: Path) -> dict[str, Any]:
 
 
 def _parts(folder: Path, known: set[Path]) -> Iterator[Path]:
-    """Yield the folder of a plugin, and those of crates that it depends on by path."""
+    """Yield the folder of a plugin, and the folders of crates on which it depends by path."""
     known.add(folder)
     yield folder
     engine = sources.find().root / "crates"
@@ -130,14 +132,14 @@ def _parts(folder: Path, known: set[Path]) -> Iterator[Path]:
         if not isinstance(dependency, dict) or not isinstance(dependency.get("path"), str):
             continue
         path = (folder / dependency["path"]).resolve()
-        # The engine's version identifies its own crates.
+        # The engine's version already identifies the engine's own crates.
         of_engine = path.parent == engine.resolve()
         if path not in known and not of_engine and (path / MANIFEST).exists():
             yield from _parts(path, known)
 
 
 def _dependencies(table: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """The dependencies of a library, by name."""
+    """Return the dependencies of a library, by name."""
     tables = [table, *table.get("target", {}).values()]
     kinds = ("dependencies", "build-dependencies")
     wanted = [one.get(kind, {}) for one in tables if isinstance(one, dict) for kind in kinds]
@@ -147,7 +149,7 @@ def _dependencies(table: dict[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _files(folder: Path) -> Iterator[tuple[str, bytes]]:
-    """Yield the files that a plugin is compiled from, sorted."""
+    """Yield the files from which a plugin is compiled, sorted."""
     for base, inner, names in os.walk(folder):
         at = Path(base).relative_to(folder)
         top = at == Path()

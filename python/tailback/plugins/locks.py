@@ -1,4 +1,5 @@
-"""Versions of dependencies: the engine's Cargo.lock, joined with those of plugins."""
+"""Joins the Cargo.lock of the engine with those of plugins, which fix the versions of
+dependencies."""
 
 from __future__ import annotations
 
@@ -9,33 +10,34 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Package:
-    """A package of a lock file."""
+    """A package in a lock file."""
 
     name: str
     version: str
     text: str
-    """Its lines below `[[package]]`."""
+    """The lines of the package below `[[package]]`."""
 
     @property
     def line(self) -> tuple[str, str]:
-        """Its name and what versions have to share for cargo to use one of them for all."""
+        """The package's name, and the part of the version that must agree for cargo to use one
+        version for all."""
         major, minor, *_ = [*self.version.split("."), "0"]
         return self.name, (major if major != "0" else f"0.{minor}")
 
 
 def merged(engine: str, plugins: Iterable[str]) -> str:
-    """Join lock files. Where two have compatible versions of a package, the engine's remains, then
-    that of the first plugin.
+    """Join lock files. If two have compatible versions of a package, the engine's version stays,
+    otherwise that of the first plugin.
     """
     head, _, _ = engine.partition("[[package]]")
     packages = _packages(engine)
     kept = {one.line: one for one in packages}
-    # Each package with the lock file that its dependencies are those of.
+    # Each package, with the lock file from which its dependencies come.
     whole = [(one, packages) for one in packages]
     for text in plugins:
         own = _packages(text)
         for one in own:
-            # Packages without a source are folders, which cargo finds itself.
+            # Packages without a source are folders, which cargo finds without the lock file.
             if "\nsource = " in one.text and one.line not in kept:
                 kept[one.line] = one
                 whole.append((one, own))
@@ -44,7 +46,7 @@ def merged(engine: str, plugins: Iterable[str]) -> str:
         versions.setdefault(one.name, set()).add(one.version)
 
     def exact(dependency: str, known: list[Package]) -> str:
-        """A dependency with its version, if there are several versions of it now."""
+        """Return a dependency, with its version if the joined file has several versions of it."""
         name, _, version = dependency.partition(" ")
         if len(versions.get(name, ())) < 2:
             return name

@@ -1,4 +1,4 @@
-"""Copies the engine's sources that a package ships. It runs as a program before a wheel is made,
+"""Copies the engine's sources into a package. This file runs as a program before a wheel is made,
 when no module of tailback can be imported yet.
 """
 
@@ -9,14 +9,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 CRATES = ("record", "engine", "conformance", "scenario", "guest", "run", "sim", "binding")
-"""The folders of `crates/` that a copy of the engine is compiled from."""
+"""The folders of `crates/` from which a copy of the engine is compiled."""
 
 FILES = ("Cargo.toml", "Cargo.lock")
 LEFT_OUT = {"snapshots", "target"}
 
 CHECKOUT = Path(__file__).resolve().parents[3]
 SHIPPED = Path(__file__).resolve().parent / "sources"
-"""The folder of the sources in an installed package."""
+"""The folder of the engine's sources in an installed package."""
 
 
 def copy_to(target: Path = SHIPPED) -> None:

@@ -1,4 +1,4 @@
-"""The sources of this installation's engine: in the checkout, or shipped with the package."""
+"""Finds the sources of this installation's engine, in the checkout or in the installed package."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from tailback.plugins.shipping import CHECKOUT, CRATES, SHIPPED
 
 @dataclass(frozen=True)
 class Sources:
-    """A workspace with the engine."""
+    """A cargo workspace with the engine's sources."""
 
     root: Path
     checkout: bool
 
     def manifest(self, members: list[str]) -> str:
-        """Return the Cargo.toml of this workspace with other members."""
+        """Return the Cargo.toml of this workspace, with other members."""
         text = (self.root / "Cargo.toml").read_text(encoding="utf-8")
         listed = ", ".join(f'"{member}"' for member in members)
         return re.sub(r"(?m)^members = \[.*?\]", lambda _: f"members = [{listed}]", text, count=1)
 
     @property
     def lock(self) -> bytes:
-        """The versions of all dependencies."""
+        """Return the Cargo.lock, which has the versions of all dependencies."""
         return (self.root / "Cargo.lock").read_bytes()
 
     @property
     def oldest_rust(self) -> str:
-        """The oldest version of Rust that compiles the sources."""
+        """Return the oldest version of Rust that compiles the sources."""
         found = re.search(r'(?m)^rust-version = "(.*)"', self.manifest([]))
         return found[1] if found else "stable"
 

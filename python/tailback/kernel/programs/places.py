@@ -1,7 +1,7 @@
 """Maps files of this machine to paths in a guest with programs.
 
-Each package root, image and folder of a scenario is a place: a link in the workplace of the run,
-which the guest mounts read-only under /programs (root.INIT). Single files are copied into one more
+Each package root, image and folder of a scenario is a place: a link in the workplace of the run.
+The guest mounts it read-only under /programs (root.INIT). Single files are copied into one more
 place, because hostfs mounts only folders.
 """
 
@@ -20,14 +20,14 @@ from tailback.kernel.programs.check import Program
 from tailback.kernel.programs.roots import Root
 
 FOLDER = "programs"
-"""The folder of all places, both in the workplace and in the guest's root."""
+"""The name of the folder of all places, both in the workplace and in the guest's root."""
 
 COPIES = "files"
-"""The name of the place for single files."""
+"""The name of the place that has the single files."""
 
 UPTIME_S = 60
-"""Time between the start of the kernel and time 0: some programs assume that a machine that has
-just started does not have its clock set.
+"""Seconds from the start of the kernel to time 0 of the run. They are needed because some programs
+assume that the clock is not set yet on a machine that has just started.
 """
 
 
@@ -36,16 +36,16 @@ class Places:
     """All places of a run."""
 
     roots: Mapping[str, Root]
-    """Package roots. The key is the list of requested packages, joined by spaces."""
+    """Package roots. The key of each is its list of requested packages, joined by spaces."""
     files: tuple[Path, ...]
     date_s: int
-    """What the guest's clock shows at time 0, seconds since 1970."""
+    """The date that the guest's clock shows at time 0, seconds since 1970."""
     images: tuple[Path, ...] = ()
-    """Root file systems that the scenario brings."""
+    """Root file systems that the scenario provides."""
 
     @classmethod
     def of(cls, programs: Iterable[Program], roots: Mapping[str, Root], date_s: int) -> Places:
-        """Collect the places that the programs of a point need."""
+        """Collect the places for the programs of a point."""
         given = tuple(programs)
         asked = sorted({key(program) for program in given})
         files = tuple(sorted({path for program in given for path in program.files}))
@@ -59,7 +59,7 @@ class Places:
         return places
 
     def links(self) -> dict[str, Path]:
-        """The targets of the links, by their names."""
+        """Return the targets of the links, by the names of the links."""
         roots = {f"root{n}": root.path for n, root in enumerate(self.roots.values())}
         folders = enumerate(path for path in self.files if path.is_dir())
         images = {f"image{n}": path for n, path in enumerate(self.images)}
@@ -71,7 +71,7 @@ class Places:
         return {f"{COPIES}/{n}": path for n, path in files}
 
     def mapping(self) -> str:
-        """The paths in the guest, as JSON for the job."""
+        """Return the paths in the guest as a table for the job's JSON."""
         roots = {asked: f"/{FOLDER}/root{n}" for n, asked in enumerate(self.roots)}
         given = {**self.links(), **self.copies()}
         paths = {path: f"/{FOLDER}/{name}" for name, path in given.items()}
@@ -89,8 +89,8 @@ class Places:
         }
 
     def make(self, workplace: Path) -> None:
-        """Put all places into the workplace of a run, with a list of them that the guest's init
-        reads."""
+        """Put all places into the workplace of a run, with a list of places for the guest's
+        init."""
         top = workplace / FOLDER
         (top / COPIES).mkdir(parents=True)
         for name, path in self.links().items():

@@ -1,13 +1,13 @@
-"""Package roots: the file systems of programs, from Debian's packages and without files of this
-machine.
+"""Makes package roots: the file systems of programs. They consist of Debian's packages, without
+files of this machine.
 
     roots/pins/HASH.json    in the cache of kits: the versions chosen for some names of packages
     roots/HASH/root/        those packages, unpacked
     roots/HASH/root.json    their names and versions, and the hash of every file
 
 Packages are unpacked and never installed. None of their scripts run, so this module makes the few
-links and files that scripts would generate. The versions for some names are chosen once for a kit;
-`tailback kernel build` asks Debian's archive again.
+links and files that scripts would generate. The versions of packages are chosen once and stored.
+`tailback kernel build` asks Debian's archive for new versions.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from tailback.kernel.apt import Apt, Deb
 from tailback.kernel.steps import Steps
 
 RECIPE = 1
-"""Raise this number when a root of the same packages is assembled in another way."""
+"""Version of the recipe. Raise it if a root of the same packages is assembled in another way."""
 
 FOLDER = "roots"
 MANIFEST = "root.json"
 
 BASE = ("libc6", "libgcc-s1", "libstdc++6", "ca-certificates", "busybox-static")
-"""The packages of every root: the libraries of most programs, certificates (OpenSSL comes with
-them), and a shell with the common tools.
+"""The packages of every root: the libraries of most programs, certificates (which bring OpenSSL),
+and a shell with common tools.
 """
 
 FOR_INSTALLING = frozenset(
@@ -47,7 +47,8 @@ FOR_INSTALLING = frozenset(
         *("libpam-modules", "libpam-modules-bin", "libsemanage-common", "login.defs", "passwd"),
     }
 )
-"""Packages that only installation scripts need; a root has them only if they are requested."""
+"""Packages that only installation scripts need. A root has such a package only if it is
+requested."""
 
 TO_USR = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
 SUPERFLUOUS = tuple(
@@ -83,20 +84,21 @@ ROOT: Mapping[str, manifest.Check] = {
 
 @dataclass(frozen=True)
 class Root:
-    """An unpacked root."""
+    """A package root in the cache."""
 
     path: Path
     """The folder that programs see as /."""
     packages: dict[str, str]
     """The root's packages and their versions."""
     identity: str
-    """Hash of the root's inputs."""
+    """Hash of the inputs from which the root was made."""
 
 
 def get(packages: Iterable[str], steps: Steps) -> Root:
-    """Return the root with these packages and the base; make it if it does not exist.
+    """Return the root with these packages and the base packages. Make the root if it does not
+    exist.
 
-    Raises `InputError` for packages that Debian does not have, all at once.
+    Raises one `InputError` for all packages that Debian does not have.
     """
     asked = tuple(sorted(set(packages)))
     if wrong := [name for name in asked if not re.fullmatch(NAME, name)]:
@@ -108,8 +110,8 @@ def get(packages: Iterable[str], steps: Steps) -> Root:
         identity = _identity(debs)
         folder = cache / identity[:16]
         if not _sound(folder, identity):
-            # The lists may have been deleted since the versions were chosen; the packages are
-            # still there.
+            # The package lists may have been deleted since the versions were chosen, but the
+            # packages still exist.
             files = _archive().fetch(debs, steps)
             steps.step(f"unpacking {len(files)} packages for {', '.join(asked) or 'programs'}")
             _make(folder, files, identity, apt.versions_of(debs))
@@ -117,7 +119,7 @@ def get(packages: Iterable[str], steps: Steps) -> Root:
 
 
 def verify(root: Root) -> None:
-    """Reject a root that has changed since it was unpacked."""
+    """Raise an error if a root has changed since it was unpacked."""
     folder = root.path.parent
     facts = manifest.read(folder / MANIFEST, ROOT)
     if said := contents.differences(facts["files"], contents.of(folder, ("root",))):
@@ -129,13 +131,13 @@ def verify(root: Root) -> None:
 
 
 def forget() -> None:
-    """Forget the chosen versions, so that names of packages are looked up in the archive again."""
+    """Delete the chosen versions, so that the next run looks up packages in the archive again."""
     for path in (kit.cache() / FOLDER / "pins").glob("*.json"):
         path.unlink(missing_ok=True)
 
 
 def archive_names() -> list[str]:
-    """Return the names of all packages in the archive's lists; empty without lists."""
+    """Return the names of all packages in the archive's lists. Empty if no lists were fetched."""
     with contextlib.suppress(process.CommandFailed):
         return _archive().names("")
     return []
@@ -172,7 +174,7 @@ def _kept(name: str, asked: set[str]) -> bool:
 
 
 def _refusal(error: process.CommandFailed, archive: Apt) -> str:
-    """Return apt's objections to the packages, with the nearest names."""
+    """Return apt's error about the packages, with the nearest valid names."""
     messages = []
     for line in error.lines:
         if missing := re.match(r"E: (?:Unable to locate package|Version .* for) (\S+)", line):
@@ -198,7 +200,7 @@ def _sound(folder: Path, identity: str) -> bool:
 
 
 def _make(folder: Path, files: Sequence[Path], identity: str, versions: Mapping[str, str]) -> None:
-    """Assemble a root; it replaces the old one when it is complete."""
+    """Assemble a root in a temporary folder. Once complete, it replaces the old root."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     folders.remove(folder, inside=folder.parent)
     with folders.scratch(folder.parent) as scratch:
@@ -241,7 +243,8 @@ def _tools(root: Path) -> None:
 
 
 def _certificates(root: Path) -> None:
-    """Write the bundle of certificates that the script of ca-certificates would make."""
+    """Write the bundle of certificates, which the installation script of ca-certificates would
+    write."""
     texts = [path.read_bytes() for path in sorted((root / CERTIFICATES).rglob("*.crt"))]
     bundle = root / BUNDLE
     bundle.parent.mkdir(parents=True, exist_ok=True)
@@ -249,7 +252,8 @@ def _certificates(root: Path) -> None:
 
 
 def _plain_mode(path: Path) -> None:
-    """Make files readable for us, whatever a package sets, and writable only for their owner."""
+    """Make files readable for us whatever mode a package sets, and writable only for their
+    owner."""
     mode = path.lstat().st_mode
     if stat.S_ISLNK(mode):
         return
@@ -258,7 +262,7 @@ def _plain_mode(path: Path) -> None:
 
 @contextlib.contextmanager
 def _lock(cache: Path, steps: Steps) -> Iterator[None]:
-    """Let one process make roots at a time. A second one waits, and finds the result of the
+    """Let only one process make roots. A second process waits, and then uses the result of the
     first.
     """
     cache.mkdir(parents=True, exist_ok=True)

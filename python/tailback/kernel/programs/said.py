@@ -1,8 +1,8 @@
-"""Warnings of the guest's kernel about programs, as warnings of the run.
+"""Turns reports of the guest's kernel about programs into warnings of the run.
 
-At its end the kernel reports how much virtual time each program took for itself, and why. It
-reports at once when a program computes without ever entering the kernel. programs.patch contains
-the kernel's part.
+At its end, the kernel reports how much virtual time each program used by polling or computing. It
+immediately reports a program that computes without ever entering the kernel. programs.patch has the
+code of the kernel.
 """
 
 from __future__ import annotations
@@ -21,14 +21,15 @@ COMPUTES = re.compile(r'time-travel: "(.*)" computes without system calls')
 SEEN = "time-travel: the processor's counter cannot be trapped"
 
 SHARE = 0.01
-"""A program that takes more than this share of a run's duration gets a warning."""
+"""A program gets a warning if it uses more than this share of a run's duration."""
 
 SPINS = 10_000
-"""A program with this many calls that did not wait gets a warning; a start-up makes fewer."""
+"""A program gets a warning after this many calls that did not wait. The start of a program makes
+fewer."""
 
 READINGS = 1000
-"""A program with this many readings of the processor's counter gets a warning. A start-up makes
-fewer: the dynamic linker reads the counter ten times.
+"""A program gets a warning after this many readings of the processor's counter. The start of a
+program makes fewer: the dynamic linker reads the counter ten times.
 """
 
 CALLS = {
@@ -41,19 +42,19 @@ CALLS = {
     **{281: "epoll_pwait", 299: "recvmmsg", 307: "sendmmsg", 309: "getcpu", 318: "getrandom"},
     **{426: "io_uring_enter", 441: "epoll_pwait2"},
 }
-"""System calls by which programs poll, by number (x86-64)."""
+"""System calls with which programs poll, by number (x86-64)."""
 
 
 @dataclass(frozen=True)
 class Account:
-    """How much virtual time a program took, and why."""
+    """How much virtual time a program used, and for what."""
 
     program: str
     ns: int
     spins: int
-    """Number of calls that cost virtual time, because no process had waited for a long time."""
+    """How many calls cost virtual time, because no process had waited for a long time."""
     call: int
-    """The most frequent of these calls, by number."""
+    """The number of the most frequent of these system calls."""
     interrupts: int
     """How often the program was interrupted while it computed."""
     readings: int
@@ -62,16 +63,16 @@ class Account:
 
 @dataclass
 class Said:
-    """Everything that a kernel has reported about programs."""
+    """Collects everything that a kernel has reported about programs."""
 
     accounts: list[Account] = field(default_factory=list)
     computing: str = ""
-    """The last program reported to compute without entering the kernel."""
+    """The last program that the kernel reported to compute without entering the kernel."""
     counter_seen: bool = False
     """Whether programs could read the processor's counter directly."""
 
     def line(self, text: str) -> bool:
-        """Take a line; False if it is about something else."""
+        """Read a line of the console. Return False if the line is not about programs."""
         if took := TOOK.fullmatch(text):
             self.accounts.append(Account(took[1], *map(int, took.groups()[1:])))
             return True
@@ -84,7 +85,7 @@ class Said:
         return False
 
     def warnings(self, duration_ns: int) -> list[str]:
-        """Return the warnings that a reader of the results needs."""
+        """Return the warnings that readers of the results need."""
         warnings = [COUNTER_SEEN] if self.counter_seen else []
         for usage in self.accounts:
             name = f'program "{usage.program}"'
@@ -131,7 +132,7 @@ OTHER_PATCH = (
 
 
 def of_kit(kit: Kit) -> list[str]:
-    """Return the warnings that every run with programs on this kit gets."""
+    """Return the warnings that apply to every run with programs on this kit."""
     if not kit.lets_time_pass:
         return [WITHOUT_PATCH]
     same = kit.manifest["patches"][patches.PROGRAMS.stem] == patches.sha256()
@@ -139,7 +140,7 @@ def of_kit(kit: Kit) -> list[str]:
 
 
 def hung(said: Said, kit: Kit) -> str:
-    """Explain why a run with programs may make no progress; empty if the reason is not known."""
+    """Explain why a run with programs may not advance. Empty if the reason is not known."""
     if said.computing:
         return f': program "{said.computing}" computes without system calls'
     if not kit.lets_time_pass:

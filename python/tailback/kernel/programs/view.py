@@ -1,7 +1,7 @@
 """Resolves the paths that a program will see to files of this machine.
 
-Links are followed as in the guest: an absolute one leads into the root of the packages, not into
-that of this machine.
+Links are followed as in the guest: an absolute link leads into the package root, not into the root
+of this machine.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ MOST_LINKS = 40
 FILES = "/files"
 WORK = "/work"
 PATH = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
-"""Folders searched for programs, after the files of the scenario."""
+"""Folders that are searched for programs, after the files of the scenario."""
 
 LIBRARY_PATH = (
     *("/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib64", "/usr/lib64"),
@@ -30,16 +30,17 @@ class View:
     """A root file system together with the files of a scenario."""
 
     root: Path
-    """The root of the packages, or of an image."""
+    """The root of the packages, or the root of an image."""
     files: Mapping[str, Path]
-    """The content of /files, by name."""
+    """The files in /files of the guest, by name."""
     cwd: str = WORK
-    """The working folder."""
+    """The working folder of the program."""
     search: Sequence[str] = PATH
-    """Folders searched for programs, after the files."""
+    """Folders that are searched for programs, after the files of the scenario."""
 
     def find(self, path: str) -> Path | None:
-        """Return the file or folder that a path of the guest leads to; None without one."""
+        """Return the file or folder to which a path of the guest leads, or None if it does not
+        exist."""
         links = 0
         at = PurePosixPath("/")
         left = list(reversed(PurePosixPath(path).parts))
@@ -54,7 +55,7 @@ class View:
             here = self._here(at / part)
             if here is None:
                 return None
-            # A link in the root is followed. A file that the scenario names may be a link itself.
+            # Follow a link in the root. A file that the scenario names may itself be a link.
             if here.is_symlink() and here not in self.files.values():
                 links += 1
                 if links > MOST_LINKS:
@@ -66,7 +67,7 @@ class View:
         return found if found is not None and found.exists() else None
 
     def program(self, word: str) -> tuple[str, Path] | None:
-        """Find a program by its name: return its path in the guest, and its file on this
+        """Find a program by its name. Return its path in the guest, and its file on this
         machine.
         """
         places = [f"{self.cwd}/{word}"] if "/" in word else [f"{at}/{word}" for at in self.path()]
@@ -79,7 +80,7 @@ class View:
         return None
 
     def path(self) -> Sequence[str]:
-        """Folders searched for programs, in order."""
+        """Folders that are searched for programs, in order."""
         folders = [f"{FILES}/{name}" for name, path in self.files.items() if path.is_dir()]
         return [FILES, *folders, *self.search]
 

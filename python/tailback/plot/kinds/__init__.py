@@ -1,4 +1,4 @@
-"""The kinds of plots, one file each. Add a kind as a file and a line here.
+"""Lists the kinds of plots. To add a kind, write a module, and add a line to this file.
 
 Drawing imports Altair; listing the kinds does not.
 """

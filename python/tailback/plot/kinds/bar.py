@@ -1,4 +1,4 @@
-"""Means as bars from zero, with their intervals."""
+"""Draws means as bars from zero, with their intervals."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def draw(plan: PlotPlan) -> PlannedDrawing:
             limits=plan.look.y,
         )
         common.name_log(plan, y=scale)
-        # A logarithmic axis has no zero: bars begin at its lower end.
+        # A logarithmic axis has no zero, so bars begin at its lower end.
         bottom = alt.datum(start) if up == "log" else alt.datum(0)
         base = alt.Chart().encode(x=x, **common.beside(plan))
         y = alt.Y("y:Q", title=panel.up(plan.up or ""), scale=scale, axis=axis)

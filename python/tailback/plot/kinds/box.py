@@ -1,4 +1,4 @@
-"""Boxes: the quartiles, whiskers, and every value if there are few."""
+"""Draws boxes: the quartiles, whiskers, and every single value if there are few."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tailback.plot.kinds import common
 from tailback.plot.plan import Kind, PlannedDrawing, PlotPanel, PlotPlan, Rows
 
 FEW = 12
-"""Up to this many values are drawn beside their box, one by one."""
+"""The most values that are drawn one by one beside their box."""
 
 
 def draw(plan: PlotPlan) -> PlannedDrawing:
@@ -72,7 +72,7 @@ def draw(plan: PlotPlan) -> PlannedDrawing:
         marks = [
             box.mark_rule(**rule).encode(y=y("low"), y2="high"),
             boxes,
-            # A white line under a black one is visible on dark boxes too.
+            # A white line under the black line makes it visible on dark boxes.
             box.mark_tick(thickness=2.4 * panel.weight, size=size, color="white", clip=True).encode(
                 y=y("p50")
             ),
@@ -118,18 +118,17 @@ _TIPS = (
 
 
 def _box(samples: Sequence[float], counts: Sequence[int], plan: PlotPlan) -> dict[str, float]:
-    """Compute quartiles and whiskers of sorted values. If each run has many values, the whiskers
-    end at the 1st and the 99th percentile; for one number per run, at the smallest and the largest.
+    """Compute quartiles and whiskers of sorted values.
 
-    If each run has many values, the whiskers end at the 1st and the 99th percentile; for one number
-    per run, at the smallest and the largest.
+    If each run has many values, the whiskers end at the 1st and the 99th percentile. If each run
+    has one value, they end at the smallest and the largest value.
     """
     if plan.y.spread:
         shares = {"low": 0.01, "p25": 0.25, "p50": 0.5, "p75": 0.75, "high": 0.99}
         quantiles = {name: nearest(samples, counts, share) for name, share in shares.items()}
     else:
         quantiles = {name: _between(samples, share) for name, share in _WHOLE.items()}
-    # Samples of a series are weighted by time, not by their number.
+    # Samples of a series are weighted by time, so their number does not matter.
     weighted = plan.y.source in ("series", "rate")
     return {**quantiles, "n": len(samples) if weighted else sum(counts)}
 
@@ -138,7 +137,7 @@ _WHOLE = {"low": 0.0, "p25": 0.25, "p50": 0.5, "p75": 0.75, "high": 1.0}
 
 
 def nearest(samples: Sequence[float], counts: Sequence[int], share: float) -> float:
-    """Return the smallest value that this share of all does not exceed."""
+    """Return the smallest value that this share of all values does not exceed."""
     wanted, seen = share * sum(counts), 0
     for value, count in zip(samples, counts, strict=True):
         seen += count
@@ -148,7 +147,7 @@ def nearest(samples: Sequence[float], counts: Sequence[int], share: float) -> fl
 
 
 def _between(samples: Sequence[float], share: float) -> float:
-    """Interpolate between neighbours: like `nearest`, for few values."""
+    """Return the value at this share, interpolated between neighbours, for few values."""
     at = share * (len(samples) - 1)
     low = int(at)
     high = min(low + 1, len(samples) - 1)

@@ -1,4 +1,4 @@
-"""What the kinds of plots share: axes, colours, dashes and shapes."""
+"""Draws what several kinds of plots share: axes, colours, dashes and shapes."""
 
 from __future__ import annotations
 
@@ -16,25 +16,26 @@ from tailback.plot.quantities import PlotQuantity
 from tailback.plot.values import Roles
 
 MOST_ROWS = 4500
-"""The most rows of a figure: Altair draws at most 5,000."""
+"""The most rows of a figure. Altair itself draws at most 5,000."""
 LOG_SPAN = 100.0
-"""Values that span more than two decades have a logarithmic axis, unless another is requested."""
+"""An axis is logarithmic if the ratio of its largest to its smallest value exceeds this, unless the
+user sets the scale."""
 DEEP = 2000.0
-"""The largest ratio of the ends of a logarithmic axis. Smaller values are drawn at its
-beginning.
+"""The largest ratio of the ends of a logarithmic axis. Smaller values are drawn at its lower
+end.
 """
 ROOM = 0.05
-"""Margin beside the largest and the smallest value, as a share of the axis."""
+"""Margin beyond the largest and the smallest value, as a share of the axis."""
 
 
 def by_role(roles: Roles) -> dict[str, str]:
-    """Return the entries of a row that hold its roles."""
+    """Return the entries of a row that hold the texts of its roles."""
     return dict(zip(ROLES, roles, strict=True))
 
 
 def data(rows: Rows, panel: PlotPanel) -> alt.Data:
-    """Convert rows to data of a figure, rounded to the visible digits. A figure that is only
-    measured needs one row of each panel and series.
+    """Convert rows to data of a figure, rounded to the visible digits. For a figure that is only
+    drawn to measure its size, keep one row of each panel and series.
     """
     if panel.rough:
         one = {tuple(row.get(role) for role in ROLES[1:]): row for row in rows}
@@ -49,8 +50,8 @@ def _rounded(value: Any) -> Any:
 def chosen(rows: Rows, scale: Scale, names: Sequence[str], *, log: bool = True) -> Scale:
     """Choose the scale of an axis that shows these entries of the rows.
 
-    Values with a large span have a logarithmic scale, if that suits them (`log`). If values differ
-    mostly between panels, each panel has its own ends.
+    Values with a large span get a logarithmic scale, if `log` allows it. If values differ mostly
+    between panels, each panel has its own ends.
     """
     if scale != "auto":
         return scale
@@ -76,7 +77,7 @@ def _spans_much(found: Sequence[float]) -> bool:
 
 
 def is_log(values: Iterable[float], scale: Scale, span: float = LOG_SPAN) -> bool:
-    """Return whether an axis with these values is logarithmic."""
+    """Return whether an axis for these values is logarithmic."""
     if scale != "auto":
         return scale == "log"
     found = list(values)
@@ -85,8 +86,8 @@ def is_log(values: Iterable[float], scale: Scale, span: float = LOG_SPAN) -> boo
 
 
 def ticks(low: float, high: float, most: int) -> list[float]:
-    """Return the ticks of a logarithmic axis, at most this many: 1, 2 and 5 of every decade, 1 of
-    each, or of every second one, and so on."""
+    """Return at most `most` ticks of a logarithmic axis: 1, 2 and 5 of every decade, or 1 of every
+    decade, or 1 of every second decade, and so on."""
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     kept: list[float] = []
     for steps, every in (((1, 2, 5), 1), ((1,), 1), ((1,), 2), ((1,), 3), ((1,), 4)):
@@ -98,14 +99,15 @@ def ticks(low: float, high: float, most: int) -> list[float]:
 
 
 def number(largest: float) -> str:
-    """Return a number format in d3's syntax, without exponents, for an axis that ends at
+    """Return a number format in d3's syntax without exponents, for an axis that ends at
     `largest`.
     """
     return "~s" if largest >= 1e6 else ",.6~r"
 
 
 def reach(mean: float | None, interval: tuple[float, float] | None) -> dict[str, float | None]:
-    """Return a mean with its interval. Without negative values the interval is cut at 0."""
+    """Return a mean with the ends of its interval. Without negative values, the interval is cut at
+    0."""
     if interval is None or mean is None:
         return {"y": mean, "low": None, "high": None}
     low, high = interval
@@ -126,8 +128,8 @@ def value_axis(
 
     `zero` says whether the axis begins at 0 (default: unless this leaves most of it empty).
     `panel` is the length of the axis in pixels. If panels have their own ends (`free`), Vega
-    chooses the ends. `limits` are ends that the user has set. A ratio has its `centre` in the
-    middle, and logarithmic steps: half and twice are equally far from 1.
+    chooses the ends. `limits` are ends that the user has set. For a ratio, the axis has its
+    `centre` in the middle and is logarithmic, so that half and twice are equally far from 1.
     """
     log = is_log(values, scale)
     if centre is not None and scale in ("auto", "linear") and min(values, default=0.0) > 0:
@@ -179,7 +181,8 @@ def _ratio_axis(
     if reach > 3:
         marks = [*ticks(low, high, most), centre]
     else:
-        # Close to 1, ticks are symmetric: the lower half has the inverses of the upper half.
+        # For ratios close to 1, ticks are symmetric: the lower half has the inverses of the upper
+        # half.
         step = next((s for s in (0.01, 0.02, 0.05, 0.1, 0.2, 0.5) if reach - 1 <= 2.5 * s), 1.0)
         steps = [1 + step * n for n in range(1, int((reach - 1) / step + 1e-9) + 1)]
         marks = [1.0, *steps, *(float(f"{1 / one:.3g}") for one in steps)]
@@ -189,17 +192,18 @@ def _ratio_axis(
 
 
 RATIOS = ("throughput_ratio", "throughput_gain")
-"""Metrics of which 1 means no difference."""
+"""Metrics whose value 1 means no difference."""
 
 
 def centre(quantity: PlotQuantity) -> float | None:
-    """Return the value of a ratio that means no difference; None if it is not a ratio."""
+    """Return the value of a ratio that means no difference, or None if the quantity is not a
+    ratio."""
     named = quantity.metric is not None and quantity.metric.path in RATIOS
     return 1.0 if named else None
 
 
 def rules(plan: PlotPlan, panel: PlotPanel, *, x: alt.X | None, y: alt.Y | None) -> list[Any]:
-    """Draw the reference lines with their values; `x` and `y` are the axes with numbers."""
+    """Draw the reference lines with their values. `x` and `y` are the axes that show numbers."""
     layers: list[Any] = []
     if y is not None and centre(plan.y) is not None and not plan.kind.up:
         layers += _rule(panel, Rule("y", 1.0, ""), y, "y")
@@ -230,7 +234,7 @@ def _rule(panel: PlotPanel, rule: Rule, channel: Any, axis: str) -> list[Any]:
         "fontSize": 0.9 * panel.letter,
         "color": style.INK,
     }
-    # The white outline is drawn under the letters.
+    # Draw the white outline under the letters.
     outline = here.mark_text(stroke="white", strokeWidth=2.5, **said)
     end = {"x": alt.value(panel.width)} if axis == "y" else {"y": alt.value(panel.height)}
     text = {axis: at, "text": "text:N", **end}
@@ -238,7 +242,7 @@ def _rule(panel: PlotPanel, rule: Rule, channel: Any, axis: str) -> list[Any]:
 
 
 def name_log(plan: PlotPlan, **scales: alt.Scale) -> None:
-    """Note which of these scales are logarithmic, for the titles of their axes."""
+    """Note in the plan which of these scales are logarithmic, for the titles of their axes."""
     plan.log.update(axis for axis, scale in scales.items() if scale["type"] == "log")
 
 
@@ -254,7 +258,8 @@ def key_axis(
     """
     key = plan.x
     assert isinstance(key, Dimension)
-    # If each panel has its own labels on the y axis, these push the axis line away from the panel.
+    # If each panel has its own labels on the y axis, the labels push the axis line away from the
+    # panel.
     line = up != "free"
     if not numeric or key.numbers is None:
         texts = [key.short(text) for text in key.texts]
@@ -301,7 +306,7 @@ def x_value(plan: PlotPlan, text: str, *, numeric: bool) -> float | str:
 
 
 def _angle(texts: Sequence[str], panel: PlotPanel) -> dict[str, Any]:
-    """Slant the names if they do not fit beside one another."""
+    """Return the angle of names on an axis: slanted if they do not fit beside one another."""
     room = panel.width / max(1, len(texts))
     longest = max((len(text) for text in texts), default=0) * style.LETTER * panel.letter
     if longest <= room:
@@ -316,7 +321,7 @@ def _angle(texts: Sequence[str], panel: PlotPanel) -> dict[str, Any]:
 
 
 def colour(plan: PlotPlan, **more: Any) -> dict[str, Any]:
-    """Return the channel of colours; empty if everything has one colour."""
+    """Return the colour channel. Empty if everything has one colour."""
     found = plan.series
     if found is None:
         return {}
@@ -324,7 +329,7 @@ def colour(plan: PlotPlan, **more: Any) -> dict[str, Any]:
 
 
 def fill(plan: PlotPlan) -> dict[str, Any]:
-    """Return the channel of colours for areas, which have a frame of ink."""
+    """Return the colour channel for areas, whose frame is black."""
     found = plan.series
     if found is None:
         return {}
@@ -332,12 +337,12 @@ def fill(plan: PlotPlan) -> dict[str, Any]:
 
 
 def dash(plan: PlotPlan, *, legend: bool = True) -> dict[str, Any]:
-    """Return the channel of dashes, which distinguish lines that are printed in grey."""
+    """Return the dash channel. Dashes distinguish lines that are printed in grey."""
     series = plan.series
     if series is None:
         return {}
     count = len(series.texts)
-    # Lines with colours ordered from dark to light need no dashes.
+    # Lines with colours from dark to light need no dashes.
     dashes = style.cycled(style.DASHES[:1] if series.numbers else style.DASHES, count)
     scale = alt.Scale(domain=list(series.texts), range=dashes)
     more = _shared(series) if legend else {"legend": None}
@@ -345,7 +350,7 @@ def dash(plan: PlotPlan, *, legend: bool = True) -> dict[str, Any]:
 
 
 def shape(plan: PlotPlan) -> dict[str, Any]:
-    """Return the channel of shapes."""
+    """Return the shape channel."""
     series = plan.series
     if series is None:
         return {}
@@ -355,7 +360,8 @@ def shape(plan: PlotPlan) -> dict[str, Any]:
 
 
 def beside(plan: PlotPlan) -> dict[str, Any]:
-    """Return the channel that puts series beside one another; empty if colours repeat x."""
+    """Return the channel that puts series beside one another. Empty if colours repeat the x
+    axis."""
     found = plan.series
     if found is None or repeats(plan):
         return {}
@@ -390,10 +396,10 @@ def tooltips(plan: PlotPlan, *more: alt.Tooltip) -> list[alt.Tooltip]:
 
 
 def of_value(title: str, name: str = "y", number: str = ".4~g") -> alt.Tooltip:
-    """Return the entry of a number in a tooltip."""
+    """Return the tooltip entry of a number."""
     return alt.Tooltip(f"{name}:Q", title=title, format=number)
 
 
 def first_colour(plan: PlotPlan) -> dict[str, Any]:
-    """Return the colour of a mark if there are no series: ink."""
+    """Return the colour of a mark if there are no series: black ink."""
     return {} if plan.series is not None else {"color": style.COLOURS[0]}

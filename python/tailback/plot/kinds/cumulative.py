@@ -1,4 +1,4 @@
-"""Cumulative distributions: the share of values up to a value (cdf), and above it (ccdf)."""
+"""Draws cumulative distributions: the share of values up to a value (cdf), or above it (ccdf)."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _draw(plan: PlotPlan, *, tail: bool) -> PlannedDrawing:
         title = panel.up(UP[tail])
         shown = rows
         if log:
-            # Values below the axis are drawn at its beginning.
+            # Values below the axis are drawn at its lower end.
             shown = [{**row, "x": max(row["x"], start)} for row in rows]
         ink = common.first_colour(plan)
         base = alt.Chart().encode(x=x, **common.colour(plan))
@@ -82,7 +82,7 @@ def _draw(plan: PlotPlan, *, tail: bool) -> PlannedDrawing:
 def _shares(
     panel: PlotPanel, least: float, plan: PlotPlan, *, tail: bool
 ) -> tuple[alt.Scale, alt.Axis]:
-    """Return the axis of shares, which is logarithmic for a tail."""
+    """Return the axis of shares. For a tail, the axis is logarithmic."""
     log = plan.y_scale == "log" if plan.y_scale != "auto" else tail
     if log:
         scale = alt.Scale(type="log", domain=[least, 1], nice=False, clamp=True)
@@ -99,9 +99,10 @@ def _shares(
 def _curve(
     samples: pl.DataFrame, steps: int, *, tail: bool
 ) -> tuple[list[dict[str, float | None]], tuple[float, float]]:
-    """Return points of the pooled distribution with intervals over runs, and its main span.
+    """Return points of the pooled distribution with intervals over runs, and the span of its main
+    part.
 
-    Values are taken at even steps of the share; for a tail, at even steps of its logarithm.
+    Points have even steps of the share. For a tail, they have even steps of the share's logarithm.
     """
     import numpy as np
 

@@ -1,4 +1,4 @@
-"""A map: a metric over two keys, as shaded cells with numbers."""
+"""Draws a map: a metric over two keys, as shaded cells with numbers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def draw(plan: PlotPlan) -> PlannedDrawing:
     """Draw a cell for each pair of values of the keys."""
     assert plan.down is not None
     across, down = plan.roles["x"], plan.down
-    # To gather values, the rows of the map take the role of series.
+    # The code that gathers values treats the rows of the map as series.
     inner = dataclasses.replace(plan, roles={**plan.roles, "series": down})
     rows: Rows = []
     for roles, estimate in values.estimates(inner, plan.y).items():
@@ -40,7 +40,7 @@ def draw(plan: PlotPlan) -> PlannedDrawing:
         y = alt.Y(
             "down:N",
             title=panel.up(down.label),
-            # Numbers grow upwards, as on an axis.
+            # Values of the rows grow upwards, as on an axis.
             sort=texts[::-1] if down.numbers is not None else texts,
             scale=alt.Scale(padding=0),
             axis=alt.Axis(grid=False, ticks=False, domain=False, labelOverlap=False),
@@ -82,7 +82,7 @@ def draw(plan: PlotPlan) -> PlannedDrawing:
 
 
 def _darkness(low: float, high: float, *, log: bool) -> str:
-    """Return the position of a value on the scale of shades, 0 to 1, as an expression of Vega."""
+    """Return the position of a value on the scale of shades (0 to 1), as a Vega expression."""
     if log:
         return f"log(datum.y / {low:.6g}) / {max(1e-9, math.log(high / low)):.6g}"
     return f"(datum.y - {low:.6g}) / {max(1e-12, high - low):.6g}"

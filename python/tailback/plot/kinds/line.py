@@ -1,4 +1,4 @@
-"""Means over a key, joined by lines, with their intervals."""
+"""Draws means over a key, joined by lines, with their intervals."""
 
 from __future__ import annotations
 

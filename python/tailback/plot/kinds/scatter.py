@@ -1,4 +1,4 @@
-"""One metric over another: a point for each setting, with both intervals."""
+"""Draws one metric over another: a point for each setting, with both intervals."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tailback.plot.values import Value
 
 
 def draw(plan: PlotPlan) -> PlannedDrawing:
-    """Draw a point for each setting; if x is a key, a point for each run."""
+    """Draw a point for each setting. If x is a key, draw a point for each run."""
     rows = _over_key(plan) if isinstance(plan.x, Dimension) else _pairs(plan, plan.x)
     numeric = not isinstance(plan.x, Dimension) or plan.x.numbers is not None
     across = [row[n] for row in rows for n in ("x", "x_low", "x_high") if row[n] is not None]

@@ -1,4 +1,4 @@
-"""A recorded series over time."""
+"""Draws a recorded series over time."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     import polars as pl
 
 MOST_BINS, LEAST_BINS = 600, 40
-"""Limits for the number of intervals; a figure as wide as a page has about 600 pixels."""
+"""The most and the fewest intervals of a curve. A figure as wide as a page has about 600 pixels."""
 ROLES = ["series", "column", "row"]
 RUG = 0.9
-"""Height of a row of events, in letters."""
+"""Height of a row of event ticks, as a multiple of the letter size."""
 
 
 @dataclass(frozen=True)
@@ -31,14 +31,15 @@ class _Curves:
     rows: Rows
     end: float
     stepped: bool = False
-    """Whether a value holds until the next one."""
+    """Whether a value holds until the next value."""
     extremes: bool = False
-    """Whether the band reaches from the smallest to the largest value."""
+    """Whether the band reaches from the smallest to the largest value, instead of showing an
+    interval."""
 
 
 def draw(plan: PlotPlan) -> PlannedDrawing:
-    """Draw a line for each series: every sample of one run, or means over seeds in equally long
-    intervals."""
+    """Draw a line for each series: every sample of a single run, or means over seeds in equally
+    long intervals."""
     names = quantities.STATES.get(plan.y.stored)
     frame = _within(plan, values.over_time(plan, plan.y))
     if names is not None:
@@ -85,7 +86,7 @@ def draw(plan: PlotPlan) -> PlannedDrawing:
             low_y, high_y = scale["domain"]
         strip = RUG * panel.letter * len(events)
         if events and up == "linear" and plan.look.y[1] is None:
-            # Space above the curves for the ticks of events.
+            # Leave space above the curves for the ticks of events.
             share = min(0.5, strip / panel.height)
             scale["domain"] = [low_y, low_y + (high_y - low_y) / (1 - share)]
         common.name_log(plan, y=scale)
@@ -123,7 +124,7 @@ def draw(plan: PlotPlan) -> PlannedDrawing:
 
 
 def _named(names: Sequence[str]) -> tuple[alt.Scale, alt.Axis]:
-    """Return an axis with the names of states."""
+    """Return an axis whose labels are the names of states."""
     said = ", ".join(f"'{name}'" for name in names)
     axis = alt.Axis(
         values=list(range(len(names))),
@@ -135,7 +136,8 @@ def _named(names: Sequence[str]) -> tuple[alt.Scale, alt.Axis]:
 
 
 def _within(plan: PlotPlan, frame: pl.DataFrame) -> pl.DataFrame:
-    """Keep the samples between `--from` and `--to`, and the last one before, which still holds."""
+    """Keep the samples between `--from` and `--to`, and the last sample before, because it still
+    holds."""
     import polars as pl
 
     begin, end = plan.look.begin_s, plan.look.end_s
@@ -167,7 +169,7 @@ def _first_run(plan: PlotPlan, frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _events(plan: PlotPlan) -> list[tuple[str, Rows]]:
-    """Return the kinds of events, each with a row for every moment."""
+    """Return the kinds of events. Each has a row for every moment."""
     if not plan.look.events:
         return []
     import polars as pl
@@ -185,7 +187,7 @@ def _events(plan: PlotPlan) -> list[tuple[str, Rows]]:
         if kind in missing:
             continue
         own = frame.filter(pl.col("event") == kind)
-        # Of several events in one pixel, one is enough.
+        # If one pixel has several events, draw one of them.
         pixel = (pl.col("time_s") / (span / MOST_BINS or 1.0)).floor().alias("pixel")
         own = own.with_columns(pixel).unique([*ROLES, "pixel"], maintain_order=True)
         most = common.MOST_ROWS // (2 * len(plan.look.events))
@@ -247,9 +249,10 @@ def _rug(
 def _curves(
     frame: pl.DataFrame, ends_s: Mapping[tuple[int, str], float], *, held: bool, named: bool
 ) -> _Curves:
-    """Return every sample if each curve is one part of one run and a figure can show so many.
+    """Return every sample if each curve is one part of one run, and a figure can show that many
+    samples.
 
-    Otherwise return the means of intervals."""
+    Otherwise return the mean of each interval."""
     import polars as pl
 
     if frame.is_empty():
@@ -298,8 +301,8 @@ def _pooled(
 
     For one run (`single`), the smallest and the largest sample replace the confidence interval.
 
-    Intervals are as long as those of the recording, or longer if a figure cannot show so many. In
-    an interval a state (`held`) is weighted by time.
+    Intervals are as long as the record intervals, or longer if a figure cannot show so many. Within
+    an interval, a state (`held`) is weighted by time.
     """
     import polars as pl
 
@@ -307,7 +310,7 @@ def _pooled(
     samples = max(frame.group_by("run", "part").len()["len"].to_list())
     start = float(frame["time_s"].min())  # type: ignore[arg-type]
     step = (end - start) / max(1, samples - 1)
-    # The width is a multiple of `step`, so that all intervals have the same number of samples.
+    # The width is a multiple of `step`, so that all intervals have equally many samples.
     width = step * -(-samples // most) or 1.0
     place = ((pl.col("time_s") - start) / width + 1e-6).floor().alias("bin")
     binned = frame.with_columns(place)
@@ -347,7 +350,7 @@ def _pooled(
             # A quantity that is never negative has no interval below zero.
             low = max(0.0, low) if row["y"] >= 0 else low
         where = {role: row[role] for role in ROLES}
-        # Draw the interval at the middle of its samples.
+        # Draw the mean of an interval at the middle of its samples.
         at = start + row["bin"] * width + (width - step) / 2
         rows.append({**where, "x": at, "y": row["y"], "low": low, "high": high})
     return rows
