@@ -1,4 +1,4 @@
-"""The entries that the engine registers, and which of them the kernel supports."""
+"""Lists the entries that the engine registers, and which of them the kernel supports."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ def entries(kind: str) -> list[dict[str, Any]]:
 
 
 def entry(kind: str, name: str) -> Mapping[str, Any]:
-    """Return the entry with a name of scenario files or the kernel; empty if only Linux has it."""
+    """Return the entry with this name in scenario files or in the kernel. Empty if only Linux has
+    it."""
     named = (e for e in entries(kind) if name in (e["name"], e["kernel"], *e.get("kinds", ())))
     return next(named, {})
 
@@ -31,7 +32,7 @@ def built_in(kind: str) -> Iterator[str]:
 
 
 def in_order(queue: Mapping[str, Any]) -> bool:
-    """Whether a packet in this queue waits behind all packets that were there before it."""
+    """Return whether a packet in this queue waits behind all packets that arrived before it."""
     order = entry("aqm", queue["name"]).get("in_order", False)
     if isinstance(order, bool):
         return order
@@ -40,7 +41,7 @@ def in_order(queue: Mapping[str, Any]) -> bool:
 
 
 def stand_ins() -> dict[str, str | None]:
-    """Return tailback's own modules for algorithms that Linux does not have, each with the first
-    Linux that it can be built for; None means every Linux."""
+    """Return tailback's own modules for algorithms that Linux does not have. Each comes with the
+    first Linux for which it can be built, or None for every Linux."""
     found = [own for kind in ("cc", "aqm") for e in entries(kind) for own in e.get("stand_ins", [])]
     return {own["module"]: own.get("since") for own in found}

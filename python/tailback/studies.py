@@ -1,10 +1,11 @@
-"""Finds packages of studies, and what they add to the command line.
+"""Finds packages of studies, with the commands, lists and experiments that they add to the command
+line.
 
-A study is Python outside this package: published experiments, batteries, a validation. Its
-distribution declares an entry point in the group `tailback.studies` whose value is a `Studies`. Our
-own, `tailback_studies`, is installed with tailback, but this package imports no study by name.
-Everything in a `Studies` is a place: text of the form `"module:attribute"`. It is imported at its
-first use, so that a command loads only what it needs.
+A study is Python code outside of `tailback`: published experiments, batteries, a validation. Its
+distribution declares an entry point in the group `tailback.studies`, whose value is a `Studies`.
+`tailback_studies` is installed with tailback, but `tailback` does not import it by name. Every
+value in a `Studies` is a place: text of the form `"module:attribute"`. The attribute is imported at
+its first use, so that a command loads only the modules that it needs.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ GROUP = "tailback.studies"
 
 @dataclass(frozen=True)
 class Studies:
-    """What a package of studies adds, by name."""
+    """The commands, lists, experiments and batteries that a package of studies adds, by name."""
 
     commands: Mapping[str, str] = field(default_factory=dict)
     """Commands of `tailback`: places of `click.Command` objects."""
@@ -32,19 +33,20 @@ class Studies:
     experiments: Mapping[str, str] = field(default_factory=dict)
     """Experiments of `tailback reproduce`: names of modules with a constant `EXPERIMENT`."""
     batteries: Mapping[str, str] = field(default_factory=dict)
-    """Batteries of `tailback compare`: places of functions that return a `Comparison`. They are
-    called with the name, the variants and a `RunOptions`, and with the keywords `parts`, `presets`,
+    """Batteries of `tailback compare`: places of functions that return a `Comparison`. Their
+    arguments are the name, the variants and a `RunOptions`, and the keywords `parts`, `presets`,
     `quick` and `metrics`."""
 
 
 @functools.cache
 def installed() -> Mapping[str, Studies]:
-    """The studies of this installation, by the name of their entry point.
+    """Return the studies of this installation, by the name of their entry point.
 
     Raises `InputError` for an entry point that cannot be loaded or is no `Studies`, and for a name
     that two packages have.
     """
-    # This import takes longer than all others of a command, and most commands need no study.
+    # Import this only here: it takes longer than all other imports of a command, and most commands
+    # need no study.
     from importlib import metadata
 
     packages: dict[str, Studies] = {}
@@ -83,22 +85,22 @@ def _merged(kind: Callable[[Studies], Mapping[str, str]]) -> dict[str, str]:
 
 
 def commands() -> dict[str, str]:
-    """Places of all commands that studies add, by name."""
+    """Return the places of all commands that studies add, by name."""
     return _merged(lambda studies: studies.commands)
 
 
 def lists() -> dict[str, str]:
-    """Places of all lists, by their word."""
+    """Return the places of all lists that studies add, by name."""
     return _merged(lambda studies: studies.lists)
 
 
 def experiments() -> dict[str, str]:
-    """Modules of all experiments, by name."""
+    """Return the modules of all experiments, by name."""
     return _merged(lambda studies: studies.experiments)
 
 
 def batteries() -> dict[str, str]:
-    """Places of the functions that run each battery, by name."""
+    """Return the places of the functions that run each battery, by name."""
     return _merged(lambda studies: studies.batteries)
 
 
@@ -108,6 +110,6 @@ def listed(word: str) -> Iterator[tuple[str, str]]:
 
 
 def load(place: str) -> Any:
-    """Import the object at a place."""
+    """Import and return the object at a place."""
     module, _, attribute = place.partition(":")
     return getattr(import_module(module), attribute)

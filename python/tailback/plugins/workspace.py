@@ -1,9 +1,9 @@
-"""Cargo: compiles plugins with the engine's sources into a copy of `tailback._native`.
+"""Runs cargo, which compiles plugins with the engine's sources into a copy of `tailback._native`.
 
-The copy is made in a workspace in the user's cache. It has the engine's crates and the plugins
-(both by links), and one file that combines them. Dependencies are those of the engine's Cargo.lock,
-and of a plugin's own Cargo.lock if it has dependencies that are not tailback's. They come from
-cargo's own cache if they are there, otherwise from crates.io.
+The copy is made in a workspace in the user's cache. The workspace has the engine's crates and the
+plugins (both by links), and one file that combines them. The engine's Cargo.lock fixes the versions
+of dependencies. A plugin's own Cargo.lock fixes those that only the plugin has. Dependencies come
+from cargo's cache, or from crates.io if the cache does not have them.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ OWN = "tailback-own"
 """The package that combines engine and plugins."""
 
 SHARED = ("tailback-engine", "tailback-record", "tailback-conformance", "tailback-sim")
-"""The crates that a plugin may depend on."""
+"""The crates of tailback that a plugin may depend on."""
 
 
 def cache() -> Path:
-    """Folder of all copies, in the user's cache."""
+    """Return the folder of all copies, in the user's cache."""
     base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
     return Path(base).expanduser().absolute() / "tailback" / "crates"
 
 
 def key(crates: Sequence[Crate]) -> str:
-    """The name of a copy, from this engine and these plugins."""
+    """Return the name of a copy, a hash of this engine and these plugins."""
     parts = [_native.engine_version(), sys.platform, *(f"{c.name} {c.digest}" for c in crates)]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:20]
 
 
 def copy_of(crates: Sequence[Crate]) -> Path:
-    """The file of the copy with these plugins, whether it is built or not."""
+    """Return the file of the copy with these plugins, whether it is built or not."""
     return cache() / "built" / key(crates) / "_native.abi3.so"
 
 
@@ -67,16 +67,17 @@ def build(crates: Sequence[Crate]) -> Path:
 
 
 def test(crates: Sequence[Crate]) -> list[str]:
-    """Run the tests of these plugins; return cargo's output."""
+    """Run the tests of these plugins, and return cargo's output."""
     with _workspace(crates) as folder:
         packages = [word for crate in crates for word in ("--package", crate.name)]
-        # Test them together with the combining package, so that cargo reuses the compiled engine.
+        # Test the plugins together with the combining package, so that cargo reuses the compiled
+        # engine.
         return _cargo(crates, folder, "test", "--tests", "--package", OWN, *packages)
 
 
 @contextmanager
 def _workspace(crates: Sequence[Crate]) -> Iterator[Path]:
-    """The workspace with these plugins, only for this process."""
+    """Yield the workspace with these plugins. Only this process may use it meanwhile."""
     engine = sources.find()
     version = hashlib.sha256(f"{engine.root}\n{_native.engine_version()}".encode() + engine.lock)
     folder = cache() / f"workspace-{version.hexdigest()[:12]}"
@@ -101,8 +102,8 @@ def _workspace(crates: Sequence[Crate]) -> Iterator[Path]:
 
 
 def patches(root: Path) -> str:
-    """Return where cargo finds the dependencies of a plugin, as a table of a configuration or a
-    manifest.
+    """Return the `[patch]` table that says where cargo finds a plugin's dependencies on
+    tailback.
     """
     lines = [
         f'{name} = {{ path = "{root}/{name.removeprefix("tailback-")}" }}\n' for name in SHARED
@@ -156,7 +157,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {{
 
 
 def _write(path: Path, text: str) -> None:
-    """Write only changed files: cargo goes by modification times."""
+    """Write a file only if its content changes, because cargo compares modification times."""
     if not path.exists() or path.read_text(encoding="utf-8") != text:
         path.write_text(text, encoding="utf-8")
 
@@ -168,7 +169,7 @@ def _link(link: Path, to: Path) -> None:
 
 
 def _target(folder: Path) -> Path:
-    """Return where cargo builds; in a checkout it is the usual folder, so that its work is
+    """Return cargo's target folder. In a checkout it is the usual folder, so that its build is
     reused.
     """
     found = sources.find()
@@ -179,7 +180,8 @@ def _target(folder: Path) -> Path:
 
 def _environment(folder: Path) -> dict[str, str]:
     extra = {"CARGO_TARGET_DIR": str(_target(folder)), "CARGO_TERM_COLOR": "never"}
-    # Use the toolchain that built this tree's module, because another one would compile all again.
+    # Use the toolchain that built this tree's module, because another toolchain would compile
+    # everything again.
     configs = sorted(_target(folder).glob("maturin/pyo3-config-*.txt"), key=_age)
     if configs:
         extra["PYO3_CONFIG_FILE"] = str(configs[-1])
@@ -193,7 +195,7 @@ def _age(path: Path) -> float:
 
 
 def _cargo(crates: Sequence[Crate], folder: Path, command: str, *words: str) -> list[str]:
-    """Run cargo, first without a network; return its output."""
+    """Run cargo, first without a network. Return its output."""
     if shutil.which("cargo") is None:
         names = ", ".join(crate.name for crate in crates)
         raise TailbackError(
@@ -201,10 +203,10 @@ def _cargo(crates: Sequence[Crate], folder: Path, command: str, *words: str) -> 
             f"install Rust {sources.find().oldest_rust} or later (rustup.rs)"
         )
     try:
-        # The plugins and their dependencies go into the lock file; its other entries stay.
+        # Add the plugins and their dependencies to the lock file. Its other entries stay.
         _offline_first(folder, "update", "--workspace")
-        # The engine's version follows from its own lock file. The lock file must not look newer;
-        # otherwise cargo would compile the engine again for every set of plugins.
+        # The engine's version is a hash that includes its lock file. The changed lock file must
+        # keep its time, or cargo would compile the engine again for every set of plugins.
         old = sources.find().root / "Cargo.lock"
         shutil.copystat(old, folder / "Cargo.lock")
         return _offline_first(folder, command, *words)
@@ -213,7 +215,7 @@ def _cargo(crates: Sequence[Crate], folder: Path, command: str, *words: str) -> 
 
 
 def _offline_first(folder: Path, *words: str) -> list[str]:
-    """Run cargo from its cache; if that is not enough, with a network."""
+    """Run cargo with the files of its cache. If some are missing, run it with a network."""
     env = _environment(folder)
     try:
         return process.run(["cargo", *words, "--offline"], cwd=folder, env=env)
@@ -233,7 +235,7 @@ QUIET = re.compile(
 
 
 def diagnostics(crates: Sequence[Crate], lines: Sequence[str]) -> str:
-    """Return the output of rustc and the tests, in which paths are those of the user's folders."""
+    """Return the output of rustc and the tests, with the paths of the user's folders."""
     text = "\n".join(line for line in lines if not QUIET.fullmatch(line)).strip("\n")
     text = re.sub(r"\n{3,}", "\n\n", text)
     for crate in crates:

@@ -1,3 +1,3 @@
-"""Reads the files that programs leave, as untrusted input: numbers that a scenario requests
+"""Reads the files that programs wrote, which are untrusted: numbers that a scenario requests
 (`numbers`), logs of QUIC stacks (`qlog`), and the list of files (`kept`).
 """

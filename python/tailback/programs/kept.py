@@ -1,5 +1,5 @@
-"""The files that a program left: `programs/NAME/SIDE` of its run, with the content of its output
-folder in `out`.
+"""Finds the files that a program wrote: `programs/NAME/SIDE` in the folder of its run. The
+subfolder `out` has the content of the program's output folder.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ OUT = "out"
 
 @dataclass(frozen=True)
 class KeptFile:
-    """A file of a side of a program, in the folder of a stored run."""
+    """A file that one side of a program wrote, in the folder of a stored run."""
 
     side: str
     name: str
-    """Path below the side's folder, with slashes."""
+    """Path in the side's folder, with slashes."""
     path: str
-    """Path below the run's folder."""
+    """Path in the run's folder."""
     size: int
 
 
 def files(run: StoredRun, program: str) -> Iterator[KeptFile]:
-    """The files of a program, in the order of their names."""
+    """Return the files of a program in the order of their names."""
     marks = run.manifest["files"]
     for side in SIDES:
         base = f"{FOLDER}/{program}/{side}/"
@@ -54,7 +54,7 @@ def out(root: Path, program: str, name: str) -> Path | None:
 
 
 def _inside(folder: Path, path: Path) -> bool:
-    """Whether a path leads to something within a folder without passing a link."""
+    """Return whether a path leads to an existing file within a folder, without passing a link."""
     there = os.path.abspath(path)
     # If a part of the path is a link, the real path differs.
     return os.path.realpath(there) == os.path.join(

@@ -1,4 +1,5 @@
-"""Numbers from the JSON files that programs wrote, as `results` of a scenario requests them."""
+"""Reads numbers from the JSON files that programs wrote, as `results` of a scenario requests
+them."""
 
 from __future__ import annotations
 
@@ -22,7 +23,8 @@ _STEP = re.compile(r"(?P<key>[^.\[\]]+)|\[(?P<index>\d+)\]")
 
 
 def read(programs: Iterable[Mapping[str, Any]], root: Path) -> tuple[Numbers, list[str]]:
-    """Read the numbers of every program from its files in `root`; also say what is missing."""
+    """Read the numbers of every program from its files in `root`. Also return messages about
+    missing numbers."""
     numbers: Numbers = {}
     missing: list[str] = []
     for program in programs:
@@ -51,13 +53,14 @@ def _file(files: dict[str, Any], root: Path, program: str, name: str) -> Any:
         if path is None:
             raise InputError(f"no file {foreign.line(name)} in its output folder")
         data = foreign.read(path, limit=MAX_BYTES)
-        # A message has the name of the file, because its path on this machine is of no use.
+        # The message has only the name of the file, because its path on this machine is of no use.
         files[name] = foreign.parse_json(data, Path(name))
     return files[name]
 
 
 def _number(value: Any, path: str) -> float:
-    """Return the number at `end.streams[0].bits_per_second`; an index may also be between dots."""
+    """Return the number at a path such as `end.streams[0].bits_per_second`. An index may also be a
+    part between dots."""
     node = value
     at = ""
     for step in _STEP.finditer(path):

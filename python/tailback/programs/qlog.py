@@ -1,8 +1,8 @@
-"""qlog, the log of QUIC stacks (draft-ietf-quic-qlog-main-schema, -quic-events): congestion window
-and RTT as the sender measured them.
+"""Reads qlog, the log format of QUIC stacks (draft-ietf-quic-qlog-main-schema, -quic-events):
+congestion window and RTT as the sender measured them.
 
-It reads JSON (`.qlog`, `.json`) and JSON text sequences (`.sqlog`, also one record a line), with
-the names of qlog 0.3 (`recovery:metrics_updated`, `time_format`) and of 0.4 (`quic:
+The files are JSON (`.qlog`, `.json`) or JSON text sequences (`.sqlog`, or one record on each line),
+with the names of qlog 0.3 (`recovery:metrics_updated`, `time_format`) and of 0.4 (`quic:
 recovery_metrics_updated`, `relative_to_epoch`). Records that do not follow the schema are skipped.
 """
 
@@ -25,10 +25,10 @@ MAX_BYTES = 48 << 20
 """The largest size of a file, bytes."""
 
 MAX_RECORDS = 2_000_000
-"""The most records of a sequence that are read."""
+"""The most records that are read of a sequence."""
 
 MAX_RECORD = 1 << 20
-"""The most bytes of a record of a sequence."""
+"""The largest size of a record of a sequence, bytes."""
 
 UPDATES = (
     "recovery:metrics_updated",
@@ -38,10 +38,10 @@ UPDATES = (
 )
 
 Samples = list[tuple[float, float]]
-"""Pairs of time in ms and value."""
+"""Samples: pairs of time in ms and value."""
 
 Event = tuple[float, str, Mapping[str, Any]]
-"""Time in ms, name, data."""
+"""An event: time in ms, name, data."""
 
 
 @dataclass(frozen=True)
@@ -49,15 +49,15 @@ class Trace:
     """The log of one connection."""
 
     vantage: str
-    """The side that wrote the log: client, server or empty."""
+    """The side that wrote the log: client, server, or empty if unknown."""
     epoch_ms: float | None
-    """Origin of the times, ms since 1970; None if it is unknown."""
+    """Origin of the times, ms since 1970. None if it is unknown."""
     cwnd: Samples = field(default_factory=list)
     """Congestion window, bytes."""
     smoothed_rtt: Samples = field(default_factory=list)
     """Smoothed RTT, ms."""
     latest_rtt: Samples = field(default_factory=list)
-    """RTT of the newest acknowledged packet, ms."""
+    """RTT of the last acknowledged packet, ms."""
 
     @property
     def is_empty(self) -> bool:
@@ -66,8 +66,11 @@ class Trace:
 
 
 def rtt_unit_ms(trace: Trace, base_ms: float) -> float:
-    """The unit of a log's RTTs in ms: 1, as the schema requires, or 1000 for seconds, as quinn
-    writes them. An RTT in ms cannot be below that of the empty path, so such values are seconds.
+    """Return the unit of a log's RTTs in ms: 1 as the schema requires, or 1000 if they are in
+    seconds, as quinn writes them.
+
+    An RTT cannot be below that of the empty path. If the values are below it in ms, they are
+    seconds.
     """
     rtts = [value for samples in (trace.smoothed_rtt, trace.latest_rtt) for _, value in samples]
     most = max(rtts, default=0.0)
@@ -75,13 +78,13 @@ def rtt_unit_ms(trace: Trace, base_ms: float) -> float:
 
 
 def parse(data: bytes, path: Path) -> list[Trace]:
-    """Return the traces of a file that have samples; an empty list if it is not qlog.
+    """Return the traces of a file that have samples. Return an empty list if the file is not qlog.
 
-    Raises `InputError` if a file that claims to be qlog cannot be read; `path` is for messages.
+    Raises `InputError` if a file that claims to be qlog cannot be read. `path` is for messages.
     """
     head = data[:4096]
     named = path.suffix in (".qlog", ".sqlog")
-    # A JSON file may be something else; only qlog contains one of these words.
+    # A JSON file may be something else. Only qlog contains one of these words.
     if not named and not any(word in head for word in (b'"qlog_', b"qlog:file", b"qlog+json")):
         return []
     traces = [_trace(*log) for log in logs(data, path, (b"metrics_updated",))]
@@ -95,13 +98,13 @@ Log = tuple[Mapping[str, Any], Iterable[Any]]
 def logs(data: bytes, path: Path, words: Sequence[bytes]) -> list[Log]:
     """Read the traces of a file. From a sequence, read only records with one of these words.
 
-    Raises `InputError` if the file is not qlog; `path` is for messages.
+    Raises `InputError` if the file is not qlog. `path` is for messages.
     """
     return _sequence(data, path, words) if _is_sequence(data) else _whole(data, path)
 
 
 def timed(trace: Mapping[str, Any], events: Iterable[Any]) -> Iterator[Event]:
-    """Return time in ms, name and data of each event that has all three."""
+    """Return time in ms, name and data of each event that has all of them."""
     delta = _is_delta(trace)
     now = 0.0
     for event in events:
@@ -114,7 +117,8 @@ def timed(trace: Mapping[str, Any], events: Iterable[Any]) -> Iterator[Event]:
 
 
 def _is_sequence(data: bytes) -> bool:
-    """Whether the file is a sequence of records. Each begins with RS, or is a line."""
+    """Return whether the file is a sequence of records. Each record begins with RS, or is a
+    line."""
     if data.startswith(b"\x1e"):
         return True
     first, newline, rest = data.partition(b"\n")
@@ -152,8 +156,8 @@ def _sequence(data: bytes, path: Path, words: Sequence[bytes]) -> list[Log]:
 
 
 def _records(records: Iterable[bytes], words: Sequence[bytes], path: Path) -> Iterator[Any]:
-    """Yield the records that contain one of these words. Without words yield all, because times
-    may be relative to the previous record.
+    """Yield the records that contain one of these words. Without words, yield all records, because
+    times may be relative to the previous record.
     """
     for number, record in enumerate(records):
         if number == MAX_RECORDS:
@@ -163,7 +167,7 @@ def _records(records: Iterable[bytes], words: Sequence[bytes], path: Path) -> It
         try:
             yield foreign.parse_json(record, path)
         except InputError:
-            # The last record may be incomplete, if the program was killed.
+            # The last record may be incomplete if the program was killed.
             continue
 
 
@@ -199,13 +203,13 @@ def _trace(trace: Mapping[str, Any], events: Iterable[Any]) -> Trace:
 
 
 def _epoch(common: Mapping[str, Any]) -> float | None:
-    """Return the origin of the times, ms since 1970. In qlog 0.3 it is a number, in 0.4 a date."""
+    """Return the origin of the times, ms since 1970. qlog 0.3 has a number, 0.4 has a date."""
     reference = common.get("reference_time")
     if isinstance(reference, Mapping):
         texts = [reference.get("epoch"), reference.get("wall_clock_time")]
         parsed = (_parsed(text) for text in texts if isinstance(text, str))
         return next((ms for ms in parsed if ms is not None), None)
-    # A reference of 0 means an unknown origin.
+    # A reference time of 0 means that the origin is unknown.
     return float(reference) if shape.number(reference) and reference else None
 
 

@@ -1,4 +1,4 @@
-"""Reports: `model` defines their parts, and `write` makes the files."""
+"""Writes reports. `model` defines their parts, and `write` makes the files."""
 
 from tailback.report.model import (
     Block,

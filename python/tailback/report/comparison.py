@@ -32,7 +32,7 @@ MAX_PLACES = 60
 """The most rows of dots in one figure."""
 
 MAX_POINTS = 4
-"""With more points than this, no traces are drawn."""
+"""The most points of a comparison for which traces are drawn."""
 
 MAX_PANELS = 5
 """The most flows of a point whose windows are drawn."""
@@ -360,7 +360,7 @@ def _panels(runs: Sequence[Run]) -> list[tuple[str, str, list[str | None], float
 
 
 def _called(named: Sequence[Sequence[str]]) -> list[list[str | None]]:
-    """Return, for the first few flows or links, their names in every variant."""
+    """Return the names of the first few flows or links in every variant."""
     return [
         [
             names[at] if at is not None else None
@@ -380,7 +380,8 @@ def _delays(group: Sequence[Run]) -> pl.DataFrame | None:
 
 
 def csv_of(comparison: Comparison) -> str:
-    """Write a row for each cell and variant; numbers have all digits, missing values are empty."""
+    """Write a row for each cell and variant. Numbers have all digits, and missing values are
+    empty."""
     rows = comparison.rows()
     out = io.StringIO()
     columns = list(dict.fromkeys(column for row in rows for column in row))

@@ -1,4 +1,5 @@
-"""The parts of a report. The writers (HTML, Markdown, CSV) decide how a report looks."""
+"""Defines the parts of a report. The writers (HTML, Markdown, PDF, CSV) decide how a report
+looks."""
 
 from __future__ import annotations
 
@@ -11,31 +12,31 @@ from typing import Any, Literal
 from tailback.figures.theme import Chart
 from tailback.metrics.statistics import Estimate, median, nearest_rank
 
-#: How a measured value compares with the published one.
+#: Whether a measured value agrees with the published value.
 Status = Literal["pass", "miss", "info"]
 
 
 @dataclass(frozen=True)
 class Facts:
-    """The facts behind a figure or table. Every figure states them."""
+    """The facts behind a figure or a table, which the report prints next to it."""
 
     #: Number of runs.
     runs: int = 0
     #: Seeds of each point.
     seeds: int = 0
-    #: Simulated time of a run, s; as text if it differs.
+    #: Simulated time of a run, s. It is text if it differs between runs.
     duration: str = ""
-    #: Start of the measurement, as text with its unit.
+    #: Start of the measured time, as text with its unit.
     warmup: str = ""
-    #: Engine and version.
+    #: Name and version of the engine.
     engine: str = ""
     #: Settings that differ from the default.
     options: Sequence[str] = ()
-    #: Differences of the set-up from the published one.
+    #: Differences between this set-up and the published set-up.
     deviations: Sequence[str] = ()
 
     def lines(self, said: Mapping[str, str] | None = None) -> list[tuple[str, str]]:
-        """Return label and text of the known facts, without those already `said`."""
+        """Return label and text of the known facts, without facts that are already `said`."""
         known = self._known()
         return [line for line in known if (said or {}).get(line[0]) != line[1]]
 
@@ -69,14 +70,14 @@ class Text:
 
 @dataclass(frozen=True)
 class Listing(Text):
-    """Lines of a file, shown as they are. Unlike other `Text`, they are untrusted data."""
+    """Lines of a file, shown unchanged. Unlike `Text`, they are untrusted data."""
 
 
 @dataclass(frozen=True)
 class ReportFigure:
     """A chart with its caption."""
 
-    #: The name of the file; letters, digits, dashes.
+    #: The file name without its ending. It has letters, digits and dashes.
     id: str
     title: str
     chart: Chart
@@ -98,8 +99,8 @@ class Column:
     format: str = ""
     align: Literal["left", "right"] = "right"
     unit: str = ""
-    #: Whether its texts are trusted, with `code`, **bold** and [links](url); otherwise they are
-    #: data.
+    #: Whether the texts of the column are trusted and may have `code`, **bold** and [links](url).
+    #: If not, they are data.
     words: bool = False
 
 
@@ -111,7 +112,7 @@ class Mark:
     status: Status
 
 
-#: None is shown as an em dash: not measured.
+#: A value of None is shown as an em dash, for "not measured".
 Value = float | int | str | Mark | None
 
 
@@ -141,9 +142,10 @@ class Section:
 
 @dataclass(frozen=True)
 class TableCell:
-    """A number of the source, published and measured; a row of cells.csv and of `--json`."""
+    """A number of a published source, with its measured value: a row of cells.csv and of
+    `--json`."""
 
-    #: Table, row and column of the cell in the words of the source.
+    #: Table, row and column of the number, in the words of the source.
     id: str
     quantity: str
     unit: str
@@ -151,11 +153,11 @@ class TableCell:
     measured: float | None
     #: Number of independent values behind `measured`.
     n: int
-    #: Half width of the 95 % confidence interval; None for n = 1 or identical runs.
+    #: Half the length of the 95 % confidence interval. None for n = 1 or identical runs.
     ci95: float | None
-    #: Largest |measured - published| that counts as agreement; None: no limit is set.
+    #: Largest |measured - published| that counts as agreement. None sets no limit.
     tolerance: float | None = None
-    #: The known cause of the measured value.
+    #: The known cause of the difference, as text.
     note: str = ""
     #: Whether the published value was held out while the set-up was fixed and calibrated.
     blind: bool = False
@@ -184,17 +186,18 @@ class TableCell:
 
     @property
     def relative(self) -> float | None:
-        """Measured over published, minus one."""
+        """Measured value divided by the published value, minus one."""
         return None if self.error is None or not self.published else self.error / self.published
 
     @property
     def status(self) -> Status:
-        """Whether the measured value agrees with the published one within the tolerance."""
+        """Whether the measured value agrees with the published value within the tolerance."""
         if self.tolerance is None or self.published is None:
             return "info"
         if self.error is None:
             return "miss"
-        # An error that equals the tolerance in decimal passes, despite rounding in binary.
+        # An error that equals the tolerance in decimal passes, even if binary rounding makes it
+        # larger.
         return "pass" if abs(self.error) <= self.tolerance * (1 + 1e-9) else "miss"
 
     def json(self) -> dict[str, str | float | int | None]:
@@ -220,16 +223,17 @@ class Report:
     title: str
     #: One sentence of trusted text under the title.
     lead: str
-    #: Label and text, shown at the top: engine, seeds, date of the source ...
+    #: Labels and texts shown at the top: engine, seeds, date of the source ...
     meta: Sequence[tuple[str, str]]
     sections: Sequence[Section]
     cells: Sequence[TableCell] = ()
-    #: Text of more files by name. A file called cells.csv replaces the one made from `cells`.
+    #: The text of each further file, by name. A file called cells.csv replaces the file made from
+    #: `cells`.
     files: Mapping[str, str] = field(default_factory=dict)
 
-    #: Id of the figure at the top of a page; by default the first figure.
+    #: Id of the figure at the top of a page. By default it is the first figure.
     first: str = ""
-    #: Facts about the whole report; figures and tables state theirs if they differ.
+    #: Facts about the whole report. Figures and tables have their own facts where these differ.
     facts: Facts = field(default_factory=Facts)
 
     def figures(self) -> list[ReportFigure]:
@@ -242,10 +246,12 @@ class Report:
         return next((f for f in figures if f.id == self.first), next(iter(figures), None))
 
     def common(self) -> dict[str, str]:
-        """Return the facts that figures and tables share, by label. The top prints them once.
+        """Return the facts that figures and tables share, by label. The top of the report prints
+        them once.
 
-        If only some figures have a label, it is printed with each of these. So is a text that
-        differs from most others. The report's own facts come before the shared ones.
+        If only some figures have a label, it is printed with each of these figures. A text that
+        differs from the most frequent one is also printed with its figure. The report's own facts
+        come before the shared facts.
         """
         known = [
             dict(block.facts.lines())
@@ -263,7 +269,7 @@ class Report:
         return common
 
     def head(self) -> list[tuple[str, str]]:
-        """Return the head of the report: `meta`, and the facts behind everything."""
+        """Return the head of the report: `meta`, then the shared facts."""
         said = self.common()
         blocks = [b for s in self.sections for b in s.blocks if not isinstance(b, Text)]
         others = {label for b in blocks for label, _ in b.facts.lines(said)}
@@ -275,7 +281,7 @@ class Report:
 
 
 def summarise(cells: Sequence[TableCell]) -> list[dict[str, Any]]:
-    """Summarise the errors of measured values by quantity: the `summary` of `reproduce --json`.
+    """Summarise the errors of measured values by quantity, for `summary` in `reproduce --json`.
 
     Only cells with a published and a measured value count.
     """
@@ -287,7 +293,8 @@ def summarise(cells: Sequence[TableCell]) -> list[dict[str, Any]]:
 
 
 def errors(quantity: str, cells: Sequence[TableCell]) -> dict[str, Any]:
-    """Return a row of the summary: the errors of these cells. The percentile is by nearest rank."""
+    """Return a row of the summary: the errors of these cells. The percentile is computed by nearest
+    rank."""
     gaps = [abs(cell.error) for cell in cells if cell.error is not None]
     relatives = [abs(cell.relative) for cell in cells if cell.relative is not None]
     return {

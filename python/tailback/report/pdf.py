@@ -1,4 +1,5 @@
-"""Writes a report as PDF: A4, numbered figures and pages, with all content of the HTML page.
+"""Writes a report as PDF on A4, with numbered figures and pages, and with all content of the HTML
+page.
 
 Typst sets the text with the fonts of its own wheel, so that lines break alike on every machine.
 Figures are vector graphics.
@@ -28,29 +29,29 @@ from tailback.report.text import is_words, paragraphs, pieces, show, shown_lines
 PAGE_WIDTH = 482.0
 """The width between margins of 2 cm on A4, points."""
 PAGE_HEIGHT = 600.0
-"""Largest height of a figure, points. Caption and heading have to fit on the same page."""
+"""Largest height of a figure, points. The caption and heading need the rest of the page."""
 PIXEL = 0.75
 """A CSS pixel, in points."""
 CELL = 8.0
 """Font size of a table, points."""
 SMALLEST = 7.0
-"""The smallest font size of a table. A wider table is split into tables below each other, with the
-same first columns.
+"""The smallest font size of a table, points. A table that is still too wide is split into tables
+below each other, with the same first columns.
 """
 ADVANCE = 0.49
 """Mean width of a letter as a share of the font size."""
 PADDING = 8.0
-"""Space beside a table's column, points."""
+"""Space beside a column of a table, points."""
 NARROW = 9
-"""The most letters of a column's heading that is not broken into lines."""
+"""The longest column heading that is not broken into lines, in characters."""
 WORDY = 24
-"""Texts longer than this are broken into lines, in left-aligned columns."""
+"""Texts longer than this, in characters, are broken into lines in left-aligned columns."""
 
 _SIZE = re.compile(r'<svg[^>]*?\bwidth="([\d.]+)"[^>]*?\bheight="([\d.]+)"', re.DOTALL)
 
 
 def to_pdf(report: Report, svgs: Mapping[str, str] | None = None) -> bytes:
-    """Return the report as PDF; `svgs` are the figures by id, if they have been drawn already."""
+    """Return the report as PDF. `svgs` has the figures by id, if they have already been drawn."""
     if svgs is None:
         svgs = drawing.svgs({f.id: json.dumps(export.spec(f.chart)) for f in report.figures()})
     template = (files("tailback.report") / "templates" / "report.typ").read_bytes()
@@ -107,7 +108,8 @@ def _data(report: Report, svgs: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _fitted(svg: str) -> tuple[float, float]:
-    """Return width and height on the page in points: never enlarged, never beyond the page."""
+    """Return the width and height of a figure on the page, points. It is never enlarged, and never
+    larger than the page."""
     found = _SIZE.search(svg)
     if found is None:
         return PAGE_WIDTH, PAGE_WIDTH / 2
@@ -117,7 +119,7 @@ def _fitted(svg: str) -> tuple[float, float]:
 
 
 def table_parts(table: Table, common: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Return the table as Typst needs it, or several parts if it is too wide."""
+    """Return the table in the form that Typst needs, in several parts if it is too wide."""
     shown = [[show(v, c) for v, c in zip(row, table.columns, strict=True)] for row in table.rows]
     letters = []
     heads = []
@@ -169,9 +171,10 @@ def _broken(head: str, width: int) -> list[str]:
 
 
 def _parts(needed: Sequence[int], first: int) -> list[list[int]]:
-    """Divide columns into parts that fit at the smallest size; each has the `first` columns.
+    """Divide columns into parts that fit at the smallest font size. Each part has the `first`
+    columns.
 
-    `needed` has the number of letters of each column.
+    `needed` has the width of each column in letters.
     """
 
     def wide(columns: Sequence[int]) -> float:
@@ -186,8 +189,8 @@ def _parts(needed: Sequence[int], first: int) -> list[list[int]]:
     room = PAGE_WIDTH - wide(labels)
     alone = [[i] for i in rest]
     least = math.ceil(wide(rest) / room) if room > 0 else len(rest)
-    # Columns are divided evenly, so that no part has a single column; if these parts are too wide,
-    # there are more.
+    # Columns are divided evenly, so that no part has a single column. If these parts are too wide,
+    # use more parts.
     for count in range(max(1, least), len(rest) + 1):
         parts: list[list[int]] = [[]]
         for i in rest:

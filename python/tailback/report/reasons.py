@@ -1,4 +1,5 @@
-"""Sections about reasons: explanations of a sweep's runs, and reasons that differ."""
+"""Makes sections with explanations of a sweep's runs, and with reasons that differ between
+variants."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ from tailback.store.results import Run
 
 MAX_ROWS = 500
 MOST_POINTS = 100
-"""With more points, only the first and the last are explained."""
+"""The most points that are all explained. In a larger sweep, only the first and the last point
+are."""
 MOST_BARS = 40
 MOST_PARTS = 12
 SEEN = 0.005
@@ -40,7 +42,7 @@ def of_sweep(groups: Sequence[Sequence[Run]], facts: Facts) -> Section:
     blocks: list[Block] = []
     for run, explanation in known[:1] + (known[-1:] if len(known) > 1 else []):
         blocks.append(Text(_told(run, explanation)))
-    # With a single flow the sentences already say this.
+    # With a single flow, the sentences of the explanation already say this.
     if sum(len(explanation.flows) for _, explanation in known) > 1:
         blocks.append(_bars(known, facts))
     blocks += [_times(known, facts), _queues(known, facts)]

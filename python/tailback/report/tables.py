@@ -1,4 +1,4 @@
-"""The building blocks of reports' tables: columns, verdicts, CSV."""
+"""Builds tables of reports: columns, verdicts, CSV."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def words(*titles: str) -> list[Column]:
 
 
 def labels(table: Table) -> int:
-    """Return the number of columns that describe a row: the columns at the left, up to the first
-    with numbers."""
+    """Return the number of columns that describe a row: those at the left, up to the first column
+    of numbers."""
     first = (i for i, column in enumerate(table.columns) if column.align == "right")
     return max(1, min(next(first, 1), len(table.columns)))
 
@@ -50,7 +50,7 @@ def present(*blocks: Block | None) -> list[Block]:
 
 
 def csv_text(rows: Iterable[Sequence[object]]) -> str:
-    """Write rows as CSV; numbers have all their digits, and None is an empty field."""
+    """Write rows as CSV. Numbers have all digits, and None is an empty field."""
     out = io.StringIO()
     # The CSV writer writes None as an empty field.
     csv.writer(out, lineterminator="\n").writerows(rows)

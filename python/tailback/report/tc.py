@@ -1,6 +1,6 @@
 """Describes a queue of a run's canonical point as iproute2's `tc qdisc show` would print it.
 
-Options of the simulator that tc does not have follow in brackets.
+Options that only the simulator has follow in brackets.
 """
 
 from __future__ import annotations

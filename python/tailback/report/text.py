@@ -1,8 +1,8 @@
 """Formats texts and numbers for the writers of reports.
 
 There are two kinds of text. Trusted text is our own: `code`, **bold** and [links](url) are
-interpreted. Data (names, titles and labels from files) is never interpreted. Data inside trusted
-text must pass through `plain` or `code`.
+interpreted. Data, such as names, titles and labels from files, is never interpreted. To put data
+into trusted text, use `plain` or `code`.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ _TOKEN = re.compile(
 )
 _KEPT = r"\.\./\.\./runs/[0-9a-f]{20}/programs/[\w./@+~=-]+\.(?:txt|log|csv|json|s?qlog)$"
 _LINK = re.compile(rf"(https?://|#|{_KEPT})")
-"""Allowed targets of links: nothing that a browser executes. Local files are allowed only if
-programs of a run wrote them and a browser shows them as text.
+"""Matches the allowed targets of links: nothing that a browser executes. A local file is allowed
+only if a program of a run wrote it and a browser shows it as text.
 """
 
 
 def plain(text: object) -> str:
-    """Escape data for trusted text or for Markdown: on one line, with nothing that is
-    interpreted.
+    """Escape data for trusted text or for Markdown: put it on one line, and escape everything that
+    would be interpreted.
     """
     return re.sub(_SPECIAL, r"\\\g<0>", _one_line(text))
 
@@ -43,7 +43,7 @@ def code(text: object) -> str:
 
 
 def shown_lines(text: str) -> str:
-    """Return lines of data in which control characters for a terminal are escaped."""
+    """Return lines of data with the control characters for terminals escaped."""
     return "\n".join(shown(line) for line in text.rstrip().split("\n"))
 
 
@@ -90,7 +90,7 @@ _HTML = {
 
 
 def inline_html(text: str) -> str:
-    """Return a paragraph of trusted text as HTML. Characters without a meaning there are
+    """Return a paragraph of trusted text as HTML. Characters that HTML would interpret are
     escaped.
     """
     return "".join(_HTML[kind].format(*map(html.escape, rest)) for kind, *rest in pieces(text))

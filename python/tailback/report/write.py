@@ -45,7 +45,7 @@ _PDF: ContextVar[bool] = ContextVar("pdf", default=False)
 
 @contextmanager
 def also_pdf(wanted: bool = True) -> Iterator[None]:
-    """Let every report within this block have a PDF too, even if other code writes it."""
+    """Give every report that is written within this block a PDF too."""
     token = _PDF.set(wanted)
     try:
         yield
@@ -56,13 +56,13 @@ def also_pdf(wanted: bool = True) -> Iterator[None]:
 def write(
     report: Report, folder: Path, *, pdf: bool | None = None, jobs: int | None = None
 ) -> Path:
-    """Write the report into `folder`, which then holds only this report and no file of an older
-    one.
+    """Write the report into `folder`, and remove the files of an older report in it.
 
     The files are made beside the folder and moved there at the end, so that a report is complete or
-    absent. They are not synced: after a power failure the report can be made again from the runs.
-    `pdf`: whether there is a report.pdf (default: within `also_pdf`). `jobs` is how many processes
-    draw (default: one for each core). Returns the path of index.html.
+    absent. The files are not synced to the disk, because after a power failure the report can be
+    made again from the runs.
+    `pdf` decides whether to write report.pdf (default: only within `also_pdf`). `jobs` is the
+    number of processes that draw (default: one for each core). Returns the path of index.html.
 
     Raises `InputError` if the folder has something other than an older report.
     """
@@ -104,8 +104,8 @@ def write(
 def _replace(new: Path, folder: Path, old: Path) -> None:
     """Move `new` to `folder`, and the existing folder to `old`.
 
-    A folder cannot be replaced in one step, so the old one is first moved aside: a reader finds the
-    old report, then for a moment no report, then the new one.
+    A folder cannot be replaced in one step, so the old folder is moved aside first. A reader finds
+    the old report, then for a moment no report, then the new report.
     """
     if marker.require_own(folder):
         os.rename(folder, old)
@@ -125,7 +125,7 @@ def _template() -> jinja2.Template:
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
-        # `Markup` is trusted or made from escaped data; only plain `str` is escaped.
+        # `Markup` is trusted, or was made from escaped data. Only plain `str` is escaped.
         finalize=lambda value: shown(value) if type(value) is str else value,
     )
     return environment.get_template("report.html")
@@ -159,7 +159,7 @@ def _script(name: str) -> str:
 
 
 def _policy(scripts: Sequence[str]) -> str:
-    """Return the page's content security policy: it may run these scripts, and load nothing.
+    """Return the page's content security policy: the page may run these scripts, and load nothing.
 
     Styles are allowed, because Vega and its menu set styles as they draw. A style cannot execute
     code, and nothing can be fetched.
@@ -229,7 +229,7 @@ def _table(table: Table, common: Mapping[str, str]) -> dict[str, Any]:
 
 
 def to_markdown(report: Report) -> str:
-    """Return the report as Markdown; figures are the SVG files beside it."""
+    """Return the report as Markdown. The figures are SVG files next to it."""
     out = [f"# {plain(report.title)}", "", report.lead, ""]
     common = report.common()
     out += [f"- **{plain(label)}**: {plain(text)}" for label, text in report.head()]
@@ -272,7 +272,7 @@ def _markdown_table(table: Table) -> list[str]:
 
 
 def to_csv(cells: tuple[TableCell, ...] | list[TableCell] | Any) -> str:
-    """Return the cells as CSV; numbers have all their digits, and missing values are empty."""
+    """Return the cells as CSV. Numbers have all digits, and missing values are empty."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(

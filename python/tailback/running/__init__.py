@@ -1,13 +1,9 @@
-"""Runs scenarios: reads them, and executes runs by engines, a pool, shards and clusters.
+"""Reads scenarios and runs them with engines, a pool of threads, shards and clusters.
 
-| module | what |
-|---|---|
-| `batch` | `run`, `sweep`, `run_many` |
-| `scenarios` | reads a scenario for an engine |
-| `execution` | runs what is not stored yet, on all cores |
-| `pool` | threads that can be abandoned if a plugin hangs |
-| `engines` | the engines that run a point |
-| `spread`, `cluster` | shards of a sweep, a Dask cluster |
-| `costs` | the estimated time of runs |
-| `virtual_time` | virtual time against the clock of the machine |
+| module | what it does | |---|---| | `batch` | has `run`, `sweep` and `run_many` | | `scenarios` |
+reads a scenario for an engine | | `execution` | executes runs that are not stored yet, on all cores
+| | `pool` | has threads that can be abandoned if a plugin hangs | | `engines` | has the engines
+that run a point | | `spread`, `cluster` | spread runs over shards and over a Dask cluster | |
+`costs` | estimates the cost of runs | | `virtual_time` | compares virtual time with the clock of
+the machine |
 """

@@ -17,13 +17,13 @@ from tailback.store.results import Results
 
 @dataclass(frozen=True)
 class Job:
-    """A scenario with values to replace, by path: `{"bottleneck.rate": "10Mbit"}`."""
+    """A scenario for a batch, with values to replace, by path: `{"bottleneck.rate": "10Mbit"}`."""
 
     scenario: Source
     set: Mapping[str, object] = field(default_factory=dict)
     seeds: int | None = None
     engine: str | None = None
-    """The engine of this job; None for the engine of the call."""
+    """The engine of this job. None means the engine of the call."""
 
 
 def run(
@@ -37,18 +37,18 @@ def run(
     `set` replaces values, by path. All other keywords are optional, and the same in every function
     that runs something:
 
-    - `seeds`: seeds of every point [as many as the scenario says];
-    - `jobs`: runs at once [as many as there are cores for];
-    - `cores`: cores for each run of the simulator; results are the same [1];
+    - `seeds`: number of seeds of every point [the scenario's number];
+    - `jobs`: number of runs at once [as many as the cores allow];
+    - `cores`: number of cores for each run of the simulator; it does not change results [1];
     - `out`: folder of results [`results`];
     - `progress`: whether to show progress, on stderr or in the notebook [unless TAILBACK_QUIET is
       set];
     - `engine`: `sim`, `kernel` or `kernel-realtime` [`sim`];
-    - `plugins`: folders of plugins, your own algorithms;
-    - `read_only`: write nothing; every run has to be stored [False].
+    - `plugins`: folders of plugins with your own algorithms;
+    - `read_only`: write nothing; every run must already be stored [False].
 
-    Raises `ScenarioError` with everything that is wrong before anything is
-    written, and `RunsFailed` when runs failed after the others have finished.
+    Raises `ScenarioError` with all errors of the scenario before anything is written. Raises
+    `RunsFailed` if some runs failed, once the others have finished.
     """
     return run_many([Job(scenario, table_of(set))], **options)[0]
 
@@ -60,10 +60,11 @@ def sweep(
     set: Mapping[str, object] | None = None,  # noqa: A002 (the word of the command line)
     **options: Unpack[RunKeywords],
 ) -> Results:
-    """Run a scenario at every point of a grid, `{"path.rtt": ["10ms", "80ms"], ...}`, last key
-    fastest.
+    """Run a scenario at every point of a grid such as `{"path.rtt": ["10ms", "80ms"], ...}`. The
+    last key varies fastest.
 
-    The grid replaces the scenario's own sweep, its number of seeds included; otherwise like `run`.
+    The grid replaces the scenario's own sweep, including its number of seeds. The keywords are
+    those of `run`.
     """
     paths = arguments.table("grid", grid, "of paths and lists of values")
     axes = {path: arguments.values(f"grid, {path}", values) for path, values in paths.items()}
@@ -71,7 +72,7 @@ def sweep(
 
 
 def run_many(batch: Sequence[Job], **options: Unpack[RunKeywords]) -> list[Results]:
-    """Run many scenarios at once, with one pool and one progress bar; otherwise like `run`.
+    """Run many scenarios with one pool and one progress bar. The keywords are those of `run`.
 
     The seeds of a job override those of the batch.
     """
@@ -79,7 +80,7 @@ def run_many(batch: Sequence[Job], **options: Unpack[RunKeywords]) -> list[Resul
 
 
 def run_jobs(batch: Sequence[Job], options: RunOptions) -> list[Results]:
-    """Like `run_many`, with options that were checked."""
+    """Run many scenarios like `run_many`, with options that have been checked."""
     for job in arguments.values("the batch", batch):
         if not isinstance(job, Job):
             raise InputError(f"the batch has {job!r}; expected tailback.Job(scenario, set, seeds)")

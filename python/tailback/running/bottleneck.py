@@ -1,4 +1,4 @@
-"""A bottleneck alone, for a program or a test harness with a loop and a clock of its own.
+"""Provides a bottleneck alone, for a program or a test harness with its own loop and clock.
 
     bottleneck = tailback.Bottleneck(text)
     bottleneck.push(now, 1200, "ect0", handle=1)
@@ -6,7 +6,7 @@
         ...                    # delivery.ecn is None if it was dropped
     wake_at = bottleneck.next()
 
-The text is a scenario with one entry of `[[programs]]`, to which the datagrams belong. Times are
+`text` is a scenario with one entry of `[[programs]]`, to which the datagrams belong. Times are
 integers in nanoseconds, from 0 on.
 """
 

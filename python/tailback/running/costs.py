@@ -1,4 +1,4 @@
-"""The cost of runs, estimated before any begins: packets, CPU time, memory."""
+"""Estimates the cost of runs before any begins: packets, CPU time, memory."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tailback.base.numbers import bytes_text, grouped, short
 from tailback.errors import ScenarioWarning
 
 HOUR_S = 3600.0
-"""CPU time in seconds above which `warn_of_hours` warns."""
+"""CPU time in seconds above which `warn_of_hours` prints a warning."""
 
 _UNITS = (("s", 1.0), ("min", 60.0), ("h", HOUR_S), ("days", 24 * HOUR_S))
 
@@ -20,7 +20,7 @@ class Estimated(Protocol):
     """The part of an engine's interface that estimates costs."""
 
     def cpu_s(self, packets: int) -> float:
-        """Estimate of the CPU time of a run with this many packets, s."""
+        """Estimate the CPU time of a run with this many packets at links, s."""
 
 
 @dataclass(frozen=True)
@@ -29,13 +29,13 @@ class Cost:
 
     runs: int
     packets: int
-    """Packets at all links; a packet that passes two links counts twice."""
+    """Number of packets at all links. A packet that passes two links counts twice."""
     cpu_s: float
     memory: int
     """Memory of the largest run, bytes."""
 
     def text(self) -> str:
-        """Describe the cost in words."""
+        """The cost as text."""
         runs = f"{self.runs} run{'s' if self.runs != 1 else ''}"
         each = " a run" if self.runs != 1 else ""
         return (
@@ -45,7 +45,7 @@ class Cost:
 
 
 def total(runs: Iterable[tuple[int, Estimated, int]]) -> Cost:
-    """Add up the cost of runs, given as packets, engine and bytes of memory."""
+    """Add up the costs of runs. Each is given as packets, engine and bytes of memory."""
     estimates = list(runs)
     return Cost(
         len(estimates),
@@ -56,7 +56,7 @@ def total(runs: Iterable[tuple[int, Estimated, int]]) -> Cost:
 
 
 def warn_of_hours(cost: Cost) -> None:
-    """Warns of runs that take more than an hour of CPU time."""
+    """Print a warning if runs need more than an hour of CPU time."""
     if cost.cpu_s <= HOUR_S:
         return
     warnings.warn(
@@ -68,7 +68,7 @@ def warn_of_hours(cost: Cost) -> None:
 
 
 def duration_text(seconds: float) -> str:
-    """Write a time as people read it."""
+    """Format a time for people."""
     if seconds < 1:
         return "less than 1 s"
     unit, scale = next((u, s) for u, s in reversed(_UNITS) if seconds >= s)
@@ -76,7 +76,7 @@ def duration_text(seconds: float) -> str:
 
 
 def _count(packets: int) -> str:
-    """Write a number of packets with two digits, because it is an estimate."""
+    """Format a number of packets with two digits, because it is an estimate."""
     packets = int(float(f"{packets:.2g}"))
     for scale, word in ((1e12, " million million"), (1e9, " billion"), (1e6, " million")):
         if packets >= scale:

@@ -1,6 +1,6 @@
 """Runs the points of scenarios on all cores of this machine.
 
-Stored runs are not run again. If something goes wrong, finished runs stay.
+Stored runs are not run again. If an error stops a sweep, its finished runs stay stored.
 """
 
 from __future__ import annotations
@@ -61,14 +61,14 @@ def run_loaded(
     options: RunOptions,
     without: Sequence[str] = (),
 ) -> list[Results]:
-    """Run scenarios that `load` has read, each on its engine; otherwise like `run_many`.
+    """Run scenarios that `load` has read, each on its own engine. The rest is like `run_many`.
 
     Assertions on harm need runs without a competitor, which are made too. `without` names more
     competitors.
 
-    With `read_only` nothing is written and every run has to be stored. A folder that cannot be
-    written works the same way. The options that decided how scenarios were read, `seeds`, `engine`
-    and `plugins`, are ignored.
+    With `read_only`, and with a folder that cannot be written, nothing is written and every run
+    must already be stored. The options `seeds`, `engine` and `plugins` are ignored, because the
+    scenarios have already been read with them.
     """
     root, cores = options.out, options.cores
     if cores > 1:
@@ -91,8 +91,8 @@ def run_loaded(
     ]
     loaded = [*(one for by_name in absent for one in by_name.values()), *loaded]
     if loaded and (folder := _open(root, loaded, read_only=options.read_only)) is not None:
-        # Write the index first, so that a report shows finished runs even if something stops the
-        # rest.
+        # Write the index first, so that a report shows finished runs even if an error stops the
+        # other runs.
         for index in indexes:
             layout.write_index(folder, root, index)
         missing = _missing(loaded, runners, folder, root, cores)
@@ -108,7 +108,7 @@ def run_loaded(
             failures = _execute(missing, folder, at_once, options.progress)
         else:
             failures = elsewhere.execute(missing, folder, options.progress)
-        # Release the store, which cleans up, before the caller handles an error.
+        # Release the store, which deletes temporary files, before the caller handles an error.
         del folder, missing
         if part is not None:
             _refuse_part(part, mine, sizes, root, failures)
@@ -128,7 +128,7 @@ def _refuse_part(
     root: Path,
     failures: Mapping[str, str],
 ) -> None:
-    """End the request with `PartDone` if runs of other parts are missing here."""
+    """Raise `PartDone` if this store does not have the runs of other shards."""
     absent = sum(not os.path.lexists(layout.run_path(root, one)) for one in costs)
     if absent > len(failures):
         share = shards.share(costs, mine)
@@ -139,14 +139,14 @@ def _refuse_part(
 
 
 def stored(loaded: Sequence[_native.Scenario], root: Path) -> list[Results]:
-    """Return the stored results of scenarios that `load` has read; nothing is run."""
+    """Return the stored results of scenarios that `load` has read, without running anything."""
     return [Results.of(_index(scenario), root, _assertions(scenario)) for scenario in loaded]
 
 
 def _open(
     root: Path, loaded: Sequence[_native.Scenario], *, read_only: bool
 ) -> _native.Store | None:
-    """The store to write to; None if it is read-only and has every run."""
+    """Open the store for writing. Return None if it is read-only and has every run."""
     refused: OSError | None = None
     if not read_only:
         try:
@@ -185,13 +185,13 @@ def _missing(
     root: Path,
     cores: int,
 ) -> list[Planned]:
-    """Return the runs that are not stored, without repetition. The longest come first, so that all
-    threads end at about the same time.
+    """Return the runs that are not stored, without repetition. The longest runs come first, so that
+    all threads end at about the same time.
 
     Each process orders runs of equal length differently, so that two processes with the same sweep
     share the work instead of doing all of it twice.
     """
-    # A copy of the compiled module has its own class of stores for the runs that it executes.
+    # A copy of the compiled module has its own class of stores, for the runs that it executes.
     stores: dict[ModuleType, _native.Store] = {_native: folder}
     planned: dict[str, Planned] = {}
     for scenario, runner in zip(loaded, runners, strict=True):
@@ -208,7 +208,7 @@ def _missing(
                 run_id=point.run_id,
                 cost=point.cost,
                 packets=point.packets,
-                # With several cores each one simulates the whole network.
+                # With several cores, each core simulates the whole network.
                 memory=runner.memory(point) * (cores if cores > 1 and point.splits(cores) else 1),
                 label=_label(point),
             )
@@ -223,7 +223,7 @@ def _missing(
 
 
 def _look_at_cores(loaded: Sequence[_native.Scenario], cores: int) -> None:
-    """Reject runs that cannot use several cores; warn if none of a scenario's points can."""
+    """Reject runs that cannot use several cores. Warn if no point of a scenario can."""
     if place.chosen() is not None:
         raise InputError("--cores and --cluster do not go together; expected one of them")
     for scenario in loaded:
@@ -239,11 +239,11 @@ def _look_at_cores(loaded: Sequence[_native.Scenario], cores: int) -> None:
 
 
 CHUNK = 256
-"""How many stored runs are checked at a time; Ctrl-C takes effect in between."""
+"""How many stored runs are checked at a time. Ctrl-C takes effect between such groups."""
 
 
 def _held(folder: _native.Store, run_ids: Sequence[str]) -> set[str]:
-    """Return the runs that are stored and whose hashes are right."""
+    """Return the runs that are stored with the right hashes."""
     held: set[str] = set()
     wanted = shape.native_summary()
     for begin in range(0, len(run_ids), CHUNK):
@@ -254,13 +254,13 @@ def _held(folder: _native.Store, run_ids: Sequence[str]) -> set[str]:
 
 
 def _is_stored(folder: _native.Store, run_id: str) -> bool:
-    """Whether a run is stored undamaged. A damaged one is moved aside."""
+    """Return whether a run is stored undamaged. A damaged run is moved aside."""
     reason = None
     if folder.contains(run_id):
         try:
             _ = StoredRun(folder.path(run_id)).summary
         except InputError as damage:
-            # The hash is right although the content is not, so the file was changed on purpose.
+            # The hash is right but the content is not, so the file was changed on purpose.
             reason = str(damage)
         else:
             return True
@@ -271,7 +271,7 @@ def _is_stored(folder: _native.Store, run_id: str) -> bool:
 
 
 def _fitting(planned: Sequence[Planned]) -> int:
-    """Count how many of the largest runs fit into memory at once."""
+    """Return how many of the largest runs fit into memory at once."""
     available = machine.memory_available()
     if available is None:
         return len(planned)
@@ -289,7 +289,7 @@ def _execute(
     jobs: int,
     progress: bool | None,
 ) -> dict[str, str]:
-    """Run everything; return the failures, by run."""
+    """Execute all runs. Return the failures, by run."""
     failures: dict[str, str] = {}
     if not planned:
         return failures
@@ -321,13 +321,13 @@ def _execute(
                     pass
                 else:
                     if run.run_id in failures:
-                        # The run had been given up, but finished after all.
+                        # The run was given up earlier, but has finished after all.
                         continue
                     done += 1
                     active.pop(run.run_id, None)
                     cost_done += run.cost
                     if isinstance(error, EnginePanic):
-                        # Only this run is lost; any other failure stops the sweep.
+                        # Such an error costs only this run. Any other error stops the sweep.
                         what = copies.placed(str(error))
                         failures[run.run_id] = f"run {run.run_id} ({run.label}): {what}"
                     elif error is not None:
@@ -368,7 +368,7 @@ _LOOP = f"look for a loop that never ends ({pool.VARIABLE}=SECONDS waits longer)
 def _index(
     scenario: _native.Scenario, absent: Mapping[str, _native.Scenario] = MappingProxyType({})
 ) -> layout.Index:
-    """Make the index of a scenario; `absent` has the scenarios without each competitor."""
+    """Make the index of a scenario. `absent` has the scenario without each competitor."""
     return layout.Index(
         id=scenario.id,
         title=scenario.title,

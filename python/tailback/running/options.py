@@ -1,4 +1,4 @@
-"""Options for executing runs, the same for every command and function that runs something."""
+"""Defines the options for executing runs, which all commands and functions share."""
 
 from __future__ import annotations
 
@@ -31,26 +31,26 @@ class RunOptions:
     """How runs are executed. Only `seeds`, `engine` and `plugins` affect results."""
 
     seeds: int | None = None
-    """Number of seeds of every point; None for the scenario's number."""
+    """Number of seeds of every point. None means the scenario's number."""
     jobs: int | None = None
-    """How many runs are executed at once; None for as many as the cores allow."""
+    """How many runs are executed at once. None means as many as the cores allow."""
     cores: int = 1
     """Number of cores for each run of the simulator."""
     out: Path = layout.DEFAULT
     """Folder of results."""
     progress: bool | None = None
-    """Whether progress is shown, on stderr or in the notebook; None: unless TAILBACK_QUIET is
-    set."""
+    """Whether progress is shown, on stderr or in the notebook. None shows it unless TAILBACK_QUIET
+    is set."""
     engine: str = "sim"
-    """`sim`, `kernel` or `kernel-realtime`."""
+    """Name of the engine: `sim`, `kernel` or `kernel-realtime`."""
     plugins: tuple[Path | str, ...] = ()
-    """Folders of plugins with algorithms of the user."""
+    """Folders of plugins with the user's algorithms."""
     read_only: bool = False
-    """Whether to write nothing; every run must then be stored already."""
+    """Whether to write nothing. Every run must then already be stored."""
 
     @classmethod
     def of(cls, **keywords: Unpack[RunKeywords]) -> RunOptions:
-        """Check keywords; None means the default.
+        """Check keywords and return them as options. None means the default.
 
         Raises `InputError` for a value of a wrong type.
         """

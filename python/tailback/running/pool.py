@@ -1,7 +1,7 @@
-"""Threads that can be abandoned: code of plugins may never return.
+"""A pool of threads that can be abandoned, because the code of a plugin may never return.
 
-A loop in compiled code cannot be stopped from outside. Its thread is abandoned, and ends with the
-process; everything else continues.
+A loop in compiled code cannot be stopped from outside. The pool abandons its thread, which ends
+with the process. The other threads continue.
 """
 
 from __future__ import annotations
@@ -18,13 +18,14 @@ from tailback.errors import InputError
 T = TypeVar("T")
 
 VARIABLE = "TAILBACK_PLUGIN_TIMEOUT"
-"""Variable with the seconds without progress after which a run with plugins is given up."""
+"""Environment variable: seconds after which a run with plugins is given up if it does not
+advance."""
 
 PATIENCE_S = 60.0
-"""The default if the variable is not set."""
+"""The number of seconds if the variable is not set."""
 
 GRACE_S = 5.0
-"""Seconds to wait at the end for a run that may be stuck."""
+"""Seconds for which the pool waits at its end for a run that may be stuck."""
 
 
 class Pool(Generic[T]):
@@ -65,13 +66,13 @@ class Pool(Generic[T]):
         self._todo.put(item)
 
     def give_up(self, item: T) -> None:
-        """Abandon the thread that works on this job; another one replaces it."""
+        """Abandon the thread that works on this job. A new thread replaces it."""
         self._given_up.append(item)
         self._start()
 
     def stop(self, doubtful: Iterable[T]) -> None:
-        """Drop queued jobs and wait for the rest. Do not wait for abandoned ones, and only briefly
-        for doubtful ones.
+        """Drop queued jobs and wait for running jobs. Do not wait for abandoned jobs, and only
+        briefly for doubtful ones.
         """
         try:
             while True:
@@ -87,7 +88,7 @@ class Pool(Generic[T]):
 
 
 class Watch(Generic[T]):
-    """Detects runs that have made no progress for too long."""
+    """Detects runs that have not advanced for too long."""
 
     def __init__(self, limit_s: float) -> None:
         self._limit = limit_s
@@ -95,11 +96,12 @@ class Watch(Generic[T]):
         self._seen: dict[T, tuple[float, float]] = {}
 
     def stuck(self, fractions: Iterable[tuple[T, float]]) -> list[T]:
-        """Return the runs whose fraction has not changed for too long. Call it several times a
+        """Return the runs whose fraction has not changed for too long. Call this several times a
         second.
         """
         now = time.monotonic()
-        # A long step means that the process or the machine was suspended, not that the run hung.
+        # A long time between two calls means that the process or the machine was suspended, not
+        # that the run hangs.
         step = min(now - self._last, 1.0)
         self._last = now
         runs = []
@@ -114,7 +116,7 @@ class Watch(Generic[T]):
 
 
 def patience_s() -> float:
-    """Return how long a run with plugins may make no progress, s."""
+    """Return for how long a run with plugins may not advance, s."""
     text = os.environ.get(VARIABLE)
     if not text:
         return PATIENCE_S

@@ -1,4 +1,5 @@
-"""Reads scenarios: files, text or tables, with the values that a command replaces in them."""
+"""Reads scenarios from files, texts or tables, and sets the values that a command replaces in
+them."""
 
 from __future__ import annotations
 
@@ -24,12 +25,12 @@ Source = Path | str | Mapping[str, object]
 """A scenario: a file, TOML text (a str with a line break), or a table."""
 
 TABLE = "<table>"
-"""The file name in messages about a scenario that is a table."""
+"""The file name in messages about a scenario that was given as a table."""
 
 
 @contextmanager
 def quiet(wanted: bool = True) -> Iterator[None]:
-    """Suppress warnings about scenarios within this block if wanted."""
+    """Suppress warnings about scenarios within this block if `wanted` is set."""
     with warnings.catch_warnings():
         if wanted:
             warnings.simplefilter("ignore", ScenarioWarning)
@@ -46,7 +47,7 @@ def check(
 ) -> _native.Scenario:
     """Validate a scenario for an engine and expand its sweep, without running it.
 
-    Raises `ScenarioError` with everything that is wrong.
+    Raises `ScenarioError` with all errors of the scenario.
     """
     return load(scenario, texts(table_of(set)), seeds, engines.get(engine), plugins=plugins)
 
@@ -63,12 +64,12 @@ def overrides(words: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def texts(values: Mapping[str, object]) -> list[tuple[str, str]]:
-    """Convert values to replace to TOML text, as `load` takes them."""
+    """Convert replaced values to TOML text, as `load` needs them."""
     return [(path, toml.value(value)) for path, value in values.items()]
 
 
 def table_of(given: object) -> Mapping[str, object]:
-    """Check values to replace, by path, in the form of the Python functions."""
+    """Check that replaced values are a table by path, as Python functions take them."""
     return {} if given is None else arguments.table("set", given, "of paths and values")
 
 
@@ -81,11 +82,12 @@ def load(
     plugins: Sequence[Path | str] = (),
     asserts: Path | None = None,
 ) -> _native.Scenario:
-    """Like `check`; the `values`, by path, are TOML text or words without quotes.
+    """Validate a scenario like `check`. `values` has pairs of path and value; a value is TOML text,
+    or a word without quotes.
 
-    Without an engine it is validated for the simulator. Plugins are those of the scenario, those
-    given here and those of the environment. `asserts` is a file with more tables `[[assert]]`.
-    Allowed but unusual settings give a `ScenarioWarning`.
+    Without an engine, the scenario is validated for the simulator. Plugins come from the scenario,
+    the argument and the environment. `asserts` is a file with further `[[assert]]` tables. Allowed
+    but unusual settings give a `ScenarioWarning`.
     """
     text, name, folder = _read(scenario)
     placed = _in_table(scenario) if isinstance(scenario, Mapping) else _in_file
@@ -110,7 +112,7 @@ def _loaded(
     plugins: Sequence[Path | str],
 ) -> _native.Scenario:
     if seeds is not None:
-        # The validator rejects this many seeds; larger numbers would not fit into 64 bits.
+        # The validator rejects this many seeds. Larger numbers would not fit into 64 bits.
         seeds = min(arguments.count("seeds", seeds), 2**63 - 1)
     chosen = runner or engines.get("sim")
     wanted = asked.by_scenario(text, name, values, folder)
@@ -129,14 +131,14 @@ def _loaded(
 def _with_assertions(
     text: bytes, name: str, asserts: Path
 ) -> tuple[bytes, Callable[[_native.Diagnostic], _native.Diagnostic]]:
-    """Append the tables of a file to a scenario. Mistakes in them are reported at their place
-    there.
+    """Append the tables of a file to a scenario. Errors in them are reported at their lines in that
+    file.
     """
     more = foreign.read(asserts)
     try:
         tables = tomllib.loads(more.decode())
     except (UnicodeDecodeError, ValueError):
-        # The validator reports this mistake with its place.
+        # The validator reports this error with its place.
         tables = {}
     others = [key for key in tables if key != "assert"]
     if others:
@@ -156,12 +158,12 @@ def _with_assertions(
 
 
 def _in_file(diagnostic: _native.Diagnostic) -> _native.Diagnostic:
-    """Return the diagnostic unchanged."""
+    """Return the diagnostic unchanged, because its place is in the scenario's own file."""
     return diagnostic
 
 
 def _in_table(table: Mapping[str, object]) -> Callable[[_native.Diagnostic], _native.Diagnostic]:
-    """Report mistakes and warnings with their path in the table."""
+    """Return a function that gives diagnostics their path in the table instead of a line."""
     document = toml.Document(table)
 
     def placed(one: _native.Diagnostic) -> _native.Diagnostic:
@@ -173,7 +175,8 @@ def _in_table(table: Mapping[str, object]) -> Callable[[_native.Diagnostic], _na
 
 
 def _read(scenario: Source) -> tuple[bytes, str, Path]:
-    """Return the text, the name for messages, and the folder that other files are relative to."""
+    """Return the text of a scenario, its name for messages, and the folder to which other files are
+    relative."""
     if isinstance(scenario, Mapping):
         return toml.dumps(scenario).encode(), TABLE, Path()
     if isinstance(scenario, str) and "\n" in scenario:
@@ -184,12 +187,12 @@ def _read(scenario: Source) -> tuple[bytes, str, Path]:
         raise InputError("the name of the scenario is empty; expected a file")
     if len(path.name) <= foreign.MAX_NAME and not os.path.lexists(path):
         raise InputError(f"{foreign.line(scenario)}: No such file or directory{_meant(path)}")
-    # A file name that is not UTF-8 must be escaped for the validator's messages.
+    # A file name that is not UTF-8 must be escaped, because the validator's messages are UTF-8.
     return foreign.read(path), foreign.line(scenario), path.parent
 
 
 def _meant(path: Path) -> str:
-    """Suggest a file that the user may have meant instead of a missing one."""
+    """Return the existing file that the user may have meant instead of a missing file."""
     from tailback import examples
 
     if path.name in examples.names() and path.parent == Path():

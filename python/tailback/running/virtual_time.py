@@ -1,7 +1,7 @@
-"""Compares the same cells in virtual and in real time, to show what virtual time hides.
+"""Runs the same cells in virtual and in real time, to show which effects virtual time hides.
 
-The kit's kernel boots without time travel, and its clock is that of the machine: runs last their
-full duration, and host load affects them. It writes the page `docs/evidence/virtual-time.md`.
+For real time, the kit's kernel boots without time travel and uses the machine's clock. Runs last
+their full duration, and host load affects them. It writes the page `docs/evidence/virtual-time.md`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ CLOCKS = {"virtual": "kernel", "real": "kernel-realtime"}
 """The engine of each clock."""
 
 MEASURED = 0.75
-"""Share of a run that is measured, counted from its end."""
+"""Share of a run that is measured. The measured time is at the end of the run."""
 
 FRAME_BYTES = 1514
 """A full segment, Ethernet header included."""
@@ -51,7 +51,7 @@ class ClockCell:
     def scenario(
         self, duration_s: float, *, offloads: bool = False, packets: bool = False
     ) -> dict[str, object]:
-        """The scenario; the first quarter is not measured."""
+        """Return the scenario of the cell, whose first quarter is not measured."""
         queue: dict[str, object] = {"aqm": self.queue}
         if self.queue == "fifo":
             queue["limit"] = "1bdp" if self.rtt_ms * self.rate_mbit >= 800 else "50p"
@@ -87,15 +87,15 @@ OFFLOADED = (
     ClockCell("reno", "codel", False, 10, 20),
     ClockCell("dctcp", "codel", True, 50, 20),
 )
-"""Cells that are shown with offloads too."""
+"""Cells that are also shown with offloads."""
 
 TIMED = ClockCell("cubic", "fifo", False, 10, 20)
-"""The cell in which the time of each departure is examined."""
+"""The cell whose departure times are compared one by one."""
 
 
 @dataclass(frozen=True)
 class ClockMeasures:
-    """The results of a cell, one value for each seed."""
+    """The measures of a cell. Each list has one value for each seed."""
 
     throughput_mbit: list[float]
     delay_mean_ms: list[float]
@@ -104,7 +104,7 @@ class ClockMeasures:
     """Number of marks and drops."""
     packets: list[float]
     frame_bytes: list[float]
-    """Mean length of the packets that left the queue."""
+    """Mean length of the packets that left the queue, bytes."""
     cpu: list[float]
     """CPU time of the guest divided by the duration of the run."""
 
@@ -130,32 +130,30 @@ class ClockMeasures:
 
 
 Row = tuple[ClockCell, dict[str, ClockMeasures]]
-"""A cell and its measures by clock."""
+"""A cell, and its measures on each clock."""
 
 
 @dataclass(frozen=True)
 class Gaps:
-    """Compares the distances of departures from a busy queue with the transmission time of a
+    """Compares the time between departures from a busy queue with the transmission time of a
     packet.
     """
 
     slot_us: float
     count: int
     late_mean_us: float
-    """How much longer than a packet's transmission time the distance of departures is on
-    average.
-    """
+    """By how much the time between departures exceeds a packet's transmission time, on average."""
     off_p50_us: float
     off_p99_us: float
     off_max_us: float
-    """The largest difference between the distance of departures and a packet's transmission
+    """The largest difference between the time between departures and a packet's transmission
     time.
     """
 
 
 @dataclass(frozen=True)
 class ClockComparison:
-    """All cells on both clocks."""
+    """The results of all cells on both clocks."""
 
     duration_s: float
     seeds: int
@@ -171,7 +169,7 @@ class ClockComparison:
     gaps: dict[str, Gaps]
 
     def to_dict(self) -> dict[str, Any]:
-        """The object that `--json` prints."""
+        """Return the object that `--json` prints."""
 
         def table(rows: Sequence[Row]) -> list[dict[str, Any]]:
             return [
@@ -196,7 +194,7 @@ class ClockComparison:
 def compare(
     out: Path, *, duration_s: float, seeds: int, jobs: int, quick: bool = False
 ) -> ClockComparison:
-    """Run all cells on both clocks; in real time `jobs` runs are executed at once."""
+    """Run all cells on both clocks. In real time, `jobs` runs are executed at once."""
     plain = CELLS[:3] if quick else CELLS
     loaded = OFFLOADED[:1] if quick else OFFLOADED
     scenarios = [cell.scenario(duration_s) for cell in plain]
@@ -229,7 +227,8 @@ def compare(
 
 @contextmanager
 def _before_others() -> Iterator[bool]:
-    """Give processes that start in this block priority, if allowed; yields whether it was."""
+    """Give priority to processes that start in this block, if allowed. Yield whether it was
+    allowed."""
     usual = os.sched_getscheduler(0), os.sched_getparam(0)
     try:
         os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
@@ -243,8 +242,8 @@ def _before_others() -> Iterator[bool]:
 
 
 def gaps(results: Results, cell: ClockCell) -> Gaps:
-    """Measure how far the distances of departures differ from the time of a packet at the link's
-    rate.
+    """Measure by how much the time between departures differs from a packet's transmission time at
+    the link's rate.
     """
     slot_ns = FRAME_BYTES * 8e3 / cell.rate_mbit
     times = []
@@ -254,7 +253,7 @@ def gaps(results: Results, cell: ClockCell) -> Gaps:
                 interface, high, low, _, length = struct.unpack_from("<5I", block, 8)
                 if interface == 1 and length == FRAME_BYTES:
                     times.append(high << 32 | low)
-    # Longer gaps come from the sender, because the queue was empty.
+    # After a longer gap the queue was empty, so the sender caused the gap.
     late = [
         (later - earlier - slot_ns) / 1e3
         for earlier, later in pairwise(times)
@@ -364,7 +363,7 @@ send packets that never entered; the run warns, and its delays and drops must no
 
 
 def page(comparison: ClockComparison) -> str:
-    """The page of the documentation."""
+    """Return the page of the documentation."""
     virtual, real = comparison.gaps["virtual"], comparison.gaps["real"]
     cpu = {
         clock: fmean(value for _, both in comparison.cells for value in both[clock].cpu)
@@ -401,7 +400,8 @@ def _lost(found: Gaps) -> float:
 
 
 def _apart(rows: Sequence[Row], name: str) -> str:
-    """Return the median and the largest difference of both clocks over the cells, in percent."""
+    """Return the median and the largest difference between both clocks over the cells, in
+    percent."""
     means = ([fmean(getattr(both[clock], name)) for clock in CLOCKS] for _, both in rows)
     apart = [abs(real / virtual - 1) * 100 for virtual, real in means if virtual]
     return f"{median(apart):.2f} | {max(apart):.2f}"

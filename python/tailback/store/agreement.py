@@ -1,7 +1,7 @@
-"""Checks that the points of a sweep agree with its runs: compares the index with manifests.
+"""Checks that the points in the index of a sweep agree with the manifests of its runs.
 
-A seal detects damage, but someone who edits an index can seal it again. The runs cannot be
-exchanged unnoticed: the id of the sweep is a hash of their ids, and their manifests contain the
+A seal detects damage, but someone who edits an index can compute a new seal. Exchanged runs are
+detected nevertheless: the id of the sweep is a hash of their ids, and their manifests contain the
 swept values.
 """
 
@@ -20,12 +20,10 @@ if TYPE_CHECKING:
     from tailback.store.layout import Index, PointRef
 
 LOOKED_AT = 64
-"""When results are opened, the manifests of at most this many points are read; `verify` reads
-all.
-"""
+"""How many points are compared when results are opened. `verify` compares all points."""
 
 Leaf = tuple[str | int, ...]
-"""The path to a value in a manifest."""
+"""The path to a value in a manifest: keys and indices."""
 
 
 def sweep_id(run_ids: Iterable[str]) -> str:
@@ -37,7 +35,7 @@ def sweep_id(run_ids: Iterable[str]) -> str:
 
 
 def fault(index: Index) -> str | None:
-    """Find contradictions among the points of an index, without reading runs."""
+    """Return a contradiction among the points of an index, without reading runs."""
     if sweep_id(point.run_id for point in index.points) != index.id:
         return "its points name other runs than the sweep had"
     seeds = {point.run_id: point.seed for point in index.points}
@@ -59,7 +57,7 @@ def faults(index: Index, runs: Path, most: int | None = None) -> list[str]:
         try:
             manifest = StoredRun(runs / point.run_id).manifest
         except DamagedResults:
-            # The run is missing or damaged, which is reported when it is read.
+            # The run is missing or damaged. This is reported when the run is read.
             continue
         of_sweep = manifest["engine"] == index.engine and manifest["engine_version"] in versions
         if not of_sweep or manifest["seed"] != point.seed:
@@ -85,10 +83,11 @@ def _some(points: Sequence[PointRef], most: int | None) -> Sequence[PointRef]:
 def _disagreeing(
     key: str, values: Sequence[object], leaves: Sequence[Mapping[Leaf, Any]]
 ) -> list[int]:
-    """The indices of the points whose value is not that of their manifests.
+    """Return the indices of the points whose value of a key differs from that in their manifests.
 
-    A manifest spells a key in another way than a scenario. The leaf that the key sets is therefore
-    found by its values: it has the key's name, and all the values or enough of them to be certain.
+    A manifest spells a key in another way than a scenario. Therefore the leaf that the key sets is
+    found by its values: it has the key's name, and its values agree at all points or at enough of
+    them.
     """
     alike = _numbers(values) or all(isinstance(value, str) for value in values)
     if not alike or len(set(map(str, values))) < 2:
@@ -121,13 +120,13 @@ def _numbers(values: Sequence[object]) -> bool:
 def _same(value: Any, other: Any) -> bool:
     if isinstance(value, str) or isinstance(other, str):
         return bool(value == other)
-    # A manifest cuts off fractions of a nanosecond or a byte.
+    # A manifest has no fractions of a nanosecond or a byte.
     cut = abs(value) > 100 and abs(value - other) <= 1
     return cut or math.isclose(value, other, rel_tol=1e-6)
 
 
 def _is_named(leaf: Leaf, key: str) -> bool:
-    """Whether a key may set a leaf, as `flows[0].cc` sets `flows.0.cc.name`."""
+    """Return whether a key may set a leaf, as `flows[0].cc` sets `flows.0.cc.name`."""
     last = key.rpartition(".")[2].partition("[")[0]
     names = [part for part in leaf if isinstance(part, str)][-2:]
     return last in names or (last in ("aqm", "kind") and names[-1] in ("name", "kind"))

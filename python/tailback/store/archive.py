@@ -1,7 +1,7 @@
 """Lists the sweeps in a folder of results, finds a sweep by name, and deletes sweeps.
 
-Index files are written before the first run of a sweep, so a run that no index names cannot belong
-to a sweep that could resume.
+The index of a sweep is written before its first run. Therefore a run that no index names cannot
+belong to a sweep that may resume.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ class StoredSweep:
     path: Path
     """The folder of the sweep."""
     written: float
-    """When the sweep was last requested, s since 1970."""
+    """When a command last requested the sweep, s since 1970."""
     stored: tuple[str, ...]
     """The ids of the sweep's runs that are stored."""
     bytes: int
-    """The size of these runs on the disk."""
+    """The size of the stored runs on the disk, bytes."""
 
     @property
     def runs(self) -> tuple[str, ...]:
-        """The ids of all runs of the sweep, including missing ones."""
+        """The ids of all runs of the sweep, including missing runs."""
         return tuple(dict.fromkeys(point.run_id for point in self.index.points))
 
     def to_dict(self) -> dict[str, Any]:
@@ -60,7 +60,8 @@ class StoredSweep:
 
 
 def kept(root: Path) -> list[StoredSweep]:
-    """The sweeps of a folder, the latest first; a damaged index gives a warning and is left out."""
+    """Return the sweeps of a folder, the latest first. A damaged index gives a warning and is left
+    out."""
     sizes: dict[str, int] = {}
     return [one for file in layout.sweeps(root) if (one := _kept(root, file, sizes)) is not None]
 
@@ -82,7 +83,7 @@ def _kept(root: Path, file: Path, sizes: dict[str, int]) -> StoredSweep | None:
 
 
 def _size(folder: Path) -> int:
-    """Bytes of the files of a folder; 0 if it does not exist."""
+    """Return the size of the files in a folder, bytes. Return 0 if the folder does not exist."""
     try:
         with os.scandir(folder) as entries:
             return sum(entry.stat(follow_symlinks=False).st_size for entry in entries)
@@ -91,24 +92,26 @@ def _size(folder: Path) -> int:
 
 
 RECENT = 8
-"""How many sweeps `namesakes` reads, which is enough for the variants of a comparison."""
+"""How many sweeps `namesakes` reads. It is enough for the variants of a comparison."""
 
 
 TOGETHER_S = 1.0
-"""Seconds within which a command writes the indexes of all its sweeps, before its first run."""
+"""Seconds within which one command writes the indexes of all its sweeps, before its first run."""
 
 
 def namesakes(sweep_id: str, root: Path) -> list[str]:
     """Return the ids of other sweeps with the same title that the same command began, such as the
-    variants of `compare`. Sweeps of an edited file may have the same title, but another command
-    began them, so the choice stays unambiguous.
+    variants of `compare`.
+
+    Sweeps of an edited file may also have this title. Another command began them, so they are not
+    returned and the choice stays unambiguous.
     """
     begun: dict[str, tuple[str, float]] = {}
     for file in layout.sweeps(root)[:RECENT]:
         try:
             begun[file.parent.name] = layout.read_index(file).title, file.stat().st_mtime
         except (DamagedResults, OSError):
-            # Commands that list sweeps warn about a damaged index.
+            # Do not warn about a damaged index here, because commands that list sweeps do.
             continue
     title, when = begun.pop(sweep_id, (None, 0.0))
     return [
@@ -119,7 +122,7 @@ def namesakes(sweep_id: str, root: Path) -> list[str]:
 
 
 def find(name: str, root: Path) -> Path:
-    """Find the folder of a sweep: by its path, by `latest`, or by its id or the beginning of its
+    """Find the folder of a sweep by its path, by `latest`, by its id, or by the beginning of its
     id.
     """
     if (Path(name) / layout.INDEX).is_file():
@@ -144,7 +147,7 @@ class RemovalPlan:
     root: Path
     sweeps: list[StoredSweep] = field(default_factory=list)
     runs: list[str] = field(default_factory=list)
-    """The runs that no remaining sweep needs: those of the deleted sweeps, and orphaned runs."""
+    """The runs that no remaining sweep needs: runs of the deleted sweeps, and orphaned runs."""
     bytes: int = 0
 
 
@@ -155,10 +158,10 @@ def plan(
     older_days: float | None = None,
     versions: Mapping[str, Collection[str]] | None = None,
 ) -> RemovalPlan:
-    """Choose what to delete.
+    """Choose the sweeps and runs to delete.
 
-    These are the named sweeps, sweeps older than `older_days`, and sweeps of engine versions that
-    are not in `versions`. Every run that no remaining sweep needs is deleted too.
+    The sweeps are those that `names` has, sweeps older than `older_days`, and sweeps of engine
+    versions that are not in `versions`. The runs are those that no remaining sweep needs.
     """
     chosen = {find(name, root).resolve() for name in names}
     sizes: dict[str, int] = {}
@@ -187,7 +190,7 @@ def plan(
 
 
 def _runs(root: Path) -> Iterator[str]:
-    """The ids of the runs that are stored."""
+    """Return the ids of the stored runs."""
     try:
         names = sorted(entry.name for entry in os.scandir(root / "runs") if entry.is_dir())
     except FileNotFoundError:
@@ -196,7 +199,7 @@ def _runs(root: Path) -> Iterator[str]:
 
 
 def remove(what: RemovalPlan) -> None:
-    """Delete the sweeps, then the runs. Each one disappears at once, by a rename."""
+    """Delete the sweeps, then the runs. A rename makes each folder disappear in one step."""
     paths = [one.path for one in what.sweeps]
     paths += [layout.run_path(what.root, run_id) for run_id in what.runs]
     for path in paths:
@@ -211,7 +214,8 @@ def remove(what: RemovalPlan) -> None:
 
 
 def differences(value: object, other: object) -> Iterator[tuple[str, Any, Any]]:
-    """Paths at which two JSON values differ, with both values; None for a missing one."""
+    """Yield the paths at which two JSON values differ, with both values. A missing value is
+    None."""
     yield from _differences("", value, other)
 
 

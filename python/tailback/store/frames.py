@@ -1,7 +1,6 @@
-"""Reads the tables of many runs at once, and knows the types of columns.
+"""Reads the tables of many runs at once, and defines the types of their columns.
 
-A table of a thousand small files is read at once: each file is checked, and all are parsed
-together.
+The files of a thousand runs are each checked, then parsed together.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 READERS = 4
-"""Number of threads that read and hash folders, during which the interpreter is free."""
+"""Number of threads that read and hash folders. They release the interpreter's lock."""
 
 TOGETHER = 64
 """Number of runs whose tables are in memory at once."""
@@ -31,7 +30,7 @@ B = TypeVar("B")
 
 
 def each(work: Callable[[A], B], items: Sequence[A]) -> list[B]:
-    """Return the result of `work` for each, in order; in parallel if there are many."""
+    """Return the result of `work` for each item, in order. Many items are processed in parallel."""
     if len(items) < READERS:
         return [work(item) for item in items]
     with ThreadPoolExecutor(READERS) as pool:
@@ -49,7 +48,7 @@ def series(runs: Sequence[StoredRun]) -> pl.DataFrame:
 
 
 def each_series(runs: Sequence[StoredRun], quantity: str) -> Iterator[pl.DataFrame]:
-    """Yield the series of one quantity of each run; `TOGETHER` runs are read at a time."""
+    """Yield the series of one quantity of each run. `TOGETHER` runs are read at a time."""
     for begin in range(0, len(runs), TOGETHER):
         part = runs[begin : begin + TOGETHER]
         whole = only(series(part), quantity, None, None)
@@ -93,7 +92,7 @@ def _schema(name: str) -> dict[str, Any]:
 
 def columns(part: str, *more: str) -> dict[str, Any]:
     """Return the columns of a part of the summary (`flows`, `queues`, or parts inside), with their
-    types in Polars."""
+    Polars types."""
     inside = fields.inside(part, *more)
     return {flat_name(field): type_ for field, type_ in _columns(inside, "")}
 
@@ -116,7 +115,7 @@ def _columns(inside: Sequence[Field], prefix: str) -> Iterator[tuple[str, Any]]:
                     yield f"{path}.{word}", pl.Int64 if word == "n" else pl.Float64
             case "table":
                 yield from _columns(field.fields, f"{path}.")
-            # Other kinds, such as counts by cause, are only in the JSON.
+            # Other kinds of fields, such as counts by cause, are only in the JSON.
             case _:
                 pass
 

@@ -1,10 +1,10 @@
-"""The layout of a folder of results: `runs/<run_id>/` and `sweeps/<id>/index.json`.
+"""Defines the layout of a folder of results: `runs/<run_id>/` and `sweeps/<id>/index.json`.
 
-The engine writes runs (crates/record); this module writes the index of sweeps and finds runs and
-sweeps again. A run folder is complete if it exists.
+The engine writes runs (crates/record). This module writes the indexes of sweeps, and finds runs and
+sweeps. A run folder that exists is complete.
 
-A name that a file contains is used as a path only if it equals the name of the file's own folder.
-Below a folder of results nothing is a link, and no file states where anything else is.
+A name in a file is used as a path only if it equals the name of the file's own folder. A folder of
+results contains no links, and no file in it has the path of another file.
 """
 
 from __future__ import annotations
@@ -40,19 +40,19 @@ class PointRef:
     labels: dict[str, str]
     seed: int
     run_id: str
-    #: The run with the same seed and the standard backoff, which is the baseline of gains.
+    #: The run with the same seed and the standard backoff. It is the baseline of gains.
     baseline: str | None = None
     #: Runs with the same seed in which a competitor sends nothing, by the competitor's name.
     without: Mapping[str, str] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        """The point as an index has it; most points have no runs without a competitor."""
+        """Return the point as an index stores it. Most points have no runs without a competitor."""
         return {key: value for key, value in vars(self).items() if key != "without" or value}
 
 
 @dataclass(frozen=True)
 class Index:
-    """A sweep: its points in order."""
+    """The index of a sweep: its points in order."""
 
     id: str
     title: str
@@ -70,21 +70,21 @@ def run_path(root: Path, run_id: str) -> Path:
 
 
 LATEST = "latest"
-"""The word for the latest sweep or run, which is allowed wherever an id is expected."""
+"""The word for the latest sweep or run. It is allowed wherever an id is expected."""
 
 
 MOST_NAMED = 12
-"""A message lists all runs only if they are not more than this."""
+"""The most runs that a message lists. If there are more, it lists none."""
 
 
 def named(point: PointRef) -> str:
-    """Name the run of a point for a message, with its swept values and seed."""
+    """Return text that names the run of a point: its id, swept values and seed."""
     at = "".join(f"{key} = {label}, " for key, label in point.labels.items())
     return f"{point.run_id} ({foreign.line(at)}seed {point.seed})"
 
 
 def latest_points(root: Path) -> list[PointRef]:
-    """Return the points of the latest sweep, without repeated runs; empty without a sweep."""
+    """Return the points of the latest sweep, without repeated runs. Empty if no sweep is stored."""
     newest = next(iter(sweeps(root)), None)
     if newest is None:
         return []
@@ -92,8 +92,9 @@ def latest_points(root: Path) -> list[PointRef]:
 
 
 def find_run(name: str, root: Path) -> Path:
-    """Find the folder of a run: by its path, by its id or the beginning of its id, or by `latest`.
-    `latest` is allowed if the latest sweep has one run.
+    """Find the folder of a run by its path, by its id or the beginning of its id, or by `latest`.
+
+    `latest` is allowed only if the latest sweep has one run.
     """
     for path in (Path(name), run_path(root, name)):
         if (path / "manifest.json").is_file():
@@ -128,9 +129,9 @@ def index_path(root: Path, sweep_id: str) -> Path:
 
 
 def write_index(runs: _native.Store, root: Path, index: Index) -> None:
-    """Write the index of a sweep, at once or not at all.
+    """Write the index of a sweep, completely or not at all.
 
-    If the same index exists, it becomes the latest.
+    If the same index already exists, it becomes the latest.
     """
     target = index_path(root, index.id)
     refuse_link(target.parent.parent, target.parent)
@@ -159,14 +160,14 @@ def write_index(runs: _native.Store, root: Path, index: Index) -> None:
 
 
 def _make_latest(path: Path) -> None:
-    """Set the time of an index to now, to the nanosecond, so that all indexes have an order."""
+    """Set the time of an index to now in nanoseconds, so that all indexes have an order."""
     now = time.time_ns()
     with naming(path):
         os.utime(path, ns=(now, now))
 
 
 def _is_there(path: Path, wanted: Mapping[str, Any]) -> bool:
-    """Whether the index of a sweep exists with this content."""
+    """Return whether the index of a sweep exists with this content."""
     if not stat.S_ISREG(_mode(path)):
         return False
     try:
@@ -180,7 +181,7 @@ def _is_there(path: Path, wanted: Mapping[str, Any]) -> bool:
 
 
 def read_index(path: Path) -> Index:
-    """Reads the index of a sweep."""
+    """Read the index of a sweep."""
     refuse_link(path.parent.parent, path.parent)
     if not stat.S_ISREG(_mode(path)):
         raise DamagedResults(f"{path}: not a regular file")
@@ -212,7 +213,7 @@ _INDEX = tuple(Index.__dataclass_fields__)
 
 
 def sweeps(root: Path) -> list[Path]:
-    """The index files in a folder, the latest first."""
+    """Return the index files in a folder, the latest first."""
     found = [
         path for path in (root / "sweeps").glob(f"*/{INDEX}") if shape.identity(path.parts[-2])
     ]
@@ -220,12 +221,12 @@ def sweeps(root: Path) -> list[Path]:
 
 
 def sweep_of(root: Path, run_id: str) -> tuple[Index, PointRef] | None:
-    """The latest sweep that a run belongs to, and its point there."""
+    """Return the latest sweep that has a run, and the run's point in that sweep."""
     for file in sweeps(root):
         try:
             index = read_index(file)
         except DamagedResults as damage:
-            # The run is complete without this index; only its title is lost.
+            # The run is complete without this index. Only its title is lost.
             warnings.warn(f"{damage}; not looked at", DamageWarning, stacklevel=2)
             continue
         for point in index.points:
@@ -243,7 +244,8 @@ def refuse_link(*paths: Path) -> None:
 
 @contextmanager
 def naming(path: Path) -> Iterator[None]:
-    """Add the path to errors within this block, because errors of an open file do not name it."""
+    """Add the path to errors within this block, because errors of an open file do not contain
+    it."""
     try:
         yield
     except OSError as error:
@@ -256,12 +258,13 @@ def naming(path: Path) -> Iterator[None]:
 
 
 def is_refused(error: OSError) -> bool:
-    """Whether an error means that writing is not allowed: no permission, or a read-only system."""
+    """Return whether an error means that writing is not allowed: no permission, or a read-only file
+    system."""
     return isinstance(error, PermissionError) or error.errno == errno.EROFS
 
 
 def _mode(path: Path) -> int:
-    """The kind of file at a path; 0 if nothing is there."""
+    """Return the type of the file at a path, or 0 if the file does not exist."""
     try:
         return path.lstat().st_mode
     except (FileNotFoundError, NotADirectoryError):
@@ -270,7 +273,8 @@ def _mode(path: Path) -> int:
 
 @contextmanager
 def replacing(target: Path) -> Iterator[Path]:
-    """Yield a path to write to. Afterwards this file replaces `target`, at once or not at all."""
+    """Yield a path to write to. Afterwards, this file replaces `target` in one step or not at
+    all."""
     place = Path(os.path.realpath(target))
     if place.exists() and not place.is_file():
         # A pipe or a device is written directly. For a folder, opening it raises the right error.

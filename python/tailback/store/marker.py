@@ -1,5 +1,5 @@
-"""The marker of a report's folder: it shows that a folder is a report, and which files belong to
-it.
+"""Writes and reads the marker of a report's folder. The marker shows that the folder is a report,
+and lists its files.
 
 A new report replaces a folder only if the folder's marker has the folder's name, and if the folder
 contains no file that the marker does not list. The marker holds size and SHA-256 of every file. It
@@ -25,16 +25,17 @@ FORMAT = 1
 
 
 def write(folder: Path, identity: str) -> None:
-    """Mark a folder as the report of this name, and list every file that it contains now."""
+    """Mark a folder as the report with this name, and list every file that it now contains."""
     files = {name: _mark(folder / name) for name in _files(folder)}
     text = json.dumps({"format": FORMAT, "kind": KIND, "id": identity, "files": files}, indent=1)
     (folder / NAME).write_bytes(_native.seal(text))
 
 
 def require_own(folder: Path) -> bool:
-    """Whether an older report has to be replaced; raises `InputError` for any other folder.
+    """Return whether the folder has an older report to replace. Raise `InputError` for any other
+    folder.
 
-    An empty folder counts as nothing to replace, because a rename overwrites it.
+    For an empty folder, return False, because a rename overwrites it.
     """
     if folder.parent.name in _HOUSES and folder.parent.is_symlink():
         raise InputError(f"{folder.parent}: a link; expected a folder (links are not followed)")
@@ -60,13 +61,11 @@ def require_own(folder: Path) -> bool:
 
 
 _HOUSES = ("reports", "comparisons", "validations", "tunings")
-"""The folders of results that contain reports."""
+"""The names of folders in a folder of results that contain reports."""
 
 
 def read(folder: Path) -> dict[str, Any]:
-    """Read the marker of a report; raises `DamagedResults` without a valid marker of this
-    folder.
-    """
+    """Read the marker of a report. Raise `DamagedResults` if the folder has no valid marker."""
     path = folder / NAME
     if path.is_symlink() or not path.is_file():
         raise DamagedResults(f"{folder}: no marker {NAME}")
@@ -84,7 +83,8 @@ def read(folder: Path) -> dict[str, Any]:
 
 
 def damages(folder: Path) -> list[str]:
-    """Return the differences from the report as it was written, one sentence each."""
+    """Return how a report differs from the report that was written, one sentence for each
+    difference."""
     if folder.is_symlink() or not folder.is_dir():
         return [f"{folder}: not a folder (links are not followed)"]
     try:
@@ -102,7 +102,7 @@ def damages(folder: Path) -> list[str]:
 
 
 def _files(folder: Path) -> list[str]:
-    """List everything below a folder except folders, by relative path; links are not followed."""
+    """List everything in a folder except folders, by relative path. Links are not followed."""
     return sorted(
         (Path(at) / name).relative_to(folder).as_posix()
         for at, inner, names in os.walk(folder)

@@ -7,14 +7,14 @@ from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 Key = tuple[tuple[str, float | str], ...]
-"""A point: its parameters, ordered by path."""
+"""The identity of a point: its parameters, ordered by path."""
 
 _UNIT = re.compile(r"\s*[\d.]+\s*(?P<unit>[a-zA-Z]+)\s*")
 _NS = re.compile("[num]?s|[num]?secs?")
 
 
 class Swept(Protocol):
-    """A point of a sweep: planned, stored, or run."""
+    """The interface of a point of a sweep: planned, stored, or run."""
 
     @property
     def params(self) -> Mapping[str, float | str]:
@@ -22,16 +22,16 @@ class Swept(Protocol):
 
     @property
     def labels(self) -> Mapping[str, str]:
-        """The same values as in the scenario file."""
+        """The same values, as written in the scenario file."""
 
 
 def point_key(point: Swept) -> Key:
-    """The identity of a point, wherever runs are grouped or points are matched."""
+    """Return the identity of a point, by which runs are grouped and points are matched."""
     return key_of(point.params, point.labels)
 
 
 def key_of(params: Mapping[str, float | str], labels: Mapping[str, str]) -> Key:
-    """The key of a point with these parameters.
+    """Return the identity of a point with these parameters.
 
     The label is part of the key, because a numeric parameter does not state its unit: 20000
     packets, 20000 bytes and 20000 ns are different values.
@@ -42,7 +42,7 @@ def key_of(params: Mapping[str, float | str], labels: Mapping[str, str]) -> Key:
 
 
 def count(points: Iterable[Swept]) -> int:
-    """Number of distinct points; the seeds of a point count once."""
+    """Return the number of distinct points. All seeds of a point count once."""
     return len({point_key(point) for point in points})
 
 

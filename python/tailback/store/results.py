@@ -1,4 +1,4 @@
-"""The results of a sweep: runs, and frames of their summaries."""
+"""Reads the results of a sweep: its runs, and frames of their summaries."""
 
 from __future__ import annotations
 
@@ -44,21 +44,21 @@ class Run:
     """One run: a point of a sweep with one seed."""
 
     params: dict[str, float | str]
-    #: The same values as in the scenario file, e.g. "10Mbit".
+    #: The same values, as written in the scenario file, e.g. "10Mbit".
     labels: dict[str, str]
     seed: int
     run_id: str
     path: Path
-    #: Id of the run of the sweep that is the baseline of gains.
+    #: Id of the sweep's run that is the baseline of gains.
     baseline: str | None = field(default=None, kw_only=True)
-    #: The runs of the sweep by id, so that a baseline is read only once.
+    #: The runs of the sweep by id. They let several runs share one baseline that is read once.
     beside: Mapping[str, Run] = field(default_factory=dict, kw_only=True, repr=False, compare=False)
-    #: Ids of the runs without a competitor, by its name, from which the harm to flows is computed.
+    #: Ids of the runs without a competitor, by its name. They are needed to compute harm to flows.
     without: Mapping[str, str] = field(default_factory=dict, kw_only=True)
 
     @cached_property
     def stored(self) -> StoredRun:
-        """The run's folder; reading a damaged file raises `DamagedResults`."""
+        """The run's folder. Reading a damaged file in it raises `DamagedResults`."""
         return StoredRun(self.path)
 
     @cached_property
@@ -66,7 +66,7 @@ class Run:
         """The object that `--json` prints for this point."""
         summary = self.stored.summary
         self._check_seed(summary)
-        # If the baseline is missing, there is no gain.
+        # Without the baseline run, no gain can be computed.
         if self.baseline is not None and (other := self._other(self.baseline)) is not None:
             gain.add(summary, other.summary)
         for competitor, run_id in self.without.items():
@@ -82,9 +82,10 @@ class Run:
 
     @cached_property
     def brief(self) -> tuple[dict[str, Any], int]:
-        """Like `summary`, but without gains and with only the first `FEW_FLOWS` flows.
+        """Return the summary without gains and with only the first `FEW_FLOWS` flows, for short
+        views.
 
-        The second value is the number of other flows. Short views use this.
+        The second value is the number of omitted flows.
         """
         known = "summary" in self.__dict__ or self.without
         if known and len(self.summary["flows"]) <= FEW_FLOWS:
@@ -99,22 +100,23 @@ class Run:
 
     @cached_property
     def manifest(self) -> dict[str, Any]:
-        """Identity: engine and version, seed, the canonical point, recorded flows and links."""
+        """What identifies the run: engine and version, seed, the canonical point, recorded flows
+        and links."""
         return self.stored.manifest
 
     @property
     def timing(self) -> dict[str, Any]:
-        """Wall and CPU time of the simulation, host, data packets."""
+        """Wall and CPU time of the simulation, the host, and the number of data packets."""
         return self.stored.timing
 
     def series(self) -> pl.DataFrame:
-        """Samples and events: time_ns, flow, link, quantity, value."""
+        """Return samples and events with the columns time_ns, flow, link, quantity, value."""
         return self.stored.series()
 
     def histogram(
         self, quantity: str = "delay_ns", *, flow: str | None = None, link: str | None = None
     ) -> pl.DataFrame:
-        """Buckets of a quantity: lower, width, count.
+        """Return the histogram of a quantity, with the columns lower, width, count.
 
         `delay_ns` belongs to a link (default: the first) or a program, `delay_ns.CLASS` to the
         link of a class, `rtt_ns` to a flow, program or `ping` (default: the first flow).
@@ -144,7 +146,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Results:
-    """Results of one scenario; `points` in the order of its sweep."""
+    """The results of one scenario. `points` has the order of its sweep."""
 
     id: str
     title: str
@@ -161,7 +163,8 @@ class Results:
     def of(cls, index: layout.Index, root: Path, asserts: Sequence[Assertion] = ()) -> Results:
         """Open the runs of a sweep that are stored in a folder."""
         beside: dict[str, Run] = {}
-        # Keep only one of equal points: earlier versions may have stored both 20ms and 0.02s.
+        # Keep only one of several equal points: earlier versions may have stored both 20ms and
+        # 0.02s.
         stored: dict[tuple[points.Key, int], layout.PointRef] = {}
         for point in index.points:
             stored.setdefault((points.point_key(point), point.seed), point)
@@ -189,15 +192,16 @@ class Results:
         )
 
     def require_whole(self) -> None:
-        """Read the summary of every run; raises `DamagedResults` with every error."""
+        """Read the summary of every run. Raise `DamagedResults` with every error."""
         wrong: dict[str, None] = {}
         unread = [run for run in self.points if "stored" not in vars(run)]
         try:
             for run, stored in zip(unread, frames.opened([r.path for r in unread]), strict=True):
-                # Fill the cached property for all runs: a thousand folders are opened together.
+                # Fill the cached property for all runs, because opening a thousand folders together
+                # is faster.
                 vars(run)["stored"] = stored
         except DamagedResults:
-            # Reading the runs one by one below finds all damaged ones.
+            # Reading the runs one by one below finds all damaged runs.
             pass
         for run in self.points:
             try:
@@ -217,7 +221,7 @@ class Results:
         return self.points[index]
 
     def to_dict(self) -> dict[str, Any]:
-        """The object that `--json` prints."""
+        """Return the object that `--json` prints."""
         return {
             "engine": self.engine,
             "version": self.version,
@@ -226,17 +230,18 @@ class Results:
         }
 
     def groups(self) -> list[list[Run]]:
-        """The runs grouped by point: each group has the seeds of one point."""
+        """Return the runs grouped by point. Each group has the seeds of one point."""
         groups: dict[points.Key, list[Run]] = {}
         for run in self.points:
             groups.setdefault(points.point_key(run), []).append(run)
         return list(groups.values())
 
     def frame(self, columns: Sequence[str] | None = None) -> pl.DataFrame:
-        """One row for each run and flow: parameters, seed, run_id, and the flow's summary.
+        """Return a frame with a row for each run and flow: parameters, seed, run_id, and the flow's
+        summary.
 
-        Columns have the names of `tailback list metrics`; counts by cause stay in the JSON. Swept
-        times are durations. `columns` selects some of the columns.
+        Columns have the names of `tailback list metrics`. Counts by cause are only in the JSON.
+        Swept times are durations. `columns` selects some of the columns.
         """
         import polars as pl
 
@@ -250,39 +255,49 @@ class Results:
         return whole.select(columns)
 
     def queues(self) -> pl.DataFrame:
-        """One row for each run and link: parameters, seed, run_id, and the link's summary."""
+        """Return a frame with a row for each run and link: parameters, seed, run_id, and the link's
+        summary."""
         return _frame(
             self, lambda summary: summary["queues"].values(), "link", frames.columns("queues")
         )
 
     def classes(self) -> pl.DataFrame:
-        """One row for each run and class of flows: parameters, seed, run_id, its summary."""
+        """Return a frame with a row for each run and class of flows: parameters, seed, run_id, and
+        its summary."""
         return _frame(
             self, lambda summary: summary.get("classes", ()), "class", frames.columns("classes")
         )
 
     def sources(self) -> pl.DataFrame:
-        """One row for each run and source of traffic: parameters, seed, run_id, its summary.
+        """Return a frame with a row for each run and source of traffic: parameters, seed, run_id,
+        and its summary.
 
-        How long requests took is in `completions`.
+        `completions` has the times that requests took.
         """
         return _frame(self, _sources, "source", frames.columns("traffic"))
 
     def programs(self) -> pl.DataFrame:
-        """One row for each run and program: parameters, seed, run_id, its summary.
+        """Return a frame with a row for each run and program: parameters, seed, run_id, and its
+        summary.
 
         Numbers that the program wrote to files are in columns `results_NAME`.
         """
         return _frame(self, _programs, "program", frames.columns("programs"))
 
     def tuples(self) -> pl.DataFrame:
-        """One row for each run, program and 5-tuple: parameters, seed, run_id, protocol, sender,
-        receiver, and the same measures as for the program."""
+        """Return a frame with a row for each run, program and 5-tuple.
+
+        It has the parameters, seed, run_id, protocol, sender, receiver, and the same measures as
+        `programs`.
+        """
         return _frame(self, _tuples, "program", frames.columns("programs", "tuples"))
 
     def completions(self) -> pl.DataFrame:
-        """One row for each run, source of requests and bin of their sizes: parameters, seed,
-        run_id, upto_bytes, n, and statistics of the time they took."""
+        """Return a frame with a row for each run, source of requests and bin of request sizes.
+
+        It has the parameters, seed, run_id, upto_bytes, n, and statistics of the time that the
+        requests took.
+        """
         return _frame(self, _bins, "source", frames.columns("traffic", "completions", "bins"))
 
     def series(
@@ -293,10 +308,11 @@ class Results:
         flow: str | None = None,
         link: str | None = None,
     ) -> pl.DataFrame:
-        """Samples and events: time_ns, flow, link, quantity, value.
+        """Return samples and events with the columns time_ns, flow, link, quantity, value.
 
-        Without `run` the frame has all runs, with their parameters, seed and run_id as first
-        columns. `quantity`, `flow` and `link` select rows. `cubic` means cubic/1 and cubic/2 too.
+        Without `run`, the frame has all runs, with their parameters, seed and run_id as first
+        columns. `quantity`, `flow` and `link` select rows. The flow `cubic` selects cubic/1 and
+        cubic/2 too.
         """
         if run is not None:
             one = self._run(run).series()
@@ -315,11 +331,13 @@ class Results:
         flow: str | None = None,
         link: str | None = None,
     ) -> pl.DataFrame:
-        """Mean and percentiles of recorded series over the measured time: the parameters, seed and
-        run_id, flow, link, quantity, n (samples), mean, p1, p25, p50, p75, p99, min, max.
+        """Return mean and percentiles of recorded series over the measured time. The columns are
+        the parameters, seed, run_id, flow, link, quantity, n (samples), mean, p1, p25, p50, p75,
+        p99, min, max.
 
-        Values are weighted by time: a sample holds until the next one. This differs from the mean
-        of the rows of `series()`, because samples are close together while a window changes.
+        Values are weighted by time: a sample holds until the next sample. Therefore the mean
+        differs from the mean of the rows of `series()`, which are closer together while a window
+        changes.
         """
         import polars as pl
 
@@ -350,7 +368,7 @@ class Results:
         return self._keyed(series.statistics(pl.concat(parts_), by))
 
     def _refuse_unknown(self, frame: pl.DataFrame, quantity: str | Sequence[str] | None) -> None:
-        """Reject the name of a quantity that no run of the sweep recorded."""
+        """Raise an error for a quantity that no run of the sweep recorded."""
         wanted = [quantity] if isinstance(quantity, str) else list(quantity or ())
         recorded = list(frame["quantity"].unique(maintain_order=True))
         known = {*recorded, *(entry["name"] for entry in registry.entries("series"))}
@@ -358,7 +376,7 @@ class Results:
         missing = [name for name in wanted if name not in known and not name.startswith("class.")]
         if not missing:
             return
-        # A run with another algorithm may have recorded a gauge of this name.
+        # A run with another algorithm may have recorded a gauge with this name.
         every = frames.series([point.stored for point in self.points])["quantity"].unique()
         for name in missing:
             if name not in every:
@@ -378,11 +396,11 @@ class Results:
         flow: str | None = None,
         link: str | None = None,
     ) -> pl.DataFrame:
-        """Buckets of a quantity: lower, width, count.
+        """Return the histogram of a quantity, with the columns lower, width, count.
 
-        For one run, this is `Run.histogram`. Without `run` the frame has all runs, with their
-        parameters, seed, run_id, and flow or link as first columns. Buckets of several runs can be
-        added.
+        For one run, the frame is that of `Run.histogram`. Without `run`, the frame has all runs,
+        with their parameters, seed, run_id, and flow or link as first columns. The buckets of
+        several runs can be added up.
         """
         if run is not None:
             one = self._run(run)
@@ -395,7 +413,7 @@ class Results:
     def _refuse_unknown_distribution(
         self, frame: pl.DataFrame, quantity: str, flow: str | None, link: str | None
     ) -> None:
-        """Reject the name of a distribution, flow or link that no run has."""
+        """Raise an error for a distribution, flow or link that no run has."""
         self._refuse_unknown_part(frame, flow, link)
         if quantity not in frame["quantity"]:
             every = frames.histograms([point.stored for point in self.points])["quantity"]
@@ -427,17 +445,17 @@ class Results:
         rules: str | Sequence[str] = (),
         events: str | Sequence[str] = (),
     ) -> Chart:
-        """Draw a figure; return a chart of Altair, to be shown, changed or saved.
+        """Draw a figure. Return it as an Altair chart, which can be shown, changed or saved.
 
-        Options that are left out are chosen for the sweep. `y` is a metric ("delay_ms.p99"), a
-        distribution ("delay_ms", "rtt_ms") or a recorded series ("cwnd"); `x`, `color` and
-        `facet` (columns, rows) are swept keys or "flow", "link", "class", "seed"; `kind` is
-        "line", "box", "cdf", "ccdf", "time", "scatter", "heat" or "bar". `where` keeps some
-        values of a key. `without` is the competitor whose harm is drawn. `width` is that of the
-        whole figure, e.g. "85mm"; letters have `font_size` points there [8, on slides 24].
-        `begin` and `end` ("2s") select a part of the time, `x_limits` and `y_limits` ("0:20ms")
-        the ends of the axes, `rules` ("y=5ms") draw lines, `events` ("drops", "marks",
-        "slow-start-exit", "all") ticks over time.
+        Options that are left out are chosen to suit the sweep. `y` is a metric ("delay_ms.p99"), a
+        distribution ("delay_ms", "rtt_ms") or a recorded series ("cwnd"); `x`, `color` and `facet`
+        (columns, rows) are swept keys or "flow", "link", "class", "seed"; `kind` is "line", "box",
+        "cdf", "ccdf", "time", "scatter", "heat" or "bar". `where` keeps only some values of a key.
+        `without` is the competitor whose harm is drawn. `width` is the width of the whole figure,
+        e.g. "85mm". In a figure of this width, letters have `font_size` points [8, on slides 24].
+        `begin` and `end` ("2s") select a part of the time. `x_limits` and `y_limits` ("0:20ms") set
+        the ends of the axes. `rules` ("y=5ms") draws lines. `events` ("drops", "marks",
+        "slow-start-exit", "all") draws ticks over time.
         """
         from tailback.plot import plot
 
@@ -468,7 +486,7 @@ class Results:
     def explain(self, run: Run | int = 0, *, flow: str | Sequence[str] = ()) -> Explanation:
         """Explain a run [default: the first]: what held each flow back, and what filled each queue.
 
-        `flow` names the flows to explain. A notebook shows it as sentences.
+        `flow` names the flows to explain. A notebook shows the explanation as sentences.
         """
         from tailback.explain import explain
 
@@ -482,7 +500,7 @@ class Results:
         return write_folder(layout.index_path(self.root, self.id).parent)
 
     def _refuse_unknown_part(self, frame: pl.DataFrame, flow: str | None, link: str | None) -> None:
-        """Reject the name of a flow or link that no run has."""
+        """Raise an error for a flow or link that no run has."""
         for kind, name in (("flow", flow), ("link", link)):
             if name is None:
                 continue
@@ -511,7 +529,7 @@ class Results:
         return joined.drop("run")
 
     def failed_assertions(self) -> list[str]:
-        """The `[[assert]]` tables that do not hold; empty when all hold."""
+        """Return the `[[assert]]` tables that do not hold. Empty if all hold."""
         return [
             message
             for run in self.points
@@ -520,8 +538,8 @@ class Results:
         ]
 
     def verdicts(self) -> list[BoundVerdict]:
-        """Evaluate each bound of each assertion: in each run, and for the mean over the seeds
-        of each point (`seed` is None)."""
+        """Evaluate each bound of each assertion, in each run and for the mean over the seeds of
+        each point (`seed` is None)."""
         return [
             verdict
             for runs in self.groups()
@@ -537,7 +555,7 @@ class Results:
         return f"<Results {self.title or self.id!r}: {points} points, {len(self)} runs>"
 
     def _repr_html_(self) -> str:
-        """For notebooks: the flows and programs of every run, cut after 50 rows."""
+        """Return HTML for notebooks: the flows and programs of every run, cut after 50 rows."""
         rows = _rows(self, lambda summary: [*summary["flows"], *_programs(summary)], "flow")
         columns = _columns(rows)
         cells = "".join(
@@ -555,7 +573,7 @@ class Results:
 
 
 Window = tuple[int, str | None, str | None, int, int]
-"""Index of a run, name of a flow or link, and begin and end of the measured time, ns."""
+"""A measured time: index of a run, name of a flow or link, begin and end in ns."""
 
 
 def _windows(number: int, run: Run) -> Iterator[Window]:
@@ -567,7 +585,8 @@ def _windows(number: int, run: Run) -> Iterator[Window]:
 
 
 def open_results(path: Path | str) -> Results:
-    """Open the latest sweep in a folder of results, or the sweep in a sweep's folder."""
+    """Open a stored sweep. `path` is the folder of a sweep, or a folder of results, which means its
+    latest sweep."""
     path = Path(path)
     if os.path.lexists(path / layout.INDEX):
         index = layout.read_index(path / layout.INDEX)
@@ -585,8 +604,8 @@ def open_results(path: Path | str) -> Results:
 
 
 def _refuse_others(path: Path, index: layout.Index, root: Path) -> None:
-    """Reject an index whose points differ from their runs, because results would get wrong
-    labels.
+    """Raise an error if the points of an index differ from their runs, because results would get
+    wrong labels.
     """
     wrong = agreement.faults(index, root / "runs", agreement.LOOKED_AT)
     if wrong:
@@ -595,7 +614,7 @@ def _refuse_others(path: Path, index: layout.Index, root: Path) -> None:
 
 def _say_version(path: Path, index: layout.Index) -> None:
     """Warn if results come from a version of the engine that is not installed."""
-    # Imported here, because engines belong to a layer above stored results.
+    # This import is here, because engines belong to a layer above stored results.
     from tailback.running import engines
 
     if here := engines.unlike(index.engine, index.engine_version):
@@ -607,7 +626,7 @@ def _say_version(path: Path, index: layout.Index) -> None:
 
 
 def _root_of(folder: Path, kind: str) -> Path:
-    """Return the folder of results that contains a sweep or run; links are not followed."""
+    """Return the folder of results that contains a sweep or run. Links are not followed."""
     place = Path(os.path.abspath(folder))
     if place.parent.name != kind:
         raise InputError(f"{folder}: not in a folder of results; expected results/{kind}/ID")
@@ -615,8 +634,8 @@ def _root_of(folder: Path, kind: str) -> Path:
 
 
 def open_run(path: Path | str) -> Results:
-    """Open a single stored run by its folder `results/runs/ID`. It gets the title of a sweep to
-    which it belongs."""
+    """Open a single stored run by its folder `results/runs/ID`. The run gets the title of a sweep
+    that contains it."""
     path = Path(path)
     root = _root_of(path, "runs")
     manifest = StoredRun(path).manifest
@@ -677,7 +696,8 @@ def _bins(summary: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _frame(results: Results, parts_of: Any, name: str, columns: Mapping[str, Any]) -> pl.DataFrame:
-    """Make a frame with a row for each part. It has all columns with types even without rows."""
+    """Make a frame with a row for each part. Even without rows, it has all columns with their
+    types."""
     import polars as pl
 
     rows = _rows(results, parts_of, name)
@@ -717,9 +737,7 @@ def _durations(results: Results) -> list[pl.Expr]:
 
 
 def _named(run: Run, kind: str) -> list[str]:
-    """List the names of a run's flows, sources, programs and their groups, or those of its
-    links.
-    """
+    """Return the names of a run's flows, sources, programs and their groups, or of its links."""
     if kind == "link":
         return list(run.summary["queues"])
     found = [part["name"] for part in parts.senders(run.summary)]

@@ -1,4 +1,5 @@
-"""Reads a stored run: returns the content as written, or raises an error that names the damage.
+"""Reads a stored run. It returns the content that was written, or raises an error that describes
+the damage.
 
 crates/record checks sizes, hashes, and columns and rows of tables. This module checks the shape of
 JSON and makes frames of tables.
@@ -31,7 +32,7 @@ FILES = frozenset((MANIFEST, SUMMARY, TIMING, SERIES, HISTOGRAMS, PACKETS, ACCOU
 class StoredRun:
     """The folder of a run.
 
-    Everything raises `DamagedResults` if the folder is missing or has changed.
+    Every method raises `DamagedResults` if the folder is missing or has changed.
     """
 
     def __init__(self, path: Path) -> None:
@@ -40,7 +41,8 @@ class StoredRun:
 
     @cached_property
     def manifest(self) -> dict[str, Any]:
-        """Identity: engine and version, seed, the canonical point, recorded flows and links."""
+        """What identifies the run: engine and version, seed, the canonical point, recorded flows
+        and links."""
         found: dict[str, Any] = foreign.parse_json(
             self._folder.manifest.encode(), self.path / MANIFEST
         )
@@ -48,7 +50,7 @@ class StoredRun:
 
     @cached_property
     def summary(self) -> dict[str, Any]:
-        """The object that `--json` prints for a point, without its parameters."""
+        """The object that `--json` prints for a point, without the point's parameters."""
         return self._checked(self._folder.read(SUMMARY))
 
     def _checked(self, data: bytes) -> dict[str, Any]:
@@ -65,34 +67,36 @@ class StoredRun:
         return summary
 
     def brief(self, most: int) -> tuple[dict[str, Any], int]:
-        """The summary with at most this many flows, and how many are left out. A hundred thousand
-        flows would take most of a gigabyte of memory.
+        """Return the summary with at most this many flows, and the number of omitted flows.
+
+        A hundred thousand flows would need almost a gigabyte of memory.
         """
         data, left_out = self._folder.brief(most)
         return self._checked(data), left_out
 
     @property
     def timing(self) -> dict[str, Any]:
-        """Wall and CPU time of the simulation, host, data packets."""
+        """Wall and CPU time of the simulation, the host, and the number of data packets."""
         return self._json(self._folder.timing, TIMING, shape.TIMING)
 
     def series(self) -> pl.DataFrame:
-        """Samples and events: time_ns, flow, link, quantity, value."""
+        """Return samples and events with the columns time_ns, flow, link, quantity, value."""
         return self.table(SERIES)
 
     def histograms(self) -> pl.DataFrame:
-        """Buckets: flow, link, quantity, lower, width, count."""
+        """Return buckets with the columns flow, link, quantity, lower, width, count."""
         return self.table(HISTOGRAMS)
 
     def packets(self) -> Path | None:
-        """The capture, checked; None if no packets were recorded."""
+        """Return the path of the packet capture after checking it, or None if no packets were
+        recorded."""
         if not self._folder.has(PACKETS):
             return None
         self._folder.check(PACKETS)
         return self.path / PACKETS
 
     def has(self, name: str) -> bool:
-        """Whether the run has a file of this name."""
+        """Return whether the run has a file with this name."""
         return self._folder.has(name)
 
     def check(self) -> None:
@@ -111,7 +115,7 @@ class StoredRun:
         return value
 
     def read(self, name: str) -> bytes:
-        """Return the bytes of a file, which must be as written."""
+        """Return the bytes of a file. Raise an error if they have changed."""
         return self._folder.read(name)
 
     def rows(self, name: str) -> int:

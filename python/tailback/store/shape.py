@@ -1,7 +1,7 @@
-"""The shape that JSON must have before it is used: the files of a folder of results.
+"""Defines the shape that the JSON files in a folder of results must have before they are used.
 
-The shape is checked even if the hash is right, because a hash does not show who wrote a file. A
-shape is a table of the required keys; other keys are ignored.
+The shape is checked even if the hash is right, because a hash does not show who wrote a file. The
+shape of a table lists the required keys. Other keys are ignored.
 """
 
 from __future__ import annotations
@@ -18,32 +18,34 @@ from tailback.metrics import fields
 from tailback.metrics.fields import Field
 
 Shape = Callable[[Any], bool] | Mapping[str, Any] | list[Any]
-"""A function that tests a value, a table of shapes by key, or a list with the shape of elements."""
+"""A shape: a function that tests a value, a table of shapes by key, or a list with the shape of its
+elements."""
 
 MAX_WHOLE = 2**64 - 1
 MAX_FLOAT = 1e100
 
 
 def text(value: Any) -> bool:
-    """Whether a value is a text."""
+    """Return whether a value is a text."""
     return isinstance(value, str)
 
 
 def whole(value: Any) -> bool:
-    """Whether a value is a whole number from 0 to 2^64 - 1."""
+    """Return whether a value is a whole number from 0 to 2^64 - 1."""
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_WHOLE
 
 
 def number(value: Any) -> bool:
-    """Whether a value is an int or a float. `foreign` accepts only finite numbers in JSON."""
+    """Return whether a value is an int or a float. `foreign` accepts only finite numbers in
+    JSON."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
-    # Measured values are far below the bound. It keeps squares and sums of values finite.
+    # Measured values are far below the bound, which keeps squares and sums of values finite.
     return abs(value) <= (MAX_FLOAT if isinstance(value, float) else MAX_WHOLE)
 
 
 def identity(value: Any) -> bool:
-    """Whether a value can be the id of a run, a sweep or a comparison."""
+    """Return whether a value can be the id of a run, a sweep or a comparison."""
     return isinstance(value, str) and value.isascii() and _native.is_id(value)
 
 
@@ -70,7 +72,7 @@ class Each:
 
 
 def maybe(shape: Shape) -> Shape:
-    """Null, or a value of this shape."""
+    """Return a shape that accepts null, or a value of this shape."""
     return Maybe(shape)
 
 
@@ -80,19 +82,21 @@ def either(*shapes: Shape) -> Shape:
 
 
 def each(shape: Shape) -> Shape:
-    """A table with any keys, every value of this shape."""
+    """Return a shape that accepts a table with any keys whose values all have this shape."""
     return Each(shape)
 
 
 @dataclass(frozen=True)
 class Absent:
-    """A key that may be missing in a table; if it exists, it has this shape."""
+    """The shape of a key that may be missing in a table. If the key exists, its value must have the
+    inner shape."""
 
     shape: Any
 
 
 def fault(value: Any, shape: Shape, at: str = "") -> str | None:
-    """Return the first place where a value does not match a shape, `flows[0].name`, or None."""
+    """Return the first place at which a value does not match a shape, such as `flows[0].name`, or
+    None."""
     if isinstance(shape, Mapping):
         if not isinstance(value, dict):
             return at or "it"
@@ -118,8 +122,8 @@ def fault(value: Any, shape: Shape, at: str = "") -> str | None:
 
 
 def described(shape: Shape) -> Any:
-    """Convert a shape to the form of `_native.Shape`: words, and tables whose single key names the
-    kind.
+    """Convert a shape to the form of `_native.Shape`: words, and tables whose single key is the
+    kind of shape.
     """
     if isinstance(shape, Mapping):
         keys = (
@@ -139,7 +143,7 @@ _WORDS: Mapping[Any, str] = {text: "text", whole: "whole", number: "number", ide
 
 @cache
 def native_summary() -> _native.Shape:
-    """Return `SUMMARY` for a check of JSON in Rust, which does not make Python objects."""
+    """Return `SUMMARY` for Rust, which checks JSON without making Python objects."""
     return _native.Shape(
         json.dumps(described(SUMMARY)), depth=foreign.MAX_DEPTH, values=foreign.MAX_VALUES
     )
@@ -182,7 +186,7 @@ def _table(fields: Sequence[Field]) -> dict[str, Any]:
 
 
 SUMMARY = _table(fields.summary())
-"""`summary.json` of a run."""
+"""The shape of `summary.json` of a run."""
 
 TIMING: Shape = {
     "wall_s": number,
@@ -192,7 +196,7 @@ TIMING: Shape = {
     "events": whole,
     "memory_bytes": COUNT,
 }
-"""`timing.json` of a run."""
+"""The shape of `timing.json` of a run."""
 
 INDEX: Shape = {
     "id": identity,
@@ -212,11 +216,11 @@ INDEX: Shape = {
         }
     ],
 }
-"""`index.json` of a sweep."""
+"""The shape of `index.json` of a sweep."""
 
 MARKER: Shape = {
     "kind": text,
     "id": text,
     "files": each({"bytes": whole, "sha256": text}),
 }
-"""The marker of a report."""
+"""The shape of the marker of a report."""

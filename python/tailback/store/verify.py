@@ -1,4 +1,5 @@
-"""Checks that every run, sweep and report in a folder of results is as written."""
+"""Checks that every run, sweep and report in a folder of results is unchanged since it was
+written."""
 
 from __future__ import annotations
 
@@ -20,12 +21,12 @@ KINDS = ("runs", "sweeps", *REPORTS)
 
 @dataclass
 class Count:
-    """Numbers of runs, sweeps and reports."""
+    """Numbers of checked runs, sweeps and reports."""
 
     whole: int = 0
     damaged: int = 0
     incomplete: int = 0
-    """Number of sweeps with missing runs, which do not count as damage."""
+    """Number of sweeps with missing runs. A missing run does not count as damage."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class Verified:
     folder: Path
     counts: dict[str, Count] = field(default_factory=lambda: {kind: Count() for kind in KINDS})
     damages: list[str] = field(default_factory=list)
-    """A sentence with the path for each damage."""
+    """For each damage, a sentence with the path."""
     set_aside: int = 0
     """Number of damaged runs that were moved to runs/.damaged earlier."""
 
@@ -45,7 +46,7 @@ class Verified:
         return not self.damages
 
     def to_dict(self) -> dict[str, Any]:
-        """The object that `--json` prints."""
+        """Return the object that `--json` prints."""
         return {
             "folder": str(self.folder),
             "whole": self.whole,
@@ -63,7 +64,7 @@ class Verified:
 
 
 def verify(root: Path, *, progress: bool | None = None) -> Verified:
-    """Read everything in a folder of results; nothing is written.
+    """Read and check everything in a folder of results, without writing.
 
     Raises `InputError` if the folder is not a folder of results.
     """
@@ -82,7 +83,7 @@ def verify(root: Path, *, progress: bool | None = None) -> Verified:
             try:
                 damages = _CHECKS.get(kind, marker.damages)(path)
             except OSError as error:
-                # The disk may have a bad sector, for example; the other entries are still checked.
+                # The disk may have a bad sector, for example. The other entries are still checked.
                 damages = [f"{path}: cannot be read ({error})"]
             count = result.counts[kind]
             if damages:
@@ -97,7 +98,8 @@ def verify(root: Path, *, progress: bool | None = None) -> Verified:
 
 
 def _entries(house: Path, damages: list[str]) -> Iterator[Path]:
-    """Yield the entries of `runs`, `sweeps` or similar, except unfinished and damaged ones."""
+    """Yield the entries of a folder such as `runs` or `sweeps`, except unfinished and damaged
+    entries."""
     if not os.path.lexists(house):
         return
     if house.is_symlink() or not house.is_dir():

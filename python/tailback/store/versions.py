@@ -1,20 +1,21 @@
-"""Versions of engines: a release, a hash of the sources, and the plugins that were compiled in."""
+"""Parses versions of engines: a release, a hash of the sources, and the plugins that were compiled
+in."""
 
 from __future__ import annotations
 
 import re
 
 PLUGIN_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,62}")
-"""Names that a plugin may have."""
+"""Matches the names that a plugin may have."""
 
 
 def engine_of(version: str) -> str:
-    """The version of an engine without the plugins that were compiled in."""
+    """Return the version of an engine without the plugins that were compiled in."""
     return _OF_CRATES.sub(r"\1", version)
 
 
 def hashes_of(version: str) -> dict[str, str]:
-    """The plugins in the version of an engine, each with its hash."""
+    """Return the plugins in the version of an engine, each with its hash."""
     added = version.removeprefix(engine_of(version)).split(".")
     parts = (one.rpartition("-") for one in added)
     return {name: digest for name, _, digest in parts if PLUGIN_NAME.fullmatch(name)}

@@ -1,1 +1,1 @@
-"""Lessons that come with tailback (`lessons`), and the grading of submissions (`grading`)."""
+"""Has the lessons that come with tailback (`lessons`), and grades submissions (`grading`)."""

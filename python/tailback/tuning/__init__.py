@@ -1,6 +1,6 @@
 """`tailback.tune`: searches for values of a scenario that make some metrics small or large.
 
-Optuna does the search. It is an optional dependency, and is loaded with the first search.
+Optuna does the search. It is an optional dependency, which the first search loads.
 """
 
 from __future__ import annotations
@@ -38,18 +38,18 @@ def tune(
     set: Mapping[str, object] | None = None,  # noqa: A002 (the word of the command line)
     **options: Unpack[RunKeywords],
 ) -> Tuned:
-    """Search for the values of a scenario that are best.
+    """Search for the best values of a scenario.
 
-    `vary` has for each path a range, `"1ms..30ms"`, or choices. `minimise` and `maximise` name
-    metrics (`METRIC` or `METRIC@NAME` of a flow, link or class); with several goals the result is a
-    Pareto front. `subject_to` has bounds, `"jain>=0.9"`. Every candidate runs at the points of
-    `over` (default: the file's own sweep) with `seeds` seeds. Its value is the mean over seeds and
-    points, or that of the worst point (`across="worst"`). `runs` is the number of runs of the whole
-    search. At the end the front and the unchanged scenario run on `unseen` seeds that the search
-    did not use.
+    `vary` maps each path to a range such as `"1ms..30ms"`, or to choices. `minimise` and `maximise`
+    name metrics (`METRIC` or `METRIC@NAME` of a flow, link or class); with several goals, the
+    result is a Pareto front. `subject_to` has bounds such as `"jain>=0.9"`. Every candidate runs at
+    the points of `over` (default: the file's own sweep) with `seeds` seeds. Its value is the mean
+    over seeds and points, or over the seeds of the worst point (`across="worst"`). `runs` is the
+    number of runs of the whole search. At the end, the front and the unchanged scenario run on
+    `unseen` seeds that the search did not use.
 
     The same `seed` gives the same result, whatever `jobs` is; a search that was killed resumes.
-    All other keywords are those of `tailback.run`. Needs `tailback[tune]`.
+    All other keywords are those of `tailback.run`. This function needs `tailback[tune]`.
     """
     return tune_asked(
         scenario,
@@ -77,7 +77,7 @@ def tune_asked(
     sets: Sequence[tuple[str, str]],
     options: RunOptions,
 ) -> Tuned:
-    """Like `tune`, with values to set as text."""
+    """Search like `tune`, with values to set as TOML text."""
     from tailback.tuning import plan as plans
     from tailback.tuning import search
 
@@ -98,7 +98,7 @@ def _tuned(plan: SearchPlan, options: RunOptions) -> Tuned:
     base: list[MeasuredCandidate] = []
 
     def measured(candidates: Sequence[Values], start: int, total: int) -> list[MeasuredCandidate]:
-        # The defaults run with the first batch, because the report compares with them.
+        # The defaults run with the first batch, because the report compares the front with them.
         batches = [candidates] if base else [candidates, []]
         last = min(start + len(candidates), total)
         with bars.within(f"candidates {start + 1} to {last} of {total}"):

@@ -1,4 +1,4 @@
-"""The request for a search, as the user wrote it."""
+"""Defines the request for a search, as the user wrote it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class SearchRequest:
     """The options of `tailback tune`."""
 
     vary: Mapping[str, object]
-    """Ranges or choices, by path."""
+    """Ranges or choices to search, by path."""
     minimise: Sequence[str]
     maximise: Sequence[str]
     subject_to: Sequence[str]
@@ -29,7 +29,7 @@ class SearchRequest:
     unseen: int
     """Number of seeds for the final check, which the search does not use."""
     across: str
-    """How points are pooled: `mean` or `worst`."""
+    """How a candidate's points are pooled: `mean` or `worst`."""
     sampler: str
     seed: int
     """Seed of the sampler."""

@@ -1,4 +1,4 @@
-"""The figures of a search: the front, and the effect of each value."""
+"""Draws the figures of a search: the front, and the effect of each value."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ def _shape(kinds: Sequence[str] = KINDS) -> alt.Shape:
 
 
 def fronts(tuning: Tuned) -> Chart:
-    """Draw a panel for each pair of goals. With one goal, draw its value over the candidates."""
+    """Draw a panel for each pair of goals. With one goal, draw its value for each candidate."""
     goals = tuning.plan.goals
     pairs = list(itertools.combinations(goals, 2))
     if not pairs:
         return _course(tuning, goals[0])
-    # A goal to maximise gets the vertical axis.
+    # A goal to maximise is on the vertical axis.
     panels = [
         _pair(tuning, *sorted(pair, key=lambda g: g.direction == "maximise")) for pair in pairs
     ]
@@ -81,7 +81,7 @@ def _pair(tuning: Tuned, across: Goal, up: Goal) -> Chart:
 
     def axis(goal: Goal, key: str) -> dict[str, Any]:
         better = "less" if goal.direction == "minimise" else "more"
-        # The domain is fixed, because labels are placed by pixels.
+        # The ends of the axes are fixed, because labels are placed by pixels.
         scale = alt.Scale(domain=list(domains[key]), zero=False, nice=False)
         return {"title": f"{goal.title}, {better} is better", "scale": scale}
 
@@ -121,7 +121,8 @@ def _domain(
     key: str,
     size: int,
 ) -> tuple[float, float]:
-    """Return the smallest and the largest value with a margin; large points include intervals."""
+    """Return the smallest and the largest value with a margin. For large points, include their
+    intervals."""
     ends = [row[key] for row in small]
     ends += [row[end] for row in large for end in (f"{key}0", f"{key}1")]
     low, high = min(ends), max(ends)
@@ -221,7 +222,7 @@ def _rows(tuning: Tuned, parameter: Vary, goal: Goal) -> Iterator[dict[str, Any]
 
 
 def number(one: Vary, word: Word) -> float | str:
-    """Return a value as a chart needs it: a number for a range, otherwise its text."""
+    """Return a value in the form that a chart needs: a number for a range, otherwise its text."""
     if isinstance(one, Choices):
         return str(word)
     found = re.match(r"[\d.]+", str(word))

@@ -1,7 +1,8 @@
-"""Goals: a metric to minimise or maximise, and bounds that have to hold.
+"""Defines goals (a metric to minimise or maximise) and bounds that must hold.
 
-A metric is one number of a run. It belongs to the run, to its only link, to its only flow, or to
-the object that is named after an @. If several flows have that name, it is their mean.
+A metric gives one number for a run. The number belongs to the run, to its only link, to its only
+flow, or to the object whose name follows an @. If several flows have that name, the number is their
+mean.
 """
 
 from __future__ import annotations
@@ -28,18 +29,18 @@ class GoalQuantity:
     """A number of a run that a goal or a bound uses."""
 
     text: str
-    """The text of the request."""
+    """The quantity as the user wrote it."""
     metric: Metric
     name: str
-    """Name of the flows, link or class; empty for the run."""
+    """Name of the flows, link or class. Empty for the run."""
 
     def is_that(self, other: GoalQuantity) -> bool:
-        """Whether another quantity is the same number, even if its text differs."""
+        """Return whether another quantity is the same number, even if its text differs."""
         own, their = self.metric, other.metric
         return (own.on, own.path, self.name) == (their.on, their.path, other.name)
 
     def value(self, summary: Mapping[str, Any]) -> float | None:
-        """Return the number; None if the run does not have it."""
+        """Return the number, or None if the run does not have it."""
         match self.metric.on:
             case "run":
                 return pooling.read(self.metric, summary).value
@@ -58,7 +59,7 @@ class GoalQuantity:
 
 @dataclass(frozen=True)
 class Goal:
-    """A quantity, and whether small or large values are better."""
+    """A quantity, and whether small or large values of it are better."""
 
     quantity: GoalQuantity
     direction: Literal["minimise", "maximise"]
@@ -70,18 +71,18 @@ class Goal:
 
     @property
     def title(self) -> str:
-        """The text of the request, with its unit, for axes and table heads."""
+        """The quantity as the user wrote it, with its unit, for axes and table heads."""
         metric = self.quantity.metric
         return self.text if metric.title == metric.name else f"{self.text} ({metric.unit})"
 
     def gain(self, difference: float) -> float:
-        """Return a difference with the sign chosen so that positive means better."""
+        """Return a difference with its sign chosen so that positive values are better."""
         return -difference if self.direction == "minimise" else difference
 
 
 @dataclass(frozen=True)
 class Bound:
-    """A bound that has to hold."""
+    """A bound that must hold."""
 
     text: str
     quantity: GoalQuantity
@@ -89,7 +90,7 @@ class Bound:
     limit: float
 
     def violation(self, value: float) -> float:
-        """The amount of the violation; 0 or less if the bound holds."""
+        """Return the amount of the violation. It is 0 or less if the bound holds."""
         return self.limit - value if self.least else value - self.limit
 
 

@@ -1,4 +1,4 @@
-"""Places for the numbers of points in a figure, so that no number covers another one."""
+"""Places the numbers of points in a figure so that no number covers another."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ _AWAY = 10.0
 """Horizontal distance from the middle of a point to the middle of its number, pixels."""
 
 SIDES = ((1, -1), (-1, -1), (1, 1), (-1, 1))
-"""The corners of a point in the order in which they are tried: above at the right first."""
+"""The corners of a point in the order in which they are tried. The first is above at the right."""
 
 
 @dataclass(frozen=True)
 class Label:
-    """The position of a number."""
+    """The text and position of a number."""
 
     text: str
     x: float
-    """Pixels from the left."""
+    """Position in pixels from the left."""
     y: float
-    """Pixels from the top."""
+    """Position in pixels from the top."""
 
 
 @dataclass(frozen=True)
@@ -47,10 +47,10 @@ class _Box:
 def place(
     points: Sequence[tuple[str, float, float]], width: float, height: float
 ) -> list[Label | None]:
-    """Return a place for the middle of each text beside its point; None if there is no room.
+    """Return the position of the middle of each text beside its point, or None if it does not fit.
 
-    Points without a text get no place, but no text covers them. The first and the last point get
-    their places first, because they show the direction of the numbers.
+    Points without a text get no position, but no text covers them. The first and the last point get
+    their positions first, because they show the direction of the numbers.
     """
     dots = [_Box(x - _DOT, y - _DOT, x + _DOT, y + _DOT) for _, x, y in points]
     taken: list[_Box] = []

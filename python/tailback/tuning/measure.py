@@ -1,4 +1,4 @@
-"""Runs and measures candidates: a number for each goal, bound and seed."""
+"""Runs candidates, and measures a number for each goal, bound and seed."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from tailback.tuning.plan import SearchPlan, Values, bare
 
 @dataclass(frozen=True)
 class MeasuredCandidate:
-    """The result of a candidate, by the text of each quantity."""
+    """The measured values of a candidate, by the text of each quantity."""
 
     by_seed: Mapping[str, Sequence[float]] = field(default_factory=dict)
-    """For each quantity one number per seed, pooled over all points."""
+    """For each quantity, one number per seed, pooled over all points."""
     fault: str = ""
-    """Why the candidate has no result; empty if it has one."""
+    """Why the candidate has no result. Empty if it has a result."""
     run_ids: Sequence[str] = ()
 
     def value(self, quantity: str) -> float:
-        """The mean over the seeds."""
+        """Return the mean of a quantity over the seeds."""
         found = self.by_seed[quantity]
         return math.fsum(found) / len(found)
 
@@ -39,7 +39,7 @@ def measure(
     seed: int | None = None,
     seeds: int | None = None,
 ) -> list[list[MeasuredCandidate]]:
-    """Run some batches of candidates in one pool; an empty one is the unchanged scenario."""
+    """Run some batches of candidates in one pool. An empty batch means the unchanged scenario."""
     loaded: list[tuple[int, list[int], _native.Scenario]] = []
     outcomes = [[MeasuredCandidate() for _ in batch or [{}]] for batch in batches]
     for at, batch in enumerate(batches):
@@ -48,7 +48,7 @@ def measure(
         except ScenarioError as error:
             if not batch:
                 raise
-            # A candidate of the batch is invalid, so load the candidates one by one to find it.
+            # Some candidate of the batch is invalid, so load the candidates one by one to find it.
             for i, candidate in enumerate(batch):
                 try:
                     loaded.append((at, [i], plan.load([candidate], seed, seeds)))
@@ -80,9 +80,9 @@ def _of(
     seeds: int,
     failures: Sequence[str],
 ) -> MeasuredCandidate:
-    """Measure one candidate of a sweep in which candidates are the last axis before the seeds."""
+    """Measure one candidate of a sweep. Candidates are the sweep's last axis before the seeds."""
     runs = {run.run_id: run for run in results.points}
-    # run_ids[point][seed]
+    # The runs are numbered run_ids[point][seed].
     ids = [point.run_id for point in scenario.points]
     points = [ids[start : start + seeds] for start in range(place * seeds, len(ids), count * seeds)]
     flat = [run_id for point in points for run_id in point]

@@ -1,4 +1,4 @@
-"""The report of a search."""
+"""Makes the report of a search."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CANDIDATES = "candidates.csv"
 
 
 def heading(tuning: Tuned, point: Point) -> str:
-    """Return the head of the scenario of a point."""
+    """Return the first comment lines of the scenario of a point."""
     goals = ", ".join(
         f"{g.text} {short(point.tried.measured.value(g.text))}" for g in tuning.plan.goals
     )
@@ -35,7 +35,7 @@ def write(tuning: Tuned) -> Path:
 
 
 def rows(tuning: Tuned) -> tuple[list[str], list[list[Value]]]:
-    """Return the front as a table: headings and cells."""
+    """Return the front as a table, with headings and cells."""
     plan = tuning.plan
     heads = ["point", *(parameter.path for parameter in plan.vary)]
     for goal in plan.goals:

@@ -1,4 +1,5 @@
-"""The plan of a search: reads the request, and reports all its errors before the first run."""
+"""Makes the plan of a search: reads the request, and reports all its errors before the first
+run."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ from tailback.tuning.goals import Bound, Goal
 from tailback.tuning.ranges import Vary, Word
 
 SEEDS = 3
-"""Seeds of each point in the search, if neither the file nor the caller sets a number."""
+"""Seeds of each point in the search if neither the file nor the caller sets a number."""
 
 SAMPLERS = {
     "tpe": "tree-structured Parzen estimator: learns from earlier candidates",
@@ -33,7 +34,7 @@ SAMPLERS = {
     "qmc": "Sobol's points, which fill the ranges evenly",
 }
 FIXED = ("random", "qmc")
-"""Samplers that do not depend on results, so that all candidates are known in advance."""
+"""Samplers that do not depend on results. With them, all candidates are known in advance."""
 
 Across = Literal["mean", "worst"]
 
@@ -43,7 +44,7 @@ Values = Mapping[str, Word]
 
 @dataclass(frozen=True)
 class SearchPlan:
-    """A search that can begin."""
+    """A search that is ready to begin."""
 
     scenario: scenarios.Source
     sets: tuple[tuple[str, str], ...]
@@ -51,7 +52,7 @@ class SearchPlan:
     goals: tuple[Goal, ...]
     bounds: tuple[Bound, ...]
     sweep: Mapping[str, Any]
-    """The points at which every candidate is tried."""
+    """Values of the points at which every candidate is tried, by path."""
     across: Across
     candidates: int
     runs: int
@@ -69,7 +70,7 @@ class SearchPlan:
 
     @property
     def id(self) -> str:
-        """The id of the search: 20 digits of a hash over everything that affects its result."""
+        """The id of the search: 20 digits of a hash of everything that affects its result."""
         text = json.dumps(
             [
                 self.defaults.id,
@@ -85,7 +86,8 @@ class SearchPlan:
     def load(
         self, candidates: Sequence[Values], seed: int | None = None, seeds: int | None = None
     ) -> _native.Scenario:
-        """Load some candidates at every point as one sweep; without any, the unchanged scenario."""
+        """Load some candidates at every point as one sweep. Without candidates, load the unchanged
+        scenario."""
         sweep = dict(self.sweep)
         if candidates:
             paths = outer_first(candidates[0])
@@ -95,7 +97,7 @@ class SearchPlan:
         if seed is not None:
             values.append(("seed", str(seed)))
         with warnings.catch_warnings():
-            # Warnings about one candidate are not shown.
+            # Warnings about single candidates are not shown.
             warnings.simplefilter("ignore", ScenarioWarning)
             return scenarios.load(
                 self.scenario, values, seeds or self.seeds, self.runner, plugins=self.plugins
@@ -108,7 +110,7 @@ def make(
     sets: Sequence[tuple[str, str]],
     options: RunOptions,
 ) -> SearchPlan:
-    """Read the request; raises `InputError` with every error."""
+    """Read the request and return its plan. Raise `InputError` with every error."""
     reader = _Reader(scenario, tuple(sets), engines.get(options.engine), options.plugins)
     reader.check_words(asked)
     varied = reader.ranges_of(asked.vary)
@@ -162,7 +164,7 @@ class _Reader:
     runner: engines.Engine
     plugins: tuple[Path | str, ...]
     wrong: dict[str, _native.Diagnostic | Located | str] = field(default_factory=dict)
-    """The errors, keyed by their sentences so that none is repeated."""
+    """The errors, keyed by their text so that none is repeated."""
 
     def note(self, error: InputError | str) -> None:
         """Add an error."""
@@ -175,8 +177,8 @@ class _Reader:
             raise InputErrors(*self.wrong.values())
 
     def load(self, values: Sequence[tuple[str, str]], seeds: int) -> _native.Scenario:
-        """Load the scenario with these values too. Its warnings are hidden, as they were shown
-        before.
+        """Load the scenario with further values set. Its warnings are hidden, because they were
+        already shown.
         """
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ScenarioWarning)
@@ -184,7 +186,7 @@ class _Reader:
             return scenarios.load(self.scenario, sets, seeds, self.runner, plugins=self.plugins)
 
     def check_words(self, asked: SearchRequest) -> None:
-        """Check the sampler, the pooling, and that `sets` does not replace the sweep."""
+        """Check the names of sampler and pooling, and that `sets` does not replace the sweep."""
         if asked.sampler not in SAMPLERS:
             self.note(f"--sampler: {unknown('sampler', asked.sampler, list(SAMPLERS))}")
         elif asked.sampler not in FIXED and shard.chosen() is not None:
@@ -211,7 +213,7 @@ class _Reader:
         return varied
 
     def axes_of(self, over: Mapping[str, object]) -> dict[str, list[Word]]:
-        """Parse the points of the search, if the file's own sweep is not used."""
+        """Parse the points of the search, if they replace the file's own sweep."""
         try:
             return ranges.over(over)
         except InputError as error:
@@ -251,14 +253,14 @@ class _Reader:
 
     def _bases(self, path: str, words: Sequence[Word]) -> list[float | str]:
         """Convert values of a path to base units."""
-        # The ends of a range may be equal, and a sweep may have each value only once.
+        # The ends of a range may be equal, but a sweep may have each value only once.
         distinct = list(dict.fromkeys(words))
         loaded = self.load([("sweep", toml.value({path: distinct}))], 1)
         values = dict(zip(distinct, (p.params[path] for p in loaded.points), strict=True))
         return [values[word] for word in words]
 
     def _accepts(self, path: str, words: Sequence[Word], option: str) -> bool:
-        """Whether the scenario accepts these values; if not, the reason is recorded."""
+        """Return whether the scenario accepts these values. If not, record the reason."""
         try:
             self._bases(path, words)
         except ScenarioError as error:
@@ -270,7 +272,7 @@ class _Reader:
     def goals_of(
         self, asked: SearchRequest, first: _native.Scenario | None
     ) -> tuple[list[Goal], list[Bound]]:
-        """Parse goals and bounds, and check that the scenario has what they name."""
+        """Parse goals and bounds, and check that the scenario has the objects that they name."""
         if not asked.minimise and not asked.maximise:
             self.note("no goal; expected --minimise METRIC or --maximise METRIC")
         objectives: list[Goal] = []
@@ -301,10 +303,10 @@ def outer_first(paths: Iterable[str]) -> list[str]:
 
 
 def bare(diagnostic: _native.Diagnostic) -> str:
-    """Return the text of an error, without a place in a sweep that the user did not write."""
+    """Return the text of an error, without its place in a sweep that the user did not write."""
     return diagnostic.text if _is_of_search(diagnostic) else str(diagnostic)
 
 
 def _is_of_search(diagnostic: _native.Diagnostic) -> bool:
-    """Whether an error comes from the sweep that a search adds."""
+    """Return whether an error comes from the sweep that a search adds."""
     return (diagnostic.option or "").startswith("sweep=")

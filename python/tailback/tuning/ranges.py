@@ -1,7 +1,7 @@
-"""Ranges such as `bottleneck.queue.target=1ms..30ms`, and the values that are chosen in them.
+"""Parses ranges such as `bottleneck.queue.target=1ms..30ms`, and chooses values in them.
 
-Only the reader of scenarios knows whether a path exists and which values it takes. The ends of
-every range are therefore read as a sweep of two points, and the reader's messages are passed on.
+Only the reader of scenarios knows whether a path exists and which values it accepts. Therefore it
+reads the ends of every range as a sweep of two points, and its messages are passed on.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from optuna import Trial
 
 DIGITS = 4
-"""Significant digits of a value; more would be of no practical use."""
+"""Significant digits of a chosen value. More digits would have no practical use."""
 
 DECADE = 10.0
-"""A range whose ends differ by more than this factor is searched on a logarithmic scale."""
+"""If the ends of a range differ by more than this factor, it is searched on a logarithmic scale."""
 
 _END = re.compile(r"(?P<number>\d+(?:\.\d*)?|\.\d+)\s*(?P<unit>[A-Za-z%\u00b5]*)", re.ASCII)
 _EXPECTED = "expected LO..HI such as 1ms..30ms, log:LO..HI, lin:LO..HI, or choices A,B,C"
@@ -31,7 +31,7 @@ Word = str | int | float | bool
 """A value as written in a scenario."""
 
 Bases = Callable[[str, Sequence[Word]], list[float | str]]
-"""A function that converts values of a path to base units, by the reader of scenarios."""
+"""A function with which the reader of scenarios converts values of a path to base units."""
 
 
 def literal(text: str) -> Word:
@@ -45,18 +45,18 @@ def literal(text: str) -> Word:
 
 @dataclass(frozen=True)
 class Choices:
-    """Values to choose from, without an order."""
+    """Values to choose from, which have no order."""
 
     path: str
     words: tuple[Word, ...]
 
     @property
     def text(self) -> str:
-        """The text of the request."""
+        """The choices as the user wrote them."""
         return ",".join(map(str, self.words))
 
     def ends(self) -> list[Word]:
-        """Values that the reader of scenarios has to accept."""
+        """Values that the reader of scenarios must accept."""
         return list(self.words)
 
     def settle(self, bases: Bases) -> Choices:  # noqa: ARG002 (as of a range)
@@ -64,7 +64,7 @@ class Choices:
         return self
 
     def suggest(self, trial: Trial) -> Word:
-        """A value to try."""
+        """Let Optuna suggest a value for a trial."""
         names = [str(word) for word in self.words]
         return self.words[names.index(trial.suggest_categorical(self.path, names))]
 
@@ -80,13 +80,13 @@ class Range:
     unit: str
     log: bool
     whole: bool = False
-    """Whether only whole numbers are allowed; known after `settle`."""
+    """Whether only whole numbers are allowed. It is known after `settle`."""
     scale: str = "auto"
     units: tuple[str, str] = ("", "")
-    """The units of the ends, if they differ."""
+    """The units of both ends, if they differ."""
 
     def ends(self) -> list[Word]:
-        """Values that the reader of scenarios has to accept."""
+        """Values that the reader of scenarios must accept."""
         if self.units[0] == self.units[1]:
             return [self.word(self.low), self.word(self.high)]
         return [f"{_plain(self.low)}{self.units[0]}", f"{_plain(self.high)}{self.units[1]}"]
@@ -110,7 +110,7 @@ class Range:
         return Range(self.path, self.text, low, high, unit, log, whole)
 
     def suggest(self, trial: Trial) -> Word:
-        """A value to try."""
+        """Let Optuna suggest a value for a trial."""
         if self.whole:
             found: float = trial.suggest_int(self.path, int(self.low), int(self.high), log=self.log)
         else:
@@ -122,15 +122,15 @@ class Range:
         if self.whole:
             return f"{int(number)}{self.unit}" if self.unit else int(number)
         if number.is_integer() and not self.unit and abs(number) < 2**53:
-            # A path that allows fractions also allows whole numbers, but not the reverse.
+            # A path that accepts fractions also accepts whole numbers, but not the reverse.
             return int(number)
         kept = min(max(float(f"{number:.{DIGITS}g}"), self.low), self.high)
         return f"{_plain(kept)}{self.unit}" if self.unit else kept
 
 
 def _is_whole(path: str, low: float, high: float, unit: str, bases: Bases) -> bool:
-    """Ask the reader of scenarios whether fractions are forbidden, as for packets: the ends of a
-    range do not show it (`0..1` of a factor).
+    """Ask the reader of scenarios whether a path forbids fractions, as a number of packets does.
+    The ends of a range do not show it (`0..1` of a factor).
     """
     if not low.is_integer() or not high.is_integer():
         return False
@@ -151,7 +151,7 @@ def _plain(number: float) -> str:
 
 
 def parse(path: str, asked: object) -> Vary:
-    """Read the values of one path: text as on the command line, or a list of choices."""
+    """Parse the values of one path: text as on the command line, or a list of choices."""
     option = f"--vary {path}={asked}"
     if not isinstance(asked, str):
         if isinstance(asked, Sequence) and len(asked) > 1:
@@ -187,7 +187,7 @@ def parse(path: str, asked: object) -> Vary:
 
 
 def over(asked: Mapping[str, object]) -> dict[str, list[Word]]:
-    """Read the points at which every candidate runs: `path.rtt=10ms,40ms`."""
+    """Parse the points at which every candidate runs: `path.rtt=10ms,40ms`."""
     axes: dict[str, list[Word]] = {}
     for path, values in asked.items():
         if isinstance(values, str):

@@ -1,4 +1,4 @@
-"""The result of a search, compared with the defaults on seeds that it did not use."""
+"""Compares the result of a search with the defaults, on seeds that the search did not use."""
 
 from __future__ import annotations
 
@@ -18,28 +18,29 @@ from tailback.tuning.search import Tried
 
 MOST_CHECKED = 12
 """The most points of a front that run on unseen seeds. Of a longer front, this many points are
-chosen evenly, including its ends.
+chosen evenly, including both ends.
 """
 
 CERTAIN = 0.05
-"""A difference without spread counts if the p value of the sign test is below this."""
+"""A difference that is the same for each seed is certain if the p value of the sign test is below
+this."""
 
 FEWEST = math.floor(1 - math.log2(CERTAIN)) + 1
-"""The fewest seeds with which a difference that is the same for each seed counts: the p value is
-2^(1 - n)."""
+"""The fewest seeds with which such a difference is certain. The p value of the sign test is 2^(1 -
+n)."""
 
 Answer = Literal["better", "worse", "same", "open"]
 
 
 @dataclass(frozen=True)
 class Point:
-    """A point of the Pareto front."""
+    """A point of the Pareto front, with its results on unseen seeds."""
 
     number: int
     """The point's number along the front, from 1."""
     tried: Tried
     unseen: MeasuredCandidate | None
-    """The point's result on unseen seeds; None if it did not run on them."""
+    """The point's result on unseen seeds. None if the point did not run on them."""
     base: MeasuredCandidate
     """The result of the defaults on unseen seeds."""
 
@@ -54,11 +55,11 @@ class Point:
         return f"point-{self.number:02}.toml"
 
     def checked(self, goal: Goal) -> Estimate | None:
-        """Return the mean and its interval over unseen seeds."""
+        """Return the mean over unseen seeds, with its interval."""
         return estimate(self.unseen.by_seed[goal.text]) if self.unseen is not None else None
 
     def difference(self, goal: Goal) -> Difference | None:
-        """Return the difference from the defaults, seed by seed."""
+        """Return the difference from the defaults, paired by seed."""
         if self.unseen is None:
             return None
         return paired(self.base.by_seed[goal.text], self.unseen.by_seed[goal.text])
@@ -66,8 +67,8 @@ class Point:
     def answer(self, goal: Goal) -> Answer:
         """Decide whether the point is better than the defaults beyond noise.
 
-        If the differences have a spread, the interval must exclude 0. If all are the same, at least
-        `FEWEST` seeds are necessary.
+        If the differences have a spread, the interval must exclude 0. If all differences are equal,
+        at least `FEWEST` seeds are necessary.
         """
         difference = self.difference(goal)
         if difference is None:
@@ -84,7 +85,7 @@ class Point:
         return "better" if goal.gain(difference.absolute) > 0 else "worse"
 
     def why_open(self, goal: Goal) -> str | None:
-        """Return why the answer is open; None if it is not."""
+        """Return why the answer is open, or None if it is not."""
         if self.answer(goal) != "open":
             return None
         found = self.difference(goal)
@@ -95,7 +96,8 @@ class Point:
         return "the 95 % interval of the difference has 0 in it"
 
     def standing(self, goals: Sequence[Goal]) -> Standing:
-        """The answer over all goals. If a goal may still be worse, the answer is not "no worse"."""
+        """Return the answer over all goals. If a goal may still be worse, the answer is not "no
+        worse"."""
         answers = {self.answer(goal) for goal in goals}
         if "worse" in answers:
             return "worse"
@@ -107,8 +109,11 @@ class Point:
 
 
 Standing = Literal["better", "no_worse", "same", "worse", "open"]
-"""`better`: better in every goal. `no_worse`: better in some and the same in the others. `same`:
-the same in all. `worse`: worse in some goal. `open`: undecided in some goal, worse in no goal.
+"""How a point compares with the defaults.
+
+`better`: better in every goal. `no_worse`: better in some goals and equal in the others. `same`:
+equal in all goals. `worse`: worse in some goal. `open`: undecided in some goal, and worse in no
+goal.
 """
 
 
@@ -122,7 +127,7 @@ class Tuned:
     """The result of the defaults in the search."""
     defaults_unseen: MeasuredCandidate
     front: Sequence[Point]
-    """The points of the front, in the order of the first goal."""
+    """The points of the front, in the order of the first goal's value."""
     folder: Path
     """The folder with the report, figures, a scenario file for each point, and Optuna's journal."""
     files: Mapping[str, str] = field(default_factory=dict)
@@ -135,7 +140,7 @@ class Tuned:
 
     @property
     def unseen_text(self) -> str:
-        """The unseen seeds in words."""
+        """The unseen seeds as text."""
         first, last = self.unseen_seeds
         return f"seed {first}" if first == last else f"seeds {first} to {last}"
 
@@ -150,7 +155,7 @@ class Tuned:
         return {one: standings.count(one) for one in get_args(Standing)}
 
     def left_out(self) -> list[str]:
-        """Sentences about points of the front that are not compared, and why."""
+        """Return sentences about points of the front that are not compared, with the reason."""
         front, checked = len(self.front), len(self.checked)
         if front == checked:
             return []
@@ -166,7 +171,7 @@ class Tuned:
         return lines
 
     def verdict(self) -> list[str]:
-        """The comparison of the front with the defaults, in sentences."""
+        """Return sentences that compare the front with the defaults."""
         plan = self.plan
         checked = self.checked
         if not self.front:
@@ -188,7 +193,7 @@ class Tuned:
             if standing in words and (count or standing in ("better", "no_worse"))
         )
         lines.append(f"of {points}, {told}")
-        # Print each reason once, with all its goals.
+        # Print each reason once, with all goals to which it applies.
         reasons: dict[str, dict[str, None]] = {}
         for point in checked:
             for goal in plan.goals:
@@ -211,7 +216,7 @@ class Tuned:
         return lines
 
     def broken(self) -> list[Point]:
-        """The points that keep every bound in the search but not on unseen seeds."""
+        """Return the points that keep every bound in the search, but not on unseen seeds."""
         return [
             point
             for point in self.checked
@@ -220,7 +225,7 @@ class Tuned:
         ]
 
     def to_dict(self) -> dict[str, Any]:
-        """The object that `--json` prints."""
+        """Return the object that `--json` prints."""
         plan = self.plan
         return {
             "id": plan.id,
@@ -297,7 +302,7 @@ _STANDINGS_OF_ONE: dict[Standing, str] = {
 
 
 def text(diff: Difference) -> str:
-    """Write a difference with the half-width of its interval, in percent if possible."""
+    """Format a difference with the half-width of its interval, in percent if possible."""
     if diff.relative is not None:
         half = diff.relative_ci95
         return f"{100 * diff.relative:+.3g}{f' ±{100 * half:.2g}' if half else ''} %"
@@ -320,7 +325,7 @@ def _estimates(measured: MeasuredCandidate) -> dict[str, Any]:
 
 
 def chosen(front: Sequence[Tried]) -> list[int]:
-    """Choose which points of a front run on unseen seeds; return their indices."""
+    """Choose which points of a front run on unseen seeds. Return their indices."""
     if len(front) <= MOST_CHECKED:
         return list(range(len(front)))
     last = len(front) - 1

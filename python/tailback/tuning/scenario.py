@@ -1,7 +1,7 @@
-"""Writes a point of a front as a scenario: the tuned file, with the point's values as a sweep of
-one point.
+"""Writes a point of a front as a scenario. It is the tuned file, with the point's values added as a
+sweep of one point.
 
-The text of the file stays unchanged, with its comments, and its runs are identical to those of the
+The rest of the file stays unchanged, including its comments. Its runs are identical to those of the
 search.
 """
 
@@ -45,7 +45,8 @@ def _literal(word: str) -> object:
 
 
 def _without_sweep(source: str) -> str:
-    """Return a scenario without its sweep; rewrite it if the sweep is not a table of its own."""
+    """Return a scenario without its sweep. If the sweep is not a table of its own, write the
+    scenario again."""
     kept, inside = [], False
     for line in source.splitlines():
         if _TABLE.match(line):

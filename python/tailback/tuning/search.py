@@ -1,7 +1,8 @@
-"""Searches: Optuna proposes candidates in batches of a fixed size, and gets results in order.
+"""Does a search: Optuna proposes candidates in batches of a fixed size, and gets their results in
+order.
 
-The same seed therefore gives the same candidates, however many run in parallel. A search that was
-killed starts from its beginning at no cost, because its runs are stored.
+The same seed therefore gives the same candidates, however many run in parallel. A killed search
+starts from its beginning, but its stored runs are not run again.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
 JOURNAL = "study.journal"
 
 Measure = Callable[[Sequence[Values], int, int], list[MeasuredCandidate]]
-"""Function that measures candidates, given the number of the first and the total number."""
+"""A function that measures candidates, given the number of the first candidate and the total
+number."""
 
 
 @dataclass(frozen=True)
@@ -37,12 +39,12 @@ class Tried:
     values: Values
     measured: MeasuredCandidate
     holds: bool
-    """Whether every bound holds in the search."""
+    """Whether the candidate kept every bound in the search."""
     front: bool = False
 
 
 def search(plan: SearchPlan, measure: Measure, journal: Path) -> list[Tried]:
-    """Try as many candidates as the plan has; the journal is Optuna's own storage."""
+    """Try as many candidates as the plan has. `journal` is the path of Optuna's storage."""
     with _quiet():
         return _search(plan, measure, journal)
 
@@ -53,7 +55,8 @@ def _search(plan: SearchPlan, measure: Measure, journal: Path) -> list[Tried]:
     from optuna.storages.journal import JournalFileBackend, JournalFileOpenLock
     from optuna.trial import TrialState
 
-    # The storage is in memory and written once, because a journal waits for the disk at each step.
+    # The storage is in memory and written once, because Optuna's journal waits for the disk at each
+    # step.
     storage = optuna.storages.InMemoryStorage()
     study = optuna.create_study(
         storage=storage,
@@ -63,7 +66,7 @@ def _search(plan: SearchPlan, measure: Measure, journal: Path) -> list[Tried]:
     )
     candidates: list[Tried] = []
     known: dict[tuple[object, ...], MeasuredCandidate] = {}
-    # If candidates do not depend on results, all are in one batch.
+    # If candidates do not depend on results, all of them form one batch.
     step = plan.candidates if plan.sampler in plans.FIXED else plan.batch
     for start in range(0, plan.candidates, step):
         trials = [study.ask() for _ in range(min(step, plan.candidates - start))]
@@ -98,7 +101,8 @@ def _search(plan: SearchPlan, measure: Measure, journal: Path) -> list[Tried]:
 
 
 def _with_front(study: Study, candidates: Sequence[Tried]) -> list[Tried]:
-    """Mark the candidates that no other candidate beats; of equal candidates only the first."""
+    """Mark the candidates that no other candidate beats. Of equal candidates, mark only the
+    first."""
     numbers = {trial.number + 1: trial.values for trial in study.best_trials}
     seen: set[tuple[object, ...]] = set()
     marked = []
@@ -119,7 +123,8 @@ def _sampler(plan: SearchPlan) -> BaseSampler:
     seed = plan.sampler_seed
     match plan.sampler:
         case "tpe":
-            # `constant_liar` counts unfinished candidates as bad, so that those of a batch differ.
+            # With `constant_liar`, unfinished candidates count as bad, so that the candidates of a
+            # batch differ.
             return samplers.TPESampler(seed=seed, multivariate=True, constant_liar=True)
         case "nsga2":
             return samplers.NSGAIISampler(seed=seed, population_size=2 * plan.batch)
@@ -129,7 +134,7 @@ def _sampler(plan: SearchPlan) -> BaseSampler:
 
 
 def require() -> None:
-    """Raise an error that says how to install Optuna, if this extra is missing."""
+    """Raise an error with the command that installs Optuna, if Optuna is missing."""
     import importlib.util
 
     if importlib.util.find_spec("optuna") is None:
@@ -140,7 +145,7 @@ def require() -> None:
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Silence Optuna, which would log every trial."""
+    """Silence Optuna, which would otherwise log every trial."""
     import optuna
 
     before = optuna.logging.get_verbosity()

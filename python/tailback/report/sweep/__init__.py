@@ -1,7 +1,7 @@
 """Makes the report of a stored sweep, which `tailback report DIR` writes.
 
-It follows the axes of the sweep: metrics against its keys (`measured`), distributions at all its
-points (`distributions`), the first and the last point over time (`traces`), every number (`cells`).
+Its sections are metrics against the swept keys (`measured`), distributions at all points
+(`distributions`), the first and the last point over time (`traces`), and every number (`cells`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from tailback.store.results import Results, Run, open_results
 
 
 def write_folder(folder: Path) -> Path:
-    """Report the latest sweep in a folder of results, or the sweep in this folder.
+    """Write the report of a sweep. `folder` is the folder of the sweep, or a folder of results,
+    which means its latest sweep.
 
     Returns the path of index.html, in `reports/<sweep>` of the results.
     """
@@ -34,7 +35,7 @@ def of(results: Results) -> Report:
     axes = axes_of(results)
     facts = _facts(results, groups)
     warnings = "\n\n".join(plain(warning) for warning in results.warnings)
-    # With one point there are no axes, so no figures against keys.
+    # A sweep with one point has no axes, so no figures against keys.
     against = measured.figures(groups, axes, facts) if axes else []
     over_time = traces.figures(groups, facts)
     shares = distributions.figures(groups, axes, facts)

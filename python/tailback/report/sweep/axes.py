@@ -1,5 +1,5 @@
-"""The axes of a sweep, with their values in the words of the scenario. This module also chooses
-which axis is drawn along x, in colours or in panels.
+"""Finds the axes of a sweep, with their values in the words of the scenario. Chooses which axis is
+drawn along x, in colours or in panels.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from tailback.store.results import Results, Run
 MOST_COLOURS = 7
 """The most curves that are distinct in one panel."""
 MOST_IN_A_ROW = 5
-"""The most panels in a row; more would be too narrow."""
+"""The most panels in a row, because more panels would be too narrow."""
 
 
 @dataclass(frozen=True)
 class SweepAxis:
-    """Keys that advance together, and their values in order."""
+    """An axis: a key, or several keys that advance together, and their values in order."""
 
     keys: tuple[str, ...]
     levels: tuple[str, ...]
     numbers: tuple[float, ...] | None
-    """Values of the first key as numbers in `unit`, if it has numbers."""
+    """Values of the first key as numbers in `unit`. None if they are not numbers."""
     unit: str = ""
 
     @property
@@ -33,7 +33,7 @@ class SweepAxis:
 
     @property
     def label(self) -> str:
-        """The name of the axis, in words."""
+        """The name of the axis, as text."""
         return ", ".join(dict.fromkeys(words.key(key) for key in self.keys))
 
     def level(self, run: Run) -> str:
@@ -55,7 +55,7 @@ class Roles:
     panels: tuple[SweepAxis, ...]
 
     def panel(self, run: Run) -> str:
-        """Return the heading of the panel that a run is in."""
+        """Return the heading of the panel in which a run is drawn."""
         return ", ".join(axis.level(run) for axis in self.panels)
 
     def in_a_row(self) -> int:
@@ -88,8 +88,8 @@ def axes_of(results: Results) -> list[SweepAxis]:
 def roles(axes: Sequence[SweepAxis]) -> Roles:
     """Choose roles for the axes.
 
-    The axis of numbers with most values is x; without numbers it is an axis of names. An axis with
-    few values gets colours, preferably one of names. The rest become panels.
+    The axis of numbers with most values is drawn along x. Without numbers, x is an axis of names.
+    An axis with few values gets colours, preferably an axis of names. The other axes become panels.
     """
     x = max(axes, key=lambda a: (a.numbers is not None, len(a.levels)), default=None)
     rest = [axis for axis in axes if axis is not x]
@@ -99,8 +99,10 @@ def roles(axes: Sequence[SweepAxis]) -> Roles:
 
 
 def most_coloured(axes: Sequence[SweepAxis]) -> Roles:
-    """Choose roles for curves whose x is not an axis of the sweep. The axis with most values gets
-    colours, preferably one of names. The rest become panels.
+    """Choose roles for curves whose x is not an axis of the sweep.
+
+    The axis with most values gets colours, preferably an axis of names. The other axes become
+    panels.
     """
     few = [axis for axis in axes if len(axis.levels) <= MOST_COLOURS]
     colour = max(few, key=lambda a: len(a.levels) + 1.5 * (a.numbers is None), default=None)

@@ -1,4 +1,4 @@
-"""Lists every number of a sweep, in tables of a page and in one file."""
+"""Lists every number of a sweep, in tables of a page and in the file cells.csv."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from tailback.report.text import plain
 from tailback.store.results import Run
 
 MOST_ROWS = 150
-"""The most rows of a table on a page; the file has all rows."""
+"""The most rows of a table on a page. The file cells.csv has all rows."""
 
-#: The scopes of tables, in the order of the file, and the kind of part of each.
+#: The scopes of tables in the order of the file, each with the kind of part that it lists.
 _KINDS_OF: Mapping[str, Kind] = {
     "flow": "flow",
     "source": "traffic",
@@ -90,7 +90,7 @@ def _table(groups: Sequence[Sequence[Run]], what: str, facts: Facts) -> Table | 
             numbers.append([with_spread(_over_seeds(group, kind, i, m)) for m in metrics])
     if not labels:
         return None
-    # Labels that are the same in every row are printed once, unless the table has one row.
+    # Labels that are the same in every row are printed once, unless the table has only one row.
     same = [i for i in range(len(heads)) if len({row[i] for row in labels}) == 1]
     same = same if len(labels) > 1 else []
     # Leave out columns in which all values are 0 or missing.
@@ -133,7 +133,7 @@ def _own(groups: Sequence[Sequence[Run]]) -> list[Metric]:
 
 
 def _column(metric: Metric) -> Column:
-    """Return the column of a metric. The heading has the unit only once, because space is
+    """Return the column of a metric. Its heading has the unit only once, because space is
     scarce.
     """
     name = metric.name
@@ -150,9 +150,9 @@ def _over_seeds(group: Sequence[Run], kind: Kind, index: int, metric: Metric) ->
 def csv_of(groups: Sequence[Sequence[Run]]) -> str:
     """Write a row for each point, part and metric.
 
-    A row has the mean over seeds with all its digits, the number of seeds with a value, half the
-    95 % interval, and the number of all seeds. For unfinished transfers it also has the bound that
-    the mean over all exceeds.
+    A row has the mean over seeds with all digits, the number of seeds with a value, half the 95 %
+    interval, and the number of all seeds. If some transfers did not finish, it also has a bound
+    that the mean over all seeds exceeds.
     """
     paths = list(dict.fromkeys(path for group in groups for path in group[0].params))
     out = io.StringIO()

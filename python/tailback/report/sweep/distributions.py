@@ -1,5 +1,5 @@
-"""Draws distributions over all points of a sweep: queue delay of links and of classes, and the time
-that requests took, by their size.
+"""Draws distributions at all points of a sweep: the queue delay of links and of classes, and the
+time that requests took, by their size.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ MOST_LINKS = 4
 MOST_PANELS = 64
 """The most panels of one figure."""
 MOST_ROWS = 5400
-"""The most rows of one figure. If there are many curves, each has fewer steps."""
+"""The most rows of one figure. If a figure has many curves, each curve has fewer steps."""
 STEPS = (14, 160)
 """The fewest and the most steps of a curve."""
 WIDE = 40.0
-"""Delays whose 99th percentiles differ by this factor are drawn on a logarithmic axis."""
+"""If the 99th percentiles of delays differ by more than this factor, the axis is logarithmic."""
 FLOOR_MS = 0.01
-"""Smaller delays are drawn at this one on a logarithmic axis."""
+"""The smallest delay on a logarithmic axis, ms. Smaller delays are drawn there."""
 
 Curve = tuple[str, str, pl.DataFrame]
-"""Name of the panel, name of the series, and the steps of the curve."""
+"""A curve: name of its panel, name of its series, and its steps."""
 
 
 def figures(
@@ -164,7 +164,7 @@ def _cdf(
 
 
 def _steps(buckets: pl.DataFrame, steps: int) -> pl.DataFrame:
-    """Reduce a distribution to at most this many steps, of which the last describe the tail."""
+    """Reduce a distribution to at most this many steps. The last of them describe the tail."""
     upper = ((buckets["lower"] + buckets["width"]) / 1e6).to_list()
     lower = (buckets["lower"] / 1e6).to_list()
     whole = cumulative(lower, upper, buckets["count"].to_list())
@@ -234,7 +234,8 @@ def _sources(run: Run) -> list[str]:
 
 
 def _time(run: Run, source: str, upto: int) -> float | None:
-    """Return the mean time over the sources of one name, weighted by their numbers of requests."""
+    """Return the mean time over the sources with one name, weighted by their numbers of
+    requests."""
     total = 0.0
     count = 0
     for part in run.summary["traffic"]:

@@ -1,4 +1,5 @@
-"""Draws metrics against the keys of a sweep: a figure for each, in the order of change."""
+"""Draws metrics against the keys of a sweep. Each metric has a figure; those that change most come
+first."""
 
 from __future__ import annotations
 
@@ -19,11 +20,12 @@ from tailback.store.results import Run
 MOST_PANELS = 24
 """The most panels of one figure."""
 SPREAD = 8.0
-"""A key whose largest value exceeds its smallest by this factor has a logarithmic axis."""
+"""If the largest value of a key exceeds its smallest by this factor, its axis is logarithmic."""
 WORTH = 0.02
-"""A utilisation that changes by less than this over all points gets no figure."""
+"""The smallest change of utilisation over all points for which it gets a figure."""
 SAME = 0.01
-"""Another quantity gets no figure if it changes by less than this share of its largest value."""
+"""The smallest change of another quantity for which it gets a figure, as a share of its largest
+value."""
 CUT = "Bars are cut if they are longer than the range of all values."
 
 WORDS = {
@@ -43,7 +45,7 @@ class SweepQuantity:
     metric: Metric
     of: Kind
     title: str
-    """The title of the metric in words, with the unit."""
+    """The title of the metric as text, with the unit."""
     share: bool = False
 
 
@@ -74,7 +76,7 @@ QUANTITIES = (
 
 
 def named(summary: Mapping[str, Any], of: Kind) -> list[tuple[str, Mapping[str, Any]]]:
-    """Return the parts of this kind with their names; flows of one table share one name."""
+    """Return the parts of this kind with their names. Flows of one table share one name."""
     if of == "run":
         return [("", summary)]
     name = group_of if of in parts.LIKE_FLOWS or of == "class" else str
@@ -84,13 +86,16 @@ def named(summary: Mapping[str, Any], of: Kind) -> list[tuple[str, Mapping[str, 
 def figures(
     groups: Sequence[Sequence[Run]], axes: Sequence[SweepAxis], facts: Facts
 ) -> list[Block]:
-    """Return a figure for each quantity that changes with a key. If the key has names and there is
-    no other key, the quantities are beside each other in one figure."""
+    """Return a figure for each quantity that changes with a key.
+
+    If the sweep has one key, whose values are names, one figure shows the quantities side by
+    side.
+    """
     every = [(quantity, _values(groups, quantity)) for quantity in QUANTITIES]
     worth = [one for one in every if _varies(*one)] or [one for one in every if one[1]][:1]
     several = any(len(run.summary["queues"]) > 1 for run, *_ in groups[:1])
     if several or worth[0][0].metric.path != "utilisation":
-        # Utilisation comes last, because some of several links may be idle.
+        # Utilisation comes last, because some links may be idle.
         worth.sort(key=lambda one: one[0].metric.path == "utilisation")
     role = roles(axes)
     if role.x is None or role.x.numbers is not None or len(axes) > 1:
@@ -102,15 +107,14 @@ def figures(
 
 
 def pooled_text(values: Iterable[Sequence[Value]], several: str = "") -> str:
-    """Describe how the values of a figure are pooled; one seed gives no mean and no interval."""
+    """Describe how the values of a figure are pooled. A single seed has no mean and no interval."""
     if max((value.n for own in values for _, _, value in own), default=1) < 2:
         return f"One seed{several}." if several else "One seed."
     return f"Mean over seeds{several}; bars are 95 % intervals. {CUT}"
 
 
 def _varies(quantity: SweepQuantity, values: Sequence[Value]) -> bool:
-    """Return whether a quantity changes, so that some part has different values at different
-    points."""
+    """Return whether some part has different values of a quantity at different points."""
     means: dict[str, list[float]] = {}
     for _, name, value in values:
         if value.mean is not None:
@@ -152,7 +156,7 @@ def _figure(
 ) -> ReportFigure:
     role = roles(axes)
     names = list(dict.fromkeys(name for _, name, _ in values))
-    # If colours distinguish several parts, panels must distinguish the axis.
+    # If colours distinguish several parts, panels must distinguish the values of the axis.
     by_name = len(names) > 1
     series: list[str]
     if by_name:

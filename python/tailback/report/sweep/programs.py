@@ -1,5 +1,7 @@
-"""Shows data of programs beside what the network saw. QUIC logs and the kernel's tcp_info are drawn
-over the RTT from packets. Tables list 5-tuples and the files that programs left.
+"""Shows what programs recorded next to what the network recorded.
+
+QUIC logs and the kernel's tcp_info are drawn over the RTT from packets. Tables list 5-tuples and
+the files that programs wrote.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ MOST_LINKS = 12
 """The most files of a side that are listed."""
 
 SHOWN = (".txt", ".log", ".csv", *qlog.ENDINGS)
-"""Files that a browser shows as text."""
+"""Endings of files that a browser shows as text."""
 
 
 def blocks(groups: Sequence[Sequence[Run]], facts: Facts) -> list[Block]:
@@ -62,7 +64,8 @@ def _figure(
 ) -> ReportFigure | None:
     rows = series.filter(pl.col("flow") == name)
     program = next(p for p in parts.programs(run.summary) if p["name"] == name)
-    # If RTTs are not of TCP, the program's TCP connection only controls its main one: leave it out.
+    # If the RTTs are not those of TCP, the program's TCP connection only controls its main
+    # connection, so leave it out.
     kernels = rows if program["rtt_of"] == "tcp" else rows.clear()
     logs = list(_logs(run, name))
     rtt: dict[str, pl.DataFrame] = {
@@ -167,7 +170,7 @@ def _plan(run: Run, name: str) -> Mapping[str, Any]:
 
 
 def parts_name(name: str) -> str:
-    """Return the name of the table that an instance comes from: quic for quic/1."""
+    """Return the name of the table that an instance of a program comes from: quic for quic/1."""
     return name.rpartition("/")[0]
 
 
@@ -268,7 +271,7 @@ def _files(runs: Sequence[Run], facts: Facts) -> Table | None:
 
 
 def _link(base: str, name: str) -> str:
-    # Only files that a browser shows as text, and whose name fits into a link, become links.
+    # Only files that a browser shows as text, and whose names fit into a link, become links.
     if name.endswith(SHOWN) and not any(c in name for c in " ()<>[]\\`*"):
         return f"[{plain(name)}]({base}/{name})"
     return code(name)

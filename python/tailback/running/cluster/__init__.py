@@ -15,11 +15,11 @@ from tailback.running.spread import place
 
 @contextmanager
 def on_cluster(address: str) -> Iterator[None]:
-    """Run everything within this block on a Dask cluster; results come back here.
+    """Run everything within this block on a Dask cluster. The results are stored on this machine.
 
-    `address` is that of the scheduler, `tcp://host:8786`, or the file that it wrote
-    (`dask scheduler --scheduler-file FILE`). Needs `tailback[dask]`, here and on the workers, which
-    have the same version of tailback.
+    `address` is the scheduler's address, `tcp://host:8786`, or the file that the scheduler wrote
+    (`dask scheduler --scheduler-file FILE`). This needs `tailback[dask]`, in the same version, on
+    this machine and on the workers.
     """
     if importlib.util.find_spec("distributed") is None:
         raise InputError(

@@ -1,7 +1,7 @@
-"""The client of a cluster: sends runs out, verifies and stores the results.
+"""The client of a cluster. It sends runs to workers, and verifies and stores the results.
 
-The store stays whole whatever dies. A worker's runs go to another worker. If the scheduler or this
-process dies, the same command resumes from the stored runs.
+The store stays consistent if any process dies. If a worker dies, its runs go to another worker. If
+the scheduler or this process dies, the same command resumes from the stored runs.
 """
 
 from __future__ import annotations
@@ -36,22 +36,22 @@ LOOK_S = 0.2
 """Seconds between checks that the scheduler still exists."""
 
 PATIENCE_S = 5.0
-"""Time without a worker before a message says so."""
+"""Seconds without any worker after which a message is printed."""
 
 AHEAD = 3
-"""How many runs are sent out at once for each thread of the workers: enough that no worker waits,
-and few enough that results are stored as fast as they arrive.
+"""How many runs are sent out at once for each thread of the workers. No worker then waits, and
+results are stored as fast as they arrive.
 """
 
 PIECE = 16 << 20
-"""The most bytes of a file in one message. Only files with packets are larger."""
+"""The most bytes of a file in one message. Only files with packets can be larger."""
 
 ATTEMPTS = 3
-"""How often a run is sent out if its answer is lost or damaged."""
+"""How often a run is sent out if its result is lost or damaged."""
 
 
 class ClusterLost(TailbackError):
-    """The scheduler is gone, or never existed."""
+    """Raised if the scheduler cannot be reached, or not any more."""
 
 
 class Cluster:
@@ -61,10 +61,10 @@ class Cluster:
         self._address = address
         self._client: Client | None = None
         self._fit: set[str] = set()
-        """Connect to workers with the versions of this process."""
+        """Addresses of workers that have the versions of this process."""
 
     def close(self) -> None:
-        """End the connection; runs that are still out are stopped."""
+        """End the connection. Runs that workers still execute are stopped."""
         if self._client is not None:
             with contextlib.suppress(Exception):
                 self._client.close(timeout=2)  # type: ignore[no-untyped-call]
@@ -73,7 +73,7 @@ class Cluster:
     def execute(
         self, planned: Sequence[Planned], folder: _native.Store, progress: bool | None
     ) -> dict[str, str]:
-        """Execute and store these runs; return the failures, by run."""
+        """Execute and store these runs. Return the failures, by run."""
         if not planned:
             return {}
         recipes = {
@@ -97,8 +97,8 @@ class Cluster:
             where: dict[str, Any] = {"address": self._address}
             if path.suffix == ".json" or path.is_file():
                 where = {"scheduler_file": str(path)}
-                # A scheduler that has just been started with --scheduler-file may not have
-                # written it yet.
+                # A scheduler that was just started with --scheduler-file may not have written the
+                # file yet.
                 late = time.monotonic() + CONNECT_S
                 while not path.is_file() and time.monotonic() < late:
                     time.sleep(LOOK_S)
@@ -130,7 +130,7 @@ class Cluster:
             time.sleep(LOOK_S)
 
     def _refuse_others(self, client: Client, words: Sequence[str]) -> None:
-        """Check that every worker has the versions of this process; otherwise nothing is run."""
+        """Check that every worker has the versions of this process. If not, run nothing."""
         addresses = [one for one in _workers(client) if one not in self._fit]
         if not addresses:
             return
@@ -183,7 +183,7 @@ class _Batch:
         self._large: set[str] = set()
 
     def run(self, planned: Sequence[Planned], progress: bool | None) -> dict[str, str]:
-        """Send all runs out, and store the results."""
+        """Send all runs to workers, and store the results."""
         failures: dict[str, str] = {}
         self._large = _with_packets(planned)
         todo = list(reversed(planned))
@@ -204,7 +204,7 @@ class _Batch:
                         bar.update(done, cost / total)
                     bar.update(done, cost / total)
         finally:
-            # After an error or Ctrl-C the other runs are not needed.
+            # After an error or Ctrl-C, the other runs are not needed.
             with contextlib.suppress(Exception):
                 out = [future for _, future in self._out.values()]
                 self._client.cancel(out)  # type: ignore[no-untyped-call]
@@ -231,14 +231,15 @@ class _Batch:
                 self._taken.put((run, error))
 
         def back(_: Future[Any]) -> None:
-            # After the end of the batch the pool takes no more results; this one is not needed.
+            # Once the batch has ended, the pool takes no more results, and this result is not
+            # needed.
             with contextlib.suppress(RuntimeError):
                 self._pool.submit(take)
 
         future.add_done_callback(back)  # type: ignore[no-untyped-call]
 
     def _back(self) -> Iterator[tuple[Planned, str | None]]:
-        """Wait a moment for results, and yield those that arrived."""
+        """Wait a moment for results, and yield those that have arrived."""
         try:
             run, failed = self._taken.get(timeout=LOOK_S)
         except queue.Empty:
@@ -251,8 +252,8 @@ class _Batch:
         yield run, failed
 
     def _take(self, run: Planned, future: Future[Any]) -> str | None:
-        """Store a run. Returns empty text if it is stored, a sentence if it failed, None to
-        repeat it.
+        """Store the result of a run. Return an empty text if it is stored, a sentence if the run
+        failed, and None if it must be repeated.
         """
         from distributed import KilledWorker
 
@@ -299,7 +300,7 @@ class _Batch:
 
 
 def _is_lost(error: Exception) -> bool:
-    """Whether an error means that the answer was lost with its worker, so that the run is
+    """Return whether an error means that the result was lost with its worker, so that the run is
     repeated.
     """
     from concurrent.futures import CancelledError
@@ -318,7 +319,7 @@ def _with_packets(planned: Sequence[Planned]) -> set[str]:
 
 
 def _workers(client: Client) -> dict[str, int]:
-    """Map the workers to their numbers of threads."""
+    """Return the workers with their numbers of threads."""
     try:
         found = client.scheduler_info(n_workers=-1)["workers"]
     except (OSError, KeyError):

@@ -1,7 +1,8 @@
-"""Executes runs on a cluster's worker: one per thread at a time, in a temporary folder.
+"""Executes runs on a worker of a cluster. Each thread executes one run at a time, in a temporary
+folder.
 
-Functions are sent by name, so a worker without tailback, or with another version, is detected
-before it runs anything.
+The client sends functions by name, so it detects a worker without tailback, or with another
+version, before the worker runs anything.
 """
 
 from __future__ import annotations
@@ -24,12 +25,12 @@ from tailback.running.spread import parcel
 from tailback.running.spread.recipe import ScenarioRecipe
 
 WATCH_S = 0.5
-"""How often a run checks whether the client still wants it."""
+"""Seconds between checks of a run whether its client still wants it."""
 
 
 @dataclass(frozen=True)
 class Order:
-    """A run to execute."""
+    """A run that a worker is to execute."""
 
     recipe: ScenarioRecipe
     index: int
@@ -40,10 +41,11 @@ class Order:
 
 @dataclass(frozen=True)
 class Lost:
-    """Why a run has no result."""
+    """The reason why a run has no result."""
 
     kind: str
-    """`panic`: the engine failed; `unfit`: this worker cannot execute the run; `cancelled`."""
+    """`panic` if the engine failed, `unfit` if this worker cannot execute the run, or
+    `cancelled`."""
     text: str
 
 
@@ -51,8 +53,8 @@ Answer = dict[str, bytes] | Lost
 
 
 def versions(words: Sequence[str]) -> dict[str, str]:
-    """Return the versions of tailback and of some engines in this installation. For an engine that
-    is missing, return the reason.
+    """Return the versions of tailback and of some engines in this installation. For a missing
+    engine, return the reason.
     """
     by_name = {"tailback": tailback.__version__}
     for word in words:
@@ -64,7 +66,7 @@ def versions(words: Sequence[str]) -> dict[str, str]:
 
 
 def play(order: Order) -> Answer:
-    """Execute a run; return the files of its folder, or the reason why there is no result."""
+    """Execute a run. Return the files of its folder, or the reason why it has no result."""
     try:
         with _scratch() as scratch:
             scenario, run_ids = _read(order.recipe, scratch)
@@ -89,7 +91,7 @@ def play(order: Order) -> Answer:
 
 
 def sizes(answer: Answer) -> dict[str, int] | Lost:
-    """Return the sizes of the files of a run that is too large for one message."""
+    """Return the sizes of the files of a run that does not fit into one message."""
     if isinstance(answer, Lost):
         return answer
     return {name: len(data) for name, data in answer.items()}
@@ -120,7 +122,7 @@ def _read(recipe: ScenarioRecipe, scratch: Path) -> tuple[_native.Scenario, list
 
 
 def _load(recipe: ScenarioRecipe, scratch: Path) -> _native.Scenario:
-    # The folder is so deep that file names with ".." stay inside the temporary folder.
+    # This folder is so deep that a file name with ".." stays inside the temporary folder.
     deep = max((name.count("..") for name, _ in recipe.files), default=0)
     folder = scratch.joinpath("files", *["in"] * deep)
     folder.mkdir(parents=True)
@@ -144,7 +146,7 @@ def _scratch() -> Iterator[Path]:
     except ValueError:
         # This process is not a worker.
         parent = Path(tempfile.gettempdir())
-    # Each thread has its own folder, because the runs of a process do not share a store here.
+    # Each thread has its own folder, because the runs of this process do not share a store.
     with folders.scratch(parent) as scratch:
         own = Path(tempfile.mkdtemp(dir=scratch))
         yield own
@@ -174,7 +176,7 @@ def _watched(control: _native.Control) -> Iterator[None]:
 
 
 def _task() -> Any:
-    """Return the worker's state of this thread's task; None if the thread has no task."""
+    """Return the worker's state of this thread's task, or None if the thread has no task."""
     from distributed import get_worker
 
     try:

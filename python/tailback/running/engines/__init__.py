@@ -1,4 +1,4 @@
-"""The engines, one file for each. An engine runs a point and stores a run folder."""
+"""The engines. Each is a module that runs a point and stores a run folder."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 NAMES = ("sim", "kernel", "kernel-realtime")
 
 KERNELS: dict[str, Literal["virtual", "real"]] = {"kernel": "virtual", "kernel-realtime": "real"}
-"""The names by which users request the kernel engine, each with its clock."""
+"""The names with which users request the kernel engine, each with its clock."""
 
 
 class Engine(Protocol):
-    """Runs points; called from several threads at once."""
+    """The interface of an engine, which runs points. Several threads call it at once."""
 
     @property
     def name(self) -> str:
@@ -31,22 +31,23 @@ class Engine(Protocol):
         """Release and hash of the engine's sources. Results of two versions are never mixed."""
 
     def load(self, read: Callable[[Mapping[str, Any]], Scenario]) -> Scenario:
-        """Read a scenario for this engine: `read` takes the arguments of `_native.load`."""
+        """Read a scenario for this engine. `read` takes the arguments of `_native.load`."""
 
     def memory(self, point: Point) -> int:
         """Estimate the memory that a run needs, bytes."""
 
     def cpu_s(self, packets: int) -> float:
-        """Estimate of the CPU time of a run with this many packets at its links, s."""
+        """Estimate the CPU time of a run with this many packets at its links, s."""
 
     def run(self, scenario: Scenario, index: int, store: Store, control: Control) -> None:
-        """Runs one point and stores its folder."""
+        """Run one point and store its folder."""
 
 
 def get(name: str) -> Engine:
-    """Return the engine of this name.
+    """Return the engine with this name.
 
-    `kernel-realtime` is the kernel engine on the machine's clock; its version differs.
+    `kernel-realtime` is the kernel engine on the machine's clock. It has another version than
+    `kernel`.
     """
     if name == "sim":
         from tailback.running.engines import sim
@@ -62,7 +63,7 @@ def get(name: str) -> Engine:
 
 
 def word(engine: Engine) -> str:
-    """Return the name by which users request an engine."""
+    """Return the name with which users request an engine."""
     clock = getattr(engine, "clock", None)
     return next((word for word, own in KERNELS.items() if own == clock), engine.name)
 
@@ -82,11 +83,12 @@ def versions() -> dict[str, set[str]]:
 
 
 def unlike(name: str, version: str) -> str:
-    """Say which version this installation has instead; empty if it has this one.
+    """Return which version of an engine this installation has, if it is another than `version`.
+    Otherwise return an empty text.
 
-    Parts of the version that a scenario adds, which are plugins and files for a guest, do not
-    count. A plugin that this command names (`--with`, the environment) is compared by its own
-    hash. The result is also empty if the engine is not installed.
+    Parts of the version that come from a scenario (plugins and files for a guest) are ignored. A
+    plugin that this command names (`--with`, the environment) is compared by its own hash. The
+    result is also empty if the engine is not installed.
     """
     from tailback.store.versions import engine_of, hashes_of
 
@@ -98,7 +100,7 @@ def unlike(name: str, version: str) -> str:
 
 
 def _unlike_crates(stored: Mapping[str, str]) -> str:
-    """Name the plugins of this command that were different in the run."""
+    """Return the plugins of this command that had another hash in the run."""
     from tailback.plugins import asked, crate
 
     folders = asked.by_environment() if stored else []

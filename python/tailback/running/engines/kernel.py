@@ -1,4 +1,4 @@
-"""The real Linux kernel in virtual time, or in real time: one guest process for each run."""
+"""Runs the real Linux kernel in virtual time or in real time. Each run is one guest process."""
 
 from __future__ import annotations
 
@@ -26,26 +26,27 @@ if TYPE_CHECKING:
     from tailback.kernel.programs.places import Places
 
 AGENT = Path(kit.__file__).parent / "tailback-guest"
-"""The first process of a guest, built with the rest of tailback."""
+"""The first process of a guest, which is built together with tailback."""
 
 AGENT_HASH = AGENT.with_name(f"{AGENT.name}.sha256")
-"""The file with the agent's hash when it was built."""
+"""The file with the hash that the agent had when it was built."""
 
 MEMORY_VARIABLE = "TAILBACK_GUEST_MIB"
-"""Variable with the memory of a guest in MiB, for scenarios that need more than the default."""
+"""Environment variable with the memory of a guest in MiB, for scenarios that need more than the
+default."""
 
 BOOT_S = 0.15
 PACKET_S = 3e-6
-"""CPU time in seconds of a guest without packets, and of a packet at a link, as measured once
-(docs/evidence/performance.md)."""
+"""CPU time in seconds for each packet at a link. `BOOT_S` is that of a guest without packets. Both
+were measured once (docs/evidence/performance.md)."""
 
 STALL_VARIABLE = "TAILBACK_STALL_S"
-"""Variable with the seconds without progress of virtual time after which a guest is ended."""
+"""Environment variable: seconds after which a guest is ended if virtual time does not advance."""
 
 
 @dataclass(frozen=True)
 class Kernel:
-    """Engine `kernel`, with a kit and a clock."""
+    """The engine `kernel`, with one kit and one clock."""
 
     kit: kit.Kit
     clock: guest.Clock = "virtual"
@@ -59,9 +60,9 @@ class Kernel:
 
     @cached_property
     def has(self) -> str:
-        """The features of the kernel, and of other kernels that a scenario may name, as JSON.
+        """The features of this kernel, and of other kernels that a scenario may name, as JSON.
 
-        The code that maps a scenario to a plan for the guest reads it.
+        The Rust code that maps a scenario to a plan for the guest reads them.
         """
         return json.dumps({**self._has, "others": [Kernel(one)._has for one in self._kits]})
 
@@ -86,7 +87,8 @@ class Kernel:
         }
 
     def of(self, name: str | None) -> Kernel:
-        """Return this engine with the kernel that a scenario names, or unchanged without a name."""
+        """Return this engine with the kernel that a scenario names, or this engine itself without a
+        name."""
         if name is None:
             return self
         found = self._others.get(name)
@@ -97,8 +99,8 @@ class Kernel:
 
     @cached_property
     def _extra(self) -> dict[str, list[str]]:
-        """List the user's modules: NAME for the version built last, and NAME-HASH for every
-        version.
+        """Return the names of the user's modules: NAME for the version built last, and NAME-HASH
+        for every version.
         """
         modules: dict[str, list[str]] = {}
         for manifest in self.kit.extras():
@@ -125,7 +127,7 @@ class Kernel:
         return registrations
 
     def load(self, read: Callable[[Mapping[str, Any]], Scenario]) -> Scenario:
-        """Read a scenario; reject what Linux or this kit does not support.
+        """Read a scenario, and reject features that Linux or this kit does not support.
 
         The engine's version includes the kernel that a point names, and the modules of the user
         that its points use.
@@ -152,11 +154,11 @@ class Kernel:
         return scenario.versioned(versions)
 
     def memory(self, point: Point) -> int:  # noqa: ARG002 (that of every guest)
-        """The largest memory that a run may use, bytes; most guests use far less."""
+        """Return the largest memory that a run may use, bytes. Most guests use far less."""
         return (self._memory_mib + confine.SPARE_MIB) << 20
 
     def cpu_s(self, packets: int) -> float:
-        """Estimate of the CPU time of a run with this many packets at its links, s."""
+        """Estimate the CPU time of a run with this many packets at its links, s."""
         return BOOT_S + packets * PACKET_S
 
     @cached_property
@@ -168,7 +170,7 @@ class Kernel:
         return _setting(STALL_VARIABLE, guest.STALL_S)
 
     def run(self, scenario: Scenario, index: int, store: Store, control: Control) -> None:
-        """Boots a guest for one point and stores its folder."""
+        """Boot a guest for one point, and store its run folder."""
         point = scenario.points[index]
         self.of(point.kernel)._run(scenario, point, index, store, control)
 
@@ -217,7 +219,7 @@ class Kernel:
                 memory_bytes=finished.memory_bytes,
                 numbers=readings,
             )
-            # The other warnings are in the manifest.
+            # The manifest has the other warnings.
             for text in about_programs:
                 warnings.warn(f"run {point.run_id}: {text}", ScenarioWarning, stacklevel=1)
         except OSError as error:
@@ -248,8 +250,8 @@ class Kernel:
 
     @cached_property
     def _agent(self) -> bytes:
-        """Return the agent's bytes, which must have the hash from its build. Exactly these bytes
-        run.
+        """Return the bytes of the agent. They must have the hash from its build, and exactly these
+        bytes run.
         """
         try:
             agent = AGENT.read_bytes()
@@ -261,7 +263,7 @@ class Kernel:
         return agent
 
     def _shelves(self, modules: Iterable[str]) -> dict[str, str]:
-        """Map the folders of built modules that a run uses to their hashes."""
+        """Return the folders of built modules that a run uses, with their hashes."""
         own = {kit.SCHEDULE, *modules}
         shelves = {}
         for manifest in self.kit.extras():
@@ -272,7 +274,8 @@ class Kernel:
         return shelves
 
     def _version(self, modules: list[str], roots: list[str]) -> str:
-        """The version of the guest; after a dot, a hash of the parts that a scenario adds."""
+        """Return the version of the guest. After a dot, it has a hash of the parts that a scenario
+        adds."""
         base = self._shelves([])
         shelves = self._shelves(modules)
         self.kit.verify(shelves)
@@ -285,7 +288,8 @@ class Kernel:
         if roots:
             added += [*roots, *guest.PROGRAM_WORDS]
         more = f".{_digest(added)[:8]}" if added else ""
-        # Results of the other clock must have another version, so that they never replace these.
+        # Results with the other clock must have another version, so that they never replace these
+        # results.
         clock = "-realtime" if self.clock == "real" else ""
         return f"{self.kit.version}+{_digest(parts)[:16]}{more}{clock}"
 

@@ -24,16 +24,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Checked:
-    """The result of checking programs."""
+    """The result of checking the programs of a scenario."""
 
     problems: list[check.Problem]
     inputs: list[str]
-    """The inputs besides the scenario on which results depend."""
+    """Inputs other than the scenario on which results depend, such as packages."""
 
 
 @dataclass(frozen=True)
 class Programs:
-    """Package roots and programs of a kit. Each is prepared once."""
+    """The package roots and programs that points need. Each is prepared once."""
 
     kit: Kit
     _roots: dict[str, Root] = field(default_factory=dict)
@@ -41,7 +41,7 @@ class Programs:
     def check(self, points: Iterable[Point]) -> Checked:
         """Check the programs of points, and return their part of the engine's version.
 
-        Raises `InputError` if this machine or this kit cannot run any.
+        Raises `InputError` if this machine or this kit cannot run programs.
         """
         asked: dict[str, Program] = {}
         not_built: list[check.Problem] = []
@@ -78,7 +78,7 @@ class Programs:
         return Checked(list(dict.fromkeys(problems)), sorted(inputs))
 
     def places(self, point: Point) -> Places | None:
-        """Return the places of a point's programs; None if the point has no programs."""
+        """Return the places for a point's programs, or None if the point has no programs."""
         programs = of(point)
         if not programs:
             return None

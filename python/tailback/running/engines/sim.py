@@ -1,4 +1,4 @@
-"""The simulator. It runs in this process, with the interpreter's lock released."""
+"""The simulator as an engine. It runs in this process, with the interpreter's lock released."""
 
 from __future__ import annotations
 
@@ -13,18 +13,19 @@ if TYPE_CHECKING:
     from tailback._native import Control, Point, Scenario, Store
 
 PACKET_S = 100e-9
-"""CPU time of a packet at a link in seconds, as measured once (docs/evidence/performance.md)."""
+"""CPU time in seconds for each packet at a link, as measured once
+(docs/evidence/performance.md)."""
 
 
 @dataclass(frozen=True)
 class Sim:
-    """Engine `sim`."""
+    """The engine `sim`."""
 
     name: str = "sim"
     version: str = engine_version()
 
     def load(self, read: Callable[[Mapping[str, Any]], Scenario]) -> Scenario:
-        """Read a scenario; reject it if it does not fit into memory."""
+        """Read a scenario. Reject it if it does not fit into memory."""
         return read({"engine": self.name, "memory": machine.memory_available()})
 
     def memory(self, point: Point) -> int:
@@ -32,11 +33,11 @@ class Sim:
         return point.memory
 
     def cpu_s(self, packets: int) -> float:
-        """Estimate of the CPU time of a run with this many packets at its links, s."""
+        """Estimate the CPU time of a run with this many packets at its links, s."""
         return packets * PACKET_S
 
     def run(self, scenario: Scenario, index: int, store: Store, control: Control) -> None:
-        """Runs one point and stores its folder."""
+        """Run one point and store its folder."""
         scenario.run(index, store, control)
 
 

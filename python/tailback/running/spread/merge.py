@@ -1,8 +1,8 @@
-"""`tailback merge`: several stores into one.
+"""Merges several stores into one, for `tailback merge`.
 
-Every run is verified, in its source and once more in the target. Two runs of one id are the same
-run. If their files differ in anything but the timing, something is wrong, and nothing is merged. A
-run that exists already is left unchanged, so a second merge changes nothing.
+Every run is verified, in its source and once more in the target. Two runs with one id must have the
+same files, except for the timing. If they differ, nothing is merged. A run that the target already
+has is left unchanged, so a second merge changes nothing.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Merged:
     """Sentences about damaged runs and files that were left out."""
 
     def to_dict(self) -> dict[str, Any]:
-        """The object that `--json` prints."""
+        """Return the object that `--json` prints."""
         return {**vars(self), "into": str(self.into)}
 
 
@@ -46,7 +46,7 @@ class _Run:
     path: Path
     version: str
     files: Mapping[str, str]
-    """SHA-256 by name of all files that are the same whenever the run is repeated."""
+    """SHA-256 by name of the files that are the same each time the run is repeated."""
 
 
 def merge(
@@ -55,7 +55,7 @@ def merge(
     """Merge the runs and sweeps of some stores into one, which is created if necessary.
 
     Damaged runs are left out and listed in the result. Raises `InputError`, and merges nothing, if
-    a folder is not a store or two runs of one id differ.
+    a folder is not a store, or if two runs with one id differ.
     """
     sources, target = [Path(source) for source in stores], Path(into)
     wrong = [
@@ -117,7 +117,7 @@ def _runs(root: Path) -> Iterator[Path]:
 
 
 def _verified(path: Path, damages: list[str]) -> _Run | None:
-    """Read and verify a run of a source; None if it is damaged."""
+    """Read and verify a run of a source. Return None if it is damaged."""
     try:
         run = StoredRun(path)
         run.check()
@@ -133,7 +133,8 @@ def _of(path: Path, stored: StoredRun) -> _Run:
 
 
 def _there(target: Path, run_id: str) -> _Run | None:
-    """Read a run of the target; None if it is missing or damaged. A damaged one is moved aside."""
+    """Read a run of the target. Return None if it is missing or damaged. A damaged run is moved
+    aside."""
     path = layout.run_path(target, run_id)
     if not os.path.lexists(path):
         return None
@@ -146,7 +147,7 @@ def _there(target: Path, run_id: str) -> _Run | None:
 
 
 def _difference(run: _Run, other: _Run) -> str:
-    """Describe the differences between two runs of one id in a sentence; empty if they are
+    """Return a sentence about the differences between two runs with one id. Empty if they are
     equal.
     """
     names = [
@@ -164,7 +165,7 @@ def _difference(run: _Run, other: _Run) -> str:
 
 
 def _sweeps(source: Path, target: Path, runs: _native.Store, result: Merged) -> None:
-    # The latest sweep is written last, so that it is the latest in the target too.
+    # Write the latest sweep last, so that it is also the latest in the target.
     for file in reversed(layout.sweeps(source)):
         try:
             index = layout.read_index(file)

@@ -14,7 +14,7 @@ from tailback.errors import DamagedResults
 from tailback.store.run_folder import FILES, StoredRun
 
 PROGRAMS = "programs"
-"""The folder inside a run folder with the files that programs left."""
+"""The folder inside a run folder with the files that programs wrote."""
 
 
 def files(folder: Path) -> dict[str, bytes]:
@@ -27,7 +27,8 @@ def files(folder: Path) -> dict[str, bytes]:
 
 
 def _is_of_run(name: str) -> bool:
-    """Whether a run folder may contain a file of this name; it must not lead out of the folder."""
+    """Return whether a run folder may contain a file with this name. The name must not lead out of
+    the folder."""
     first, *rest = name.split("/")
     inside = all(part not in ("", ".", "..") and "\0" not in part for part in rest)
     return (first == PROGRAMS and bool(rest) and inside) if rest else name in FILES
@@ -40,7 +41,7 @@ def take(
     store: _native.Store,
     scratch: Path,
 ) -> None:
-    """Store a run that was received as bytes; raises `DamagedResults` if it is damaged."""
+    """Store a run that was received as bytes. Raises `DamagedResults` if it is damaged."""
     place = _place(scratch, run_id)
     for name, pieces in parts.items():
         if not _is_of_run(name):
@@ -64,7 +65,7 @@ def copy(source: Path, store: _native.Store, scratch: Path) -> None:
 
 
 THREADS = 8
-"""Number of threads that verify and store, which mostly wait for the disk."""
+"""Number of threads that verify and store runs. They mostly wait for the disk."""
 
 
 def _place(scratch: Path, run_id: str) -> Path:
@@ -75,7 +76,7 @@ def _place(scratch: Path, run_id: str) -> Path:
 
 
 def settle(place: Path, store: _native.Store, version: str | None = None) -> None:
-    """Verify a folder that is named after its run, and rename it into the store."""
+    """Verify a run folder that is named after its run, and rename it into the store."""
     run_id = place.name
     run = StoredRun(place)
     run.check()
@@ -91,7 +92,7 @@ def settle(place: Path, store: _native.Store, version: str | None = None) -> Non
     try:
         os.rename(place, target)
     except OSError:
-        # The run exists already: another process was faster, or the existing one is damaged.
+        # The store already has the run: another process was faster, or the stored run is damaged.
         if store.contains(run_id):
             return
         store.set_aside(run_id)

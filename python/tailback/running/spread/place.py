@@ -1,7 +1,7 @@
 """Chooses where the runs of a batch are executed: by default in this process.
 
-The choice holds within a `with` block, for everything that runs in it. Experiments and comparisons
-therefore need no option for it.
+The choice holds for everything that runs within a `with` block. Experiments and comparisons
+therefore need no option for the place.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ if TYPE_CHECKING:
 
 
 class RunPlace(Protocol):
-    """A place other than this process."""
+    """The interface of a place other than this process."""
 
     def execute(
         self, planned: Sequence[Planned], folder: _native.Store, progress: bool | None
     ) -> dict[str, str]:
-        """Execute the runs and store them in `folder`; return the failures, by run."""
+        """Execute the runs and store them in `folder`. Return the failures, by run."""
 
 
 _CHOSEN: ContextVar[RunPlace | None] = ContextVar("place", default=None)
 
 
 def chosen() -> RunPlace | None:
-    """Return the place that was chosen for this block; None for this process."""
+    """Return the place that was chosen for this block. None means this process."""
     return _CHOSEN.get()
 
 
 @contextmanager
 def using(place: RunPlace) -> Iterator[None]:
-    """Execute the runs of this block at a place."""
+    """Execute the runs of this block at the given place."""
     token = _CHOSEN.set(place)
     try:
         yield

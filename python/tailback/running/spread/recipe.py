@@ -1,7 +1,8 @@
-"""Everything that another process needs to read a scenario again.
+"""Sends a scenario to another process, which reads it again.
 
-A scenario that was read is an object of the compiled module and cannot be sent. Its source can be
-sent: text, replaced values, traces. The receiver checks that the ids of its runs are the same.
+A scenario that was read is an object of the compiled module, which cannot be sent. Instead, its
+source is sent: text, replaced values, traces. The receiver checks that the scenario gives the same
+run ids.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from tailback.errors import InputError
 
 @dataclass(frozen=True)
 class ScenarioRecipe:
-    """The source of a scenario in the form that is sent."""
+    """The source of a scenario, in the form that is sent."""
 
     text: bytes
     name: str
@@ -24,7 +25,8 @@ class ScenarioRecipe:
     seeds: int | None
     engine: str
     files: tuple[tuple[str, bytes], ...]
-    """The files that the scenario names, by path relative to its folder, and their content."""
+    """The files that the scenario names: the path of each, relative to the scenario's folder, and
+    its content."""
 
 
 def of(scenario: _native.Scenario, engine: str) -> ScenarioRecipe:
@@ -39,7 +41,7 @@ def of(scenario: _native.Scenario, engine: str) -> ScenarioRecipe:
             f"{scenario.file}: programs and their files are on this machine and are not sent to a "
             "cluster; expected --shard"
         )
-    # Files with absolute paths are not sent; they must exist on every machine.
+    # Files with absolute paths are not sent. They must exist on every machine.
     names = [name for name in scenario.files if not os.path.isabs(name)]
     return ScenarioRecipe(
         scenario.text.encode(),

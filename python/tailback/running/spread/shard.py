@@ -1,8 +1,8 @@
 """`--shard 2/8`: divides the runs of a batch into parts that cost about the same.
 
-Every process computes the same shards without communication. The runs are assigned in the order of
-their estimated costs, the most expensive first. Each run goes to the shard with the lowest cost so
-far. Stored runs are assigned too.
+Every process computes the same shards without communication. Runs are assigned in the order of
+their estimated costs, the most expensive run first. Each run goes to the shard with the lowest cost
+so far. Stored runs are assigned too.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ EXPECTED = "expected I/N such as 2/8, auto, or auto/N"
 
 @dataclass(frozen=True)
 class Shard:
-    """Part `index` (from 1) of `count`."""
+    """Shard `index` (from 1) of `count` shards."""
 
     index: int
     count: int
 
     @classmethod
     def parse(cls, text: str, environment: Mapping[str, str] = os.environ) -> Shard:
-        """Read `2/8`; `auto` takes index and number from the scheduler of an array of jobs,
-        `auto/8` takes only the index.
+        """Parse `2/8`. `auto` takes index and number from the scheduler of an array of jobs,
+        `auto/8` only the index.
         """
         match = _WORDS.fullmatch(text.strip())
         if match is None or (match["index"] != "auto" and match["count"] is None):
@@ -67,7 +67,7 @@ class Shard:
 
 
 def _by_environment(text: str, environment: Mapping[str, str]) -> tuple[int, int | None]:
-    """Return the index from 1, and the number of shards if it is known."""
+    """Return the index from 1, and the number of shards if the environment has it."""
 
     def number(name: str, default: int | None = None) -> int:
         value = environment.get(name)
@@ -78,7 +78,7 @@ def _by_environment(text: str, environment: Mapping[str, str]) -> tuple[int, int
         return int(value)
 
     if "SLURM_ARRAY_TASK_ID" in environment:
-        # Indices may have any start and step: --array=0-7, 1-8 and 10-80:10 are eight jobs each.
+        # Indices may have any start and step: --array=0-7, 1-8 and 10-80:10 are all eight jobs.
         count = number("SLURM_ARRAY_TASK_COUNT")
         least = number("SLURM_ARRAY_TASK_MIN", 1 if number("SLURM_ARRAY_TASK_ID") else 0)
         step = max(1, number("SLURM_ARRAY_TASK_STEP", 1))
@@ -102,7 +102,8 @@ def _by_environment(text: str, environment: Mapping[str, str]) -> tuple[int, int
 
 
 def deal(costs: Mapping[str, float], count: int) -> list[list[str]]:
-    """Divide the runs into this many shards of about the same cost, the same for every caller."""
+    """Divide the runs into this many shards of about the same cost. Every caller gets the same
+    shards."""
     parts: list[list[str]] = [[] for _ in range(count)]
     heap = [(0.0, 0, at) for at in range(count)]
     for run_id in sorted(costs, key=lambda one: (-costs[one], one)):
@@ -114,7 +115,7 @@ def deal(costs: Mapping[str, float], count: int) -> list[list[str]]:
 
 @dataclass(frozen=True)
 class Done:
-    """What a shard contributed to the whole batch."""
+    """The contribution of a shard to the whole batch."""
 
     shard: Shard
     runs: int
@@ -127,7 +128,7 @@ class Done:
     failures: list[str] = field(default_factory=list)
 
     def text(self) -> str:
-        """Return two lines: what was done, and the next step."""
+        """Return two lines of text: what was done, and the next step."""
         return (
             f"shard {self.shard}: {self.runs} of {self.of_runs} runs, "
             f"{100 * self.share:.3g} % of the cost; {self.missing} are not in {self.root}\n"
@@ -136,7 +137,7 @@ class Done:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """The object that `--json` prints."""
+        """Return the object that `--json` prints."""
         return {
             "shard": self.shard.index,
             "of": self.shard.count,
@@ -150,7 +151,7 @@ class Done:
 
 
 class PartDone(TailbackError):
-    """A shard is done, but the result needs the other shards too. This is not an error."""
+    """Raised when a shard is done, but the result also needs other shards. This is not an error."""
 
     def __init__(self, done: Done) -> None:
         super().__init__(done.text())
@@ -161,13 +162,13 @@ _CHOSEN: ContextVar[Shard | None] = ContextVar("shard", default=None)
 
 
 def chosen() -> Shard | None:
-    """Return the shard that is run within this block; None for all runs."""
+    """Return the shard that is run within this block. None means all runs."""
     return _CHOSEN.get()
 
 
 @contextmanager
 def using(shard: Shard) -> Iterator[None]:
-    """Run one shard of each batch of this block.
+    """Within this block, run only one shard of each batch.
 
     The first batch that needs other shards ends the block with `PartDone`.
     """
@@ -179,6 +180,6 @@ def using(shard: Shard) -> Iterator[None]:
 
 
 def share(costs: Mapping[str, float], mine: list[str]) -> float:
-    """Return the share of some runs in the cost of all."""
+    """Return the cost of some runs as a share of the cost of all runs."""
     total = math.fsum(costs.values())
     return math.fsum(costs[one] for one in mine) / total if total else 1.0

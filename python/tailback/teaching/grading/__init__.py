@@ -3,7 +3,7 @@
     grades = tailback.grade("lesson/task.toml", "submissions/")
     grades.frame()
 
-Submissions are untrusted. They can name no file and no plugin, and the estimated cost of each is
+Submissions are untrusted. A submission cannot name a file or a plugin, and its estimated cost is
 limited. An invalid submission affects only its own row.
 """
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 Status = Literal["graded", "wrong", "failed"]
 
 FOLDER = Path("graded")
-"""Where the runs of submissions are stored by default, apart from the teacher's own results."""
+"""Where the runs of submissions are stored by default, separate from the teacher's own results."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,8 @@ class Grade:
     name: str
     file: str
     status: Status
-    """`wrong`: the submission is not valid; `failed`: the engine failed in one of its runs."""
+    """The state of a submission. `wrong` means that it is not valid, `failed` that the engine
+    failed in a run."""
     verdicts: Sequence[BoundVerdict] = ()
     """Verdicts of the assertions for the means over seeds."""
     problems: Sequence[Located] = ()
@@ -58,7 +59,7 @@ class Grade:
 
     @property
     def reasons(self) -> list[str]:
-        """Why there is no grade: sentences with file, line and column."""
+        """Why the submission has no grade: sentences with file, line and column."""
         return [*map(str, self.problems), *self.failures]
 
 
@@ -75,7 +76,7 @@ class Grades:
 
     @property
     def of(self) -> int:
-        """Number of assertions that decide a grade."""
+        """Number of assertions on which a grade depends."""
         return max((len(grade.verdicts) for grade in self.grades), default=0)
 
     @property
@@ -84,11 +85,11 @@ class Grades:
         return [grade for grade in self.grades if grade.status != "graded"]
 
     def columns(self) -> list[str]:
-        """The titles of the columns: each assertion in words, in the order of the scenario."""
+        """The titles of the columns: each assertion as text, in the order of the scenario."""
         return list(dict.fromkeys(words(v) for grade in self.grades for v in grade.verdicts))
 
     def to_dict(self) -> dict[str, Any]:
-        """The object that `--json` prints."""
+        """Return the object that `--json` prints."""
         return {
             "task": str(self.task.file),
             "title": self.title,
@@ -132,7 +133,8 @@ class Grades:
         }
 
     def rows(self) -> list[dict[str, Any]]:
-        """A row for each submission: name, file, status, held, of, each value, the reason."""
+        """Return a row for each submission: name, file, status, held, of, each value, the
+        reason."""
         columns = self.columns()
         rows = []
         for grade in self.grades:
@@ -151,13 +153,14 @@ class Grades:
         return rows
 
     def frame(self) -> pl.DataFrame:
-        """The rows as a frame."""
+        """Return the rows as a frame."""
         import polars as pl
 
         return pl.DataFrame(self.rows(), infer_schema_length=None)
 
     def csv(self) -> str:
-        """The rows as CSV. Text that a spreadsheet would run as a formula begins with a quote."""
+        """Return the rows as CSV. Text that a spreadsheet would run as a formula begins with a
+        quote."""
         file = io.StringIO()
         rows = self.rows()
         writer = csv.writer(file, lineterminator="\n")
@@ -167,7 +170,7 @@ class Grades:
 
 
 def words(verdict: BoundVerdict) -> str:
-    """The subject of a verdict: `delay_ms.p99 of bottleneck at most 20`."""
+    """Return a verdict's assertion as text: `delay_ms.p99 of bottleneck at most 20`."""
     name = f" of {verdict.name}" if verdict.name is not None else ""
     at = f" at {', '.join(f'{k} = {v}' for k, v in verdict.params.items())}"
     bound = f"at {'least' if verdict.side == 'min' else 'most'} {verdict.bound:g}"
@@ -190,9 +193,9 @@ def grade(
 ) -> Grades:
     """Grade every submission of a folder by the assertions of the task's scenario.
 
-    `task` is a file or a folder with `task.toml`, `folder` has a file NAME.toml for each
+    `task` is a file, or a folder with `task.toml`. `folder` has a file NAME.toml for each
     submission. An assertion holds if the mean over seeds is within its bound. Raises `InputError`
-    if the task itself is wrong.
+    if the task itself is invalid.
     """
     found = tasks.load(Path(arguments.path("task", task)))
     files, others = submissions.find(Path(arguments.path("submissions", folder)))
@@ -224,7 +227,7 @@ def grade(
 
 
 def _own(task: Task, seeds: int | None) -> Any:
-    """Load the task's own scenario. It has to be valid, and to assert something."""
+    """Load the task's own scenario. It must be valid, and have assertions."""
     scenario = scenarios.load(
         task.scenario, [], seeds if seeds is not None else task.seeds, engines.get("sim")
     )

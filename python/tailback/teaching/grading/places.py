@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 Path = tuple[str, ...]
-"""Keys from the outermost to the innermost; an element of a list has its index as key."""
+"""A path: keys from the outermost to the innermost. The key of a list element is its index."""
 
 _SPACE = re.compile(r"(?:[ \t\r\n]|#[^\n]*)*")
 _KEY = re.compile(r"""[A-Za-z0-9_-]+|"(?:[^"\\\n]|\\.)*"|'[^'\n]*'""")
@@ -20,7 +20,7 @@ _BARE = re.compile(r"[^,\]}\n#]+")
 
 @dataclass(frozen=True)
 class KeyPlace:
-    """Line and column, from 1, and the width of a key."""
+    """Line and column of a key, from 1, and its width."""
 
     line: int
     column: int
@@ -28,7 +28,7 @@ class KeyPlace:
 
 
 class _Unexpected(Exception):
-    """The text contains TOML that this simple reader does not understand."""
+    """Raised if the text contains TOML that this simple reader does not understand."""
 
 
 @dataclass
@@ -115,7 +115,7 @@ class _Reader:
 def keys(text: str) -> dict[Path, KeyPlace]:
     """Return the place of every key in a valid TOML text, by the key's path."""
     reader = _Reader(text)
-    # A key without a place is reported at the beginning of its file.
+    # A key without a known place is reported at the beginning of its file.
     with suppress(_Unexpected, RecursionError):
         reader.document()
     return reader.places

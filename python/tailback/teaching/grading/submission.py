@@ -1,4 +1,4 @@
-"""A submission: values for keys that the task opens. It is untrusted text."""
+"""Reads a submission: values for keys that the task opens. The file is untrusted."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from tailback.teaching.grading.task import Task
 ENDING = ".toml"
 
 MAX_SUBMISSIONS = 10_000
-"""The most submissions of a folder."""
+"""The most submissions in a folder."""
 
 Path_ = tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Submission:
-    """A submitted file, with its scenario or with all of its errors."""
+    """A submitted file, with its scenario or with all its errors."""
 
     name: str
     file: Path
@@ -37,7 +37,7 @@ class Submission:
 
 
 def find(folder: Path) -> tuple[list[Path], list[Path]]:
-    """Return the submissions in a folder, sorted by name, and the other files there."""
+    """Return the submissions in a folder, sorted by name, and the other files in the folder."""
     if not folder.is_dir():
         if not folder.exists():
             raise InputError(f"{foreign.line(folder)}: no such folder; name a folder that exists")
@@ -57,7 +57,7 @@ def find(folder: Path) -> tuple[list[Path], list[Path]]:
 
 
 def load(task: Task, path: Path, seeds: int | None, most_cpu_s: float) -> Submission:
-    """Read a submission and check its values and its cost; nothing runs."""
+    """Read a submission, and check its values and its cost. Nothing runs."""
     name = path.name.removesuffix(ENDING)
     try:
         if path.is_symlink():
@@ -105,7 +105,7 @@ def _values(
 
 
 def _use(task: Task, key: str = "") -> str:
-    """Say which keys to use instead of this key."""
+    """Return advice: which keys to use instead of this key."""
     near = names.nearest(key, task.opens)
     if near is None or len(task.opens) == 1:
         return f"use {'one of ' if len(task.opens) > 1 else ''}{', '.join(task.opens)}"
@@ -113,15 +113,15 @@ def _use(task: Task, key: str = "") -> str:
 
 
 CHOOSING = ("aqm", "name", "kind")
-"""Keys that choose an algorithm. A table with such a key replaces the whole table of the scenario,
-because options of another algorithm would not fit."""
+"""Keys that choose an algorithm. A submitted table with such a key replaces the scenario's whole
+table, because options of another algorithm would not fit."""
 
 
 def _leaves(
     table: Mapping[str, Any], path: Path_, opens: Sequence[str], own: Any
 ) -> Iterator[tuple[Path_, Any]]:
-    """Yield values by path. If the scenario (`own`) has the same table, its keys are set one by
-    one.
+    """Yield values by path. If the scenario (`own`) has the same table, yield the table's keys one
+    by one.
     """
     for key, value in table.items():
         inner = (*path, key)
@@ -204,7 +204,8 @@ def _scenario(
 
 
 def _deepest(document: PlacedDocument, path: Path_, message: str) -> Path_:
-    """Find the key inside a value that a message names; return the value's path without one."""
+    """Return the path of a value, extended by the key inside the value that a message names, if
+    any."""
     inside = [
         key
         for key in document.keys
@@ -214,6 +215,6 @@ def _deepest(document: PlacedDocument, path: Path_, message: str) -> Path_:
 
 
 def cost_of(scenario: _native.Scenario) -> costs.Cost:
-    """Estimate the cost of all runs of a scenario."""
+    """Return the estimated cost of all runs of a scenario."""
     runner = engines.get("sim")
     return costs.total((point.packets, runner, runner.memory(point)) for point in scenario.points)

@@ -1,4 +1,4 @@
-"""A task: a scenario, the keys that a submission may set, and limits."""
+"""Reads a task: a scenario, the keys that a submission may set, and limits."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from tailback.errors import InputErrors
 from tailback.teaching.grading.reading import Misread, PlacedDocument, read
 
 NAME = "task.toml"
-"""The name of the task file in the folder that the command line names."""
+"""The name of the task file in a folder."""
 
 TIMES, LEAST_CPU_S = 10.0, 5.0
-"""Limit of the CPU time of a submission, unless the task sets `max_cpu_s`: this many times that of
-the task's own scenario, and at least 5 s."""
+"""How the limit of CPU time of a submission is computed, unless the task sets `max_cpu_s`: 10 times
+the CPU time of the task's own scenario, and at least 5 s."""
 
 MEMORY = 1 << 30
-"""The most memory that a run of a submission may take, bytes."""
+"""The most memory that a run of a submission may need, bytes."""
 
 CLOSED = ("with", "programs", "assert", "sweep", "record", "trace", "files", "root", "kernel")
 """Keys that no task can open and no submission can set. They name files, run code, or decide what
@@ -40,23 +40,23 @@ class Task:
     opens: Sequence[str]
     """Paths of the scenario's keys that a submission may set."""
     seeds: int | None
-    """Number of seeds of every submission; None for the scenario's number."""
+    """Number of seeds of every submission. None means the scenario's number."""
     max_cpu_s: float | None
-    """The most CPU time of a submission's runs together; None for a limit by `TIMES`."""
+    """The most CPU time of all runs of a submission together, s. None for a limit by `TIMES`."""
 
     def most_cpu_s(self, own_s: float) -> float:
-        """Return the limit of CPU time, if the task's own scenario takes `own_s`."""
+        """Return the limit of CPU time, given that the task's own scenario needs `own_s`."""
         return max(LEAST_CPU_S, TIMES * own_s) if self.max_cpu_s is None else self.max_cpu_s
 
 
 def closed(path: str) -> str | None:
-    """Return the part of a path that no submission may set; None if all may be set."""
+    """Return the part of a path that no submission may set, or None if all parts may be set."""
     return next((part for part in path.replace("[", ".").split(".") if part in CLOSED), None)
 
 
 def load(path: Path) -> Task:
-    """Read a task from a file or a folder with `task.toml`; raises `InputErrors` with all
-    mistakes.
+    """Read a task from a file, or from a folder with `task.toml`. Raise `InputErrors` with all
+    errors.
     """
     file = path / NAME if path.is_dir() else path
     try:
@@ -92,7 +92,8 @@ def load(path: Path) -> Task:
 
 
 def _tables(scenario: Path) -> Mapping[str, Any]:
-    """Parse the scenario. The result is empty if it is not TOML, which the validator reports."""
+    """Parse the scenario. Return an empty table if it is not TOML, because the validator reports
+    that."""
     try:
         return read(scenario).tables
     except Misread:

@@ -27,13 +27,13 @@ NAMES = (
 
 
 def title(name: str) -> str:
-    """The title of a lesson."""
+    """Return the title of a lesson."""
     text = _folder(name).joinpath(QUESTION).read_text(encoding="utf-8")
     return text.partition("\n")[0].removeprefix("# ")
 
 
 def write(name: str, folder: Path | str) -> list[Path]:
-    """Write the files of a lesson to a folder that is new or empty; returns their paths."""
+    """Write the files of a lesson to a new or empty folder. Return their paths."""
     source, folder = _folder(name), Path(folder)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InputError(f"{line(folder)}: already exists; name a folder that is new or empty")
