@@ -26,6 +26,7 @@ STUDIES = Studies(
         "l4s-tests-2020": "tailback_studies.experiments.l4s_tests_2020",
         "ccafct-2020": "tailback_studies.experiments.ccafct_2020",
         "imc-bbr-2023": "tailback_studies.experiments.imc_bbr_2023",
+        "pam-2025-l4s": "tailback_studies.experiments.pam_2025_l4s",
         "sce-2019": "tailback_studies.experiments.sce_2019",
         "dualpi2-2019-wrr": "tailback_studies.experiments.dualpi2_2019_wrr",
         "dualpi2-2019-refactoring": "tailback_studies.experiments.dualpi2_2019_refactoring",

@@ -24,6 +24,12 @@ MAX_WORDS = 800
 OPENING = "Figure"
 """Title of the section with the figure that opens a page."""
 
+CLAIMS = "Claims"
+"""Title of the section with the conclusions of a source, which a page has before its criteria."""
+
+OVERVIEW = "Errors by queue and competitor"
+"""Title of a section whose first table a page has after its criteria."""
+
 SIDE_BY_SIDE = "Side by side"
 """Title of the section with the measurements of both engines, which a short page has."""
 
@@ -143,10 +149,12 @@ def page(whole: Whole, name: str, judges: Sequence[Judge]) -> str:
     parts = [f"# {whole.title}", *whole.lead[:1]]
     short = (fact for fact in whole.facts if len(fact[1].split()) <= MAX_FACT_WORDS)
     parts.append("\n".join(f"- **{key}**: {value}" for key, value in short))
+    for _, table in itertools.islice(whole.tables(f"^{CLAIMS} "), 1):
+        parts += [f"## {CLAIMS}", *_shown(table)]
     if judges:
         parts += ["## Verdict", _counted(judges), _criteria(judges)]
     room = _Room(MAX_WORDS - RESERVED, parts)
-    families = list(whole.tables("by family"))
+    families = list(whole.tables(f"by family|^{OVERVIEW}"))
     for _, table in families[:1]:
         room.add("", [f"**{table['title']}**", *_shown(table)])
     room.add(f"## {OPENING}", list(_figure(whole)))

@@ -65,7 +65,12 @@ def _axis(low: float, high: float, log: bool) -> alt.Axis:
 
 
 def against(
-    frame: pl.DataFrame, *, panels: Sequence[str], order: Sequence[str], within: float
+    frame: pl.DataFrame,
+    *,
+    panels: Sequence[str],
+    order: Sequence[str],
+    within: float,
+    columns: int = 2,
 ) -> Chart:
     """Show measured over published shares of the rate in percent (columns panel, series, published,
     measured, row). Points on the line agree; between the dashed lines they differ by up to so many
@@ -101,7 +106,7 @@ def against(
             )
         )
         charts.append(alt.layer(*layers).properties(title=name, width=230, height=230))
-    return alt.concat(*charts, columns=2, spacing=24)
+    return alt.concat(*charts, columns=columns, spacing=24)
 
 
 def beside(

@@ -1,0 +1,58 @@
+"""Prague beside classic flows over nine queues (Sarpkaya, Fund, Panwar, PAM 2025), run again."""
+
+from __future__ import annotations
+
+from tailback.errors import InputError
+from tailback_studies.experiments.pam_2025_l4s.causes import NOT_RUN
+from tailback_studies.experiments.pam_2025_l4s.layout import ROWS, PamRow, known_rows
+from tailback_studies.reproduction.experiment import Findings, Found, Reproduction, Request, Study
+
+#: Parts: a competitor at 10 ms with one flow a side, BBRv3 at 2 ms, several flows a side.
+PARTS: tuple[str, ...] = tuple(dict.fromkeys(row.part for row in ROWS))
+#: Seeds of each row; a quick run uses one.
+SEEDS = 3
+#: The buffer of a quick run.
+QUICK_BDP = 2.0
+
+
+class Pam(Reproduction):
+    """The experiment."""
+
+    name = "pam-2025-l4s"
+    title = "To adopt or not to adopt L4S: Sarpkaya, Fund and Panwar, PAM 2025"
+    doc = "Prague beside CUBIC, BBR and BBRv3 over nine queues, five buffers and 1 to 25 flows."
+    parts = PARTS
+    not_run = NOT_RUN
+
+    def study(self, request: Request) -> Study:
+        """Return the requested rows."""
+        from tailback_studies.experiments.pam_2025_l4s import points, report, truth
+
+        rows = self._rows(request)
+        every = request.seeds_or(SEEDS, quick=1)
+        quick = request.quick
+
+        def findings(results: Found) -> Findings:
+            made = report.ran(results["rows"])
+            entries = points.entries(rows, results["rows"])
+            written = report.report(entries, made, quick=quick)
+            page = report.page(entries, made) if request.page else None
+            cells = [entry.json() for entry in entries]
+            return Findings(written, cells, truth.summary(entries), truth.judges(entries), page)
+
+        return Study({"rows": [points.job(row, seeds=every) for row in rows]}, findings)
+
+    def _rows(self, request: Request) -> list[PamRow]:
+        """Return the requested rows, in the order of the source."""
+        if request.engine != "sim":
+            raise InputError(
+                f"{self.name}: every row has Prague, which Linux does not have; remove --engine"
+            )
+        rows = [row for row in ROWS if row.part in request.parts]
+        if request.quick:
+            known = known_rows()
+            rows = [row for row in rows if row in known and row.buffer_bdp == QUICK_BDP]
+        return rows
+
+
+EXPERIMENT = Pam()

@@ -1,0 +1,83 @@
+"""The set-up with the basis of each part, the rows that are not run, and open questions."""
+
+from __future__ import annotations
+
+#: What, value here, basis.
+DECLARED: tuple[tuple[str, str, str], ...] = (
+    ("bottleneck", "100 Mbit/s of frames in the direction of the data", "stated: htb's rate"),
+    ("shaper", 'htb with the burst that tc computes (`burst = "tc"`)', "stated: no burst"),
+    (
+        "round-trip time",
+        "10 or 2 ms, half in each direction, before the queue",
+        "stated: netem on both interfaces of a host; what the virtual machines add (0.1 to "
+        "0.5 ms) is not known",
+    ),
+    (
+        "buffer",
+        "0.5 to 8 BDP: bytes in a FIFO, else int(bytes / 1500) + 1 packets; DualPI2 10,000 packets",
+        "stated",
+    ),
+    ("threshold, target", "5 ms at 10 ms, 1 ms at 2 ms", "stated"),
+    ("FIFO", "`fifo` in bytes", "stated: bfifo"),
+    (
+        "step queue, FQ",
+        "`fq` with `limit`, `flow_limit` and `ce_threshold`, the first with `orphan_mask = 0`; no "
+        "fast path",
+        "stated; the router's kernels, 5.15 and 5.17, are older than the fast path",
+    ),
+    (
+        "PIE, CoDel",
+        "target, `interval = 100ms`, `ecn` as the row says, else tc's default",
+        "stated",
+    ),
+    (
+        "FQ-CoDel",
+        "target, 100 ms, ECN; L4S: `ce_threshold 1ms` for packets with ECT(1) or CE",
+        "stated",
+    ),
+    ("DualPI2", "`target`, else the default of Linux", "stated; the release differs"),
+    (
+        "Prague",
+        "version 0.6 with 24 bits of alpha, Accurate ECN, no fallback",
+        "stated: the L4S team's testing build of 5.15.72, `tcp_ecn = 3`, `prague_ecn_fallback` 0; "
+        "its exact commit is not known",
+    ),
+    ("CUBIC, BBR", "as Linux 7.3 has them", "stated: 5.13.12 with BBRv2 alpha"),
+    (
+        "BBRv3",
+        "as in Google's branch; `ecn`: its packets are ECN-capable, it ignores marks; `ecnlow`: "
+        "marks count up to a smallest RTT of 5 ms (`ecn_response`)",
+        "stated: 6.4.0 of google/bbr v3",
+    ),
+    ("ECN of competitors", "RFC 3168 or none; for `ecnlow` the echo of DCTCP", "stated"),
+    (
+        "flows",
+        "60 s without warm-up, each starts within 500 ms",
+        "stated: `iperf3 -t 60`, `-P` for several, started over ssh; 500 ms is inferred",
+    ),
+    (
+        "receivers",
+        '`rcvbuf = "auto"`',
+        "inferred: Linux tunes the buffers of iperf3, which sets none",
+    ),
+    ("host jitter", "100 us, below one packet time", "inferred: virtual machines; not measured"),
+    ("rate", "payload delivered from a flow's start to the end", "stated: iperf3's sum_received"),
+    (
+        "srtt",
+        "mean of samples each second, of the first flow of a side",
+        "stated: `tcpi_rtt` of iperf3's reports",
+    ),
+    ("offloads", "every segment is a packet", "stated: gro, lro, gso, tso off"),
+)
+
+#: What is not run, how many rows, why.
+NOT_RUN: tuple[tuple[str, int | None, str], ...] = (
+    ("rows of BBRv2, with or without L4S", 900, "tailback does not have BBRv2"),
+    ("rows with Prague's ECN fallback", None, "tailback's Prague does not have it"),
+)
+
+#: Changes after the comparison: what, before, after, why.
+CHANGED: tuple[tuple[str, str, str, str], ...] = ()
+
+#: Question, what was tried, result, verdict.
+QUESTIONS: tuple[tuple[str, str, str, str], ...] = ()

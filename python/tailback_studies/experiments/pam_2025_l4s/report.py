@@ -1,0 +1,278 @@
+"""The report and the page: the claims, how far off each group of cells is, figures, the set-up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import polars as pl
+
+from tailback.metrics.statistics import median, nearest_rank
+from tailback.report import Block, Facts, Mark, Report, ReportFigure, Section, Table, Text, Value
+from tailback.report.tables import left, right, setup, words
+from tailback.store.results import Results
+from tailback_studies.experiments.l4s_tests_2020 import charts
+from tailback_studies.experiments.pam_2025_l4s import claims, truth
+from tailback_studies.experiments.pam_2025_l4s.causes import CHANGED, DECLARED, NOT_RUN, QUESTIONS
+from tailback_studies.experiments.pam_2025_l4s.layout import (
+    COLUMNS,
+    QUEUES,
+    RATE_MBIT,
+    RATES,
+    SRTTS,
+    PamRow,
+)
+from tailback_studies.experiments.pam_2025_l4s.points import PamEntry
+from tailback_studies.reproduction.entries import sizes
+from tailback_studies.reproduction.page import Page
+from tailback_studies.reproduction.published import CLAIMS, OVERVIEW
+from tailback_studies.reproduction.shown import facts, goals_table, head, signed, size
+
+TITLE = "Prague beside classic flows over nine queues (PAM 2025), run again"
+SOURCE = "F. B. Sarpkaya, F. Fund, S. Panwar, PAM 2025"
+LEAD = (
+    "Prague beside CUBIC, BBR and BBRv3 at 100 Mbit/s, through nine queues with buffers of 0.5 to "
+    "8 BDP: the rates of both sides and their smoothed round-trip times."
+)
+HELD_OUT = (
+    "The set-up was written from the source's notebooks before any comparison. No cell counts as "
+    "held out: a first comparison, and other readings of the set-up, were made on these rows "
+    "before. None of these readings is in the set-up. The other half of the source's 765 rows is "
+    "not in tailback; they are run, and measured without a published value."
+)
+QUICK = " A quick run: published rows with a buffer of 2 BDP, one seed."
+
+
+def ran(results: Sequence[Results]) -> Facts:
+    """Return the facts of these results."""
+    return facts(results, deviations=("today's algorithms instead of those of 5.13 to 6.4",))
+
+
+def sections(entries: Sequence[PamEntry], made: Facts) -> list[Section]:
+    """Return the sections: claims, errors, figures, misses."""
+    overview = [by_queue(entries, made, RATES), by_queue(entries, made, SRTTS)]
+    out = [
+        Section("claims", CLAIMS, _claims(entries, made)),
+        Section("result", "How far off", [goals_table(truth.judges(entries), made)]),
+        Section("by-queue", OVERVIEW, [table for table in overview if table.rows]),
+        Section("figures", "Published and measured", shares(entries, made)),
+        Section("misses", "Cells beyond their goal", _misses(entries, made)),
+    ]
+    return [section for section in out if section.blocks]
+
+
+def basis(made: Facts) -> list[Section]:
+    """Show the set-up, the changes, open questions, and the rows that are not run."""
+    changed: Block = Text("Nothing.")
+    if CHANGED:
+        changed = _listed("changed", "Changed", ("what", "before", "after", "why"), CHANGED, made)
+    out = [
+        Section("set-up", "Set-up", [setup(DECLARED, made)]),
+        Section("changed", "Changed after the comparison", [changed]),
+    ]
+    if QUESTIONS:
+        columns = ("question", "tried", "came out", "verdict")
+        listed = _listed("questions", "Open questions", columns, QUESTIONS, made)
+        out.append(Section("open", "Open questions", [listed]))
+    rows: list[list[Value]] = [list(row) for row in NOT_RUN]
+    columns_ = [*left("what"), *right("rows"), *left("why")]
+    out.append(
+        Section("not-run", "Not run", [Table("not-run", "Not run", columns_, rows, "", made)])
+    )
+    return out
+
+
+def _listed(
+    name: str, title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], made: Facts
+) -> Table:
+    return Table(name, title, words(*columns), [list(row) for row in rows], "", made)
+
+
+def report(entries: Sequence[PamEntry], made: Facts, *, quick: bool) -> Report:
+    """Return the report of a run."""
+    return Report(
+        name="",
+        title=TITLE,
+        lead=LEAD + (QUICK if quick else ""),
+        meta=head(SOURCE, made, entries),
+        sections=[*sections(entries, made), *basis(made), *every_row(entries)],
+        cells=[entry.cell for entry in entries],
+    )
+
+
+def page(entries: Sequence[PamEntry], made: Facts) -> Page:
+    """Return the page in docs."""
+    lead = f"{SOURCE}. {LEAD}\n\n{HELD_OUT}"
+    return Page(TITLE, lead, [*sections(entries, made), *basis(made), *every_row(entries)], made)
+
+
+# --- claims ---------------------------------------------------------------------------------------
+
+
+def _claims(entries: Sequence[PamEntry], made: Facts) -> list[Block]:
+    rows: list[list[Value]] = []
+    found = claims.verdicts(entries)
+    for verdict in found:
+        line: list[Value] = [verdict.claim.title]
+        for column in RATES:
+            for cells in (verdict.published, verdict.measured):
+                line.append(_range(values[column] for values in cells))
+        count = f"{verdict.fulfilled} of {len(verdict.measured)}"
+        line += [count, Mark("\u2713", "pass") if verdict.holds else Mark("\u2717", "miss")]
+        rows.append(line)
+    if not rows:
+        return []
+    columns = [
+        *left("claim"),
+        *right("Prague, published", "measured", "other side, published", "measured", "rows"),
+        *left(""),
+    ]
+    conditions = "; ".join(f"{v.claim.title}: {v.claim.condition}" for v in found)
+    caption = (
+        "Rates in Mbit/s, smallest and largest over the published rows of the claim, and how many "
+        "rows fulfil its condition here. All do in the source. " + conditions + "."
+    )
+    return [Table("claims", "Claims of the source", columns, rows, caption, made)]
+
+
+def _range(values: Iterable[float]) -> str:
+    ordered = sorted(values)
+    low, high = (f"{value:.1f}" for value in (ordered[0], ordered[-1]))
+    return low if low == high else f"{low}\u2013{high}"
+
+
+# --- errors ---------------------------------------------------------------------------------------
+
+
+def by_queue(entries: Sequence[PamEntry], made: Facts, columns: Sequence[str]) -> Table:
+    """Show the errors of these columns by competitor and queue, beside the source's own scatter."""
+    kind = "capacity" if columns == RATES else "relative"
+    own = [e for e in entries if e.column in columns and e.cell.published is not None]
+    rows: list[list[Value]] = []
+    for group in dict.fromkeys(e.row.group for e in own):
+        cells = [e for e in own if e.row.group == group]
+        rows.append([group, *(_both(_of_queue(cells, queue), kind) for queue in QUEUES)])
+    if rows:
+        rows.append(["all", *(_both(_of_queue(own, queue), kind) for queue in QUEUES)])
+        scatter: list[Value] = ["one trial of the source"]
+        for queue in QUEUES:
+            noise = truth.noise(columns, {e.row for e in own if e.row.aqm == queue})
+            scatter.append(_pair(noise.median, noise.p90) if noise else None)
+        rows.append(scatter)
+    what = "Rates, % of the link's rate" if columns == RATES else "Smoothed RTT, %"
+    caption = (
+        "Median / 90th percentile of the errors over the published cells. One trial of the source: "
+        "its standard deviation over ten trials."
+    )
+    name = "rates-by-queue" if columns == RATES else "srtt-by-queue"
+    return Table(name, what, [*left("beside"), *right(*QUEUES.values())], rows, caption, made)
+
+
+def _of_queue(entries: Iterable[PamEntry], queue: str) -> list[PamEntry]:
+    return [e for e in entries if e.row.aqm == queue]
+
+
+def _both(entries: Sequence[PamEntry], kind: str) -> str | None:
+    errors = sizes(entries, kind)
+    return _pair(median(errors), nearest_rank(errors, 0.9))
+
+
+def _pair(middle: float | None, high: float | None) -> str | None:
+    if middle is None or high is None:
+        return None
+    return f"{100 * middle:.1f}/{100 * high:.1f}"
+
+
+def _misses(entries: Sequence[PamEntry], made: Facts) -> list[Block]:
+    off = truth.missed(entries)
+    held = sum(e.cell.published is not None for e in entries)
+    if not off:
+        return [Text(f"No cell is beyond a 90th percentile of the goals ({held} cells).")]
+    rows: list[list[Value]] = [
+        [
+            e.row.name,
+            e.column,
+            f"{e.cell.published:.2f}",
+            f"{e.cell.measured:.2f}",
+            signed(e.cell.relative),
+            signed(e.error("capacity")) if e.is_rate else None,
+        ]
+        for e in off
+    ]
+    columns = [
+        *left("row", "column"),
+        *right("published", "measured", "error", "of the rate"),
+    ]
+    caption = (
+        f"Rates more than {size(truth.RATE_P90, '')} of the link's rate off, smoothed round-trip "
+        f"times more than {size(truth.SRTT_P90, '')}; {len(off)} of {held} cells."
+    )
+    return [Table("misses", "One by one", columns, rows, caption, made)]
+
+
+# --- figures and rows -----------------------------------------------------------------------------
+
+
+def shares(entries: Sequence[PamEntry], made: Facts) -> list[Block]:
+    """Compare measured with published rates, a panel for each queue."""
+    rows = [
+        {
+            "panel": QUEUES[e.row.aqm],
+            "series": "Prague" if e.column == RATES[0] else "other side",
+            "published": 100 * e.cell.published / RATE_MBIT,
+            "measured": 100 * e.cell.measured / RATE_MBIT,
+            "row": f"{e.row.name} {e.column}",
+        }
+        for e in entries
+        if e.is_rate and e.cell.published is not None and e.cell.measured is not None
+    ]
+    if not rows:
+        return []
+    frame = pl.DataFrame(rows)
+    held = set(frame["panel"].to_list())
+    chart = charts.against(
+        frame,
+        panels=[name for name in QUEUES.values() if name in held],
+        order=["Prague", "other side"],
+        within=100 * truth.RATE_P90,
+        columns=3,
+    )
+    caption = (
+        "Share of the link of each side. On the line both agree; the distance of the dashed lines "
+        "is the goal for the 90th percentile."
+    )
+    return [ReportFigure("shares", "Share of the link, by queue", chart, caption, made)]
+
+
+def every_row(entries: Sequence[PamEntry]) -> list[Section]:
+    """Show every row by competitor."""
+    groups: dict[str, dict[PamRow, dict[str, PamEntry]]] = {}
+    for e in entries:
+        groups.setdefault(e.row.group, {}).setdefault(e.row, {})[e.column] = e
+    blocks: list[Block] = []
+    for number, (group, rows) in enumerate(groups.items(), start=1):
+        lines: list[list[Value]] = [
+            [
+                QUEUES[row.aqm],
+                row.buffer_bdp,
+                f"{row.n_prague}:{row.n_classic}",
+                *(_value(cells[column]) for column in COLUMNS),
+            ]
+            for row, cells in rows.items()
+        ]
+        columns = [
+            *left("queue"),
+            *right("BDP", "flows", "Prague, Mbit/s", "other", "Prague, srtt in ms", "other"),
+        ]
+        caption = "Measured and (published). Red: beyond the 90th percentile of the goal."
+        blocks.append(Table(f"rows-{number}", group, columns, lines, caption))
+    return [Section("rows", "Every row", blocks)] if blocks else []
+
+
+def _value(entry: PamEntry) -> Value:
+    if entry.cell.measured is None:
+        return None
+    text = f"{entry.cell.measured:.2f}"
+    if entry.cell.published is None:
+        return text
+    text += f" ({entry.cell.published:.2f})"
+    return Mark(text, "miss") if truth.missed([entry]) else text

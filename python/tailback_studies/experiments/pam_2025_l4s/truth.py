@@ -1,0 +1,133 @@
+"""The goals, and how far the source's trials are from each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from tailback.metrics.statistics import median, nearest_rank
+from tailback_studies.experiments.pam_2025_l4s import claims
+from tailback_studies.experiments.pam_2025_l4s.layout import (
+    RATE_MBIT,
+    RATES,
+    SRTTS,
+    PamRow,
+    published,
+)
+from tailback_studies.experiments.pam_2025_l4s.points import PamEntry
+from tailback_studies.reproduction import goals
+from tailback_studies.reproduction.goals import ErrorsBelow, ErrorsVerdict
+from tailback_studies.reproduction.judges import Judge, Noise, judge
+
+#: Rates over the link's: median and 90th percentile. The standard deviation of one trial of the
+#: source is 0.56 and 2.7 % of the link's rate; its means of ten trials are a third of that off.
+RATE_MEDIAN, RATE_P90 = 0.015, 0.06
+#: Smoothed round-trip times, relative. One trial of the source: 1.9 and 5.3 %. The base RTT of its
+#: test bed is 0.1 to 0.5 ms above netem's, which is 1 to 5 % of 10 ms.
+SRTT_MEDIAN, SRTT_P90 = 0.04, 0.15
+#: Sides whose published rates differ by less than this many standard deviations are equal.
+DISTINCT = 2.0
+
+GOALS: tuple[ErrorsBelow[PamEntry], ...] = (
+    ErrorsBelow(
+        "rate_mbit",
+        "rates of both sides",
+        "capacity",
+        lambda e: e.is_rate,
+        RATE_MEDIAN,
+        RATE_P90,
+    ),
+    ErrorsBelow(
+        "srtt_ms",
+        "smoothed round-trip times",
+        "relative",
+        lambda e: not e.is_rate,
+        SRTT_MEDIAN,
+        SRTT_P90,
+    ),
+)
+
+
+def verdicts(entries: Sequence[PamEntry]) -> list[ErrorsVerdict]:
+    """Return every goal that has cells."""
+    return list(goals.errors_verdicts(GOALS, entries))
+
+
+def judges(entries: Sequence[PamEntry]) -> list[Judge]:
+    """Return the result of each goal, for tables and goals.csv: the claims first."""
+    out = []
+    found = claims.verdicts(entries)
+    if found:
+        held = sum(verdict.holds for verdict in found)
+        out.append(_counted("claims of the source", "every row of a claim", held, len(found)))
+    for verdict in verdicts(entries):
+        columns = RATES if verdict.goal is GOALS[0] else SRTTS
+        out.append(judge(verdict, entries, noise(columns)))
+    sides = winners(entries)
+    if sides:
+        held = sum(sides.values())
+        out.append(_counted("side with the larger rate", "the published one", held, len(sides)))
+    return out
+
+
+def _counted(title: str, limit: str, held: int, cells: int) -> Judge:
+    return Judge(
+        judge=title,
+        error="absolute",
+        limit=limit,
+        cells=cells,
+        median=None,
+        p90=None,
+        within=held,
+        holds=held == cells,
+    )
+
+
+def summary(entries: Sequence[PamEntry]) -> list[dict[str, Any]]:
+    """Return the summary of `reproduce --json`: by quantity, then the groups that have a goal."""
+    counted = [
+        goals.counted_row("claims", [verdict.holds for verdict in claims.verdicts(entries)]),
+        goals.counted_row("larger_rate", list(winners(entries).values())),
+    ]
+    rows = goals.summary(entries, verdicts(entries))
+    return rows + [row for row in counted if row["cells"]]
+
+
+def winners(entries: Iterable[PamEntry]) -> dict[PamRow, bool]:
+    """Return for each row with a published winner whether the same side gets more here."""
+    measured: dict[PamRow, list[float]] = {}
+    for entry in entries:
+        if entry.is_rate and entry.cell.published is not None and entry.cell.measured is not None:
+            measured.setdefault(entry.row, []).append(entry.cell.measured)
+    known = published()
+    out = {}
+    for row, rates in measured.items():
+        one, two = (known[row, column] for column in RATES)
+        gap = one.mean - two.mean
+        if len(rates) == len(RATES) and abs(gap) > DISTINCT * max(one.sd, two.sd):
+            out[row] = (rates[0] - rates[1]) * gap > 0
+    return out
+
+
+def missed(entries: Iterable[PamEntry]) -> list[PamEntry]:
+    """Return the cells beyond the 90th percentile of their goal, the furthest first."""
+    limits = {goal.kind: goal.p90 for goal in GOALS}
+
+    def over(entry: PamEntry) -> float:
+        kind = "capacity" if entry.is_rate else "relative"
+        return (entry.size(kind) or 0.0) / limits[kind]
+
+    return sorted((e for e in entries if over(e) > 1), key=lambda e: -over(e))
+
+
+def noise(columns: Sequence[str], rows: Iterable[PamRow] | None = None) -> Noise | None:
+    """Return the standard deviations of single trials of the source, counted as the errors are:
+    rates over the link's rate, round-trip times over their mean."""
+    wanted = None if rows is None else set(rows)
+    sds = [
+        cell.sd / (RATE_MBIT if column in RATES else cell.mean)
+        for (row, column), cell in published().items()
+        if column in columns and (wanted is None or row in wanted)
+    ]
+    middle, high = median(sds), nearest_rank(sds, 0.9)
+    return None if middle is None or high is None else Noise(len(sds), middle, high)
