@@ -219,8 +219,8 @@ def test_report_and_page_of_synthetic_results() -> None:
     text = report.page(entries, made).text("tailback reproduce pam-2025-l4s --page", 1.0)
     short = page(Whole.parse(text), "pam-2025-l4s", truth.judges(entries))
     headings = [line for line in short.splitlines() if line.startswith("## ")]
-    assert headings[:2] == ["## Claims", "## Verdict"], "the page opens with the claims"
-    assert short.index("Rates, % of the link's rate") < short.index("## Worst misses")
+    assert headings[:2] == ["## Conclusions", "## Verdict"], "the page opens with the claims"
+    assert short.index("## Verdict") < short.index("Rates, % of the link's rate")
     assert len(short.split()) <= MAX_WORDS
 
 

@@ -24,7 +24,7 @@ MAX_WORDS = 800
 OPENING = "Figure"
 """Title of the section with the figure that opens a page."""
 
-CLAIMS = "Claims"
+CLAIMS = "Conclusions"
 """Title of the section with the conclusions of a source, which a page has before its criteria."""
 
 OVERVIEW = "Errors by queue and competitor"

@@ -44,7 +44,7 @@ COMPETITORS = (
     ("bbr3", "ecnlow"),
 )
 WORDS = {"cubic": "CUBIC", "bbr": "BBR", "bbr3": "BBRv3"}
-ECN_WORDS = {"noecn": "without ECN", "ecn": "with ECN", "ecnlow": "with ECN and its response"}
+ECN_WORDS = {"noecn": "no ECN", "ecn": "ECN", "ecnlow": "marks used"}
 
 #: Columns of a row: the rates of both sides, and the smoothed RTT of the first flow of each.
 RATES = ("prague_mbit", "classic_mbit")
@@ -87,8 +87,8 @@ class PamRow:
     def group(self) -> str:
         """The competitor in words, with the round-trip time or the number of flows."""
         if self.many:
-            return "CUBIC with ECN, several flows"
-        return f"{WORDS[self.classic]} {ECN_WORDS[self.ecn]}, {self.rtt_ms} ms"
+            return "CUBIC, ECN, several flows"
+        return f"{WORDS[self.classic]}, {ECN_WORDS[self.ecn]}, {self.rtt_ms} ms"
 
     @property
     def name(self) -> str:
