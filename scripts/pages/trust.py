@@ -75,9 +75,9 @@ def _screen(evidence: Path, found: Sequence[Judged]) -> Iterator[str]:
     yield "# Trust on one screen\n"
     yield _verdict([judge for page in judged for judge in page.judges])
     yield (
-        "\nA criterion is a limit that was set for a group of cells. A cell is a published number "
-        "or a measurement on Linux, and may be in several groups. Held-out cells were not looked "
-        "at until the set-up was frozen. `make pages` writes this page from stored results. "
+        "\nA criterion is a limit on the errors of a group of cells. A cell is a published number "
+        "or a measurement on Linux, and may be in several groups. Nobody looked at held-out cells "
+        "until the set-up was frozen. `make pages` writes this page from stored results. "
         "[Every criterion](criteria.md) lists medians, percentiles and the sources' own noise.\n"
     )
     yield "| source | criteria that hold | cells within their limits | held-out cells | revision |"
@@ -123,8 +123,8 @@ def _verdict(judges: Sequence[Judge]) -> str:
     held_out = sum(judge.blind for judge in judges)
     criteria = len(judges)
     return (
-        f"**{holding} of {criteria} criteria hold, {criteria - holding} fail.** Where cells "
-        f"are counted one by one, {within} of {cells} are within their limits. {held_out} cells "
+        f"**{holding} of {criteria} criteria hold, {criteria - holding} fail.** Some criteria "
+        f"count single cells: {within} of these {cells} are within their limits. {held_out} cells "
         "were held out. A cell counts once for each of its criteria."
     )
 
@@ -165,8 +165,8 @@ def _clocks(evidence: Path) -> Iterator[str]:
         middle = ratios[len(ratios) // 2]
         yield f"| {quantity} | {len(ratios)} | {ratios[0]:.2f} | {middle:.2f} | {ratios[-1]:.2f} |"
     yield (
-        "\nThe same kernel and scenarios on both clocks: [virtual against real time]"
-        "(virtual-time.md). In real time, the work of the machine that runs the guest is added."
+        "\n[Virtual against real time](virtual-time.md) runs the same kernel and scenarios on both "
+        "clocks. In real time, delays of the machine that runs the guest add to the results."
     )
 
 
@@ -183,23 +183,25 @@ def _criteria_page(evidence: Path, found: Sequence[Judged]) -> str:
     ]
     lead = (
         "For every reproduced experiment, and for the simulator against Linux, this page lists "
-        "the limit of each group of cells, and how far off the cells are. `make pages` writes it "
-        "from the files `goals.csv` of the other pages."
+        "the limit of each group of cells, and the errors of the cells. `make pages` writes this "
+        "page from the files `goals.csv` of the other pages."
     )
     return to_markdown(Report("", "Every criterion", lead, [], sections))
 
 
 _HOW = """
-A criterion is a limit for a group of cells of one kind. *Within* counts cells within the limit.
-*Or chance* also counts misses that chance can explain: the published value is in the range of one
-more run of the simulator in 95 % of cases. This needs five seeds. *Held out* counts cells that were
-not used, or not known, until the set-up was frozen. A dash means that there is no such number.
+A criterion is a limit on the errors of a group of cells. The column *within* counts cells within
+the limit. The column *or chance* also counts misses that chance can explain: if the simulator ran
+once more, its value would be as far away as the published value in at least 5 % of cases. This
+needs five seeds. The column *held out* counts cells that were not used, or not known, until the
+set-up was frozen. A dash means that the criterion has no such number.
 """
 
 _NOISE = """
-Some sources contain an experiment twice: as rows that are the same by symmetry, or as modes that
-make no difference to their flows. The twins of the validation are the kernel's first seeds and its
-last seeds. The distance between such twins is the error that even a perfect model would have.
+Some sources contain an experiment twice: in two rows that are equal by symmetry, or in two modes
+that make no difference to the flows. Two such results are twins. The twins of the validation are
+the kernel's results with the first seeds and with the last seeds. The distance between twins is the
+error that even a perfect model would have.
 """
 
 

@@ -70,8 +70,8 @@ def pages() -> Iterator[tuple[Path, str]]:
 
 def _index(kind: Kind, entries: list[Entry]) -> Iterator[str]:
     yield f"# {kind.title}\n\n{kind.usage}\n"
-    yield f"Made by `make pages` from the engine's registry; `tailback list {kind.registry}` prints"
-    yield "the same list. Add `--options` to print the options of each entry too.\n"
+    yield "`make pages` writes this page from the engine's registry. `tailback list "
+    yield f"{kind.registry}` prints this list; with `--options` it also prints the options.\n"
     yield "| name | what it is | follows | on Linux |"
     yield "|---|---|---|---|"
     for entry in entries:
@@ -108,7 +108,9 @@ def _simulator(kind: Kind, name: str) -> str:
         return "yes"
     adapters = json.loads(registry_json())["adapters"]
     folders = [one["folder"] for one in adapters if one["name"] == name]
-    return f"yes, with `--with {folders[0]}` and its own options" if folders else "no"
+    if not folders:
+        return "no"
+    return f"yes, with `--with {folders[0]}`; this stack has options of its own"
 
 
 def _linux(entry: Entry) -> str:
@@ -128,11 +130,11 @@ def _linux(entry: Entry) -> str:
     if _is_in_linux(entry):
         since = f", since Linux {entry['since']}" if entry.get("since") else ", a module of the kit"
     else:
-        since = " of a module of your own; Linux does not have it"
+        since = ", if you build a module that registers it; Linux does not have it"
     own = [
-        f"; with `{module['option']}` the kit's `{module['name']}`"
+        f"; with the option `{module['option']}`, the kit's module `{module['name']}`"
         if "option" in module
-        else f"; tailback's own module (`{module['module']}`) for what Linux does not have"
+        else f"; for options that Linux does not have, tailback's own module `{module['module']}`"
         for module in entry.get("stand_ins", [])
     ]
     return f"{says}{since}{''.join(own)}"
@@ -165,12 +167,12 @@ def _options(options: list[Mapping[str, Any]], prefix: str = "") -> Iterator[tup
 def _example(kind: Kind, entry: Entry) -> Iterator[str]:
     name = entry["name"]
     engine = " --engine kernel" if kind.registry == "programs" else ""
-    yield f"## Example\n\nSave it as `{name}.toml`:\n"
+    yield f"## Example\n\nSave this scenario as `{name}.toml`:\n"
     yield f"```toml\n{examples.scenario(kind.registry, name)}```\n"
     yield f"```sh\ntailback run {name}.toml{engine}\n```\n"
     if kind.registry != "programs" and entry["kernel_kind"] != "none":
         needs = "" if _is_in_linux(entry) else ", once the kernel has such a module"
-        yield f"`tailback run {name}.toml --engine kernel` runs it on Linux{needs}.\n"
+        yield f"`tailback run {name}.toml --engine kernel` runs the example on Linux{needs}.\n"
 
 
 def _is_in_linux(entry: Entry) -> bool:

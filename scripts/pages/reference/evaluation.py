@@ -15,51 +15,56 @@ SOURCES = "../../python/tailback/evaluate"
 HEAD = """\
 # Sections of evaluations
 
-[tailback evaluate](../how-to/evaluate.md) decides the sections of RFC 9743 and RFC 7928 that a run
-can decide. `--part SECTION` runs one of them. `tailback run FILE` runs only the scenario of a
-section, with the algorithm that the file names.
+[tailback evaluate](../how-to/evaluate.md) evaluates the sections of RFC 9743 and RFC 7928 that a
+run can decide. `--part SECTION` evaluates only one section. `tailback run FILE` runs only the
+scenario of a section, with the algorithm that the file names.
 
 ## RFC 9743: congestion controls
 
-`tailback evaluate cc NAME` runs these. Another table lists
+`tailback evaluate cc NAME` evaluates the sections of this table. Another table lists
 [the sections that no run can decide](#sections-to-write-about).
 
-| section | what it asks | what decides | scenario |
+| section | question | what decides | scenario |
 |---|---|---|---|
 """
 
 PARTS = """
 ## Parts of other sources for congestion controls
 
-`tailback evaluate cc NAME --part nsperf` runs the five experiments of nsperf, and `--part L4S` what
-RFC 9331 asks of controls for L4S. Without these options they do not run.
+`tailback evaluate cc NAME --part nsperf` runs the five experiments of nsperf, and `--part L4S` runs
+tests of what RFC 9331 requires of a congestion control for L4S. Without these options they do not
+run.
 
-| section | what it asks | what decides | scenario |
+| section | question | what decides | scenario |
 |---|---|---|---|
 """
 
 QUEUES = """
 ## RFC 7928: queues
 
-`tailback evaluate queue NAME` runs these, against a FIFO of one bandwidth-delay product.
+`tailback evaluate queue NAME` evaluates the sections of this table. It compares the queue with a
+FIFO of one bandwidth-delay product.
 
-| section | what it asks | what decides | scenario |
+| section | question | what decides | scenario |
 |---|---|---|---|
 """
 
 BATTERY = """
 ## Parts of other sources for queues
 
-Only `--part` runs these.
+These sections run only if you name them with `--part`.
 
-| section | what it asks | what decides | scenario |
+| section | question | what decides | scenario |
 |---|---|---|---|
 """
 
 WRITTEN = """
 ## Sections to write about
 
-| section | what it asks | what to write | scenario that helps |
+No run can decide these sections of RFC 9743, so the author of a congestion control has to write
+about them.
+
+| section | question | what to write | scenario that helps |
 |---|---|---|---|
 """
 

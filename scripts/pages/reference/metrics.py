@@ -11,8 +11,8 @@ from tailback._native import registry_json
 HEAD = """\
 # Metrics and series
 
-Made by `make pages` from the metrics and the engine's registry; `tailback list metrics --options`
-prints the metrics. [What is measured](measurements.md) has the definitions behind them.
+`make pages` writes this page from the metrics and the engine's registry. `tailback list metrics
+--options` prints the metrics. [What is measured](measurements.md) defines the quantities.
 """
 
 
@@ -32,13 +32,13 @@ def _metrics() -> Iterator[str]:
     )
     yield (
         "A scope before the name says what the metric belongs to: `link.drops`, `flow.drops`, "
-        "`class.drops`.\nIf several scopes have a name, the name without a scope means the metric "
-        "of the link; for `compare --metric`\nit means all of them. A name behind an `@` chooses "
-        "one link, flow or class: `drops@bottleneck`, `drops@cubic`.\nThe scope `flow` includes "
-        "programs and sources of traffic.\n"
+        "`class.drops`.\nIf a metric exists in several scopes, its name without a scope means the "
+        "metric of the link; for `compare --metric`\nthe name means the metrics of all scopes. A "
+        "name behind an `@` chooses one link, flow or class: `drops@bottleneck`, "
+        "`drops@cubic`.\nThe scope `flow` includes programs and sources of traffic.\n"
     )
-    yield f"Every command pools the seeds of a point in the same way. In short: {metrics.RULE}.\n"
-    yield "| metric | of a | unit | in JSON | meaning | within a run | a run without it |"
+    yield f"Every command pools the seeds of a point by the same rule: {metrics.RULE}.\n"
+    yield "| metric | of a | unit | in JSON | meaning | within a run | if a run has no value |"
     yield "|---|---|---|---|---|---|---|"
     for metric in metrics.METRICS:
         yield (

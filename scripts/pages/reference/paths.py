@@ -24,8 +24,8 @@ Steps = Sequence[tuple[float, float]]
 
 TEXT = """# Named paths
 
-A named path sets keys of `[path]` and `[bottleneck]`. A key that the scenario sets itself has
-priority:
+A named path sets keys of `[path]` and `[bottleneck]`. If the scenario also sets one of these keys,
+the scenario's value has priority:
 
 ```toml
 duration = "20s"
@@ -37,8 +37,8 @@ Here `rtt` overrides the RTT of the named path. `tailback list paths` prints the
 description of each path. Add `--options` to print the keys that each path sets. A sweep over
 `"path.profile"` runs one scenario on many paths.
 
-Every picture shows the rate (blue) and the round-trip time without queues (red, dashed) over time,
-each from zero to its largest value. A red band is jitter up to twice its mean.
+Every picture shows the rate (blue) and the round-trip time without queues (red, dashed) over time.
+Each curve is scaled from zero to its largest value. A red band is jitter up to twice its mean.
 
 """
 
@@ -46,8 +46,8 @@ MISSING = """
 ## What is missing
 
 `lte` and `leo` are models. For measured traces use `rate = { trace = "FILE" }`, with a file of
-Mahimahi or a CSV file of rate, delay and loss. The models leave out the slots of DOCSIS requests
-and grants, and the capacities that RFC 8867 gives for the way back.
+Mahimahi or a CSV file of rate, delay and loss. No named path models the request and grant slots of
+DOCSIS, or the capacities that RFC 8867 gives for the reverse direction.
 """
 
 

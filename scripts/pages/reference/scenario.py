@@ -38,10 +38,10 @@ SCENARIO = (
 HEAD = """\
 # Scenario files
 
-Made by `make pages` from the [JSON Schema](scenario.schema.json) of scenarios, which editors read
-too. Times, rates and sizes are written as for tc: `20ms`, `100Mbit`, `1000p` (packets), `64kb`
-(1 kb = 1024 bytes), `0.5bdp` (bottleneck rate x path RTT). A key that is left out has the default
-shown. If no default is shown, the description of the key says what happens.
+`make pages` writes this page from the [JSON Schema](scenario.schema.json) of scenarios, which
+editors can also read. Write times, rates and sizes as for tc: `20ms`, `100Mbit`, `1000p` (packets),
+`64kb` (1 kb = 1024 bytes), `0.5bdp` (bottleneck rate x path RTT). If you leave out a key, it has
+the default of the table. If the table has no default, the description of the key says what happens.
 
 Options of [congestion controls](congestion-controls/index.md), [queues](queues/index.md),
 [traffic](traffic/index.md), [impairments](impairments/index.md) and [programs](programs/index.md)

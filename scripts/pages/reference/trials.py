@@ -19,8 +19,15 @@ STUDIES = ROOT / "python" / "tailback_studies" / "experiments"
 FAMILIES = "Cells within each limit, by family"
 """The heading of the table in the validation's results that is quoted."""
 
+SINGULAR = {
+    "aqm": "queue discipline",
+    "cc": "congestion control",
+    "impairments": "impairment of a link",
+    "traffic": "source of traffic",
+}
+"""What an entry of each registry is called in a sentence."""
 TESTED = (
-    "Every entry of this kind passes the same conformance tests "
+    "Every {singular} in tailback passes the same conformance tests "
     "([what is tested](../../evidence/testing.md))."
 )
 PROGRAMS = (
@@ -34,7 +41,7 @@ def of(kind: str, name: str) -> Iterator[str]:
     if kind == "programs":
         yield PROGRAMS + "\n"
     else:
-        yield TESTED + "\n"
+        yield TESTED.format(singular=SINGULAR[kind]) + "\n"
         yield from _against_linux(kind, name)
         if kind == "cc":
             yield from _signals(name)
@@ -55,8 +62,8 @@ def _against_linux(kind: str, name: str) -> Iterator[str]:
         nowhere = False
         yield (
             f"In [{_title(page).replace('The', 'the', 1)}](../../evidence/{page}.md), these "
-            f"families of cells use `{name}`. The table shows how many cells are within each "
-            "limit, and how many cells there are.\n"
+            f"families of cells use `{name}`. For each limit, the table shows how many cells are "
+            "within the limit, and how many cells the family has.\n"
         )
         used = [i for i, _ in enumerate(columns) if any(rows[f][i] != "\u2014" for f in families)]
         yield "| " + " | ".join(columns[i] for i in used) + " |"
@@ -97,13 +104,13 @@ def _published(kind: str, name: str) -> Iterator[str]:
     ]
     if pages:
         yield (
-            f"These reproductions of published experiments use `{name}`. Each page shows how far "
-            "the results are from the published ones:\n"
+            f"These reproductions of published experiments use `{name}`. Each page compares "
+            "tailback's results with the published results:\n"
         )
         yield from (f"- {page}" for page in pages)
         yield ""
     elif kind != "programs":
-        yield f"No published experiment in the catalogue uses `{name}`.\n"
+        yield f"No published experiment that tailback reproduces uses `{name}`.\n"
 
 
 def _title(study: str) -> str:
