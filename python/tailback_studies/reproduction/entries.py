@@ -78,6 +78,6 @@ def counted(entries: Sequence[Entry]) -> str:
     """Return how many entries there are, for the head of a report."""
     held = sum(entry.cell.published is not None for entry in entries)
     return (
-        f"{len(entries)} measured, of which {held} are compared with published ones; the others "
-        "are held out here"
+        f"{len(entries)} measured, of which {held} are compared with published cells; the "
+        "published values of the others are not in this repository"
     )

@@ -171,8 +171,8 @@ def page(whole: Whole, name: str, judges: Sequence[Judge]) -> str:
     parts += [
         "## All results",
         f"[Every table, figure and explanation]({name}{RESULTS}) is on a page of its own; its "
-        "tables can be sorted. The command above writes the same as a report, with every cell "
-        "as CSV.",
+        "tables can be sorted. The command at the top of this page writes all of this as a "
+        "report, with every cell as CSV.",
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -245,7 +245,7 @@ def _counted(judges: Sequence[Judge]) -> str:
     count = len(judges)
     words = [f"{holding} of {count} criteria hold."]
     if cells:
-        words.append(f"{within} of {cells} cells that are counted one by one are within the limit.")
+        words.append(f"Of {cells} cells that criteria count singly, {within} are within the limit.")
     words.append(
         f"{held_out} cells (counted for each criterion) were held out until the set-up was frozen."
         if held_out

@@ -83,11 +83,11 @@ def goals_table(judges: Iterable[Judge], facts: Facts) -> Table:
         *left(""),
     ]
     caption = (
-        "Cells that are published, and how far off they may be. Chance: the count includes misses "
-        "within the range of one more run here in 95 % of cases, if there are five seeds; a "
-        "source that ran each case once cannot be distinguished from such a run. "
-        "Held-out: not used until the set-up was frozen. Whether a goal holds does not depend on "
-        "the allowance for chance."
+        "Published cells, and the largest error that each goal allows. *Or chance* also counts "
+        "misses that chance can explain: with five seeds or more, one more run of the simulator "
+        "would be as far off as the published value in at least 5 % of cases. Held-out cells were "
+        "not used until the set-up was frozen. Misses that chance can explain still count against "
+        "a goal."
     )
     return Table("goals", "Goals", columns, rows, caption, facts)
 

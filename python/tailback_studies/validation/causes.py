@@ -35,12 +35,12 @@ MORE_SEEDS = 25
 
 MOST_STATES = 4
 
-NOISE = "noise of the seeds is as large"
-DRAWN = "each seed makes another of the identical flows the slow one; sorted, they agree"
-PHASES = "phases: over the neighbourhood both engines agree"
-SETTLED = "each run settles in one of a few states; with more seeds both engines have the same"
+NOISE = "the noise of the seeds is as large as the error"
+DRAWN = "the seed decides which of the identical flows is slow; sorted, the flows agree"
+PHASES = "phases: over the cell and its neighbours both engines agree"
+SETTLED = "each run settles in one of a few states; with more seeds both engines have these states"
 UNKNOWN = "not known"
-NOT_RUN = "not known; the neighbours are not run"
+NOT_RUN = "not known; the neighbours of the cell have not been run"
 
 
 @dataclass(frozen=True)

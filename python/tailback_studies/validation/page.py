@@ -30,8 +30,8 @@ def page(validation: Validation) -> Page:
     lead = "The simulator and the Linux kernel in virtual time, with the same scenarios."
     if len(validation.cells) < validation.ran.cells:
         lead += (
-            "Not every cell of the grid is measured: the table of runs shows how many are, and "
-            "everything else is based on those."
+            " Some cells of the grid are not measured yet. The table *What was run* counts the "
+            "measured cells; all other tables and figures show only these."
         )
     sections = [
         Section("goals", "Goals", [tables.goals(validation.judges), Text(_GOALS)]),
@@ -55,49 +55,50 @@ def page(validation: Validation) -> Page:
 
 _GOALS = """
 A cell is a set of flows in a queue at a rate and a round-trip time. Numbers are means over seeds.
-Errors are those of the simulator relative to the kernel. **Within** counts cells as they are, and a
-goal holds by that count. **Within or noise** also counts cells that exceed the limit by no more
-than noise. Noise is half the 95 % interval of the difference of both means (Welch), from the spread
-over the seeds of both engines.
+An error is the simulator's value relative to the kernel's. **Within** counts cells within the
+limit, and decides whether a goal holds. **Within or noise** also counts cells that exceed the limit
+by no more than noise. Noise is half the 95 % interval of the difference of both means (Welch), from
+the spread over the seeds of both engines.
 
 Throughput has three criteria over the same cells, so do not add their counts: the median, each flow
-over its fair share, and each flow over the rate of the link. The fair share is the rate over the
-number of flows that compete. The last criterion loosens as the number of flows grows. A cell counts
-by its flow with the largest error.
+over its fair share, and each flow over the rate of the link. The fair share is the rate divided by
+the number of flows that compete. The last criterion loosens as the number of flows grows. In each
+cell the flow with the largest error counts.
 
 Identical flows are flows that nothing in the scenario distinguishes; the tables call them flows
-alike. Each seed may draw which of them is slow, on either engine. They are therefore compared one
-by one, and in order of throughput: the mean of the slowest quarter with that of the slowest
-quarter, and so on.
+alike. On either engine the seed may decide which of them is slow. They are therefore compared in
+two ways: one by one, and in order of throughput. In order, the mean of the slowest quarter in the
+simulator is compared with that of the slowest quarter on the kernel, and so on.
 
-The kernel against itself: the first of its seeds against the last, scaled to the number of seeds.
+*Kernel against itself* compares the kernel's first seeds with its last seeds, scaled to the number
+of seeds.
 """
 
 _BEYOND = """
-Every cell and quantity beyond its limit, the worst first. For flows the table shows the one that is
-furthest off, and how many of them are beyond the limit. Causes are measured; the first that fits is
-listed. Identical flows agree in order of throughput but not one by one; noise of the seeds is as
-large as the error; over the neighbourhood of the cell both engines agree. A miss that none of these
-checks explains has no known cause.
+The table has every cell and quantity beyond its limit, the worst first. For flows the table shows
+the flow with the largest error, and how many flows are beyond the limit. Measurements decide the
+cause, and the table names the first that fits. Identical flows may agree in order of throughput but
+not one by one. The noise of the seeds may be as large as the error. Both engines may agree over the
+neighbourhood of the cell. A miss that none of these checks explains has no known cause.
 
-Neighbours have a round-trip time that is 1 % or 2 % off, on both engines: an experimenter would
-call them the same cell. The columns have the least and the largest mean over seeds of an engine in
-the cell and its neighbours, and the error of the means over all of them. If that error is within
-the limit, one engine falls into a pattern of phases in this cell and the other does not; the rules
-of the engines need not differ.
+Neighbours of a cell have a round-trip time that differs by 1 % or 2 %, on both engines: an
+experimenter would call them the same cell. The columns have the least and the largest mean over
+seeds of an engine in the cell and its neighbours, and the error of the means over all of them. If
+that error is within the limit, one engine falls into a pattern of phases in this cell and the other
+does not. The algorithms of the engines may still be the same.
 """
 
 _SHARED = """
 fq_codel and fq_pie hash flows into queues. Linux hashes the socket, the simulator the flow's
-number, each with a key from the seed. Two flows share a queue with the same probability on either
-engine, but they are not the same two. Flows that share a queue are slow.
+number, each with a key from the seed. Flows share a queue with the same probability on either
+engine, but not the same flows do. Flows that share a queue are slow.
 """
 
 _RUN = """
-Scenario files are `python/tailback_studies/validation/*.toml`. `tailback validate` writes a report
-with every number in its `cells.csv`; `goals.csv` has the goals. Each scenario sets
-`timer_phase = "0s"`, as the hosts of the guest share the ticks of one kernel. Stored runs are not
-run again: the command resumes where it was stopped.
+Scenario files are `python/tailback_studies/validation/*.toml`. `tailback validate` writes a report.
+Its `cells.csv` has every number, and its `goals.csv` has the goals. Each scenario sets
+`timer_phase = "0s"`, because the hosts of the guest share the timer ticks of one kernel. The
+command does not repeat stored runs, so an interrupted validation resumes.
 """
 
 

@@ -222,9 +222,9 @@ def shared(validation: Validation) -> Table | None:
     if not rows:
         return None
     caption = (
-        f"Flows of a run that get less than {SLOW:g} of the throughput of its middle flow: mean "
-        "over seeds and half its interval. The expected number is that of flows that share one of "
-        f"{BUCKETS} queues with another when each queue is drawn at random."
+        f"Number of flows of a run that get less than {SLOW:g} of the throughput of the run's "
+        "median flow: mean over seeds and half of its interval. *Expected* is the mean number of "
+        f"flows that share a queue if each flow gets one of {BUCKETS} queues at random."
     )
     return Table("shared", "Flows that share a queue", columns, rows, caption)
 
@@ -250,7 +250,7 @@ def cost(validation: Validation) -> Table:
             took = [f"{seconds:.0f} s" for seconds in (*each, sum(each))]
             of = sum(batch.cells for batch in batches)
             rows.append([family or "all", of, len(cells), runs, *took])
-    caption = "Processor time is that of all runs, including those that were stored before."
+    caption = "Processor time is the sum over all runs, including runs that were stored before."
     return Table("cost", "What was run", columns, rows, caption)
 
 
@@ -258,12 +258,12 @@ def settings(facts: Facts) -> Table:
     """List the numbers of the method."""
     rows: list[list[Value]] = [
         ["seeds of a cell, on each engine", str(facts.seeds)],
-        ["a run lasts", facts.duration],
-        ["of that is not counted the first", facts.warmup],
-        ["noise is half an interval of", "95 %"],
-        ["a flow is slow below, of the run's middle flow", f"{SLOW:g}"],
-        ["queues that flows are hashed into", str(BUCKETS)],
-        ["neighbours: round-trip time off by", _percents(RTTS)],
+        ["duration of a run", facts.duration],
+        ["warm-up, which does not count", facts.warmup],
+        ["level of the interval whose half is called noise", "95 %"],
+        ["a flow is slow below this share of the run's median flow", f"{SLOW:g}"],
+        ["number of queues into which flows are hashed", str(BUCKETS)],
+        ["difference of the round-trip times of neighbours", _percents(RTTS)],
     ]
     return Table("method", "Numbers of the method", left("what", "value"), rows)
 

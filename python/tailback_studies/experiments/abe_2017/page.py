@@ -27,7 +27,8 @@ def page(
     )
     return Page(
         "ABE (RFC 8511): what a gentler backoff gains and costs",
-        "The experiments of the ABE poster (2017), run again. Its report has more figures.",
+        "tailback repeats the experiments of the ABE poster (2017). The report of the command "
+        "below has more figures.",
         sections,
     )
 
@@ -35,7 +36,7 @@ def page(
 def _misses(verdict: truth.AbeVerdict) -> Table:
     return Table(
         f"misses-{verdict.id.replace('.', '-')}",
-        f"{verdict.title}: what does not hold",
+        f"{verdict.title}: claims that do not hold",
         left(""),
         [[line] for line in verdict.misses],
     )
@@ -43,12 +44,13 @@ def _misses(verdict: truth.AbeVerdict) -> Table:
 
 def _setup() -> str:
     return """
-The poster gives rates, queues and round-trip times. It does not give durations, seeds or its stack.
-Its flows with ABE in experiment 6 are CUBIC. It publishes no ratio of a pair or of a factor, so no
-cell of this experiment has a published value. Here the congestion controls are those of today's
-Linux (`reno`, `cubic`) with `beta_ecn`, its reductions from cwnd and by PRR (`abe = "linux"`). The
-primary queue is PIE of 2014 (`version = "linux-3.14"`: `target 20ms`, `tupdate 30ms`,
-departure-rate estimator, three gain levels, plain Bernoulli); the second is today's PIE.
+The poster gives rates, queues and round-trip times. It does not give durations, seeds or the TCP
+stack. Its flows with ABE in experiment 6 use CUBIC. The poster publishes no ratio for a pair of
+flows or for a factor, so no cell of experiment 6 has a published value. tailback uses the
+congestion controls of today's Linux (`reno`, `cubic`) with `beta_ecn`. Reductions start from cwnd
+and use PRR, as in Linux (`abe = "linux"`). The primary queue is PIE of 2014 (`version =
+"linux-3.14"`: `target 20ms`, `tupdate 30ms`, departure-rate estimator, three gain levels, plain
+Bernoulli draws). The second queue is today's PIE.
 """
 
 

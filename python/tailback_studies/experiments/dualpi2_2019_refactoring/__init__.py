@@ -51,16 +51,21 @@ EXPERIMENT = Versions(
         (
             "first commit: the sign is kept in the computation with alpha and beta",
             "gains are divided by 127: 0.504 of the requested value",
-            "the version with that fix; assumed: the other two have the full gain",
+            "the version that fixes the sign; assumed: the other two versions have the full gain",
         ),
         (
             "second commit: statistics are reset",
             "gains divided by 64; once a second, as often as the source samples, the delays "
             "among the statistics become 0 (`reset_interval`). The controller takes them for the "
             "delays of its last update, so the next update sees the whole queue as growth",
-            "read in the module: it keeps the delays there; assumed: when they were reset",
+            "read in the module, which keeps the delays among its statistics; assumed: the times "
+            "of the resets",
         ),
-        ("third commit: statistics are not reset", "the same without the reset", "source"),
+        (
+            "third commit: statistics are not reset",
+            "the second commit without the reset",
+            "source",
+        ),
         (
             "step threshold",
             "applies to packets that find two or more in L on arrival (`min_qlen_step 2`)",

@@ -33,16 +33,16 @@ EXPERIMENT = Versions(
     },
     presets=("step-2019",),
     text=(
-        "The two forms of a ratio differ most where both queues are full: there the scheduler "
-        "decides the share of L. The table has every quantity of the battery; the "
-        "differences beyond noise have tables of their own."
+        "The two forms of a ratio differ most if both queues are full, because then the scheduler "
+        "decides the share of L. The table has every quantity of the battery; other tables list "
+        "the differences beyond noise."
     ),
     setup=(
         (
             "WRR ratio 10 and 15",
             "both forms of a ratio: N packets of L for one of C (counter), and a share of C in "
             "percent (percent)",
-            "the source does not state which; both are consistent with it",
+            "the source does not state which form it used; both are consistent with its text",
         ),
         ("without overload handling", "`l_drop 100` in every version", "source"),
         ("baseline", "`dualpi2-2019-02-21`: time-shifted FIFO", "source"),
@@ -55,7 +55,7 @@ EXPERIMENT = Versions(
         (
             "DCTCP",
             "that of Linux 3.19, which reduces by alpha on a loss and never halves",
-            "source: it does not respond to drops, end hosts have Linux 3.19",
+            "source: its DCTCP does not respond to drops, and its end hosts have Linux 3.19",
         ),
         ("target, tupdate, gains", "defaults of the version of 21 February 2019", "assumed"),
         (

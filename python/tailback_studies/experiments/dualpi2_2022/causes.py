@@ -17,13 +17,13 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
         "link",
         "a shaper with the burst that tc computes: one frame plus the bytes of one clock tick at "
         "that rate, so that two packets leave together after an idle time",
-        "stated: htb, and nothing of its class's burst; an older script of the authors sets "
+        "stated: htb; the burst of its class is not stated. An older script of the authors sets "
         "1516 bytes",
     ),
     (
         "DualPI2",
         "limit 40000p, target 15 ms, tupdate 16 ms, step 1 ms, k 2, drop_on_overload, "
-        "classic_protection 10 %; any_ect but in overload with Prague and CUBIC",
+        "classic_protection 10 %; any_ect, except in overload with Prague and CUBIC",
         "stated",
     ),
     (
@@ -33,7 +33,7 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
     ),
     (
         "DualPI2's step",
-        "only for packets that find two more in L (`min_qlen_step = 2`)",
+        "only for packets that find two or more packets in L on arrival (`min_qlen_step = 2`)",
         "the authors' module",
     ),
     (
@@ -41,7 +41,7 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
         "limit 40000p, target 15 ms, tupdate 16 ms, alpha 2, beta 20, ECN",
         "stated; the kernel counts the update in jiffies, and its timers fire one jiffy late (1 "
         "ms here). On a kernel of 250 Hz, as in the configuration in the authors' repository, "
-        "the same text means 20 ms",
+        "`tupdate 16ms` means 20 ms",
     ),
     (
         "FQ-CoDel",
@@ -52,16 +52,15 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
     ("C", "CUBIC or Reno without ECN", "the names of the archives"),
     (
         "hosts",
-        'paced by fq, in the units that TCP joins (`pacing = "fq-gso"`)',
-        "stated: fq is the root qdisc of every host; that TCP joins segments for it is Linux's "
-        "default",
+        'paced by fq, in groups of segments that TCP has joined (`pacing = "fq-gso"`)',
+        "stated: fq is the root qdisc of every host; by Linux's default, TCP joins segments for fq",
     ),
     (
         "TCP Prague",
         "rtt_scaling rate, rtt_target 25 ms, rtt_transition 500, burst_shift 12; the window is a "
         "fraction rounded up, paced by whole packets",
-        "the parameters are stated; for the window, version 0.6 is a year of commits that differ "
-        "(see the open questions)",
+        "the parameters are stated. The rules of the window differ between the commits of version "
+        "0.6, which cover a year (see the open questions)",
     ),
     (
         "CUBIC",
@@ -70,16 +69,17 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
     ),
     (
         "UDP",
-        "so many Mbit/s of payload in frames of 1512 bytes (1470 and headers), ECT(1) in L",
+        "the stated rate counts payload; frames of 1512 bytes (1470 and headers), ECT(1) in L",
         "inferred: 50 and 70 Mbit/s use 51.43 and 72.00 % of the link",
     ),
     (
         "flows in overload",
         "of the five in each class 4 in L and 4 in C are active with UDP in L, 3 and 4 with UDP "
         "in C, and 3 and 4 with 140 Mbit/s in L beside CUBIC; the rates of the others count as 0",
-        "inferred from the source's own rates per flow: P1 is 0 and P25 is not where one of five "
-        "is idle, P25 is 0 in L with UDP in C; the row of 140 Mbit/s from its window statistics. "
-        "Also used for Prague and Reno, without data of the source about them",
+        "inferred from the source's own rates per flow. If one of five flows is idle, P1 is 0 and "
+        "P25 is not; P25 is 0 in L with UDP in C. The numbers at 140 Mbit/s follow from the "
+        "source's window statistics. The same numbers are used for Prague and Reno, for which "
+        "there are no data",
     ),
     ("start", "within one round-trip time of the longer path", "inferred"),
     (
@@ -92,7 +92,8 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
     ),
     (
         "queue delay",
-        "each packet's, enqueue to dequeue, cut to 32.8 us, and from 8.4 ms on to two in 256 of it",
+        "of each packet, from enqueue to dequeue, rounded down to a multiple of 32.8 us, and from "
+        "8.4 ms on to 2/256 of the value",
         "the source's recorder: 2^15 ns and a float of 7 binary digits in the IP header",
     ),
     (
@@ -112,7 +113,7 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
 def cause(entry: DualPi2Entry) -> str:
     """Return why a cell is off if the cause is known, otherwise the facts about the cell."""
     if entry.chance:
-        return "chance: within what one more run would give"
+        return "chance: the published value is within the range of one more run"
     stem, _, statistic = entry.column.rpartition("_")
     if stem.startswith(("rpf", "win")) and statistic in ("p1", "stddev"):
         return "two of the source's 250 samples of rates are 0 or cut short"
@@ -120,7 +121,7 @@ def cause(entry: DualPi2Entry) -> str:
         return "open: how many segments the hosts join (see What was corrected)"
     if entry.run.archive.kind == MIXED and entry.run.archive.aqm == "dualpi2":
         if not entry.run.rtt_nonecn:
-            return "unexplained; not beyond it without the shaper's burst"
+            return "unexplained; within the goal without the shaper's burst"
         return "open: C's queue beside a short round-trip time in L"
     if entry.run.archive.kind == OVERLOAD and stem.startswith(("qs", "drops")):
         return "open: Prague's window under losses and marks"

@@ -21,22 +21,23 @@ from tailback_studies.reproduction.shown import goals_table
 
 TITLE = "DualPI2 in 2022"
 LEAD = (
-    "The result files published with \u201cDual Queue Coupled AQM\u201d (2022), measured again: "
-    "all rows of the eight archives, of which half are not among the data here. The source ran "
-    "each case once."
+    "tailback repeats the experiments behind the result files of \u201cDual Queue Coupled "
+    "AQM\u201d (2022): all rows of the eight archives. The published values of half of them are "
+    "not in this repository. The source ran each case once."
 )
 
 MEANT = (
-    "Each table changes one reading. It shows the published cells within their goal, the median "
-    "of their errors and the 90th percentile, in the set-up above \u2192 with the change. Errors "
-    "that rise speak for the set-up, errors that fall against it. Goals whose errors do not "
-    "change are left out."
+    "A reading is an assumption about the source's set-up, and each table changes one reading. It "
+    "shows the number of cells within their goal, and the median and 90th percentile of their "
+    "errors: in the set-up above \u2192 with the change. Errors that rise with the change speak "
+    "for the set-up, errors that fall speak against it. Goals whose errors do not change are "
+    "left out."
 )
 CHANGED = (
-    "The set-up was corrected from the files in each archive and from the authors' "
-    "scripts, before these runs; nothing was changed after them. The first table "
-    "undoes all corrections, each of the others undoes one. The set-up is on the "
-    "left, the uncorrected state on the right."
+    "The set-up was corrected before these runs, from the files in each archive and from the "
+    "authors' scripts; it was not changed afterwards. The first table undoes all corrections, "
+    "and each other table undoes one. The corrected set-up is on the left, the set-up without "
+    "the correction on the right."
 )
 
 
@@ -87,67 +88,71 @@ def _open(facts: Facts) -> Table:
 #: Question, what was tried, result, verdict.
 QUESTIONS: tuple[tuple[str, str, str, str], ...] = (
     (
-        "C's queue beside a Prague of a short round-trip time: its mean is longer than in the "
-        "source where CUBIC has a long one.",
+        "C's queue beside a Prague flow with a short round-trip time: if CUBIC has a long one, "
+        "the mean delay of C's queue is longer than in the source.",
         "The shaper's burst, fq's pacing, a longer path, HyStart off, CUBIC without its "
         "Reno-friendly region (its swing), ACKs of every segment, jitter of hosts, packets four "
         "at a time (what TSO makes), the timer wheel, half the gains, and the windows of three "
         "commits of Prague 0.6.",
-        "Tables C's queue with each reading and The swing of C's queue: the shaper, the hosts' "
-        "pacing, HyStart and timers have a small effect, or the opposite one. Only Prague's "
-        "window moves the mean towards the source, most where it changes by whole segments. That "
-        "also brings the use of the link closer, but takes more of the link from C than in the "
-        "source.",
+        "Tables *C's queue with each reading* and *The swing of C's queue*: the shaper, the hosts' "
+        "pacing, HyStart and timers have a small effect, or an effect in the wrong direction. Only "
+        "the rules of Prague's window move the mean towards the source, most if the window changes "
+        "by whole segments. Then the utilisation is also closer, but Prague takes more of the "
+        "link from C than in the source.",
         "Open. The cause is in how Prague's window moves when C's queue runs empty; the source "
-        "does not state which commit of the version it ran. Excluded: burst, pacing, HyStart, "
+        "does not state which commit of Prague it ran. Excluded: burst, pacing, HyStart, "
         "clocks, packets joined by offloads (the link is full in frames on every queue).",
     ),
     (
         "Rates of L in overload: Prague gets less than in the source once UDP fills the link.",
         "The windows of three commits of Prague 0.6.",
-        "Table Rates in overload with three Pragues: with whole segments, which never leave less "
-        "than two, L has rates like the source's. With a fraction the window stays at one "
-        "segment after a timeout, since it does not grow where every packet is marked.",
+        "Table *Rates in overload with three Pragues*: with a window of whole segments, which is "
+        "never below two, L has rates like the source's. With a fractional window, the window "
+        "stays at one segment after a timeout, because it does not grow while every packet is "
+        "marked.",
         "Mechanism found, and it speaks against the set-up: in overload the source's Prague uses "
-        "whole segments. The set-up keeps the fraction, with which it was frozen before these "
-        "runs, since with whole segments the rates of mixed round-trip times are further off "
-        "(see the reading).",
+        "whole segments. The set-up was frozen with the fractional window before these runs and "
+        "keeps it, because with whole segments the rates of mixed round-trip times are further "
+        "off (see the reading).",
     ),
     (
-        "Delays in overload of the queue that is not at the target.",
-        "The recorder of the source: delays cut to units and to a float before they are averaged.",
-        "Table Overload through the recorder; the same cells in What was corrected.",
+        "In overload, delays of the queue that is not at the target.",
+        "The source's recorder, which rounds each delay down to a unit and to a short float "
+        "before the mean.",
+        "Table *Overload through the recorder*; these cells are also in *What was corrected*.",
         "Mechanism found: the recorder's arithmetic is part of the set-up.",
     ),
     (
-        "FQ-CoDel's queue: its delays are shorter than in the source where the hosts pace every "
-        "segment by itself.",
-        "Hosts that pace what TCP joins for fq, as Linux does by default; segments by themselves; "
-        "no pacing.",
-        "The readings of paced segments and of unpaced hosts under What was corrected. On the "
-        "kernel engine the same difference is there with `path.offloads`, and one of the kernel's "
-        "packetdrill scripts asks for it.",
-        "Mechanism found, and set up after the first comparison: fq spaces what TCP joins, two "
-        "segments or more.",
+        "FQ-CoDel's queue: if the hosts pace every single segment, its delays are shorter than in "
+        "the source.",
+        "Hosts that pace groups of segments that TCP joins for fq, as Linux does by default; "
+        "hosts that pace single segments; hosts without pacing.",
+        "The readings of paced segments and of unpaced hosts under *What was corrected*. The "
+        "kernel engine shows the same difference with `path.offloads`, and one of Linux's "
+        "packetdrill scripts expects it.",
+        "Mechanism found, and set up after the first comparison: fq paces groups of two or more "
+        "segments that TCP has joined.",
     ),
     (
         "PIE's update: `tupdate 16ms` is stated, the frequency of the kernel's clock is not.",
-        "The same text on a kernel of 1000 Hz (the set-up) and of 250 Hz.",
+        "This value on a kernel with a clock of 1000 Hz (the set-up) and of 250 Hz.",
         "Table PIE's update.",
-        "Open: mean delays are closer on 250 Hz in nearly every cell, rates of the two flows in "
-        "fewer than half. The set-up keeps the stated value, read on a clock of 1000 Hz.",
+        "Open: with 250 Hz, mean delays are closer in nearly every cell, but rates of the two "
+        "flows in fewer than half. The set-up keeps the stated value, with a clock of 1000 Hz.",
     ),
     (
-        "Three flows of L under UDP of `140 Mbit/s` in L.",
-        "Three flows as its window statistics show, four as in the other rows, all five.",
-        "Table Flows of L that have packets.",
+        "Number of active flows in L beside UDP of `140 Mbit/s` in L.",
+        "Three flows, as the source's window statistics show; four, as in the other rows; all "
+        "five.",
+        "Table *Flows of L that have packets*.",
         "Set to three; the source does not say what stopped the other flows.",
     ),
     (
         "A storm of retransmissions of Prague in overload.",
         "All rows of both archives of overload, with each Prague and with all flows active: "
         "packets, retransmissions and timeouts of every flow.",
-        "Table Sent again: retransmissions are of the order of the drops, and timeouts back off.",
-        "Not found: no run of these set-ups has one.",
+        "Table *Sent again*: there are about as many retransmissions as drops, and timeouts back "
+        "off.",
+        "Not found: no run of these set-ups has such a storm.",
     ),
 )

@@ -21,15 +21,16 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
     ),
     (
         "Prague",
-        "0.6's arithmetic with the carry, without RTT scaling, fallback or detection of classic "
-        "queues",
-        "published trees of the module from before version 0.6 keep a carry of the window; one "
-        "without RTT scaling; the description of the test bed has neither scaling nor fallback",
+        "version 0.6 with the carry of its window, without RTT scaling, fallback or detection of "
+        "classic queues",
+        "published trees of the module from before version 0.6 keep a carry of the window, and "
+        "one of them has no RTT scaling. The description of the test bed mentions neither scaling "
+        "nor fallback",
     ),
     (
         "CUBIC, Reno",
         "as Linux 7.3 has them",
-        "the tree's release is not stated; nothing else is known about it",
+        "the source does not state the release of its kernel",
     ),
     (
         "ECN",
@@ -38,21 +39,22 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
     ),
     (
         "noecn",
-        "no ECN on that flow",
+        "no ECN for the flow of this name",
         "stated: the middlebox clears the ECN field of its packets before the queue",
     ),
     (
         "dualpi2",
-        "defaults of Linux, but the step only with more than one packet in L (`min_qlen_step = 2`)",
+        "defaults of Linux, but the step marks only with more than one packet in L "
+        "(`min_qlen_step = 2`)",
         "published trees of the module: `apply_step` where `qdisc_qlen(l_queue) > 1` on arrival",
     ),
     ("pfifo", "`limit 1000` at 50 Mbit/s, `limit 200` at 10", "stated"),
-    ("fq_codel, pie, red", "the words of the source; otherwise tc's default", "stated"),
+    ("fq_codel, pie, red", "options of the source; otherwise tc's defaults", "stated"),
     (
         "value",
         "mean throughput over the time that counts",
-        "the source takes the mean of `tcpi_delivery_rate` sampled every 50 ms, without zeros; "
-        "that is a rate over the last round trip, and this series is not recorded here",
+        "the source takes the mean of `tcpi_delivery_rate`, sampled every 50 ms, without zeros. "
+        "That is a rate over the last round trip, which tailback does not record",
     ),
     (
         "time that counts",
@@ -61,7 +63,7 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
     ),
     ("start", "within one round-trip time of each other", "inferred: Flent starts both at once"),
     ("offloads", "every segment is a packet", "stated: sg, tso, gso, gro off"),
-    ("ping", "none", "Flent's ping beside S1 and S6 is left out: 20 packets a second"),
+    ("ping", "none", "Flent's ping beside S1 and S6 has only 20 packets a second"),
 )
 
 #: What is not run, how many rows, why.
@@ -83,33 +85,34 @@ CHANGED: tuple[tuple[str, str, str, str], ...] = (
     (
         "data segments of Accurate ECN",
         "1448 bytes of payload; S1 median 1.4 %, 90th percentile 6.7 %",
-        "1436 bytes: each carries the option",
-        "Linux's do (`tcp_current_mss`)",
+        "1436 bytes, because each segment carries the option",
+        "Linux's segments carry it (`tcp_current_mss`)",
     ),
 )
 
 #: Question, what was tried, result, verdict.
 QUESTIONS: tuple[tuple[str, str, str, str], ...] = (
     (
-        "beside Prague at a FIFO CUBIC gets more here than in the source",
+        "beside Prague at a FIFO, CUBIC gets more in the simulator than in the source",
         "jitter of the hosts (the table of readings); joined segments: Reno beside CUBIC on Linux, "
         "50 Mbit/s, 20 ms, `pfifo limit 1000`, from 29 to 119 s, 3 seeds, with `path.offloads` off "
         "and on",
-        "jitter changes little; Reno gets 7.4 \u00b1 1.2 Mbit/s off "
-        "(8.1 \u00b1 4.9 in the simulator) and 17.2 \u00b1 9.6 on",
-        "excluded: lock-step. A mechanism that works in this direction: the bursts that a "
-        "sender's TCP makes even without offloads, of which a full FIFO drops several packets; "
-        "the simulator sends single segments. Open: how much of the difference it explains",
+        "jitter changes little; Reno gets 7.4 \u00b1 1.2 Mbit/s with offloads off "
+        "(8.1 \u00b1 4.9 in the simulator) and 17.2 \u00b1 9.6 with offloads on",
+        "excluded: lock-step. Bursts would have an effect in this direction: a sender's TCP makes "
+        "bursts even without offloads, and a full FIFO drops several packets of a burst. The "
+        "simulator sends single segments. Open: how much of the difference bursts explain",
     ),
     (
-        "the classic flow gets more here in S6 than in the source",
+        "in S6 the classic flow gets more in the simulator than in the source",
         "the readings; DCTCP in Prague's place on Linux and in the simulator, `fq_codel flows 1`, "
         "S6's times, 4 seeds",
-        "no reading closes it; ratios on Linux and in the simulator: CUBIC with ECN "
+        "no reading removes the difference; ratios on Linux and in the simulator: CUBIC with ECN "
         "32.0 \u00b1 3.5 and 31.2 \u00b1 1.0, without 41.5 \u00b1 4.2 and 36.8 \u00b1 5.0, "
         "Reno with ECN 25.9 \u00b1 2.0 and 26.0 \u00b1 0.2, without 31.7 \u00b1 4.3 and "
         "33.1 \u00b1 3.0; with "
-        "`path.offloads` they fall to 9.0 to 12.3 on Linux, away from the source",
-        "excluded: queue, shaper, classic flow; open: how the Prague of that autumn differed",
+        "`path.offloads` the ratios fall to 9.0 to 12.3 on Linux, away from the source",
+        "excluded: queue, shaper, classic flow; open: how the source's Prague of autumn 2020 "
+        "differed",
     ),
 )

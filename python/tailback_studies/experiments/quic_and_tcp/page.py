@@ -21,23 +21,23 @@ from tailback_studies.reproduction.page import Page
 
 TITLE = "QUIC stacks beside TCP"
 LEAD = (
-    "QUIC stacks as their authors ship them, with their default congestion control unless another "
-    "is given, beside flows of Linux at one bottleneck, in virtual time. This is a study of our "
-    "own, without published numbers to compare with."
+    "Each QUIC stack runs unmodified beside a TCP flow of Linux at one bottleneck, in virtual "
+    "time. A stack has its default congestion control unless the table names another. This is a "
+    "study of tailback's own, so there are no published numbers to compare with."
 )
 HOW = (
     "`tailback kernel build --program quinn` (and `quic-go`, `s2n-quic`, `aioquic`, `quiche`) "
     "compiles the small endpoints that the study uses ([programs.md](../how-to/programs.md)). The "
-    "set-up was written down before the first run. aioquic, which is Python, runs at `20 Mbit/s` "
-    "and `40 ms` only, to save machine time. Runs at `100 Mbit/s` with `10` and `160 ms` "
-    "are a part of their own, because they take an hour (`--part beside-100-rtts`, "
-    "[quic-and-tcp-rtts.md](quic-and-tcp-rtts.md)). The set-up changed after a first "
-    "look, in which quic-go ended some runs itself (`too many gaps in received data`). Such "
-    "runs are now counted, and no other number includes them. quiche came later (`--part "
-    "beside-20-quiche`, "
-    "[quic-and-tcp-quiche.md](quic-and-tcp-quiche.md)): its default, which is expensive because "
-    "it sends small datagrams, and the only BBRv2. TCP flows negotiate ECN, and queues with ECN "
-    "mark. Segments and datagrams pass the queue one by one."
+    "set-up was written down before the first run. aioquic is written in Python and slow, so it "
+    "runs at `20 Mbit/s` and `40 ms` only. Runs at `100 Mbit/s` with `10` and `160 ms` are a "
+    "separate part, because they take an hour (`--part beside-100-rtts`, "
+    "[quic-and-tcp-rtts.md](quic-and-tcp-rtts.md)). One rule was added after the first runs, in "
+    "which quic-go closed some connections itself (`too many gaps in received data`): a table now "
+    "counts such runs, and no other number includes them. quiche was added later (`--part "
+    "beside-20-quiche`, [quic-and-tcp-quiche.md](quic-and-tcp-quiche.md)), with its default "
+    "congestion control and with BBRv2, which no other stack has. Its default takes much CPU "
+    "time, because it sends small datagrams. TCP flows negotiate ECN, and queues with ECN mark. "
+    "Every segment and every datagram is a packet of its own in the queue."
 )
 
 
@@ -116,11 +116,11 @@ def _alone(fetched: Sequence[Fetched], facts: Facts) -> list[Table]:
                 f"A transfer alone at {link.rate_mbit} Mbit/s",
                 columns,
                 rows,
-                "Time: from the first to the last byte of payload, with half of a 95 % interval "
-                "over the seeds. Queue: the mean queueing delay of all packets. ECN-capable: the "
-                "share of the sender's packets with such a codepoint, at the RTT where it is "
-                "least. An empty cell: not every byte arrived within "
-                f"`{points.FETCH_S} s` with any seed.",
+                "*Time* is from the first to the last byte of payload, with half of a 95 % "
+                "interval over the seeds. *Queue* is the mean queueing delay of all packets. "
+                "*ECN-capable* is the share of the sender's packets with an ECN-capable "
+                "codepoint, at the RTT with the smallest share. A cell is empty if no seed "
+                f"delivered every byte within `{points.FETCH_S} s`.",
                 facts,
             )
         )
@@ -160,8 +160,9 @@ def _figure(name: str, met: Sequence[Met], facts: Facts) -> ReportFigure:
             }
         )
     caption = (
-        "The stack's share of both flows' throughput, with a 95 % interval over the seeds; the "
-        "line is a fair share. Its own kind: a second flow of Linux like the first."
+        "The stack's share of the sum of both flows' throughput, with a 95 % interval over the "
+        "seeds; the line is a fair share. *Its own kind* shows a second flow of Linux in place of "
+        "the stack, with the congestion control of the first."
     )
     return ReportFigure(
         f"{name}-share", "Shares of the throughput", _panels(pl.DataFrame(rows)), caption, facts
@@ -236,10 +237,10 @@ def _harm(name: str, met: Sequence[Met], facts: Facts) -> Table:
     ]
     shared = ", ".join(SHARED)
     caption = (
-        "Harm: the share of its throughput that the flow of Linux loses, compared with its "
-        "throughput beside a second flow of its kind; medians over the RTTs. Negative: it gains. "
-        f"Flows compete in {shared}; the other queues keep them apart. Marks and drops are those "
-        "of the stack's packets."
+        "Harm is the share of its throughput that the flow of Linux loses beside the stack, "
+        "compared with its throughput beside a second flow of Linux; medians over the RTTs. "
+        f"Negative values are gains. Flows compete in {shared}; the other queues keep flows "
+        "apart. Marks and drops are those of the stack's packets."
     )
     return Table(f"{name}-harm", "Harm", columns, rows, caption, facts)
 
@@ -263,7 +264,7 @@ def _every(name: str, met: Sequence[Met], facts: Facts) -> Table:
         *right("RTT, ms", *(f"{cc}: QUIC / TCP, Mbit/s" for cc in CCS)),
         *right(*(f"{cc}: queue, ms" for cc in CCS)),
     ]
-    caption = "Means over the seeds: payload of each, and the queueing delay of all packets."
+    caption = "Means over the seeds: payload of both flows, and queueing delay of all packets."
     return Table(f"{name}-every", "Every meeting", columns, rows, caption, facts)
 
 
@@ -291,8 +292,8 @@ def _gave_up(name: str, met: Sequence[Met], facts: Facts) -> Table:
         *right("RTT, ms", "runs that it ended", "the first at, s"),
     ]
     caption = (
-        "Runs in which the stack closed its connection with an error before the end. All numbers "
-        "above leave them out."
+        "Runs in which the stack closed its connection with an error before the end of the run. "
+        "The other tables and figures do not include these runs."
     )
     return Table(f"{name}-gave-up", "Runs that the stack ended", columns, rows, caption, facts)
 

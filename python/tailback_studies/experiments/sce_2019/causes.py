@@ -6,12 +6,12 @@ from tailback_studies.experiments.sce_2019.points import SceEntry
 
 #: What, value here, basis.
 DECLARED: tuple[tuple[str, str, str], ...] = (
-    ("bottleneck", "Cake, besteffort, on both egresses: ACKs pass a second one", "stated"),
+    ("bottleneck", "Cake, besteffort, on both egresses: ACKs pass a second Cake", "stated"),
     ("modes", "flowblind, flowblind with sce-single, triple-isolate; SCE on in each", "stated"),
     (
         "delay",
         "netem, half of it each way, and 0.9 ms in all for the test bed",
-        "stated; the 0.9 ms are inferred from its RTTs",
+        "stated; the 0.9 ms are inferred from the source's RTTs",
     ),
     ("ECN", "negotiated by all", "stated"),
     (
@@ -61,7 +61,7 @@ def cause(entry: SceEntry) -> str:
     """Return why a cell is off if the cause is known, otherwise the facts about the cell."""
     cell, setup = entry.cell, entry.table.setup
     if entry.chance:
-        return f"chance: within the range in which single runs of {cell.n} seeds differ"
+        return f"chance: within the range of single runs with {cell.n} seeds"
     ccs = set(setup.ccs)
     if entry.table.quantity == "tcp_rtt_ms" and ccs & {"cubic", "reno"}:
         if setup.mode == "triple-isolate" and 5 <= entry.rate_mbit <= 10:
@@ -70,7 +70,7 @@ def cause(entry: SceEntry) -> str:
     if ccs <= set(_SCE) and not setup.shared and entry.rate_mbit <= 5:
         return "unexplained: windows of two to five segments, in which each ACK matters"
     if "sce-single" in setup.mode and ccs & set(_SCE):
-        return "unexplained: with marks from the target on, SCE yields more in the source"
+        return "unexplained: with marks from the target on, SCE gives way more in the source"
     return "unexplained"
 
 

@@ -17,17 +17,18 @@ from tailback_studies.reproduction.shown import goals_table
 FIRST = SceVariant(ccs={"dctcp": {"cut": "echo"}})
 
 LEAD = (
-    "\u201cSome Congestion Experienced One and Two-Flow Tests\u201d (2019), run again: every cell "
-    "of its tables, the mechanisms behind its numbers, and what is not explained. "
-    "`all-cells.csv` of the report has every cell; the report also has maps and tables."
+    "tailback repeats \u201cSome Congestion Experienced One and Two-Flow Tests\u201d (2019). The "
+    "page compares every cell of its tables, names the mechanisms behind the numbers, and lists "
+    "open questions. `all-cells.csv` of the report has every cell; the report also has maps and "
+    "tables."
 )
 
 CHANGED = """
 **Held-out cells.** A third of the cells, the rows of two rates and the tables of five pairs, were
-held out until the set-up was frozen. The first table shows their first comparison with that
-set-up. One thing was changed after that, in every cell with a DCTCP flow: it cuts in every round
-(`cut = "round"`; see the open questions). These cells no longer count as held-out; the second
-table has all cells as they are now.
+held out until the set-up was frozen. The first table shows the first comparison of these cells with
+that set-up. Afterwards one option was changed, for every cell with a DCTCP flow: DCTCP reduces its
+window in every round (`cut = "round"`; see the open questions). Cells with a DCTCP flow therefore
+no longer count as held-out. The second table has all cells with the present set-up.
 """
 
 

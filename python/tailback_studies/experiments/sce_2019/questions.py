@@ -12,16 +12,16 @@ from tailback_studies.experiments.sce_2019.points import SceEntry
 from tailback_studies.reproduction.readings import BASELINE
 
 LEAD = """
-Verdicts are *mechanism found*, *excluded*, or *open* with the experiment that did not decide. If
-errors fall when a part of the set-up is changed, that speaks against the part (the rule of the
-table above). The part stays if a source states that the test bed had it: mechanisms decide the
-set-up, cells do not.
+A verdict is *mechanism found*, *excluded*, or *open* with the experiment that did not decide the
+question. If errors fall when a part of the set-up is changed, this speaks against the part (the
+rule of the table above). But the part stays if a source states that the test bed had it, because
+the set-up follows the sources and not the errors.
 """
 
 _OFFLOADS = (
-    "Linux 7.3, 106.1 ms with a receive buffer of fixed size, 121.3 ms with a tuned one "
-    "(`tcp_rmem` of 4096 131072 6291456); each the same to 0.1 ms with offloads and without. The "
-    "source: 138.8 ms"
+    "on Linux 7.3, 106.1 ms with a receive buffer of fixed size, 121.3 ms with a tuned buffer "
+    "(`tcp_rmem` of 4096 131072 6291456); offloads change each value by less than 0.1 ms. The "
+    "source has 138.8 ms"
 )
 _STATED = "kept: stated by the source"
 _CODE = "kept: the kernels of the source have it"
@@ -32,9 +32,9 @@ _RULE: tuple[tuple[str, str, str, str], ...] = (
         "nothing remembered",
         _CODE + "; its value is not known",
     ),
-    ("Cake on both ways", "one-way", "no Cake on the way back", _STATED),
-    ("ESCE to every sender", "sce-only", "to SCE senders only", _CODE),
-    ("a fresh queue", "fresh", "it waits an interval", _CODE),
+    ("Cake in both directions", "one-way", "no Cake in the reverse direction", _STATED),
+    ("ESCE to every sender", "sce-only", "ESCE to SCE senders only", _CODE),
+    ("a fresh queue", "fresh", "a fresh queue waits an interval", _CODE),
 )
 
 
@@ -43,23 +43,24 @@ def table(by_reading: Mapping[str, Sequence[SceEntry]]) -> Table:
     rows: list[list[Value]] = [
         [
             "Why does DCTCP cut deeper than in Linux?",
-            'alpha/2 at each update of alpha, with or without marks (`cut = "round"`); without it:',
+            'a cut by alpha/2 at each update of alpha, with or without marks (`cut = "round"`); '
+            "errors without it:",
             _out(by_reading, "echo"),
             "mechanism found: adopted after the first comparison",
         ],
         [
             "",
-            "the same with ssthresh lowered too",
+            "this cut, which also lowers ssthresh",
             _out(by_reading, "round-ssthresh"),
             "excluded: cuts then add up",
         ],
         [
             "",
-            "more ECN-Echo for each mark: receiver until CWR",
+            "more ECN-Echo for each mark: the receiver echoes until CWR",
             _out(by_reading, "sticky"),
             "excluded",
         ],
-        ["", "packet by packet", _out(by_reading, "precise"), "excluded"],
+        ["", "ECN-Echo packet by packet", _out(by_reading, "precise"), "excluded"],
         [
             "Reno's RTT at 0.5 Mbit/s and no delay",
             "two-segment TSO packets that outlast the delayed ACK: `path.offloads = true` on the "
@@ -71,7 +72,8 @@ def table(by_reading: Mapping[str, Sequence[SceEntry]]) -> Table:
             "Shares in sce-single at 100 Mbit/s",
             "the slope of the ramp kept",
             _slope(by_reading),
-            "open: the slope alone is excluded: it helps there and harms below",
+            "open; the slope alone is excluded, because it lowers errors at this rate and raises "
+            "them at lower rates",
         ],
     ]
     for what, reading, tried, verdict in _RULE:
@@ -81,7 +83,7 @@ def table(by_reading: Mapping[str, Sequence[SceEntry]]) -> Table:
         [
             "RTTs of 207 to 1036 ms in single cells",
             "every seed of these cells",
-            "none above the largest of its neighbours in the source",
+            "no seed has an RTT above the largest of the neighbouring cells in the source",
             "open: not reproduced",
         ]
     )
