@@ -1,23 +1,23 @@
-//! The token bucket of a shaper: it limits how much may leave at once after an idle time.
+//! The token bucket of a shaper: it limits how much may leave at once after the link was idle.
 //!
 //! Follows Linux 7.3 `sch_htb` with one class whose rate is its ceiling, so that `burst` and
-//! `cburst` are the same bucket, and without hysteresis. Tokens are nanoseconds of the rate. A
-//! packet may leave while the tokens are not below zero (`htb_class_mode`). It then costs its
-//! length in tokens. Tokens gathered in an idle time count up to the depth of the bucket
-//! (`htb_accnt_tokens`). So up to `burst`/length + 1 packets leave at once after idling. With a
-//! depth of 0 each packet leaves at the start of its slot.
+//! `cburst` are the same bucket, and without hysteresis. A token is the time of one nanosecond at
+//! the rate. A packet may leave while the tokens are not below zero (`htb_class_mode`). It then
+//! costs its length in tokens. Idle time adds tokens up to the depth of the bucket
+//! (`htb_accnt_tokens`). So after an idle time, up to `burst`/length + 1 packets leave at once.
+//! With a depth of 0 each packet leaves at the start of its slot.
 //!
-//! If the rate changes, missing tokens come at the new rate; htb waits as long as it computed
-//! before the change. A link whose rate is 0 collects tokens as if it were idle; htb does not
-//! support a rate of 0.
+//! If the rate changes, missing tokens accrue at the new rate; htb waits for the time that it
+//! computed before the change. A link whose rate is 0 collects tokens as if it were idle; htb does
+//! not support a rate of 0.
 
 use crate::plan::RatePlan;
 use crate::rate::{Cursor, steps_end, steps_end_bits};
 use crate::units::{Bytes, Rate, Time};
 
-/// The burst that tc (`q_htb.c`) computes for a class without one: 1600 bytes plus the rate over
-/// the kernel's timer frequency. `/proc/net/psched` states 1 GHz for high-resolution timers, so the
-/// second part is 0 below 8 Gbit/s.
+/// Returns the burst that tc (`q_htb.c`) computes if a class does not set one: 1600 bytes plus the
+/// rate over the kernel's timer frequency. `/proc/net/psched` states 1 GHz for high-resolution
+/// timers, so the second part is 0 below 8 Gbit/s.
 pub fn tc_burst(rate: Rate) -> Bytes {
     const MTU: u64 = 1_600;
     const HZ: u64 = 1_000_000_000;
@@ -27,7 +27,7 @@ pub fn tc_burst(rate: Rate) -> Bytes {
 /// The largest burst, which tc stores in 32 bits.
 pub const MOST_BURST: Bytes = Bytes(u32::MAX as u64);
 
-/// The longest time for which tokens are gathered (`mbuffer`).
+/// The longest idle time that adds tokens (`mbuffer`).
 pub const MOST_GATHERED: Time = Time::from_secs(60);
 
 /// The bucket of a link.
@@ -36,9 +36,10 @@ pub(crate) struct Bucket {
     burst: Bytes,
     /// Tokens, ns.
     tokens: i64,
-    /// The time up to which tokens are counted. It is in the future while tokens are missing.
+    /// The time up to which tokens are counted. It is in the future while there are fewer than zero
+    /// tokens.
     at: Time,
-    /// The current step of the rate.
+    /// The step of the link's rate that applies now.
     step: Cursor,
 }
 
@@ -53,7 +54,7 @@ impl Bucket {
         }
     }
 
-    /// Sends a packet of `len` bytes now; on a wire, begins to send it. Returns when the next
+    /// Sends a packet of `len` bytes now (on a wire: begins to send it). Returns when the next
     /// packet may leave.
     #[inline(never)]
     pub fn take(&mut self, rate: &RatePlan, now: Time, len: u32) -> Time {
@@ -88,8 +89,8 @@ impl Bucket {
     }
 }
 
-/// A burst as a time at the rate, in ticks of 64 ns as in tc. (Older versions of tc count in whole
-/// microseconds.)
+/// Returns a burst as a time at the rate, in ticks of 64 ns as in tc. (Older versions of tc count
+/// in whole microseconds.)
 fn depth(burst: Bytes, rate: Rate) -> Time {
     const TICK: u64 = 64;
     let time = rate.time_for(burst.0).min(MOST_GATHERED);
@@ -132,11 +133,12 @@ mod tests {
         let mut bucket = Bucket::new(Bytes(1_600));
         let start = Time::from_secs(1);
         assert_eq!(bucket.take(&RATE, start, 1_514), start);
-        // 68.8 us of tokens are left. 100 us later there are 168.8 us, so 1042.4 us are missing.
+        // 68.8 us of tokens are left. 100 us later there are 168.8 us, so a packet of 1211.2 us
+        // lacks 1042.4 us.
         let later = start + Time(100_000);
         let next = bucket.take(&RATE, later, 1_514);
         assert_eq!(next, later + Time(1_211_200 - 168_800));
-        // A minute later the bucket is full, but holds no more than its depth.
+        // A minute later the bucket is full, and does not hold more than its depth.
         let minute = next + Time::from_secs(60);
         assert_eq!(bucket.take(&RATE, minute, 1_514), minute);
         assert!(bucket.take(&RATE, minute, 1_514) > minute);
@@ -148,7 +150,8 @@ mod tests {
             (Time::ZERO, Rate(8_000_000)),
             (Time::from_ms(1), Rate(4_000_000)),
         ]);
-        // At 1 B/us, 1000 bytes take 1 ms. The other 1000 bytes take 2 ms at half the rate.
+        // At 1 B/us, the first 1000 bytes take 1 ms. At half the rate, the other 1000 bytes take 2
+        // ms.
         let mut bucket = Bucket::new(Bytes(0));
         assert_eq!(bucket.take(&steps, Time::ZERO, 2_000), Time::from_ms(3));
     }

@@ -2,9 +2,9 @@
 //! order by (time, component).
 //!
 //! Packets wait in the FIFOs of links and pipes, so the calendar holds a few entries per link and
-//! one per end point, not one per packet. The first few components, the pipes and links, have
-//! nearly all events. Their entries are in an array that is scanned. All other entries are in an
-//! indexed 4-ary heap.
+//! one per end point, not one per packet. Nearly all events belong to the first few components,
+//! which are pipes and links. Their entries are in an array, which the calendar scans. All other
+//! entries are in an indexed 4-ary heap.
 
 pub(crate) mod order;
 
@@ -16,17 +16,17 @@ pub type Component = u32;
 
 const ABSENT: u32 = u32::MAX;
 const ARITY: usize = 4;
-/// Most components in the array. The cost of a scan is proportional to their number.
+/// Largest number of components in the array. The cost of a scan is proportional to their number.
 const SCANNED: usize = 8;
 const FEW: usize = 4;
 /// Number of bits for the index of a component in the array.
 const DIGITS: u32 = SCANNED.ilog2();
 
-/// The calendar.
+/// Knows which component is due next.
 #[derive(Clone, Debug)]
 pub struct Calendar {
-    /// Time and index of each of the first components, packed as in `heap`, but into 64 bits. The
-    /// time is below 73 years. `u64::MAX` means that the component is not due.
+    /// Time and index of each of the first components, packed as in `heap`, but into 64 bits, so
+    /// the time must be below 73 years. `u64::MAX` means that the component is not due.
     scanned: [u64; SCANNED],
     /// Number of components in the array.
     width: usize,
@@ -34,12 +34,12 @@ pub struct Calendar {
     few: bool,
     /// Time and component of each entry, packed so that one comparison gives the total order.
     heap: Vec<u128>,
-    /// When the first entry of `heap` is due, ns; `u64::MAX` if it is empty. The calendar stores it
-    /// here because every event reads it.
+    /// When the first entry of `heap` is due, ns; `u64::MAX` if the heap is empty. The calendar
+    /// stores it here because every event reads it.
     first: u64,
     /// Place of each component in `heap`, or `ABSENT`.
     place: Vec<u32>,
-    /// Set if the network is one part of several.
+    /// The order among simultaneous events, if the network is simulated in several parts.
     pub(crate) order: Option<Box<Order>>,
 }
 
@@ -57,8 +57,8 @@ fn component_of(entry: u128) -> Component {
 }
 
 impl Calendar {
-    /// Creates a calendar for components 0..n. The first `busy` are due most of the time, and never
-    /// later than [`NOT_DUE`] except at [`Time::NEVER`].
+    /// Creates a calendar for components 0..n. The first `busy` usually have an entry. Its time
+    /// must be below [`NOT_DUE`] or equal to [`Time::NEVER`].
     pub fn new(components: usize, busy: usize) -> Calendar {
         Calendar {
             scanned: [u64::MAX; SCANNED],
@@ -88,7 +88,7 @@ impl Calendar {
             self.scan::<SCANNED>()
         };
         let time = entry >> DIGITS;
-        // At the same time the component of the array is first, because its number is lower.
+        // At equal times the component in the array is first, because its number is lower.
         if self.first < time {
             return (Time(self.first), component_of(self.heap[0]));
         }
@@ -111,7 +111,7 @@ impl Calendar {
         None
     }
 
-    /// When a component is due, if it has an entry; for tests.
+    /// Returns when a component is due, or `None`. For tests.
     #[cfg(test)]
     fn due(&self, component: Component) -> Option<Time> {
         if (component as usize) < self.width {
@@ -158,7 +158,7 @@ impl Calendar {
         }
     }
 
-    /// Returns components of the heap that may be due next, beginning with the earliest.
+    /// Returns components of the heap that may be due next, the earliest first.
     pub fn coming(&self) -> impl Iterator<Item = Component> + '_ {
         self.heap
             .iter()
@@ -279,8 +279,8 @@ mod tests {
         }
     }
 
-    /// Every sequence of five operations on two components of the array and
-    /// three of the heap, at three times, for both widths of the array.
+    /// Tries every sequence of five operations on two components of the array and three of the
+    /// heap, at three times. Does so for both widths of the array.
     #[test]
     fn every_short_sequence() {
         fn go(components: [Component; 5], calendar: &Calendar, model: [u64; 5], left: u32) {

@@ -1,5 +1,5 @@
-//! Records every packet at every link if a plan requires it. Packet captures are made from the
-//! records. The engine only keeps the records; its caller takes them between slices of a run
+//! Records every packet at every link if a plan requires it. tailback makes packet captures from
+//! the records. The engine only stores the records; the caller takes them while the run is paused
 //! ([`crate::network::Network::take_packets`]).
 
 use tailback_record::Seen;
@@ -16,6 +16,6 @@ pub struct PacketEvent {
     pub link: u32,
     /// What the link did with the packet.
     pub seen: Seen,
-    /// The packet as it was at that time.
+    /// The packet with the content that it had at that time.
     pub packet: Packet,
 }

@@ -1,43 +1,41 @@
 //! Foreign endpoints: the trait by which the network runs a transport stack that is not part of
-//! this repository, such as QUIC, in virtual time.
+//! tailback, such as QUIC, in virtual time.
 //!
 //! Endpoints are attached to both ends of an entry of `[[programs]]`
-//! ([`crate::network::Network::attach`]). An endpoint exchanges datagrams with its peer and asks to
-//! be woken. It does no I/O, reads no clock and draws no randomness of its own. So the same calls
-//! give the same run.
-//! give the same run.
+//! ([`crate::network::Network::attach`]). An endpoint exchanges datagrams with its peer and asks
+//! the network to wake it. It does no I/O, reads no clock and draws no random numbers of its own.
+//! So the same calls give the same run.
 
 use std::any::Any;
 
 use crate::packet::Ecn;
 use crate::units::Time;
 
-/// Bytes of a frame in addition to the payload of a UDP datagram over IPv4: Ethernet 14, IP 20, UDP
-/// 8.
+/// Bytes that a frame adds to the payload of a UDP datagram over IPv4: Ethernet 14, IP 20, UDP 8.
 pub const UDP_IPV4: u16 = 42;
 
 /// One end of one or more connections.
 ///
 /// The network calls [`Endpoint::wake`] once when the entry starts, and then at every time that
-/// [`Endpoint::next`] returned. After each `wake` and each `receive` it calls `transmit` until that
-/// returns `None`, and then `next`.
+/// [`Endpoint::next`] returned. After each `wake` and each `receive` the network calls `transmit`
+/// until it returns `None`, and then `next`.
 pub trait Endpoint: Any + Send {
-    /// Handles timers that are due, and the start.
+    /// Starts the endpoint on the first call. Later calls handle timers that are due.
     fn wake(&mut self, now: Time);
 
-    /// Handles a datagram that has arrived, with the ECN field that it arrived with.
+    /// Handles a datagram that has arrived with this ECN field.
     fn receive(&mut self, now: Time, datagram: &[u8], ecn: Ecn);
 
-    /// Writes the next datagram to `datagram`, which is empty. Returns `None` if there is nothing
-    /// to send now.
+    /// Writes the next datagram to `datagram`, which is empty. Returns `None` if the endpoint has
+    /// nothing to send now.
     fn transmit(&mut self, now: Time, datagram: &mut Vec<u8>) -> Option<Transmit>;
 
     /// Returns when to call [`Endpoint::wake`] next. A time in the past means at once. `None` means
-    /// not before a datagram arrives.
+    /// that the endpoint waits for a datagram.
     fn next(&mut self) -> Option<Time>;
 
-    /// Whether the endpoint's work is done. This side of the entry ends when it first returns true.
-    /// The endpoint still receives datagrams and is woken after that.
+    /// Returns whether the endpoint's work is done. This side of the entry ends when `is_done`
+    /// first returns true. The endpoint is still woken and receives datagrams after that.
     fn is_done(&self) -> bool {
         false
     }
@@ -47,14 +45,14 @@ pub trait Endpoint: Any + Send {
         EndpointState::default()
     }
 
-    /// Numbers that it counts itself, such as its goodput: `results` of its entry. Read once, after
-    /// the run.
+    /// Returns numbers that the endpoint counts itself, such as its goodput. They become `results`
+    /// of its entry. Called once, after the run.
     fn numbers(&self) -> Vec<(&'static str, f64)> {
         Vec::new()
     }
 
-    /// Bytes of a frame in addition to the datagram, which links and queues count. A stack that
-    /// makes IP packets by itself returns 14, for Ethernet.
+    /// Returns the bytes that a frame adds to the datagram. Links and queues count them, too. A
+    /// stack whose datagrams are IP packets returns 14, for Ethernet.
     fn header_bytes(&self) -> u16 {
         UDP_IPV4
     }
@@ -63,15 +61,15 @@ pub trait Endpoint: Any + Send {
 /// How a datagram is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transmit {
-    /// The ECN field.
+    /// The ECN field of each datagram.
     pub ecn: Ecn,
-    /// Set if the buffer holds several datagrams of this many bytes, the last of which may be
-    /// shorter, as with GSO. `None` if it holds one datagram.
+    /// If the buffer holds several datagrams, as with GSO: the bytes of each. The last datagram may
+    /// be shorter. `None` if the buffer holds one datagram.
     pub segment_size: Option<usize>,
 }
 
 impl Transmit {
-    /// One datagram with this ECN field.
+    /// Describes one datagram with this ECN field.
     pub const fn one(ecn: Ecn) -> Transmit {
         Transmit {
             ecn,
@@ -80,7 +78,7 @@ impl Transmit {
     }
 }
 
-/// The state of an endpoint's sender. `None` means that a value is not known.
+/// The state of an endpoint's sender. `None` means that a value is unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct EndpointState {
     /// Congestion window, in full datagrams.
@@ -96,14 +94,14 @@ pub struct EndpointState {
 /// One side of an entry of `[[programs]]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// The side whose datagrams take the route.
+    /// The side that sends over the entry's route.
     Sender,
-    /// The side whose datagrams take the way back.
+    /// The side that sends over the way back.
     Receiver,
 }
 
 impl Side {
-    /// The name of the side in scenarios.
+    /// Returns the name of the side in scenarios.
     pub const fn name(self) -> &'static str {
         match self {
             Side::Sender => "sender",
@@ -112,13 +110,13 @@ impl Side {
     }
 }
 
-/// A mistake of an endpoint. After it, the network neither wakes the endpoint nor hands it
-/// datagrams.
+/// A mistake of an endpoint. After a mistake, the network neither wakes the endpoint nor delivers
+/// datagrams to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EndpointFault {
-    /// Index among the entries of `[[programs]]`.
+    /// Index of the entry in `[[programs]]`.
     pub entry: usize,
-    /// The side with the endpoint.
+    /// The side whose endpoint made the mistake.
     pub side: Side,
     /// Time of the mistake.
     pub at: Time,
@@ -133,7 +131,7 @@ pub enum FaultKind {
     Spins(u32),
     /// The endpoint sent this many datagrams within a millisecond.
     Floods(u32),
-    /// Datagrams of this many bytes of the endpoint's entry are in the network.
+    /// The datagrams of the endpoint's entry that are in the network have this many bytes.
     Fills(u64),
 }
 

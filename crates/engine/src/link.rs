@@ -1,4 +1,4 @@
-//! Links: a queue, a rate over time, and what follows them (delay, loss).
+//! Links: a queue, a rate over time, and what happens behind them (delay, loss).
 
 use tailback_record::Cause;
 
@@ -11,7 +11,7 @@ use crate::rate::{Cursor, OPPORTUNITY, opportunities_until, opportunity_time};
 use crate::rng::Stream;
 use crate::units::{Rate, Time};
 
-/// What a link does next, after it was served.
+/// What a link does after it was served.
 #[derive(Clone, Copy, Debug)]
 pub enum Next {
     /// The packet leaves now. Serve the link again at this time.
@@ -28,41 +28,44 @@ pub struct Link {
     pub queue: Box<dyn Queue>,
     /// Counters of the link.
     pub sink: Sink,
-    /// The pipe behind the link, if there is one.
+    /// Index of the pipe behind the link, if the link has a pipe.
     pub pipe: Option<u32>,
     rate: RatePlan,
     /// The rate, if it is constant and the token bucket has no depth.
     constant: Option<Rate>,
-    /// The current step of the rate, if the rate has steps.
+    /// The step of the rate that applies now, if the rate has steps.
     step: Cursor,
     mode: LinkMode,
-    /// Whether the link is neither a wire nor a trace, so that packets leave at the start of their
-    /// slots.
+    /// Whether packets leave at the start of their slots, because the link is neither a wire nor a
+    /// trace.
     plain: bool,
     bucket: Bucket,
     overhead: i32,
     count_in_service: bool,
-    /// Whether packets that left the queue may be lost, or meet impairments.
+    /// Whether packets that left the queue may be lost, or pass impairments.
     pub impaired: bool,
-    /// Probability of loss behind the queue, and its stream.
+    /// Probability of loss behind the queue, and the random stream for it.
     loss: Option<(f64, Stream)>,
-    /// Scheduled marks and drops by packet number.
+    /// Marks and drops that the scenario schedules by packet number.
     scheduled: Option<Box<Scheduled>>,
-    /// Whether the link is sending or waits for its queue. An arrival then need not serve it.
+    /// Whether the link is sending or waits for its queue. If so, an arrival does not serve it.
     busy: bool,
-    /// Whether the queue has set a time before which it sends nothing. An arrival may change it.
+    /// Whether the queue has set a time before which it sends nothing. An arrival may change this
+    /// time.
     held: bool,
-    /// A packet in transmission (wire), or a partly sent packet with its remaining bytes (trace).
+    /// On a wire: the packet in transmission. On a trace: a partly sent packet with its remaining
+    /// bytes.
     in_service: Option<(Packet, u32)>,
-    /// Number of delivery opportunities used (trace).
+    /// On a trace: the number of delivery opportunities used.
     opportunity: u64,
-    /// The last frame length and its serialisation time. On a trace, bytes used of the opportunity.
+    /// The last frame length and its serialisation time. On a trace: how many bytes of the
+    /// opportunity are used.
     slot: (u32, Time),
 }
 
-/// The state of a schedule.
+/// The progress of a schedule of marks and drops.
 struct Scheduled {
-    /// Packet numbers, ascending, and whether the packet is dropped.
+    /// Packet numbers, ascending. True if the packet is dropped, false if it is marked.
     due: Vec<(u64, bool)>,
     /// How many entries of `due` are done.
     done: usize,
@@ -83,8 +86,8 @@ impl Scheduled {
         })
     }
 
-    /// Counts a packet and applies the schedule to it. Returns whether the packet is dropped. A
-    /// scheduled mark drops a packet that is not ECN-capable, as a queue would.
+    /// Counts a packet and applies the schedule to it. Returns whether the packet is dropped. Where
+    /// a mark is scheduled, a packet that is not ECN-capable is dropped, as a queue would do.
     #[inline(never)]
     fn drops(&mut self, packet: &mut Packet, now: Time, sink: &mut Sink) -> bool {
         if packet.payload == 0 {
@@ -135,7 +138,7 @@ impl Link {
         }
     }
 
-    /// Handles an arriving packet. Returns whether the link is to be served now.
+    /// Handles an arriving packet. Returns whether the link must be served now.
     #[inline]
     pub fn arrive(&mut self, packet: &mut Packet, now: Time) -> bool {
         packet.stamp = now;
@@ -149,8 +152,8 @@ impl Link {
         !self.busy || self.held
     }
 
-    /// Serves the link. Call it at the times that it returned, and when a packet arrives at an idle
-    /// link. A packet that leaves is written to `packet`.
+    /// Serves the link. Call this at the time that it last returned, and when a packet arrives at
+    /// an idle link. A packet that leaves is written to `packet`.
     #[inline]
     pub fn serve(&mut self, now: Time, packet: &mut Packet) -> Next {
         if !self.plain {
@@ -162,7 +165,7 @@ impl Link {
         }
     }
 
-    /// Serves a wire or a trace.
+    /// Serves a link that is a wire or a trace.
     #[inline(never)]
     fn serve_other(&mut self, now: Time, packet: &mut Packet) -> Next {
         if matches!(self.rate, RatePlan::Trace(_)) {
@@ -177,8 +180,8 @@ impl Link {
             // A slot on a wire ends: its packet leaves, and the next slot begins.
             (Some((leaves, _)), begun) => {
                 *packet = leaves;
-                // If no slot begins, the link is served again at once and finds the queue empty or
-                // held.
+                // If no slot begins, the link is served again at once. It then finds the queue
+                // empty or held.
                 Next::Leaves(begun.unwrap_or(now))
             }
             (None, Ok(end)) => Next::Wait(end),
@@ -196,7 +199,7 @@ impl Link {
             return Err(Next::Wait(until));
         }
         let end = match self.queue.dequeue(now, &mut self.sink, packet) {
-            // The queue is the shaper. Only a wire behind it has a slot of its own.
+            // The queue shapes. Only a wire behind it has its own slots.
             Dequeue::Until(next) if self.mode == LinkMode::Shaper => next.clamp(now, NOT_DUE),
             Dequeue::Packet | Dequeue::Until(_) => {
                 let len = self.charged(packet);
@@ -222,7 +225,7 @@ impl Link {
         Ok(end)
     }
 
-    /// Returns until when the rate is 0 (maybe for ever), if it is 0 now.
+    /// If the rate is 0 now, returns until when (possibly for ever).
     #[inline]
     fn stopped_until(&mut self, now: Time) -> Option<Time> {
         let RatePlan::Steps(steps) = &self.rate else {
@@ -236,13 +239,13 @@ impl Link {
         Some(next.map_or(Time::NEVER, |s| s.0))
     }
 
-    /// Bytes that the rate is charged for a frame.
+    /// Returns how many bytes of the rate a frame uses.
     #[inline]
     fn charged(&self, packet: &Packet) -> u32 {
         (i32::from(packet.len) + self.overhead).max(1) as u32
     }
 
-    /// Returns when the next packet may begin.
+    /// Returns when the next packet may begin its slot.
     #[inline]
     fn slot_end(&mut self, now: Time, len: u32) -> Time {
         match self.constant {
@@ -256,13 +259,13 @@ impl Link {
         }
     }
 
-    /// Serves a trace as Mahimahi does: at each opportunity up to 1504 bytes leave. Bytes that an
-    /// empty queue leaves unused are lost. A packet may need several opportunities.
+    /// Serves a trace as Mahimahi does: at each opportunity up to 1504 bytes leave. If the queue
+    /// becomes empty, the rest of the opportunity is lost. A packet may need several opportunities.
     fn serve_trace(&mut self, now: Time, packet: &mut Packet) -> Next {
         let RatePlan::Trace(times) = &self.rate else {
             unreachable!("only called for traces")
         };
-        // Opportunities before now found the link idle. There may be millions, so they are skipped
+        // Opportunities before now found the link idle. There may be millions of them, so skip all
         // at once.
         let mut opportunity = self.opportunity;
         if opportunity_time(times, opportunity) < now {
@@ -330,7 +333,7 @@ impl Link {
         lost
     }
 
-    /// Packets that have left the queue but not yet the link.
+    /// Returns the number of packets that have left the queue but not yet the link.
     pub fn in_service(&self) -> u64 {
         u64::from(self.in_service.is_some())
     }

@@ -1,4 +1,4 @@
-//! Runs the parts of a plan together.
+//! Runs the components of a plan together.
 //!
 //! | file | what |
 //! |---|---|
@@ -21,7 +21,7 @@
 //!
 //! A data packet goes from the sender through a pipe (half the RTT) and the links of its route to
 //! the receiver. An ACK goes from the receiver through a pipe (the other half) and the links of the
-//! way back to the sender. Packets wait in the FIFOs of pipes and queues. The calendar holds one
+//! return path to the sender. Packets wait in the FIFOs of pipes and queues. The calendar holds one
 //! entry for each pipe, link and end point.
 
 mod ahead;
@@ -63,8 +63,8 @@ use pipe::Pipe;
 use sampling::Flow;
 use sources::Traffic;
 
-/// Counts of packets by where they are. Drops are counted from the end of the warm-up, so the
-/// counts are only meaningful without a warm-up.
+/// Counts of packets by where they are now. Drops are counted only after the warm-up, so the counts
+/// add up only without a warm-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Census {
     /// Packets that an end point has put into the network.
@@ -79,7 +79,7 @@ pub struct Census {
 
 /// Number of recorded packets after which a slice ends early. One event may send a whole window.
 const RECORDED_AT_ONCE: usize = 1 << 16;
-/// Events between two checks of how many packets are recorded.
+/// Number of events between two checks of how many packets are recorded.
 const EVENTS_BETWEEN_LOOKS: u64 = 64;
 
 /// A network with its flows, ready to run.
@@ -90,21 +90,21 @@ pub struct Network {
     calendar: Calendar,
     pipes: Vec<Pipe>,
     links: Vec<Link>,
-    /// Impairments, by link.
+    /// Impairments of each link.
     impaired: Vec<Option<Box<Impaired>>>,
     link_samplers: Vec<LinkSampler>,
-    /// Ends by the number in packets: those of flows, of traffic sources and of slots.
+    /// The two ends for each number that packets carry: flows, traffic sources and slots.
     ends: Vec<Ends>,
     flows: Vec<Flow>,
     traffic: Vec<Traffic>,
-    /// Entries of programs, if there are any.
+    /// Entries of programs, if the plan has any.
     endpoints: Option<Box<Endpoints>>,
     series: Series,
     scratch: Vec<f64>,
     events: u64,
     data_packets_before_warmup: u64,
     every_change: bool,
-    /// Whether something is recorded or remembered each time the sender of a flow has acted.
+    /// Whether the network must record or remember state each time a flow's sender has acted.
     follows_flows: bool,
     /// What hosts remember about destinations. `None` if they remember nothing.
     memory: Option<Box<Memory>>,
@@ -114,13 +114,13 @@ pub struct Network {
     first_slot: u32,
     /// Number of the first segment of every connection.
     first_segment: u64,
-    /// Set if the network is one part of several.
+    /// The state of this part, if the network is one part of several.
     part: Option<Box<parts::Part>>,
 }
 
 impl Network {
     /// Replaces the queue of a link. Meant for queues that are not registered, and for tests. Call
-    /// it before the run.
+    /// this before the run.
     pub fn replace_queue(&mut self, link: usize, queue: Box<dyn Queue>) {
         self.links[link].queue = queue;
         self.links[link]
@@ -129,7 +129,7 @@ impl Network {
         self.links[link].queue.flows(&self.plan.flow_info());
     }
 
-    /// Returns where all packets are that entered the network.
+    /// Returns where all the packets are that entered the network.
     pub fn census(&self) -> Census {
         let waiting = self
             .pipes
@@ -151,17 +151,17 @@ impl Network {
         }
     }
 
-    /// The sender of a flow, read-only.
+    /// Returns the sender of a flow, for reading.
     pub fn sender(&self, flow: usize) -> &Sender {
         &self.ends[flow].of_flow().sender
     }
 
-    /// Packets and bytes in the queue of a link.
+    /// Returns the packets and bytes in the queue of a link.
     pub fn backlog(&self, link: usize) -> aqm::Backlog {
         self.links[link].queue.backlog()
     }
 
-    /// The time of the event handled last.
+    /// Returns the time of the event handled last.
     pub fn now(&self) -> Time {
         self.now
     }
@@ -188,8 +188,8 @@ impl Network {
         links.map(|link| link.sink.recorded_packets()).sum()
     }
 
-    /// Handles every event up to and including `time`, but not after the end of the run. Then moves
-    /// the network's time there.
+    /// Handles every event up to and including `time`, but not after the end of the run. Then sets
+    /// the network's time to `time`.
     pub fn advance_until(&mut self, time: Time) {
         let time = time.min(self.plan.duration);
         loop {
@@ -204,7 +204,7 @@ impl Network {
         self.now = self.now.max(time);
     }
 
-    /// The time of the next event, or [`Time::NEVER`] if nothing is due before the end of the run.
+    /// The time of the next event, or [`Time::NEVER`] if no event is due before the end of the run.
     pub fn next_event(&self) -> Time {
         match self.calendar.next().0 {
             next if next < self.plan.duration => next,
@@ -229,8 +229,8 @@ impl Network {
     }
 
     /// Moves the packets recorded since the last call to the end of `out`, in the order of time.
-    /// Packets of the same nanosecond are in the order of the links. Call it after the last slice,
-    /// and between slices that are short enough for the available memory.
+    /// Packets of the same nanosecond are in the order of the links. Call this after the last slice
+    /// of a run, and between slices. Slices must be so short that their packets fit into memory.
     pub fn take_packets(&mut self, out: &mut Vec<PacketEvent>) {
         let before = out.len();
         for link in &mut self.links {

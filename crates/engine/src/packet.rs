@@ -8,7 +8,7 @@ use crate::units::Time;
 pub enum Ecn {
     /// Not ECN-capable.
     NotEct = 0,
-    /// ECT(1): L4S, or SCE.
+    /// ECT(1): the sender uses L4S, or a queue has set an SCE mark.
     Ect1 = 1,
     /// ECT(0).
     Ect0 = 2,
@@ -17,14 +17,14 @@ pub enum Ecn {
 }
 
 impl Ecn {
-    /// Whether a queue may mark instead of drop.
+    /// Returns whether a queue may mark the packet instead of dropping it.
     pub const fn is_capable(self) -> bool {
         !matches!(self, Ecn::NotEct)
     }
 }
 
-/// What queues know about a flow: its hosts as numbers, and the DSCP of its packets in either
-/// direction.
+/// What queues know about a flow: the numbers of its hosts, and the DSCP of its packets in both
+/// directions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FlowInfo {
     /// Number of the host that sends data.
@@ -37,7 +37,7 @@ pub struct FlowInfo {
 
 /// The bits of [`Packet::flags`].
 pub mod flags {
-    /// The packet is an acknowledgement that travels the way back.
+    /// The packet is an acknowledgement from the receiver to the sender.
     pub const ACK: u16 = 1;
     /// TCP SYN (with `ACK`: SYN-ACK).
     pub const SYN: u16 = 2;
@@ -47,11 +47,11 @@ pub mod flags {
     pub const CWR: u16 = 8;
     /// Echo of SCE (the former NS bit).
     pub const ESCE: u16 = 16;
-    /// The segment is sent again.
+    /// The segment was sent before.
     pub const RETRANSMIT: u16 = 32;
-    /// On an ACK, where it takes the place of [`RETRANSMIT`]: the ACK acknowledges a part of a
-    /// segment. It acknowledges no further segment, yet it is not a duplicate. Receivers that
-    /// divide ACKs send it.
+    /// The same bit as [`RETRANSMIT`], but on an ACK: the ACK acknowledges a part of a segment. It
+    /// acknowledges no further segment, yet it is not a duplicate ACK. Receivers that divide ACKs
+    /// send such ACKs.
     pub const PARTIAL: u16 = RETRANSMIT;
     /// The first SACK block is a D-SACK (RFC 2883).
     pub const DSACK: u16 = 64;
@@ -62,23 +62,23 @@ pub mod flags {
     pub const AE: u16 = ESCE;
     /// The bits of the ACE field.
     pub const ACE: u16 = AE | CWR | ECE;
-    /// An ACK with the AccECN option. Its counters are in the last of [`super::Packet::sack`] and
-    /// in [`super::Packet::ect0`].
+    /// An ACK with the AccECN option. The option's counters are in the last block of
+    /// [`super::Packet::sack`] and in [`super::Packet::ect0`].
     pub const ACCECN: u16 = 256;
-    /// An ACK whose timestamp is newer than that of the last ACK, for hosts that make timestamps of
-    /// their own. Such an ACK reports marks even if it reports nothing else (Linux
+    /// An ACK whose timestamp is newer than that of the last ACK, for hosts that write their own
+    /// timestamps. Such an ACK reports marks even if it reports nothing else (Linux
     /// `FLAG_TS_PROGRESS`). The simulator's receivers send no such ACK.
     pub const NEWER: u16 = 512;
-    /// An ACK with payload, by which the receiver asks for more data.
+    /// An ACK with payload, by which the receiver requests more data.
     pub const REQUEST: u16 = 1024;
-    /// The DSCP of the packet was cleared on the way.
+    /// A queue on the path has cleared the packet's DSCP.
     pub const WASHED: u16 = 1 << 12;
-    /// The packet is in a tunnel, and its ECN field is that of the outer header.
+    /// The packet is in a tunnel, and its ECN field is the field of the outer header.
     pub const TUNNELLED: u16 = 1 << 11;
-    /// The ECN field of the inner header of a packet in a tunnel.
+    /// The bits for the ECN field of the inner header, if the packet is in a tunnel.
     pub const INNER: u16 = 3 << 13;
-    /// DualPI2 sets this on arrival if its step threshold applies. Only used inside the queue that
-    /// holds the packet.
+    /// DualPI2 sets this on arrival if its step threshold applies. Used only while the packet is in
+    /// that queue.
     pub const NOTED: u16 = 1 << 15;
 }
 
@@ -87,14 +87,14 @@ pub mod flags {
 /// acknowledgement wraps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sack {
-    /// Segments from the cumulative acknowledgement to the block.
+    /// Number of segments from the cumulative acknowledgement to the block.
     pub offset: u32,
-    /// Segments in the block.
+    /// Number of segments in the block.
     pub len: u32,
 }
 
-/// A packet. Sequence numbers count segments, not bytes: a flow's segments
-/// keep the boundaries they were first sent with.
+/// A packet. Sequence numbers count segments, not bytes: a retransmitted segment has the same
+/// boundaries as before.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet {
     /// In a queue: when the packet was enqueued (set by the link before
@@ -102,21 +102,21 @@ pub struct Packet {
     pub stamp: Time,
     /// Data: index of the segment. ACK: all segments below this index have arrived.
     pub seq: u64,
-    /// Data: when it was sent (TSval). ACK: the echo of that time (TSecr).
+    /// Data: the time when it was sent (TSval). ACK: the echo of such a time (TSecr).
     pub sent: Time,
     /// ACK: selective acknowledgements, the most recent first. With [`flags::ACCECN`] there are at
-    /// most two, and the third block holds two counters of the AccECN option.
+    /// most two blocks, and the third entry holds two counters of the AccECN option.
     pub sack: [Sack; 3],
-    /// ACK with [`flags::ACCECN`]: the third counter, which is that of ECT(0).
+    /// ACK with [`flags::ACCECN`]: the option's third counter, of ECT(0).
     pub ect0: u32,
-    /// Number of the packet's two ends: a flow, a traffic source, or a slot of a source's
+    /// The number of the packet's two ends: a flow, a traffic source, or a slot for a source's
     /// connections ([`crate::plan::Plan::owners`]).
     pub flow: u32,
-    /// Frame length in bytes, which the link's rate counts.
+    /// Frame length in bytes, to which the link's rate applies.
     pub len: u16,
     /// Payload bytes.
     pub payload: u16,
-    /// Bits as in [`flags`].
+    /// The bits of [`flags`].
     pub flags: u16,
     /// ECN field.
     pub ecn: Ecn,
@@ -145,7 +145,7 @@ impl Packet {
         }
     }
 
-    /// The ECN field of the inner header, if the packet is in a tunnel.
+    /// Returns the ECN field of the inner header, or `None` if the packet is not in a tunnel.
     pub const fn inner_ecn(&self) -> Option<Ecn> {
         if !self.has(flags::TUNNELLED) {
             return None;
@@ -160,7 +160,7 @@ impl Packet {
         )
     }
 
-    /// Notes the ECN field of the inner header. `None` means that the packet is in no tunnel.
+    /// Notes the ECN field of the inner header. `None` means that the packet is not in a tunnel.
     pub fn set_inner_ecn(&mut self, inner: Option<Ecn>) {
         self.flags &= !(flags::TUNNELLED | flags::INNER);
         if let Some(inner) = inner {
@@ -168,7 +168,7 @@ impl Packet {
         }
     }
 
-    /// Whether a flag of [`flags`] is set.
+    /// Returns whether this flag of [`flags`] is set.
     #[inline]
     pub const fn has(&self, flag: u16) -> bool {
         self.flags & flag != 0

@@ -1,7 +1,7 @@
-//! A scenario with everything resolved, from which the network is built.
+//! A complete description of a run, from which the network is built.
 //!
 //! It is plain data in base units. The scenario crate creates it; nothing here reads files. The
-//! keys of a file are declared together with it (see [`crate::keys`]).
+//! fields are declared together with the keys of a scenario file (see [`crate::keys`]).
 
 mod group;
 mod link;
@@ -72,7 +72,8 @@ keys! {
         /// The link, if there is only one. Its name is "bottleneck".
         key bottleneck = key(KeyKind::Table(&LinkPlan::TABLE));
         /// With several links, each has a table [links.NAME] instead of [bottleneck].
-        // In the plan the links of the way there come first, then their twins on the way back.
+        // In the plan, the links of the forward direction come first, then their twins of the
+        // return direction.
         links: Vec<LinkPlan> => key(KeyKind::Map(&LinkPlan::TABLE));
         /// The path outside the links.
         key path = key(KeyKind::Table(&PathKeys::TABLE));
@@ -93,7 +94,7 @@ keys! {
         offloads: bool;
         /// Folders of plugins, which are crates with algorithms of your own, relative to this file; the
         /// engine is compiled with them. A run's identity depends on the plugins, not on this key.
-        // The program that calls the engine has the plugins compiled in.
+        // The program that calls the engine is compiled with the plugins.
         key with = key(KeyKind::Folders);
         /// A grid of points: each path has a list of values. The last key varies fastest, and each
         /// point runs with all its seeds. [[sweep.zip]] has lists of equal length that advance
@@ -130,7 +131,7 @@ impl Plan {
         group::members(&self.traffic)
     }
 
-    /// Whether any host remembers destinations.
+    /// Returns whether any host remembers destinations.
     pub fn remembers(&self) -> bool {
         let sources = self.traffic.iter().filter_map(|s| s.connections.as_ref());
         let stacks = self.flows.iter().map(|flow| &flow.tcp);
@@ -139,12 +140,12 @@ impl Plan {
             .any(|tcp| tcp.metrics_save)
     }
 
-    /// Number of flows.
+    /// Returns the number of flows.
     pub fn flow_count(&self) -> usize {
         group::count(&self.flows)
     }
 
-    /// Number of traffic sources.
+    /// Returns the number of traffic sources.
     pub fn source_count(&self) -> usize {
         group::count(&self.traffic)
     }
@@ -154,12 +155,12 @@ impl Plan {
         group::members(&self.programs)
     }
 
-    /// Number of entries of programs.
+    /// Returns the number of entries of programs.
     pub fn program_count(&self) -> usize {
         group::count(&self.programs)
     }
 
-    /// The classes whose members pass this link first.
+    /// Returns the classes whose members pass this link first.
     pub fn classes_at(&self, link: u32) -> Vec<ClassPlan> {
         let flows = self.flows.iter();
         let flows = flows.map(|f| (&f.class, &f.route, f.count, Some((f.rtt, &f.back))));
@@ -205,33 +206,34 @@ impl Plan {
         here
     }
 
-    /// Adds the delays of the links there and back to a round-trip time. The sum is without queues
-    /// and serialisation.
+    /// Adds the delays of the links there and back to a round-trip time. The sum includes neither
+    /// queueing nor serialisation.
     pub fn rtt_over(&self, rtt: Time, route: &[u32], back: &[u32]) -> Time {
         let links = route.iter().chain(back);
         let links = links.filter_map(|link| self.links.get(*link as usize));
         links.fold(rtt, |sum, link| sum + link.base_delay())
     }
 
-    /// When a component starts in the run of a seed: the planned time plus a draw of the seed.
+    /// Returns when a component starts in the run of a seed: the planned time plus a random offset
+    /// drawn from the seed.
     pub fn start_of(&self, seed: u64, start: Time, name: &str) -> Time {
         let mut stream = Stream::new(seed, name, "start");
         start + Time(stream.below(self.start_jitter.ns() + 1))
     }
 }
 
-/// The common properties of flows and sources on the same two hosts.
+/// What flows and sources on the same two hosts have in common.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Hosts {
     /// Base round-trip time.
     pub rtt: Time,
-    /// Links that data passes.
+    /// Links that data passes, in order.
     pub route: Vec<u32>,
-    /// Links that ACKs pass.
+    /// Links that ACKs pass, in order.
     pub back: Vec<u32>,
-    /// The part of the stack that belongs to a host. `None` for a source that is not TCP.
+    /// The settings of the TCP stack that belong to a host. `None` for a source that is not TCP.
     pub stack: Option<HostStack>,
-    /// The name of the flow, if the flow has a pair of hosts of its own.
+    /// The name of the flow, if no other flow uses this pair of hosts.
     pub alone: Option<String>,
     /// IP bytes of the longest packet.
     pub mtu: u32,
@@ -239,20 +241,20 @@ pub struct Hosts {
     pub names: Option<[String; 2]>,
 }
 
-/// The part of a flow's stack that belongs to a host.
+/// The settings of a flow's TCP stack that belong to a host.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct HostStack {
     /// Whether ECN is negotiated.
     pub ecn: bool,
-    /// When the option of Accurate ECN is sent, if the scenario demands Accurate ECN.
+    /// When the receiver sends the AccECN option, if the scenario sets Accurate ECN.
     pub accecn: Option<AccEcnOption>,
     /// Whether the timestamp option is in use.
     pub timestamps: bool,
     /// Initial window, segments.
     pub initial_cwnd: u32,
-    /// Floor of the retransmission timeout.
+    /// Lower limit of the retransmission timeout.
     pub min_rto: Time,
-    /// How many segments an ACK is delayed for.
+    /// Number of segments that a delayed ACK covers.
     pub delack: Delack,
     /// Whether the host remembers destinations, and whether it remembers their ssthresh.
     pub metrics_save: [bool; 2],
@@ -272,18 +274,18 @@ impl HostStack {
     }
 }
 
-/// A host jitter that keeps flows out of phase at a FIFO: 0.9 packet times at the slowest link,
-/// rounded down to two digits.
+/// Returns a host jitter that keeps flows out of phase at a FIFO: 0.9 packet times at the slowest
+/// link, rounded down to two digits.
 ///
-/// Phases spread only with about a packet time of jitter (`benches/phases.py`). A longer jitter
-/// would reorder packets that the link has spaced.
+/// The phases of flows differ only if the jitter is about a packet time (`benches/phases.py`). A
+/// longer jitter would reorder packets that the link has spaced.
 pub fn spreading_jitter(packet: Time) -> Time {
     let most = (packet.0 / 10 * 9).max(1);
     let unit = 10u64.pow(most.ilog10().saturating_sub(1));
     Time(most / unit * unit)
 }
 
-/// Frame bytes of a full segment.
+/// Returns the frame bytes of a full segment.
 fn frame_of(tcp: &TcpPlan) -> u32 {
     u32::from(tcp.mss) + u32::from(tcp.header)
 }
@@ -293,7 +295,7 @@ impl Plan {
     ///
     /// Flows and sources share a sender and a receiver if the scenario gives their hosts the same
     /// names. Without names, they share hosts if they have the same round-trip time, route and
-    /// settings of a host's stack. The kernel engine places them in the same way.
+    /// settings of a host's stack. The kernel engine assigns hosts in the same way.
     pub fn hosts(&self) -> (Vec<Hosts>, Vec<usize>) {
         let jittered = self.host_jitter > Time::ZERO;
         let of_flow = |flow: &FlowPlan, alone| Hosts {
@@ -354,13 +356,13 @@ impl Plan {
         meter::owners(self.flow_count(), limits, self.program_count())
     }
 
-    /// The nominal rate of the slowest link on the route of a source, and its round-trip time with
-    /// the delays of links. A connection has these values if it is alone.
+    /// Returns the nominal rate of the slowest link on a source's route, and the round-trip time
+    /// including the delays of links. A connection gets these values if it has the path for itself.
     pub fn alone(&self, source: &TrafficPlan) -> (Rate, Time) {
         self.alone_over(source.rtt, &source.route, source.back().unwrap_or_default())
     }
 
-    /// Like [`Plan::alone`], for a route and a way back.
+    /// Like [`Plan::alone`], for a route and a return route.
     pub fn alone_over(&self, rtt: Time, route: &[u32], back: &[u32]) -> (Rate, Time) {
         let there = route
             .iter()
@@ -370,7 +372,7 @@ impl Plan {
     }
 
     /// Returns host numbers and DSCP for each number in a packet ([`Plan::owners`]). Hosts with the
-    /// same name have the same number. Hosts without names have a number for each pair.
+    /// same name have the same number. Hosts without names have a separate number in each pair.
     pub fn flow_info(&self) -> Vec<FlowInfo> {
         let (pairs, of) = self.hosts();
         let mut named = BTreeMap::new();
@@ -398,7 +400,7 @@ impl Plan {
             })
             .collect();
         let owners = self.owners();
-        // Each entry of programs is on a pair of hosts of its own.
+        // Each entry of programs has its own pair of hosts.
         let mut hosts = ends.iter().flatten().max().map_or(0, |last| last + 1);
         let programs = self.each_program().map(|program| {
             hosts += 2;

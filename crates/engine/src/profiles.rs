@@ -1,10 +1,10 @@
 //! Named paths: a link and a path under one name, with their source. `[path] profile = "wifi-bad"`
-//! adds the keys of the file of that name. Keys that a scenario writes itself have priority.
+//! adds the keys from the file `wifi-bad`. Keys that the scenario itself sets have priority.
 //!
-//! A file begins with two comments: one says what the path is, the other where its numbers come
-//! from.
+//! A file begins with two comments: the first says what the path is, and the second gives the
+//! source of its numbers.
 
-/// A named path.
+/// A named path: a link and a path.
 #[derive(Clone, Copy, Debug)]
 pub struct Profile {
     /// The name in scenarios.
@@ -14,12 +14,12 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// One sentence that describes the path.
+    /// Returns one sentence that describes the path.
     pub fn doc(&self) -> &'static str {
         self.comment(0)
     }
 
-    /// The source of the path's numbers.
+    /// Returns the source of the path's numbers.
     pub fn source(&self) -> &'static str {
         let comment = self.comment(1);
         comment.strip_prefix("source: ").unwrap_or(comment)
@@ -31,10 +31,10 @@ impl Profile {
     }
 }
 
-/// Declares the paths. The name of each is also that of its file.
+/// Declares the paths. The name of each path is also the name of its file.
 macro_rules! profiles {
     ($($name:literal,)*) => {
-        /// Every named path, in the order of documentation.
+        /// Every named path, in the order in which the reference lists them.
         pub const ENTRIES: &[Profile] = &[$(
             Profile {
                 name: $name,

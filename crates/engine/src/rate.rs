@@ -1,22 +1,23 @@
-//! Rates over time: the plan of a link's rate, the bytes that it carries in a time, and the time that
-//! bytes take.
+//! Rates over time: the rate of a link, the bytes that it carries in a time, and the time that
+//! bytes need.
 
 use std::sync::Arc;
 
 use crate::units::{Rate, Time};
 
-/// Bytes of a delivery opportunity of a trace (Mahimahi).
+/// Bytes of one delivery opportunity of a trace (Mahimahi).
 pub(crate) const OPPORTUNITY: u32 = 1504;
 
 /// A rate over time.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RatePlan {
-    /// The same rate all the time.
+    /// The rate never changes.
     Constant(Rate),
-    /// Steps: times, ascending from 0, each with the rate from then on. A rate of 0 stops the link.
+    /// Steps: times, ascending from 0, each with the rate from this time on. A rate of 0 stops the
+    /// link.
     Steps(Vec<(Time, Rate)>),
     /// Delivery opportunities of 1504 bytes each (Mahimahi), ascending. They repeat after the last
-    /// one. There may be millions, so they are shared and not copied with the plan.
+    /// one. There may be millions, so copies of the plan share them.
     Trace(Arc<[Time]>),
 }
 
@@ -27,8 +28,8 @@ impl Default for RatePlan {
 }
 
 impl RatePlan {
-    /// The rate that an algorithm gets at the start: that of the first step, or the mean of the
-    /// trace.
+    /// Returns the rate that an algorithm gets at the start: the rate of the first step, or the
+    /// mean of the trace.
     pub fn nominal(&self) -> Rate {
         match self {
             RatePlan::Constant(rate) => *rate,
@@ -41,7 +42,8 @@ impl RatePlan {
         }
     }
 
-    /// The lowest rate above 0 of all steps, or [`RatePlan::nominal`]. 0 if no step is above 0.
+    /// Returns the lowest rate above 0 of all steps, or 0 if no step is above 0. Without steps,
+    /// returns [`RatePlan::nominal`].
     pub fn lowest(&self) -> Rate {
         match self {
             RatePlan::Steps(steps) => {
@@ -52,7 +54,7 @@ impl RatePlan {
         }
     }
 
-    /// The number of bytes that a link of this rate can carry between two times.
+    /// Returns how many bytes a link of this rate can carry between two times.
     pub fn capacity_bytes(&self, from: Time, to: Time) -> f64 {
         let bits = |rate: Rate, time: Time| rate.0 as f64 * time.as_secs_f64() / 8.0;
         match self {
@@ -73,27 +75,27 @@ impl RatePlan {
     }
 }
 
-/// The time after which a trace repeats, ns.
+/// Returns the time after which a trace repeats, ns.
 fn period(times: &[Time]) -> u64 {
     times.last().map_or(1, |t| t.0.max(1))
 }
 
-/// Number of opportunities of a repeating trace up to and including a time.
+/// Returns the number of opportunities of a repeating trace up to and including a time.
 pub(crate) fn opportunities_until(times: &[Time], until: Time) -> u64 {
     let period = period(times);
     let whole = until.0 / period * times.len() as u64;
     whole + times.partition_point(|t| t.0 <= until.0 % period) as u64
 }
 
-/// Time of the n-th opportunity of a repeating trace.
+/// Returns the time of the n-th opportunity of a repeating trace.
 pub(crate) fn opportunity_time(times: &[Time], n: u64) -> Time {
     let period = period(times);
     let len = times.len().max(1) as u64;
     Time(n / len * period) + times.get((n % len) as usize).copied().unwrap_or(Time(1))
 }
 
-/// The current step of a link's rate, of which there may be millions. Time never goes back, so the
-/// cursor does not either.
+/// The index of the current step of a link's rate. There may be millions of steps, but time never
+/// goes back, so the cursor only moves forward.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Cursor(usize);
 
@@ -110,12 +112,12 @@ impl Cursor {
     }
 }
 
-/// Returns when a frame is sent that begins now, in the step `index`.
+/// Returns when a frame is completely sent, if it begins now in the step `index`.
 pub(crate) fn steps_end(steps: &[(Time, Rate)], index: usize, now: Time, len: u32) -> Time {
     steps_end_bits(steps, index, now, u128::from(len) * 8 * 1_000_000_000)
 }
 
-/// Returns when this much is sent, in bit/s x ns, which is exact.
+/// Returns when this amount, in bit/s x ns, is sent. The result is exact.
 pub(crate) fn steps_end_bits(
     steps: &[(Time, Rate)],
     mut index: usize,
@@ -155,7 +157,8 @@ mod tests {
             super::steps_end(steps, index, now, len)
         };
         assert_eq!(steps_end(&steps, Time(0), 1000), Time::from_secs(1));
-        // Half is sent in the first second, nothing in the next, and half at 4 kbit/s.
+        // The link sends half in the first second, nothing in the next, and the other half at 4
+        // kbit/s.
         assert_eq!(
             steps_end(&steps, Time::from_ms(500), 1000),
             Time::from_secs(3)
@@ -174,7 +177,7 @@ mod tests {
             (Time(2_000), Rate(0)),
         ];
         let rate = RatePlan::Steps(steps);
-        // 400 ns at 1 B/us, and 500 ns at 2 B/us.
+        // The link carries 400 ns at 1 B/us, and 500 ns at 2 B/us.
         let carried = |from, to| rate.capacity_bytes(Time(from), Time(to));
         assert!((carried(100, 1_000) - 1.4).abs() < 1e-9);
         assert!((carried(600, 700) - 0.2).abs() < 1e-9);

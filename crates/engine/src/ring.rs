@@ -1,8 +1,8 @@
-//! A first-in, first-out queue in a ring whose length is a power of two. Pipes and queues keep
-//! packets in it. `VecDeque` does the same, but it compares indices where this ring uses a mask. It
-//! also moves an element through an `Option` when it is removed.
+//! A first-in, first-out queue in a ring whose length is a power of two. Pipes and queues store
+//! packets in it. `VecDeque` is slower: it compares indices where this ring uses a mask, and
+//! removing an element moves it through an `Option`.
 
-/// Smallest number of slots at which memory is freed. Below it, the copy is not worth it.
+/// Smallest number of slots for which memory is freed. For smaller rings the copy is not worth it.
 const LARGE: usize = if cfg!(test) { 8 } else { 1 << 14 };
 
 /// A queue of elements in the order of arrival.
@@ -25,19 +25,19 @@ impl<T> Default for Ring<T> {
 }
 
 impl<T: Copy> Ring<T> {
-    /// Number of elements.
+    /// Returns the number of elements.
     #[inline]
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether the queue is empty.
+    /// Returns whether the queue is empty.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The oldest element.
+    /// Returns the oldest element.
     #[inline]
     pub fn front(&self) -> Option<&T> {
         if self.len == 0 {
@@ -46,8 +46,8 @@ impl<T: Copy> Ring<T> {
         self.slots.get(self.head & (self.slots.len() - 1))
     }
 
-    /// The elements at these distances behind the oldest, if they exist. The largest distance comes
-    /// first.
+    /// Returns the elements at these distances behind the oldest, or `None` if one does not exist.
+    /// The largest distance comes first.
     #[inline]
     pub fn ahead<const N: usize>(&self, places: [usize; N]) -> Option<[&T; N]> {
         if places[0] >= self.len {
@@ -57,7 +57,7 @@ impl<T: Copy> Ring<T> {
         Some(places.map(|place| &self.slots[self.head.wrapping_add(place) & mask]))
     }
 
-    /// The youngest element.
+    /// Returns the youngest element.
     #[inline]
     pub fn back(&self) -> Option<&T> {
         let last = self.len.checked_sub(1)?;
@@ -65,7 +65,7 @@ impl<T: Copy> Ring<T> {
             .get(self.head.wrapping_add(last) & (self.slots.len() - 1))
     }
 
-    /// The element this many places behind the oldest.
+    /// Returns the element at this distance behind the oldest.
     #[inline]
     pub fn get(&self, place: usize) -> Option<&T> {
         if place >= self.len {
@@ -75,12 +75,12 @@ impl<T: Copy> Ring<T> {
             .get(self.head.wrapping_add(place) & (self.slots.len() - 1))
     }
 
-    /// All elements, beginning with the oldest.
+    /// Iterates over all elements, beginning with the oldest.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         (0..self.len).map_while(|place| self.get(place))
     }
 
-    /// Removes an element. The elements before it move, so callers only remove near the head.
+    /// Removes an element. The elements before it move, so removing is fast only near the head.
     pub fn remove(&mut self, place: usize) -> Option<T> {
         let mut removed = *self.get(place)?;
         let mask = self.slots.len() - 1;
@@ -118,7 +118,7 @@ impl<T: Copy> Ring<T> {
         self.len += 1;
     }
 
-    /// Frees memory that only a burst needed, if that is a lot.
+    /// Frees memory that only a burst needed, if it is a lot.
     pub fn relax(&mut self) {
         let slots = self.slots.len();
         if slots < LARGE || self.len > slots / 4 {
@@ -131,13 +131,13 @@ impl<T: Copy> Ring<T> {
         self.slots.shrink_to_fit();
     }
 
-    /// Moves the oldest element to `to`. Returns whether there was one.
+    /// Moves the oldest element to `to`. Returns whether the queue had an element.
     #[inline]
     pub fn pop_to(&mut self, to: &mut T) -> bool {
         self.pop_if(to, |_| true)
     }
 
-    /// Moves the oldest element to `to` if it meets a condition. Returns whether it did.
+    /// Moves the oldest element to `to` if it meets a condition. Returns whether it moved.
     #[inline]
     pub fn pop_if(&mut self, to: &mut T, condition: impl FnOnce(&T) -> bool) -> bool {
         match self.front() {
@@ -162,7 +162,8 @@ mod tests {
         #[test]
         fn behaves_as_a_deque(
             head in prop::sample::select(&[0, 3, usize::MAX - 2][..]),
-            // Each operation appends an element, removes one from a place, or removes the oldest.
+            // Each operation appends an element, removes an element from a position, or removes the
+            // oldest.
             ops in prop::collection::vec(any::<(u8, Option<usize>)>(), 0..200),
             relax in 1usize..20,
         ) {

@@ -1,7 +1,7 @@
 //! Named random streams.
 //!
 //! Every component that needs randomness owns a stream derived from (seed, component name,
-//! purpose). So adding a flow does not change the draws of another. The generator is PCG (XSL
+//! purpose). So adding a flow does not change the draws of other flows. The generator is PCG (XSL
 //! 128/64, `rand_pcg::Pcg64`); its seed is derived by SplitMix64 over the name's bytes.
 //! Distributions use integer arithmetic or `libm`, so that every platform draws the same numbers.
 
@@ -46,7 +46,7 @@ impl Stream {
         self.0.next_u64()
     }
 
-    /// Draws uniformly from 0..1, with 53 bits.
+    /// Draws uniformly from 0..1 with 53 random bits.
     #[inline]
     pub fn uniform(&mut self) -> f64 {
         (self.bits() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
@@ -58,8 +58,8 @@ impl Stream {
         self.uniform() < p
     }
 
-    /// Draws uniformly from 0..n (0 for n = 0) by multiplication. The bias is below 2^-40 for n <
-    /// 2^24.
+    /// Draws a whole number uniformly from 0..n (0 for n = 0) by multiplication. The bias is below
+    /// 2^-40 for n < 2^24.
     #[inline]
     pub fn below(&mut self, n: u64) -> u64 {
         ((u128::from(self.bits()) * u128::from(n)) >> 64) as u64
@@ -71,7 +71,7 @@ impl Stream {
     }
 
     /// Draws from the normal distribution with mean 0 and variance 1 (Box and Muller 1958). The
-    /// second number of their pair is not kept, so every call draws twice.
+    /// method gives two numbers, of which the second is not used, so every call draws twice.
     pub fn normal(&mut self) -> f64 {
         let radius = libm::sqrt(2.0 * self.exponential());
         radius * libm::cos(std::f64::consts::TAU * self.uniform())

@@ -1,7 +1,7 @@
 //! Time (ns), Bytes and Rate (bit/s) as newtypes, and tc's grammar for them.
 //!
-//! tc(8): `kbit` is 1000 bit/s, `kibit` 1024; `kb` is 1024 bytes, as `tc`
-//! reads sizes; a number followed by `p` is packets.
+//! As in tc(8), `kbit` is 1000 bit/s, `kibit` is 1024 bit/s and `kb` is 1024 bytes. In addition, a
+//! number followed by `p` is a number of packets.
 
 use std::fmt;
 use std::ops::{Add, AddAssign, Sub};
@@ -11,7 +11,7 @@ use std::ops::{Add, AddAssign, Sub};
 pub struct Time(pub u64);
 
 impl Time {
-    /// The start of a run.
+    /// The time at which a run starts.
     pub const ZERO: Time = Time(0);
     /// A time later than every event.
     pub const NEVER: Time = Time(u64::MAX);
@@ -31,22 +31,22 @@ impl Time {
         Time(s * 1_000_000_000)
     }
 
-    /// The time in nanoseconds.
+    /// Returns the time in nanoseconds.
     pub const fn ns(self) -> u64 {
         self.0
     }
 
-    /// The time in whole microseconds, as Linux counts most times of TCP.
+    /// Returns the time in whole microseconds, as Linux counts most times of TCP.
     pub const fn whole_us(self) -> u64 {
         self.ns() / 1_000
     }
 
-    /// The time in seconds, for display and for formulas.
+    /// Returns the time in seconds, for display and for formulas.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
 
-    /// The difference, or 0 if `earlier` is later.
+    /// Returns the difference, or 0 if `earlier` is later.
     pub const fn since(self, earlier: Time) -> Time {
         Time(self.0.saturating_sub(earlier.0))
     }
@@ -54,7 +54,7 @@ impl Time {
 
 impl Add for Time {
     type Output = Time;
-    /// The sum, which saturates at [`Time::NEVER`].
+    /// Returns the sum, but at most [`Time::NEVER`].
     fn add(self, other: Time) -> Time {
         Time(self.0.saturating_add(other.0))
     }
@@ -89,13 +89,13 @@ impl fmt::Display for Time {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Bytes(pub u64);
 
-/// A rate in whole bit/s. Rates are configured and never the result of a division.
+/// A rate in whole bit/s. Rates are set by a user and never computed by a division.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Rate(pub u64);
 
 impl Rate {
-    /// Time to send this many bytes, rounded up to the next nanosecond so that a
-    /// link never exceeds its rate.
+    /// Returns the time to send this many bytes. It is rounded up to a nanosecond, so that a link
+    /// never exceeds its rate.
     #[inline]
     pub const fn time_for(self, bytes: u64) -> Time {
         match bytes.checked_mul(8_000_000_000) {
@@ -104,7 +104,7 @@ impl Rate {
         }
     }
 
-    /// Number of bytes sent in a time, rounded down.
+    /// Returns the number of bytes sent in a time, rounded down.
     pub const fn bytes_in(self, time: Time) -> u64 {
         (self.0 as u128 * time.0 as u128 / 8_000_000_000) as u64
     }
@@ -133,7 +133,7 @@ pub enum Size {
     Bdp(f64),
 }
 
-/// The part of an error message that states what is expected.
+/// The part of an error message that says what is expected.
 pub type ParseError = &'static str;
 
 /// Splits "1.5ms" into 1.5 and "ms". The number is finite and not negative.

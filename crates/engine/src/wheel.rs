@@ -1,14 +1,14 @@
 //! When Linux's timers fire (`kernel/time/timer.c`, HZ 1000). The clock of the timer wheel is the
-//! jiffy, and a timer never fires early. A timer that lies far ahead fires at the next multiple of
-//! 8, 64, ... jiffies.
+//! jiffy, and a timer never fires early. A timer that is set far ahead fires at the next multiple
+//! of 8, 64, ... jiffies.
 //!
-//! The wheel is that of Linux since 4.8. A stack that grows its window as Linux 3.2 did
-//! (`tcp.growth = "acks"`) has timers that fire when they are due.
+//! The wheel is as in Linux since 4.8. With windows that grow as in Linux 3.2 (`tcp.growth =
+//! "acks"`), timers fire when they are due.
 //!
 //! Each host has its own [`WheelPhase`]: how long the host had been running when the run began. The
-//! phase decides which instants are jiffies and which jiffies are multiples of 8. If all hosts had
-//! the same phase, the timers of many flows would fire at the same instant, in the order of the
-//! file. The first flows would then always find space in a short queue.
+//! phase determines at which instants jiffies begin, and which jiffies are multiples of 8. If all
+//! hosts had the same phase, the timers of many flows would fire at the same instant, in the order
+//! of the scenario file. The first flows would then always find space in a short queue.
 
 use crate::plan::{Growth, TcpPlan};
 use crate::rng::Stream;
@@ -16,11 +16,11 @@ use crate::units::Time;
 
 /// A jiffy, ns.
 const JIFFY: u64 = 1_000_000;
-/// Number of slots of a level of the wheel, minus one.
+/// Number of slots in a level of the wheel, minus one.
 const LEVEL: u64 = 63;
-/// Number of binary digits by which a level is coarser than the level below.
+/// Each level is 2 to the power of this coarser than the level below.
 const COARSER: u32 = 3;
-/// Number of binary digits by which the coarsest level is coarser than a jiffy.
+/// The coarsest level is 2 to the power of this coarser than a jiffy.
 const COARSEST: u32 = 8 * COARSER;
 
 /// How long a host had been running when the run began, ns, modulo the coarsest slot.
@@ -34,13 +34,13 @@ impl WheelPhase {
         WheelPhase(stream.below(JIFFY << COARSEST))
     }
 
-    /// The phase of a host that had been running for this long.
+    /// Returns the phase of a host that had been running for this long.
     pub fn running_for(time: Time) -> WheelPhase {
         WheelPhase(time.ns() % (JIFFY << COARSEST))
     }
 }
 
-/// The clock by which the timers of a host fire.
+/// Decides when the timers of a host fire.
 #[derive(Clone, Copy, Debug)]
 pub struct TimerClock {
     /// Whether timers fire with the wheel. Otherwise they fire when they are due.
@@ -57,18 +57,18 @@ impl TimerClock {
         }
     }
 
-    /// The same clock with another phase.
+    /// Returns this clock with another phase.
     pub fn at_phase(self, phase: WheelPhase) -> TimerClock {
         TimerClock { phase, ..self }
     }
 
-    /// Whether timers fire with the wheel, later than they are due.
+    /// Returns whether timers fire with the wheel, later than they are due.
     #[inline]
     pub fn is_coarse(self) -> bool {
         self.coarse
     }
 
-    /// Returns when a timer fires that was set at `set` for `due`, on this host.
+    /// Returns when a timer fires on this host that was set at `set` for `due`.
     #[cold]
     pub fn fires(self, set: Time, due: Time) -> Time {
         let phase = Time(self.phase.0);
@@ -79,7 +79,7 @@ impl TimerClock {
 /// Returns when a timer fires that was set at `set` for `due`. The wheel has jiffy 0 at time 0.
 #[cold]
 pub fn fires(set: Time, due: Time) -> Time {
-    // Clocks count whole jiffies; intervals are rounded up (`usecs_to_jiffies`).
+    // Time is in whole jiffies, and intervals are rounded up (`usecs_to_jiffies`).
     let after = due.since(set).ns().div_ceil(JIFFY);
     let expires = set.ns() / JIFFY + after;
     let mut shift = 0;
@@ -94,7 +94,7 @@ pub fn fires(set: Time, due: Time) -> Time {
 mod tests {
     use super::*;
 
-    /// Values of `calc_wheel_index`, computed by hand.
+    /// The expected values of `calc_wheel_index` were computed by hand.
     #[test]
     fn the_further_ahead_the_coarser() {
         let at = |set_us: u64, after_us: u64| {
@@ -113,8 +113,8 @@ mod tests {
         assert_eq!(at(0, 120_000_000), 122_880_000);
     }
 
-    /// For any time of setting and times ahead of up to 70 s, a timer is never early. It is at most
-    /// two jiffies and a slot late.
+    /// For any time of setting, and for up to 70 s ahead, a timer is never early. It is late by at
+    /// most two jiffies and one slot.
     #[test]
     fn never_early_and_not_late() {
         for set_us in (0..66_000).step_by(333) {
@@ -123,15 +123,15 @@ mod tests {
                 let due = set + Time::from_ms(after_ms);
                 let fires = fires(set, due);
                 assert!(fires > due, "{set} {due}");
-                // A slot is eight slots of the level below. The time ahead exceeds 63 slots of that
-                // level.
+                // A slot is eight slots of the level below. The timer is set for more than 63 slots
+                // of that level ahead.
                 let slot = after_ms * JIFFY * 8 / LEVEL;
                 assert!(fires.since(due).ns() <= slot + 2 * JIFFY, "{set} {due}");
             }
         }
     }
 
-    /// At any phase, too, a timer is never early, and at most two jiffies and a slot late.
+    /// At any phase, a timer is never early, and late by at most two jiffies and one slot.
     #[test]
     fn a_phase_moves_the_ticks_and_nothing_else() {
         let plan = TcpPlan::default();

@@ -1,8 +1,8 @@
 //! Counts the bytes of many queues, and finds the longest queue fast.
 //!
-//! A full discipline asks for the longest queue with every arriving packet, or with every batch
-//! that it drops. Linux searches all queues (fq_codel, fq_pie) or keeps a heap of them (Cake); the
-//! answer is the same. Here each block of queues remembers its longest queue, and a packet only
+//! A full discipline needs the longest queue for every arriving packet, or for every batch of
+//! drops. Linux searches all queues (fq_codel, fq_pie) or keeps a heap of them (Cake); all three
+//! find the same queue. Here each block of queues remembers its longest queue, and a packet only
 //! flags its block as changed. A query searches the flagged blocks.
 
 /// Queues of a block: about the square root of the largest number of queues.
@@ -28,7 +28,7 @@ impl Backlogs {
         }
     }
 
-    /// Bytes of a queue.
+    /// Returns the backlog of a queue, bytes.
     #[inline]
     pub fn of(&self, queue: usize) -> u64 {
         self.bytes[queue]
@@ -48,7 +48,8 @@ impl Backlogs {
         self.changed[queue / BLOCK] = true;
     }
 
-    /// The queue with the most bytes, and its bytes. The first one wins a tie.
+    /// Returns the queue with the most bytes, and its bytes. Of equally long queues, the first
+    /// wins.
     pub fn longest(&mut self) -> (usize, u64) {
         let mut longest = (0, 0);
         let blocks = self.most.iter_mut().zip(&mut self.changed);
@@ -74,7 +75,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// The result equals that of a search of all queues.
+        /// Returns what a search of all queues would return.
         #[test]
         fn the_first_of_the_longest(
             queues in 1usize..200,

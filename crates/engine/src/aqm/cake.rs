@@ -1,9 +1,8 @@
-//! Cake: shaper, tins, flow queues and Cobalt in one discipline.
+//! Cake: one discipline with a shaper, tins, flow queues and Cobalt.
 //!
 //! Follows Linux 7.3 sch_cake. The SCE ramp is not in Linux; it follows the Cake of the authors of
-//! SCE (June 2019; see `aqm::sce`). Cake keeps the link's rate itself, so a link with Cake has no
-//! shaper of its own. The link's rate is charged with the bytes that Cake charges for a packet
-//! (`overhead`, `mpu`, `atm`).
+//! SCE (June 2019; see `aqm::sce`). Cake shapes to the link's rate, so the link does not. A packet
+//! uses as much of the link's rate as Cake charges for it (`overhead`, `mpu`, `atm`).
 //!
 //! | part | what |
 //! |---|---|
@@ -15,12 +14,12 @@
 //! | `memory` | what counts against the memory limit |
 //!
 //! Known deviations: Linux distinguishes flows and hosts by the hash of the sender's socket, or by
-//! an address hashed with a secret drawn at boot. Here the hash mixes the numbers of flows and
-//! hosts with the run's seed. Among queues of equal length, an overflow drops from the first queue;
-//! Linux drops from the queue on top of its heap. A queue of a host with more than 16 bulk queues
-//! gets the bytes of several rounds at once. Every packet is one segment, so `split_gso` has
-//! nothing to split. `unlimited`, `autorate-ingress`, `nat` and `fwmark` do not exist. On a trace
-//! Cake shapes at the mean rate.
+//! a hash of addresses that uses a secret drawn at boot. Here the hash mixes the numbers of flows
+//! and hosts with the run's seed. Among queues of equal length, an overflow drops from the first
+//! queue; Linux drops from the queue on top of its heap. A queue of a host with more than 16 bulk
+//! queues gets the bytes of several rounds at once (see cake/flows.rs). Every packet is one
+//! segment, so `split_gso` has nothing to split. `unlimited`, `autorate-ingress`, `nat` and
+//! `fwmark` do not exist. On a link whose rate follows a trace, Cake shapes at the mean rate.
 
 use tailback_record::Cause;
 
@@ -289,7 +288,7 @@ struct Tin {
     params: Params,
     /// Time per byte at the tin's share of the rate.
     per_byte: PerByte,
-    /// When the tin is within its share again, ns.
+    /// When the tin has paid for its last packets at its share of the rate, ns.
     next: i64,
     /// Bytes queued.
     backlog: u64,
@@ -326,26 +325,26 @@ impl Tin {
         };
     }
 
-    /// Charges a packet to the tin's share.
+    /// Counts a packet against the tin's share.
     #[inline]
     fn charge(&mut self, bytes: u32, now: i64) {
         let duration = self.per_byte.time(bytes);
         if self.next < now {
             self.next += duration;
         } else {
-            // The tin is within its share, or ahead of its share by less than this packet.
+            // The tin has used less than its share, or would exceed it only with this packet.
             self.next = self.next.max(now + duration);
         }
     }
 }
 
-/// Properties of a flow, in one direction.
+/// What Cake needs to know about a flow's packets in one direction.
 #[derive(Clone, Copy, Debug, Default)]
 struct Known {
     keys: Keys,
     /// The tin of the flow's DSCP.
     tin: u8,
-    /// The tin of DSCP 0, which applies after a wash.
+    /// The tin of DSCP 0, which applies once the DSCP is washed to 0.
     washed: u8,
 }
 
@@ -355,20 +354,20 @@ pub struct Cake {
     config: Config,
     shaper: Shaper,
     tins: Box<[Tin]>,
-    /// Tin of each DSCP.
+    /// The tin for each DSCP.
     index: [u8; 64],
     /// For each flow: properties of its packets, and of packets in the reverse direction.
     known: Vec<[Known; 2]>,
-    /// Seed of the hashes of this run.
+    /// Seed of this run's hashes.
     salt: u64,
     backlog: Backlog,
-    /// Bytes of memory in use and allowed.
+    /// Memory in use, and the memory limit, bytes.
     memory: (u64, u64),
-    /// Bit set of the tins with a waiting queue that may have packets.
+    /// Bit set of the tins that may have packets.
     active: u32,
-    /// Whether the rate is 0.
+    /// Whether the link's rate is 0.
     stopped: bool,
-    /// Tin and queue served last.
+    /// The tin and the queue that were served last.
     served: (usize, usize),
     rng: Stream,
 }
@@ -376,13 +375,13 @@ pub struct Cake {
 /// Largest number of tins.
 const TINS: usize = 8;
 
-/// What `take` found in a queue.
+/// What [`Cake::take`] found in a queue.
 enum Taken {
     /// A packet was delivered.
     Packet,
     /// The queue is empty.
     Empty,
-    /// A packet was dropped and counts as sent (`ingress`): another queue may be next.
+    /// A packet was dropped but counts as sent (`ingress`), so it may be another queue's turn.
     Charged,
 }
 
@@ -436,7 +435,7 @@ impl Cake {
     }
 
     fn know(&self, flow: u32, info: FlowInfo) -> [Known; 2] {
-        // Hash domains: the two directions of a flow, then sources and destinations.
+        // Separate hashes for the two directions of a flow, for sources and for destinations.
         let hash = |domain: u64, number: u32| mix(self.salt ^ (domain << 32 | u64::from(number)));
         let way = |reverse: bool| {
             let (from, to) = if reverse {
@@ -486,7 +485,7 @@ impl Cake {
         }
     }
 
-    /// Subtracts a packet from the counters.
+    /// Subtracts a packet that leaves from the counters.
     #[inline]
     fn leave(&mut self, tin: usize, packet: &Packet) {
         let len = u64::from(packet.len);
@@ -496,7 +495,7 @@ impl Cake {
         self.memory.0 -= u64::from(memory::truesize(packet));
     }
 
-    /// Charges a packet to its tin and to the shaper. Returns the charged bytes.
+    /// Counts a packet against its tin's share and in the shaper. Returns the charged bytes.
     #[inline]
     fn charge(&mut self, tin: usize, packet: &Packet, now: i64, dropped: bool) -> u32 {
         let bytes = self.config.sizes.charged(packet.len);
@@ -507,7 +506,7 @@ impl Cake {
         bytes
     }
 
-    /// Drops the oldest packet of the longest queue, as too much is queued.
+    /// Drops the oldest packet of the longest queue, because the limit is exceeded.
     #[cold]
     fn overflow(&mut self, now: Time, sink: &mut Sink) -> bool {
         let mut longest = (0, 0, 0);
@@ -533,12 +532,12 @@ impl Cake {
         true
     }
 
-    /// The highest tin that has packets and is within its share. If no tin is, the one that will be
-    /// within its share first.
+    /// Returns the highest tin that has packets and is within its share. If every tin is above its
+    /// share, returns the tin that will be within its share first.
     #[inline]
     fn choose(&self, now: i64) -> usize {
         if self.active & self.active.wrapping_sub(1) == 0 {
-            // Only one tin has packets.
+            // Only one tin has packets, so its share does not matter.
             return self.active.trailing_zeros() as usize % TINS;
         }
         let mut best = (0, i64::MAX);
@@ -554,7 +553,7 @@ impl Cake {
     }
 
     /// Takes packets from a queue until the AQM lets one pass, which is written to `next`. With
-    /// `ingress`, a drop ends the loop, too.
+    /// `ingress`, a drop ends the loop as well.
     #[inline]
     fn take(
         &mut self,
@@ -662,7 +661,7 @@ impl Queue for Cake {
     fn dequeue(&mut self, now: Time, sink: &mut Sink, next: &mut Packet) -> Dequeue {
         let clock = now.ns() as i64;
         if self.stopped {
-            // The link asks again after an outage: it does not catch up on what it could not send.
+            // The link asks again after an outage. The shaper must not catch up for that time.
             self.stopped = false;
             self.shaper.resume(clock);
         }
@@ -708,7 +707,7 @@ impl Queue for Cake {
     }
 
     fn rate_changed(&mut self, rate: Rate, _now: Time) {
-        // Without a rate, the link asks for no packets.
+        // With rate 0, the link does not ask for packets.
         if rate.0 == 0 {
             self.stopped = true;
             return;

@@ -3,9 +3,10 @@
 //! Follows Linux 7.3 sch_codel and codel_impl.h, also where they differ from RFC 8289. Time is
 //! counted in ticks of 1024 ns (so 5 ms is 4.999 ms). 1/sqrt(count) is a 16-bit fraction, improved
 //! by one Newton step per drop or mark. With ECN, a dequeue marks at most one packet, and marking
-//! ends the loop. A dequeue drops at most 256 packets. Further drops that were due are not made up
-//! for. As in the RFC, CoDel acts only while more than one MTU stays queued. On re-entry within 16
-//! intervals, the count continues from what the last dropping phase added, if that was more than 1.
+//! ends the loop. A dequeue drops at most 256 packets. It does not make up later for further drops
+//! that were due. As in the RFC, CoDel acts only while more than one MTU stays queued. If a
+//! dropping phase begins within 16 intervals of the last one, the count starts from what the last
+//! one added, if that was more than 1.
 //!
 //! Known deviations: times do not wrap (Linux compares 32-bit ticks, which wrap after 73 minutes);
 //! `ce_threshold` does not count a packet a second time if CoDel has just marked it. `sce` is not
@@ -74,7 +75,7 @@ const KERNEL: Qdisc = Qdisc {
     ],
     drops_at_dequeue: true,
     xstats: Xstats {
-        // ecn_mark and, by ce_threshold, ce_mark
+        // Offsets of ecn_mark and of ce_mark, which counts marks by ce_threshold.
         marks: Some(&[24, 32]),
         gauges: &[
             Gauge {

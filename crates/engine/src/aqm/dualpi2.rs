@@ -2,23 +2,26 @@
 //!
 //! The default is Linux 7.3.4 sch_dualpi2 (in Linux since 6.17), in its integer arithmetic. A PI
 //! controller updates p each `tupdate` from the larger of the two heads' sojourn times. Classic
-//! packets are dropped, or marked if ECN-capable, with p squared (two rolls). Scalable packets are
-//! marked with k p or above the step threshold. Nothing happens below a backlog of two frames. Sums
-//! are cut to 32 bits as in the kernel, so a change of p by more than 1 wraps.
+//! packets are dropped, or marked if ECN-capable, with probability p squared (two random numbers).
+//! Scalable packets are marked with probability k p, or if they waited longer than the step
+//! threshold. Nothing happens below a backlog of two frames. Sums are cut to 32 bits as in the
+//! kernel, so a change of p by more than 1 wraps.
 //!
 //! `version` presets what differs in earlier versions (sources in dualpi2/presets.rs):
-//! - `dualpi2-2019-02-21`: time-shifted FIFO; `l_drop` (0); gains in whole units per tick of 64 ns
-//!   (0.309 and 3.114 Hz instead of 0.3125 and 3.125); 20 ms and 32 ms. Its timer has jiffies of
-//!   4 ms and first runs after half a second. It compares random numbers with `<` instead of `<=`,
-//!   tests the step with at least one more packet left behind and in units of 1024 ns, and has no
-//!   memory limit.
-//! - `dualpi2-2019-wrr-counter`: serves L first until L was served `wrr_ratio` times since the last
-//!   packet of C; no time shift unless one is set; gains in whole units per ns (0.233 and 2.794
+//! - `dualpi2-2019-02-21`: time-shifted FIFO; `l_drop` is 0; gains in whole units per tick of 64 ns
+//!   (0.309 and 3.114 Hz instead of 0.3125 and 3.125); target 20 ms, `tupdate` 32 ms. Its timer
+//!   counts jiffies of 4 ms, and first runs after half a second. It compares random numbers with
+//!   `<` instead of `<=`, tests the step with at least one more packet left behind and in units of
+//!   1024 ns, and has no memory limit.
+//! - `dualpi2-2019-wrr-counter`: serves L first until L was served `wrr_ratio` times since C's last
+//!   packet; no time shift unless `tshift` sets one; gains in whole units per ns (0.233 and 2.794
 //!   Hz).
 //! - `dualpi2-2019-wrr-percent`: weights by `classic_protection`, counted in bytes; gains as in
-//!   `dualpi2-2019-wrr-counter`; `l_drop` 100; the step with at least two packets left behind.
+//!   `dualpi2-2019-wrr-counter`; `l_drop` is 100; the step applies if at least two packets stay
+//!   behind.
 //! - `dualpi2-2019-refactored`: as in Linux today, but with the gains divided by 127 (x 0.504), a
-//!   timer of jiffies, the step for packets that find more than one in L, and no memory limit.
+//!   timer that counts jiffies, and no memory limit. The step applies to packets that find more
+//!   than one packet in L.
 //!
 //! On Linux, tailback's own module `sch_dualpi2_2019` runs every version other than Linux's.
 //!
@@ -26,11 +29,11 @@
 //! (dualpi2/ramp.rs); `queue_protection` sends packets of flows that build a queue in L to C
 //! (dualpi2/protection.rs).
 //!
-//! Known deviations: the counters of the step and the coupling leave out packets that are already
-//! marked CE (the kernel's counters include them). There are no filters, so L holds only
+//! Known deviations: the counters of marks by the step and by the coupling leave out packets that
+//! arrived with CE (the kernel's counters include them). There are no filters, so L holds only
 //! ECN-capable packets. Packets are single segments, so `split_gso` has no effect. The first update
-//! comes one `tupdate` after the start. Below htb, which never asks an empty queue, the schedulers
-//! of Linux are reset only when drops have emptied both queues. The same holds here.
+//! comes one `tupdate` after the start. In Linux, htb never asks an empty queue, so the scheduler
+//! is reset only when drops have emptied both queues. The same holds here.
 
 use std::cell::Cell;
 
@@ -68,7 +71,7 @@ const fn time(name: &'static str, doc: &'static str, min: Time) -> Opt {
     }
 }
 
-/// Option: the most packets in both queues.
+/// Option: the largest number of packets in both queues together.
 pub(super) const LIMIT: Opt = Opt {
     name: "limit",
     doc: "Largest length of the queue, in packets of both queues; packets beyond it are dropped at the tail.",
@@ -288,14 +291,14 @@ pub const ENTRY: Entry<Build> = Entry {
     build: |options, context| Box::new(DualPi2::new(options, context)),
 };
 
-/// When a packet of L is marked, independent of the probability.
+/// The limit above which a packet of L is marked, whatever the probability.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
-    /// It waited longer than this, compared as in Linux.
+    /// The packet waited longer than this, compared as in Linux.
     Sojourn(Time),
-    /// It waited more than this many units of 1024 ns, as before the refactoring.
+    /// The packet waited more than this many units of 1024 ns, as before the refactoring.
     Kibi(u64),
-    /// It leaves more than this many packets behind.
+    /// The packet leaves more than this many packets behind.
     Packets(u64),
 }
 
@@ -328,7 +331,7 @@ pub(super) fn single(options: &Options, mtu: u32) -> Params {
     controller(options, mtu)
 }
 
-/// Whether a packet is marked as a scalable one. `any`: ECT(0) counts as scalable, too.
+/// Returns whether a packet counts as scalable. With `any`, ECT(0) counts as scalable, too.
 #[inline]
 pub(super) fn scalable(ecn: Ecn, any: bool) -> bool {
     match ecn {
@@ -341,10 +344,10 @@ pub(super) fn scalable(ecn: Ecn, any: bool) -> bool {
 /// A jiffy of the test beds' kernels (HZ 250), ns.
 const JIFFY: u64 = 4_000_000;
 
-/// First update of the versions before the refactoring: HZ / 2.
+/// Time of the first update in the versions before the refactoring: HZ / 2 jiffies.
 const HALF_A_SECOND: Time = Time::from_ms(500);
 
-/// Counters for gauges; the kernel's `tc -s` shows the same.
+/// Counters for gauges, as in the kernel's `tc -s`.
 #[derive(Debug, Default)]
 struct Statistics {
     packets_c: Cell<u64>,
@@ -365,7 +368,7 @@ pub struct DualPi2 {
     l: Packets,
     c: Packets,
     limit: u64,
-    /// Limit of the memory that Linux would use, and the use now, bytes.
+    /// The memory limit, and the memory that Linux would use now, bytes.
     memlimit: u64,
     memory: u64,
     params: Params,
@@ -375,11 +378,11 @@ pub struct DualPi2 {
     /// Fewest packets in L with which the step threshold applies. They are counted on arrival, or
     /// on departure if `step_at_dequeue` is set.
     min_step: u64,
-    /// Whether `min_step` counts the packets left behind on departure.
+    /// Whether `min_step` counts, on departure, the packets left behind.
     step_at_dequeue: bool,
     /// The ramp that marks L instead of the step threshold.
     ramp: Option<Ramp>,
-    /// Keeps flows that build a queue out of L.
+    /// Queue protection: sends packets of flows that build a queue in L to C.
     protection: Option<Box<Protection>>,
     any_ect: bool,
     /// Whether packets are dropped or marked on arrival instead of on departure.
@@ -458,7 +461,7 @@ impl DualPi2 {
         self.l.len() + self.c.len()
     }
 
-    /// [`DualPi2::survives`] on arrival, which few versions use.
+    /// [`DualPi2::survives`] on arrival, for the few versions that drop or mark there.
     #[inline(never)]
     fn survives_early(
         &mut self,
@@ -470,7 +473,8 @@ impl DualPi2 {
         self.survives(packet, scalable, now, sink)
     }
 
-    /// Marks or drops a packet of L (scalable) or C by p. Returns whether the packet survives.
+    /// Marks or drops a packet of L (scalable) or C with probabilities that follow from p. Returns
+    /// whether the packet survives.
     #[inline(always)]
     fn survives(
         &mut self,
@@ -504,8 +508,8 @@ impl DualPi2 {
         }
     }
 
-    /// Applies ramp and coupling to a packet that leaves L. Returns false in overload, where the
-    /// caller uses [`DualPi2::survives`].
+    /// Applies the ramp and the coupling to a packet that leaves L. Returns false in overload,
+    /// where the caller uses [`DualPi2::survives`].
     #[inline(never)]
     fn ramped(&mut self, packet: &mut Packet, now: Time, sink: &mut Sink) -> bool {
         let backlog = self.l.bytes() + self.c.bytes();
@@ -561,7 +565,8 @@ impl DualPi2 {
         }
     }
 
-    /// Sojourn times of the heads, L first; 0 when empty.
+    /// Returns the sojourn times of the packets at the heads, L first. The time of an empty queue
+    /// is 0.
     fn delays(&self, now: Time) -> (Time, Time) {
         let of = |queue: &Packets| {
             queue
@@ -580,7 +585,7 @@ impl Queue for DualPi2 {
             sink.drop(packet, Cause::Overflow, now);
             return;
         }
-        // Chooses the packet's queue before the packet can be marked.
+        // Choose the packet's queue before a mark can change its ECN field.
         let mut to_l = scalable(packet.ecn, self.any_ect);
         if to_l && self.protection.is_some() {
             to_l = self.admits(packet, now);

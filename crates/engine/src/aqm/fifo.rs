@@ -99,7 +99,7 @@ impl Packets {
         any
     }
 
-    /// Like `pop_to`, with the answer that a queue gives its link.
+    /// Like `pop_to`, but returns the answer that a queue gives its link.
     #[inline]
     pub fn give(&mut self, next: &mut Packet) -> Dequeue {
         match self.pop_to(next) {
@@ -114,7 +114,7 @@ impl Packets {
         self.queue.front()
     }
 
-    /// The packets this many places behind the oldest ([`crate::aqm::Queue::ahead`]).
+    /// The packets at these distances behind the oldest one ([`crate::aqm::Queue::ahead`]).
     #[inline]
     pub fn ahead(&self, places: [usize; 3]) -> Option<[&Packet; 3]> {
         self.queue.ahead(places)
@@ -146,7 +146,7 @@ impl Packets {
         }
     }
 
-    /// Whether one more packet of `len` bytes is within the limit.
+    /// Returns whether one more packet of `len` bytes is within the limit.
     #[inline]
     pub fn has_room(&self, limit: Limit, len: u16) -> bool {
         match limit {
@@ -155,8 +155,8 @@ impl Packets {
         }
     }
 
-    /// Appends a packet, or drops it if the limit is reached.
-    #[inline(always)] // a call would pass a packet through memory
+    /// Appends a packet, or drops it if it would exceed the limit.
+    #[inline(always)] // inline, because a call would pass the packet through memory
     pub fn push_or_drop(&mut self, packet: &Packet, limit: Limit, now: Time, sink: &mut Sink) {
         if self.has_room(limit, packet.len) {
             self.push(*packet);

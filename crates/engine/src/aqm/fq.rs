@@ -1,12 +1,13 @@
-//! fq as the queue of a bottleneck: fair queueing without an AQM. It marks packets that waited
+//! fq as the queue of a bottleneck: fair queueing without an AQM. fq marks packets that waited
 //! longer than a threshold.
 //!
 //! Follows Linux 7.3 sch_fq as it treats packets that a router forwards. The packets belong to no
-//! socket, so fq does not pace them, and distinguishes flows by some bits of their hash
-//! (`orphan_mask`). New flows come before old ones. A flow sends what its credit is worth:
-//! `initial_quantum` the first time, and a `quantum` in each round. A flow that comes back keeps
-//! its credit. After `refill_delay` its credit is at least one quantum. `flow_limit` and `limit`
-//! drop at the tail. Packets that waited longer than `ce_threshold` are marked as they leave.
+//! socket, so fq does not pace them. It distinguishes flows by some bits of the packets' hash
+//! (`orphan_mask`). New flows come before old ones. A flow may send as many bytes as its credit.
+//! The credit is `initial_quantum` at first, and grows by a `quantum` in each round. A flow that
+//! comes back keeps its credit. After `refill_delay` its credit is at least one quantum.
+//! `flow_limit` and `limit` drop at the tail. Packets that waited longer than `ce_threshold` are
+//! marked as they leave.
 //!
 //! While no flow has packets of its own, up to eight packets share one FIFO (`fast_path`, in Linux
 //! since 6.7). They leave before the packets of all flows, and are never marked.
@@ -25,7 +26,7 @@ use crate::registry::rules::Rules;
 use crate::registry::{Entry, Kind, Opt, Options, Value, no_finish};
 use crate::units::Time;
 
-/// An option for the bytes of a turn. tc accepts up to 1 MiB.
+/// An option for the bytes that a flow may send in a turn. tc accepts up to 1 MiB.
 const fn bytes(name: &'static str, least: i64, doc: &'static str, tc: &'static str) -> Opt {
     Opt {
         name,
@@ -120,9 +121,9 @@ pub const ENTRY: Entry<Build> = Entry {
     build: |options, context| Box::new(Fq::new(options, context)),
 };
 
-/// Linux's fq takes the departure time that TCP sets (`skb->tstamp`) as the time at which a packet
-/// came, and packets keep it between the hosts of a guest: `skb_clear_tstamp` leaves such times
-/// alone. A packet that arrives over a wire does not have one.
+/// Linux's fq takes the departure time that TCP sets (`skb->tstamp`) as a packet's time of arrival.
+/// Packets keep this time between the hosts of a guest, because `skb_clear_tstamp` does not clear
+/// it. A packet that arrives over a real wire has no such time.
 const FROM_SENDER: &str = "fq would measure the delay from the sender on, as packets keep their \
      departure time within a guest";
 
@@ -156,7 +157,7 @@ const KERNEL: Qdisc = Qdisc {
 
 /// Index that means no flow.
 const NONE: u32 = u32::MAX;
-/// Most packets in the FIFO of the fast path.
+/// Largest number of packets in the FIFO of the fast path.
 const FAST: u32 = 8;
 /// Linux's jiffy at HZ = 1000, ns.
 const JIFFY: u64 = 1_000_000;
@@ -344,7 +345,7 @@ impl Queue for Fq {
             }
             if !self.slab.pop_to(&mut flow.fifo, next) {
                 list.pop(&self.flows);
-                // A new flow passes once through the old flows, so that it does not starve them.
+                // A new flow must wait once among the old flows, so that it does not starve them.
                 if is_new {
                     self.old.push(&mut self.flows, index);
                 } else {

@@ -2,13 +2,13 @@
 //!
 //! Follows Linux 7.3 sch_fq_codel, also where it differs from RFC 8290. CoDel acts while more than
 //! one MTU is queued in *all* flows together. A full queue drops from the head of the flow with the
-//! largest backlog in bytes: up to `drop_batch` packets, but not more than half that backlog. That
-//! flow's count grows by the number of these drops. ECN is on. fair/mod.rs describes how flows are
-//! distinguished. codel.rs names the source of CoDel.
+//! largest backlog in bytes: up to `drop_batch` packets, but at most half of that backlog. That
+//! flow's count grows by the number of these drops. ECN is on by default. fair/mod.rs describes how
+//! flows are distinguished. codel.rs names the source of CoDel.
 //!
-//! Known deviations: those of codel.rs and fair/mod.rs; `memory_limit` counts a fixed number of
-//! bytes for each frame in addition to its own; the selector of `ce_threshold`
-//! sees the ECN field only, not the whole DS field.
+//! Known deviations: those of codel.rs and fair/mod.rs; `memory_limit` counts the frame's bytes
+//! plus a fixed number for each frame; the selector of `ce_threshold` sees the ECN field only, not
+//! the whole DS field.
 
 use tailback_record::Cause;
 
@@ -125,7 +125,7 @@ const KERNEL: Qdisc = Qdisc {
     ],
     drops_at_dequeue: true,
     xstats: Xstats {
-        // TCA_FQ_CODEL_XSTATS_QDISC, which contains ecn_mark and ce_mark
+        // Header for TCA_FQ_CODEL_XSTATS_QDISC, which contains ecn_mark and ce_mark.
         tag: &[0; 4],
         marks: Some(&[12, 28]),
         ..Qdisc::DEFAULT.xstats
@@ -139,11 +139,11 @@ const KERNEL: Qdisc = Qdisc {
 pub struct FqCodel {
     fair: Fair<Vars>,
     params: Params,
-    /// Largest length of the queue, packets.
+    /// Largest number of packets in all flows.
     limit: u64,
     /// Limit of the memory that Linux would use, bytes.
     memory_limit: u64,
-    /// Most packets dropped in one overflow.
+    /// Largest number of packets dropped in one overflow.
     drop_batch: u32,
     sce: Option<Marker>,
 }
@@ -166,7 +166,7 @@ impl FqCodel {
         }
     }
 
-    /// Drops from the fattest flow, as the queue is over its limit.
+    /// Drops from the flow with the largest backlog, because a limit is exceeded.
     #[cold]
     fn overflow(&mut self, now: Time, sink: &mut Sink) {
         let (flow, backlog) = self.fair.fattest();

@@ -1,11 +1,12 @@
 //! FQ-PIE: fair queueing with a PIE for each flow.
 //!
 //! Follows Linux 7.3 sch_fq_pie in these points. One timer updates the probabilities of all flows,
-//! active or not. It handles 2048 flows at a time, with a jiffy (1 ms) in between. It starts again
-//! `tupdate` after the last flows. A packet that finds `limit` packets is dropped, whatever its
-//! flow. `memory_limit` drops nothing; Linux only counts packets beyond it. Marks give way to drops
-//! above `ecn_prob` instead of 10 %. A flow's decisions depend on its own backlog. fair/mod.rs
-//! describes how flows are distinguished. pie.rs names the source of PIE.
+//! active or not. It handles 2048 flows at a time, with a jiffy (1 ms) between two such rounds. It
+//! starts again `tupdate` after the last round. A packet is dropped if `limit` packets are already
+//! queued, whatever its flow. `memory_limit` drops nothing; Linux only counts packets beyond it. If
+//! the probability is above `ecn_prob` (in PIE: 10 %), packets are dropped, not marked. A flow's
+//! decisions depend on its own backlog. fair/mod.rs describes how flows are distinguished. pie.rs
+//! names the source of PIE.
 //!
 //! Known deviations: those of pie.rs and fair/mod.rs.
 
@@ -126,11 +127,11 @@ const ROUND: usize = 2048;
 /// Time between two rounds: Linux's jiffy at HZ = 1000.
 const JIFFY: Time = Time::from_ms(1);
 
-/// A flow's PIE.
+/// The state of a flow's PIE.
 #[derive(Clone, Copy, Debug)]
 struct State {
     vars: Vars,
-    /// Whether the flow is in the list of flows that updates change.
+    /// Whether the flow is in [`FqPie::awake`].
     awake: bool,
 }
 
@@ -139,9 +140,9 @@ struct State {
 pub struct FqPie {
     fair: Fair<State>,
     params: Params,
-    /// Largest length of the queue, packets.
+    /// Largest number of packets in all flows.
     limit: u64,
-    /// Flows that an update may change. An update would not change any other flow, so it skips
+    /// Flows that an update may change. An update skips all others, because it would not change
     /// them.
     awake: Vec<u32>,
     /// First flow of the timer's next round.

@@ -33,10 +33,10 @@ pub enum Dequeue {
     Packet,
     /// Nothing is queued.
     Empty,
-    /// The next packet was delivered, by a queue that keeps the link's rate itself. The link sends
-    /// the packet at once and does not ask again before this time.
+    /// The next packet was delivered, by a queue that shapes to the link's rate itself. The link
+    /// sends the packet at once and does not ask again before this time.
     Until(Time),
-    /// Something is queued but must not leave before this time (a shaping queue).
+    /// Packets are queued, but must not leave before this time (a shaping queue).
     NotBefore(Time),
 }
 
@@ -47,15 +47,14 @@ pub enum Dequeue {
 /// reported to `sink.drop` once. `sink.mark` makes a mark: it changes the packet and counts the
 /// mark.
 pub trait Queue: Send {
-    /// Queues or drops a packet. If the queue marks the packet, it does so before it copies it.
+    /// Queues or drops a packet. A queue that marks the packet does so before it copies the packet.
     fn enqueue(&mut self, packet: &mut Packet, now: Time, sink: &mut Sink);
 
-    /// Writes the next packet to `next`, if there is one that may leave. `next` may hold anything
-    /// before the call. Writing in place copies a packet only once on its way from the queue to the
-    /// link.
+    /// Writes the next packet that may leave to `next`. `next` may hold anything before the call.
+    /// Writing in place copies a packet only once on its way from the queue to the link.
     fn dequeue(&mut self, now: Time, sink: &mut Sink, next: &mut Packet) -> Dequeue;
 
-    /// Returns the next packet by value, if there is one that may leave. For tests.
+    /// Returns the next packet by value, if a packet may leave. For tests.
     fn take(&mut self, now: Time, sink: &mut Sink) -> Option<Packet> {
         let mut next = Packet::new(0, 0, Ecn::NotEct);
         match self.dequeue(now, sink, &mut next) {
@@ -64,8 +63,8 @@ pub trait Queue: Send {
         }
     }
 
-    /// Returns the packets at these places behind the head, the farthest first, if the queue knows
-    /// them. Callers use them only to prefetch memory.
+    /// Returns the packets at these places behind the head, the farthest first, or `None` if the
+    /// queue cannot find them. Callers use them only to prefetch memory.
     fn ahead(&self, _places: [usize; 3]) -> Option<[&Packet; 3]> {
         None
     }
@@ -79,7 +78,7 @@ pub trait Queue: Send {
     /// Called when the link's rate has changed, and once before the first packet.
     fn rate_changed(&mut self, _rate: Rate, _now: Time) {}
 
-    /// Sets the bytes that the link adds to each frame, for a queue that keeps the link's rate
+    /// Sets the bytes that the link adds to each frame, for a queue that shapes to the link's rate
     /// itself. Called before the first packet.
     fn link_overhead(&mut self, _bytes: i32) {}
 
@@ -90,7 +89,7 @@ pub trait Queue: Send {
     /// Packets and bytes queued.
     fn backlog(&self) -> Backlog;
 
-    /// Internal state worth a time series, e.g. a drop probability, in the order of
+    /// Adds internal state for time series, e.g. a drop probability, in the order of
     /// [`Queue::gauge_names`].
     fn gauges(&self, _now: Time, _out: &mut Vec<f64>) {}
 
@@ -100,16 +99,16 @@ pub trait Queue: Send {
     }
 }
 
-/// Content of a queue.
+/// How much is queued.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Backlog {
-    /// Packets.
+    /// Number of packets.
     pub packets: u64,
     /// Frame bytes.
     pub bytes: u64,
 }
 
-/// What a queue is built from, in addition to its options.
+/// What a queue's constructor gets in addition to the options.
 pub struct QueueContext {
     /// Nominal rate of the link.
     pub rate: Rate,
@@ -119,10 +118,10 @@ pub struct QueueContext {
     pub rng: Stream,
 }
 
-/// The constructor of a queue; options are complete and validated.
+/// The constructor of a queue. Its options are complete and validated.
 pub type Build = fn(&Options, QueueContext) -> Box<dyn Queue>;
 
-/// The queue disciplines of this repository, one line each.
+/// The queue disciplines of tailback without plugins. Each has one line.
 pub const ENTRIES: &[&Entry<Build>] = &[
     &fifo::ENTRY,
     &red::ENTRY,

@@ -2,8 +2,8 @@
 //!
 //! Classic packets are dropped (with `ecn`: marked) with probability p squared. With `scalable`,
 //! packets of scalable senders are marked with k p. The arithmetic and the defaults are those of
-//! Linux's sch_dualpi2 (see dualpi2.rs); the delay is the head's sojourn time. Linux does not have
-//! PI2 by itself; the kernel engine runs it as tailback's own module, `sch_pi2`. Above k p = 1 with
+//! Linux's sch_dualpi2 (see dualpi2.rs); the delay is the head's sojourn time. Linux does not
+//! include PI2; the kernel engine runs tailback's own module, `sch_pi2`. Above k p = 1 with
 //! scalable marking, ECN-capable packets are dropped with p squared too.
 //!
 //! No known deviations.
@@ -82,7 +82,7 @@ pub const ENTRY: Entry<Build> = Entry {
             packets: Packets::default(),
             limit: Limit::of(options.get("limit")),
             params: Params {
-                // Without coupling there is no overload below p = 1.
+                // Without coupling, p never exceeds its limit of 1.
                 k: match options.word("scalable") {
                     "none" => 1,
                     _ => options.int("coupling_factor").unsigned_abs(),
@@ -111,7 +111,8 @@ pub struct Pi2 {
     vars: Vars,
     /// Whether ECN-capable packets are marked instead of dropped.
     ecn: bool,
-    /// `Some` if scalable packets are marked with k p; true if ECT(0) counts as scalable.
+    /// `Some` if scalable packets are marked with k p. The value says whether ECT(0) counts as
+    /// scalable.
     scalable: Option<bool>,
     next_update: Time,
     rng: Stream,

@@ -2,19 +2,21 @@
 //!
 //! Follows Linux 7.3 sch_pie in its integer arithmetic: times in ticks of 64 ns, probability 1 is
 //! 2^56 - 1, gains in 16ths. It follows Linux also where Linux differs from RFC 8033:
-//! - The delay is the sojourn time of the last packet dequeued, and 0 once the queue is empty.
-//! - The probability decays by 1/64 in a period without delay before and after.
+//! - The delay is the sojourn time of the packet that was dequeued last, and 0 once the queue is
+//!   empty.
+//! - The probability decays by 1/64 in an update if this delay and the last one are both 0.
 //! - 2 % are added while the delay is above 250 ms.
-//! - The burst allowance is 150 ms of time in which the queue was served. The allowance is granted
-//!   again when delays are below half the target and the probability is 0.
+//! - The burst allowance is 150 ms of time in which the queue sends. The allowance is granted again
+//!   when delays are below half the target and the probability is 0.
 //! - A forced mark does not reset the accumulated probability.
 //! - The probability is not clamped to 1. It can wind up above 1 while the delay stays high.
 //!
 //! `version = "linux-3.14"` is PIE as in Linux before 2019: target 20 ms, tupdate 30 ms, burst
 //! allowance 100 ms, delay from the estimated departure rate, plain Bernoulli trials. Its gains are
-//! divided by 8 below 1 % and by 2 below 10 %, it decays by 2 %, and its probability has 32 bits.
-//! Its arithmetic overflows where the kernel's does. A decay reduces a probability of more than
-//! 1.02 % to less than that at once, and a change above one half wraps.
+//! divided by 8 while the probability is below 1 %, and by 2 below 10 %. The probability decays by
+//! 2 % and has 32 bits. Its arithmetic overflows where the kernel's does. So a
+//! probability above 1.02 % becomes smaller than 1.02 % at the first decay, and a change of the
+//! probability by more than one half wraps.
 //!
 //! The timer is Linux's (see `wheel`): updates come one jiffy later than requested, by default
 //! every 16 ms. The timer runs from the start of the run, as if the queue had been set up more than
@@ -157,7 +159,7 @@ const KERNEL: Qdisc = Qdisc {
     ..Qdisc::DEFAULT
 };
 
-/// Spells a gain for tc.
+/// Writes a gain for tc.
 pub(super) fn gain(words: &mut Words<'_>, option: &'static str) {
     if words.options.int(option) == 0 {
         words.refuse(option, "tc takes 0 for the default", "at least 1");
@@ -165,7 +167,7 @@ pub(super) fn gain(words: &mut Words<'_>, option: &'static str) {
     number(words, option);
 }
 
-/// Option: the target delay, for the disciplines with a single default.
+/// Option: the target delay, for the disciplines that have one default for it.
 pub const TARGET: Opt = Opt {
     name: "target",
     doc: "Target of the controller for the queueing delay.",
@@ -176,7 +178,7 @@ pub const TARGET: Opt = Opt {
     tc: None,
 };
 
-/// Option: the gain of the distance from the target.
+/// Option: the gain for the distance of the delay from the target.
 pub const ALPHA: Opt = Opt {
     name: "alpha",
     doc: "Gain of the distance from the target, in 16ths of 1/s.",
@@ -185,7 +187,7 @@ pub const ALPHA: Opt = Opt {
     tc: None,
 };
 
-/// Option: the gain of the change of the delay.
+/// Option: the gain for the change of the delay.
 pub const BETA: Opt = Opt {
     name: "beta",
     doc: "Gain of the change of the delay, in 16ths of 1/s.",
@@ -210,7 +212,7 @@ pub struct Pie {
     limit: Limit,
     params: Params,
     vars: Vars,
-    /// When the probability is updated next.
+    /// Time of the next update of the probability.
     next_update: Time,
     rng: Stream,
 }

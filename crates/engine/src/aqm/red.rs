@@ -1,29 +1,31 @@
 //! RED: random early detection (Floyd and Jacobson 1993).
 //!
-//! Follows Linux 7.3 sch_red and red.h. Every arrival updates the average with the backlog found
-//! before it. From `min` on, packets are marked or dropped at random. From `max` on, every packet
-//! is. One random number is drawn for each mark or drop. At constant average the gap between two
-//! marks or drops is uniform on 1..1/pb, so the rate is 2 pb/(1 + pb).
+//! Follows Linux 7.3 sch_red and red.h. Every arriving packet updates the average with the backlog
+//! that it finds. If the average is at least `min`, packets are marked or dropped at random. If it
+//! is at least `max`, every packet is marked or dropped. One random number is drawn for each mark
+//! or drop. While the average is constant, the number of packets between two marks or drops is
+//! uniform on 1..1/pb, so the rate is 2 pb/(1 + pb).
 //!
 //! red_dequeue starts an idle time when it finds the queue empty, and the average decays after an
-//! idle time. RED gets its rate from htb or tbf above it, and these never ask an empty queue. So
-//! the average falls only with arrivals. This is the default here, `idle = "hold"`. After a burst
-//! the average may then stay above `max`. As in Linux, RED drops every packet that comes next, one
-//! packet and one timeout at a time. `idle = "decay"` is RED at the root of an interface.
+//! idle time. But RED gets its rate from an htb or tbf above it, which never asks an empty queue.
+//! So the average falls only when packets arrive. This is the default here, `idle = "hold"`. After
+//! a burst the average may then stay above `max`. Then, as in Linux, RED drops every packet that
+//! arrives, although senders send only one packet per timeout. `idle = "decay"` is RED as the root
+//! qdisc of an interface.
 //!
 //! `burst` derives the weight from min and avpkt, as tc does. `adaptive` changes the probability as
 //! the kernel's timer does.
 //!
-//! Not in Linux, all off by default: `gentle`, the other words of `uniformise`, `include_arriving`,
-//! thresholds in packets, and any `weight` and `probability` (tc only has powers of two for the
-//! weight, Wlog).
+//! Not in Linux, all off by default: `gentle`, the values of `uniformise` other than `linux`,
+//! `include_arriving`, thresholds in packets, and any `weight` and `probability` (tc only has
+//! powers of two for the weight, Wlog).
 //!
-//! Known deviations: the average, the probability and (1-w)^m are computed in floating point where
-//! Linux uses fixed point, a table of shifts and, below a shift of one, the line 1 - mw;
+//! Known deviations: the average, the probability and (1-w)^m are computed in floating point. Linux
+//! uses fixed point, a table of shifts and, below a shift of one, the approximation 1 - mw.
 //! `bandwidth` defaults to the link's rate (tc: 10Mbit); a packet that should be marked and then
-//! finds the buffer full is counted only as dropped. Absent: harddrop, nodrop. ns-2's scaling of
-//! the probability by packet size is absent too: with thresholds in bytes the average counts bytes,
-//! but the decision is per packet, as in Linux.
+//! finds the buffer full is counted only as dropped. harddrop and nodrop are missing. So is ns-2's
+//! scaling of the probability by packet size: with thresholds in bytes the average counts bytes,
+//! but as in Linux the decision is made for each packet.
 
 use tailback_record::Cause;
 
@@ -116,7 +118,7 @@ pub const ENTRY: Entry<Build> = Entry {
     },
 };
 
-/// Unit of thresholds and average.
+/// Unit of the thresholds and of the average.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// Packets.
@@ -126,7 +128,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// The unit of `min`.
+    /// Returns the unit of the option `min`.
     pub fn of(options: &Options) -> Unit {
         match options.get("min") {
             Some(Value::Packets(_)) => Unit::Packets,
@@ -183,21 +185,21 @@ pub fn finish_thresholds(
     }
 }
 
-/// The decision about a packet.
+/// What RED decides about a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Enqueue it unmarked.
+    /// The packet is queued unmarked.
     Pass,
-    /// Mark or drop, by chance.
+    /// A random number decided to mark or drop the packet.
     Early,
-    /// Mark or drop: the average is above the upper threshold.
+    /// The packet is marked or dropped because the average is above the upper threshold.
     Forced,
 }
 
-/// How marks are spread.
+/// How marks and drops are spread over packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Uniformise {
-    /// One random number is drawn for each gap. Gaps are uniform on 1..1/pb.
+    /// One random number is drawn for each gap between marks. Gaps are uniform on 1..1/pb.
     Linux,
     /// One random number is drawn for each packet. Gaps are uniform on 1/pb..2/pb.
     Wait,
@@ -205,28 +207,29 @@ enum Uniformise {
     None,
 }
 
-/// One average and one curve. RED has one, WRED one for each class.
+/// One average and one curve. RED has one such core, WRED one for each class.
 #[derive(Clone, Debug)]
 pub struct RedCore {
     /// What the average and its thresholds count.
     unit: Unit,
     /// Average queue length, bytes or packets.
     avg: f64,
-    /// Weight of a sample.
+    /// Weight of a sample in the average.
     weight: f64,
-    /// Lower threshold, unit of `avg`.
+    /// Lower threshold, in the unit of `avg`.
     min: f64,
-    /// Upper threshold, unit of `avg`.
+    /// Upper threshold, in the unit of `avg`.
     max: f64,
-    /// Probability at `max`.
+    /// Probability when the average reaches `max`.
     probability: f64,
     /// Whether the probability rises to 1 between `max` and 2 `max`.
     gentle: bool,
-    /// How marks are spread.
+    /// How marks and drops are spread over packets.
     uniformise: Uniformise,
     /// Whether a sample includes the arriving packet.
     include_arriving: bool,
-    /// Packets since the last mark or drop while in the band; -1 outside.
+    /// Packets since the last mark or drop while the average is between the thresholds; otherwise
+    /// -1.
     count: i64,
     /// The random number that the current gap is compared with, 0..1 (`Linux` only).
     draw: f64,
@@ -260,17 +263,18 @@ impl RedCore {
         }
     }
 
-    /// Unit of the average.
+    /// Returns the unit of the average.
     pub fn unit(&self) -> Unit {
         self.unit
     }
 
-    /// The average after an idle time of m packet times: (1-w)^m avg.
+    /// Returns the average after an idle time of m packet times: (1-w)^m avg.
     fn decayed(&self, m: f64) -> f64 {
         self.avg * libm::pow(1.0 - self.weight, m)
     }
 
-    /// Updates the average: avg <- (1-w) avg + w q, or by the decay of an idle time.
+    /// Updates the average: avg <- (1-w) avg + w q, or lets it decay if the packet ends an idle
+    /// time.
     #[inline]
     pub fn update(&mut self, arrival: &Arrival) {
         match arrival.idle {
@@ -286,7 +290,8 @@ impl RedCore {
         }
     }
 
-    /// The marking probability pb before uniformising. It is 1 where marking is forced.
+    /// Returns pb, the probability of a mark before marks are spread. It is 1 where every packet is
+    /// marked.
     #[inline]
     pub fn pb(&self) -> f64 {
         let avg = self.avg;
@@ -301,7 +306,7 @@ impl RedCore {
         }
     }
 
-    /// Decides about a packet of this class.
+    /// Decides about a packet of this core's class.
     #[inline]
     pub fn decide(&mut self, rng: &mut Stream) -> Verdict {
         if self.avg < self.min {
@@ -320,7 +325,8 @@ impl RedCore {
         let pb = self.pb();
         self.count += 1;
         if self.uniformise != Uniformise::None && self.count == 0 {
-            // The packet that enters the band starts the count and passes, as in Linux and ns-2.
+            // The first packet above the lower threshold starts the count and passes, as in Linux
+            // and ns-2.
             self.draw = rng.uniform();
             return Verdict::Pass;
         }
@@ -349,7 +355,7 @@ impl RedCore {
         Verdict::Early
     }
 
-    /// Average, probability before uniformising, and count, for a time series.
+    /// Returns the average, the probability pb and the count, for a time series.
     pub fn gauges(&self) -> [f64; 3] {
         [self.avg, self.pb(), self.count as f64]
     }
@@ -364,17 +370,17 @@ pub struct Arrival {
     pub bytes: u64,
     /// Frame length of the arriving packet, bytes.
     pub len: u16,
-    /// Length of the idle time that this packet ends, in packet times. `None` if averages do not
+    /// How long the queue was idle before this packet, in packet times. `None` if averages do not
     /// decay.
     pub idle: Option<f64>,
 }
 
-/// The packets under RED, and the state for sampling its averages.
+/// The packets of a RED queue, and what is needed to sample its averages.
 #[derive(Debug)]
 pub struct Store {
     packets: Packets,
     limit: Limit,
-    /// Time of one packet of the idle clock, ns. `None` if averages do not decay.
+    /// How long one packet of the idle clock takes, ns. `None` if averages do not decay.
     packet_time: Option<f64>,
     /// When the link first asked an empty queue; `None` while packets come.
     idle_since: Option<Time>,
@@ -397,7 +403,7 @@ impl Store {
         }
     }
 
-    /// The sample for the averages when a packet arrives.
+    /// Returns the sample for the averages when a packet arrives.
     #[inline]
     pub fn arrival(&mut self, packet: &Packet, now: Time) -> Arrival {
         let idle = self.idle(now);
@@ -410,7 +416,8 @@ impl Store {
         }
     }
 
-    /// Packet times of the idle time so far. `None` if averages do not decay.
+    /// Returns the length of the idle time so far, in packet times. `None` if averages do not
+    /// decay.
     #[inline]
     fn idle(&self, now: Time) -> Option<f64> {
         match (self.idle_since, self.packet_time) {
@@ -421,8 +428,8 @@ impl Store {
         }
     }
 
-    /// Drops a packet if RED's decision is to hit it and it must not be marked. Otherwise marks it
-    /// if it is hit, and queues it if there is room.
+    /// Queues a packet if there is room. If RED's decision was to mark or drop it (`hit`), the
+    /// packet is marked if `mark` is set, and dropped otherwise.
     #[inline]
     pub fn admit(
         &mut self,
@@ -455,7 +462,7 @@ impl Store {
         given
     }
 
-    /// The packets some places behind the head ([`Queue::ahead`]).
+    /// Returns the packets at these distances behind the head ([`Queue::ahead`]).
     pub fn ahead(&self, places: [usize; 3]) -> Option<[&Packet; 3]> {
         self.packets.ahead(places)
     }

@@ -1,12 +1,14 @@
-//! SCE marks (Some Congestion Experienced). ECT(0) becomes ECT(1) with a probability that is a ramp
-//! of the sojourn time. Cake uses the ramp, too. This file also adds SCE marking to CoDel.
+//! SCE marks (Some Congestion Experienced). ECT(0) becomes ECT(1) with a probability that rises
+//! linearly (a ramp) with the sojourn time. Cake uses the ramp, too. This file also adds SCE
+//! marking to CoDel.
 //!
-//! Neither Linux nor the SCE reference code has a ramp in its codel or fq_codel. This ramp is the
-//! one of Cake in the reference code, with CoDel's target in place of Cobalt's. "Above the target"
-//! is defined as in CoDel: the sojourn time is at least the target, and more than one MTU stays
-//! queued. With `on` the probability rises from 0 at half the target to 1 at the target. With
+//! Neither Linux nor the SCE reference code has a ramp in codel or fq_codel. The ramp here is
+//! Cake's ramp in the reference code, with CoDel's target instead of Cobalt's target. "Above the
+//! target" is defined as in CoDel: the sojourn time is at least the target, and more than one MTU
+//! stays queued. With `on` the probability rises from 0 at half the target to 1 at the target. With
 //! `single` it is 0 up to the target and rises to 1 at twice the target. For `single`, the draft's
-//! text ("the same slope") and the reference code (half the slope) differ; this follows the code.
+//! text ("the same slope") and the reference code (half the slope) differ; the ramp here follows
+//! the code.
 //!
 //! SCE marks come last, after CE and `ce_threshold`. Only ECT(0) is marked; a CE mark stays.
 
@@ -28,7 +30,7 @@ pub const OPTION: Opt = Opt {
     tc: None,
 };
 
-/// Spells the option for tc.
+/// Writes the option for tc.
 pub fn spell(words: &mut Words<'_>, option: &'static str) {
     let message = "Linux has no SCE marks in CoDel";
     only(words, option, Value::Word("off"), message);
@@ -39,7 +41,7 @@ pub fn spell(words: &mut Words<'_>, option: &'static str) {
 pub enum Ramp {
     /// No SCE marks.
     Off,
-    /// The probability at the target: 1 for `"on"`, 1/N for a divisor N.
+    /// The probability is this at the target: 1 for `"on"`, 1/N for a divisor N.
     Knee(f64),
     /// The probability of a mark rises from 0 at the target to 1 at this many targets above the
     /// target.
@@ -47,8 +49,8 @@ pub enum Ramp {
 }
 
 impl Ramp {
-    /// Probability of a mark after a sojourn time; `sojourn` and `target` in ns. `over` is whether
-    /// CoDel counts the packet as above the target, which at low rates needs several queued
+    /// Returns the probability of a mark; `sojourn` and `target` are in ns. `over` says whether
+    /// CoDel counts the packet as above the target. At low rates, that needs several queued
     /// packets.
     #[inline]
     pub fn probability(self, target: i64, sojourn: i64, over: bool) -> f64 {
@@ -74,7 +76,7 @@ pub struct Marker {
 }
 
 impl Marker {
-    /// Reads the options [`OPTION`] and `target`; `None` if SCE is off.
+    /// Reads the options [`OPTION`] and `target`. Returns `None` if SCE is off.
     pub fn of(options: &Options, rng: Stream) -> Option<Marker> {
         let ramp = match options.word("sce") {
             "off" => return None,
@@ -88,14 +90,14 @@ impl Marker {
         })
     }
 
-    /// Probability of a mark. At 1 and above, a mark is certain.
+    /// Returns the probability of a mark. At 1 and above, a mark is certain.
     fn probability(&self, sojourn: Time, over: bool) -> f64 {
         let sojourn = sojourn.ns() as i64;
         self.ramp.probability(self.target, sojourn, over)
     }
 
-    /// Decides whether to mark a packet that leaves now. `over`: whether CoDel found it above the
-    /// target.
+    /// Decides whether to mark a packet that leaves now. `over` says whether CoDel found the packet
+    /// above the target.
     #[inline]
     pub fn mark(&mut self, packet: &mut Packet, over: bool, now: Time, sink: &mut Sink) {
         if packet.ecn != Ecn::Ect0 {
@@ -141,7 +143,7 @@ mod tests {
                 "{sojourn}"
             );
         }
-        // A packet alone in the queue does not count as above the target, and is still marked.
+        // A packet alone in the queue does not count as above the target, but is still marked.
         assert!(on.probability(us(9_000), false) > 1.0);
         let single = marker(true);
         for (sojourn, over, p) in [
@@ -169,7 +171,7 @@ mod tests {
             on.mark(&mut packet, false, now, &mut sink);
             marked += u32::from(packet.ecn == Ecn::Ect1);
         }
-        // Standard error 50.
+        // 5000 marks are expected, with a standard error of 50.
         assert!(marked.abs_diff(5_000) < 200, "{marked}");
         assert_eq!(sink.meter.counts.get(Cause::SceMark), u64::from(marked));
         for ecn in [Ecn::NotEct, Ecn::Ect1, Ecn::Ce] {

@@ -1,4 +1,4 @@
-//! The place where a queue reports drops and marks.
+//! Where a queue reports drops and marks.
 
 use std::sync::Arc;
 
@@ -8,28 +8,29 @@ use crate::capture::PacketEvent;
 use crate::packet::{Ecn, Packet};
 use crate::units::Time;
 
-/// Receives every drop and mark with its cause, in the order of time. Feeds the link's [`Meter`]
-/// and the capture of its packets.
+/// Receives every drop and mark with its cause, in the order of time. Passes them to the link's
+/// [`Meter`] and to the capture of the link's packets.
 pub struct Sink {
     /// The counters of the link.
     pub meter: Meter,
     /// When the backlog last changed, or the end of the warm-up if that is later.
     since: Time,
-    /// Frame length of the packet in transmission and its slot (`count_in_service`).
+    /// Frame length of the packet in transmission, and the start and end of its transmission
+    /// (`count_in_service`).
     service: Option<(u16, Time, Time)>,
     capture: Option<Box<Capture>>,
-    /// Smallest flow number whose dropped packets are noted. Numbers of programs' entries begin
-    /// here, and those of connections follow.
+    /// Smallest flow number whose dropped packets are noted. The numbers of programs' entries begin
+    /// here, and the numbers of connections follow.
     first_noted: u32,
     /// The first number of a connection. Later connections reuse these numbers.
     first_slot: u32,
-    /// The connection of each dropped packet, by number, until [`Sink::take_gone`] takes them.
+    /// The number of the connection of each dropped packet, until [`Sink::take_gone`] takes it.
     gone: Vec<u32>,
-    /// Dropped packets of entries of programs, until [`Sink::take_lost`] takes them.
+    /// Dropped packets of programs' entries, until [`Sink::take_lost`] takes them.
     lost: Vec<Lost>,
 }
 
-/// A dropped packet of an entry of programs.
+/// A dropped packet of a program's entry.
 #[derive(Clone, Copy, Debug)]
 pub struct Lost {
     /// The packet.
@@ -40,7 +41,7 @@ pub struct Lost {
     pub at: Time,
 }
 
-/// Records of every packet at this link, since they were last taken.
+/// Records of every packet at this link since the last [`Sink::take_packets`].
 struct Capture {
     link: u32,
     packets: Vec<PacketEvent>,
@@ -59,7 +60,7 @@ impl Capture {
 }
 
 impl Sink {
-    /// Creates a sink that counts from `warmup` on. `owners` gives the owner of each number: a
+    /// Creates a sink that counts from `warmup` on. `owners` gives the owner of each flow number: a
     /// flow, or a connection of a source ([`crate::plan::Plan::owners`]).
     pub fn of(owners: Arc<[u32]>, warmup: Time) -> Sink {
         Sink {
@@ -79,20 +80,20 @@ impl Sink {
         Sink::of((0..flows as u32).collect(), warmup)
     }
 
-    /// Starts noting dropped packets: those of entries of programs ([`Sink::take_lost`]), whose
-    /// first number is `first_program`, and those of connections ([`Sink::take_gone`]), whose first
-    /// number is `first_slot`.
+    /// Starts noting dropped packets: packets of programs' entries, whose numbers begin at
+    /// `first_program` ([`Sink::take_lost`]), and packets of connections, whose numbers begin at
+    /// `first_slot` ([`Sink::take_gone`]).
     pub fn note_dropped(&mut self, first_program: u32, first_slot: u32) {
         self.first_noted = first_program;
         self.first_slot = first_slot;
     }
 
-    /// The packets of entries of programs that were dropped since the last call.
+    /// Takes the packets of programs' entries that were dropped since the last call.
     pub fn take_lost(&mut self) -> std::vec::Drain<'_, Lost> {
         self.lost.drain(..)
     }
 
-    /// Returns the connection of each packet dropped since the last call, by number.
+    /// Takes the number of the connection of each packet dropped since the last call.
     pub fn take_gone(&mut self) -> std::vec::Drain<'_, u32> {
         self.gone.drain(..)
     }
@@ -110,14 +111,14 @@ impl Sink {
         }
     }
 
-    /// Number of records of packets.
+    /// Returns the number of records of packets.
     pub fn recorded_packets(&self) -> usize {
         let capture = self.capture.as_ref();
         capture.map_or(0, |capture| capture.packets.len())
     }
 
     /// Reports a drop of a packet that was queued or just given to `enqueue`.
-    #[inline(never)] // a queue that calls it saves registers only where it does
+    #[inline(never)] // not inlined, so that a queue saves registers only where it drops
     pub fn drop(&mut self, packet: &Packet, cause: Cause, now: Time) {
         debug_assert!(cause.is_drop());
         self.note_backlog(now);
@@ -126,7 +127,7 @@ impl Sink {
         self.dropped(packet, cause, now);
     }
 
-    /// Reports that a packet was lost behind the queue.
+    /// Reports that a packet was lost after it had left the queue.
     pub fn lose(&mut self, packet: &Packet, cause: Cause, now: Time) {
         self.meter.count(packet.flow, cause, now.ns());
         self.dropped(packet, cause, now);
@@ -141,7 +142,7 @@ impl Sink {
         }
     }
 
-    /// Notes a dropped packet.
+    /// Notes a dropped packet for [`Sink::take_lost`] or [`Sink::take_gone`].
     fn note(&mut self, packet: &Packet, cause: Cause, at: Time) {
         if packet.flow >= self.first_slot {
             self.gone.push(packet.flow);
@@ -152,7 +153,7 @@ impl Sink {
     }
 
     /// Marks a packet CE, or ECT(1) if the cause is an SCE mark, and counts it.
-    #[inline(never)] // as `drop`
+    #[inline(never)] // not inlined, for the same reason as `drop`
     pub fn mark(&mut self, packet: &mut Packet, cause: Cause, now: Time) {
         debug_assert!(!cause.is_drop() && packet.ecn.is_capable());
         packet.ecn = match cause.effect() {
@@ -173,7 +174,7 @@ impl Sink {
     }
 
     /// Counts a departure. The link calls this with each packet that `dequeue` returned.
-    #[inline(always)] // a link calls it at one place for every packet
+    #[inline(always)] // inline, because a link calls it at one place for every packet
     pub fn forward(&mut self, packet: &Packet, now: Time) {
         self.note_backlog(now);
         let len = u32::from(packet.len);
@@ -184,8 +185,8 @@ impl Sink {
         }
     }
 
-    /// Counts the backlog until now. A packet that the queue takes only to drop it does not count,
-    /// because only a backlog over a positive time counts.
+    /// Counts the backlog until now. A packet that is queued and dropped at the same time does not
+    /// count, because only a backlog over a positive time does.
     #[inline]
     fn note_backlog(&mut self, now: Time) {
         if now > self.since {
@@ -200,7 +201,7 @@ impl Sink {
         self.service = Some((packet.len, from, to));
     }
 
-    /// Adds the part before `now` of the last packet's transmission slot.
+    /// Adds the occupancy of the last packet's transmission up to now.
     fn end_service(&mut self, now: Time) {
         if let Some((len, from, to)) = self.service.take() {
             let to = to.min(now).max(from);

@@ -1,12 +1,12 @@
 //! Step marking: every ECN-capable packet above one threshold is marked, as
 //! DCTCP (RFC 8257 section 3.1) and L4S's native queue expect.
 //!
-//! A threshold in bytes or packets is compared with the instantaneous queue that the packet finds
-//! on arrival (Alizadeh et al. 2010). A threshold in time is compared with the packet's sojourn
-//! time when it leaves (as `step_thresh` of DualPI2 and `ce_threshold` of fq_codel). Linux has no
-//! discipline that does only this; `red` with min = max and weight 1, or `codel` with
-//! `ce_threshold`, are similar. The kernel engine runs it as tailback's own module `sch_step`.
-//! Packets that are not ECN-capable pass by default.
+//! A threshold in bytes or packets is compared with the queue length that the packet finds on
+//! arrival (Alizadeh et al. 2010). A threshold in time is compared with the packet's sojourn time
+//! when it leaves (as `step_thresh` of DualPI2 and `ce_threshold` of fq_codel). No discipline of
+//! Linux marks only at a threshold; `red` with min = max and weight 1, or `codel` with
+//! `ce_threshold`, are similar. The kernel engine runs tailback's own module `sch_step`. Packets
+//! that are not ECN-capable pass by default.
 
 mod kernel;
 
@@ -97,7 +97,7 @@ pub const ENTRY: Entry<Build> = Entry {
     },
 };
 
-/// What the queue compares.
+/// What the queue compares with its threshold.
 #[derive(Clone, Copy, Debug)]
 enum Threshold {
     /// The packet's sojourn time.
@@ -106,7 +106,7 @@ enum Threshold {
     Length(Limit),
 }
 
-/// The fate of a packet.
+/// What happens to a packet.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Fate {
     Pass,
@@ -120,7 +120,7 @@ pub struct Step {
     packets: Packets,
     limit: Limit,
     threshold: Threshold,
-    /// Whether the queue decides when a packet arrives. Otherwise it decides when the packet
+    /// Whether the queue decides about a packet on arrival. Otherwise it decides when the packet
     /// leaves.
     on_arrival: bool,
     /// Whether a queue length includes the packet itself.
@@ -130,7 +130,7 @@ pub struct Step {
 }
 
 impl Step {
-    /// Decides about a packet that is not itself in the queue.
+    /// Decides about a packet that is not counted in the queue.
     #[inline]
     fn fate(&self, packet: &Packet, now: Time) -> Fate {
         let own = u64::from(self.include_own);
@@ -212,7 +212,7 @@ mod tests {
     }
 
     /// Enqueues `n` packets of 1000 bytes at time 0, and dequeues one each millisecond from 1 ms
-    /// on. Returns for each packet, in order, whether it was marked, and the sink.
+    /// on. Returns whether each packet was marked, in order, and the sink.
     fn run(set: &[(&'static str, &str)], n: usize, ecn: Ecn) -> (Vec<bool>, Sink) {
         let mut options = options(set);
         (ENTRY.finish)(&mut options).unwrap();
@@ -242,7 +242,8 @@ mod tests {
     #[test]
     fn a_length_is_what_the_packet_finds() {
         let expected = [false, false, false, true, true];
-        // The fourth packet finds 3000 bytes. The third finds 2000, which is not above 2000.
+        // The fourth packet finds 3000 bytes. The third finds 2000, which does not exceed the
+        // threshold of 2000.
         assert_eq!(run(&[("threshold", "2000b")], 5, Ecn::Ect0).0, expected);
         assert_eq!(run(&[("threshold", "2p")], 5, Ecn::Ect0).0, expected);
         let own = [("threshold", "3p"), ("include_arriving", "true")];
@@ -258,7 +259,7 @@ mod tests {
 
     #[test]
     fn a_time_is_the_sojourn_of_the_packet() {
-        // Packets leave 1, 2, ... ms after their arrival.
+        // Packet n leaves n ms after its arrival.
         let (marked, sink) = run(&[("threshold", "3ms")], 5, Ecn::Ect1);
         assert_eq!(marked, [false, false, false, true, true]);
         assert_eq!(sink.meter.counts.get(Cause::StepMark), 2);

@@ -1,16 +1,15 @@
 //! The dual AQM of "Using DCTCP in the Internet" (Kuehlewind et al. 2014). It is one FIFO with two
-//! RED instances, chosen by ECN-capability as weighted RED chooses by class. `ecn` marks ECT and CE
-//! packets, `classic` drops Not-ECT packets; both look at the whole queue.
+//! RED instances, chosen by ECN-capability as weighted RED chooses by class. The instance `ecn`
+//! marks ECT and CE packets, and `classic` drops Not-ECT packets. Both measure the whole queue.
 //!
 //! With `min` equal to `max` and weight 1, a class has a step threshold on the instantaneous queue:
-//! a packet that finds the queue at or above it is hit.
+//! a packet that finds the queue at or above this threshold is marked or dropped.
 //!
 //! The paper leaves some details open, and options set them. The defaults are those of
-//! [`super::red`]: uniformised as in Linux, thresholds in bytes, idle decay, samples without the
+//! [`super::red`]: marks spread as in Linux, thresholds in bytes, idle decay, samples without the
 //! arriving packet (of either class), and both averages updated by every arrival. Each class counts
-//! its own packets between marks or drops. Deviations of `red` from Linux apply here too. Linux
-//! itself does not have such a queue; the kernel engine runs it as tailback's own module
-//! `sch_wred`.
+//! its own packets between marks or drops. The deviations of `red` from Linux apply here too. Linux
+//! does not have this queue; the kernel engine runs tailback's own module `sch_wred`.
 
 mod kernel;
 
@@ -23,7 +22,7 @@ use crate::registry::{Entry, Kind, Opt, Value};
 use crate::rng::Stream;
 use crate::units::Time;
 
-/// Options of a class's curve.
+/// Options of the curve of each class.
 const CLASS: &[Opt] = &[
     red::MIN,
     red::MAX,
@@ -101,11 +100,11 @@ pub const ENTRY: Entry<Build> = Entry {
 /// The discipline.
 #[derive(Debug)]
 pub struct Wred {
-    /// The curve of ECN-capable packets, which are marked.
+    /// The curve for ECN-capable packets, which are marked.
     ecn: RedCore,
-    /// The curve of all other packets, which are dropped.
+    /// The curve for all other packets, which are dropped.
     classic: RedCore,
-    /// Whether a class's average sees arrivals of its own class only.
+    /// Whether a class's average counts only arrivals of its own class.
     own_arrivals: bool,
     store: Store,
     rng: Stream,
@@ -121,7 +120,7 @@ impl Queue for Wred {
             (&mut self.classic, &mut self.ecn)
         };
         own.update(&arrival);
-        // The idle time ends for both classes, whichever class the packet belongs to.
+        // An idle time ends for both classes, whichever class the packet belongs to.
         if !self.own_arrivals || arrival.idle.is_some() {
             other.update(&arrival);
         }

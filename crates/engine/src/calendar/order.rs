@@ -1,34 +1,35 @@
-//! The order in which a single core would handle simultaneous events, reconstructed by parts that
-//! each see only their own events.
+//! Finds the order in which a single core would handle simultaneous events, although each part of
+//! the network sees only its own events.
 //!
-//! Among all components that are due at a time, a single core takes the one with the lowest number.
-//! An event of one part never makes a component of another part due at the same time. So the order
-//! over all parts is a merge of the parts' own orders. The merge always takes the part with the
-//! lower head. The head of a part is the largest component number that it has handled so far at
-//! this time.
+//! Of all components that are due at the same time, a single core handles the component with the
+//! lowest number first. An event of one part never makes a component of another part due at the
+//! same time. So the order over all parts is a merge of the parts' own orders. The merge always
+//! takes the part with the lower head. The head of a part is the largest component number that it
+//! has handled so far at this time.
 //!
-//! Only pipes are in several parts under one number. Two packets that leave a pipe at the same time
-//! leave in the order in which they entered it. So the order of the packets is also the order of
-//! the events that they cause. A [`Key`] stores what decides this order. It holds the last
-//! component other than a pipe that had the packet, the last few pipes since then, and a digest of
-//! all of these pipes.
+//! Only a pipe is in several parts, with the same number in each. Two packets that leave a pipe at
+//! the same time leave in the order in which they entered it. So the order of the packets is also
+//! the order of the events that they cause. A [`Key`] stores what decides this order. A key holds
+//! the last component other than a pipe that sent the packet, the last few pipes after it, and a
+//! digest of all pipes after it.
 
 use std::cmp::Ordering;
 
 use super::Component;
 use crate::units::Time;
 
-/// The value for no component.
+/// Means that there is no component.
 const NONE: (Component, u32) = (Component::MAX, 0);
 
 /// Orders a packet among the packets that enter one pipe at the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Key {
-    /// The largest component number handled so far at the time of entry, then that of the two
-    /// earlier events on the packet's path. Each has the number of times it occurs in a row.
+    /// The largest component number handled so far at the time of entry, then the largest numbers
+    /// at the two earlier events on the packet's path. With each number: how often it occurs in a
+    /// row.
     recent: [(Component, u32); 3],
-    /// The last component that was not a pipe, and how many packets it had sent before this one.
-    /// One event sends all of its packets within one part.
+    /// The last component that was not a pipe, and the number of this packet among the packets that
+    /// this component sent. One event sends all of its packets within one part.
     start: (Component, u32),
     /// Digest of all pipes after `start`.
     pipes: u64,
@@ -58,15 +59,16 @@ impl Key {
         }
     }
 
-    /// Compares two packets that were pushed at the same time in different parts: returns which of
-    /// them is first on a single core. `None` if their paths were too long to decide.
+    /// Compares two packets that were pushed at the same time in different parts: returns which
+    /// packet is first on a single core. Returns `None` if the packets' paths are too long to
+    /// decide.
     pub fn order(&self, other: &Key) -> Option<Ordering> {
         for (place, (own, others)) in self.recent.iter().zip(&other.recent).enumerate() {
             if own.0 != others.0 {
                 return Some(own.0.cmp(&others.0));
             }
-            // The longer key repeats this component once more. There the shorter key has another
-            // component, and that difference decides.
+            // Where the longer key repeats this component once more, the shorter key has another
+            // component. That difference decides.
             let next = |of: &Key| of.recent.get(place + 1).map(|next| next.0.cmp(&own.0));
             match own.1.cmp(&others.1) {
                 Ordering::Less => return next(self),
@@ -78,7 +80,7 @@ impl Key {
     }
 }
 
-/// Position of a part among simultaneous events.
+/// Where a part is among simultaneous events.
 #[derive(Clone, Debug)]
 pub(crate) struct Order {
     time: Time,
@@ -90,7 +92,7 @@ pub(crate) struct Order {
 }
 
 impl Order {
-    /// The state before the first event.
+    /// Returns the state before the first event.
     pub fn new() -> Order {
         Order {
             time: Time::NEVER,
@@ -113,7 +115,7 @@ impl Order {
     /// Notes the key of the next packet that leaves a pipe. Only events of pipes that are in
     /// several parts call this.
     pub fn leaves(&mut self, pipe: Component, key: Key) {
-        // After an event of a larger number at the same time, that larger number determines the
+        // If an event with a larger number came before at the same time, that number determines the
         // order.
         self.leaving = (self.most == pipe).then_some(key);
     }
@@ -150,8 +152,8 @@ mod tests {
             Some(Ordering::Less)
         );
         assert_eq!(order(way(9, &[0, 0]), way(8, &[0])), Some(Ordering::Less));
-        // Keys that repeat one pipe: the key with more repetitions has a pipe where the other key
-        // has its start.
+        // Keys that repeat one pipe: where the key with more repetitions has a pipe, the other key
+        // has its start, and a pipe comes first.
         assert_eq!(
             order(way(8, &[0; 9]), way(9, &[0; 7])),
             Some(Ordering::Less)

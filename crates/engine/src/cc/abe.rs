@@ -1,9 +1,9 @@
 //! The factors of Reno and CUBIC, and ABE (RFC 8511): a separate factor for ECN-Echo.
 //!
-//! With `beta_ecn` alone (`abe = "linux"`) Linux's machinery responds to ECN-Echo, with another
-//! factor. Two things stay as in Linux: the reduction is from cwnd, and PRR spreads it over a round
-//! trip. The rest is as in RFC 8511 section 3. The response comes once per RTT (CWR lasts until the
-//! data sent before it is acknowledged). A loss found during CWR is repaired without a further
+//! With `beta_ecn` alone (`abe = "linux"`), the sender responds to ECN-Echo as in Linux, but with
+//! another factor. As in Linux, the reduction is from cwnd, and PRR spreads it over a round trip.
+//! The rest is as in RFC 8511 section 3. The sender responds once per RTT: CWR lasts until all data
+//! sent before CWR is acknowledged. A loss found during CWR is repaired without a further
 //! reduction. Any other loss has its own factor, and ssthresh stays at two segments or more.
 //!
 //! `abe = "rfc8511"` reduces from FlightSize on ECN-Echo. FlightSize is the data that is still
@@ -29,7 +29,7 @@ const RANGE: Kind = Kind::Float {
     max: 0.999,
 };
 
-/// The option `beta`.
+/// Returns the option `beta`.
 pub const fn beta(default: &'static str, doc: &'static str) -> Opt {
     Opt {
         name: "beta",
@@ -40,7 +40,7 @@ pub const fn beta(default: &'static str, doc: &'static str) -> Opt {
     }
 }
 
-/// The option `beta_ecn`.
+/// Returns the option `beta_ecn`.
 pub const fn beta_ecn(doc: &'static str) -> Opt {
     Opt {
         name: "beta_ecn",
@@ -92,8 +92,8 @@ pub(super) fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
     }
 }
 
-/// Checks that a factor for ECN-Echo is used with ECN, and reduces at most as much as the factor
-/// for a loss.
+/// Requires ECN for a separate factor for ECN-Echo. This factor must not reduce more than the
+/// factor for a loss.
 pub(super) const RULES: Rules = Rules {
     checks,
     at_link: Rules::NONE.at_link,
@@ -139,8 +139,8 @@ fn checks(chosen: &Chosen<'_>) -> Vec<Finding> {
     }
 }
 
-/// Describes the module for a congestion control with a separate factor for ECN-Echo, which Linux
-/// does not support.
+/// Describes tailback's module for a congestion control with a separate factor for ECN-Echo, which
+/// Linux does not support.
 pub(super) const fn stand_in(name: &'static str, module: &'static str) -> StandIn {
     StandIn {
         option: "beta_ecn",
@@ -164,14 +164,15 @@ enum Reading {
     Freebsd,
 }
 
-/// The factors and how they are applied.
+/// The factors, and how they are applied.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Backoff {
-    /// The number that represents a factor of 1.
+    /// The integer that stands for a factor of 1.
     scale: u32,
     /// Factor after a loss, in units of 1/`scale`.
     pub loss: u32,
-    /// Factor after ECN-Echo, in units of 1/`scale`. As in FreeBSD, it is a whole percentage.
+    /// Factor after ECN-Echo, in units of 1/`scale`. With `abe = "freebsd"` it is a whole
+    /// percentage.
     pub ecn: u32,
     reading: Reading,
     /// Whether a loss in the RTT after ECN-Echo lowers ssthresh further.
@@ -179,7 +180,7 @@ pub(super) struct Backoff {
 }
 
 impl Backoff {
-    /// Uses one factor for both signals.
+    /// Uses one factor for losses and for ECN-Echo.
     pub fn same(beta: u32, scale: u32) -> Backoff {
         Backoff {
             scale,
@@ -190,8 +191,8 @@ impl Backoff {
         }
     }
 
-    /// Reads complete options. Factors are rounded to units of 1/`scale`. `beta_ecn` equals `beta`
-    /// if it is not set.
+    /// Reads complete options. Rounds factors to units of 1/`scale`. Without `beta_ecn`, `beta`
+    /// also applies to ECN-Echo.
     pub fn of(options: &Options, scale: u32) -> Backoff {
         let fixed = |factor: f64| libm::round(factor * f64::from(scale)) as u32;
         let reading = match options.word("abe") {
@@ -216,7 +217,7 @@ impl Backoff {
         }
     }
 
-    /// The factor for a reduction after this signal.
+    /// Returns the factor for a reduction after this signal.
     #[inline]
     pub fn factor(&self, signal: Signal) -> u32 {
         match signal {
@@ -243,8 +244,8 @@ impl Backoff {
         self.part(window, self.factor(signal)).max(2)
     }
 
-    /// How much of the window the congestion control handles itself, which depends on how the
-    /// factors are applied.
+    /// Returns how much of the window the congestion control handles itself. This depends on how
+    /// the factors are applied.
     pub fn control(&self) -> Control {
         match self.reading {
             Reading::Freebsd => Control::Cwr,
@@ -295,11 +296,11 @@ mod tests {
 
     #[test]
     fn flight_size_of_rfc_8511_and_the_floor() {
-        // The window is 40 segments, of which the application uses 10.
+        // The window is 40 segments, of which the application uses only 10. Linux reduces from 40.
         assert_eq!(ssthresh(&[ECN], 40, 10, true), 32);
         assert_eq!(ssthresh(&[ECN, RFC], 40, 10, true), 8);
         assert_eq!(ssthresh(&[ECN, FREEBSD], 40, 10, true), 32);
-        // A loss reduces from cwnd, with its own factor.
+        // A loss still reduces from cwnd, with the factor for losses.
         assert_eq!(ssthresh(&[ECN, RFC], 40, 10, false), 20);
         for set in [vec![ECN], vec![ECN, RFC], vec![ECN, FREEBSD]] {
             assert_eq!(ssthresh(&set, 2, 2, true), 2, "{set:?}");
@@ -320,10 +321,10 @@ mod tests {
             let mut host = reno(&set, 100);
             host.marked_round(50);
             let first = host.window.ssthresh;
-            // FlightSize is the part of 100 segments that the first ACK does not acknowledge.
+            // The first ACK leaves 99 of 100 segments in flight: FlightSize for RFC 8511.
             let expected = if set.contains(&RFC) { 79 } else { 80 };
             assert_eq!(first, expected, "{set:?}");
-            // Marks on segments that were in flight at the first mark cause no further response.
+            // Marks on segments that were in flight at the first mark cause no second response.
             assert_eq!(host.conn.ca_state, CaState::Cwr);
             host.ack(1);
             host.ack(1);
@@ -381,7 +382,7 @@ mod tests {
         // 870/1024 of the 200 in cwnd, and of the 199 in flight, is 169.
         assert_eq!(after(std::slice::from_ref(&ecn), true), 169);
         assert_eq!(after(&[ecn.clone(), RFC], true), 169);
-        // A further loss reduces to 717/870 of 169, which is 139.
+        // A further loss reduces 169 by 717/870, which gives 139.
         assert_eq!(after(&[ecn.clone(), FREEBSD], false), 169);
         assert_eq!(after(&[ecn, FREEBSD, FURTHER], true), 139);
     }

@@ -1,10 +1,10 @@
-//! The contract between the stack and a congestion control. It states what the control needs
-//! ([`Needs`], read once), and when the stack calls it ([`CongestionControl`]). In every call the
-//! control reads a [`View`] of its connection and, where it may, writes the [`Window`].
+//! The contract between the stack and a congestion control. It says what a control needs
+//! ([`Needs`], read once), and when the stack calls the control ([`CongestionControl`]). In each
+//! call the control reads a [`View`] of its connection. In most calls it may also write the
+//! [`Window`].
 //!
-//! The hooks have the names and the meaning of Linux's
-//! `tcp_congestion_ops`; the stack ([`crate::tcp`]) owns the congestion
-//! states, PRR and loss recovery.
+//! The hooks have the names and the meaning of Linux's `tcp_congestion_ops`. Congestion states, PRR
+//! and loss recovery belong to the stack ([`crate::tcp`]).
 
 use super::hook::{Hook, default_of};
 use super::view::{Ack, CaState, LostSegment, View};
@@ -15,7 +15,7 @@ use crate::rng::Stream;
 /// Events other than ACKs (Linux `tcp_ca_event`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CwndEvent {
-    /// The first data is sent after everything was acknowledged.
+    /// The sender sends the first data after all data was acknowledged.
     TxStart,
     /// A reduction (CWR or Recovery) is complete.
     CompleteCwr,
@@ -25,7 +25,7 @@ pub enum CwndEvent {
     ProbeRepaired,
 }
 
-/// The reason to reduce the window.
+/// Why the window is reduced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
     /// The receiver echoed a mark (ECN-Echo).
@@ -37,11 +37,11 @@ pub enum Signal {
 /// The kind of ECN that a congestion control needs from the connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EcnNeed {
-    /// Works with and without ECN: uses RFC 3168 if negotiated.
+    /// Works with and without ECN. Uses RFC 3168 if both ends support it.
     #[default]
     Optional,
     /// Needs ECN on every packet, and a receiver that echoes each packet as in DCTCP (RFC 8257
-    /// section 3.2), or in a variant of it.
+    /// section 3.2), or in a variant of this echo.
     Dctcp(CeEcho),
     /// Needs ECT(1) on every packet and Accurate ECN (RFC 9768). If the other end does not support
     /// Accurate ECN, ECN is off, and the stack calls [`CongestionControl::ecn_refused`].
@@ -53,16 +53,16 @@ pub enum EcnNeed {
 /// How the receiver of a DCTCP flow echoes CE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CeEcho {
-    /// The echo follows every packet.
+    /// Each ACK says whether the packet that it acknowledges was CE-marked.
     Precise,
-    /// The echo follows every packet, but an SCE-marked packet leaves it as it is.
+    /// As `Precise`, except that an SCE-marked packet does not change the echo.
     SceHoldsCe,
-    /// The echo is on every ACK until CWR comes (RFC 3168).
+    /// After a CE mark, every ACK has the echo until CWR comes (RFC 3168).
     Sticky,
 }
 
-/// How much of the window the congestion control handles itself. Each value includes the one before
-/// it.
+/// How much of the window the congestion control handles itself. Each value includes the values
+/// before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Control {
     /// The growth (`cong_avoid`) and the ssthresh of a reduction. The stack reduces the window to
@@ -72,9 +72,9 @@ pub enum Control {
     /// Also the reduction on ECN-Echo. The stack sets ssthresh, enters CWR, and calls `cwr_begin`.
     /// For every ACK in CWR it calls `cwr_ack` instead of PRR.
     Cwr,
-    /// Everything. The stack calls `cong_control` for every ACK instead of PRR and `cong_avoid`. It
-    /// does not change the window at the end of Recovery, when RACK's timer finds losses, or after
-    /// an idle time.
+    /// All changes of the window. The stack calls `cong_control` for every ACK instead of PRR and
+    /// `cong_avoid`. It does not change the window at the end of Recovery, when RACK's timer finds
+    /// losses, or after an idle time.
     Window,
 }
 
@@ -92,7 +92,7 @@ pub struct Needs {
     pub rate_samples: bool,
 }
 
-/// A congestion control.
+/// A congestion control: the hooks that the stack calls.
 pub trait CongestionControl: Send {
     /// Returns what the congestion control needs.
     fn needs(&self) -> Needs {
@@ -100,13 +100,14 @@ pub trait CongestionControl: Send {
         Needs::default()
     }
 
-    /// Sets the stream for all random decisions. Called before `init`.
+    /// Sets the random stream for all random decisions. Called before `init`.
     fn randomise(&mut self, _stream: Stream) {
         default_of(Hook::Randomise);
     }
 
     /// Notes that the other end does not support Accurate ECN, which this congestion control needs.
-    /// Returns how much of the window it handles without Accurate ECN. Called before `init`.
+    /// Returns how much of the window the congestion control handles without Accurate ECN. Called
+    /// before `init`.
     fn ecn_refused(&mut self) -> Control {
         default_of(Hook::EcnRefused);
         self.needs().control
@@ -117,14 +118,14 @@ pub trait CongestionControl: Send {
         default_of(Hook::Init);
     }
 
-    /// Returns the slow-start threshold to reduce to. Called once on entering CWR, Recovery or
-    /// Loss, and again at a timeout that finds a new window lost. Not called on the way from CWR to
-    /// Recovery: see [`CongestionControl::loss_in_cwr`]. A loss that a tail loss probe has repaired
-    /// enters CWR with [`Signal::Loss`].
+    /// Returns the slow-start threshold to reduce to. Called when CWR, Recovery or Loss begins, and
+    /// again at a timeout that finds a new window lost. When Recovery follows CWR, the stack calls
+    /// [`CongestionControl::loss_in_cwr`] instead. After a loss that a tail loss probe has
+    /// repaired, the stack enters CWR with [`Signal::Loss`].
     fn ssthresh(&mut self, view: View<'_>, window: &Window, signal: Signal) -> u32;
 
-    /// Grows the window. Called for each ACK in Open, Disorder and Loss that acknowledged data.
-    /// `acked` is the amount that growth counts (see [`crate::plan::Growth`]).
+    /// Grows the window. Called in Open, Disorder and Loss for each ACK that acknowledged data.
+    /// `acked` is the number of segments that growth counts (see [`crate::plan::Growth`]).
     fn cong_avoid(&mut self, view: View<'_>, window: &mut Window, acked: u32);
 
     /// Called for each ACK after the stack has processed it (only with [`Control::Window`]).
@@ -137,25 +138,25 @@ pub trait CongestionControl: Send {
         default_of(Hook::OnLost);
     }
 
-    /// Called for each ACK once it is counted in `flight`, `delivered` and `delivered_ce` (Linux
-    /// since
-    /// 6.16), before the stack looks for losses.
+    /// Called for each ACK once the ACK is counted in `flight`, `delivered` and `delivered_ce`
+    /// (Linux since 6.16), before the stack looks for losses.
     fn in_ack_event(&mut self, _view: View<'_>, _window: &mut Window, _ack: &Ack) {
         default_of(Hook::InAckEvent);
     }
 
-    /// Called after the stack measured the RTT with an ACK that delivered something, before the
+    /// Called for each ACK that delivered segments, after the stack measured the RTT and before the
     /// window changes.
     fn pkts_acked(&mut self, _view: View<'_>, _window: &mut Window, _ack: &Ack) {
         default_of(Hook::PktsAcked);
     }
 
-    /// Called for other events.
+    /// Called for events other than ACKs.
     fn cwnd_event(&mut self, _view: View<'_>, _window: &mut Window, _event: CwndEvent) {
         default_of(Hook::CwndEvent);
     }
 
-    /// Called before the congestion state changes to `new` (`view.ca_state` is the old one).
+    /// Called before the congestion state changes to `new` (`view.ca_state` is still the old
+    /// state).
     fn set_state(&mut self, _view: View<'_>, _window: &mut Window, _new: CaState) {
         default_of(Hook::SetState);
     }
@@ -172,8 +173,8 @@ pub trait CongestionControl: Send {
         default_of(Hook::CwrBegin);
     }
 
-    /// Called for an ACK in CWR (only with [`Control::Cwr`]). `grow` is the number of segments that
-    /// growth counts.
+    /// Called for an ACK in CWR (only with [`Control::Cwr`]). `grow` is the number of acknowledged
+    /// segments that growth counts.
     fn cwr_ack(&mut self, _view: View<'_>, _window: &mut Window, _ack: &Ack, _grow: u32) {
         default_of(Hook::CwrAck);
     }
@@ -184,7 +185,7 @@ pub trait CongestionControl: Send {
         default_of(Hook::LossInCwr);
     }
 
-    /// Appends internal state worth a time series, e.g. alpha, in the order of
+    /// Appends internal state for time series, e.g. alpha, in the order of
     /// [`CongestionControl::gauge_names`].
     fn gauges(&self, _view: View<'_>, _window: &Window, _out: &mut Vec<f64>) {
         default_of(Hook::Gauges);
@@ -197,5 +198,5 @@ pub trait CongestionControl: Send {
     }
 }
 
-/// The constructor of a congestion control; options are complete and validated.
+/// The constructor of a congestion control. Its options are complete and validated.
 pub type Build = fn(&Options) -> Box<dyn CongestionControl>;

@@ -1,28 +1,28 @@
 //! CUBIC (RFC 9438) as in Linux 7.3 `tcp_cubic.c`, in its fixed-point arithmetic, with ABE (RFC
 //! 8511; see `abe`) as an option.
 //!
-//! Internal units: windows in segments; `K` and epochs in 1/1024 s once they enter the cubic
-//! function; clocks in jiffies of 1 ms (HZ 1000); delays in us.
+//! Internal units: windows in segments; `K` and times in the cubic function in 1/1024 s; clocks in
+//! jiffies of 1 ms (HZ 1000); delays in us.
 //!
-//! Deviations of Linux from RFC 9438, all kept:
+//! Linux deviates from RFC 9438 in these points, and so does this CUBIC:
 //! - C is 410/1024 = 0.40039 and beta 717/1024 = 0.70020.
-//! - The reduction is from cwnd, not from FlightSize (section 4.6).
-//! - The curve is evaluated at the time since the epoch began plus the
-//!   smallest RTT, not the smoothed one (section 4.2), at most once per jiffy.
+//! - The factor applies to cwnd, not from FlightSize (section 4.6).
+//! - The curve is evaluated at the time since the epoch began plus the smallest RTT, not the
+//!   smoothed RTT (section 4.2), at most once per jiffy.
 //! - The increase is 1/cnt per segment, cnt = cwnd / (target - cwnd) in
 //!   integers and at least 2; the target is not clamped to 1.5 cwnd (4.2).
-//! - W_est always grows with alpha = 3 (1 - beta)/(1 + beta). (Section 4.3
-//!   switches to 1 at cwnd_prior: option `friendly_alpha_one`.)
+//! - W_est always grows with alpha = 3 (1 - beta)/(1 + beta). (Section 4.3 switches to alpha = 1 at
+//!   cwnd_prior: option `friendly_alpha_one`.)
 //! - A spurious reduction restores the window only, not W_max and the epoch
 //!   (section 4.9).
-//! - Slow start ends by HyStart (its ACK trains and delays), not HyStart++: option `slow_start`.
+//! - HyStart (by ACK trains and delays) ends slow start, not HyStart++: option `slow_start`.
 //!
-//! With ABE `beta_ecn` replaces beta in fast convergence too, when ECN-Echo caused the reduction
-//! (RFC 8511 does not mention this). The growth of the Reno-friendly window keeps the alpha of
+//! With ABE, if ECN-Echo caused the reduction, `beta_ecn` also replaces beta in fast convergence.
+//! RFC 8511 does not mention this. The growth of the Reno-friendly window keeps the alpha of
 //! `beta`.
 //!
-//! Deviation from Linux: products that wrap there (epochs beyond some 350 s,
-//! windows beyond 2^22) saturate.
+//! Deviation from Linux: products that wrap in Linux (epochs beyond some 350 s, windows beyond
+//! 2^22) saturate.
 
 pub(super) mod curve;
 #[cfg(test)]
@@ -39,7 +39,7 @@ use super::window::Window;
 use crate::registry::kernel::{Kernel, Module, Parameter, digits, flag_digit};
 use crate::registry::{Entry, Kind, Opt};
 
-/// Scale of beta.
+/// The number that stands for a beta of 1.
 const BETA_SCALE: u32 = 1024;
 
 /// The registry entry.
@@ -156,8 +156,8 @@ const fn switch(name: &'static str) -> Parameter {
 pub struct Cubic {
     /// The factors of a reduction, in units of 1/1024.
     backoff: Backoff,
-    /// 8/alpha of the Reno-friendly window: segments to acknowledge per segment of increase, in
-    /// eighths of a window.
+    /// 8/alpha of the Reno-friendly window: how many eighths of a window must be acknowledged for
+    /// each segment of increase.
     beta_scale: u32,
     /// The option `fast_convergence`.
     fast_convergence: bool,
@@ -169,20 +169,20 @@ pub struct Cubic {
     hystart: bool,
     /// The option `hystart_ack_delay`.
     ack_delay: bool,
-    /// Window when ssthresh was last set, segments (RFC 9438 `cwnd_prior`).
+    /// Window before ssthresh was last set, segments (RFC 9438 `cwnd_prior`).
     cwnd_prior: u32,
-    /// The amount that a segment counts in `Epoch::ack_cnt`.
+    /// How much a segment adds to `Epoch::ack_cnt`.
     pub(super) unit: i64,
     /// The curve. A timeout resets it.
     pub(super) epoch: Epoch,
-    /// HyStart's observations. Each round of slow start resets them.
+    /// HyStart's observations. They start again with each round of slow start.
     train: Train,
-    /// The method that ends slow start instead of HyStart.
+    /// The algorithm that ends slow start if it is not HyStart.
     start: SlowStart,
 }
 
 impl Cubic {
-    /// Creates a CUBIC with these factors. All else is as in Linux.
+    /// Creates a CUBIC with these factors. Everything else is as in Linux.
     pub(super) fn new(backoff: Backoff) -> Cubic {
         let beta = backoff.loss;
         Cubic {
@@ -203,9 +203,9 @@ impl Cubic {
 }
 
 impl Cubic {
-    /// Processes an ACK if a method other than HyStart ends slow start.
+    /// Processes an ACK if an algorithm other than HyStart ends slow start.
     #[cold]
-    #[inline(never)] // so that the others save no registers for it
+    #[inline(never)] // not inlined, so that other ACKs save no registers for it
     fn start_acked(&mut self, view: View<'_>, window: &mut Window, ack: &Ack) {
         let before = window.ssthresh;
         self.start.pkts_acked(view, window, ack);
@@ -221,9 +221,9 @@ impl Cubic {
         self.note_delay(view, ack);
     }
 
-    /// Keeps the smallest RTT, and returns the RTT of the ACK, us. Returns `None` if the ACK has no
-    /// RTT, or if its RTT does not describe the path.
-    #[inline(always)] // it has two callers, one of them cold
+    /// Updates the smallest RTT, and returns the RTT of the ACK, us. Returns `None` if the ACK has
+    /// no RTT, or if its RTT does not describe the path.
+    #[inline(always)] // inline: it has two callers, one of which is rarely run
     fn note_delay(&mut self, view: View<'_>, ack: &Ack) -> Option<u32> {
         let rtt = ack.rtt?;
         // Right after a reduction the queue drains, so its delays are not used.
@@ -260,7 +260,7 @@ impl CongestionControl for Cubic {
     fn ssthresh(&mut self, view: View<'_>, window: &Window, signal: Signal) -> u32 {
         self.cwnd_prior = window.cwnd;
         self.epoch.start = None;
-        // RFC 9438 section 4.7: release bandwidth while the maximum falls.
+        // RFC 9438 section 4.7 (fast convergence): release bandwidth while the maximum falls.
         self.epoch.last_max_cwnd =
             if self.fast_convergence && window.cwnd < self.epoch.last_max_cwnd {
                 let kept = u64::from(BETA_SCALE + self.backoff.factor(signal));
@@ -328,8 +328,8 @@ impl CongestionControl for Cubic {
         if event != CwndEvent::TxStart {
             return;
         }
-        // RFC 9438 section 5.8: the time on the curve does not advance while the application is
-        // silent.
+        // RFC 9438 section 5.8: the time on the curve does not advance while the application sends
+        // nothing.
         if let Some(start) = &mut self.epoch.start {
             let now = jiffies(view.now);
             *start = (*start + (now - jiffies(view.last_sent))).min(now);
@@ -339,7 +339,7 @@ impl CongestionControl for Cubic {
     fn set_state(&mut self, view: View<'_>, window: &mut Window, new: CaState) {
         if new == CaState::Loss {
             self.start.timeout(view, window);
-            // RFC 9438 section 4.8; Linux forgets W_max and the delay, too.
+            // RFC 9438 section 4.8. Linux forgets W_max and the delay, too.
             self.epoch = Epoch::default();
             self.train.restart(view);
         }

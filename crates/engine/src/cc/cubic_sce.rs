@@ -1,15 +1,15 @@
 //! CUBIC-SCE: CUBIC that responds to SCE marks, after the kernel tree github.com/chromi/sce
 //! (`tcp_cubic_sce.c`; not in the draft of 2019).
 //!
-//! Before the first epoch an ACK with ESCE ends slow start, with ssthresh at half of the window.
-//! Afterwards such an ACK has two effects. It moves the inflection point of the curve towards the
-//! present, in proportion to the acknowledged segments over the square root of the window. It also
-//! counts the acknowledged segments, times that root, against the window and W_max. Both lose a
-//! segment for every window of segments counted.
+//! Before the first epoch of the curve, an ACK with ESCE ends slow start, with ssthresh at half of
+//! the window. Afterwards such an ACK has two effects. It moves the inflection point of the curve
+//! towards the present, in proportion to the acknowledged segments divided by the square root of
+//! the window. It also adds the acknowledged segments, times this root, to a count. For every
+//! window in this count, the window and W_max shrink by a segment.
 //!
 //! Deviations: when its inflection point moves, the curve continues from its present value. The
-//! kernel tree computes that level with a wrong sign, and from a time that has been reset already.
-//! Without `unit_quirk` segments, not bytes, are compared with the root. The window does not
+//! kernel tree computes this value with a wrong sign, and from a time that it has already reset.
+//! Without `unit_quirk`, segments, not bytes, are compared with the root. The window does not
 //! respond to ESCE while it is being reduced. All else is CUBIC as in Linux 7.3.
 
 use super::abe::Backoff;
@@ -23,7 +23,7 @@ use crate::registry::kernel::Kernel;
 use crate::registry::rules::Rules;
 use crate::registry::{Entry, Kind, Opt, no_finish};
 
-/// The number that represents a factor of 1.
+/// The integer that stands for a factor of 1.
 const SCALE: f64 = 1024.0;
 
 /// The registry entry.
@@ -76,7 +76,7 @@ pub const ENTRY: Entry<Build> = Entry {
 /// The congestion control.
 #[derive(Debug)]
 pub struct CubicSce {
-    /// CUBIC without SCE.
+    /// The CUBIC that this congestion control changes.
     cubic: Cubic,
     /// Factor after a loss or ECN-Echo, 1/1024.
     beta: u32,
@@ -86,22 +86,22 @@ pub struct CubicSce {
     unit_quirk: i64,
     /// The largest number whose square is below the window.
     root: u32,
-    /// ACKs for which SCE counts as recent.
+    /// Number of ACKs for which SCE still counts as recent.
     recent_sce: u32,
     /// First unacknowledged segment at the last ACK.
     prior_una: u64,
 }
 
 impl CubicSce {
-    /// Moves the inflection point of the curve towards the present. The time between them shrinks
-    /// by `share`/`root`.
+    /// Moves the inflection point of the curve towards the present. The time between the two
+    /// shrinks by `share`/`root` of itself.
     fn level_off(&mut self, start: u64, now: u64, share: u64) {
         let root = u64::from(self.root);
         let left = root.saturating_sub(share);
         let epoch = &mut self.cubic.epoch;
         let t = ticks(now.saturating_sub(start));
         if t < epoch.k {
-            // The inflection point is still to come: the time left until then shrinks.
+            // The inflection point is in the future: shrink the time left until then.
             let rest = epoch.k - t;
             let shorter = (rest * left).checked_div(root).unwrap_or(0);
             epoch.start = Some(now);
@@ -109,7 +109,7 @@ impl CubicSce {
             let lower = rise(rest) - rise(shorter);
             epoch.origin = epoch.origin.saturating_sub(lower);
         } else {
-            // The inflection point is in the past: the time since then shrinks.
+            // The inflection point is in the past: shrink the time since then.
             let since = t - epoch.k;
             let later = if left > 0 {
                 since * share / root

@@ -1,24 +1,24 @@
 //! DCTCP (RFC 8257) as in Linux 7.3 `tcp_dctcp.c`, and as in earlier versions: the kernels of 2014
-//! and 2019, and the original patch for Linux 2.6 and 3.2. The modifications of "Using Data Center
-//! TCP (DCTCP) in the Internet" (Kühlewind et al. 2014) can be set one by one.
+//! and 2019, and the original patch for Linux 2.6 and 3.2. Each modification of "Using Data Center
+//! TCP (DCTCP) in the Internet" (Kühlewind et al. 2014) has its own option.
 //!
-//! The sender keeps alpha, the moving average of the fraction of marked segments. On ECN-Echo it
-//! cuts the window by alpha/2, once a round.
+//! The sender computes alpha, the moving average of the fraction of marked segments. On ECN-Echo it
+//! reduces the window by alpha/2 of itself, once a round.
 //!
-//! Deviations of Linux from RFC 8257, all kept:
-//! - alpha has 10 bits, and is 0 once it would fall below 16/1024 (section 3.3 step 6 uses real
-//!   numbers). The window is cut by (cwnd * alpha) >> 11 segments. A window of 21 is therefore not
-//!   cut at all below an alpha of 98/1024.
+//! Linux deviates from RFC 8257 in these points, and so does this DCTCP:
+//! - alpha has 10 bits, and becomes 0 when it would fall below 16/1024 (section 3.3 step 6 uses
+//!   real numbers). The window shrinks by (cwnd * alpha) >> 11 segments. So with an alpha below
+//!   98/1024, a window of 21 does not shrink at all.
 //! - PRR reduces the window over the round of the reduction, not at once (section 3.3 step 9),
 //!   and the window does not grow in that round.
 //!
 //! Deviations from Linux: alpha counts delivered segments in every version. Kernels before 5.5 and
 //! the original patch counted bytes of acknowledged data, which differs while losses are being
-//! repaired. After a spurious reduction every version restores what today's Linux restores.
+//! repaired. After a spurious reduction every version restores the same values as today's Linux.
 //!
-//! The paper leaves three points open, which are decided here. The moving average of modification
-//! (c) uses the ECN-Echo of an ACK as a fraction of 0 or 1, however many segments it acknowledges.
-//! An ACK with ECN-Echo never grows the window. A window of 2 keeps an ssthresh of 2.
+//! The paper leaves three points open. tailback decides as follows. The moving average of
+//! modification (c) uses the ECN-Echo of an ACK as a fraction of 0 or 1, however many segments it
+//! acknowledges. An ACK with ECN-Echo never grows the window. A window of 2 keeps an ssthresh of 2.
 
 mod kernel;
 #[cfg(test)]
@@ -186,7 +186,7 @@ pub const ENTRY: Entry<Build> = Entry {
     },
 };
 
-/// The exponent k, if g is 2^-k.
+/// Returns the exponent k, if g is 2^-k.
 fn shift_of(g: f64) -> Option<u32> {
     (0..=20).find(|k| g * f64::from(1_u32 << k) == 1.0)
 }
@@ -272,7 +272,7 @@ fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
     }
 }
 
-/// Response to a loss (option `loss`).
+/// How the sender responds to a loss (option `loss`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Loss {
     Halve,
@@ -289,7 +289,7 @@ enum Reduction {
     Progressive,
 }
 
-/// When the window is cut (option `cut`).
+/// When marks reduce the window (option `cut`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Cut {
     Echo,
@@ -306,19 +306,19 @@ pub struct Dctcp {
     shift_g: u32,
     /// alpha at the start, in units of 2^-bits.
     alpha_init: u64,
-    /// Whether an alpha that is too small for g to lower it becomes 0.
+    /// Whether alpha becomes 0 once it is too small for g to lower it.
     decay_to_zero: bool,
     /// Whether alpha is updated on every ACK instead of once a window.
     per_ack: bool,
     /// Whether the weight of an ACK is its share of the segments in flight.
     normalise: bool,
-    /// Response to a loss.
+    /// How the sender responds to a loss.
     loss: Loss,
     /// How marks reduce the window.
     reduction: Reduction,
-    /// How many segments ssthresh is below the reduced window.
+    /// How many segments ssthresh is below the reduced window (1 with `ssthresh = "cwnd-1"`).
     below: u32,
-    /// When the window is cut.
+    /// When marks reduce the window.
     cut: Cut,
     /// Whether the window grows in CWR.
     grow_in_cwr: bool,
@@ -326,7 +326,7 @@ pub struct Dctcp {
     receiver: CeEcho,
     /// Moving average of the marked fraction, in units of 2^-bits.
     alpha: u64,
-    /// The next update of alpha is due when this segment is the first unacknowledged one.
+    /// alpha is updated again once this is the first unacknowledged segment.
     next_seq: u64,
     /// Segments delivered at the last update of alpha.
     old_delivered: u64,
@@ -339,7 +339,7 @@ pub struct Dctcp {
 }
 
 impl Dctcp {
-    /// Returns `cwnd` reduced by alpha/2 of it (RFC 8257 section 3.3 step 9).
+    /// Returns `cwnd` minus alpha/2 of `cwnd` (RFC 8257 section 3.3 step 9).
     fn reduced(&self, cwnd: u32) -> u32 {
         let cut = (u64::from(cwnd) * self.alpha) >> (self.bits + 1);
         (cwnd - cut as u32).max(2)
@@ -410,7 +410,7 @@ impl CongestionControl for Dctcp {
             let full = if ack.ece { 1 << self.bits } else { 0 };
             if self.normalise {
                 let in_flight = u64::from(ack.prior_in_flight.max(1));
-                // A duplicate ACK counts as one segment.
+                // A duplicate ACK counts as one delivered segment.
                 let acked = u64::from(ack.acked).clamp(1, in_flight);
                 let share = |of: u64| (of * acked / in_flight) >> self.shift_g;
                 self.average(share(self.alpha), share(full));
@@ -435,7 +435,7 @@ impl CongestionControl for Dctcp {
     }
 
     fn set_state(&mut self, view: View<'_>, window: &mut Window, new: CaState) {
-        // On entering Recovery from Open or Disorder, the stack has just called `ssthresh`.
+        // When Recovery follows Open or Disorder, the stack has just called `ssthresh`.
         let again = new == CaState::Recovery && view.ca_state == CaState::Cwr;
         if again && self.loss == Loss::Halve {
             self.loss_cwnd = window.cwnd;

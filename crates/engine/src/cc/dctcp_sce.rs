@@ -1,8 +1,8 @@
 //! DCTCP-SCE: DCTCP that responds to SCE marks, as in the kernel tree github.com/chromi/sce of June
 //! 2019 (`tcp_dctcp_sce.c`).
 //!
-//! There is no alpha: every segment acknowledged with ESCE takes half a segment off the window.
-//! `sce.rs` describes all else, including the deviations.
+//! There is no alpha: for every segment acknowledged with ESCE, the window shrinks by half a
+//! segment. `sce.rs` describes everything else, including the deviations.
 
 use super::contract::Build;
 use super::sce::{BETA, BETA_ECN, BETA_SCE, CWR_QUIRK, Response, SSTHRESH, Sce, UNIT_QUIRK};
@@ -39,7 +39,7 @@ pub const ENTRY: Entry<Build> = Entry {
     },
 };
 
-/// A response in proportion to the window.
+/// A response to SCE in proportion to the window.
 #[derive(Debug)]
 struct Window;
 

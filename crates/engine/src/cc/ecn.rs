@@ -1,4 +1,4 @@
-//! Whether a flow negotiates ECN, which its congestion control may need.
+//! Decides whether a flow negotiates ECN, which its congestion control may need.
 
 use super::{EcnNeed, TABLE};
 use crate::plan::{Algorithm, EcnFeedback, SceReceiver, TcpPlan};
@@ -6,8 +6,8 @@ use crate::registry::rules::{At, Chosen, Finding};
 use crate::registry::{Options, find};
 
 /// Decides whether a flow negotiates ECN: as `given`, or else as its congestion control needs. Also
-/// returns what is wrong with that choice. `control`: name and options of a registered congestion
-/// control.
+/// returns an error if `given` does not suit the congestion control. `control` is the name and
+/// options of a registered congestion control.
 pub fn negotiated(
     control: Option<(&'static str, &Options)>,
     tcp: &TcpPlan,
@@ -35,7 +35,7 @@ pub fn negotiated(
         let name = entry.name;
         findings.extend((entry.rules.checks)(&Chosen { name, options, ecn }));
     }
-    // Accurate ECN uses the bit of ESCE for its counter.
+    // The counter of Accurate ECN uses the header bit of ESCE.
     let accurate = need == EcnNeed::Accurate || tcp.ecn_feedback == EcnFeedback::AccEcn;
     let sce =
         need == EcnNeed::Sce || !matches!(tcp.sce_receiver, SceReceiver::Auto | SceReceiver::Off);
@@ -50,13 +50,13 @@ pub fn negotiated(
     (ecn, findings)
 }
 
-/// Whether packets of a congestion control carry ECT(1) where ECN is negotiated. `None` if the
-/// congestion control is not registered.
+/// Returns whether packets of a congestion control carry ECT(1) if ECN is negotiated. Returns
+/// `None` if the congestion control is not registered.
 pub fn sends_ect1(control: &Algorithm) -> Option<bool> {
     Some(need(control)? == EcnNeed::Accurate)
 }
 
-/// The ECN needs of a congestion control. `None` if it is not registered.
+/// Returns which ECN a congestion control needs, or `None` if it is not registered.
 pub fn need(control: &Algorithm) -> Option<EcnNeed> {
     let (name, options) = control.known()?;
     let entry = find(TABLE.entries(), name)?;

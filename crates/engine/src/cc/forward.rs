@@ -1,7 +1,8 @@
-//! A macro that forwards every hook of a congestion control to another one, in one line.
+//! A macro of one line that forwards every hook of a congestion control to another congestion
+//! control.
 
-/// The hooks of [`crate::cc::CongestionControl`], each forwarded to the congestion control in a
-/// field. `except` names those that are written by hand, with commas between them.
+/// Writes the hooks of [`crate::cc::CongestionControl`] so that each calls the congestion control
+/// in a field. `except` lists the hooks that you write yourself, separated by commas.
 ///
 /// ```ignore
 /// struct Gentler {
@@ -18,8 +19,8 @@
 /// ```
 ///
 /// If you write a hook without naming it after `except`, the code does not compile. If you name a
-/// hook without writing it, it has its default; without a default, the code does not compile. Hooks
-/// that a later version adds are forwarded as well.
+/// hook without writing it, the hook's default applies. If it has no default, the code does not
+/// compile. Hooks that a later version adds are forwarded as well.
 #[macro_export]
 macro_rules! forward_hooks {
     ($field:ident) => {

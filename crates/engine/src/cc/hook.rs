@@ -1,4 +1,5 @@
-//! Names the hooks of a congestion control, and finds those that it does not implement.
+//! Names the hooks of a congestion control, and finds the hooks that a congestion control does not
+//! implement.
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -15,7 +16,7 @@ macro_rules! hooks {
             /// All hooks, in the order of the trait.
             pub const ALL: &[Hook] = &[$(Hook::$name,)*];
 
-            /// The hook's name in Rust.
+            /// Returns the hook's name in Rust.
             pub const fn name(self) -> &'static str {
                 match self { $(Hook::$name => $word,)* }
             }
@@ -44,19 +45,19 @@ hooks! {
     GaugeNames = "gauge_names";
 }
 
-/// Number of probes under way. It is 0 during a run.
+/// Number of probes under way. During a run it is 0.
 static PROBES: AtomicU32 = AtomicU32::new(0);
 
 thread_local! {
     static NOTES: RefCell<Notes> = RefCell::default();
 }
 
-/// The result of a probe.
+/// What a probe found.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Notes {
     /// Hooks whose default implementations were called.
     pub defaults: Vec<Hook>,
-    /// Congestion controls of this repository that were built.
+    /// Congestion controls of tailback without plugins that were built.
     pub made: Vec<&'static str>,
 }
 
@@ -68,7 +69,7 @@ pub(super) fn default_of(hook: Hook) {
     }
 }
 
-/// Notes that a congestion control of this repository is built.
+/// Notes that a congestion control of tailback without plugins is built.
 #[inline]
 pub(super) fn made(name: &'static str) {
     if PROBES.load(Ordering::Relaxed) > 0 {
@@ -76,7 +77,7 @@ pub(super) fn made(name: &'static str) {
     }
 }
 
-/// Returns the result of `work`, and the notes that it made on this thread.
+/// Returns the result of `work`, and the notes made on this thread during `work`.
 pub(crate) fn probe<R>(work: impl FnOnce() -> R) -> (R, Notes) {
     NOTES.take();
     PROBES.fetch_add(1, Ordering::Relaxed);

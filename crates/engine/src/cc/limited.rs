@@ -1,20 +1,21 @@
 //! Growth of the window while the application, and not the window, limits the rate
 //! (draft-ietf-ccwg-ratelimited-increase).
 //!
-//! In this state Linux bounds the window in slow start by twice the segments that were outstanding
-//! in the last round. In congestion avoidance the window does not grow (`tcp_is_cwnd_limited`). RFC
-//! 5681 lets every ACK count. The draft is between these two: it bounds the window by the largest
-//! flight since the last reduction. The bound is twice this flight in slow start, and one segment
-//! more than it afterwards. The first window counts as the first flight.
+//! While the application limits the rate, Linux bounds the window in slow start by twice the
+//! segments that were outstanding in the last round. In congestion avoidance the window does not
+//! grow (`tcp_is_cwnd_limited`). In RFC 5681 every ACK grows the window. The draft is between these
+//! two: it bounds the window by the largest flight since the last reduction. The bound is twice
+//! this flight in slow start, and the flight plus one segment afterwards. The first window counts
+//! as the first flight.
 //!
-//! The flight is the number of segments before an ACK arrived.
+//! The flight is the number of segments in flight before an ACK arrived.
 
 use super::contract::{CongestionControl, CwndEvent, Signal};
 use super::view::{Ack, View};
 use super::window::Window;
 use crate::registry::{Kind, Opt, Options};
 
-/// The option `limited_growth`, for the congestion controls that have it.
+/// The option `limited_growth`, for the congestion controls that support it.
 pub(super) const GROWTH: Opt = Opt {
     name: "limited_growth",
     doc: "What keeps the window from growing while the application limits the rate: Linux's test of whether it was used (\"linux\"), draft-ietf-ccwg-ratelimited-increase (\"draft\"), or nothing, as in RFC 5681 (\"none\").",
@@ -23,8 +24,8 @@ pub(super) const GROWTH: Opt = Opt {
     tc: None,
 };
 
-/// Wraps a congestion control, unless `limited_growth` selects Linux's rule, which every congestion
-/// control follows itself.
+/// Wraps a congestion control so that it follows `limited_growth`. Linux's rule needs no wrapper,
+/// because every congestion control follows it.
 pub(super) fn around(
     options: &Options,
     inner: Box<dyn CongestionControl>,
@@ -47,7 +48,7 @@ struct Limited {
     bounded: bool,
     /// The largest flight since the last reduction, segments (the draft's maxFS).
     largest: u32,
-    /// The window after its last change that this wrapper saw.
+    /// The window as this wrapper last saw it.
     window: u32,
 }
 
@@ -85,7 +86,7 @@ impl CongestionControl for Limited {
     }
 
     fn cwnd_event(&mut self, view: View<'_>, window: &mut Window, event: CwndEvent) {
-        // After a pause, the first flight is the restart window.
+        // After a pause, the restart window counts as the first flight.
         if matches!(event, CwndEvent::TxStart) && window.cwnd < self.window {
             self.largest = window.cwnd;
         }
@@ -102,7 +103,7 @@ mod tests {
     use crate::plan::Growth;
     use crate::registry::Value;
 
-    /// A congestion control that grows as in RFC 5681 if the window was the limit.
+    /// A congestion control that grows as in RFC 5681 if the window limited sending.
     struct Standard;
 
     impl CongestionControl for Standard {
@@ -175,7 +176,7 @@ mod tests {
         }
     }
 
-    /// The draft's section 3.1: ten segments, then four.
+    /// The example of the draft's section 3.1: ten segments, then four.
     #[test]
     fn the_example_of_the_draft() {
         for (growth, windows) in [("none", [20, 24]), ("draft", [20, 20]), ("linux", [20, 20])] {
@@ -184,7 +185,7 @@ mod tests {
         }
     }
 
-    /// The draft's appendix A: bursts of 4, 8, 4 and 20 segments in turn.
+    /// The example of the draft's appendix A: bursts of 4, 8, 4 and 20 segments in turn.
     #[test]
     fn the_bursts_of_the_appendix() {
         for (growth, windows) in [

@@ -32,7 +32,7 @@ pub use window::{INFINITE_SSTHRESH, MAX_CWND, Window};
 use crate::registry::kernel::{Kernel, Module};
 use crate::registry::{Entry, Table};
 
-/// The congestion controls of this repository, one line each.
+/// The congestion controls of tailback without plugins. Each has one line.
 #[rustfmt::skip]
 pub const ENTRIES: &[&Entry<Build>] = &[
     &bbr::ENTRY,
@@ -49,8 +49,8 @@ pub const ENTRIES: &[&Entry<Build>] = &[
 /// Every congestion control, including those of plugins.
 pub static TABLE: Table<Build> = Table::of(ENTRIES);
 
-/// Returns how the kernel engine runs the congestion control that Linux, or a module of tailback's
-/// own, calls by this name.
+/// Returns how the kernel engine runs the congestion control that Linux or tailback's own module
+/// knows by this name.
 pub fn face(name: &str) -> Option<&'static Module> {
     let mut faces = TABLE
         .entries()

@@ -1,19 +1,20 @@
 //! TCP Prague (draft-briscoe-iccrg-prague-congestion-control), as in version 0.6 of the Linux
 //! module (Linux 5.10 of the L4S team, `net/ipv4/tcp_prague.c`).
 //!
-//! DCTCP for the Internet, with Accurate ECN, ECT(1) and pacing. The window and alpha keep their
-//! fractions. Each unmarked segment counts for additive increase, in CWR, too. Below a target RTT
-//! the increase is scaled such that rates, not windows, are equal. This begins after some rounds,
-//! so that short flows do not wait. A reduction, on marks or a loss, takes one segment with each
-//! ACK. If the other end does not support Accurate ECN, Prague is Reno without ECN.
+//! Prague is DCTCP for the Internet, with Accurate ECN, ECT(1) and pacing. The window and alpha are
+//! not rounded to integers. Each unmarked segment counts for additive increase, even in CWR. Below
+//! a target RTT the increase is scaled such that rates, not windows, are equal. This scaling begins
+//! after some rounds, so that short flows do not wait. After marks or a loss, each ACK reduces the
+//! window by one segment until the reduction is complete. If the other end does not support
+//! Accurate ECN, Prague is Reno without ECN.
 //!
-//! Version 0.6 comprises a year of commits. Some of those that keep the window as a fraction also
-//! pace by the fraction. The default here is to pace by whole packets, as in the commits before and
-//! in 0.7 (option `pace`).
+//! Version 0.6 covers a year of commits. Some of the commits that store the window as a fraction
+//! also compute the pacing rate from the fraction. By default, tailback computes it from whole
+//! packets, as in earlier commits and in 0.7 (option `pace`).
 //!
-//! Deviations: slow start keeps the fraction, as in 0.7. An undone reduction restores the fraction
-//! as it was (the module repeats the subtraction instead). Pacing counts the MTU of IPv4 with
-//! timestamps. Bursts are counted in segments that leave at once, and are not made by TSO.
+//! Deviations: slow start keeps the fraction, as in 0.7. Undoing a reduction restores the fraction
+//! from before it (the module repeats the subtraction instead). Pacing counts the MTU of IPv4 with
+//! timestamps. A burst is a number of segments that leave at once; TSO does not exist.
 
 use super::contract::{Build, CongestionControl, Control, CwndEvent, EcnNeed, Needs, Signal};
 use super::view::{Ack, CaState, View};
@@ -157,7 +158,7 @@ pub const ENTRY: Entry<Build> = Entry {
     },
 };
 
-/// The exponent k, if g is 2^-k.
+/// Returns the exponent k, if g is 2^-k.
 fn shift_of(g: f64) -> Option<u32> {
     (0..=10).find(|k| g * f64::from(1_u32 << k) == 1.0)
 }
@@ -186,22 +187,22 @@ fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
     }
 }
 
-/// Smallest window that a reduction leaves, segments.
+/// Smallest window after a reduction, segments.
 const MIN_CWND: u32 = 2;
 /// Number of binary digits of the fraction of the window.
 const CWND_SHIFT: u32 = 20;
 /// One segment, in units of 2^-20 segments.
 const ONE: i64 = 1 << CWND_SHIFT;
-/// Half of a segment, added to round.
+/// Half a segment, which is added in order to round.
 const HALF: u128 = 1 << (CWND_SHIFT - 1);
-/// RTTs are scaled in units of 2^7 us.
+/// Binary logarithm of the unit of scaled RTTs: 2^7 us.
 const RTT_SHIFT: u32 = 7;
 /// Largest RTT that is scaled, in units of 2^7 us.
 const MAX_SCALED_RTT: u64 = 100_000;
 /// Headers of IPv4 and TCP with timestamps, bytes.
 const HEADERS: u64 = 52;
-/// The RTT at which "scalable" reaches one segment per RTT, and the RTT from which it grows faster,
-/// in units of 2^7 us.
+/// The RTT at which "scalable" reaches one segment per RTT, in units of 2^7 us, and the RTT above
+/// which it grows faster.
 const SCALABLE_R0: u64 = (1 << 14) >> RTT_SHIFT;
 const SCALABLE_R1: u64 = ((1 << 10) + (1 << 9)) >> RTT_SHIFT;
 
@@ -231,15 +232,15 @@ pub struct Prague {
     alpha_init: u64,
     /// Whether the first segments of the connection are paced.
     pace_iw: bool,
-    /// Whether the window is the fraction, rounded up.
+    /// Whether the window is the fraction rounded up.
     fraction: bool,
     /// Whether the pacing rate follows the fraction.
     pace_fraction: bool,
-    /// Bursts last up to 2^-burst_shift s.
+    /// Longest time of a burst: 2^-burst_shift s.
     burst_shift: u32,
     /// Smallest number of segments in a burst.
     min_burst: u32,
-    /// Whether it behaves as Reno, because Accurate ECN is not supported.
+    /// Whether Prague behaves as Reno, because the other end does not support Accurate ECN.
     reno: bool,
     /// Moving average of the marked fraction divided by g, in units of 2^-bits.
     upscaled_alpha: u64,
@@ -259,31 +260,32 @@ pub struct Prague {
     old_delivered: u64,
     /// Marked segments delivered when the round began.
     old_delivered_ce: u64,
-    /// The round ends when this segment is the first unacknowledged one.
+    /// The round ends once this is the first unacknowledged segment.
     next_seq: u64,
     /// Rounds since slow start.
     round: u64,
-    /// Whether a mark has come, so that the path has an AQM.
+    /// Whether a mark was reported, so that the path must have an AQM.
     saw_ce: bool,
-    /// Whether a loss was found since the state was last Open. The window does not grow then.
+    /// Whether a loss was found since the congestion state was last Open. If so, the window does
+    /// not grow.
     in_loss: bool,
 }
 
 impl Prague {
-    /// Whether RTT scaling is on and has begun.
+    /// Returns whether RTT scaling is on and has begun.
     fn is_scaled(&self, window: &Window) -> bool {
         self.scaling != Scaling::Off && !window.in_slow_start() && self.round >= self.transition
     }
 
-    /// The window that a relative change applies to, in 2^-20 segments. It includes the fraction if
-    /// the module keeps one.
+    /// Returns the window that a relative change applies to, in 2^-20 segments. It includes the
+    /// fraction if the module stores the fraction.
     fn window(&self, window: &Window) -> u64 {
         let whole = i64::from(window.cwnd) << CWND_SHIFT;
         let carry = if self.fraction { self.carry } else { 0 };
         (whole + carry).max(0) as u64
     }
 
-    /// The smoothed RTT in units of 2^7 us.
+    /// Returns the smoothed RTT in units of 2^7 us.
     fn rtt(view: View<'_>) -> u64 {
         (view.srtt.ns() / 1000) >> RTT_SHIFT
     }
@@ -295,13 +297,13 @@ impl Prague {
         }
     }
 
-    /// Whether the target RTT has passed since `stamp`.
+    /// Returns whether the target RTT has passed since `stamp`.
     fn target_elapsed(&self, view: View<'_>, stamp: Time) -> bool {
         view.now.since(stamp).ns() / 1000 >= self.target(view) << RTT_SHIFT
     }
 
-    /// Sets the increase per window: RTT over target, which gives one segment per target RTT, times
-    /// the same factor again, for equal rates.
+    /// Sets the increase per window: the square of RTT over target. The first factor gives one
+    /// segment per target RTT, and the second gives equal rates.
     fn rescale(&mut self, view: View<'_>) {
         let one = ONE as u64;
         let rtt = Prague::rtt(view);
@@ -349,13 +351,13 @@ impl Prague {
                     return self.rescale(view);
                 }
             }
-            // Use the window at which a reduction under way will end.
+            // Use the window that remains once the current reduction ends.
             let cwnd = (self.window(window).div_ceil(ONE as u64)).max(1);
             let increase = (u64::from(acked) * self.increase + (cwnd >> 1)) / cwnd;
             self.carry += increase.max(u64::from(acked)) as i64;
         }
         if self.fraction {
-            // In this mode the carry is the fraction minus the window.
+            // In this mode, `carry` is the fraction minus the window.
             let floor = -i64::from(window.cwnd) << CWND_SHIFT;
             self.carry = self.carry.max(floor + ONE);
             if self.carry <= -ONE && window.cwnd > MIN_CWND {
@@ -402,7 +404,8 @@ impl Prague {
         self.begin_round(view, window);
     }
 
-    /// Sets the pacing rate to cwnd/srtt in whole packets, and to twice that in early slow start.
+    /// Sets the pacing rate to cwnd/srtt in whole packets, and to twice this rate in early slow
+    /// start.
     fn update_pacing(&self, view: View<'_>, window: &mut Window) {
         let srtt = view.srtt.ns();
         if srtt == 0 {
@@ -436,7 +439,7 @@ impl Prague {
         self.cwr_stamp = view.now;
         let alpha = u128::from(self.upscaled_alpha >> self.shift_g);
         let window = u128::from(self.window(window));
-        // Round to the nearest.
+        // Round to the nearest integer.
         self.carry -= ((alpha * window + (1 << self.bits)) >> (self.bits + 1)) as i64;
     }
 }
@@ -515,8 +518,8 @@ impl CongestionControl for Prague {
     fn gauges(&self, _view: View<'_>, window: &Window, out: &mut Vec<f64>) {
         let alpha = self.upscaled_alpha >> self.shift_g;
         out.push(alpha as f64 / (1_u64 << self.bits) as f64);
-        // The carry may reduce by more than the window holds, and the window then stops at its
-        // floor. Reno does not have a carry.
+        // The carry may reduce by more than the window holds, so the window stops at its floor.
+        // Reno does not use the carry.
         let floor = if self.fraction { 1 } else { MIN_CWND };
         let carry = if self.reno { 0 } else { self.carry };
         let window = f64::from(window.cwnd) + carry as f64 / ONE as f64;

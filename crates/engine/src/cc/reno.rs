@@ -1,9 +1,9 @@
 //! Reno (RFC 5681) as in Linux 7.3 `tcp_cong.c`, with ABE (RFC 8511; see `abe`) as an option.
 //!
-//! Deviations from the RFCs, as in Linux: the window counts segments, and reductions are from cwnd,
-//! not from FlightSize. Growth is per acknowledged segment (in RFC 3465's terms, L is the whole
-//! ACK). Linux fixes the factors at one half. Any other factor is applied in millionths and rounded
-//! down.
+//! Deviations from the RFCs, as in Linux: the window counts segments, and factors apply to cwnd,
+//! not to FlightSize. Every acknowledged segment counts for growth (in RFC 3465's terms, L is the
+//! whole ACK). In Linux both factors are one half. Any other factor is converted to millionths and
+//! rounded down.
 
 use super::abe::{self, Backoff};
 use super::contract::{Build, CongestionControl, Needs, Signal};
@@ -68,14 +68,14 @@ pub const ENTRY: Entry<Build> = Entry {
     },
 };
 
-/// Grows the window as Reno does. DCTCP uses this, too.
+/// Grows the window as Reno does. DCTCP calls this, too.
 #[inline]
 pub(super) fn cong_avoid(view: View<'_>, window: &mut Window, acked: u32) {
     grow(view, window, acked, &mut SlowStart::Standard);
 }
 
 /// Grows the window as Reno does, with the algorithm that ends slow start.
-#[inline(always)] // which this is, is known at each of its two places
+#[inline(always)] // inline: each of its two callers knows the algorithm
 fn grow(view: View<'_>, window: &mut Window, mut acked: u32, start: &mut SlowStart) {
     if !view.is_cwnd_limited(window) {
         return;
@@ -93,7 +93,7 @@ fn grow(view: View<'_>, window: &mut Window, mut acked: u32, start: &mut SlowSta
     window.cong_avoid_ai(window.cwnd, acked);
 }
 
-/// The congestion control. The connection holds nearly all of its state.
+/// The congestion control. Nearly all of its state is in the connection.
 #[derive(Debug)]
 pub struct Reno {
     /// The factors of a reduction.

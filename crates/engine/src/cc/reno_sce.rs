@@ -1,9 +1,10 @@
 //! Reno-SCE: Reno that responds to SCE marks by the square root of its window, as in the kernel
 //! tree github.com/chromi/sce of June 2019 (`tcp_reno_sce.c`).
 //!
-//! A window of ACKs with ESCE lowers the window by its square root, in segments. The root is not
-//! computed: it follows the window in single steps from 1. So it is too small at the end of slow
-//! start, as in the kernel tree. `sce.rs` describes all else, including the deviations.
+//! When a whole window is acknowledged with ESCE, the window shrinks by its square root, in
+//! segments. The root is not computed: it starts at 1 and follows the window in single steps. So at
+//! the end of slow start the root is too small, as in the kernel tree. `sce.rs` describes
+//! everything else, including the deviations.
 
 use super::contract::Build;
 use super::sce::{BETA, BETA_ECN, BETA_SCE, CWR_QUIRK, Response, SSTHRESH, Sce, UNIT_QUIRK};

@@ -2,18 +2,18 @@
 //! Experienced, draft-morton-tsvwg-sce) as in the kernel tree github.com/chromi/sce of June 2019,
 //! `tcp_reno_sce.c` and `tcp_dctcp_sce.c`.
 //!
-//! A counter sums up the bytes of ACKs. It counts upwards in congestion avoidance. For an ACK with
-//! ESCE it counts downwards, by the bytes times the response of the congestion control. Each time
-//! the counter passes a window of data, the window changes by a segment. ECN-Echo and losses reduce
-//! the window as well. An ACK with both echoes does not count as ESCE.
+//! A counter sums up acknowledged bytes. In congestion avoidance it counts upwards. For an ACK with
+//! ESCE it counts downwards: by the acknowledged bytes times the response of the congestion
+//! control. Each time the counter passes a window of data, the window changes by a segment.
+//! ECN-Echo and losses reduce the window as well. An ACK with both echoes does not count as ESCE.
 //!
 //! Two unintended effects in that tree are off by default:
-//! - Its counters count bytes and wrap at `rcv_mss` for each segment of the window. A host that
-//!   only sends never measures `rcv_mss`, so it stays at 536. The window then grows, and responds
-//!   to marks, 1448/536 = 2.7 times as much as intended (`unit_quirk`).
+//! - Its counters count bytes, and take `rcv_mss` for the size of a segment of the window. A host
+//!   that only sends never measures `rcv_mss`, so it stays at 536. The window then grows, and
+//!   responds to marks, 1448/536 = 2.7 times as much as intended (`unit_quirk`).
 //! - A congestion control applies its factor at the end of CWR and of Recovery. By then the stack
-//!   has reduced the window to ssthresh, half of it, so both reductions apply (`cwr_quirk`). ACKs
-//!   with ESCE in between lower ssthresh further.
+//!   has reduced the window to ssthresh, half of the window, so both reductions apply
+//!   (`cwr_quirk`). ACKs with ESCE during the reduction lower ssthresh further.
 //!
 //! Deviations: counters do not wrap at 2^31, and bytes are counted as full segments. Without
 //! `cwr_quirk` the window neither responds to ESCE nor grows while it is being reduced.
@@ -23,7 +23,7 @@ use super::view::{Ack, CaState, View};
 use super::window::{MAX_CWND, Window};
 use crate::registry::{Kind, Opt, Options};
 
-/// The number that represents a factor of 1.
+/// The integer that stands for a factor of 1.
 const WHOLE: u64 = 1_000_000;
 
 /// Option: the bytes that count as a segment of the window.
@@ -92,7 +92,7 @@ pub(super) const CWR_QUIRK: Opt = Opt {
     tc: None,
 };
 
-/// How many bytes ESCE takes off the counter for each acknowledged byte.
+/// By how many bytes ESCE lowers the counter for each acknowledged byte.
 pub(super) trait Response: Send {
     /// The multiplier of acknowledged bytes, before `response` scales it.
     fn of(&self, cwnd: u32) -> u64;
@@ -109,7 +109,7 @@ pub(super) trait Response: Send {
 pub(super) struct Sce<R> {
     /// The response to ESCE.
     response: R,
-    /// Share of the response that is applied, millionths.
+    /// Which share of the response is applied, millionths.
     gain: u64,
     /// The option `unit_quirk`, bytes; 0 means the MSS.
     unit_quirk: u16,
@@ -127,7 +127,7 @@ pub(super) struct Sce<R> {
     cnt: i64,
     /// The window at the last ESCE or reduction, or the largest window since then, segments.
     loss_cwnd: u32,
-    /// ACKs for which SCE counts as recent.
+    /// Number of ACKs for which SCE still counts as recent.
     recent_sce: u32,
     /// First unacknowledged segment at the last ACK.
     prior_una: u64,
@@ -152,7 +152,7 @@ impl<R: Response> Sce<R> {
         }
     }
 
-    /// Bytes that count as a segment of the window.
+    /// Returns how many bytes count as a segment of the window.
     fn unit(&self, view: View<'_>) -> i64 {
         i64::from(match self.unit_quirk {
             0 => view.mss,
@@ -160,7 +160,7 @@ impl<R: Response> Sce<R> {
         })
     }
 
-    /// Returns the ssthresh that belongs to `loss_cwnd`.
+    /// Returns the ssthresh that follows from `loss_cwnd`.
     fn half(&self, window: &Window) -> u32 {
         let half = (self.loss_cwnd / 2).max(2);
         if self.keep_larger {
@@ -176,7 +176,7 @@ impl<R: Response> Sce<R> {
         cwnd.saturating_sub(cut).max(2)
     }
 
-    /// The factor after ECN-Echo, which depends on recent SCE.
+    /// Returns the factor after ECN-Echo, which depends on recent SCE.
     fn factor(&self) -> u64 {
         if self.recent_sce > 0 {
             self.beta_sce
@@ -196,7 +196,7 @@ impl<R: Response> Sce<R> {
         self.response.reduced(window.cwnd);
     }
 
-    /// Changes the window by a segment for each `over` bytes counted.
+    /// Changes the window by one segment for each `over` bytes in the counter.
     fn spend(&mut self, window: &mut Window, over: i64) {
         while self.cnt <= -over {
             if window.cwnd <= 2 {
@@ -249,18 +249,18 @@ impl<R: Response> CongestionControl for Sce<R> {
 
     fn in_ack_event(&mut self, view: View<'_>, window: &mut Window, ack: &Ack) {
         let unit = self.unit(view);
-        // A duplicate ACK counts as one segment of the size that this host assumes for received ones
-        // (Linux `rcv_mss`).
+        // A duplicate ACK counts as one segment. Its size is what this host assumes for received
+        // segments (Linux `rcv_mss`).
         let bytes = match view.flight.una - self.prior_una {
             0 => unit,
             segments => segments as i64 * i64::from(view.mss),
         };
         self.prior_una = view.flight.una;
         let reducing = matches!(view.ca_state, CaState::Cwr | CaState::Recovery);
-        // Use the window before this ACK changes it.
+        // Use the window from before this ACK changes it.
         let over = unit * i64::from(window.cwnd);
         if reducing && !self.cwr_quirk {
-            // PRR controls the window.
+            // During a reduction, PRR controls the window.
         } else if ack.esce && !ack.ece {
             let response = u128::from(self.response.of(window.cwnd)) * u128::from(self.gain);
             let bytes = response * bytes as u128 / u128::from(WHOLE);
@@ -292,7 +292,7 @@ impl<R: Response> CongestionControl for Sce<R> {
     fn cwnd_event(&mut self, _view: View<'_>, window: &mut Window, event: CwndEvent) {
         match (event, self.cwr_quirk) {
             (CwndEvent::CompleteCwr, true) => self.reduce(window, self.factor()),
-            // The stack sets the window after this event.
+            // After this event, the stack sets the window to the value after a timeout.
             (CwndEvent::Loss, true) => self.reduce(window, self.beta),
             (CwndEvent::CompleteCwr | CwndEvent::Loss, false) => {
                 self.cnt = 0;
@@ -333,12 +333,12 @@ mod tests {
         host
     }
 
-    /// The counter, bytes.
+    /// Returns the counter, bytes.
     fn count(host: &Host) -> i64 {
         host.gauges()[0] as i64
     }
 
-    /// Plays ACKs of (segments, ESCE). Returns (count, cwnd, ssthresh) after each.
+    /// Plays ACKs, each given as (segments, ESCE). Returns (count, cwnd, ssthresh) after each ACK.
     fn play(host: &mut Host, acks: &[(u32, bool)]) -> Vec<(i64, u32, u32)> {
         acks.iter()
             .map(|&(segments, esce)| {
@@ -356,7 +356,7 @@ mod tests {
     fn a_marked_segment_costs_dctcp_half_a_segment() {
         // In units of the MSS, a window is 10 x 1448 = 14480. Two segments without ESCE add 2896.
         // Two segments with ESCE subtract 2896 x 10/2 = 14480. Four segments with ESCE subtract two
-        // windows, which costs two segments.
+        // windows, so the window shrinks by two segments.
         let mut h = host(&dctcp_sce::ENTRY, &[], 10, 10);
         let acks = [(2, false), (2, true), (1, true), (4, true), (2, false)];
         assert_eq!(
@@ -374,8 +374,8 @@ mod tests {
 
     #[test]
     fn the_unit_of_2019_makes_all_of_it_larger() {
-        // A window is only 10 x 536 = 5360, and two segments of 1448 add 2896. Two segments with
-        // ESCE subtract 14480, which is 2.7 windows.
+        // A window is only 10 x 536 = 5360 bytes, and two segments of 1448 bytes add 2896. Two
+        // segments with ESCE subtract 14480, which is 2.7 windows.
         let set = [("unit_quirk", Value::Int(536))];
         let mut h = host(&dctcp_sce::ENTRY, &set, 10, 10);
         let acks = [(2, false), (2, false), (2, true), (0, false)];
@@ -397,14 +397,15 @@ mod tests {
     fn a_marked_window_costs_reno_its_root() {
         let mut h = host(&reno_sce::ENTRY, &[], 2, 2);
         // While the window grows by a segment a round, the root follows: 1 below 3, 2 from 3 to 5
-        // and so on. It is one step late, because it changes only when the window does.
+        // and so on. The root is one step late, because it changes only when the window does.
         for _ in 0..60 {
             h.round();
         }
         let cwnd = h.window.cwnd;
         h.sce_round(cwnd);
         let cost = cwnd - h.window.cwnd;
-        // The response is 8 windows of bytes, minus those counted towards the next increase.
+        // The response is 8 windows of bytes, minus the bytes already counted towards the next
+        // increase.
         assert_eq!((cwnd, cost), (62, 7));
         // Half of the response costs half as much.
         let set = [("response", Value::Float(0.5))];
@@ -416,7 +417,7 @@ mod tests {
         assert_eq!(h.window.cwnd, 59);
     }
 
-    /// The two rules for ssthresh: one ends slow start, the other does not.
+    /// Of the two rules for ssthresh, one ends slow start and the other does not.
     #[test]
     fn slow_start_and_sce() {
         for (word, ssthresh) in [
@@ -428,14 +429,14 @@ mod tests {
             h.ack_esce(1);
             assert_eq!(h.window.ssthresh, ssthresh, "{word}");
         }
-        // Segments of an ACK that slow start does not use count towards congestion avoidance.
+        // Segments of an ACK that exceed what slow start uses count for congestion avoidance.
         let mut h = host(&dctcp_sce::ENTRY, &[], 10, 11);
         h.ack(3);
         assert_eq!((h.window.cwnd, count(&h)), (11, 2 * 1448));
     }
 
-    /// With a window of 100 segments CE leaves 75, or 87 (100 - 12.5, rounded down) after an ESCE.
-    /// A loss leaves 50.
+    /// From a window of 100 segments, CE leaves 75, or 87 with recent SCE (100 - 12.5, rounded
+    /// down). A loss leaves 50.
     #[test]
     fn factors_of_marks_and_losses() {
         let after = |set: &Set, act: fn(&mut Host)| {
@@ -449,7 +450,8 @@ mod tests {
             h.ack_esce(1);
             h.marked_round(1);
         };
-        // The first round has grown the window to 101: 101 - 25, 101 - 12, 101 - 50.
+        // The first round has grown the window to 101. The results are 101 - 25, 101 - 12 and 101 -
+        // 50.
         assert_eq!(after(&[], |h| h.marked_round(1)), (76, 76));
         assert_eq!(after(&[], recent), (89, 89));
         assert_eq!(
@@ -459,19 +461,20 @@ mod tests {
             }),
             (51, 51)
         );
-        // The stack halves loss_cwnd, 101/2 = 50, and a quarter of that is cut, too.
+        // The stack halves loss_cwnd (101/2 = 50). The congestion control then takes off a quarter
+        // of that, too.
         let quirk = [("cwr_quirk", Value::Bool(true))];
         assert_eq!(after(&quirk, |h| h.marked_round(1)), (39, 50));
         let later = [
             ("cwr_quirk", Value::Bool(true)),
             ("ssthresh", Value::Word("max")),
         ];
-        // With the later rule ssthresh stays at 100. Then a quarter is cut, and ssthresh becomes
-        // half.
+        // With the later rule ssthresh stays at 100. Then the window shrinks by a quarter, and
+        // ssthresh becomes half of it.
         assert_eq!(after(&later, |h| h.marked_round(1)), (75, 50));
     }
 
-    /// recent_sce lasts for a window of ACKs, including the ACK with ECN-Echo.
+    /// recent_sce lasts for one window of ACKs, including the ACK with ECN-Echo.
     #[test]
     fn recent_is_a_window_of_acks() {
         let reduced = |acks: u32| {
@@ -483,7 +486,8 @@ mod tests {
             h.ack_ece(1);
             h.window.ssthresh
         };
-        // After 18 ACKs SCE is recent, 20 - 20/8. After 19 ACKs it is not, 20 - 20/4.
+        // After 18 ACKs SCE is still recent, so 20 - 20/8 remains. After 19 ACKs it is not, so 20 -
+        // 20/4 remains.
         assert_eq!(reduced(18), 18);
         assert_eq!(reduced(19), 15);
     }
@@ -512,11 +516,13 @@ mod tests {
             h.ack_esce(2);
         }
         assert_eq!(h.window.cwnd, 2);
-        // The part of a reduction that is not possible is dropped, not carried over.
+        // The window cannot shrink further, and the rest of the reduction is dropped, not carried
+        // over.
         assert!(count(&h) > -2 * 1448);
     }
 
-    /// Windows round by round: of 20 segments, every fourth round has as many marks as its number.
+    /// Windows round by round: every fourth round of 20 segments has as many marks as the round's
+    /// number.
     #[test]
     fn rounds() {
         let quirk = ("unit_quirk", Value::Int(536));

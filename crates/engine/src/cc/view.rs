@@ -14,63 +14,63 @@ pub enum CaState {
     Open,
     /// Duplicate ACKs or SACKs have come, but no segment counts as lost yet.
     Disorder,
-    /// The window is being reduced after ECN-Echo, or a loss that a probe repaired.
+    /// The window is being reduced after ECN-Echo, or after a loss that a tail loss probe repaired.
     Cwr,
-    /// Fast recovery.
+    /// Fast recovery is under way.
     Recovery,
     /// A retransmission timeout has happened.
     Loss,
 }
 
 impl CaState {
-    /// Whether the window is being reduced (Linux `tcp_in_cwnd_reduction`).
+    /// Returns whether the window is being reduced (Linux `tcp_in_cwnd_reduction`).
     #[inline]
     pub fn is_reduction(self) -> bool {
         matches!(self, CaState::Cwr | CaState::Recovery)
     }
 }
 
-/// Segments of a sender by their state (names as in Linux's `tcp_sock`). Only the scoreboard writes
-/// it.
+/// Segments of a sender by their state (names as in Linux's `tcp_sock`). Only the scoreboard
+/// changes it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Flight {
-    /// First unacknowledged segment.
+    /// Number of the first unacknowledged segment.
     pub una: u64,
-    /// Next segment to be sent for the first time.
+    /// Number of the next segment to be sent for the first time.
     pub nxt: u64,
-    /// Selectively acknowledged segments.
+    /// Number of selectively acknowledged segments.
     pub sacked_out: u32,
-    /// Segments that count as lost (retransmitted or not).
+    /// Number of segments that count as lost, including those sent again.
     pub lost_out: u32,
-    /// Retransmissions in flight.
+    /// Number of retransmissions in flight.
     pub retrans_out: u32,
 }
 
 impl Flight {
-    /// Segments sent and not cumulatively acknowledged.
+    /// Returns how many segments were sent and are not cumulatively acknowledged.
     #[inline]
     pub fn packets_out(&self) -> u32 {
         (self.nxt - self.una) as u32
     }
 
-    /// Segments believed to be in the network (Linux `tcp_packets_in_flight`).
+    /// Returns how many segments are believed to be in the network (Linux `tcp_packets_in_flight`).
     #[inline]
     pub fn in_flight(&self) -> u32 {
         self.packets_out() - self.sacked_out - self.lost_out + self.retrans_out
     }
 }
 
-/// Clocks, counters and state of a connection. Only the stack writes it.
+/// Clocks, counters and state of a connection. Only the stack changes them.
 #[derive(Clone, Debug)]
 pub struct Conn {
     /// The time of the event being processed.
     pub now: Time,
     /// Congestion state.
     pub ca_state: CaState,
-    /// Segments delivered so far, retransmissions included.
+    /// Segments delivered so far, including retransmissions.
     pub delivered: u64,
-    /// Segments delivered by ACKs that carried ECN-Echo. With Accurate ECN, marked segments that
-    /// are known to have arrived.
+    /// Segments delivered by ACKs that carried ECN-Echo. With Accurate ECN, the number of marked
+    /// segments that the receiver has reported.
     pub delivered_ce: u64,
     /// Largest number of segments that were unacknowledged in the last window.
     pub max_packets_out: u32,
@@ -78,7 +78,7 @@ pub struct Conn {
     pub cwnd_limited: bool,
     /// Smoothed RTT; zero before the first sample.
     pub srtt: Time,
-    /// Smallest RTT seen; `NEVER` before the first sample.
+    /// Smallest RTT so far; `NEVER` before the first sample.
     pub min_rtt: Time,
     /// Payload of a full segment, bytes.
     pub mss: u16,
@@ -133,7 +133,7 @@ impl Deref for View<'_> {
 }
 
 impl View<'_> {
-    /// Linux `tcp_is_cwnd_limited`: growth is allowed only if the window was the limit.
+    /// Linux `tcp_is_cwnd_limited`: growth is allowed only if the window limited sending.
     #[inline]
     pub fn is_cwnd_limited(self, window: &Window) -> bool {
         self.cwnd_limited || (window.in_slow_start() && window.cwnd < 2 * self.max_packets_out)
@@ -143,7 +143,7 @@ impl View<'_> {
 /// The content of an ACK.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ack {
-    /// Segments newly delivered by this ACK (acknowledged or selectively acknowledged).
+    /// Segments newly delivered by this ACK (cumulatively or selectively acknowledged).
     pub delivered: u32,
     /// Segments newly acknowledged cumulatively.
     pub acked: u32,
@@ -151,39 +151,39 @@ pub struct Ack {
     pub ece: bool,
     /// Whether the echo of SCE was set.
     pub esce: bool,
-    /// Segments that this ACK reports as marked. The number is exact with Accurate ECN. Otherwise
-    /// it is all that the ACK delivered, if it carries ECN-Echo.
+    /// Segments that this ACK reports as marked. The number is exact with Accurate ECN. Otherwise,
+    /// if the ACK carries ECN-Echo, it is the number of segments that the ACK delivered.
     pub ce: u32,
     /// Segments in flight before this ACK.
     pub prior_in_flight: u32,
-    /// RTT of the newest segment that this ACK acknowledged, if that was sent only once (Linux
-    /// `ack_sample.rtt_us`). Not yet known in `in_ack_event`.
+    /// RTT of the newest segment that this ACK acknowledged, if this segment was sent only once
+    /// (Linux `ack_sample.rtt_us`). Not yet known in `in_ack_event`.
     pub rtt: Option<Time>,
-    /// Segments found lost because of this ACK. Known in `cong_control` and `cwr_ack`.
+    /// Segments found lost because of this ACK. Only known in `cong_control` and `cwr_ack`.
     pub losses: u32,
 }
 
 /// What an ACK shows about the delivery rate (Linux `rate_sample`).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RateSample {
-    /// Time over which the rate was measured, us: the longer of the times for sending and for
-    /// acknowledging. 0 if the ACK does not show the rate.
+    /// Time over which the rate was measured, us: the longer of the time for sending and the time
+    /// for acknowledging. 0 if the ACK does not show the rate.
     pub interval_us: u64,
     /// Segments delivered in that time.
     pub delivered: u32,
-    /// Those of `delivered` that ACKs with ECN-Echo delivered.
+    /// How many of the `delivered` segments were delivered by ACKs with ECN-Echo.
     pub delivered_ce: u32,
-    /// [`Conn::delivered`] when the newest acknowledged segment was sent.
+    /// [`Conn::delivered`] at the time when the newest acknowledged segment was sent.
     pub prior_delivered: u64,
-    /// Segments found lost since that segment was sent.
+    /// Segments found lost since the newest acknowledged segment was sent.
     pub lost: u32,
-    /// Segments in flight once that segment was sent, including itself.
+    /// Segments in flight just after the newest acknowledged segment was sent, including it.
     pub tx_in_flight: u32,
-    /// Whether the application had nothing to send at some time in between.
+    /// Whether the application had nothing to send at some time during the measurement.
     pub app_limited: bool,
     /// Whether this ACK acknowledges the segment that the last tail loss probe sent again.
     pub probe_acked: bool,
-    /// Time of the last ACK that delivered something.
+    /// Time of the last ACK that delivered segments.
     pub delivered_at: Time,
     /// Segments found lost since the connection began.
     pub lost_total: u64,
@@ -191,14 +191,14 @@ pub struct RateSample {
     pub next_send: Time,
 }
 
-/// A segment that was found lost, as it was when it was last sent.
+/// A segment that was found lost, with values from its last transmission.
 #[derive(Clone, Copy, Debug)]
 pub struct LostSegment {
-    /// Segments in flight once the segment was sent, including itself.
+    /// Segments in flight just after the segment was sent, including it.
     pub tx_in_flight: u32,
-    /// Segments found lost since the segment was sent, including itself.
+    /// Segments found lost since the segment was sent, including it.
     pub lost: u32,
-    /// Whether the application had nothing to send at some time before.
+    /// Whether the application had nothing to send at some time before the segment was sent.
     pub app_limited: bool,
     /// Number of the segment in the connection, from 0.
     pub seq: u64,

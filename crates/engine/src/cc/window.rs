@@ -1,8 +1,8 @@
-//! [`Window`], which a congestion control writes.
+//! [`Window`]: the values that a congestion control sets.
 
 use crate::plan::Growth;
 
-/// Slow-start threshold of a connection that has none yet (Linux `TCP_INFINITE_SSTHRESH`).
+/// Slow-start threshold before the first reduction (Linux `TCP_INFINITE_SSTHRESH`).
 pub const INFINITE_SSTHRESH: u32 = 0x7fff_ffff;
 /// The largest window, segments.
 pub const MAX_CWND: u32 = u32::MAX / 2;
@@ -11,34 +11,35 @@ pub const MAX_CWND: u32 = u32::MAX / 2;
 /// in segments.
 #[derive(Clone, Debug)]
 pub struct Window {
-    /// Congestion window.
+    /// Congestion window, segments.
     pub cwnd: u32,
-    /// Slow-start threshold.
+    /// Slow-start threshold, segments.
     pub ssthresh: u32,
-    /// Acknowledged segments counted towards the next increase.
+    /// Acknowledged segments that count towards the next increase.
     pub cwnd_cnt: u32,
-    /// Rate at which packets are paced, bytes/s; 0 before it is known.
+    /// Pacing rate, bytes/s; 0 before it is known.
     pub pacing_rate: u64,
     /// Number of segments that may leave together if packets are paced (TSO autosizing).
     pub pacing_burst: u32,
     /// Whether the first segments of the connection are paced, too (`tcp_pace_iw` of the L4S team).
     pub pace_first: bool,
-    /// Whether the congestion control no longer sets the rate. Packets are then paced as the
+    /// Whether the congestion control no longer sets the pacing rate. Packets are then paced as the
     /// scenario demands.
     pub paced_by_stack: bool,
     /// Until this many segments are delivered, samples of the delivery rate do not show the
-    /// capacity of the path, because the application had nothing to send. 0 means that they do show
-    /// it (Linux `app_limited`). The stack writes it. A congestion control that keeps its window
-    /// small on purpose writes it, too.
+    /// capacity of the path, because the application had nothing to send. 0 means that samples show
+    /// the capacity (Linux `app_limited`). The stack sets this field. A congestion control that
+    /// keeps its window small on purpose sets it, too.
     pub app_limited: u64,
     /// Why the congestion control itself has ended slow start, in one or a few words
-    /// ("hystart_delay"). `None` if losses and marks end it. Only `tailback explain` uses this.
+    /// ("hystart_delay"). `None` if a loss or a mark ends slow start. Only `tailback explain` uses
+    /// this.
     pub left_slow_start: Option<&'static str>,
     growth: Growth,
 }
 
 impl Window {
-    /// The first window of a connection.
+    /// Creates the first window of a connection.
     pub fn new(cwnd: u32, ssthresh: u32, growth: Growth) -> Window {
         Window {
             cwnd,
@@ -54,7 +55,7 @@ impl Window {
         }
     }
 
-    /// The number that growth counts for an ACK that delivered this many segments.
+    /// Returns how much growth counts for an ACK that delivered this many segments.
     #[inline]
     pub fn growth_of(&self, delivered: u32) -> u32 {
         match self.growth {
@@ -63,12 +64,13 @@ impl Window {
         }
     }
 
-    /// Whether growth counts ACKs, not segments.
+    /// Returns whether growth counts ACKs instead of segments.
     pub fn counts_acks(&self) -> bool {
         self.growth == Growth::Acks
     }
 
-    /// Whether the stack is in slow start: below ssthresh, and in Linux 3.2 also at ssthresh.
+    /// Returns whether the connection is in slow start: below ssthresh, and in Linux 3.2 also at
+    /// ssthresh.
     #[inline]
     pub fn in_slow_start(&self) -> bool {
         match self.growth {
@@ -89,9 +91,9 @@ impl Window {
         left
     }
 
-    /// Linux `tcp_cong_avoid_ai`: one segment more for every `w` acknowledged. Credit left over
-    /// from a larger `w` is applied first, at most one segment at a time. Linux 3.2 used up one
-    /// more ACK for each increase: one segment more for `w + 1` ACKs.
+    /// Linux `tcp_cong_avoid_ai`: grows by one segment for every `w` acknowledged segments. Credit
+    /// left over from a larger `w` is used first, for at most one segment at a time. Linux 3.2
+    /// needed one more ACK for each increase: it grew by one segment for `w + 1` ACKs.
     #[inline]
     pub fn cong_avoid_ai(&mut self, w: u32, acked: u32) {
         if self.growth == Growth::Acks {
@@ -121,7 +123,8 @@ impl Window {
 mod tests {
     use super::*;
 
-    /// Linux 3.2 `tcp_cong_avoid_ai`: the ACK that raises the window counts for nothing else.
+    /// Linux 3.2 `tcp_cong_avoid_ai`: the ACK that raises the window does not count towards the
+    /// next increase.
     #[test]
     fn counting_acks_takes_one_more_than_the_window() {
         let mut window = Window::new(10, 5, Growth::Acks);

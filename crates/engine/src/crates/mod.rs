@@ -1,7 +1,7 @@
-//! Plugins: crates with algorithms of their own that are compiled in together with this repository.
+//! Plugins: crates that are compiled together with tailback and add algorithms.
 //!
-//! A plugin has a function `register` that hands its entries to a [`Registry`]. A program that
-//! compiles plugins in calls [`install`] before anything else.
+//! A plugin has a function `register` that hands its entries to a [`Registry`]. A program with
+//! plugins calls [`install`] before anything else.
 //!
 //! | file | what |
 //! |---|---|
@@ -42,13 +42,13 @@ pub struct Registry {
 pub struct Crate {
     /// The name of the plugin.
     pub name: &'static str,
-    /// A hash of the plugin's sources, which is part of the engine's version.
+    /// A hash of the plugin's sources. It is part of the engine's version.
     pub hash: &'static str,
     /// The plugin's function `register`.
     pub register: fn(&mut Registry),
 }
 
-/// The plugins of this program.
+/// The plugins of this program, once [`install`] was called.
 static INSTALLED: OnceLock<&'static [Crate]> = OnceLock::new();
 
 impl Registry {
@@ -68,7 +68,7 @@ impl Registry {
         self.aqm.push(entry);
     }
 
-    /// Adds a kind of traffic.
+    /// The algorithms that plugins register.
     pub fn traffic(&mut self, entry: &'static Entry<traffic::Build>) {
         let known = traffic::TABLE.shipped();
         let problem = problem_of("kind of traffic", entry, known, &self.traffic);
@@ -86,7 +86,7 @@ impl Registry {
         self.traffic.push(entry);
     }
 
-    /// Adds a transport stack: what the kind of `[[programs]]` with its name is in the simulator.
+    /// Adds a transport stack. Its name is a kind of `[[programs]]` in the simulator.
     pub fn stack(&mut self, entry: &'static Entry<stacks::Build>) {
         let problem = problem_of("stack", entry, stacks::TABLE.shipped(), &self.stacks);
         self.problems.extend(problem);
@@ -108,8 +108,8 @@ impl Registry {
     /// Returns the algorithms that these plugins register.
     ///
     /// # Errors
-    /// A sentence for each plugin that registers nothing, for each name that is taken and for each
-    /// name that is not valid.
+    /// A sentence for each plugin that registers nothing, and for each name that is taken or not
+    /// valid.
     pub fn of(crates: &[Crate]) -> Result<Registry, Vec<String>> {
         let mut registry = Registry::default();
         let mut problems = Vec::new();
@@ -170,7 +170,7 @@ fn problem_of<B>(
     })
 }
 
-/// Makes the entries of plugins known, after [`Registry::of`] has checked them.
+/// Adds the entries of plugins to the tables. [`Registry::of`] must have checked them.
 ///
 /// # Panics
 /// On the second call.

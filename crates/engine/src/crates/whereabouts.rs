@@ -1,5 +1,5 @@
-//! The hook of a plugin that is running, for another thread to read: code that never returns cannot
-//! report this itself.
+//! The hook of a plugin that is running, for another thread to read. A hook that never returns
+//! cannot report this itself.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -10,8 +10,7 @@ use crate::cc::{self, Hook};
 /// Number of bits for the hook. The higher bits are the index of the entry plus 1.
 const HOOK_BITS: u32 = 8;
 
-/// The hook that a thread has called and that has not returned, with the plugin's congestion
-/// control that it belongs to.
+/// The hook of a plugin's congestion control that a thread is running, if it is running one.
 #[derive(Clone, Debug, Default)]
 pub struct Whereabouts(Arc<AtomicU32>);
 
@@ -20,20 +19,20 @@ thread_local! {
 }
 
 impl Whereabouts {
-    /// Starts new whereabouts for this thread. Plugins that are built on this thread from now on
-    /// write to them.
+    /// Starts a new record for this thread. Plugins that are built on this thread from now on note
+    /// their hooks in it.
     pub fn begin() -> Whereabouts {
         let new = Whereabouts::default();
         OF_THREAD.set(new.clone());
         new
     }
 
-    /// Returns the whereabouts of this thread.
+    /// Returns the record of this thread.
     pub(super) fn here() -> Whereabouts {
         OF_THREAD.with_borrow(Clone::clone)
     }
 
-    /// Notes a call of a hook. `place` is the index of the congestion control in the table.
+    /// Notes a call of a hook. `place` is the congestion control's index in the table.
     #[inline]
     pub(super) fn enter(&self, place: u32, hook: Hook) {
         let number = (place + 1) << HOOK_BITS | hook as u32;
@@ -46,7 +45,7 @@ impl Whereabouts {
         self.0.store(0, Ordering::Relaxed);
     }
 
-    /// Returns the name of the congestion control that is running, and of its hook.
+    /// Returns the name of the congestion control that is running, and the name of its hook.
     pub fn hook(&self) -> Option<(&'static str, &'static str)> {
         let number = self.0.load(Ordering::Relaxed);
         let place = (number >> HOOK_BITS).checked_sub(1)?;

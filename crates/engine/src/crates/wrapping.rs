@@ -1,9 +1,10 @@
-//! Finds hooks that a plugin's congestion control forgets when it wraps one of this repository.
+//! Finds hooks that a plugin's congestion control forgets when it wraps a congestion control of
+//! tailback.
 //!
-//! A hook that a wrapper does not implement has the trait's default, which mostly does nothing. The
-//! congestion control inside then never gets ACKs or losses, and its results are wrong without a
-//! warning. So each hook is called once on a dummy sender, and defaults report that they were
-//! called.
+//! If a wrapper does not implement a hook, the trait's default runs, and most defaults do nothing.
+//! The congestion control inside then never sees ACKs or losses, and the results are wrong without
+//! a warning. So tailback calls each hook once on a dummy sender, and the defaults report that they
+//! were called.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -18,7 +19,7 @@ use crate::rng::Stream;
 use crate::units::Time;
 
 /// Returns the congestion controls that `entry` wraps, and the hooks that it neither implements nor
-/// forwards. `None` if it wraps nothing of this repository.
+/// forwards. Returns `None` if `entry` wraps no congestion control of tailback.
 pub fn forgotten(entry: &'static Entry<cc::Build>) -> Option<(Vec<&'static str>, Vec<Hook>)> {
     let (mut control, notes) = probe(|| (entry.build)(&complete_defaults(entry)));
     let mut inside = notes.made;
@@ -39,17 +40,17 @@ pub fn forgotten(entry: &'static Entry<cc::Build>) -> Option<(Vec<&'static str>,
     Some((inside, missing))
 }
 
-/// Whether a forgotten hook does no harm, except that less is recorded.
+/// Returns whether forgetting this hook only reduces what is recorded.
 fn is_harmless(hook: Hook) -> bool {
     matches!(hook, Hook::Gauges | Hook::GaugeNames)
 }
 
-/// Returns the hooks that a congestion control leaves to their defaults.
+/// Returns the hooks for which a congestion control uses the defaults.
 pub(crate) fn left_out(control: &mut dyn CongestionControl) -> Vec<Hook> {
     let mut defaults = Vec::new();
     for hook in Hook::ALL {
         let ((), notes) = probe(|| {
-            // A hook that panics has code of its own, so it is not a default.
+            // A hook that panics is implemented, because no default panics.
             _ = catch_unwind(AssertUnwindSafe(|| call(control, *hook)));
         });
         defaults.extend(notes.defaults);
@@ -94,7 +95,7 @@ fn call(control: &mut dyn CongestionControl, hook: Hook) {
         Hook::Randomise => control.randomise(Stream::new(1, "probe", "cc")),
         Hook::EcnRefused => _ = control.ecn_refused(),
         Hook::Init => control.init(view, &mut window),
-        // These have no defaults, so every congestion control implements them.
+        // These hooks have no defaults, so every congestion control implements them.
         Hook::Ssthresh | Hook::CongAvoid => {}
         Hook::CongControl => control.cong_control(view, &mut window, &ack),
         Hook::OnLost => control.on_lost(view, &window, &lost),
@@ -118,7 +119,7 @@ mod tests {
     use crate::cc::{Build, Signal, View, cubic, dctcp, reno};
     use crate::registry::Options;
 
-    /// A wrapper that is written by hand and has forgotten all hooks but these.
+    /// A wrapper that is written by hand and implements only these hooks.
     struct ByHand(Box<dyn CongestionControl>);
 
     impl CongestionControl for ByHand {
@@ -134,7 +135,7 @@ mod tests {
         fn in_ack_event(&mut self, _view: View<'_>, _window: &mut Window, _ack: &Ack) {}
     }
 
-    /// A wrapper that forwards all hooks with one line.
+    /// A wrapper that forwards all hooks with the macro.
     struct ByLine {
         inner: Box<dyn CongestionControl>,
     }
@@ -143,7 +144,7 @@ mod tests {
         crate::forward_hooks!(inner);
     }
 
-    /// A wrapper that forwards with one line, and implements two hooks itself.
+    /// A wrapper that forwards hooks with the macro, and implements two of them itself.
     struct Gentler {
         inner: Box<dyn CongestionControl>,
     }

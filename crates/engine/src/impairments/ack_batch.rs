@@ -1,8 +1,9 @@
-//! ACKs that arrive together, or thinned out. Wi-Fi, cable and cellular links gather ACKs and send
-//! them at once. Some of these links keep only the newest ACK of each flow.
+//! ACKs that arrive in batches, of which some may be removed. Wi-Fi, cable and cellular links
+//! gather ACKs and send them together. Some of these links thin them: they keep only the newest ACK
+//! of each flow.
 //!
 //! Thinning ignores the content of ACKs (duplicate ACKs, SACK blocks, ECN-Echo) and FIN flags. The
-//! ACKs that it removes count as `ack_filter` drops.
+//! ACKs that thinning removes count as `ack_filter` drops.
 
 use std::collections::VecDeque;
 
@@ -81,9 +82,9 @@ struct AckBatch {
     size: u64,
     wait: Time,
     thins: bool,
-    /// Number of ACKs in the present batch, including those removed by thinning.
+    /// Number of ACKs in the current batch, including those removed by thinning.
     gathered: u64,
-    /// Latest time at which the present batch closes.
+    /// Latest time at which the current batch closes.
     until: Time,
     held: VecDeque<(Packet, Way)>,
     /// Number of ACKs at the front of `held` that belong to a closed batch.
@@ -91,7 +92,7 @@ struct AckBatch {
 }
 
 impl AckBatch {
-    /// Closes the present batch.
+    /// Closes the current batch.
     fn close(&mut self) {
         self.leaving = self.held.len();
         self.gathered = 0;
@@ -101,8 +102,8 @@ impl AckBatch {
 
 impl Impairment for AckBatch {
     fn meet(&mut self, packet: &mut Packet, way: &mut Way) -> Fate {
-        // A SYN-ACK opens a connection, and a datagram on the way back is not an ACK. Links do not
-        // gather these.
+        // A SYN-ACK opens a connection, and a datagram on the way back is not an ACK. Links gather
+        // neither.
         if !packet.has(flags::ACK) || packet.has(flags::SYN | flags::DATAGRAM) {
             return Fate::Goes;
         }
@@ -116,7 +117,7 @@ impl Impairment for AckBatch {
             false => None,
         };
         let fate = match older {
-            // The newer ACK replaces the older one, which is lost.
+            // The newer ACK replaces the older one, which counts as dropped.
             Some((held, held_way)) => {
                 std::mem::swap(held, packet);
                 *held_way = *way;

@@ -4,13 +4,13 @@
 //! bad one turns good with probability `r`. A packet is lost with the probability of the state in
 //! which it found the channel.
 //!
-//! Gilbert's simpler model loses every packet in the bad state and none in the good one. It has two
-//! parameters: the mean loss, and the mean length of a burst in packets. The bad state then lasts
-//! `burst` packets on average, so `r = 1/burst`. A share `loss` of the packets finds the bad state,
-//! so `p = r * loss / (1 - loss)`.
+//! Gilbert's simpler model loses every packet in the bad state and no packet in the good state. It
+//! has two parameters: the mean loss, and the mean length of a burst in packets. The bad state then
+//! lasts `burst` packets on average, so `r = 1/burst`. A share `loss` of the packets finds the bad
+//! state, so `p = r * loss / (1 - loss)`.
 //!
-//! Deviations: outside the windows of `during` the channel keeps its state. On the kernel engine it
-//! starts each window in the good state.
+//! Deviations: outside the windows of `during` the channel keeps its state. On the kernel engine
+//! the channel starts each window in the good state.
 
 use tailback_record::Cause;
 
@@ -94,7 +94,7 @@ impl Chain {
         }
         let loss = float(options, "loss").unwrap_or(0.01);
         let r = 1.0 / float(options, "burst").unwrap_or(4.0);
-        // If every packet is lost, the channel turns bad and stays bad.
+        // If every packet is lost, the channel turns bad once and stays bad.
         if loss >= 1.0 {
             let (p, r) = (1.0, 0.0);
             return Chain {
@@ -108,8 +108,8 @@ impl Chain {
         Chain { p, r, bad, good }
     }
 
-    /// The mean over both states. The channel stays in them for `1 / p` and `1 / r` packets in
-    /// turn.
+    /// Returns the mean over both states. The channel alternates between the good state, for `1 /
+    /// p` packets on average, and the bad state, for `1 / r` packets.
     fn long_run(self) -> LongRun {
         let Chain { p, r, bad, good } = self;
         let in_bad = if p > 0.0 { p / (p + r) } else { 0.0 };

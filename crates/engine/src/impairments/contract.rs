@@ -1,4 +1,4 @@
-//! The trait of impairments, and what the simulator and the kernel engine need to know about them.
+//! The trait of impairments, and how the simulator and the kernel engine build them.
 
 use tailback_record::Cause;
 
@@ -8,12 +8,13 @@ use crate::registry::kernel::Refused;
 use crate::rng::Stream;
 use crate::units::{Bytes, Rate, Time};
 
-/// Times of a packet on its way over a link.
+/// When a packet left the queue of a link, and when it arrives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Way {
-    /// The current time: when the packet left the queue, or when the impairment before released it.
+    /// The current time: when the packet left the queue, or when the previous impairment released
+    /// it.
     pub now: Time,
-    /// When the packet reaches the far end. Never before `now`.
+    /// When the packet reaches the far end. It is never before `now`.
     pub due: Time,
 }
 
@@ -37,18 +38,19 @@ pub trait Impairment: Send {
     /// Decides about a packet that arrives.
     fn meet(&mut self, packet: &mut Packet, way: &mut Way) -> Fate;
 
-    /// Returns a held packet that goes on now, with its `Way` from the time at which it was held.
+    /// Returns a held packet that goes on now, with its [`Way`] from the time at which it was held.
+    /// Returns `None` if no packet goes on.
     fn release(&mut self, _now: Time) -> Option<(Packet, Way)> {
         None
     }
 
-    /// The time at which a packet is released even if no other packet arrives. [`Time::NEVER`]
-    /// while no packet is held.
+    /// Returns the time at which a packet is released even if no other packet arrives. Returns
+    /// [`Time::NEVER`] while no packet is held.
     fn deadline(&self) -> Time {
         Time::NEVER
     }
 
-    /// Number of packets held.
+    /// Returns the number of packets held.
     fn held(&self) -> u64 {
         0
     }
@@ -57,8 +59,8 @@ pub trait Impairment: Send {
 /// The arguments of netem over time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Netem {
-    /// Times, each with the arguments that hold from then on. The first time is 0. Empty if netem
-    /// does nothing.
+    /// Times, each with the arguments that apply from this time on. The first time is 0. The list
+    /// is empty if netem is not needed.
     pub words: Vec<(Time, String)>,
     /// Whether netem draws random numbers, and so needs a seed.
     pub random: bool,
@@ -67,7 +69,7 @@ pub struct Netem {
 }
 
 impl Netem {
-    /// A netem that draws random numbers and has the same arguments throughout.
+    /// Creates a netem that draws random numbers and has the same arguments for the whole run.
     pub fn constant(words: String) -> Netem {
         Netem {
             words: vec![(Time::ZERO, words)],
@@ -77,7 +79,8 @@ impl Netem {
     }
 }
 
-/// What an impairment does to data in the long run. Only estimates of cost need this.
+/// What an impairment does to data in the long run. tailback needs this only to estimate the cost
+/// of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct LongRun {
     /// Share of packets that are lost.
@@ -93,7 +96,7 @@ pub struct LongRun {
 }
 
 impl LongRun {
-    /// The effect of independent losses with this probability.
+    /// Returns the effect of independent losses with this probability.
     pub fn losing(share: f64) -> LongRun {
         LongRun {
             lost: share,
@@ -103,15 +106,16 @@ impl LongRun {
     }
 }
 
-/// How an impairment is built for the simulator and for Linux.
+/// How an impairment is built in the simulator and in Linux.
 pub struct Build {
-    /// Builds the impairment from its options and a random stream.
+    /// Builds the impairment for the simulator, from its options and a random stream.
     pub make: fn(&Options, Stream) -> Box<dyn Impairment>,
-    /// Returns the arguments of netem, or why Linux does not support the options.
+    /// Returns the arguments of netem, or why Linux does not support these options.
     pub netem: fn(&Options) -> Result<Netem, Refused>,
-    /// The longest time by which the impairment delays a packet. The estimate of memory needs it.
+    /// Returns the longest time for which the impairment delays a packet. The estimate of memory
+    /// needs it.
     pub longest: fn(&Options) -> Time,
-    /// The effect on data in the long run. The second argument tells whether the data is
+    /// Returns the effect on data in the long run. The second argument says whether the data is
     /// ECN-capable.
     pub long_run: fn(&Options, bool) -> LongRun,
     /// Whether the impairment duplicates packets.

@@ -1,7 +1,8 @@
 //! A delay that changes at given times, for example after a change of route or a handover.
 //!
-//! Deviations: a step applies to packets that leave the queue after it. On the kernel engine it
-//! applies to packets that reach netem after it, which is later by the link's own delay.
+//! Deviations: a step applies to packets that leave the queue after the step. On the kernel engine,
+//! it applies to packets that reach netem after the step. They do so later, by the link's own
+//! delay.
 
 use super::options::{KEEP_ORDER, delaying, nanoseconds, passes_all, steps_ascend};
 use super::{Build, Fate, Impairment, Netem, Way};
@@ -58,7 +59,7 @@ pub const ENTRY: Entry<Build> = Entry {
     },
 };
 
-/// Reads the steps: times, each with the delay that holds from then on.
+/// Reads the steps: times, each with the delay from this time on.
 fn steps(options: &Options) -> Vec<(Time, Time)> {
     let pairs = options.pairs(STEPS).iter();
     let steps = pairs.map(|(at, value)| match value {
@@ -73,7 +74,7 @@ struct Delay {
     /// Index of the step that applies now.
     current: usize,
     keep_order: bool,
-    /// When the packet before is due.
+    /// When the previous packet reaches the far end.
     last: Time,
 }
 

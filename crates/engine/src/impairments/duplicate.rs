@@ -1,4 +1,4 @@
-//! Packets that arrive twice. The copy directly follows the packet.
+//! Packets that arrive twice. The copy follows the packet directly.
 
 use super::options::{no_time, percent, share};
 use super::{Build, Fate, Impairment, LongRun, Netem, Way};

@@ -1,14 +1,14 @@
 //! Jitter: a random delay for each packet, from a distribution.
 //!
-//! A path with independent delays that lets packets overtake each other reorders nearly all of
-//! them. No network does that. By default, therefore, packets keep their order. `coherence`
-//! correlates their delays: the correlation of two delays decays as `exp(-t/coherence)` with the
-//! time `t` between them. A normal process (AR(1), sampled when packets arrive) makes the draws,
-//! and the quantiles of the distribution turn them into delays. The distribution is therefore exact
-//! at any correlation.
+//! If each packet had an independent delay and packets could overtake each other, nearly all
+//! packets would be reordered. Real networks do not do that. So by default packets keep their
+//! order. `coherence` correlates their delays: the correlation of two delays decays as
+//! `exp(-t/coherence)` with the time `t` between them. A normal process (AR(1), sampled when
+//! packets arrive) provides the draws, and the quantiles of the distribution turn them into delays.
+//! The distribution is therefore exact at any correlation.
 //!
-//! Deviations: the normal distribution is cut at 3 standard deviations. netem's normal distribution
-//! ends at 4, which affects 0.27 % of the packets on the kernel engine.
+//! Deviations: the normal distribution is cut at 3 standard deviations. netem cuts it at 4 standard
+//! deviations, which affects 0.27 % of the packets on the kernel engine.
 
 mod distribution;
 
@@ -143,7 +143,7 @@ fn netem(options: &Options) -> Result<Netem, Refused> {
             (deviation, " distribution normal")
         }
     };
-    // netem has 32 bits for jitter.
+    // netem stores jitter in 32 bits.
     if options.time("most") < mean + mean || mean > Time::from_secs(2) {
         return refuse(
             "mean",
@@ -193,7 +193,7 @@ struct Jitter {
     stream: Stream,
     /// The last draw of the normal process, and its time.
     z: Option<(f64, Time)>,
-    /// When the packet before is due.
+    /// When the previous packet reaches the far end.
     last: Time,
 }
 
@@ -210,7 +210,7 @@ impl Jitter {
         }
     }
 
-    /// Returns the value of the normal process at a time.
+    /// Returns the value of the normal process at this time.
     fn normal(&mut self, now: Time) -> f64 {
         let fresh = match self.z {
             // Packets that arrive at the same time have the same delay.

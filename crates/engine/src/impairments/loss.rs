@@ -1,4 +1,4 @@
-//! Loss of single packets, independent of each other, with a probability that may change in steps.
+//! Losses of single packets, independent of each other. Their probability may change in steps.
 
 use tailback_record::Cause;
 
@@ -64,7 +64,7 @@ pub const ENTRY: Entry<Build> = Entry {
             })
         },
         longest: no_time,
-        // Steps do not state how long each lasts, so their mean is an estimate.
+        // The steps do not tell how long the run is, so their mean is only an estimate.
         long_run: |options, _| {
             let steps = steps(options);
             let sum: f64 = steps.iter().map(|step| step.1).sum();
@@ -74,7 +74,7 @@ pub const ENTRY: Entry<Build> = Entry {
     },
 };
 
-/// Reads the steps: times, each with the probability that holds from then on.
+/// Reads the steps: times, each with the probability from this time on.
 fn steps(options: &Options) -> Vec<(Time, f64)> {
     if options.get(STEPS).is_none() {
         return vec![(Time::ZERO, options.float("probability"))];

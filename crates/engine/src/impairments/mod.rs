@@ -1,7 +1,7 @@
 //! Impairments: effects of a path on packets, other than a constant delay.
 //!
-//! Each impairment is one file here and one line of [`ENTRIES`]. A scenario lists the impairments
-//! of a link in their order:
+//! Each impairment has one file here and one line in [`ENTRIES`]. A scenario lists the impairments
+//! of a link in the order in which packets meet them:
 //!
 //! ```toml
 //! [[bottleneck.impairments]]
@@ -12,25 +12,28 @@
 //! during = [["2s", "4s"]]        # a key of every kind
 //! ```
 //!
-//! - A packet that has left the queue meets the impairments of its link one after the other.
+//! - A packet that has left the queue passes the impairments of its link one after the other.
 //!   [`Impairment::meet`] returns its [`Fate`]. It may also change the packet's ECN field, and the
 //!   time at which the packet reaches the far end ([`Way::due`]).
 //! - An impairment that holds packets ([`Fate::Held`]) releases them in [`Impairment::release`].
-//!   This is called after every packet that met the impairment, and at [`Impairment::deadline`].
-//!   The packets then meet the impairments that follow.
-//! - Each impairment has a random stream of its own, so an added one changes no draws of another.
+//!   The network calls it after every packet that passed the impairment, and at
+//!   [`Impairment::deadline`]. The released packets then pass the following impairments.
+//! - Each impairment has its own random stream, so adding an impairment does not change the draws
+//!   of another one.
 //! - Behind the last impairment, packets wait in a buffer that is ordered by time, not by arrival
 //!   (`network/impaired/pen.rs`). So any impairment may reorder. Impairments that do not need to
 //!   reorder have the option `keep_order`.
-//! - A link without impairments costs nothing: it tests one flag, which also covers its `loss`.
-//! - [`Build::netem`] spells the impairment for Linux, or returns why Linux cannot do it. The guest
-//!   then has one netem for each impairment, in the same order (`guest/src/map/impairments.rs`).
+//! - A link without impairments costs nothing: the link tests one flag, which also covers its
+//!   `loss`.
+//! - [`Build::netem`] returns the arguments for Linux, or why Linux does not support the
+//!   impairment. The guest then has one netem for each impairment, in the same order
+//!   (`guest/src/map/impairments.rs`).
 //!
 //! The times of a scenario (`during`, steps) apply when a packet leaves the queue. On the kernel
-//! engine they apply when it reaches the netem, which is later by the link's own delay.
+//! engine they apply when the packet reaches the netem. That is later by the link's own delay.
 //!
-//! `tests/impairments` checks each kind against its law. The swarm draws every kind with all its
-//! options from this registry.
+//! `tests/impairments` checks each kind against its formula. The swarm draws every kind with all
+//! its options from this registry.
 
 mod ack_batch;
 mod burst_loss;
@@ -50,7 +53,7 @@ pub use contract::{Build, Fate, Impairment, LongRun, Netem, Way};
 
 use crate::registry::Entry;
 
-/// The impairments of this repository, one line each.
+/// The impairments of tailback. Each has one line.
 pub const ENTRIES: &[&Entry<Build>] = &[
     &loss::ENTRY,
     &burst_loss::ENTRY,

@@ -4,7 +4,7 @@ use super::{LongRun, Netem};
 use crate::registry::{Kind, Opt, OptionError, Options, Value};
 use crate::units::Time;
 
-/// The option of impairments that delay packets and need not reorder them.
+/// Option of impairments that delay packets and need not reorder them.
 pub const KEEP_ORDER: Opt = Opt {
     name: "keep_order",
     doc: "Whether a packet waits for those ahead of it. If not, one with less delay overtakes them.",
@@ -13,7 +13,7 @@ pub const KEEP_ORDER: Opt = Opt {
     tc: None,
 };
 
-/// An option for a share of packets.
+/// Returns an option for a share of packets.
 pub const fn share(name: &'static str, doc: &'static str, default: Option<&'static str>) -> Opt {
     Opt {
         name,
@@ -24,7 +24,7 @@ pub const fn share(name: &'static str, doc: &'static str, default: Option<&'stat
     }
 }
 
-/// Returns the value of a number that may be missing.
+/// Returns the value of a number option, or `None` if it is not set.
 pub fn float(options: &Options, name: &str) -> Option<f64> {
     match options.get(name) {
         Some(Value::Float(value)) => Some(*value),
@@ -32,7 +32,7 @@ pub fn float(options: &Options, name: &str) -> Option<f64> {
     }
 }
 
-/// Returns the value of a time that may be missing.
+/// Returns the value of a time option, or `None` if it is not set.
 pub fn time(options: &Options, name: &str) -> Option<Time> {
     match options.get(name) {
         Some(Value::Time(value)) => Some(*value),
@@ -40,17 +40,18 @@ pub fn time(options: &Options, name: &str) -> Option<Time> {
     }
 }
 
-/// [`super::Build::longest`] for impairments that add no time.
+/// The function [`super::Build::longest`] for impairments that do not delay packets.
 pub fn no_time(_: &Options) -> Time {
     Time::ZERO
 }
 
-/// [`super::Build::long_run`] for impairments that neither lose, mark nor copy packets.
+/// The function [`super::Build::long_run`] for impairments that neither lose, mark nor copy
+/// packets.
 pub fn passes_all(_: &Options, _: bool) -> LongRun {
     LongRun::default()
 }
 
-/// Creates an error at an option.
+/// Creates an error about an option.
 pub fn error(option: &'static str, message: &str) -> OptionError {
     OptionError {
         option,
@@ -68,7 +69,7 @@ pub fn steps_ascend<T>(option: &'static str, steps: &[(Time, T)]) -> Result<(), 
     Err(vec![error(option, message)])
 }
 
-/// Returns an error if there are any errors.
+/// Returns the errors, or `Ok` if the list is empty.
 pub fn all_of(errors: Vec<OptionError>) -> Result<(), Vec<OptionError>> {
     if errors.is_empty() {
         Ok(())
@@ -77,25 +78,25 @@ pub fn all_of(errors: Vec<OptionError>) -> Result<(), Vec<OptionError>> {
     }
 }
 
-/// Spells a share for netem, which reads percent.
+/// Writes a share for netem, which expects percent.
 pub fn percent(share: f64) -> String {
     format!("{}%", share * 100.0)
 }
 
-/// Spells a time for netem.
+/// Writes a time for netem.
 pub fn nanoseconds(time: Time) -> String {
     format!("{}ns", time.ns())
 }
 
-/// Spells a netem that delays packets. A netem with a rate keeps their order. The rate used here
-/// adds less than a nanosecond to a frame of 12,500 bytes.
+/// Writes the arguments of a netem that delays packets. A netem with a rate keeps packets in order.
+/// The rate used here adds less than a nanosecond to a frame of 12,500 bytes.
 pub fn delaying(delay: &str, keep_order: bool) -> String {
     let order = if keep_order { " rate 100tbit" } else { "" };
     format!("delay {delay}{order}")
 }
 
 impl Netem {
-    /// A netem that loses packets at random.
+    /// Creates a netem that loses packets at random.
     pub fn losing(words: String) -> Netem {
         Netem {
             loses: true,

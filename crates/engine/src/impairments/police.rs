@@ -1,10 +1,10 @@
 //! A policer: a token bucket without a buffer, as in Linux `act_police`.
 //!
-//! Tokens come at `rate`, up to `burst`. If there are enough tokens for the bytes of a packet's
-//! frame, the packet takes them and goes on. Otherwise it is dropped, or marked CE, and takes no
-//! tokens.
+//! The bucket gains tokens at `rate`, up to `burst`. If it has enough tokens for the bytes of a
+//! packet's frame, the packet uses them and goes on. Otherwise the packet is dropped, or marked CE,
+//! and uses no tokens.
 //!
-//! Deviations: Linux polices before the queue, tailback behind it. Linux does not have an action
+//! Deviations: Linux polices before the queue, tailback after it. Linux does not have an action
 //! that marks.
 
 use tailback_record::Cause;
@@ -94,9 +94,9 @@ fn rate_of(options: &Options) -> Rate {
 struct Policer {
     rate: Rate,
     marks: bool,
-    /// The time in which an empty bucket fills.
+    /// The time that it takes to fill an empty bucket.
     depth: Time,
-    /// When the bucket is full again.
+    /// When the bucket will be full again.
     full: Time,
 }
 

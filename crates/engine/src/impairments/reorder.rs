@@ -1,7 +1,7 @@
 //! Reordering: a share of the packets arrives late, by a time (`by`) or by a number of packets
 //! (`distance`).
 //!
-//! A packet that is late by a time takes that much longer, and packets that follow within this time
+//! A packet that is late by a time is delayed by this time, and packets that follow within it
 //! arrive first. A packet that is late by a distance waits until that number of later packets has
 //! passed. Its displacement, which RFC 4737 calls the extent of reordering, is then the same at any
 //! rate. The packet waits for at most `patience`, so that the last packet of a flow arrives, too.
@@ -81,7 +81,7 @@ pub const ENTRY: Entry<Build> = Entry {
                 let message = "netem delays late packets by a time, not by a number of packets";
                 return Err(Refused::new(DISTANCE, message, "`by`"));
             }
-            // In netem the probability is that of a packet without a delay.
+            // netem expects the probability of a packet that is not delayed.
             let at_once = percent(1.0 - options.float("probability"));
             let delay = delaying(&nanoseconds(late_by(options)), false);
             Ok(Netem::constant(format!("{delay} reorder {at_once}")))
@@ -112,7 +112,7 @@ fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
     all_of(both.then(|| error("by", message)).into_iter().collect())
 }
 
-/// Makes packets late by a time.
+/// Delays packets by a time.
 struct LateByTime {
     probability: f64,
     stream: Stream,
@@ -128,7 +128,7 @@ impl Impairment for LateByTime {
     }
 }
 
-/// Makes packets late by a number of packets.
+/// Delays packets by a number of packets.
 struct LateByPackets {
     probability: f64,
     stream: Stream,
@@ -136,7 +136,7 @@ struct LateByPackets {
     patience: Time,
     /// Number of packets so far that were not held.
     passed: u64,
-    /// Held packets, the oldest first, each with the value of `passed` at which it goes on.
+    /// Held packets, the oldest first. Each has the value of `passed` at which it goes on.
     held: VecDeque<(Packet, Way, u64)>,
 }
 

@@ -1,9 +1,9 @@
-//! The two ends of a tunnel, and how they treat the ECN field. Packets in a tunnel have an outer
+//! The two ends of a tunnel, and what they do with the ECN field. Packets in a tunnel have an outer
 //! header (RFC 6040).
 //!
-//! Place one end behind the link before the tunnel, with `end = "ingress"`, and the other behind
-//! the last link of the tunnel, with `end = "egress"`. Queues in between read and mark the outer
-//! header.
+//! Place one end behind the link before the tunnel, with `end = "ingress"`, and the other end
+//! behind the last link of the tunnel, with `end = "egress"`. Queues between the two ends read and
+//! mark the outer header.
 //!
 //! | mode | ingress: outer header | egress |
 //! |---|---|---|
@@ -12,8 +12,8 @@
 //! | `full-functionality` | ECN field of the packet, but ECT(0) for CE (RFC 3168 section 9.1) | CE of the outer header is copied, else it is ignored |
 //!
 //! Deviations: tunnels do not nest, so a packet in a tunnel passes a second ingress unchanged. A
-//! packet without an outer header passes an egress unchanged. Outer headers have no bytes; the
-//! link's `overhead` adds them.
+//! packet without an outer header passes an egress unchanged. Outer headers add no bytes; set the
+//! link's `overhead` to add them.
 
 use tailback_record::Cause;
 
@@ -85,9 +85,9 @@ pub const ENTRY: Entry<Build> = Entry {
 /// `None` means that the packet is dropped.
 type Combine = fn(Ecn, Ecn) -> Option<Ecn>;
 
-/// An end of a tunnel.
+/// One end of a tunnel, with its function for the ECN field.
 enum Tunnel {
-    /// Computes the ECN field of the outer header from that of the packet.
+    /// Computes the ECN field of the outer header from the packet's ECN field.
     Ingress(fn(Ecn) -> Ecn),
     Egress(Combine),
 }

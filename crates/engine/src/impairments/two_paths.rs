@@ -1,9 +1,9 @@
 //! Two parallel paths, one of which takes longer: a bonded link, or routing over paths of equal
-//! cost. Each path keeps its order. Packets of different paths overtake each other.
+//! cost. Each path keeps its order. Packets on different paths overtake each other.
 //!
-//! How packets are spread decides how much the paths reorder. If each packet is spread by itself
-//! (`random`, `turns`), nearly all packets overtake others. With `flowlets` they do so only if the
-//! delays of the paths differ by more than the gap.
+//! The way packets are spread determines how much is reordered. If the path is chosen for each
+//! packet (`random`, `turns`), nearly all packets overtake others. With `flowlets`, packets do so
+//! only if the delays of the paths differ by more than the gap.
 
 use super::options::{passes_all, share};
 use super::{Build, Fate, Impairment, Way};
@@ -68,15 +68,15 @@ pub const ENTRY: Entry<Build> = Entry {
     },
 };
 
-/// How packets are spread.
+/// How the path of a packet is chosen.
 enum Spread {
     Random,
-    /// In turns. The number is the fraction of a packet that the second path should still get.
+    /// In turns. The number is the share of a packet that the second path is owed.
     Turns(f64),
     Flowlets {
         gap: Time,
-        /// For each flow and direction: when its last packet came, and whether that took the second
-        /// path.
+        /// For each flow and direction: when its last packet came, and whether that packet took the
+        /// second path.
         last: Vec<[Option<(Time, bool)>; 2]>,
     },
 }
@@ -105,7 +105,7 @@ impl TwoPaths {
         }
     }
 
-    /// Whether a packet takes the second path.
+    /// Returns whether a packet takes the second path.
     fn takes_second(&mut self, packet: &Packet, now: Time) -> bool {
         match &mut self.spread {
             Spread::Random => self.stream.chance(self.share),

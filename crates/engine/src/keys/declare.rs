@@ -1,6 +1,7 @@
-//! The macros that declare keys and words: [`words!`](crate::words!) and [`keys!`](crate::keys!).
+//! The macros that declare keys and their words: [`words!`](crate::words!) and
+//! [`keys!`](crate::keys!).
 
-/// Declares an enum with one variant for each word of a choice.
+/// Declares an enum with one variant for each word that a key accepts.
 #[macro_export]
 macro_rules! words {
     ($(#[$meta:meta])* pub enum $name:ident {
@@ -13,21 +14,21 @@ macro_rules! words {
         }
 
         impl $name {
-            /// All words, as they are written in a file.
+            /// All words, as a file writes them.
             pub const WORDS: &'static [&'static str] = &[$($word),+];
 
-            /// A key whose value is one of these words.
+            /// A key that accepts one of these words.
             pub const KEY: $crate::keys::Key =
                 $crate::keys::plain($crate::registry::Kind::Word($name::WORDS));
 
-            /// The word for this variant, as it is written in a file.
+            /// Returns the word of this variant, as a file writes it.
             pub const fn name(self) -> &'static str {
                 match self {
                     $($name::$variant => $word,)+
                 }
             }
 
-            /// The variant for a word.
+            /// Returns the variant for a word.
             pub fn named(word: &str) -> Option<$name> {
                 match word {
                     $($word => Some($name::$variant),)+
@@ -57,14 +58,14 @@ macro_rules! words {
     };
 }
 
-/// Declares a struct of the plan and the table of its keys. A line is one of:
+/// Declares a struct of the plan and the table of its keys. Each line has one of these forms:
 ///
 /// - `field: Type = key;` a key whose value goes into the field unchanged;
-/// - `field: Type => key;` a key that is read by hand, as its value depends on others;
+/// - `field: Type => key;` a key that is read by hand, because its value depends on other keys;
 /// - `field: Type;` a field without a key;
 /// - `key name = key;` a key without a field.
 ///
-/// The docs of a line are also those of its key.
+/// The docs of a line also document its key.
 #[macro_export]
 macro_rules! keys {
     ($(#[doc = $doc:literal])+ pub struct $name:ident as $label:literal { $($lines:tt)* }) => {
@@ -112,7 +113,7 @@ macro_rules! keys {
         {$($field:tt)*} {$($key:tt)*} {$([$plain:ident $spec:expr])*} {$($init:tt)*}
         {$([$part:ident $part_name:expr])*}) => {
         $(#[doc = $doc])+
-        // Brackets in the docs stand for tables of a scenario.
+        // Square brackets in the docs name tables of a scenario; they are not links.
         #[allow(rustdoc::broken_intra_doc_links)]
         #[derive(Clone, Debug, PartialEq)]
         pub struct $name {
@@ -141,8 +142,8 @@ macro_rules! keys {
                 })*
             }
 
-            /// Returns the plain keys that an engine does not support. `path` is the path of this
-            /// table.
+            /// Returns errors about the plain keys that an engine does not support. `path` is the
+            /// path of this table.
             #[allow(unused_variables, clippy::allow_attributes)]
             pub fn refusals(
                 &self,

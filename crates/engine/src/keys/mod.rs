@@ -1,9 +1,9 @@
-//! How the keys of a scenario file are declared: once, next to the part of the plan that they fill.
+//! How the keys of a scenario file are declared: once, beside the part of the plan that they fill.
 //!
-//! [`keys!`](crate::keys!) turns one list into a struct of the plan with its defaults, and the
-//! table of its keys. It also derives how a file fills the struct, its canonical form, and what an
-//! engine rejects in it. [`words!`](crate::words!) declares a choice of words together with its
-//! enum.
+//! [`keys!`](crate::keys!) turns one list into a struct of the plan with its defaults, and into the
+//! table of its keys. From the list it also derives how a file fills the struct, the canonical form
+//! of the struct, and what an engine rejects. [`words!`](crate::words!) declares the words that a
+//! key accepts, together with their enum.
 
 mod declare;
 mod part;
@@ -26,7 +26,7 @@ pub enum EngineKind {
 }
 
 impl EngineKind {
-    /// The name on the command line and in results.
+    /// Returns the engine's name on the command line and in results.
     pub const fn name(self) -> &'static str {
         match self {
             EngineKind::Sim => "sim",
@@ -34,7 +34,7 @@ impl EngineKind {
         }
     }
 
-    /// The engine with this name.
+    /// Returns the engine with this name.
     pub fn of(name: &str) -> Option<EngineKind> {
         [EngineKind::Sim, EngineKind::Kernel]
             .into_iter()
@@ -42,7 +42,7 @@ impl EngineKind {
     }
 }
 
-/// A registry of algorithms and sources.
+/// The registries: the kinds of things that a scenario can name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Registry {
     /// Queue disciplines.
@@ -60,7 +60,7 @@ pub enum Registry {
 }
 
 impl Registry {
-    /// The noun for an entry of this registry, for messages.
+    /// Returns the noun for an entry of this registry, for messages.
     pub const fn noun(self) -> &'static str {
         match self {
             Registry::Aqm => "queue discipline",
@@ -72,7 +72,7 @@ impl Registry {
         }
     }
 
-    /// The key that names the entry in its table.
+    /// Returns the key that names the entry in its table.
     pub const fn name_key(self) -> &'static str {
         match self {
             Registry::Aqm => "aqm",
@@ -84,22 +84,22 @@ impl Registry {
     }
 }
 
-/// The type of a key.
+/// What values a key accepts.
 #[derive(Clone, Copy, Debug)]
 pub enum KeyKind {
-    /// A value of a kind that options have, too.
+    /// A value of a kind that options also have.
     Plain(Kind),
-    /// Any text.
+    /// A string.
     Text,
     /// The name of a link, flow or source.
     Name,
     /// The name of a class.
     Class,
-    /// A constant rate, steps or a trace.
+    /// A constant rate, steps of a rate, or a trace.
     Rate,
     /// An entry of a registry: its name, or a table with its name and options.
     Entry(Registry),
-    /// The name of an entry. Its options are further keys of the same table.
+    /// The name of an entry. The entry's options are further keys of the same table.
     Word(Registry),
     /// A list of names of links, in order.
     Route,
@@ -109,23 +109,23 @@ pub enum KeyKind {
     Files,
     /// A folder, relative to the scenario file.
     Folder,
-    /// A list of texts.
+    /// A list of strings.
     Words,
-    /// A table of texts.
+    /// A table whose values are strings.
     Texts,
-    /// The condition under which a server is ready.
+    /// When a server counts as ready.
     Ready,
-    /// A day, or a time on a day.
+    /// A date, with or without a time.
     Date,
     /// Packet numbers to mark and to drop.
     Schedule,
-    /// How much a shaper may send at once: bytes, or the value that tc computes.
+    /// How much a shaper may send at once: a number of bytes, or the value that tc computes.
     Burst,
     /// The names of two hosts.
     Hosts,
     /// Pairs of times, ascending.
     Pauses,
-    /// One of these words. `true` means the first one, `false` the last.
+    /// One of these words. `true` means the first word, `false` the last.
     Switch(&'static [&'static str]),
     /// A table.
     Table(&'static TableDef),
@@ -133,7 +133,7 @@ pub enum KeyKind {
     Map(&'static TableDef),
     /// An array of tables.
     List(&'static TableDef),
-    /// The sweep, whose keys are paths.
+    /// The table `[sweep]`, whose keys are paths.
     Sweep,
     /// Conditions that must hold after the run.
     Asserts,
@@ -144,19 +144,19 @@ pub enum KeyKind {
 pub struct TableDef {
     /// The table as it is written in a file, such as `[bottleneck]`.
     pub label: &'static str,
-    /// What the table describes.
+    /// What the table is for.
     pub doc: &'static str,
-    /// The keys in the order of documentation.
+    /// The keys, in the order in which the reference lists them.
     pub keys: &'static [Key],
 }
 
 impl TableDef {
-    /// The key with this name.
+    /// Returns the key with this name.
     pub fn key(&self, name: &str) -> Option<&'static Key> {
         self.keys.iter().find(|key| key.name == name)
     }
 
-    /// The registry of the entry whose options are keys of this table, if there is one.
+    /// If options of a registry's entry are keys of this table, returns the registry.
     pub fn flat(&self) -> Option<Registry> {
         self.keys.iter().find_map(|key| match key.kind {
             KeyKind::Word(registry) => Some(registry),
@@ -165,16 +165,16 @@ impl TableDef {
     }
 }
 
-/// One key.
+/// One key of a table.
 #[derive(Clone, Copy, Debug)]
 pub struct Key {
-    /// The name as it is written in a file.
+    /// The name, as a file writes it.
     pub name: &'static str,
     /// Type and range.
     pub kind: KeyKind,
-    /// Meaning and unit.
+    /// What the key means, and its unit.
     pub doc: &'static str,
-    /// The default, written as in a file. With `None`, `doc` describes the default.
+    /// The default, as a file writes it. If it is `None`, `doc` describes the default.
     pub default: Option<&'static str>,
     /// Whether the key is required in its table.
     pub required: bool,
@@ -182,16 +182,16 @@ pub struct Key {
     pub since: &'static str,
     /// Whether the key applies only to sources that open TCP connections.
     pub of_connections: bool,
-    /// A limit on the values that one engine supports.
+    /// Which values an engine supports, if one of the engines does not support all.
     pub limit: Option<Limit>,
-    /// The table that may replace a plain value of this key.
+    /// The table that a file may write instead of a plain value.
     pub table: Option<&'static TableDef>,
 }
 
-/// The values of a key that an engine supports.
+/// Which values of a key an engine supports.
 #[derive(Clone, Copy, Debug)]
 pub struct Limit {
-    /// The engine. Other engines support all values.
+    /// The engine that the limit is for. Other engines support all values.
     pub engine: EngineKind,
     /// The supported values.
     pub takes: Takes,
@@ -199,7 +199,7 @@ pub struct Limit {
     pub why: &'static str,
 }
 
-/// A set of values, written as in a file.
+/// A set of values, as a file writes them.
 #[derive(Clone, Copy, Debug)]
 pub enum Takes {
     /// One of these values.
@@ -210,7 +210,7 @@ pub enum Takes {
     AtLeast(&'static str),
 }
 
-/// An optional key of this kind. Its declaration adds its name and its docs.
+/// An optional key of this kind. The declaration adds the key's name and docs.
 pub const fn key(kind: KeyKind) -> Key {
     Key {
         name: "",
@@ -225,12 +225,12 @@ pub const fn key(kind: KeyKind) -> Key {
     }
 }
 
-/// An optional key with a value of a kind that options have, too.
+/// Returns an optional key with a value of a kind that options also have.
 pub const fn plain(kind: Kind) -> Key {
     key(KeyKind::Plain(kind))
 }
 
-/// A key that is true or false.
+/// A key that accepts true or false.
 pub const BOOL: Key = plain(Kind::Bool);
 /// A key for a time, which may be 0.
 pub const ANY_TIME: Key = time(Time::ZERO);
@@ -268,12 +268,13 @@ pub const fn entry(registry: Registry) -> Key {
     key(KeyKind::Entry(registry))
 }
 
-/// An error about a value that an engine does not support, in an otherwise valid plan.
+/// An error about a value in a valid plan that one engine does not support.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Refusal {
     /// A path of keys as in `[sweep]`, with indices where the plan holds lists:
     /// `links[0].queue.gentle`, `flows[2].tcp.growth`, `traffic[0].rate`, `record.packets`. If the
-    /// file does not have the whole path, errors point at the longest part that it has.
+    /// file does not contain the whole path, errors point at the longest part that the file
+    /// contains.
     pub path: String,
     /// What the engine does not support.
     pub message: String,
@@ -282,7 +283,7 @@ pub struct Refusal {
 }
 
 impl Key {
-    /// Returns this key with its docs, and with this name unless it already has another.
+    /// Returns this key with its docs. Adds the name unless the key already has one.
     pub const fn declared(self, name: &'static str, doc: &'static str) -> Key {
         Key {
             name: if self.name.is_empty() {
@@ -300,7 +301,7 @@ impl Key {
         Key { name, ..self }
     }
 
-    /// Returns this key with a default, written as in a file.
+    /// Returns this key with a default, as a file writes it.
     pub const fn default(self, text: &'static str) -> Key {
         Key {
             default: Some(text),
@@ -308,7 +309,7 @@ impl Key {
         }
     }
 
-    /// Returns this key, whose value may be replaced by a table.
+    /// Returns this key, but a file may write a table instead of its value.
     pub const fn or_table(self, table: &'static TableDef) -> Key {
         Key {
             table: Some(table),
@@ -316,7 +317,7 @@ impl Key {
         }
     }
 
-    /// Returns this key as a required one.
+    /// Returns this key, but required.
     pub const fn required(self) -> Key {
         Key {
             required: true,
@@ -324,12 +325,12 @@ impl Key {
         }
     }
 
-    /// Returns this key with the release that added it, if that is not the first one.
+    /// Returns this key with the release that added it. Keys of the first release do not need this.
     pub const fn since(self, since: &'static str) -> Key {
         Key { since, ..self }
     }
 
-    /// Returns this key as one that applies only to sources that open TCP connections.
+    /// Returns this key, but only for sources that open TCP connections.
     pub const fn of_connections(self) -> Key {
         Key {
             of_connections: true,
@@ -337,12 +338,14 @@ impl Key {
         }
     }
 
-    /// Returns this key with the values that the kernel engine supports, and the reason.
+    /// Returns this key with the values that the kernel engine supports, and why it supports only
+    /// these.
     pub const fn kernel(self, takes: Takes, why: &'static str) -> Key {
         self.limit(EngineKind::Kernel, takes, why)
     }
 
-    /// Returns this key with the values that the simulator supports, and the reason.
+    /// Returns this key with the values that the simulator supports, and why it supports only
+    /// these.
     pub const fn sim(self, takes: Takes, why: &'static str) -> Key {
         self.limit(EngineKind::Sim, takes, why)
     }
@@ -354,7 +357,7 @@ impl Key {
         }
     }
 
-    /// Parses a value as it is written in a declaration.
+    /// Parses a value that a declaration writes as a file would.
     ///
     /// # Panics
     /// If the value is not of the key's kind, which is a mistake in the declaration.
@@ -374,7 +377,7 @@ impl Key {
         T::of(value).unwrap_or_else(|| panic!("{shown} is not of the field's type"))
     }
 
-    /// Returns the value of a field that the file does not set.
+    /// Returns the value of a field that the file leaves out.
     pub fn initial<T: Plain + Default>(&self) -> T {
         let parsed = self.default.map(|text| self.take(self.parsed(text)));
         parsed.unwrap_or_default()
@@ -405,7 +408,7 @@ impl Key {
         })
     }
 
-    /// Quotes texts as they are written in a file.
+    /// Quotes strings as a file writes them.
     fn quoted(&self, texts: &[&str]) -> Vec<String> {
         let bare = matches!(
             self.kind,

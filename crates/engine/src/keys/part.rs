@@ -3,15 +3,15 @@
 use crate::rate::RatePlan;
 use crate::registry::{Algorithm, Options, Value};
 
-/// A part of a plan as plain data.
+/// A part of a plan, as plain data.
 pub enum Part<'a> {
-    /// No value.
+    /// A missing value.
     Null,
     /// A value in base units.
     Value(Value),
     /// A name.
     Text(&'a str),
-    /// The options of an entry. Its name is the part `kind` of the same table.
+    /// The options of an entry. The entry's name is the part `kind` of the same table.
     Options(&'a Options),
     /// An algorithm with its options.
     Algorithm(&'a Algorithm),

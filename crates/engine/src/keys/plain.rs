@@ -1,4 +1,4 @@
-//! Fields of a plan whose keys hold one value.
+//! Fields of the plan whose keys have one plain value.
 
 use super::{AsPart, Part};
 use crate::registry::Value;
@@ -6,10 +6,11 @@ use crate::units::{Bytes, Rate, Time};
 
 /// The type of a field that holds the value of a plain key.
 pub trait Plain: Sized {
-    /// Converts a value from a file to the field. `None` if the value is of another kind.
+    /// Converts a value from a file to the field. Returns `None` if the value is of another kind.
     fn of(value: Value) -> Option<Self>;
 
-    /// Converts the field to a value as in a file. `None` if a file cannot express it.
+    /// Converts the field to a value as a file writes it. Returns `None` if a file cannot express
+    /// it.
     fn value(&self) -> Option<Value>;
 }
 

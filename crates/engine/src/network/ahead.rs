@@ -1,7 +1,7 @@
 //! Prefetches the memory that the next packets will need while others are handled.
 //!
-//! A packet's ends are found in three steps: the entry of the table, the connection, and data that
-//! the connection keeps elsewhere. Each step needs data that the step before has loaded. So each
+//! Finding a packet's ends takes three steps: the table entry, the connection, and data that the
+//! connection stores elsewhere. Each step needs data that the previous step has loaded. So each
 //! packet is prefetched three times before its turn. With few connections ([`MANY`]) all of this
 //! data is in the caches anyway, and nothing is prefetched.
 
@@ -12,11 +12,11 @@ use super::connections::Ends;
 use crate::calendar::Component;
 use crate::packet::{Packet, flags};
 
-/// Number of connections above which data is prefetched. A few hundred connections fit into the
-/// nearer caches.
+/// Number of connections above which data is prefetched. The nearer caches hold only a few hundred
+/// connections.
 const MANY: usize = 2048;
 
-/// How many packets before its turn each step of a packet is done, beginning with the first step.
+/// How many packets ahead of a packet's turn each of the three steps is done.
 pub const PLACES: [usize; 3] = [12, 8, 4];
 
 impl Network {
@@ -64,8 +64,8 @@ impl Network {
         self.ends.get(number as usize)
     }
 
-    /// Prefetches for three packets. `links` is the number of links that a packet still passes
-    /// before its turn.
+    /// Prefetches for three packets. `links` is the number of links that a packet passes before it
+    /// is handled.
     #[inline(never)]
     fn look(&self, [far, near, next]: [&Packet; 3], links: usize) {
         fetch::all(&self.ends[far.flow as usize]);
@@ -76,8 +76,8 @@ impl Network {
         } else {
             &ends.path.route
         };
-        // Only a packet whose path ends here needs the connection. For others the table entry is
-        // enough.
+        // Only a packet whose path ends here needs the connection. For other packets the table
+        // entry is enough.
         if usize::from(near.hop) + links >= hops.len()
             && let Some(connection) = &ends.connection
         {

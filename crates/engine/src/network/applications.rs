@@ -1,8 +1,8 @@
-//! Applications of flows: they write, hold back data and request chunks. An application has one
-//! entry in the calendar, which it shares with the flow's stop.
+//! Applications of flows: they write data, hold data back and request chunks. An application has
+//! one entry in the calendar, which it shares with the flow's stop.
 //!
 //! A request is an ACK with payload. Until the answer begins to arrive, the receiver repeats the
-//! request after a timeout, which follows from the round-trip time of the handshake.
+//! request after a timeout. The timeout follows from the round-trip time of the handshake.
 
 use super::Network;
 use super::connections::{Acting, End, Opener};
@@ -11,7 +11,7 @@ use crate::plan::FlowPlan;
 use crate::traffic::application::{Act, Application, Writes};
 use crate::units::Time;
 
-/// Creates the application of a flow, if it limits the flow.
+/// Creates the application of a flow. Returns `None` if the flow always has data to send.
 pub(super) fn of_flow(flow: &FlowPlan, mss: u64) -> Option<Box<Application>> {
     let writes = match (&flow.chunks, flow.rate) {
         (Some(chunks), _) => match chunks.every {
@@ -93,7 +93,7 @@ impl Network {
         next
     }
 
-    /// Sends the receiver's request if it is due. Returns when the next one is due.
+    /// Sends the receiver's request if it is due. Returns when the next request is due.
     fn ask_if_due(&mut self, number: usize) -> Time {
         let now = self.now;
         let ends = &mut self.ends[number];
@@ -113,7 +113,7 @@ impl Network {
             return asks.due;
         }
         if begun {
-            // The answer has begun to arrive. From here on TCP repeats lost data.
+            // The answer has begun to arrive. From now on TCP repeats lost data.
             asks.due = Time::NEVER;
             return asks.due;
         }

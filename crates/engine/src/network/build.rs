@@ -34,7 +34,8 @@ use crate::units::Time;
 use crate::wheel::WheelPhase;
 
 impl Ids {
-    /// Numbers the components of a plan with this many pipes, one kind after the other.
+    /// Assigns numbers to the components of a plan with this many pipes, one kind of component
+    /// after the other.
     fn of(plan: &Plan, n_pipes: u32, n_slots: u32) -> Ids {
         let n_links = plan.links.len() as u32;
         let (n_flows, n_traffic) = (plan.flow_count() as u32, plan.source_count() as u32);
@@ -67,18 +68,18 @@ impl Network {
     /// Builds the network of a plan for the run of a seed.
     ///
     /// # Panics
-    /// When the plan names an algorithm that is not registered or that only the kernel has, or when
-    /// its options are not complete. A plan from a scenario that was validated for the simulator
-    /// does not cause this panic.
+    /// If the plan names an algorithm that is not registered or that only the kernel has, or if
+    /// options are incomplete. A plan from a scenario that was validated for the simulator does not
+    /// cause this panic.
     pub fn new(plan: &Arc<Plan>, seed: u64) -> Network {
         Network::numbered_from(plan, seed, 0)
     }
 
     /// Like [`Network::new`], but senders number their segments from `first_segment` on. The
-    /// results do not depend on this number, as tests of long flows check.
+    /// results do not depend on this number, which tests of long flows check.
     ///
     /// # Panics
-    /// As [`Network::new`].
+    /// For the same reasons as [`Network::new`].
     pub fn numbered_from(plan: &Arc<Plan>, seed: u64, first_segment: u64) -> Network {
         let mut pipes = Pipes::default();
         let paths = paths(plan, seed, &mut pipes);
@@ -129,7 +130,7 @@ impl Network {
             ids,
             calendar: Calendar::new(
                 (ids.endpoints + 2 * n_programs) as usize,
-                // Pipes, links and pens are due most of the time. Timers are due once in a
+                // Pipes, links and pens usually have an event to come. Timers have one per
                 // round-trip time.
                 ids.queue_timers as usize,
             ),
@@ -159,7 +160,7 @@ impl Network {
         network
     }
 
-    /// Attaches the stacks of entries of programs that have one.
+    /// Attaches the transport stacks that entries of programs name.
     fn attach_stacks(&mut self, seed: u64) {
         let plan = Arc::clone(&self.plan);
         for (place, member) in plan.each_program().enumerate() {
@@ -208,11 +209,11 @@ impl Network {
     }
 }
 
-/// Collects the pipes, by number.
+/// Creates the pipes and numbers them.
 #[derive(Default)]
 struct Pipes {
     all: Vec<Pipe>,
-    /// Pipes that only delay. Packets with the same delay share a pipe.
+    /// Pipes that only delay, by their delay. Packets with the same delay share a pipe.
     constant: BTreeMap<Time, u32>,
 }
 
@@ -236,7 +237,7 @@ impl Pipes {
 fn paths(plan: &Plan, seed: u64, pipes: &mut Pipes) -> Vec<Path> {
     let mut paths =
         Vec::with_capacity(plan.flow_count() + plan.source_count() + plan.program_count());
-    // Each route is stored once, however many flows use it.
+    // Store each route once, however many flows use it.
     let mut routes: BTreeMap<Vec<u32>, Arc<[u32]>> = BTreeMap::new();
     let mut shared = |route: &[u32]| match routes.get(route) {
         Some(known) => Arc::clone(known),
@@ -253,8 +254,8 @@ fn paths(plan: &Plan, seed: u64, pipes: &mut Pipes) -> Vec<Path> {
             if plan.host_jitter == Time::ZERO {
                 return pipes.constant(delay);
             }
-            // Each flow needs its own pipes, because jitter keeps only the order of one host's
-            // packets.
+            // Each flow needs its own pipes, because jitter keeps only packets of one host in
+            // order.
             let stream = Stream::new(seed, &name(), purpose);
             let more = More {
                 jitter: Some((plan.host_jitter, stream)),
@@ -295,7 +296,7 @@ fn paths(plan: &Plan, seed: u64, pipes: &mut Pipes) -> Vec<Path> {
     paths
 }
 
-/// Builds the entries of programs, without endpoints so far.
+/// Builds the entries of programs. Their endpoints are attached later.
 fn endpoints(first: u32, plan: &Plan, seed: u64, series: &mut Series) -> Endpoints {
     let recorded = plan.record.series != SeriesMode::Off;
     let entries = (first..).zip(plan.each_program()).map(|(number, member)| {
@@ -307,7 +308,7 @@ fn endpoints(first: u32, plan: &Plan, seed: u64, series: &mut Series) -> Endpoin
     Endpoints::new(entries.collect())
 }
 
-/// The entry of an algorithm, and the options that it is built with.
+/// Returns the entry of an algorithm, and the options to build it with.
 fn known<'a, B>(
     entries: &'static [&'static Entry<B>],
     chosen: &'a Algorithm,
@@ -319,7 +320,7 @@ fn known<'a, B>(
     (entry, options)
 }
 
-/// Bytes of the longest frame of a connection or an endpoint.
+/// Returns the bytes of the longest frame of any connection or endpoint.
 fn mtu(plan: &Plan) -> u32 {
     let connections = plan.traffic.iter().filter_map(|t| t.connections.as_ref());
     let stacks = plan.flows.iter().map(|flow| &flow.tcp);
@@ -365,7 +366,8 @@ fn build_link(
     Link::new(plan, (entry.build)(options, context), sink, loss)
 }
 
-/// Whether packets of a program's sender pass a link that packets of its receiver do not pass.
+/// Returns whether packets of a program's sender pass a link that packets of its receiver do not
+/// pass.
 fn passes_once(program: &ProgramPlan, link: u32) -> bool {
     program.route.contains(&link) && !program.back.contains(&link)
 }
@@ -491,14 +493,14 @@ fn build_traffic(
     }
 }
 
-/// Returns the pipe behind each link, if the link has one.
+/// Returns the pipe behind each link, for links that have one.
 fn link_pipes(plan: &Plan, seed: u64, pipes: &mut Pipes) -> Vec<Option<u32>> {
     plan.links
         .iter()
         .map(|link| {
             let more = More::of(link, seed);
             if !link.impairments.is_empty() {
-                // The link's pen delays the packets, with jitter and slots.
+                // The link's pen applies the delay, with jitter and slots.
                 None
             } else if more.jitter.is_some() || more.slots.is_some() {
                 Some(pipes.own(link.delay, more))

@@ -12,18 +12,18 @@ use crate::units::Time;
 pub(super) struct Chunks {
     /// Payload of each chunk, bytes.
     pub bytes: u64,
-    /// Number of segments of each chunk.
+    /// Number of segments in each chunk.
     pub segments: u64,
-    /// Number of chunks in all. `None` means no limit.
+    /// Total number of chunks. `None` means no limit.
     count: Option<u64>,
-    /// When each chunk that has not arrived was written or requested, the oldest first.
+    /// For each chunk that has not arrived, when it was written or requested. The oldest is first.
     begun: VecDeque<Time>,
     /// Number of chunks that have arrived.
     pub arrived: u64,
     pub asks: Option<Asks>,
     /// The largest number of a chunk that was requested, counted from 1.
     pub requested: u64,
-    /// The application's entry in the calendar, until the flow stops.
+    /// The calendar component of the application, until the flow stops.
     pub application: Option<Component>,
     warmup: Time,
     /// Number of chunks that began after the warm-up.
@@ -31,23 +31,23 @@ pub(super) struct Chunks {
     done: Vec<Completion>,
 }
 
-/// How the receiver requests chunks.
+/// The state of the receiver's requests.
 pub(super) struct Asks {
     think: Time,
     pub payload: u16,
     min_rto: Time,
     /// When the next request, or the repetition of the last one, is due.
     pub due: Time,
-    /// How often the next chunk was requested.
+    /// Number of requests for the next chunk so far.
     pub times: u32,
 }
 
-/// The largest exponent of a timeout's backoff. With it, a timeout of 200 ms stays below Linux's
-/// limit of 120 s.
+/// Largest number of times that a timeout doubles. So a timeout of 200 ms stays below Linux's limit
+/// of 120 s.
 const MOST_DOUBLINGS: u32 = 9;
 
 impl Chunks {
-    /// The chunks of a flow whose segments have `mss` bytes of payload.
+    /// Creates the chunks of a flow whose segments have `mss` bytes of payload.
     pub fn new(
         plan: &ChunksPlan,
         mss: u64,
@@ -82,9 +82,9 @@ impl Chunks {
         self.started += u64::from(now >= self.warmup);
     }
 
-    /// Notes that `segments` segments have arrived in all, which complete one or more chunks.
-    /// Schedules the request for the next chunk. Returns the number of segments that will complete
-    /// it.
+    /// Notes that `segments` segments have arrived in total, and that they complete one or more
+    /// chunks. Schedules the request for the next chunk. Returns the number of segments that
+    /// completes the next chunk.
     #[cold]
     pub fn arrive(&mut self, segments: u64, now: Time, calendar: &mut Calendar) -> u64 {
         while (self.arrived + 1) * self.segments <= segments {
@@ -104,7 +104,7 @@ impl Chunks {
             asks.times = 0;
             asks.due = if over { Time::NEVER } else { now + asks.think };
             if let (Some(application), false) = (self.application, over) {
-                // The application finds out by itself when the request is due.
+                // The application checks itself that the request is due.
                 calendar.schedule(application, now);
             }
         }
@@ -114,7 +114,7 @@ impl Chunks {
         (self.arrived + 1) * self.segments
     }
 
-    /// Handles a request from a receiver that has received this many segments.
+    /// Handles a request from a receiver that has received this many segments in total.
     #[cold]
     pub fn request(&mut self, segments: u64, now: Time, calendar: &mut Calendar) {
         let wanted = segments / self.segments + 1;
@@ -140,7 +140,7 @@ impl Chunks {
 }
 
 impl Asks {
-    /// Time until a request is repeated, if the handshake took `rtt`.
+    /// Returns the time until a request is repeated, if the handshake took `rtt`.
     pub fn timeout(&self, rtt: Time) -> Time {
         let first = rtt + Time(2 * rtt.ns()).max(self.min_rto);
         Time(first.ns() << self.times.min(MOST_DOUBLINGS))

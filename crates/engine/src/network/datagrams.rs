@@ -1,9 +1,9 @@
 //! The receiving ends of sources: they echo datagrams, put frames together, and report to the
 //! source what has arrived.
 //!
-//! Both ends of a source are in one place, so a datagram only carries numbers: that of its frame or
-//! request, its index in the frame, and its own number. The content of a report waits here under
-//! the number of the datagram that carries it.
+//! Both ends of a source are stored together, so a datagram only carries numbers: the number of its
+//! frame or request, its index in the frame, and its own number. The content of a report is stored
+//! here under the number of its datagram.
 
 use std::collections::VecDeque;
 
@@ -34,7 +34,7 @@ pub(super) enum Far {
 /// The requests of a source, and their echoes.
 pub(super) struct Echoes {
     requests: Frames,
-    /// ECN field of echoes.
+    /// ECN field of the echoes.
     ecn: Ecn,
     warmup: Time,
     /// When each request was echoed, beginning with request `first`.
@@ -43,10 +43,10 @@ pub(super) struct Echoes {
     back: Histogram,
 }
 
-/// The frames of a source of media.
+/// The state of a media source's frames.
 pub(super) struct Media {
     frames: Frames,
-    /// Most bytes of media in a datagram.
+    /// Largest number of media bytes in a datagram.
     room: u32,
     /// Number of datagrams sent.
     sent: u32,
@@ -64,10 +64,10 @@ struct Reports {
     highest: u32,
     received: u64,
     bytes: u64,
-    /// Smallest one-way delay of the run. `least_now` is that of the current interval.
+    /// Smallest one-way delay of the run. `least_now` is the smallest of the current interval.
     least: Time,
     least_now: Time,
-    /// Reports under way. The first one has the number `first`.
+    /// Reports on their way to the source. The first one has the number `first`.
     under_way: VecDeque<Report>,
     first: u64,
 }
@@ -88,7 +88,7 @@ impl Reports {
         }
     }
 
-    /// Counts a datagram. Returns the number of a report if one is due.
+    /// Counts a datagram. Returns the report's number if a report is due.
     fn arrive(&mut self, packet: &Packet, now: Time) -> Option<u64> {
         let number = packet.sack[0].len;
         let begun = *self.begun.get_or_insert(now);
@@ -128,7 +128,7 @@ impl Reports {
 }
 
 impl Far {
-    /// Creates the receiving end that the kind of the source declares.
+    /// Creates the receiving end that the source's kind declares.
     pub fn of(source: &TrafficPlan, warmup: Time) -> Far {
         let entry = find(traffic::TABLE.entries(), source.kind);
         let Some(Transport::Datagrams(of)) = entry.map(|entry| entry.build.transport) else {
@@ -154,7 +154,7 @@ impl Far {
         }
     }
 
-    /// Whether the receiving end does more than count.
+    /// Returns whether the receiving end does more than count datagrams.
     #[inline]
     pub fn acts(&self) -> bool {
         !matches!(self, Far::Sink)
@@ -200,7 +200,7 @@ impl Far {
 }
 
 impl Echoes {
-    /// Notes that a request has reached the far end.
+    /// Notes that a request has reached the receiving end.
     fn turn(&mut self, number: u64, now: Time) {
         if let Some(place) = number.checked_sub(self.first)
             && let Some(turned) = self.turned.get_mut(place as usize)
@@ -220,7 +220,7 @@ impl Echoes {
         {
             self.back.record(now.since(*turned).ns());
         }
-        // Requests that are settled are never looked up again.
+        // Requests with a final result are never looked up again.
         while self.first < self.requests.first_open() {
             self.turned.pop_front();
             self.first += 1;
@@ -229,7 +229,7 @@ impl Echoes {
 }
 
 impl Network {
-    /// Sends a datagram of a source: one of a frame, or a request.
+    /// Sends one datagram of a source, which belongs to a frame or is a request.
     pub(super) fn send_datagram(
         &mut self,
         index: usize,

@@ -1,9 +1,9 @@
-//! Endpoints of entries of `[[programs]]`, and entries whose datagrams the caller sends and
-//! receives.
+//! Entries of `[[programs]]` with endpoints, and entries for which the caller sends and receives
+//! datagrams.
 //!
 //! Packets have 64 bytes, so payloads are stored elsewhere ([`Payloads`]). A packet of an endpoint
-//! has the number of its payload in place of a sequence number. Packets from the receiver's side
-//! take the way back as ACKs do, and are datagrams.
+//! carries the number of its payload instead of a sequence number. Packets from the receiver's side
+//! are datagrams, and take the same path as ACKs.
 
 mod payloads;
 
@@ -19,13 +19,13 @@ use crate::packet::{Ecn, Packet, flags};
 use crate::units::Time;
 use payloads::Payloads;
 
-/// The interval over which wake-ups and datagrams are counted.
+/// The interval in which wake-ups and datagrams are counted.
 const WINDOW: Time = Time(1_000_000);
 /// The largest number of wake-ups of an endpoint within [`WINDOW`]: one every 20 ns.
 const MAX_WAKES: u32 = 50_000;
 /// The largest number of datagrams of an endpoint within [`WINDOW`].
 const MAX_DATAGRAMS: u32 = 200_000;
-/// The largest number of payload bytes in the network.
+/// The largest number of an entry's payload bytes in the network.
 const MAX_PAYLOAD: u64 = 256 << 20;
 /// IP bytes of the longest datagram. Longer datagrams are dropped, as with the flag "don't
 /// fragment".
@@ -42,7 +42,7 @@ pub(super) struct Endpoints {
 
 /// An entry of `[[programs]]`.
 pub(super) struct Entry {
-    /// The number of this entry in packets.
+    /// The number of this entry in its packets.
     number: u32,
     start: Time,
     stop: Option<Time>,
@@ -54,24 +54,25 @@ pub(super) struct Entry {
     sent: [u64; 4],
     /// Number of packets of the sender's side that arrived since the warm-up.
     received: u64,
-    /// Payload bytes that have arrived at the receiver's and at the sender's side. `base` has those
-    /// before the end of the warm-up.
+    /// Payload bytes that have arrived at the receiver's side and at the sender's side. `base` has
+    /// their values at the end of the warm-up.
     delivered: [u64; 2],
     base: [u64; 2],
-    /// When the first datagram was sent. `last` is when the last one arrived.
+    /// When the first datagram was sent. `last` is the time when the last datagram arrived.
     first: Option<Time>,
     last: Time,
     too_long: u64,
-    /// How long the last datagram of the receiver's side took to arrive.
+    /// How long the last datagram from the receiver's side took to arrive.
     back: Option<Time>,
-    /// For each datagram that arrived at the receiver's side since the warm-up: how long it took,
-    /// and the last one on the way back. The round-trip time if the ends answer at once.
+    /// For each datagram that arrived at the receiver's side since the warm-up: its one-way delay
+    /// plus the one-way delay of the last datagram of the other direction. The sum is the
+    /// round-trip time of ends that answer at once.
     rtt: Histogram,
-    /// What its endpoints counted, if they are detached.
+    /// What the endpoints counted, once they are detached.
     numbers: Vec<(String, Option<f64>)>,
 }
 
-/// A side of an entry.
+/// An endpoint on one side of an entry.
 #[derive(Default)]
 struct Attached {
     endpoint: Option<Box<dyn Endpoint>>,
@@ -80,7 +81,7 @@ struct Attached {
     pace: Pace,
 }
 
-/// Counts the actions of an endpoint within a short time.
+/// Counts what an endpoint does within [`WINDOW`].
 #[derive(Default)]
 struct Pace {
     begun: Time,
@@ -111,32 +112,32 @@ impl Pace {
 /// A datagram that has arrived, for the caller of [`Network::open_entry`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
-    /// The side that it arrived at.
+    /// The side at which the datagram arrived.
     pub side: Side,
-    /// The caller's handle.
+    /// The handle that the caller gave to [`Network::send`].
     pub handle: u64,
-    /// When it was sent.
+    /// When the datagram was sent.
     pub sent: Time,
-    /// When it arrived.
+    /// When the datagram arrived.
     pub at: Time,
-    /// The ECN field that it arrived with.
+    /// The ECN field at the arrival.
     pub ecn: Ecn,
 }
 
 /// A datagram that did not arrive, for the caller of [`Network::open_entry`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dropped {
-    /// The side that it was sent to.
+    /// The side to which the datagram was sent.
     pub side: Side,
-    /// The caller's handle.
+    /// The handle that the caller gave to [`Network::send`].
     pub handle: u64,
-    /// When it was sent.
+    /// When the datagram was sent.
     pub sent: Time,
-    /// When it was dropped.
+    /// When the datagram was dropped.
     pub at: Time,
     /// Cause of the drop.
     pub cause: Cause,
-    /// Index of the link that dropped it.
+    /// Index of the link that dropped the datagram.
     pub link: usize,
 }
 
@@ -158,7 +159,7 @@ impl From<End> for Side {
     }
 }
 
-/// Both ends, in the order of pairs.
+/// Both ends, in the order that pairs in this file use.
 const ENDS: [End; 2] = [End::Sender, End::Receiver];
 
 impl Endpoints {
@@ -170,7 +171,7 @@ impl Endpoints {
         }
     }
 
-    /// Notes that a link has duplicated a packet, so that its payload is needed twice.
+    /// Notes that a link has duplicated a packet, so that two packets now use its payload.
     pub fn copied(&mut self, packet: &Packet) {
         let first = self.entries.first().map_or(u32::MAX, |entry| entry.number);
         let entry = packet.flow.checked_sub(first).map(|place| place as usize);
@@ -179,7 +180,7 @@ impl Endpoints {
         }
     }
 
-    /// Starts the counters, at the end of the warm-up.
+    /// Starts the counters again, at the end of the warm-up.
     pub fn end_warmup(&mut self) {
         for entry in &mut self.entries {
             entry.base = entry.delivered;
@@ -214,8 +215,8 @@ impl Entry {
         }
     }
 
-    /// Adds the numbers that its endpoints have counted. The receiver's side comes first: it knows
-    /// what has arrived.
+    /// Adds the numbers that the entry's endpoints have counted. The receiver's side comes first,
+    /// because it knows what has arrived.
     fn add_numbers(&self, to: &mut Vec<(String, Option<f64>)>) {
         let ends = self.sides.iter().rev();
         let own = ends.filter_map(|side| side.endpoint.as_ref());
@@ -226,7 +227,7 @@ impl Entry {
         }
     }
 
-    /// The values that are sampled.
+    /// Returns the values of one sample.
     fn state(&self) -> ProgramState {
         let sender = self.sides[0].endpoint.as_ref();
         let state = sender.map(|sender| sender.state()).unwrap_or_default();
@@ -241,7 +242,7 @@ impl Entry {
         }
     }
 
-    /// The measurements of this entry.
+    /// Returns the measurements of this entry.
     fn outcome(&self, name: String, kind: &str, warmup: Time, end: Time) -> ProgramOutcome {
         let done = self.sides.each_ref().map(|side| side.done);
         let over = done[0].zip(done[1]).map(|(a, b)| a.max(b));
@@ -280,11 +281,11 @@ impl Entry {
 }
 
 impl Network {
-    /// Attaches endpoints to an entry of `[[programs]]`: the sender's side and the receiver's. Call
-    /// it before the run. An entry without endpoints sends nothing.
+    /// Attaches endpoints to the sender's and the receiver's side of an entry of `[[programs]]`.
+    /// Call this before the run. An entry without endpoints sends nothing.
     ///
     /// # Panics
-    /// If there is no such entry.
+    /// If the plan has no such entry.
     pub fn attach(&mut self, entry: usize, sides: [Box<dyn Endpoint>; 2]) {
         let endpoints = self.endpoints.as_mut().expect("a plan with programs");
         let here = &mut endpoints.entries[entry];
@@ -311,24 +312,24 @@ impl Network {
         [sender.endpoint.take(), receiver.endpoint.take()]
     }
 
-    /// The first mistake of an endpoint, if there was one. The results of the run are then not
-    /// those of the scenario.
+    /// Returns the first mistake of an endpoint, or `None`. After a mistake, the results are not
+    /// valid for the scenario.
     pub fn endpoint_fault(&self) -> Option<EndpointFault> {
         self.endpoints.as_ref()?.fault
     }
 
-    /// Opens an entry: from now on the caller sends its datagrams ([`Network::send`]) and takes
-    /// those that arrive ([`Network::take_arrivals`]).
+    /// Opens an entry: from now on the caller sends its datagrams ([`Network::send`]) and takes the
+    /// datagrams that arrive ([`Network::take_arrivals`]).
     ///
     /// # Panics
-    /// If there is no such entry.
+    /// If the plan has no such entry.
     pub fn open_entry(&mut self, entry: usize) {
         let endpoints = self.endpoints.as_mut().expect("a plan with programs");
         endpoints.entries[entry].arrivals = Some(Vec::new());
     }
 
-    /// Sends a datagram from a side of an open entry, at the network's current time. `bytes` is its
-    /// length as a frame.
+    /// Sends a datagram from a side of an open entry, at the network's current time. `bytes` is the
+    /// length of its frame.
     pub fn send(&mut self, entry: usize, side: Side, bytes: u16, ecn: Ecn, handle: u64) {
         let Some(endpoints) = &self.endpoints else {
             return;
@@ -340,8 +341,8 @@ impl Network {
         self.enter(entry, side.into(), packet);
     }
 
-    /// Moves the datagrams of an open entry that have arrived to the end of `arrived`, in the order
-    /// of time. Moves those that were dropped to the end of `dropped`, link by link.
+    /// Moves an open entry's datagrams that have arrived to the end of `arrived`, in the order of
+    /// time. Moves datagrams that were dropped to the end of `dropped`, link by link.
     pub fn take_arrivals(
         &mut self,
         entry: usize,
@@ -356,7 +357,7 @@ impl Network {
         }
     }
 
-    /// Number of an entry's datagrams that have been put into the network, copies included.
+    /// Returns how many of an entry's datagrams were put into the network, including copies.
     pub fn datagrams_sent(&self, entry: usize) -> u64 {
         let endpoints = self.endpoints.as_ref();
         let entry = endpoints.and_then(|endpoints| endpoints.entries.get(entry));
@@ -383,7 +384,7 @@ impl Network {
         self.pipes[access as usize].push(packet, now, access, &mut self.calendar);
     }
 
-    /// Wakes an endpoint at the time that it asked for.
+    /// Wakes an endpoint at the time for which it asked.
     pub(super) fn run_endpoint(&mut self, id: Component) {
         let place = (id - self.ids.endpoints) as usize;
         self.turn(place / 2, ENDS[place % 2], None);
@@ -425,7 +426,7 @@ impl Network {
         self.turn(entry, end, Some(packet));
     }
 
-    /// Wakes an endpoint or hands it a datagram, and then sends its datagrams.
+    /// Wakes an endpoint or hands it a datagram. Then sends its datagrams.
     fn turn(&mut self, entry: usize, end: End, packet: Option<&Packet>) {
         let now = self.now;
         let id = self.ids.endpoints + 2 * entry as u32 + end as u32;
@@ -442,8 +443,7 @@ impl Network {
         // After a mistake the run ends soon, and its results are not used.
         let over = here.is_over(now) || endpoints.fault.is_some();
         let side = &mut here.sides[end as usize];
-        // The endpoint is moved out of its table while it acts, because it may send, and is put
-        // back below.
+        // While the endpoint acts, it is moved out of its table, because it may send.
         let endpoint = side.endpoint.take().filter(|_| !over);
         let Some(mut endpoint) = endpoint else {
             if let Some(packet) = packet {
@@ -544,15 +544,15 @@ impl Network {
             here.too_long += 1;
             return endpoints.payloads.put_spare(payload);
         }
-        // Both casts fit, as the longest frame has 1514 bytes.
+        // Both casts fit, because the longest frame has 1514 bytes.
         let mut packet = Packet::new(here.number, len as u16, ecn);
         packet.payload = payload.len() as u16;
         packet.seq = endpoints.payloads.put(payload);
         self.enter(entry, end, packet);
     }
 
-    /// Releases the payloads of endpoints' packets that were dropped, and copies the drops of one
-    /// entry.
+    /// Releases the payloads of endpoints' packets that were dropped. Copies the drops of the entry
+    /// in `wanted`.
     fn reclaim(&mut self, mut wanted: Option<(usize, &mut Vec<Dropped>)>) {
         let Some(endpoints) = &mut self.endpoints else {
             return;
@@ -595,7 +595,7 @@ impl Network {
         }
     }
 
-    /// The measurements of the entries.
+    /// Returns the measurements of all entries.
     pub(super) fn program_outcomes(&self) -> Vec<ProgramOutcome> {
         let entries = self.endpoints.iter().flat_map(|all| &all.entries);
         let outcomes = entries.zip(self.plan.each_program()).map(|(entry, plan)| {

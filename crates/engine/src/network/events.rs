@@ -11,26 +11,26 @@ use crate::units::Time;
 pub(super) struct Ids {
     /// Pipes come first, from 0.
     pub links: u32,
-    /// The pens of impaired links, by link. No pens exist if no link has impairments. Pipes, links
-    /// and pens have nearly all events.
+    /// The pens of impaired links, one for each link, or none if no link has impairments. Nearly
+    /// all events belong to pipes, links and pens.
     pub pens: u32,
     pub queue_timers: u32,
     pub rate_changes: u32,
     pub senders: u32,
     pub receivers: u32,
     pub sources: u32,
-    /// Applications of flows, and the ends of flows that stop.
+    /// Applications of flows. They also end flows that stop.
     pub stops: u32,
     pub warmup: u32,
     pub sampler: u32,
-    /// Slots for connections of sources, each with its receiver and then its sender.
+    /// Slots for connections of sources. Each slot has a receiver and then a sender.
     pub slots: u32,
-    /// Endpoints of programs come last, each entry with its sender and then its receiver.
+    /// Endpoints of programs come last. Each entry has a sender and then a receiver.
     pub endpoints: u32,
 }
 
 impl Network {
-    #[inline(always)] // inlining costs the second caller nothing
+    #[inline(always)] // inline: the second caller pays nothing for it
     pub(super) fn dispatch(&mut self, component: Component) {
         let ids = self.ids;
         if component < ids.links {
@@ -72,7 +72,7 @@ impl Network {
         }
     }
 
-    /// Delivers the packets that have reached the end of a pipe.
+    /// Delivers packets that have reached the end of a pipe.
     #[inline(always)]
     fn run_pipe(&mut self, id: Component) {
         let mut packet = Packet::new(0, 0, Ecn::NotEct);
@@ -109,7 +109,7 @@ impl Network {
         }
     }
 
-    /// Serves a link as long as packets leave at this time.
+    /// Serves a link for as long as packets leave at this time.
     fn serve_link(&mut self, link: u32) {
         let id = self.ids.links + link;
         let mut packet = Packet::new(0, 0, Ecn::NotEct);
@@ -120,7 +120,7 @@ impl Network {
                     let (impaired, pipe) = (here.impaired, here.pipe);
                     self.calendar.schedule(id, again);
                     self.look_into_queue(link);
-                    // A second call would keep the compiler from inlining `leave_link`.
+                    // With a second call, the compiler would not inline `leave_link`.
                     if !impaired || self.goes_on(link, &mut packet) {
                         self.leave_link(&mut packet, pipe);
                     }

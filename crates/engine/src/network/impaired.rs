@@ -19,28 +19,30 @@ use crate::rng::Stream;
 use crate::units::Time;
 use pen::Pen;
 
-/// What a packet meets after the queue of a link with impairments.
+/// What happens to packets behind the queue of a link with impairments.
 pub(super) struct Impaired {
     delay: Time,
     /// Jitter and slots of the link itself, if it has them.
     more: Option<More>,
-    /// When the last packet passed the delay, jitter and slots, which keep the order.
+    /// When the last packet leaves the delay, jitter and slots. These keep packets in order.
     last: Time,
     steps: Vec<Step>,
-    /// How many of the impairments hold packets.
+    /// Number of impairments that hold packets now.
     holding: usize,
     pen: Pen,
-    /// Time of this link's entry in the calendar; [`Time::NEVER`] if it has none.
+    /// Time of this link's entry in the calendar; [`Time::NEVER`] without an entry.
     entered: Time,
 }
 
-/// An impairment, and which packets meet it.
+/// An impairment, and which packets it affects.
 struct Step {
     impairment: Box<dyn Impairment>,
-    /// Whether the impairment holds packets. Only then it may release some, and has a deadline.
+    /// Whether the impairment holds packets now. Only then can it release packets and have a
+    /// deadline.
     holds: bool,
     concerns: Concerns,
-    /// The windows that have not ended, the next one first. `None` means that it always acts.
+    /// The windows of time that have not ended, the next one first. `None` means that the
+    /// impairment always acts.
     during: Option<VecDeque<(Time, Time)>>,
 }
 
@@ -55,7 +57,7 @@ impl Step {
         }
     }
 
-    /// Whether a packet meets the impairment now.
+    /// Returns whether the impairment affects a packet now.
     fn concerns(&mut self, packet: &Packet, now: Time) -> bool {
         let is_ack = packet.has(flags::ACK);
         let concerned = match self.concerns {
@@ -76,9 +78,9 @@ impl Step {
     }
 }
 
-/// The fate of a packet at an impairment.
+/// What an impairment did with a packet.
 enum Met {
-    /// The impairment does not concern the packet.
+    /// The impairment does not affect the packet.
     Passes,
     Goes,
     Twice,
@@ -86,7 +88,7 @@ enum Met {
     Ends,
 }
 
-/// The state outside of the impairments that they may change.
+/// State outside the impairments that the impairments may change.
 struct Surroundings<'a> {
     sink: &'a mut Sink,
     ends: &'a mut [Ends],
@@ -95,7 +97,8 @@ struct Surroundings<'a> {
 }
 
 impl Impaired {
-    /// Builds the impairments of a link for the run of a seed, if the link has some.
+    /// Builds the impairments of a link for the run of a seed, or returns `None` if the link has
+    /// none.
     pub fn of(link: &LinkPlan, seed: u64) -> Option<Box<Impaired>> {
         if link.impairments.is_empty() {
             return None;
@@ -116,13 +119,13 @@ impl Impaired {
         }))
     }
 
-    /// Number of packets that impairments hold, and in the pen.
+    /// Returns the number of packets that impairments hold or that are in the pen.
     pub fn packets(&self) -> u64 {
         let held = self.steps.iter().map(|step| step.impairment.held());
         self.pen.len() + held.sum::<u64>()
     }
 
-    /// Returns when a packet that comes now has passed the delay, jitter and slots of the link.
+    /// Returns when a packet that arrives now leaves the delay, jitter and slots of the link.
     fn due(&mut self, now: Time, len: u16) -> Time {
         let due = now + self.delay;
         let Some(more) = &mut self.more else {
@@ -132,12 +135,12 @@ impl Impaired {
         self.last
     }
 
-    /// Passes a packet through all impairments. Returns whether it goes on at once.
-    #[inline(always)] // it has one caller
+    /// Passes a packet through all impairments. Returns whether the packet goes on at once.
+    #[inline(always)] // inline, because it has one caller
     fn enter(&mut self, packet: &mut Packet, way: &mut Way, around: &mut Surroundings<'_>) -> bool {
         for place in 0..self.steps.len() {
             // Packets that an impairment holds may leave together with this packet, and the order
-            // must be kept.
+            // of the packets must be kept.
             if self.holding > 0 {
                 self.pass(place, *packet, *way, around);
                 return false;
@@ -155,7 +158,7 @@ impl Impaired {
                 }
             }
         }
-        // If packets in the pen are due now, they came earlier and go first.
+        // If packets in the pen are due now, they came earlier and leave first.
         if way.due <= around.now && self.pen.due() > around.now {
             return true;
         }
@@ -188,7 +191,7 @@ impl Impaired {
     }
 
     /// Passes a packet through one impairment.
-    #[inline(always)] // a call would cost more than its work
+    #[inline(always)] // inline, because a call would cost more than the function
     fn meet(
         &mut self,
         place: usize,
@@ -223,7 +226,7 @@ impl Impaired {
         Met::Ends
     }
 
-    /// Passes the packets that an impairment releases through the impairments behind it.
+    /// Passes the packets that an impairment releases through the impairments that follow.
     fn release(&mut self, place: usize, around: &mut Surroundings<'_>) {
         let now = around.now;
         if !self.steps[place].holds {
@@ -240,7 +243,7 @@ impl Impaired {
         }
     }
 
-    /// The next time at which the pen or an impairment releases a packet.
+    /// Returns the next time at which the pen or an impairment releases a packet.
     fn deadline(&self) -> Time {
         let first = self.pen.due();
         if self.holding == 0 {
@@ -250,8 +253,8 @@ impl Impaired {
         steps.fold(first, |first, step| first.min(step.impairment.deadline()))
     }
 
-    /// Moves the entry in the calendar to the next time at which a packet may go, if that time has
-    /// changed.
+    /// Moves the entry in the calendar to the next time at which a packet may leave, if that time
+    /// has changed.
     fn enter_deadline(&mut self, id: Component, now: Time, calendar: &mut Calendar) {
         let next = match self.deadline() {
             Time::NEVER => Time::NEVER,
@@ -266,7 +269,7 @@ impl Impaired {
 
 impl Network {
     /// Handles a packet that leaves a link with losses or impairments. Returns whether the packet
-    /// goes on at once. If not, it is lost, held or in the pen.
+    /// goes on at once. If not, the packet is lost, held or in the pen.
     #[inline(never)]
     pub(super) fn goes_on(&mut self, link: u32, packet: &mut Packet) -> bool {
         let (now, index) = (self.now, link as usize);
@@ -292,7 +295,7 @@ impl Network {
         goes
     }
 
-    /// Releases the packets that are due behind a link.
+    /// Releases the packets of a link's pen that are due.
     pub(super) fn run_pen(&mut self, id: Component, link: u32) {
         let (now, index) = (self.now, link as usize);
         if let Some(impaired) = &mut self.impaired[index] {

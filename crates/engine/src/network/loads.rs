@@ -1,16 +1,16 @@
-//! Connections that sources open without an end, and requests on them.
+//! Connections of sources that never end, and requests on these connections.
 
 use super::Network;
 use super::connections::End;
 
 impl Network {
-    /// Opens a connection without an end for a source.
+    /// Opens a connection for a source that sends without an end.
     pub(super) fn load(&mut self, index: usize) {
         let slot = self.open(index, None);
         self.traffic[index].loads_at.extend(slot);
     }
 
-    /// Lets a source request `bytes` bytes on a connection without an end.
+    /// Lets a source request `bytes` bytes on such a connection.
     pub(super) fn ask(&mut self, index: usize, load: u32, bytes: u64) {
         let now = self.now;
         let Some(&slot) = self.traffic[index].loads_at.get(load as usize) else {
@@ -26,7 +26,7 @@ impl Network {
         }
     }
 
-    /// Tells a source how many bytes its connections without an end have delivered.
+    /// Tells a source how many bytes these connections have delivered.
     pub(super) fn count(&mut self, index: usize) {
         let traffic = &mut self.traffic[index];
         let open = traffic.loads_at.iter().filter_map(|slot| {
@@ -37,7 +37,7 @@ impl Network {
         traffic.source.count(delivered);
     }
 
-    /// Stops new data on a source's connections without an end.
+    /// Stops sending new data on these connections of a source.
     pub(super) fn stop_loads(&mut self, index: usize) {
         for slot in std::mem::take(&mut self.traffic[index].loads_at) {
             if let Some(connection) = &mut self.ends[slot as usize].connection {

@@ -1,4 +1,5 @@
-//! What hosts remember about destinations. Flows and sources on the same pair of hosts share it.
+//! What hosts remember about destinations. Flows and sources on the same pair of hosts share what
+//! is remembered.
 
 use crate::plan::{Plan, TcpPlan};
 use crate::tcp::destination::Destination;
@@ -6,26 +7,26 @@ use crate::tcp::sender::Sender;
 
 /// The remembered destinations of a network.
 pub(super) struct Memory {
-    /// What is remembered for each flow or source, by its number.
+    /// What each flow or source remembers, by its number.
     senders: Vec<Remembering>,
-    /// Destinations by the pair of hosts.
+    /// The remembered destinations, one for each pair of hosts.
     destinations: Vec<Destination>,
 }
 
 /// Which values one flow or source remembers.
 struct Remembering {
-    /// Index of its destination.
+    /// Index of the destination.
     pair: usize,
-    /// Whether anything is remembered.
+    /// Whether this flow or source remembers anything.
     metrics: bool,
-    /// Whether ssthresh is remembered.
+    /// Whether it also remembers ssthresh.
     ssthresh: bool,
-    /// Whether the values were stored already, because a flow closes only once.
+    /// Whether the values were already stored. They are stored only once, when a flow closes.
     stored: bool,
 }
 
 impl Memory {
-    /// Creates an empty memory. `None` if no flow or source remembers anything.
+    /// Creates an empty memory. Returns `None` if no flow or source remembers anything.
     pub fn of(plan: &Plan) -> Option<Box<Memory>> {
         if !plan.remembers() {
             return None;

@@ -34,8 +34,8 @@ impl Network {
         }
     }
 
-    /// Returns the results. Meant for the end of a run. Before that, they cover the time up to
-    /// [`Network::now`].
+    /// Returns the results. They cover the time up to [`Network::now`], so call this at the end of
+    /// a run.
     pub fn finish(mut self) -> Outcome {
         let (end, warmup) = (self.now, self.plan.warmup);
         let mut outcome = Outcome {
@@ -47,14 +47,12 @@ impl Network {
             series: self.series,
             ..Outcome::default()
         };
-        // The packets inside are no longer needed, and with many flows they take as much memory as
-        // the results.
+        // Free the packets in pipes. With many flows, they use as much memory as the results.
         self.pipes = Vec::new();
         outcome.flows.reserve_exact(self.flows.len());
         let flows = self.flows.iter().zip(self.plan.each_flow());
         for ((flow, plan), ends) in flows.zip(&mut self.ends) {
-            // Move the connection out, so that its memory is free while the results are put
-            // together.
+            // Move the connection out, so that its memory is freed while the results are collected.
             let Some(connection) = ends.connection.take() else {
                 continue;
             };

@@ -1,12 +1,12 @@
-//! One run on several cores, whose results have the same bytes as on one core.
+//! One run on several cores. Its results are the same, byte by byte, as on one core.
 //!
 //! The network is cut at links that have delay. An event on one side of a cut affects the other
 //! side only after that delay. So every part may run ahead by the smallest of these delays, the
 //! window. Each part has the whole network, but works only on its own components: links, and the
-//! connections whose data enters one of these links first. Only that part counts for its links and
-//! connections. A pipe has a copy in each part, with the packets that leave it there. Packets from
-//! a link of another part are handed over at the end of each window. They are then put into the
-//! order that one core would have had (`calendar::order`).
+//! connections whose data enters one of these links first. Only that part counts packets of these
+//! links and connections. Each part has a copy of every pipe, with the packets that leave the pipe
+//! in this part. At the end of each window, parts hand over packets for other parts. The receiving
+//! part then puts them into the order that one core would have had (`calendar::order`).
 //!
 //! | file | what |
 //! |---|---|
@@ -14,9 +14,9 @@
 //! | `play` | runs one part, and assembles the whole network |
 //!
 //! The network is not cut at a link whose delay varies. It is not cut on the routes of connections
-//! that traffic opens, either: a slot is used again when its last packet is gone, in whichever part
-//! that is. Runs that record packets, or more rows than are kept, use one core. So do runs whose
-//! hosts remember destinations.
+//! that traffic opens, either. There, a slot is used again when its last packet is gone, and this
+//! packet may be in any part. Runs use one core if they record packets, if they record more rows
+//! than are kept, or if hosts remember destinations.
 
 mod meeting;
 mod play;
@@ -29,14 +29,14 @@ use crate::units::Time;
 pub use meeting::{Ended, Meeting};
 pub(super) use play::Part;
 
-/// The largest work of one part, in multiples of an equal share.
+/// The largest work of one part, in multiples of an equal share of the work.
 const UNEVEN: f64 = 1.4;
 
-/// Assigns links and connections to parts.
+/// Which part each link and each connection belongs to.
 pub struct Split {
-    /// Number of the part of each link.
+    /// The number of each link's part.
     links: Arc<[u16]>,
-    /// Number of the part of each flow or connection, by its number in packets.
+    /// The number of the part of each flow or connection, indexed by its number in packets.
     ends: Arc<[u16]>,
     parts: usize,
     /// How far each part may run ahead of the others.
@@ -44,12 +44,12 @@ pub struct Split {
 }
 
 impl Split {
-    /// Cuts the network of a plan into this many parts of about equal work. `None` if that is not
-    /// possible.
+    /// Cuts the network of a plan into this many parts of about equal work. Returns `None` if this
+    /// is not possible.
     pub fn of(plan: &Plan, parts: usize) -> Option<Split> {
         let rtts = plan.flows.iter().map(|flow| flow.rtt);
         let mut rtts = rtts.chain(plan.traffic.iter().map(|source| source.rtt));
-        // If a pipe has no length, packets come out at the time at which they go in.
+        // If a pipe has no delay, packets leave it at the same time at which they enter.
         let zero = rtts.any(|rtt| rtt.ns() < 2);
         let most = plan.links.len().min(usize::from(u16::MAX));
         if parts < 2
@@ -64,7 +64,7 @@ impl Split {
         let mut delays: Vec<Time> = (plan.links.iter()).filter_map(constant_delay).collect();
         delays.sort_unstable();
         delays.dedup();
-        // Look for the longest window at which the parts are even.
+        // Look for the longest window with which the parts have about equal work.
         delays.into_iter().rev().find_map(|window| {
             let mut sets = joined(plan, window);
             let links = even(plan, &mut sets, parts)?;
@@ -90,24 +90,24 @@ impl Split {
         })
     }
 
-    /// Number of parts.
+    /// Returns the number of parts.
     pub fn parts(&self) -> usize {
         self.parts
     }
 
-    /// How far each part may run ahead of the others.
+    /// Returns how far each part may run ahead of the others.
     pub fn window(&self) -> Time {
         self.window
     }
 }
 
-/// The delay behind a link, if that is above 0 and does not vary.
+/// Returns the delay behind a link, if it is above 0 and does not vary.
 fn constant_delay(link: &LinkPlan) -> Option<Time> {
     let constant = link.jitter == Time::ZERO && link.slots.is_none() && link.impairments.is_empty();
     (constant && link.delay > Time::ZERO).then_some(link.delay)
 }
 
-/// Sets of links and groups of flows and sources that must be in one part. Groups are numbered
+/// Sets of links, and of groups of flows and sources, that must be in one part. Groups are numbered
 /// after the links.
 struct Sets {
     above: Vec<usize>,
@@ -131,7 +131,7 @@ impl Sets {
     }
 }
 
-/// Returns the sets that stay together if links of at least this delay are cut.
+/// Returns the sets that must be in one part if links of at least this delay are cut.
 fn joined(plan: &Plan, window: Time) -> Sets {
     let links = plan.links.len();
     let nodes = links + plan.flows.len() + plan.traffic.len();
@@ -167,9 +167,9 @@ fn joined(plan: &Plan, window: Time) -> Sets {
     sets
 }
 
-/// Assigns a part to each link. Sets are in the order of their first links, which is that of the
-/// file and mostly that of the network, so that neighbours stay together. Work is proportional to
-/// the rate.
+/// Assigns a part to each link. Sets are in the order in which the file lists their first links.
+/// This is mostly the order in the network, so that neighbouring links stay together. A link's work
+/// is proportional to its rate.
 fn even(plan: &Plan, sets: &mut Sets, parts: usize) -> Option<Vec<u16>> {
     let links = plan.links.len();
     let mut work = vec![0.0; links];

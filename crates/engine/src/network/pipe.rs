@@ -1,4 +1,4 @@
-//! Constant delays with optional jitter, and how end points put packets into them.
+//! Pipes: constant delays with optional jitter, and how end points put packets into them.
 
 use std::collections::VecDeque;
 
@@ -22,27 +22,27 @@ pub(super) struct Pipe {
 /// What a pipe does in addition to its delay.
 #[derive(Default)]
 pub(super) struct More {
-    /// Largest random delay that keeps the order, and its random stream.
+    /// The largest random delay, which keeps packets in order, and its random stream.
     pub jitter: Option<(Time, Stream)>,
     pub slots: Option<Slots>,
-    /// Set if the network is one part of several.
+    /// The state of this copy, if the network is one part of several.
     pub part: Option<Box<OfPart>>,
 }
 
-/// A part's copy of a pipe that other parts have, too. It holds the packets that leave the pipe in
-/// this part.
+/// One part's copy of a pipe of which other parts have copies, too. The copy holds the packets that
+/// leave the pipe in this part.
 #[derive(Default)]
 pub(super) struct OfPart {
     /// The key that orders each packet of the pipe.
     pub keys: VecDeque<Key>,
     /// Whether other parts send packets into this copy.
     pub meets: bool,
-    /// If `meets`: the part's own packets, which wait for the end of the window to be put in order.
+    /// If `meets`: the part's own packets, which are put in order at the end of the window.
     pub own: Vec<(Packet, Key)>,
 }
 
 impl OfPart {
-    /// Notes the key of a packet that is pushed. Returns false if the packet waits here for the end
+    /// Notes the key of a packet that is pushed. Returns false if the packet must wait for the end
     /// of the window.
     #[inline(never)]
     fn keeps(&mut self, packet: &Packet, calendar: &mut Calendar) -> bool {
@@ -94,7 +94,7 @@ impl Pipe {
         }
     }
 
-    #[inline(always)] // a call would cost more than its work
+    #[inline(always)] // inline, because a call would cost more than the function
     pub fn push(&mut self, mut packet: Packet, now: Time, id: Component, calendar: &mut Calendar) {
         packet.stamp = now + self.delay;
         if let Some(more) = &mut self.more {

@@ -1,4 +1,4 @@
-//! Series and samples: the values that are recorded every record interval, or at every change.
+//! Series and samples: values that are recorded at every record interval, or at every change.
 
 use tailback_record::{FlowSampler, FlowState, LinkState, SenderSamples};
 
@@ -9,14 +9,14 @@ use crate::plan::SeriesMode;
 use crate::traffic::application::Application;
 use crate::units::Time;
 
-/// Measurements of a flow that are not part of its connection.
+/// What is measured of a flow outside its connection.
 pub(super) struct Flow {
     pub stop: Option<Time>,
-    /// The application, if it limits the flow.
+    /// The application, unless the flow always has data to send.
     pub application: Option<Box<Application>>,
-    /// Bytes delivered before the end of the warm-up.
+    /// Payload delivered before the end of the warm-up, bytes.
     pub base_bytes: u64,
-    /// Payload delivered when the flow was stopped.
+    /// Payload delivered when the flow was stopped, bytes.
     pub bytes_at_stop: Option<u64>,
     pub samples: SenderSamples,
     pub sampler: Option<Box<FlowSampler>>,
@@ -24,7 +24,7 @@ pub(super) struct Flow {
 
 impl Network {
     /// Records the state of a sender after an ACK or one of its timers. If only windows are
-    /// recorded, it records the window if that has changed.
+    /// recorded, it records the window if it has changed.
     pub(super) fn record_change(&mut self, index: usize) {
         let (flow, now) = (&mut self.flows[index], self.now.ns());
         let Some(sampler) = &mut flow.sampler else {
@@ -86,7 +86,7 @@ impl Network {
     }
 }
 
-/// The values that are sampled for a flow.
+/// Returns the values of a flow's sample.
 fn state(connection: &Connection) -> FlowState {
     let sender = &connection.sender;
     let window = &sender.window;

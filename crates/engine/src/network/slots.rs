@@ -3,11 +3,10 @@
 //!
 //! Follows the slots of Linux 7.3 `sch_netem` (`netem_dequeue`, `get_slot_next`). When a packet
 //! becomes the first in the queue, netem looks at the slot. If the slot begins before the packet
-//! may leave, a slot that begins a random gap from now replaces it. The packet leaves at the later
-//! of its own time and its slot. The last packet or byte of a slot draws the next slot. No gap is
-//! shorter than the delay; otherwise each arrival would draw again. So the time at which a packet
-//! leaves is known when it comes in.
-//! comes in, and nothing is left to do at the head.
+//! may leave, a slot that begins a random gap from now replaces it. The packet leaves when both its
+//! own delay has passed and its slot has begun. When a slot is full, netem draws the next slot. No
+//! gap is shorter than the delay; otherwise each arrival would draw again. So the time at which a
+//! packet leaves is known when it arrives.
 
 use crate::plan::SlotsPlan;
 use crate::rng::Stream;
@@ -19,10 +18,11 @@ pub(super) struct Slots {
     stream: Stream,
     /// When the current slot begins.
     next: Time,
-    /// Number of packets that the slot still takes. `bytes_left` is the same for bytes.
+    /// Number of packets that the slot still takes. `bytes_left` is the number of bytes that it
+    /// still takes.
     packets_left: u64,
     bytes_left: u64,
-    /// When the last packet so far leaves.
+    /// When the latest of the packets so far leaves.
     last: Time,
 }
 
@@ -40,7 +40,7 @@ impl Slots {
         slots
     }
 
-    /// Handles a packet that comes in at `at`. Returns when it leaves.
+    /// Handles a packet that arrives at `at`. Returns when the packet leaves.
     pub fn leaves(&mut self, at: Time, bytes: u16) -> Time {
         let due = at + self.plan.delay;
         if self.next < due {
@@ -91,12 +91,12 @@ mod tests {
     fn a_packet_waits_for_a_slot_that_begins_after_its_delay() {
         let mut slots = slots(800, 800, 2, 0);
         let start = Time::from_secs(1);
-        // The previous slot has passed, so the next one begins a gap from now.
+        // The previous slot has passed, so the next slot begins one gap from now.
         assert_eq!(slots.leaves(start, 1_514), start + US(800));
-        // The packet's delay ends after the slot has begun. So it draws another slot when it
-        // becomes the first.
+        // The packet's delay ends after the slot has begun. So netem draws another slot when this
+        // packet becomes the first.
         assert_eq!(slots.leaves(start + US(700), 1_514), start + US(1_600));
-        // Three packets wait, and a slot takes two.
+        // Three packets wait. A slot takes two, so the third packet leaves in the next slot.
         let mut slots = self::slots(800, 800, 2, 0);
         let left: Vec<Time> = (0..3).map(|_| slots.leaves(start, 1_514)).collect();
         assert_eq!(left, [800, 800, 1_600].map(|us| start + US(us)));

@@ -1,6 +1,6 @@
-//! Groups of flows and sources. A table with the key `count` describes a group of several members.
+//! Groups of flows and sources. A table with the key `count` describes several equal members.
 //!
-//! A plan stores each group once. Members are numbered through all groups; flows, sources and
+//! A plan stores each group once. Members are numbered across all groups; flows, sources and
 //! programs are each numbered from 0. Only this module computes these numbers, and the names of
 //! members.
 
@@ -8,7 +8,7 @@ use super::{FlowPlan, ProgramPlan, TrafficPlan};
 
 /// A part of the plan that describes several equal members.
 pub trait Group {
-    /// The common name of the members, and their number.
+    /// Returns the common name of the members, and the number of members.
     fn named(&self) -> (&str, u64);
 }
 
@@ -38,12 +38,13 @@ pub struct Member<'a, T> {
     pub group: usize,
     /// Number of the member among all flows, or all sources.
     pub number: usize,
-    /// Index of the member in its group, from 0.
+    /// Index of the member within its group, from 0.
     pub place: u64,
 }
 
 impl<T: Group> Member<'_, T> {
-    /// Name of the member in results: NAME, or NAME/1, NAME/2, ... if the group has several.
+    /// Name of the member in results: NAME, or NAME/1, NAME/2, ... if the group has several
+    /// members.
     pub fn name(&self) -> String {
         match self.of.named() {
             (name, 1) => name.to_owned(),
@@ -52,13 +53,13 @@ impl<T: Group> Member<'_, T> {
     }
 }
 
-/// Number of members in all groups together.
+/// Returns the number of members in all groups together.
 pub(super) fn count<T: Group>(groups: &[T]) -> usize {
     let counts = groups.iter().map(|group| group.named().1);
     counts.sum::<u64>() as usize
 }
 
-/// The members of all groups, one after the other.
+/// Returns the members of all groups, one group after the other.
 pub(super) fn members<T: Group>(groups: &[T]) -> impl Iterator<Item = Member<'_, T>> {
     let places = |(group, of): (usize, _)| {
         let of: &T = of;

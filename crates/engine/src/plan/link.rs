@@ -1,4 +1,5 @@
-//! `[bottleneck]` and `[links.NAME]`: links, and the time and conditions under which packets leave.
+//! `[bottleneck]` and `[links.NAME]`: links, when packets leave them, and what happens to the
+//! packets.
 
 use super::short_forms::{BurstLossForm, DelayForm, PolicerForm, ReorderForm};
 use crate::keys::Takes::{AtLeast, AtMost, Only};
@@ -29,9 +30,9 @@ keys! {
     /// over all flows, retransmissions included; ACKs and unresponsive traffic are
     /// not counted. Both lists ascend and have no number in common.
     pub struct Schedule as "a schedule" {
-        /// These are CE-marked, or dropped if they are not ECN-capable.
+        /// Numbers of the packets to mark with CE. A packet that is not ECN-capable is dropped.
         marks: Vec<u64>;
-        /// These are dropped.
+        /// Numbers of the packets to drop.
         drops: Vec<u64>;
     }
 }
@@ -66,7 +67,7 @@ words! {
     }
 }
 
-/// Windows of a run, each from the first time to the second. If there are none, the whole run.
+/// Windows of time in a run, each with its start and end. An empty list means the whole run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Windows(pub Vec<(Time, Time)>);
 
@@ -99,7 +100,7 @@ keys! {
     pub struct ImpairmentPlan as "[[impairments]]" {
         /// The kind: the name of an impairment.
         kind: &'static str => key(KeyKind::Word(Registry::Impairments)).required();
-        /// The options of its kind, complete.
+        /// The options of the impairment's kind, complete.
         options: Options;
         /// Which packets the impairment affects: all, data, or ACKs of TCP.
         only: Concerns = Concerns::KEY.default("all");
@@ -110,7 +111,7 @@ keys! {
 }
 
 impl ImpairmentPlan {
-    /// The registered entry of the impairment's kind.
+    /// Returns the registered entry of the impairment's kind.
     ///
     /// # Panics
     /// If the kind is not registered, which validation excludes.
@@ -192,13 +193,13 @@ keys! {
 }
 
 impl LinkPlan {
-    /// The delay behind the link that every packet has.
+    /// Returns the delay behind the link that every packet has.
     pub fn base_delay(&self) -> Time {
         let slots = self.slots.as_ref().map(|slots| slots.delay);
         self.delay + slots.unwrap_or_default()
     }
 
-    /// The longest time by which the link's impairments delay a packet.
+    /// Returns the longest time for which the link's impairments delay a packet.
     pub fn longest_impairment(&self) -> Time {
         let impairments = self.impairments.iter();
         let times =
@@ -206,7 +207,7 @@ impl LinkPlan {
         times.fold(Time::ZERO, |sum, time| sum + time)
     }
 
-    /// The largest number of packets that the link's impairments make of one.
+    /// Returns the largest number of packets that one packet may become behind the link.
     pub fn most_copies(&self) -> u64 {
         let impairments = self.impairments.iter();
         let copying = impairments.filter(|impairment| impairment.entry().build.copies);

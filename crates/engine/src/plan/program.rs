@@ -12,7 +12,7 @@ use crate::units::Time;
 /// The default date of a guest, seconds since 1970: 2026-01-01.
 pub const DATE: u64 = 1_767_225_600;
 
-/// Prefix for the name of one of tailback's own programs, used in place of a path.
+/// Prefix that marks the name of one of tailback's own programs. Such a name replaces a path.
 pub const BUILT: &str = "built:";
 
 keys! {
@@ -75,11 +75,11 @@ keys! {
         date: u64 => key(KeyKind::Date);
         /// Numbers from files that programs write to /out, { NAME = { file, path, scale } }.
         results: Vec<ResultPlan> => key(KeyKind::Map(&ResultPlan::TABLE));
-        /// Index of the entry whose host is the side that this entry leaves out.
+        /// Index of the entry that provides the host of the side that this entry leaves out.
         partner: Option<u32>;
-        /// Both sides find what endpoints of the QUIC interop runner expect.
+        /// If set, both sides get the environment of the QUIC interop runner.
         interop: Option<InteropPlan>;
-        /// The options of the stack that is the kind in the simulator.
+        /// The options of the transport stack that the kind names in the simulator.
         stack: Option<Options>;
     }
 }
@@ -107,7 +107,7 @@ keys! {
     }
 }
 
-/// A folder that is the root of a side.
+/// A folder that becomes the root of a side's file system.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RootPlan {
     /// Path of the folder. It is not part of a run's identity.
@@ -122,7 +122,7 @@ impl AsPart for RootPlan {
     }
 }
 
-/// What endpoints of the QUIC interop runner expect: files on the server that the client fetches.
+/// The environment of the QUIC interop runner: files on the server that the client fetches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InteropPlan {
     /// Size of each file, bytes.
@@ -162,7 +162,7 @@ keys! {
     }
 }
 
-/// A file or folder that the scenario names.
+/// A file or folder that a scenario names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FilePlan {
     /// Name of the file below `/files`.
@@ -174,7 +174,7 @@ pub struct FilePlan {
 }
 
 impl FilePlan {
-    /// A program of tailback's own, by its name. The kernel engine finds the file.
+    /// Returns one of tailback's own programs by its name. The kernel engine finds the file.
     pub fn built(name: &str) -> FilePlan {
         FilePlan {
             name: name.to_owned(),
@@ -193,7 +193,7 @@ impl AsPart for FilePlan {
     }
 }
 
-/// The condition under which a server is ready.
+/// When a server counts as ready.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ready {
     /// A socket listens at this TCP port of the host.
@@ -219,13 +219,13 @@ impl AsPart for Ready {
 }
 
 impl ProgramPlan {
-    /// The sides of the entry: the sender's and the receiver's.
+    /// Returns the sides of the entry: the sender's side, then the receiver's side.
     pub fn sides(&self) -> [Option<&SidePlan>; 2] {
         [self.sender.as_ref(), self.receiver.as_ref()]
     }
 
-    /// If one side is another entry's host: the index of that side (0 for the sender's), and the
-    /// entry.
+    /// If another entry provides the host of one side, returns the index of that side (0 for the
+    /// sender's side) and the other entry.
     pub fn shared(&self) -> Option<(usize, usize)> {
         let side = usize::from(self.sender.is_some());
         self.partner.map(|entry| (side, entry as usize))

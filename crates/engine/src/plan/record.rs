@@ -12,8 +12,8 @@ words! {
         Interval = "interval",
         /// At every record interval, and the congestion window also at every change.
         Changes = "changes",
-        /// The state of a sender after every ACK and after every timer of its own. All else at
-        /// every record interval.
+        /// The state of a sender after every ACK and after every timer of its own. All other values
+        /// at every record interval.
         Acks = "acks",
         /// Never.
         Off = "off",

@@ -1,4 +1,4 @@
-//! Keys of a link that are short for one of its impairments.
+//! Keys of a link that abbreviate one of its impairments.
 
 use crate::keys;
 use crate::keys::{BYTES, KeyKind, POSITIVE_TIME, float, key, plain};

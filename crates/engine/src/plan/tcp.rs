@@ -9,16 +9,16 @@ use crate::{keys, words};
 words! {
     /// What the growth of the window counts.
     pub enum Growth {
-        /// Acknowledged segments (Linux since about 3.15).
+        /// The number of acknowledged segments (Linux since about 3.15).
         #[default]
         Segments = "segments",
-        /// ACKs, and slow start up to and including ssthresh (Linux 3.2).
+        /// The number of ACKs. Slow start includes ssthresh (Linux 3.2).
         Acks = "acks",
     }
 }
 
 words! {
-    /// Whether packets are paced.
+    /// Whether and how packets are paced.
     pub enum Pacing {
         /// Only if the congestion control needs it.
         #[default]
@@ -27,8 +27,8 @@ words! {
         Off = "off",
         /// As the fq qdisc does, at Linux's pacing rate.
         Fq = "fq",
-        /// As the fq qdisc does if TCP joins segments (GSO): the segments of a millisecond at the
-        /// pacing rate leave together, at least two.
+        /// As the fq qdisc does if TCP joins segments (GSO): as many segments as the pacing rate
+        /// sends in a millisecond leave together, at least two.
         FqGso = "fq-gso",
     }
 }
@@ -36,18 +36,18 @@ words! {
 words! {
     /// How a receiver reports SCE marks with the ESCE bit of its ACKs.
     pub enum SceReceiver {
-        /// `Split` if the sender's congestion control is one of SCE, otherwise `Off`.
+        /// `Split` if the sender's congestion control supports SCE, otherwise `Off`.
         #[default]
         Auto = "auto",
-        /// Not at all: ECT(1) counts as ECT(0).
+        /// The receiver does not report marks: ECT(1) counts as ECT(0).
         Off = "off",
-        /// When marks begin or end, delayed segments are acknowledged first, and the segment with
-        /// the change is acknowledged at once.
+        /// When marks begin or end, one ACK acknowledges the delayed segments. Another ACK
+        /// acknowledges the segment with the change at once.
         Split = "split",
         /// As `Split`, but the ACK of the segment with the change is delayed as usual.
         SplitDelayed = "split-delayed",
-        /// ACKs come as usual. ESCE is set such that ACKs with ESCE cover as many segments as were
-        /// marked.
+        /// ACKs are sent as usual. The receiver sets ESCE so that ACKs with ESCE cover as many
+        /// segments as were marked.
         Dither = "dither",
     }
 }
@@ -55,15 +55,15 @@ words! {
 words! {
     /// How the receiver of a flow with ECN reports CE to the sender.
     pub enum EcnFeedback {
-        /// As the congestion control needs: Accurate ECN, an echo of each packet for DCTCP,
-        /// otherwise RFC 3168.
+        /// As the congestion control needs: by Accurate ECN, by an echo of each packet for DCTCP,
+        /// or else as in RFC 3168.
         #[default]
         Auto = "auto",
-        /// By Accurate ECN (RFC 9768), whatever the congestion control.
+        /// By Accurate ECN (RFC 9768), whatever the congestion control needs.
         AccEcn = "accecn",
-        /// As in RFC 3168, the only form that the receiver supports.
+        /// As in RFC 3168, because the receiver supports nothing else.
         Rfc3168 = "rfc3168",
-        /// Not at all, because the receiver does not support ECN.
+        /// The receiver does not report CE, because it does not support ECN.
         None = "none",
     }
 }
@@ -71,29 +71,30 @@ words! {
 words! {
     /// When a receiver with Accurate ECN sends its option (Linux `tcp_ecn_option`).
     pub enum AccEcnOption {
-        /// Never.
+        /// The receiver never sends the option.
         Off = "off",
-        /// After CE and changes of the ECN field, and three times in a round trip.
+        /// After CE and changes of the ECN field, and three times per round trip.
         Minimum = "minimum",
-        /// On every ACK with enough room, until the ACKs that carry it seem to get lost.
+        /// On every ACK with enough space, until ACKs with the option seem to get lost.
         #[default]
         Full = "full",
-        /// On every ACK with enough room, even if the ACKs seem to get lost.
+        /// On every ACK with enough space, even if ACKs with the option seem to get lost.
         Persist = "persist",
     }
 }
 
 words! {
-    /// Whether a receiver behaves correctly.
+    /// Whether a receiver tells the truth.
     pub enum Conduct {
-        /// It reports what arrives.
+        /// The receiver reports what arrives.
         #[default]
         Honest = "honest",
-        /// It negotiates ECN and never reports CE.
+        /// The receiver negotiates ECN but never reports CE.
         HidesCe = "hides-ce",
-        /// It acknowledges a segment in eight parts, with an ACK for each.
+        /// The receiver acknowledges each segment in eight parts, with one ACK for each part.
         DividesAcks = "divides-acks",
-        /// It acknowledges segments that have not arrived, up to the highest that has.
+        /// The receiver acknowledges segments that have not arrived, up to the highest segment that
+        /// has.
         Optimistic = "optimistic",
     }
 }
@@ -101,31 +102,31 @@ words! {
 words! {
     /// How large the receiver's buffer is.
     pub enum ReceiveBuffer {
-        /// Large enough for the receive window from the start.
+        /// The buffer is large enough for the receive window from the start.
         #[default]
         Fixed = "fixed",
-        /// Tuned by Linux, from 128 KiB on, to the bytes that the application reads in a round-trip
-        /// time.
+        /// Linux tunes the buffer, which begins with 128 KiB, to the bytes that the application
+        /// reads in a round-trip time.
         Auto = "auto",
     }
 }
 
-/// How many segments one delayed ACK covers.
+/// Number of segments that one delayed ACK covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Delack(u8);
 
 impl Delack {
-    /// One ACK for each segment.
+    /// The receiver sends one ACK for each segment.
     pub const OFF: Delack = Delack(1);
-    /// One ACK for two segments (RFC 9293 section 3.8.6.3), as Linux does.
+    /// The receiver sends one ACK for two segments (RFC 9293 section 3.8.6.3), as Linux does.
     pub const ON: Delack = Delack(2);
 
-    /// Number of segments that one ACK covers.
+    /// Returns the number of segments that one ACK covers.
     pub const fn segments(self) -> u8 {
         self.0
     }
 
-    /// Whether an ACK may wait for another segment.
+    /// Returns whether an ACK may wait for another segment.
     pub const fn delays(self) -> bool {
         self.0 > 1
     }
@@ -178,8 +179,8 @@ keys! {
         delack: Delack = plain(Kind::BoolOrInt { min: 1, max: 64 }).default("true")
             .kernel(Only(&["true", "false"]), "Linux acknowledges every second segment at least");
         /// Whether the timestamp option is in use.
-        // RTT samples of retransmitted data and the detection of spurious retransmissions need the
-        // timestamps. Their bytes on the wire are part of `header`.
+        // Without timestamps, retransmitted data gives no RTT samples, and spurious retransmissions
+        // are not detected. The option's bytes on the wire are part of `header`.
         timestamps: bool = BOOL.default("true");
         /// The largest window that the receiver offers, on either engine.
         rwnd: Bytes = BYTES.default("32mb").kernel(AtMost("1gb"), "longer than a TCP window");

@@ -84,7 +84,7 @@ keys! {
     pub struct TrafficPlan as "[[traffic]]" {
         /// What kind of traffic.
         kind: &'static str => key(KeyKind::Word(Registry::Traffic)).required();
-        /// The options of its kind, complete.
+        /// The options of the source's kind, complete.
         options: Options;
         /// Name in results; default: the kind, made unique.
         name: String => key(KeyKind::Name);
@@ -108,9 +108,10 @@ keys! {
         dscp: u8 = int(0, 63).default("0");
         /// A class of flows and sources, as for [[flows]]; default: none.
         class: Option<String> => key(KeyKind::Class);
-        /// Its connections, if it is TCP; `None`: datagrams.
+        /// Connections that the source opens. `None` if it sends datagrams.
         connections: Option<Box<ConnectionsPlan>>;
-        /// Links that echoes and reports of the receiver pass; `None`: it sends nothing back.
+        /// Links that the receiver's echoes and reports pass. `None` if the receiver sends nothing
+        /// back.
         answers: Option<Vec<u32>>;
         /// Where it opens connections: the congestion control of their servers, as for a flow.
         key cc = entry(Registry::Cc).default("cubic").of_connections();
@@ -128,21 +129,22 @@ keys! {
     pub struct ConnectionsPlan as "connections" {
         /// Congestion control of the servers.
         cc: Algorithm;
-        /// A module of the kernel engine's kit that replaces it.
+        /// A module of the kernel engine's kit that replaces the congestion control.
         module: Option<String>;
         /// Whether ECN is negotiated.
         ecn: bool;
         /// Links that requests and ACKs pass.
         back: Vec<u32>;
-        /// The stack.
+        /// The TCP stack of both ends.
         tcp: TcpPlan;
-        /// Connections at a time.
+        /// Largest number of connections at the same time.
         limit: u32;
     }
 }
 
 impl TrafficPlan {
-    /// Links that packets of the receiver pass, if the receiver sends packets.
+    /// Returns the links that packets of the receiver pass, or `None` if the receiver does not send
+    /// any.
     pub fn back(&self) -> Option<&[u32]> {
         match &self.connections {
             Some(connections) => Some(&connections.back),

@@ -6,7 +6,7 @@ use crate::registry::kernel::Kernel;
 use crate::registry::rules::Rules;
 use crate::registry::{Entry, Kind, Opt, Options, no_finish};
 
-/// Seconds that Flent needs before and after a test, and to write its file.
+/// Seconds that Flent needs before and after a test, including the time to write its file.
 const AROUND_S: u64 = 13;
 
 /// The registry entry.
@@ -56,7 +56,8 @@ fn made(options: &Options, seconds: u64) -> Made {
         Some(_) => options.int("seconds").unsigned_abs().min(most),
         None => most,
     };
-    // This is the version that Flent's authors publish. Debian's version has no tests.
+    // This is the version that Flent's authors publish. Debian's package does not include the
+    // tests.
     let flent = ["env", "PYTHONPATH=/files/flent", "python3", "-m", "flent"];
     let mut run = words_of(&flent);
     run.extend(words_of(&[

@@ -1,24 +1,24 @@
-//! Endpoints of the QUIC interop runner, each in the root of its container image. A server is on
-//! the sender's host. A client on the receiver's host fetches files over HTTP/0.9 or HTTP/3.
+//! Endpoints of the QUIC interop runner, each in the root of its container image. A server runs on
+//! the sender's host. A client on the receiver's host fetches files from it over HTTP/0.9 or
+//! HTTP/3.
 //!
 //! Both find the same environment as in the runner's containers:
 //!
 //! | what | where |
 //! |---|---|
-//! | role and test case | `ROLE`, `TESTCASE`; the runner's names of the latter are
-//! `TESTCASE_SERVER` and `TESTCASE_CLIENT` |
+//! | role and test case | `ROLE`, `TESTCASE` (in the runner: `TESTCASE_SERVER`, `TESTCASE_CLIENT`) |
 //! | files to fetch, destination | `REQUESTS` (`https://server4:443/file-1 ...`), `/downloads` |
 //! | files to serve | `/www`, with bytes that do not repeat |
 //! | certificates | `/certs`: `cert.pem` and `priv.key` of the server, `ca.pem`, made in each run |
 //! | logs | `/logs`, kept like the output folder; `SSLKEYLOGFILE`, `QLOGDIR` |
 //! | names | `server`, `server4`, `server6`, `server46`, the same for `client`, and `sim` |
 //!
-//! Two parts of an image are made for the runner's own network and do not work here. First, its
+//! Two scripts of an image are made for the runner's own network and do not work here. First, its
 //! `/setup.sh` sets routes through the runner's simulator and turns off the network card's
 //! checksums. Hosts here already have their routes, so another script replaces it. It only makes
 //! `/logs/qlog`, as the image's script does. Second, clients wait for the simulator by
-//! `/wait-for-it.sh sim:57832`. Here `sim` is the client's own host, where a socket listens at this
-//! port, so the script of the image ends at once.
+//! `/wait-for-it.sh sim:57832`. Here `sim` is the client's own host, and a socket listens at this
+//! port. So the image's script ends at once.
 
 use super::{Build, IPV6, Made, client, result, server, words_of};
 use crate::plan::{InteropPlan, Ready, SidePlan};
@@ -26,16 +26,16 @@ use crate::registry::kernel::Kernel;
 use crate::registry::rules::Rules;
 use crate::registry::{Entry, Kind, Opt, OptionError, Options};
 
-/// The port of the server.
+/// The server's port.
 const PORT: u16 = 443;
 
-/// The command of images, if a scenario does not set another.
+/// The command of an image, if the scenario does not set another.
 const ENTRY_POINT: &str = "/run_endpoint.sh";
 
-/// The file for the result of the downloads.
+/// The name of the file with the result of the downloads.
 const REPORT: &str = "interop.json";
 
-/// Largest size of all files together, bytes. The guest has them in memory twice.
+/// Largest size of all files together, bytes. The guest needs twice this memory.
 const MOST: u64 = 500_000_000;
 
 /// The registry entry.
@@ -91,7 +91,7 @@ pub const ENTRY: Entry<Build> = Entry {
     build: Build { made },
 };
 
-/// The files that the client fetches.
+/// Returns the files that the client fetches.
 fn files(options: &Options) -> InteropPlan {
     let bytes = options.bytes_if_set("bytes").unwrap_or_default();
     let files = options.int("downloads").unsigned_abs();
@@ -114,7 +114,7 @@ fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
     }])
 }
 
-/// The names of a test case at the server and at the client.
+/// Returns the names of a test case at the server and at the client.
 fn names(testcase: &'static str) -> [&'static str; 2] {
     match testcase {
         "keyupdate" => ["transfer", "keyupdate"],
@@ -128,7 +128,7 @@ fn made(options: &Options, _: u64) -> Made {
     let files = files(options);
     let host = match (options.bool(IPV6.name), testcase) {
         (true, _) => "server6",
-        // This name has addresses of both families.
+        // The name `server46` has addresses of both families.
         (false, "connectionmigration") => "server46",
         (false, _) => "server4",
     };

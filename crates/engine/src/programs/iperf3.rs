@@ -6,10 +6,10 @@ use crate::registry::kernel::Kernel;
 use crate::registry::rules::Rules;
 use crate::registry::{Entry, Kind, Opt, OptionError, Options, Value};
 
-/// The port of the server.
+/// The server's port.
 const PORT: u16 = 5201;
 
-/// The file for the client's report.
+/// The name of the file with the client's report.
 const REPORT: &str = "iperf3.json";
 
 /// The registry entry.
@@ -77,7 +77,7 @@ pub const ENTRY: Entry<Build> = Entry {
 fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
     let udp = options.bool("udp");
     if udp && options.get("length").is_none() {
-        // iperf3's own default follows the route's MTU. This length fits every link.
+        // iperf3's own default follows the route's MTU. A length of 1400 fits every link.
         options.set("length", Value::Int(1400));
     }
     Ok(())
@@ -87,7 +87,7 @@ fn made(options: &Options, seconds: u64) -> Made {
     let mut run = words_of(&["iperf3", "-c"]);
     run.push(address(options, "receiver"));
     let mut add = |flag: &str, value: String| run.extend([flag.to_owned(), value]);
-    // At the end of a test, both ends exchange their results.
+    // Leave one second, because both ends exchange their results at the end of a test.
     let most = seconds.saturating_sub(1).max(1);
     let time = match options.get("seconds") {
         Some(_) => options.int("seconds").unsigned_abs().min(most),
@@ -121,7 +121,7 @@ fn made(options: &Options, seconds: u64) -> Made {
     let goodput = format!("{sum}.bits_per_second");
     Made {
         sender: client(run),
-        // With `-1` the server ends when its only client ends.
+        // With `-1`, the server ends after its only client.
         receiver: server(words_of(&["iperf3", "-s", "-1"]), Ready::Tcp(PORT)),
         packages: vec!["iperf3".to_owned()],
         results: vec![result("goodput_mbit", REPORT, &goodput, 1e-6), rest],

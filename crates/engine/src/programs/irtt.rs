@@ -7,7 +7,7 @@ use crate::registry::rules::Rules;
 use crate::registry::{Entry, Kind, Opt, Options, no_finish};
 use crate::units::Time;
 
-/// The file for the client's report.
+/// The name of the file with the client's report.
 const REPORT: &str = "irtt.json";
 
 /// The registry entry.
@@ -47,7 +47,7 @@ pub const ENTRY: Entry<Build> = Entry {
 fn made(options: &Options, seconds: u64) -> Made {
     let mut run = words_of(&["irtt", "client", "-q", "-i"]);
     run.push(format!("{}us", options.time("interval").ns() / 1000));
-    // Time for the last answers to arrive.
+    // Leave time for the last answers to arrive.
     run.extend([
         "-d".to_owned(),
         format!("{}s", seconds.saturating_sub(1).max(1)),

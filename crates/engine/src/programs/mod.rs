@@ -1,9 +1,9 @@
-//! Ready-made programs. Each turns a few options into the commands for both hosts of an entry of
-//! `[[programs]]`, so that one line is enough. A kind is one file and one line of [`ENTRIES`].
+//! Ready-made programs. Each kind turns a few options into the commands for both hosts of an entry
+//! of `[[programs]]`. Each has one file and one line in [`ENTRIES`].
 //!
-//! Only the kernel engine runs programs. In the simulator the stack of a plugin can stand for a kind
-//! ([`stacks`]). Words of a command may have the placeholders of `[[programs]]`: `{sender}`,
-//! `{receiver}`, `{sender6}`, `{receiver6}`.
+//! Only the kernel engine runs programs. In the simulator, the transport stack of a plugin can
+//! replace a kind ([`stacks`]). Words of a command may contain the placeholders of `[[programs]]`:
+//! `{sender}`, `{receiver}`, `{sender6}`, `{receiver6}`.
 
 use crate::plan::{InteropPlan, Ready, ResultPlan, SidePlan};
 use crate::registry::{Entry, Kind, Opt, Options, Table};
@@ -18,33 +18,34 @@ pub mod quic;
 pub mod stacks;
 pub mod words;
 
-/// How an entry of this kind is expanded.
+/// How a ready-made program is expanded to commands.
 pub struct Build {
-    /// Expands these options to commands. The number is the seconds that the entry may run.
+    /// Expands these options to commands. The second argument is the number of seconds that the
+    /// entry may run.
     pub made: fn(&Options, u64) -> Made,
 }
 
 /// The expansion of an entry.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Made {
-    /// The command on the sender's host.
+    /// The program and arguments on the sender's host, if it runs a program.
     pub sender: Option<SidePlan>,
-    /// The command on the receiver's host.
+    /// The program and arguments on the receiver's host, if it runs a program.
     pub receiver: Option<SidePlan>,
     /// Debian packages that the commands need.
     pub packages: Vec<String>,
-    /// A program of tailback's own, compiled on this machine. The guest has it in `/files/NAME`.
+    /// One of tailback's own programs, compiled on this machine. In the guest it is `/files/NAME`.
     pub built: Option<&'static str>,
     /// Numbers to read from the files that the programs write.
     pub results: Vec<ResultPlan>,
-    /// Set if both sides run in roots that the scenario gives, with the environment of the QUIC
-    /// interop runner.
+    /// If both sides run in roots that the scenario sets, with the environment of the QUIC interop
+    /// runner: the files to fetch.
     pub interop: Option<InteropPlan>,
-    /// The options of the stack that is the kind in the simulator.
+    /// The options of the transport stack that replaces the kind in the simulator.
     pub stack: Option<Options>,
 }
 
-/// The ready-made programs of this repository, one line each.
+/// The ready-made programs of tailback. Each has one line.
 pub const ENTRIES: &[&Entry<Build>] = &[
     &quic::aioquic::ENTRY,
     &flent::ENTRY,
@@ -71,7 +72,7 @@ pub const IPV6: Opt = Opt {
     tc: None,
 };
 
-/// The address of a host, in the family that [`IPV6`] selects.
+/// Returns the address of a host, in the family that [`IPV6`] selects.
 fn address(options: &Options, host: &str) -> String {
     match options.bool(IPV6.name) {
         true => format!("{{{host}6}}"),
@@ -79,7 +80,7 @@ fn address(options: &Options, host: &str) -> String {
     }
 }
 
-/// A side that is a client, which starts with the entry.
+/// Returns a side that is a client. It starts with the entry.
 fn client(run: Vec<String>) -> Option<SidePlan> {
     Some(SidePlan {
         run,
@@ -87,7 +88,7 @@ fn client(run: Vec<String>) -> Option<SidePlan> {
     })
 }
 
-/// A side that is a server. Clients wait until it is ready.
+/// Returns a side that is a server. Clients wait until the server is ready.
 fn server(run: Vec<String>, ready: Ready) -> Option<SidePlan> {
     Some(SidePlan {
         run,
@@ -101,7 +102,7 @@ fn words_of(words: &[&str]) -> Vec<String> {
     words.iter().map(|word| (*word).to_owned()).collect()
 }
 
-/// A result: a number that a program writes to a file.
+/// Returns a result: a number that a program writes to a file.
 fn result(name: &str, file: &str, path: &str, scale: f64) -> ResultPlan {
     ResultPlan {
         name: name.to_owned(),
@@ -116,8 +117,8 @@ mod tests {
     use super::*;
     use crate::registry::complete_defaults;
 
-    /// A kind without a client would have no effect. An option with the name of a key could not be
-    /// distinguished from that key.
+    /// A kind without a client would have no effect. An option must not have the name of a key,
+    /// because both are in the same table.
     #[test]
     fn every_kind_has_a_client_and_no_option_with_the_name_of_a_key() {
         for entry in ENTRIES {

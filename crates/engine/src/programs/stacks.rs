@@ -1,49 +1,49 @@
 //! Transport stacks of plugins, which the simulator runs in place of the programs of
 //! `[[programs]]`.
 //!
-//! On the kernel engine a kind is a program. In the simulator it is a stack without I/O that
-//! implements [`Endpoint`]. The stack has its own crate, which is compiled in. The stack of a kind
-//! has the kind's name, so the same entry runs on both engines.
+//! On the kernel engine, a kind is a program. In the simulator, it is a stack without I/O that
+//! implements [`Endpoint`] and is compiled in from its own crate. The stack has the name of the
+//! kind, so the same entry runs on both engines.
 
 use crate::endpoint::Endpoint;
 use crate::registry::{Options, Table};
 
-/// How the two ends of an entry are made.
+/// How the two endpoints of an entry are made.
 pub struct Build {
-    /// The sender's side and the receiver's.
+    /// Makes the sender's endpoint and the receiver's endpoint.
     pub ends: fn(&Options, &Setting) -> [Box<dyn Endpoint>; 2],
 }
 
-/// What the ends of an entry are made for.
+/// What the endpoints of an entry depend on besides the options.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Setting {
-    /// Seed of all random choices of both ends. It depends on the seed of the run and on the name of
-    /// the entry.
+    /// Seed for all random choices of both endpoints. It depends on the run's seed and on the
+    /// entry's name.
     pub seed: u64,
 }
 
 impl Setting {
-    /// The setting of a seed.
+    /// Returns the setting with this seed.
     pub const fn of(seed: u64) -> Setting {
         Setting { seed }
     }
 }
 
-/// The stacks that are compiled in; tailback itself has none.
+/// The transport stacks that are compiled in. Without plugins the table is empty.
 pub static TABLE: Table<Build> = Table::of(&[]);
 
-/// A stack whose crate is in tailback's repository.
+/// A transport stack whose crate is in tailback's repository.
 pub struct Adapter {
-    /// The kind of `[[programs]]`.
+    /// The kind of `[[programs]]` that the stack replaces.
     pub kind: &'static str,
-    /// What it is, for lists of programs.
+    /// What the stack is, for lists of programs.
     pub doc: &'static str,
-    /// The folder of its crate in the repository.
+    /// The folder of the stack's crate in the repository.
     pub folder: &'static str,
 }
 
-/// The stacks in tailback's repository.
+/// The transport stacks in tailback's repository.
 pub const ADAPTERS: &[Adapter] = &[
     Adapter {
         kind: "quinn",
@@ -57,7 +57,7 @@ pub const ADAPTERS: &[Adapter] = &[
     },
 ];
 
-/// The stack of a kind, if tailback's repository has one.
+/// Returns the stack for a kind, if tailback's repository has one.
 pub fn adapter(kind: &str) -> Option<&'static Adapter> {
     ADAPTERS.iter().find(|adapter| adapter.kind == kind)
 }

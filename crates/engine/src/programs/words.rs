@@ -1,22 +1,23 @@
 //! Placeholders in the words of commands.
 
-/// The meaning of a placeholder.
+/// What a placeholder stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Placeholder<'a> {
-    /// An address of a host.
+    /// The address of a host.
     Address {
-        /// The entry that the host belongs to. `None` for the entry with this word.
+        /// The entry that the host belongs to. `None` means the entry whose command has the
+        /// placeholder.
         entry: Option<&'a str>,
         /// 0 for the sender's host, 1 for the receiver's host.
         side: usize,
-        /// Whether it is an IPv6 address.
+        /// Whether the address is an IPv6 address.
         six: bool,
     },
-    /// Whole seconds from start to stop or the end.
+    /// Whole seconds from the entry's start to its stop or the end of the run.
     Duration,
 }
 
-/// A piece of a word.
+/// A part of a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Piece<'a> {
     /// Text that stays as it is.
@@ -29,7 +30,7 @@ pub enum Piece<'a> {
 pub const KNOWN: [&str; 5] = ["sender", "receiver", "sender6", "receiver6", "duration"];
 
 /// Splits a word into pieces. Braces around letters, digits, `_`, `-`, `+`, `/` and `.` are a
-/// placeholder, unless a shell's `$` precedes them. "{{" is a brace.
+/// placeholder, unless a shell's `$` precedes them. "{{" stands for one brace.
 pub fn pieces(word: &str) -> Vec<Piece<'_>> {
     let fits = |c: char| c.is_alphanumeric() || "_-+/.".contains(c);
     let mut pieces = Vec::new();
@@ -55,7 +56,7 @@ pub fn pieces(word: &str) -> Vec<Piece<'_>> {
     pieces
 }
 
-/// Returns the placeholder for a text between braces, if the text is one.
+/// Returns the placeholder that a text between braces stands for, or `None`.
 pub fn placeholder(text: &str) -> Option<Placeholder<'_>> {
     let (entry, last) = match text.rsplit_once('.') {
         Some((entry, last)) => (Some(entry), last),
@@ -72,7 +73,7 @@ pub fn placeholder(text: &str) -> Option<Placeholder<'_>> {
     Some(Placeholder::Address { entry, side, six })
 }
 
-/// Replaces the placeholders of a word. All else stays as it is.
+/// Replaces the placeholders in a word. Everything else stays as it is.
 pub fn filled(word: &str, of: impl Fn(Placeholder<'_>) -> String) -> String {
     let filled = pieces(word).into_iter().map(|piece| match piece {
         Piece::Text(text) => text.to_owned(),

@@ -1,4 +1,4 @@
-//! An algorithm that a scenario has chosen, of a registry or of the kernel.
+//! An algorithm that a scenario has chosen: from a registry, or one that only the kernel has.
 
 use super::Options;
 
@@ -7,22 +7,22 @@ use super::Options;
 pub enum Algorithm {
     /// An algorithm of the registry, which both engines may support.
     Known {
-        /// The name in the registry.
+        /// Its name in the registry.
         name: &'static str,
-        /// The complete options.
+        /// Its complete options.
         options: Options,
     },
     /// An algorithm that exists only in the kernel: the simulator cannot run it.
     Kernel {
-        /// The name in the kernel.
+        /// Its name in the kernel.
         name: String,
-        /// Words that tc gets as they are. Only for queue disciplines; may be empty.
+        /// Arguments that tc gets unchanged. Only for queue disciplines; may be empty.
         args: String,
     },
 }
 
 impl Default for Algorithm {
-    /// A placeholder until the scenario is read.
+    /// Returns a placeholder, which is used until the scenario is read.
     fn default() -> Algorithm {
         Algorithm::Known {
             name: "",
@@ -32,7 +32,7 @@ impl Default for Algorithm {
 }
 
 impl Algorithm {
-    /// The name in scenario files and results.
+    /// Returns the name in scenario files and results.
     pub fn name(&self) -> &str {
         match self {
             Algorithm::Known { name, .. } => name,
@@ -40,7 +40,8 @@ impl Algorithm {
         }
     }
 
-    /// Name and options, for an algorithm of the registry.
+    /// Returns the name and options of an algorithm of the registry. Returns `None` for one that
+    /// only the kernel has.
     pub fn known(&self) -> Option<(&'static str, &Options)> {
         match self {
             Algorithm::Known { name, options } => Some((name, options)),

@@ -24,9 +24,9 @@ pub struct Entry<B: 'static> {
     pub name: &'static str,
     /// One sentence that describes the algorithm.
     pub doc: &'static str,
-    /// The RFC or kernel version it follows.
+    /// The RFC or kernel version that the algorithm follows.
     pub follows: &'static str,
-    /// The options, in the order of documentation.
+    /// The options, in the order in which the reference lists them.
     pub options: &'static [Opt],
     /// What the kernel engine needs to know about the algorithm.
     pub kernel: Kernel,
@@ -34,7 +34,7 @@ pub struct Entry<B: 'static> {
     pub rules: Rules,
     /// Fills in options whose defaults depend on others, and rejects combinations that contradict
     /// each other. Runs after every option has been read and the plain defaults are filled in. Use
-    /// [`no_finish`] if there is nothing to do.
+    /// [`no_finish`] if no option needs this.
     pub finish: fn(&mut Options) -> Result<(), Vec<OptionError>>,
     /// The constructor.
     pub build: B,
@@ -54,7 +54,7 @@ pub struct OptionError {
     pub message: String,
 }
 
-/// Finds an entry by name.
+/// Returns the entry with this name.
 pub fn find<'a, B>(entries: &'a [&'static Entry<B>], name: &str) -> Option<&'a &'static Entry<B>> {
     entries.iter().find(|e| e.name == name)
 }
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
     use crate::units::Time;
 
-    /// Options that are spelled as texts for a guest read back as the options of the plan.
+    /// A guest gets options as texts. Reading these texts gives the options of the plan.
     #[test]
     fn options_survive_as_texts() {
         for entry in crate::traffic::ENTRIES {

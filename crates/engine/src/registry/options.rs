@@ -7,14 +7,14 @@ use crate::units::{Bytes, Rate, Time};
 pub struct Opt {
     /// The name: tc's keyword with underscores.
     pub name: &'static str,
-    /// Meaning and unit, one sentence.
+    /// What the option means, and its unit, in one sentence.
     pub doc: &'static str,
     /// Type and range.
     pub kind: Kind,
-    /// Default, written as in a scenario file. With `None`, `doc` describes it: it is derived by
-    /// [`super::Entry::finish`], or there is no default.
+    /// Default, written as in a scenario file. With `None`, [`super::Entry::finish`] derives the
+    /// default, or the option has no default; `doc` says which.
     pub default: Option<&'static str>,
-    /// tc's spelling of the option, if that differs from the name or matters.
+    /// tc's name for the option, if it differs or is worth noting.
     pub tc: Option<&'static str>,
 }
 
@@ -46,12 +46,12 @@ pub enum Kind {
     Rate,
     /// A size, greater than 0.
     Size {
-        /// Whether packets are accepted ("1000p").
+        /// Whether the size may be in packets ("1000p").
         packets: bool,
-        /// Whether bytes are accepted ("64kb", "0.5bdp").
+        /// Whether the size may be in bytes ("64kb", "0.5bdp").
         bytes: bool,
     },
-    /// A length of the queue as a time ("1ms") or as a size ("64kb", "10p").
+    /// A length of a queue, as a time ("1ms") or as a size ("64kb", "10p").
     TimeOrSize,
     /// One of these words.
     Word(&'static [&'static str]),
@@ -96,7 +96,7 @@ pub enum Value {
     Bytes(Bytes),
     /// A number of packets.
     Packets(u64),
-    /// One of the words of the option.
+    /// One of the words that the option accepts.
     Word(&'static str),
     /// Values in order.
     List(Vec<Value>),
@@ -107,7 +107,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// Returns the value in base units, if it is a number.
+    /// Returns the value in base units, or `None` if it is not a number.
     pub fn number(&self) -> Option<f64> {
         match self {
             Value::Int(i) => Some(*i as f64),
@@ -143,16 +143,16 @@ impl Options {
         self.0.retain(|(n, _)| *n != name);
     }
 
-    /// Returns an option, if it is set.
+    /// Returns the value of an option, or `None` if it is not set.
     pub fn get(&self, name: &str) -> Option<&Value> {
-        // There are a dozen options at most, and nearly all names differ in length. So this is
-        // faster than a binary search. It matters because sources build a connection for each
-        // request.
+        // There are a dozen options at most, and nearly all names differ in length. So a linear
+        // search is faster than a binary one. This matters because sources build a connection for
+        // each request.
         let found = self.0.iter().find(|(n, _)| *n == name);
         found.map(|(_, value)| value)
     }
 
-    /// All options that are set, sorted by name.
+    /// Iterates over all options that are set, sorted by name.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, &Value)> {
         self.0.iter().map(|(n, v)| (*n, v))
     }
@@ -160,9 +160,9 @@ impl Options {
     /// Returns a bool that has a default.
     ///
     /// # Panics
-    /// This and the other typed getters panic if the option is not set or has another type. The
-    /// options given to a constructor are complete and typed by its own registry entry, so this
-    /// would be a bug of the entry.
+    /// This and the other typed getters panic if the option is not set or has another type. A
+    /// constructor gets complete options with the types of its registry entry, so a panic is a bug
+    /// in the entry.
     pub fn bool(&self, name: &str) -> bool {
         match self.get(name) {
             Some(Value::Bool(b)) => *b,
@@ -234,7 +234,7 @@ impl Options {
         }
     }
 
-    /// Returns a nested table.
+    /// Returns a nested table of options.
     pub fn table(&self, name: &str) -> &Options {
         match self.get(name) {
             Some(Value::Table(t)) => t,
@@ -247,11 +247,11 @@ fn wrong(name: &str, found: Option<&Value>) -> ! {
     panic!("option {name} of this entry has no default or another type: {found:?}")
 }
 
-/// Returns the plain defaults of a list of options, before [`super::Entry::finish`].
+/// Returns the defaults that declarations state, before [`super::Entry::finish`] derives others.
 ///
 /// # Panics
 /// If a default does not parse as its kind. The conformance tests build every entry, so users never
-/// see this.
+/// see this panic.
 pub fn defaults(options: &'static [Opt]) -> Options {
     let mut filled = Options::default();
     for opt in options {
@@ -266,8 +266,9 @@ pub fn defaults(options: &'static [Opt]) -> Options {
     filled
 }
 
-/// Parses the text of an option. Numbers and booleans are accepted too, so that defaults and tc's
-/// words have one grammar. Sizes in `bdp` are an error, because only the caller knows the path.
+/// Parses the text of an option. Accepts numbers and booleans as text, so that defaults and
+/// arguments of tc have the same grammar. Sizes in `bdp` are an error, because only the caller
+/// knows the path.
 pub fn parse_word(kind: Kind, text: &str) -> Result<Value, String> {
     use crate::units::{Size, parse_rate, parse_size, parse_time};
     let number = || text.parse::<f64>().ok().filter(|f| f.is_finite());
@@ -330,7 +331,7 @@ pub fn parse_word(kind: Kind, text: &str) -> Result<Value, String> {
     Ok(value)
 }
 
-/// Describes the expected values of an option that is a word or a number.
+/// Describes the values of an option that is a word or a number, for messages.
 pub fn word_or_int(words: &[&str], min: i64, max: i64) -> String {
     format!(
         "one of {}, or a whole number from {min} to {max}",
@@ -338,13 +339,13 @@ pub fn word_or_int(words: &[&str], min: i64, max: i64) -> String {
     )
 }
 
-/// Describes the expected values of an option that is true, false or a number.
+/// Describes the values of an option that is true, false or a number, for messages.
 pub fn bool_or_int(min: i64, max: i64) -> String {
     format!("true, false, or a whole number from {min} to {max}")
 }
 
-/// Spells all options that are set as texts by name, for [`read_texts`]. Options of tables have
-/// names such as "sizes.lognormal.p5".
+/// Writes each option that is set as its name and a text, for [`read_texts`]. Options in tables
+/// have names such as "sizes.lognormal.p5".
 pub fn texts(options: &Options) -> Vec<(String, String)> {
     let texts = options.iter().flat_map(|(name, value)| match value {
         Value::Table(inner) => {
@@ -358,7 +359,7 @@ pub fn texts(options: &Options) -> Vec<(String, String)> {
     texts.collect()
 }
 
-/// Reads options from their [`texts`].
+/// Reads options that [`texts`] wrote.
 pub fn read_texts(known: &'static [Opt], texts: &[(String, String)]) -> Result<Options, String> {
     let mut options = Options::default();
     let mut read = 0;
@@ -388,7 +389,7 @@ pub fn read_texts(known: &'static [Opt], texts: &[(String, String)]) -> Result<O
     Ok(options)
 }
 
-/// Spells a value for [`parse_word`]. Tables are empty texts; see [`texts`].
+/// Writes a value for [`parse_word`]. A table becomes an empty text; see [`texts`].
 pub fn text(value: &Value) -> String {
     match value {
         Value::Bool(b) => b.to_string(),
@@ -414,7 +415,7 @@ pub fn text(value: &Value) -> String {
     }
 }
 
-/// Checks that a value of the right type is in the range of its option. The error states what is
+/// Checks that a value of the right type is in the range of its option. The error says what is
 /// expected.
 pub fn check_range(kind: Kind, value: &Value) -> Result<(), String> {
     match (kind, value) {

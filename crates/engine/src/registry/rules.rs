@@ -1,5 +1,5 @@
-//! Rules of an entry that concern more than its own options: the flow that uses it, the link behind
-//! it, or a sweep.
+//! Rules of an entry that concern more than its own options: the flow that uses the entry, the link
+//! behind a queue, or a sweep.
 
 use super::options::Options;
 use crate::units::{Bytes, Rate};
@@ -8,24 +8,24 @@ use crate::units::{Bytes, Rate};
 pub struct Rules {
     /// Finds errors and warnings in a flow that uses the entry.
     pub checks: fn(&Chosen<'_>) -> Vec<Finding>,
-    /// Finds unusual settings of a queue in relation to its link.
+    /// Finds unusual settings of a queue for its link.
     pub at_link: fn(&Placed<'_>) -> Vec<Finding>,
-    /// The standard response, against which a sweep measures gains. `None` if the entry has only
-    /// one response.
+    /// The entry's standard response to congestion, to which a sweep compares others. `None` if the
+    /// entry has only one response.
     pub standard: Option<Standard>,
 }
 
 /// How to return to the standard response.
 #[derive(Clone, Copy)]
 pub struct Standard {
-    /// Whether these options change the response.
+    /// Returns whether these options change the response.
     pub departs: fn(&Options) -> bool,
-    /// Removes the options that change the response, or may change it.
+    /// Removes the options that change or may change the response.
     pub restore: fn(&mut Options),
 }
 
 impl Rules {
-    /// The rules of an entry that works with every flow and has only the standard response.
+    /// No rules: for an entry that works with every flow and has only the standard response.
     pub const NONE: Rules = Rules {
         checks: |_| Vec::new(),
         at_link: |_| Vec::new(),
@@ -33,7 +33,7 @@ impl Rules {
     };
 }
 
-/// An entry together with its flow.
+/// An entry, and the flow that uses it.
 pub struct Chosen<'a> {
     /// Name of the entry.
     pub name: &'static str,
@@ -43,15 +43,15 @@ pub struct Chosen<'a> {
     pub ecn: bool,
 }
 
-/// A queue together with its link.
+/// A queue, and the link that uses it.
 pub struct Placed<'a> {
     /// The complete options of the entry.
     pub options: &'a Options,
-    /// The lowest rate of the link.
+    /// The lowest rate of the link above 0.
     pub rate: Rate,
     /// The longest frame on the link, bytes.
     pub frame: u32,
-    /// The bytes that the link may send at once after idling.
+    /// The bytes that the link may send at once after it was idle.
     pub burst: Bytes,
     /// Whether any flow over the link negotiates ECN, and whether any sends ECT(1).
     pub ecn: [bool; 2],
@@ -60,9 +60,9 @@ pub struct Placed<'a> {
 /// An error or a warning about a flow or a queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// The key that it points at.
+    /// The key that the finding points at.
     pub at: At,
-    /// Whether it is a warning, so that the scenario may run.
+    /// Whether the finding is a warning, so that the scenario may still run.
     pub warning: bool,
     /// What is wrong or unusual.
     pub message: String,
@@ -70,7 +70,7 @@ pub struct Finding {
     pub expected: &'static str,
 }
 
-/// A key of a flow.
+/// A key of a flow or queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum At {
     /// The key `ecn`.

@@ -1,19 +1,19 @@
-//! The entries of one kind: those of this repository, and those of plugins that are compiled in.
+//! The entries of one kind: tailback's own entries, and those of plugins.
 
 use std::sync::OnceLock;
 
 use super::Entry;
 
-/// The entries of one kind. Plugins add theirs once, before anything is looked up.
+/// The entries of one kind. Plugins add their entries once, before the first look-up.
 pub struct Table<B: 'static> {
-    /// The entries of this repository.
+    /// tailback's own entries.
     shipped: &'static [&'static Entry<B>],
-    /// All entries, including those of plugins. Empty until plugins have added theirs.
+    /// All entries, including those of plugins. Empty until plugins have added their entries.
     all: OnceLock<Vec<&'static Entry<B>>>,
 }
 
 impl<B> Table<B> {
-    /// Creates a table of the entries of this repository.
+    /// Creates a table with tailback's own entries.
     pub const fn of(shipped: &'static [&'static Entry<B>]) -> Table<B> {
         Table {
             shipped,
@@ -21,12 +21,12 @@ impl<B> Table<B> {
         }
     }
 
-    /// All entries, including those of plugins.
+    /// Returns all entries, including those of plugins.
     pub fn entries(&'static self) -> &'static [&'static Entry<B>] {
         self.all.get().map_or(self.shipped, Vec::as_slice)
     }
 
-    /// The entries of this repository, without those of plugins.
+    /// Returns tailback's own entries, without those of plugins.
     pub fn shipped(&self) -> &'static [&'static Entry<B>] {
         self.shipped
     }

@@ -1,20 +1,20 @@
 //! Accurate ECN (RFC 9768) as in Linux 7.3 (`include/net/tcp_ecn.h`, `tcp_accecn_process`,
-//! `tcp_options_fit_accecn`). The receiver counts the packets that came with CE, and the bytes by
-//! ECN field. The ACE field of every ACK carries the last three bits of the packet counter, and an
-//! option carries 24 bits of each byte counter. From these the sender infers how many of its
-//! segments were marked.
+//! `tcp_options_fit_accecn`). The receiver counts the packets that came with CE, and the bytes that
+//! came with each ECN field. The ACE field of every ACK carries the last three bits of the packet
+//! counter, and an option carries 24 bits of each byte counter. From these the sender infers how
+//! many of its segments were marked.
 //!
-//! The Linux 5.10 of the L4S team, which produced the results of 2022, has the same rules. It also
-//! has one sysctl that tailback does not offer: with `tcp_ecn_unsafe_cep`, an ACK of eight or more
+//! The L4S team's Linux 5.10, which produced the results of 2022, has the same rules. It also has
+//! one sysctl that tailback does not offer: with `tcp_ecn_unsafe_cep`, an ACK of eight or more
 //! segments never counts as a wrap.
 //!
 //! Deviations:
-//! - The ACE field and option of data packets are not modelled, except for the room they take
+//! - The ACE field and option of data packets are not modelled, except for the space they take
 //!   ([`of_sender`]). They would count ACKs, which carry no ECN. If options seem to get lost, Linux
-//!   uses that room for payload again.
-//! - An ACK with three SACK blocks has no option (Linux sends an empty one or, without timestamps,
-//!   a full one).
-//! - The SYN-ACK has no option. A CE mark of the SYN counts on both ends when its echo comes.
+//!   uses this space for payload again.
+//! - An ACK with three SACK blocks has no option (Linux sends an empty option or, without
+//!   timestamps, a full one).
+//! - The SYN-ACK has no option. A CE mark of the SYN counts on both ends when its echo arrives.
 //! - CE on pure ACKs does not count. (Linux counts it; here no host acknowledges pure ACKs.)
 //! - An ACK that reports a duplicate and nothing else is counted, whatever its timestamp (Linux
 //!   requires a timestamp newer than the last one, in ms).
@@ -33,13 +33,13 @@ use super::ecn_echo::EcnEcho;
 use crate::packet::{Ecn, flags};
 use crate::plan::{AccEcnOption, TcpPlan};
 
-/// Bytes of an option with all counters, padded.
+/// Bytes of an option with all three counters, with padding.
 pub const OPTION_LEN: u16 = 12;
 
-/// Returns the stack with which a sender divides its data into segments. With Accurate ECN each
-/// segment carries the option, too, and has that much less payload (Linux
-/// `tcp_established_options`, `tcp_current_mss`). With [`AccEcnOption::Minimum`], which does not
-/// require the option on every ACK, data carries it too rarely to matter.
+/// Returns the TCP settings with which a sender divides its data into segments. With Accurate ECN,
+/// each segment carries the option, too, and so has less payload (Linux `tcp_established_options`,
+/// `tcp_current_mss`). With [`AccEcnOption::Minimum`], which does not require the option on every
+/// ACK, data carries the option too rarely to matter.
 pub fn of_sender(tcp: &TcpPlan, echo: EcnEcho) -> TcpPlan {
     let each = matches!(
         tcp.accecn_option,
@@ -63,13 +63,13 @@ const ACE_MASK: u32 = 7;
 /// Position of the lowest bit of the ACE field in the flags.
 const ACE_SHIFT: u32 = flags::ECE.trailing_zeros();
 
-/// Returns the ACE field of flags.
+/// Returns the ACE field in these flags.
 #[inline]
 pub fn ace(flags: u16) -> u32 {
     u32::from((flags & flags::ACE) >> ACE_SHIFT)
 }
 
-/// Returns flags with this ACE field.
+/// Returns flags with this value of the ACE field.
 pub fn flags_of(ace: u32) -> u16 {
     ((ace & ACE_MASK) as u16) << ACE_SHIFT
 }
@@ -77,14 +77,14 @@ pub fn flags_of(ace: u32) -> u16 {
 /// The ACE field of a SYN that asks for Accurate ECN.
 pub const REQUEST: u16 = flags::ACE;
 
-/// Whether the ACE field of a SYN asks for Accurate ECN. Values that only a later standard may
-/// define also ask for it (RFC 9768 section 3.1.2).
+/// Returns whether the ACE field of a SYN asks for Accurate ECN. Values that only a later standard
+/// may define also ask for Accurate ECN (RFC 9768 section 3.1.2).
 pub fn requests(syn: u16) -> bool {
     !matches!(ace(syn), 0 | 3)
 }
 
-/// The ACE field of the SYN-ACK that accepts, and of the ACK that answers the SYN-ACK. It reports
-/// the ECN field of the answered packet (RFC 9768 tables 2 and 3).
+/// Returns the ACE field of a SYN-ACK that accepts Accurate ECN, or of the ACK that answers the
+/// SYN-ACK. The field reports the ECN field of the answered packet (RFC 9768 tables 2 and 3).
 pub fn accepted(syn: Ecn) -> u16 {
     flags_of(match syn {
         Ecn::NotEct => 0b010,
@@ -94,7 +94,7 @@ pub fn accepted(syn: Ecn) -> u16 {
     })
 }
 
-/// The answer of a SYN-ACK to a request for Accurate ECN.
+/// How a SYN-ACK answers a request for Accurate ECN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// ECN is not used.
@@ -123,7 +123,7 @@ pub fn answer(syn_ack: u16) -> Answer {
 mod tests {
     use super::*;
 
-    /// The values of RFC 9768 table 2.
+    /// The values are those of RFC 9768 table 2.
     #[test]
     fn the_handshake() {
         for (ecn, bits) in [
@@ -145,7 +145,7 @@ mod tests {
         assert_eq!(answer(flags::ECE), Answer::Rfc3168);
     }
 
-    /// The length of a frame stays the same: the option takes its room from the payload.
+    /// The length of a frame stays the same: the option reduces the payload.
     #[test]
     fn the_option_takes_its_room_from_the_payload() {
         let accurate = EcnEcho::Accurate {
@@ -167,7 +167,8 @@ mod tests {
         assert_eq!(payload(EcnEcho::Sticky, AccEcnOption::Full), 1448);
     }
 
-    /// Every value asks for it, except those that mean no ECN and RFC 3168.
+    /// Every value of the ACE field asks for Accurate ECN, except the values for no ECN and for RFC
+    /// 3168.
     #[test]
     fn what_asks_for_it() {
         let asking: Vec<u32> = (0..8).filter(|ace| requests(flags_of(*ace))).collect();

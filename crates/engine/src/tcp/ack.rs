@@ -12,20 +12,20 @@ use crate::cc::{Ack, CaState, Control, Flight};
 use crate::packet::{Packet, Sack, flags};
 use crate::units::Time;
 
-/// The information in the segments that an ACK newly covers.
+/// What the segments that an ACK newly covers show.
 #[derive(Default)]
 struct Covered {
     /// Number of segments newly delivered.
     delivered: u32,
-    /// Number of segments newly acknowledged cumulatively, sacked before or not.
+    /// Number of segments newly acknowledged cumulatively, including those sacked before.
     acked: u32,
     /// Send times of the first and last segment that were sent once and are now acknowledged.
     acked_once: Option<(Time, Time)>,
     /// Send times of the first and last segment that were sent once and are now sacked.
     sacked_once: Option<(Time, Time)>,
-    /// Whether a retransmitted segment was acknowledged, so that RTTs are ambiguous (Karn).
+    /// Whether a retransmitted segment was acknowledged, so that its RTT is ambiguous (Karn).
     retransmitted: bool,
-    /// Lowest segment newly delivered that was never retransmitted.
+    /// Lowest segment newly delivered that was sent only once.
     lowest_original: Option<u64>,
     original_delivered: bool,
 }
@@ -35,7 +35,7 @@ fn widen(span: &mut Option<(Time, Time)>, sent: Time) {
 }
 
 impl Sender {
-    /// Processes an ACK and sends what it allows.
+    /// Processes an ACK and sends what the ACK allows.
     #[inline]
     pub fn on_ack(&mut self, packet: &Packet, now: Time, port: &mut impl Port) {
         self.conn.now = now;
@@ -48,16 +48,16 @@ impl Sender {
         }
     }
 
-    /// Processes an ACK with payload. A separate function, so that plain ACKs have one caller and
-    /// are inlined.
+    /// Processes an ACK with payload. This is a separate function, so that the code for plain ACKs
+    /// has one caller and is inlined.
     #[cold]
     pub fn on_request(&mut self, packet: &Packet, now: Time, port: &mut impl Port) {
         self.conn.now = now;
         self.on_other_ack(packet, port);
     }
 
-    /// Whether an ACK is plain: it advances and at most echoes marks, while nothing is lost or out
-    /// of order.
+    /// Returns whether an ACK is plain: it advances and at most echoes marks, while no segment is
+    /// lost or out of order.
     #[inline]
     fn is_plain(&self, packet: &Packet) -> bool {
         let Flight { una, nxt, .. } = self.board.flight;
@@ -73,7 +73,8 @@ impl Sender {
     }
 
     /// The part of [`Sender::on_other_ack`] that a plain ACK needs (Linux has its header prediction
-    /// for the same purpose). `REDUCES`: the ACK echoes marks, or the window is being reduced.
+    /// for the same purpose). `REDUCES` means that the ACK echoes marks, or that the window is
+    /// being reduced.
     fn on_plain_ack<const REDUCES: bool>(&mut self, packet: &Packet, port: &mut impl Port) {
         let (ack, now) = (packet.seq, self.conn.now);
         let Echo { ece, esce } = match REDUCES {
@@ -139,7 +140,7 @@ impl Sender {
         self.note_if_done();
     }
 
-    /// Processes any ACK.
+    /// Processes an ACK of any kind.
     #[inline(never)]
     fn on_other_ack(&mut self, packet: &Packet, port: &mut impl Port) {
         let ack = packet.seq;
@@ -151,7 +152,7 @@ impl Sender {
         }
         let prior_una = self.board.flight.una;
         if ack < prior_una && packet.sack[0].len == 0 {
-            return; // old and without news
+            return; // the ACK is old and reports nothing new
         }
         let prior_in_flight = self.board.flight.in_flight();
         let prior_out = self.board.flight.packets_out();
@@ -184,9 +185,8 @@ impl Sender {
         event.duplicate = !event.advanced && event.sacked == 0 && !event.dsack;
         let ce = self.count_delivered(packet, &covered, &mut event);
         let ece = event.ece;
-        // A segment that was sent once arrived after a later one, so the path reorders (RFC 8985
-        // section
-        // 6.2 step 3).
+        // A segment that was sent only once arrived after a later segment, so the path reorders
+        // (RFC 8985 section 6.2 step 3).
         if let Some(seq) = covered.lowest_original
             && seq + 1 < prior_highest
         {
@@ -228,7 +228,7 @@ impl Sender {
         } else {
             Resend::None
         };
-        // The timer is set after the state is known, because probes belong to Open and CWR only.
+        // Set the timer once the state is known, because probes are sent only in Open and CWR.
         if event.rearm {
             self.set_xmit_timer();
         }
@@ -246,9 +246,9 @@ impl Sender {
         self.note_if_done();
     }
 
-    /// Processes an ACK of a part of a segment. If growth counts segments, the ACK counts as none.
-    /// If growth counts ACKs, it counts as one, as in RFC 5681 without byte counting. (Linux 3.2,
-    /// which counted ACKs, counted only those of whole segments.)
+    /// Processes an ACK of a part of a segment. If growth counts segments, the ACK counts as zero
+    /// segments. If growth counts ACKs, it counts as one ACK, as in RFC 5681 without byte counting.
+    /// (Linux 3.2 counted only ACKs of whole segments.)
     #[cold]
     fn on_partial_ack(&mut self, ack: u64, port: &mut impl Port) {
         let flight = self.board.flight;
@@ -266,7 +266,7 @@ impl Sender {
     }
 
     /// Removes the segments that a cumulative ACK covers from the scoreboard.
-    #[inline(always)] // it has one caller
+    #[inline(always)] // inline, because it has one caller
     fn pop_acked(&mut self, ack: u64, covered: &mut Covered, event: &Event) {
         while self.board.flight.una < ack {
             let seq = self.board.flight.una;
@@ -280,8 +280,8 @@ impl Sender {
     }
 
     /// Counts the segments that an ACK delivers, and how many of them were marked. With Accurate
-    /// ECN the number of marks comes from its counters, which are more exact than the echo.
-    #[inline(always)] // it has one caller
+    /// ECN the number of marks comes from the ACK's counters, which are more exact than the echo.
+    #[inline(always)] // inline, because it has one caller
     fn count_delivered(&mut self, packet: &Packet, covered: &Covered, event: &mut Event) -> u32 {
         self.conn.delivered += u64::from(covered.delivered);
         let mut ce = if event.ece { covered.delivered } else { 0 };
@@ -294,8 +294,8 @@ impl Sender {
         ce
     }
 
-    /// Whether an ACK covers a probe that was a retransmission.
-    #[inline(always)] // it has one caller
+    /// Returns whether an ACK covers a probe that was a retransmission.
+    #[inline(always)] // inline, because it has one caller
     fn take_probe_ack(&mut self, ack: u64, event: &Event) -> bool {
         let probe_acked = self.recovery.probe.retrans
             && self.recovery.probe.high_seq.is_some_and(|high| ack >= high);
@@ -305,9 +305,10 @@ impl Sender {
         probe_acked
     }
 
-    /// Whether an ACK restarts the retransmission timeout. A SACK of a segment sent after the
-    /// head's last transmission shows nothing about the head, so it must not restart the timeout.
-    #[inline(always)] // it has one caller
+    /// Returns whether an ACK restarts the retransmission timeout. A SACK of a segment that was
+    /// sent after the head's last transmission shows nothing about the head. So it must not restart
+    /// the timeout.
+    #[inline(always)] // inline, because it has one caller
     fn rearms(&self, covered: &Covered) -> bool {
         covered.acked > 0
             || (self.board.flight.packets_out() > 0
@@ -317,7 +318,7 @@ impl Sender {
     }
 
     /// Measures the delivery rate if a congestion control needs it.
-    #[inline(always)] // it has one caller
+    #[inline(always)] // inline, because it has one caller
     fn take_rate_sample(&mut self, delivered: u32, probe_acked: bool) {
         if let Some(rates) = &mut self.rates {
             let lost = self.board.lost_marks;
@@ -328,7 +329,7 @@ impl Sender {
     }
 
     /// With Accurate ECN, returns how many segments an ACK newly reports as marked. The ACK
-    /// delivers `segments` segments. With `dsack` one of them is a duplicate.
+    /// delivers `segments` segments. With `dsack`, one of these is a duplicate.
     #[inline]
     fn accurate_ce(&mut self, packet: &Packet, segments: u32, dsack: bool) -> Option<u32> {
         let delivered = Delivered {
@@ -339,8 +340,8 @@ impl Sender {
             .marked(packet, delivered, self.conn.delivered_ce, self.plan.mss)
     }
 
-    /// Processes an ACK with SACK blocks that another ACK has overtaken. Its blocks may still
-    /// report something new, but the window does not move (Linux `tcp_ack`, `old_ack`).
+    /// Processes an ACK that a later ACK has overtaken. Its blocks may still report something new,
+    /// but the window does not move (Linux `tcp_ack`, `old_ack`).
     #[cold]
     fn on_old_ack(&mut self, packet: &Packet, event: &mut Event, port: &mut impl Port) {
         let prior_highest = self.board.highest_sacked();
@@ -364,7 +365,7 @@ impl Sender {
         self.transmit(port);
     }
 
-    /// Processes an ACK while nothing is outstanding. A D-SACK may still undo a reduction, and
+    /// Processes an ACK while no segment is outstanding. A D-SACK may still undo a reduction, or
     /// answer a probe.
     #[cold]
     fn on_ack_of_nothing(&mut self, packet: &Packet, event: &mut Event, port: &mut impl Port) {
@@ -410,7 +411,8 @@ impl Sender {
             CaState::Cwr | CaState::Recovery => {
                 self.reduce_window(news.delivered, event.advanced && news.losses == 0);
             }
-            // If the path reorders a lot, SACKs raise the window, too (Linux `tcp_may_raise_cwnd`).
+            // If the path reorders a lot, segments that are sacked raise the window, too (Linux
+            // `tcp_may_raise_cwnd`).
             _ if news.acked > 0 || (event.sacked > 0 && sacks_count) => {
                 cc.cong_avoid(view, window, grow);
             }
@@ -424,7 +426,7 @@ impl Sender {
             blocks[2] = Sack::default();
         }
         if packet.has(flags::DSACK) {
-            // RFC 2883: the first block reports a duplicate.
+            // RFC 2883: the first block reports a duplicate segment.
             let seq = packet
                 .seq
                 .wrapping_add_signed(i64::from(blocks[0].offset as i32));
@@ -433,14 +435,15 @@ impl Sender {
             // `tcp_dsack_seen`).
             event.dsack = self.recovery.dsacks <= self.stats.retransmits;
             if event.dsack {
-                // If a segment that is still outstanding was sent once, the path made the copy
+                // If a segment was sent only once and is still outstanding, the path made the copy
                 // (Linux `tcp_check_dsack`, `tcp_sacktag_one`).
                 let out = (self.board.flight.una..self.board.flight.nxt).contains(&seq);
                 if !out || self.board.get(seq).flags & state::EVER_RETRANS != 0 {
                     self.recovery.undo.duplicate(seq);
                 }
                 event.dsack_of_probe = self.recovery.probe.high_seq == Some(seq + 1);
-                // A needless retransmission also counts as delivered, because it left the network.
+                // A needless retransmission also counts as delivered, because it has left the
+                // network.
                 covered.delivered += 1;
             }
             blocks[0] = Sack::default();
@@ -474,7 +477,7 @@ impl Sender {
         }
     }
 
-    /// Collects the information in a segment that was acknowledged cumulatively.
+    /// Collects what a cumulatively acknowledged segment shows.
     #[inline]
     fn cover(&mut self, seq: u64, segment: &Segment, echo: Option<Time>, covered: &mut Covered) {
         let sacked = segment.flags & state::SACKED != 0;
@@ -501,7 +504,8 @@ impl Sender {
         }
     }
 
-    /// Measures the RTT (Linux `tcp_ack_update_rtt`). Returns that of the newest segment covered.
+    /// Measures the RTT (Linux `tcp_ack_update_rtt`). Returns the RTT of the newest segment
+    /// covered.
     fn measure_rtt(&mut self, covered: &Covered, event: &Event) -> Option<Time> {
         let now = self.conn.now;
         let acked = covered.acked_once.filter(|_| !covered.retransmitted);
@@ -511,7 +515,7 @@ impl Sender {
             self.stats.rtt.record((now - last).ns());
             return Some(now - last);
         }
-        // RFC 7323: the echoed timestamp is unambiguous for retransmitted data, too.
+        // RFC 7323: an echoed timestamp gives an unambiguous RTT even for retransmitted data.
         if covered.acked > 0
             && event.advanced
             && let Some(echo) = event.echo.filter(|echo| *echo > Time::ZERO)

@@ -2,15 +2,15 @@
 //!
 //! Follows Linux 7.3 `tcp_update_metrics` and `tcp_init_metrics`. When a sender is done, it stores
 //! its RTT, its ssthresh and the reordering that it has seen. The next sender to the same
-//! destination starts with these values. Deviations: nothing expires (Linux: after an hour). Values
-//! are stored when everything is acknowledged, not when the FIN exchange is over. `cwnd` is left
+//! destination starts with these values. Deviations: values do not expire (Linux: after an hour).
+//! They are stored when all data is acknowledged, not when the FIN exchange is over. `cwnd` is left
 //! out, because Linux reads it only if a route locks it.
 
 use super::rtt::Rtt;
 use super::sender::Sender;
 use crate::cc::{CaState, INFINITE_SSTHRESH};
 
-/// The values known about one destination; 0 means unknown.
+/// The values known about one destination. 0 means that a value is unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Destination {
     /// Smoothed RTT x 8, us.
@@ -22,15 +22,16 @@ pub struct Destination {
 }
 
 impl Destination {
-    /// Stores the values of a sender that is done. With `ssthresh`, its threshold is stored, too.
+    /// Stores the values of a sender that is done. If `ssthresh` is true, stores its slow-start
+    /// threshold, too.
     pub fn update(&mut self, sender: &Sender, ssthresh: bool) {
         let srtt = sender.rtt.srtt_x8_us();
         if sender.rtt.backoff() > 0 || srtt == 0 {
-            // The sender has measured nothing since its last timeout.
+            // The sender has not measured the RTT since its last timeout.
             self.srtt_us = 0;
             return;
         }
-        // A larger RTT replaces the known one at once. A smaller one counts by an eighth.
+        // A larger RTT replaces the known RTT at once. A smaller RTT has a weight of an eighth.
         self.srtt_us = match self.srtt_us.checked_sub(srtt) {
             None | Some(0) => srtt,
             Some(less) => self.srtt_us - (less >> 3),
@@ -38,7 +39,7 @@ impl Destination {
         let (window, ca_state) = (&sender.window, sender.conn.ca_state);
         let in_slow_start = window.cwnd < window.ssthresh;
         if window.ssthresh >= INFINITE_SSTHRESH {
-            // The first slow start is not over.
+            // This is the case of a sender that is still in its first slow start.
             if ssthresh && self.ssthresh != 0 {
                 self.ssthresh = self.ssthresh.max(window.cwnd >> 1);
             }
@@ -54,8 +55,8 @@ impl Destination {
         }
     }
 
-    /// Gives the known values to a sender that has not connected yet. With `ssthresh`, it gets the
-    /// threshold, too.
+    /// Gives the known values to a sender that has not connected yet. If `ssthresh` is true, the
+    /// sender gets the threshold, too.
     pub fn recall(&self, sender: &mut Sender, ssthresh: bool) {
         if ssthresh && self.ssthresh != 0 {
             sender.window.ssthresh = self.ssthresh;
@@ -70,7 +71,7 @@ impl Destination {
 
 impl Rtt {
     /// Sets the timeout of an established connection, until the first segment measures the RTT. It
-    /// does so if a remembered RTT is larger than that of the handshake.
+    /// does so only if the remembered RTT is larger than the RTT of the handshake.
     pub(super) fn recall(&mut self) {
         let remembered = std::mem::take(&mut self.remembered_us);
         if remembered > self.srtt_us {
@@ -96,8 +97,8 @@ mod tests {
         sender
     }
 
-    /// The threshold becomes half of the window or the sender's threshold, whichever is larger. In
-    /// slow start a sender can only raise a known threshold.
+    /// The stored threshold becomes half of the window or the sender's threshold, whichever is
+    /// larger. A sender in slow start can only raise a known threshold.
     #[test]
     fn the_threshold_is_half_the_window_at_least() {
         let rtt = Time::from_ms(20);
@@ -139,8 +140,8 @@ mod tests {
         assert_eq!(known.srtt_us, 0);
     }
 
-    /// The timeout is the RTT plus the larger of twice the RTT and the floor (Linux
-    /// `tcp_init_metrics`).
+    /// With a remembered RTT, the timeout is the RTT plus the larger of twice the RTT and the floor
+    /// (Linux `tcp_init_metrics`).
     #[test]
     fn a_remembered_rtt_sets_the_first_timeout() {
         let mut rtt = Rtt::new(Time::from_ms(200));

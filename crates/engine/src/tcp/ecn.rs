@@ -1,4 +1,4 @@
-//! ECN of a sender: the ECN field and flags of packets, and the echo in ACKs (RFC 3168, RFC 9768;
+//! ECN in the sender: the ECN field and flags of packets, and the echo in ACKs (RFC 3168, RFC 9768;
 //! Linux `tcp_ecn.h`).
 
 use super::accecn::{self, Answer, Delivered, Sending};
@@ -6,7 +6,7 @@ use crate::cc::EcnNeed;
 use crate::packet::{Ecn, Packet, flags};
 use crate::plan::EcnFeedback;
 
-/// The echo in the flags of an ACK.
+/// The echoes in the flags of an ACK.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Echo {
     /// Whether ECN-Echo is set.
@@ -15,7 +15,7 @@ pub(super) struct Echo {
     pub esce: bool,
 }
 
-/// The ECN that was negotiated, and the flags to send.
+/// Which ECN was negotiated, and which flags to send.
 #[derive(Clone, Debug)]
 pub(super) struct EcnSender {
     /// Whether ECN is in use.
@@ -27,7 +27,7 @@ pub(super) struct EcnSender {
     ect: Ecn,
     /// Whether the SYN asks for Accurate ECN.
     asks_accurate: bool,
-    /// Whether ECN as in RFC 3168 is not enough.
+    /// Whether the congestion control needs more than ECN as in RFC 3168.
     needs_accurate: bool,
     /// The state of Accurate ECN, once it is negotiated.
     accurate: Option<Box<Sending>>,
@@ -50,7 +50,7 @@ impl EcnSender {
         }
     }
 
-    /// Sets the ECN field and flags of a SYN. By RFC 3168 section 6.1.1 it is not ECN-capable.
+    /// Sets the ECN field and flags of a SYN. By RFC 3168 section 6.1.1, a SYN is not ECN-capable.
     /// Linux makes an exception for congestion controls that need ECN.
     pub fn on_syn(&self, syn: &mut Packet) {
         self.on_repeated(syn);
@@ -59,18 +59,19 @@ impl EcnSender {
         }
     }
 
-    /// Notes that this end has granted Accurate ECN. `third` ends the handshake and reports the ECN
-    /// field of the SYN-ACK, which was not sent ECN-capable (Linux `tcp_accecn_third_ack`). ECN is
-    /// given up if the report was cleared. With `fallback` it is also given up if the report names
-    /// a field that the SYN-ACK cannot have got on the way. Returns the number of marked packets
-    /// that have arrived.
+    /// Notes that this end has granted Accurate ECN. The packet `third` ends the handshake and
+    /// reports the ECN field of the SYN-ACK, which was sent as Not-ECT (Linux
+    /// `tcp_accecn_third_ack`). ECN is turned off if the path has cleared the report. With
+    /// `fallback`, it is also turned off if the report names a field that no queue could have set.
+    /// Returns the number of marked packets that have arrived.
     pub fn grant(&mut self, third: &Packet, fallback: bool) -> u64 {
         self.accurate = Some(Box::default());
         self.always = true;
         let pure = third.payload == 0;
         let valid = match accecn::ace(third.flags) {
             0 => false,
-            // There is no report, because the packet is data or the value has no meaning yet.
+            // These values report nothing, because the packet is data or the value has no meaning
+            // yet.
             1 | 5 | 7 => return 0,
             _ if !pure => return 0,
             2 => return 0,
@@ -82,10 +83,9 @@ impl EcnSender {
         u64::from(valid && accecn::ace(third.flags) == 6)
     }
 
-    /// Processes the answer to the request for Accurate ECN (Linux `tcp_ecn_rcv_synack`). A
-    /// congestion control that needs Accurate ECN does not work with RFC 3168. Returns the number
-    /// of marked segments that have arrived, or `None` if the other end does not grant what is
-    /// needed.
+    /// Processes the answer to the request for Accurate ECN (Linux `tcp_ecn_rcv_synack`). Returns
+    /// the number of marked segments that have arrived. Returns `None` if the other end grants less
+    /// than the congestion control needs: RFC 3168 is not enough if it needs Accurate ECN.
     pub fn negotiate(&mut self, syn_ack: &Packet) -> Option<u64> {
         if !self.asks_accurate {
             return Some(0);
@@ -105,7 +105,7 @@ impl EcnSender {
         (!self.needs_accurate).then_some(0)
     }
 
-    /// Sets the ECN field and flags of new data.
+    /// Sets the ECN field and flags of a new data segment.
     #[inline]
     pub fn on_new(&mut self, packet: &mut Packet) {
         if self.on {
@@ -116,7 +116,8 @@ impl EcnSender {
         }
     }
 
-    /// Sets the ECN field of a retransmission. By RFC 3168 section 6.1.5 it is not ECN-capable.
+    /// Sets the ECN field of a retransmission. By RFC 3168 section 6.1.5, a retransmission is not
+    /// ECN-capable.
     pub fn on_repeated(&self, packet: &mut Packet) {
         if self.always {
             packet.ecn = self.ect;
@@ -128,18 +129,18 @@ impl EcnSender {
         self.queue_cwr = self.on && self.accurate.is_none();
     }
 
-    /// Notes that a reduction is undone, so that no CWR is sent.
+    /// Notes that a reduction is undone, so that the sender sends no CWR.
     pub fn withdraw_cwr(&mut self) {
         self.queue_cwr = false;
     }
 
-    /// Whether Accurate ECN was negotiated.
+    /// Returns whether Accurate ECN was negotiated.
     #[inline]
     pub fn is_accurate(&self) -> bool {
         self.accurate.is_some()
     }
 
-    /// Reads the echo in an ACK. With Accurate ECN the flags are a counter and not an echo.
+    /// Reads the echo in an ACK. With Accurate ECN, the flags are a counter, so there is no echo.
     #[inline]
     pub fn echo(&self, ack: &Packet) -> Echo {
         let bits = self.on && self.accurate.is_none();
@@ -150,7 +151,7 @@ impl EcnSender {
     }
 
     /// With Accurate ECN, returns how many segments an ACK newly reports as marked. `counted`
-    /// marked segments were known before, and the ACK delivers `delivered`.
+    /// marked segments were already known, and the ACK delivers the segments `delivered`.
     #[inline]
     pub fn marked(
         &mut self,

@@ -7,27 +7,28 @@ use crate::plan::EcnFeedback;
 /// How the receiver echoes CE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EcnEcho {
-    /// No echo, because ECN was not negotiated.
+    /// The receiver does not echo CE, because ECN was not negotiated.
     None,
-    /// ECE on every ACK until CWR comes (RFC 3168 section 6.1.3).
+    /// ECE is on every ACK after a CE mark, until CWR comes (RFC 3168 section 6.1.3).
     Sticky,
-    /// ECE for each packet, with an ACK at once when CE starts or ends (RFC 8257 section 3.2).
+    /// ECE reports CE for each packet. An ACK is sent at once when CE starts or ends (RFC 8257
+    /// section 3.2).
     PerPacket,
-    /// As `PerPacket`, but a packet with ECT(1) changes nothing. If SCE marks are examined first,
-    /// this packet does not show DCTCP whether CE is set.
+    /// As `PerPacket`, but a packet with ECT(1) does not change the echo, as in a kernel that looks
+    /// for SCE marks before CE marks.
     PerPacketButEct1,
-    /// Counters in every ACK (RFC 9768).
+    /// Every ACK carries counters (RFC 9768).
     Accurate {
-        /// The ECN field of the ACKs.
+        /// The ECN field with which ACKs are sent.
         acks: Ecn,
-        /// Whether delayed packets are acknowledged first when CE starts or ends. DCTCP's receiver
-        /// does this with any feedback (Linux `dctcp_cwnd_event`).
+        /// Whether the receiver acknowledges delayed packets first when CE starts or ends. DCTCP's
+        /// receiver does this with any feedback (Linux `dctcp_cwnd_event`).
         splits: bool,
     },
 }
 
 impl EcnEcho {
-    /// The echo for a connection.
+    /// Returns the echo for a connection.
     pub fn of(ecn: bool, feedback: EcnFeedback, need: EcnNeed) -> EcnEcho {
         match (feedback, need) {
             _ if !ecn => EcnEcho::None,

@@ -8,8 +8,8 @@ use crate::units::Time;
 /// Linux `tcp_syn_linear_timeouts`.
 const SYN_LINEAR_TIMEOUTS: u32 = 4;
 
-/// How long a SYN waits for its answer after `retransmits` retransmissions. The first timeouts do
-/// not double (Linux `tcp_syn_linear_timeouts`, since 6.5).
+/// Returns how long a SYN waits for its answer after `retransmits` retransmissions. The first
+/// timeouts do not double (Linux `tcp_syn_linear_timeouts`, since 6.5).
 pub fn syn_timeout(retransmits: u32) -> Time {
     let doublings = retransmits.saturating_sub(SYN_LINEAR_TIMEOUTS);
     Time(INITIAL_RTO.ns() << doublings.min(7)).min(MAX_RTO)
@@ -28,7 +28,7 @@ pub(super) enum Phase {
 #[derive(Clone, Debug)]
 pub(super) struct Handshake {
     pub phase: Phase,
-    /// Number of SYNs sent again.
+    /// Number of times that the SYN was sent again.
     pub retransmits: u32,
     /// When the first SYN was sent.
     first_sent: Time,
@@ -63,19 +63,19 @@ impl Handshake {
         }
     }
 
-    /// How long the current SYN waits for its answer.
+    /// Returns how long the current SYN waits for its answer.
     pub fn timeout(&self) -> Time {
         syn_timeout(self.retransmits)
     }
 
-    /// Whether the answer measures the RTT (RFC 6298 section 5.7).
+    /// Returns whether the answer gives an RTT (RFC 6298 section 5.7).
     pub fn tells_rtt(&self, timestamps: bool) -> bool {
         self.retransmits == 0 || timestamps
     }
 
-    /// Whether the window begins at one segment because SYNs were lost. RFC 5681 section 3.1
-    /// requires one lost SYN, Linux more than one (`tcp_init_transfer`). An answer to the first SYN
-    /// shows that it was not lost.
+    /// Returns whether the window begins at one segment because SYNs were lost. RFC 5681 section
+    /// 3.1 requires one lost SYN, and Linux requires more than one (`tcp_init_transfer`). An answer
+    /// to the first SYN shows that it was not lost.
     pub fn lost_syns(&self, syn_ack: &Packet, timestamps: bool) -> bool {
         self.retransmits > 1 && !(timestamps && syn_ack.sent == self.first_sent)
     }
@@ -92,8 +92,8 @@ mod tests {
         packet
     }
 
-    /// Linux `tcp_syn_linear_timeouts` 4: five timeouts of a second, which then double up to two
-    /// minutes.
+    /// Linux `tcp_syn_linear_timeouts` 4: five timeouts of a second, then timeouts that double, up
+    /// to two minutes.
     #[test]
     fn timeouts_of_a_syn() {
         let seconds = [1, 1, 1, 1, 1, 2, 4, 8, 16, 32, 64, 120, 120];
@@ -116,7 +116,7 @@ mod tests {
         handshake.begin(us(500));
         assert_eq!(handshake.phase, Phase::SynSent);
         assert_eq!(handshake.rtt(&answer_to(us(500)), us(20_750)), us(20_250));
-        // After a retransmission the RTT is in ticks of a millisecond, and needs timestamps.
+        // After a retransmission, the RTT comes from timestamps, in ticks of a millisecond.
         let mut tells = Vec::new();
         for _ in 0..3 {
             let lost = handshake.lost_syns(&answer_to(us(900)), true);

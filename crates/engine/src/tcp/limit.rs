@@ -1,5 +1,5 @@
-//! Finds what a sender waits for, which is one thing at any time (Linux `tcp_chrono_start`,
-//! extended).
+//! Finds what a sender waits for. It waits for exactly one thing at any time (Linux
+//! `tcp_chrono_start`, extended).
 
 use tailback_record::account::{Limit, Reason};
 
@@ -9,7 +9,7 @@ use super::states::Event;
 use crate::cc::{CaState, Control};
 
 impl Sender {
-    /// Notes what the sender waits for, after it has sent all that it may.
+    /// Notes what the sender waits for, after it has sent all data that it may send.
     #[inline]
     pub fn note_limit(&mut self) {
         let limit = self.limit();
@@ -41,16 +41,17 @@ impl Sender {
         }
     }
 
-    /// Notes that a timer has fired, so that nothing has come since the last packet was sent.
+    /// Notes that a timer has fired: until now, the sender has waited for an answer to its last
+    /// packet.
     pub(super) fn note_wait(&mut self) {
         let (sent, now) = (self.conn.last_sent.ns(), self.conn.now.ns());
         self.account.waited(sent, now);
     }
 
-    /// Records a reduction that takes the window from `from` to ssthresh.
+    /// Records a reduction of the window from `from` to ssthresh.
     pub(super) fn account_reduction(&mut self, reason: Reason, from: u32) {
-        // A congestion control that sets the window itself may reduce it at any time; `account_own`
-        // records that.
+        // A congestion control that sets the window itself may reduce it at any time. `account_own`
+        // records such reductions.
         if self.needs.control != Control::Window {
             let (now, to) = (self.conn.now.ns(), self.window.ssthresh);
             self.account.reduced(now, reason, from, to);
@@ -68,7 +69,7 @@ impl Sender {
         } else if own && (event.ece || state == CaState::Cwr) {
             self.account_part(Reason::Ece, from);
         } else if own && state >= CaState::Recovery && self.account.limit != Limit::Recovery {
-            // This is the first ACK of the recovery.
+            // This is the first ACK in this recovery.
             self.account_part(self.loss(), from);
         } else if own && self.window.cwnd <= from - from / 4 {
             self.account_step(Reason::Model, from);
@@ -77,8 +78,8 @@ impl Sender {
         }
     }
 
-    /// Records a step of a reduction, from `from` to the window's present size. More steps may
-    /// follow in this congestion state: Prague takes one segment with each ACK.
+    /// Records a step of a reduction, from `from` to the window's current size. More steps may
+    /// follow in this congestion state: Prague reduces the window by one segment with each ACK.
     fn account_part(&mut self, reason: Reason, from: u32) {
         let (now, to) = (self.conn.now.ns(), self.window.cwnd);
         if self.account.stepped(now, reason, from, to) {
@@ -86,7 +87,7 @@ impl Sender {
         }
     }
 
-    /// Records a change of the window from `from` to its present size.
+    /// Records a change of the window from `from` to its current size.
     pub(super) fn account_step(&mut self, reason: Reason, from: u32) {
         let (now, to) = (self.conn.now.ns(), self.window.cwnd);
         self.account.reduced(now, reason, from, to);

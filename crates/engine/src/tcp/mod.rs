@@ -17,26 +17,27 @@
 //!
 //! Known deviations from Linux (docs/evidence/packetdrill.md lists what the kernel's packetdrill
 //! scripts find in this code):
-//! - Sequence numbers count segments, which keep the boundaries of their first transmission. There
-//!   is no Nagle, no urgent data, no limit of window scaling, and no FIN exchange.
-//! - The third packet of the handshake is the first data.
-//! - Offloads are off: no TSO autosizing, no GRO. There are no TCP small queues. Pacing spaces
+//! - Sequence numbers count segments, which keep the boundaries of their first transmission.
+//!   Nagle's algorithm, urgent data, the limit of window scaling and the FIN exchange do not exist.
+//! - The third packet of the handshake is the first data packet.
+//! - Offloads are off: TSO autosizing, GRO and TCP small queues do not exist. Pacing spaces
 //!   segments, not bursts, except with `pacing = "fq-gso"`.
-//! - The receive window is constant, as the receiving application reads at once. A closed window is
-//!   not probed.
+//! - The receive window is constant, because the receiving application reads at once. The sender
+//!   does not probe a closed window.
 //! - SACK is always in use. Recovery never counts duplicate ACKs.
 //! - ACKs of data that was never sent, or was acknowledged long ago, are ignored (Linux answers
 //!   with a challenge ACK).
-//! - A connection never gives up (Linux: after 15 timeouts of data, 10 of a SYN). It keeps ECN
-//!   when its SYN is lost (Linux then connects without ECN).
+//! - A connection never gives up (Linux: after 15 timeouts of data, 10 of a SYN). It uses ECN even
+//!   if its SYN is lost (Linux then connects without ECN).
 //! - If the application and not the network limits a window, the window does not decay
-//!   (`tcp_cwnd_application_limited`). The window of an idle sender does.
-//! - Without timestamps an ACK has room for four SACK blocks; here it carries three.
-//! - A probe that RACK or a timeout finds lost is simply lost. Linux leaks some state here, which
-//!   is not copied.
-//! - SACKs are compressed by Linux's defaults (`tcp_comp_sack_*`, which no key changes), from the
-//!   RTT of the handshake and without slack.
-//! - Only ECN-Echo and a probe's repair lead to CWR. In Linux, congestion in the host does, too.
+//!   (`tcp_cwnd_application_limited`). The window of an idle sender decays.
+//! - Without timestamps an ACK could carry four SACK blocks; here it carries three.
+//! - A probe that RACK or a timeout finds lost is simply lost. Linux keeps some stale state in this
+//!   case; tailback does not.
+//! - SACKs are compressed by Linux's defaults (`tcp_comp_sack_*`, which no key changes). The delay
+//!   follows from the RTT of the handshake, without slack.
+//! - Only ECN-Echo and a probe's repair lead to CWR. In Linux, congestion in the host leads to CWR,
+//!   too.
 
 pub mod accecn;
 mod ack;

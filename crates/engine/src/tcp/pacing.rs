@@ -1,4 +1,4 @@
-//! When the next packet may leave.
+//! Decides when the next packet may leave.
 
 use crate::cc::{View, Window};
 use crate::plan::{Pacing, TcpPlan};
@@ -7,11 +7,13 @@ use crate::units::{Rate, Time};
 /// Data segments at the start of a connection that are not paced (`fq`'s initial quantum, in
 /// segments).
 const UNPACED: u64 = 10;
-/// Bytes of the largest packet of joined segments (Linux `sk_gso_max_size` over a NIC).
+/// Bytes of the largest packet into which TCP joins segments (Linux `sk_gso_max_size` of a NIC).
 const GSO_MAX: u64 = 65_536;
-/// log2 of the RTT difference, us, that halves the bytes added for a short RTT (`tcp_tso_rtt_log`).
+/// Each time the RTT grows by 2 to the power of this, us, the bytes added for a short RTT halve
+/// (`tcp_tso_rtt_log`).
 const RTT_LOG: u64 = 9;
-/// Shift that divides a rate per second to nearly a millisecond (`sk_pacing_shift`).
+/// A rate per second, shifted right by this, is nearly the rate per millisecond
+/// (`sk_pacing_shift`).
 const MILLISECOND: u32 = 10;
 
 /// Decides when packets may leave.
@@ -21,16 +23,16 @@ pub(super) struct Pacer {
     on: bool,
     /// Whether the congestion control sets the pacing rate itself.
     own_rate: bool,
-    /// Whether segments that TCP joins leave as one.
+    /// Whether segments that TCP joins leave together.
     joined: bool,
-    /// Pacing rate if the stack sets it, percent of cwnd/srtt: in early slow start, and after it.
+    /// Pacing rate that the stack sets, percent of cwnd/srtt: in early slow start, and later.
     ratios: [u32; 2],
     /// Number of the first data segment.
     pub first: u64,
     /// Earliest time at which the next packet may leave.
     pub until: Time,
-    /// Number of segments that may still leave together with the last one, and when that left
-    /// (Linux: in one TSO segment).
+    /// Number of segments that may still leave together with the last one, and when the last one
+    /// left (Linux: in one TSO segment).
     burst: (u32, Time),
 }
 
@@ -45,7 +47,7 @@ impl Pacer {
             own_rate,
             joined: plan.pacing == Pacing::FqGso,
             ratios: match plan.pacing {
-                // Unless the congestion control sets a rate, packets are not paced.
+                // Without a rate from the congestion control, packets are not paced.
                 Pacing::Auto => [0, 0],
                 _ => [plan.pacing_ss_ratio, plan.pacing_ca_ratio],
             },
@@ -55,12 +57,12 @@ impl Pacer {
         }
     }
 
-    /// Whether a packet that waited may leave now. Without pacing no packet waits.
+    /// Returns whether a packet that waited may leave now. Without pacing, no packet waits.
     pub fn is_due(&self, now: Time) -> bool {
         self.on && self.until <= now
     }
 
-    /// Whether a packet may leave.
+    /// Returns whether a packet may leave.
     #[inline]
     pub fn may_leave(&self, now: Time) -> bool {
         self.until <= now || self.burst.0 > 0 && self.burst.1 == now
@@ -76,14 +78,14 @@ impl Pacer {
 
     #[inline(never)]
     fn pace(&mut self, now: Time, payload: u16, nxt: u64, window: &Window) {
-        // As with fq, the first window leaves at once.
+        // As with fq, the first window leaves without pacing.
         if nxt <= self.first + UNPACED && !(self.own_rate && window.pace_first) {
-            // A packet that need not wait cannot be late.
+            // A packet that did not have to wait is not late.
             self.until = now.max(self.until);
             return;
         }
-        // Linux `tcp_update_skb_after_send`, which fq follows as well: only the payload counts, and
-        // a late packet shortens the next gap by at most half. Segments of a burst leave together.
+        // Linux `tcp_update_skb_after_send`, as in fq: only the payload counts, and after a late
+        // packet the next gap shrinks by at most half. Segments of a burst leave together.
         let rate = Rate(window.pacing_rate.saturating_mul(8));
         let gap = rate.time_for(u64::from(payload));
         if self.burst.0 > 0 && self.burst.1 == now {
@@ -96,8 +98,8 @@ impl Pacer {
         self.burst = (window.pacing_burst.saturating_sub(1), now);
     }
 
-    /// Linux `tcp_update_pacing_rate`: by default twice cwnd/srtt in early slow
-    /// start, 1.2 times after that. A congestion control that needs pacing sets its own.
+    /// Linux `tcp_update_pacing_rate`: by default 2 cwnd/srtt in early slow start, and 1.2
+    /// cwnd/srtt later. A congestion control that needs pacing sets its own rate.
     #[inline]
     pub fn update_rate(&self, view: View<'_>, window: &mut Window) {
         let left_alone = self.own_rate && !window.paced_by_stack;
@@ -115,7 +117,7 @@ impl Pacer {
     }
 }
 
-/// Number of segments that TCP joins (Linux `tcp_tso_autosize`): those that the rate sends in a
+/// Returns how many segments TCP joins (Linux `tcp_tso_autosize`): as many as the rate sends in a
 /// millisecond, and more if the round-trip time is short.
 fn joined(pacing_rate: u64, view: View<'_>) -> u32 {
     let halvings = (view.min_rtt.ns() / 1000) >> RTT_LOG;
@@ -144,7 +146,7 @@ mod tests {
         Window::new(cwnd, ssthresh, Growth::Segments)
     }
 
-    /// Rate and burst after an update, with an RTT of 40 ms and `out` segments in flight.
+    /// Returns rate and burst after an update, with an RTT of 40 ms and `out` segments in flight.
     fn updated(pacer: &Pacer, mut window: Window, out: u64) -> (u64, u32) {
         let conn = Conn {
             srtt: Time::from_ms(40),
@@ -183,13 +185,13 @@ mod tests {
         for off in [pacer(Pacing::Off, false), pacer(Pacing::Auto, false)] {
             assert_eq!(updated(&off, slow.clone(), 0).0, 0);
         }
-        // At this rate 7070 bytes leave in a millisecond. For an RTT of 1 ms, 65,536 / 2 more are
-        // added.
+        // At this rate, 7070 bytes leave in a millisecond. An RTT of 1 ms adds 65,536 / 2 bytes.
         let joined = pacer(Pacing::FqGso, false);
         assert_eq!(updated(&joined, slow, 0), (7_240_000, 27));
     }
 
-    /// Linux `tcp_tso_autosize` with `tcp_tso_rtt_log` 9: the bytes for the RTT halve every 512 us.
+    /// Linux `tcp_tso_autosize` with `tcp_tso_rtt_log` 9: the bytes that a short RTT adds halve
+    /// every 512 us.
     #[test]
     fn segments_are_joined_by_rate_and_rtt() {
         for (rate, min_rtt, segments) in [

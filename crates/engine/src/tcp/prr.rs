@@ -1,7 +1,7 @@
 //! Proportional rate reduction (RFC 6937 with Linux's reduction bound; Linux
 //! `tcp_cwnd_reduction`).
 
-/// A reduction under way.
+/// A reduction that is under way.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Prr {
     /// Window when the reduction began.
@@ -13,7 +13,7 @@ pub(super) struct Prr {
 }
 
 impl Prr {
-    /// Begins a reduction from this window.
+    /// Begins a reduction of this window.
     pub fn of(prior_cwnd: u32) -> Prr {
         Prr {
             prior_cwnd,
@@ -27,8 +27,8 @@ impl Prr {
         self.out += 1;
     }
 
-    /// Returns the window after an ACK that delivered this many segments. `None` if the window
-    /// stays. `safe`: the ACK advanced, and found nothing lost.
+    /// Returns the window after an ACK that delivered this many segments. Returns `None` if the
+    /// window does not change. `safe` means that the ACK advanced and showed no loss.
     pub fn window(
         &mut self,
         delivered: u32,
@@ -48,7 +48,7 @@ impl Prr {
             let owed = i64::from(self.delivered) - i64::from(self.out);
             (owed.max(i64::from(delivered)) + i64::from(safe)).min(room)
         };
-        // On entering fast recovery, at least one segment goes out.
+        // When fast recovery begins, send at least one segment.
         let send = send.max(i64::from(self.out == 0));
         Some((i64::from(in_flight) + send).max(1) as u32)
     }
@@ -58,7 +58,7 @@ impl Prr {
 mod tests {
     use super::*;
 
-    /// A reduction from 10 segments, with these numbers of delivered and sent segments.
+    /// Returns a reduction from 10 segments, after these numbers of delivered and sent segments.
     fn under_way(delivered: u32, out: u32) -> Prr {
         Prr {
             prior_cwnd: 10,
@@ -68,7 +68,7 @@ mod tests {
     }
 
     /// RFC 6937 section 3: above ssthresh a segment is sent for every prior_cwnd / ssthresh
-    /// segments that are delivered. Below it, as many segments are sent as let the window reach
+    /// segments that are delivered. Below ssthresh, segments are sent until the window reaches
     /// ssthresh.
     #[test]
     fn in_proportion_above_ssthresh_and_bounded_below() {

@@ -1,27 +1,27 @@
-//! RACK: losses found by time (RFC 8985 section 6; Linux `tcp_recovery.c`).
+//! RACK: finds losses by time (RFC 8985 section 6; Linux `tcp_recovery.c`).
 
 use super::rate::Rates;
 use super::scoreboard::{Scoreboard, Segment, Walk, state};
 use crate::cc::{CaState, Conn};
 use crate::units::Time;
 
-/// Number of duplicate ACKs that mean a loss if no reordering was seen.
+/// Number of duplicate ACKs that mean a loss, as long as no reordering was seen.
 pub(super) const REORDERING: u32 = 3;
 /// Linux `tcp_max_reordering`.
 const MAX_REORDERING: u64 = 300;
-/// Recoveries for which a widened reordering window lasts (RFC 8985 section 6.2).
+/// Number of recoveries for which a widened reordering window lasts (RFC 8985 section 6.2).
 const PERSIST: u32 = 16;
 
-/// State of RACK: deliveries and reordering.
+/// State of RACK: the newest delivery, and reordering.
 #[derive(Clone, Debug)]
 pub(super) struct Rack {
     /// Transmission time of the newest delivery: of all delivered segments, the one sent last.
     sent: Time,
-    /// Number of the segment after the newest delivery, to break ties.
+    /// Number of the segment after the newest delivery, which decides between equal times.
     end: u64,
     /// RTT of the newest delivery.
     rtt: Time,
-    /// Whether a delivery has come since the last check.
+    /// Whether a segment was delivered since the last check.
     pub advanced: bool,
     /// Whether reordering was seen.
     pub reordering_seen: bool,
@@ -32,12 +32,12 @@ pub(super) struct Rack {
     pub steps: u32,
     /// Number of recoveries until `steps` falls back to 1.
     persist: u32,
-    /// Next new segment when a D-SACK last widened the window.
+    /// The next new segment at the time when a D-SACK last widened the window.
     dsack_round: u64,
 }
 
 impl Rack {
-    /// RACK for a connection whose first segment is `first`.
+    /// Creates the state for a connection whose first segment is `first`.
     pub fn new(first: u64) -> Rack {
         Rack {
             sent: Time::ZERO,
@@ -68,7 +68,7 @@ impl Rack {
     }
 
     /// Notes that all segments below `end` were delivered. They were sent once and in order, the
-    /// last at `sent`.
+    /// last of them at `sent`.
     #[inline]
     pub fn advance_plain(&mut self, end: u64, sent: Time, now: Time) {
         self.advanced = true;
@@ -79,7 +79,7 @@ impl Rack {
         }
     }
 
-    /// Notes that segment `seq` was overtaken by others (Linux `tcp_check_sack_reordering`).
+    /// Notes that later segments have overtaken segment `seq` (Linux `tcp_check_sack_reordering`).
     #[cold]
     pub fn note_reordering(&mut self, seq: u64, board: &Scoreboard) {
         let distance = board.highest_sacked().saturating_sub(seq);
@@ -90,7 +90,7 @@ impl Rack {
         }
     }
 
-    /// The reordering window (RFC 8985 section 6.2 step 4; Linux `tcp_rack_reo_wnd`).
+    /// Returns the reordering window (RFC 8985 section 6.2 step 4; Linux `tcp_rack_reo_wnd`).
     fn window(&self, conn: &Conn, board: &Scoreboard) -> Time {
         if !self.reordering_seen
             && (conn.ca_state >= CaState::Recovery || board.flight.sacked_out >= REORDERING)
@@ -105,7 +105,7 @@ impl Rack {
     }
 
     /// Adapts the reordering window (RFC 8985 section 6.2 step 4; Linux `tcp_rack_update_reo_wnd`).
-    /// `dsack`: a D-SACK showed that a retransmission other than a probe was needless.
+    /// `dsack` means that a D-SACK showed that a retransmission other than a probe was needless.
     #[inline]
     pub fn adapt_window(&mut self, dsack: bool, board: &Scoreboard) {
         if dsack && self.reordering_seen && board.flight.una > self.dsack_round {
@@ -117,18 +117,18 @@ impl Rack {
         }
     }
 
-    /// Notes that a recovery was real.
+    /// Notes that a recovery repaired real losses.
     pub fn recovered(&mut self) {
         self.persist = self.persist.saturating_sub(1);
     }
 
-    /// Notes that a recovery was spurious, as all its retransmissions were duplicates.
+    /// Notes that a recovery was spurious, because all its retransmissions were duplicates.
     pub fn was_needless(&mut self) {
         self.persist = (self.persist + 1).min(PERSIST);
     }
 
-    /// Finds losses (RFC 8985 section 6.2 step 5; Linux `tcp_rack_detect_loss`). Returns the time
-    /// after which to check again, if the fate of some segments is still open.
+    /// Finds losses (RFC 8985 section 6.2 step 5; Linux `tcp_rack_detect_loss`). If some segments
+    /// may still turn out lost, returns the time after which to check again.
     pub fn detect_loss(
         &self,
         conn: &Conn,
@@ -159,7 +159,7 @@ impl Rack {
         wait
     }
 
-    /// Marks every segment that is not recent as lost, after a timeout.
+    /// After a timeout, marks every segment as lost that was not sent recently.
     pub fn mark_on_timeout(
         &self,
         conn: &Conn,
@@ -191,7 +191,7 @@ mod tests {
         Time::from_ms(n)
     }
 
-    /// Ten segments sent a millisecond apart from 100 ms on, with RTTs of 40 ms.
+    /// Returns ten segments sent a millisecond apart from 100 ms on, with RTTs of 40 ms.
     fn board() -> (Scoreboard, Conn) {
         let mut board = Scoreboard::numbered_from(0);
         for at in 100..110 {
@@ -206,8 +206,8 @@ mod tests {
         (board, conn)
     }
 
-    /// Linux `tcp_rack_reo_wnd`: if no reordering was seen, there is no window in recovery or after
-    /// three SACKs. Otherwise it is some quarters of the minimum RTT, and at most srtt.
+    /// Linux `tcp_rack_reo_wnd`: if no reordering was seen, the window is 0 in recovery or after
+    /// three SACKs. Otherwise it is a number of quarters of the minimum RTT, and at most srtt.
     #[test]
     fn the_reordering_window() {
         let (mut board, mut conn) = board();
@@ -231,7 +231,7 @@ mod tests {
     }
 
     /// Linux `tcp_rack_update_reo_wnd`: the first D-SACK of a round adds a quarter, up to 255
-    /// steps. After 16 recoveries there is one step again.
+    /// steps. After 16 recoveries, the window is one quarter again.
     #[test]
     fn d_sacks_widen_it_once_a_round_for_sixteen_recoveries() {
         let (mut board, _) = board();
@@ -263,8 +263,8 @@ mod tests {
         assert_eq!(rack.steps, 255);
     }
 
-    /// RFC 8985 section 6.2 step 2: of all delivered segments the one sent last counts. A
-    /// retransmission does not count if its original may have been delivered.
+    /// RFC 8985 section 6.2 step 2: of all delivered segments, the segment that was sent last
+    /// counts. A retransmission does not count if its original may have been delivered.
     #[test]
     fn the_newest_delivery_counts() {
         let (board, conn) = board();
@@ -311,7 +311,7 @@ mod tests {
     }
 
     /// A segment is lost if it was sent before the newest delivery, and longer ago than the RTT
-    /// plus the window. The next segment is examined when its time comes.
+    /// plus the window. The next segment is examined later, when its time comes.
     #[test]
     fn losses_by_time() {
         let (mut board, mut conn) = board();
@@ -319,7 +319,8 @@ mod tests {
         board.sack(6, 7, |_, _| {});
         rack.advance(6, board.get(6), &conn);
         assert_eq!(rack.rtt, ms(34));
-        // The window is 10 ms, so the first segment is due at 144 ms and the sixth at 149 ms.
+        // The window is 10 ms, so the first segment counts as lost at 144 ms and the sixth at 149
+        // ms.
         conn.now = ms(146);
         assert_eq!(rack.detect_loss(&conn, &mut board, None), Some(ms(3)));
         assert_eq!(board.flight.lost_out, 3, "those sent at 100, 101 and 102");
@@ -328,7 +329,8 @@ mod tests {
         assert_eq!(board.flight.lost_out, 6);
     }
 
-    /// Linux `tcp_timeout_mark_lost`: the first segment is lost, and those older than RACK's RTT.
+    /// Linux `tcp_timeout_mark_lost`: the first segment counts as lost, and so do segments older
+    /// than RACK's RTT.
     #[test]
     fn a_timeout_spares_what_is_recent() {
         let (mut board, mut conn) = board();

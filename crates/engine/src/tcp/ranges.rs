@@ -1,37 +1,37 @@
 //! Sorted disjoint ranges of segment numbers: the segments that a receiver holds out of order, or
 //! that a sender knows to have arrived.
 
-/// Disjoint, non-adjacent half-open ranges in ascending order. There are as many ranges as holes,
-/// so a sorted vector is enough.
+/// Disjoint, non-adjacent half-open ranges in ascending order. There is one range for each hole, so
+/// a sorted vector is enough.
 #[derive(Clone, Debug, Default)]
 pub struct Ranges(Vec<(u64, u64)>);
 
 impl Ranges {
-    /// Whether there are no ranges.
+    /// Returns whether there are no ranges.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The ranges, in ascending order.
+    /// Iterates over the ranges in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.0.iter().copied()
     }
 
-    /// The end of the last range.
+    /// Returns the end of the last range.
     pub fn end(&self) -> Option<u64> {
         self.0.last().map(|r| r.1)
     }
 
-    /// The range that contains `at`, if there is one.
+    /// Returns the range that contains `at`, or `None`.
     pub fn containing(&self, at: u64) -> Option<(u64, u64)> {
         let next = self.0.partition_point(|r| r.0 <= at);
         let range = *self.0.get(next.checked_sub(1)?)?;
         (at < range.1).then_some(range)
     }
 
-    /// Adds a range, which merges with those that it touches. Returns the merged range. `fresh` is
-    /// called with each part that was not there before.
+    /// Adds a range, and merges it with ranges that it touches. Returns the merged range. Calls
+    /// `fresh` for each part that was in no range before.
     pub fn insert(&mut self, start: u64, end: u64, mut fresh: impl FnMut(u64, u64)) -> (u64, u64) {
         debug_assert!(start < end);
         // Most insertions touch the last ranges.
@@ -94,7 +94,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     proptest! {
-        /// The ranges behave as a set of single numbers.
+        /// Ranges behave like a set of single numbers.
         #[test]
         fn behaves_as_a_set(ops in prop::collection::vec((0u64..60, 1u64..8, 0u64..20), 1..60)) {
             let mut ranges = Ranges::default();
@@ -118,10 +118,10 @@ mod tests {
         }
     }
 
-    /// Number of values in the window of the proof.
+    /// Number of values in the window for the exhaustive test.
     const WINDOW: u64 = 10;
 
-    /// The ranges for the numbers of a bit set, which begins at `base`.
+    /// Returns the ranges for the numbers of a bit set that begins at `base`.
     fn of_bits(bits: u32, base: u64) -> Ranges {
         let mut ranges = Ranges::default();
         for at in (0..WINDOW).filter(|at| bits >> at & 1 != 0) {
@@ -137,9 +137,9 @@ mod tests {
         assert_eq!(ranges.0, of_bits(bits, base).0);
     }
 
-    /// Every operation leads from every state of a window to the right state. A set of numbers has
-    /// one representation, so this holds after any number of operations. Numbers are only compared,
-    /// so it holds for any base.
+    /// Every operation on every state of the window gives the right state. Each set of numbers has
+    /// only one representation, so this also holds after many operations. Numbers are only
+    /// compared, so it holds for any base.
     #[test]
     fn every_operation_in_every_state() {
         let below = |n: u64| (1_u32 << n) - 1;

@@ -1,14 +1,15 @@
 //! Delivery rate estimation (draft-cheng-iccrg-delivery-rate-estimation), as in Linux 7.3
 //! (`tcp_rate_skb_sent`, `tcp_rate_skb_delivered`, `tcp_rate_gen`). As in the v3 branch of
-//! github.com/google/bbr, it also notes the flight and the losses when a segment is sent.
+//! github.com/google/bbr, it also notes how many segments are in flight and lost when a segment is
+//! sent.
 //!
-//! The data is kept separate from the scoreboard, and only for a congestion control that needs it
-//! ([`crate::cc::Needs`]). Other senders only pay for a test.
+//! The data is separate from the scoreboard, and exists only for a congestion control that needs it
+//! ([`crate::cc::Needs`]). For other senders, it costs only a test.
 //!
-//! Deviations: an ACK of a lone runt does not count as one that was probably delayed (Linux
-//! `FLAG_ACK_MAYBE_DELAYED`). There is no SACK reneging. A sender is application-limited when its
-//! application writes after the queue ran empty, as in Linux. A sender with a fixed number of bytes
-//! never is.
+//! Deviations: the ACK of a single small segment is not treated as probably delayed (Linux
+//! `FLAG_ACK_MAYBE_DELAYED`). Receivers do not renege on SACKs. A sender is application-limited
+//! when its application writes after the queue ran empty, as in Linux. A sender with a fixed number
+//! of bytes is never application-limited.
 
 use crate::cc::{Conn, LostSegment, RateSample, View};
 use crate::units::Time;
@@ -19,7 +20,7 @@ struct Sent {
     delivered: u64,
     delivered_ce: u64,
     lost: u64,
-    /// Time of the last delivery before the segment was sent. `NEVER` once the segment is
+    /// Time of the last delivery before the segment was sent. `NEVER` once the segment itself is
     /// delivered.
     delivered_at: Time,
     /// When the first segment of the sample's flight was sent.
@@ -38,7 +39,7 @@ const NOTHING: Sent = Sent {
     app_limited: false,
 };
 
-/// The newest segment that the current ACK has delivered so far.
+/// Of the segments that the current ACK has delivered so far, the one that was sent last.
 #[derive(Clone, Copy, Debug)]
 struct Newest {
     sent: Sent,
@@ -46,7 +47,7 @@ struct Newest {
     send_us: u64,
 }
 
-/// What is noted for every segment in flight, and for the flight.
+/// The state for rate samples: notes about every segment in flight, and about the connection.
 #[derive(Clone, Debug)]
 pub struct Rates {
     /// Notes by sequence number, as in the scoreboard's ring.
@@ -74,15 +75,16 @@ impl Default for Rates {
     }
 }
 
-/// Time between two events, in us, since Linux converts both ends of an interval to us.
+/// Returns the time between two events, us. Linux converts both ends of an interval to us, and so
+/// does this.
 fn us_between(from: Time, to: Time) -> u64 {
     (to.ns() / 1000).saturating_sub(from.ns() / 1000)
 }
 
 impl Rates {
-    /// Notes that segment `seq` was sent now. `view` includes it. `alone`: nothing else was
-    /// outstanding. `lost`: number of segments found lost so far. `app_limited`: the application
-    /// had nothing to send at some time before.
+    /// Notes that segment `seq` was sent now. `view` includes the segment. `alone` means that no
+    /// other segment was outstanding. `lost` is the number of segments found lost so far.
+    /// `app_limited` means that the application had nothing to send at some time before.
     #[inline(never)]
     pub fn sent(&mut self, seq: u64, alone: bool, lost: u64, app_limited: bool, view: View<'_>) {
         let una = view.flight.una;
@@ -120,13 +122,14 @@ impl Rates {
     }
 
     /// Notes that a segment, last sent at `at`, was acknowledged or sacked. Of all such segments of
-    /// an ACK, the one sent last counts.
-    // Not inlined, like its other hooks, so that senders without rate samples pay only for a test.
+    /// an ACK, the segment sent last counts.
+    // Not inlined, like the other functions here that senders call, so that senders without rate
+    // samples pay only for a test.
     #[inline(never)]
     pub fn delivered(&mut self, seq: u64, at: Time) {
         let slot = &mut self.ring[(seq & self.mask) as usize];
         if slot.delivered_at == Time::NEVER {
-            return; // sacked before
+            return; // the segment was sacked before
         }
         let newer = self
             .newest
@@ -142,15 +145,15 @@ impl Rates {
         slot.delivered_at = Time::NEVER;
     }
 
-    /// Drops the sample of an ACK that does not move the window.
+    /// Drops the sample of an ACK that does not advance the window.
     #[inline(never)]
     pub fn discard(&mut self) {
         self.newest = None;
     }
 
-    /// Generates the sample of an ACK that `conn` includes (Linux `tcp_rate_gen`). `delivered`:
-    /// segments that the ACK delivers. `lost`: segments found lost so far. Resets
-    /// [`crate::cc::Window::app_limited`] once enough segments are delivered.
+    /// Generates the sample of an ACK (Linux `tcp_rate_gen`). `conn` includes the ACK. `delivered`
+    /// is the number of segments that the ACK delivers, and `lost` the number found lost so far.
+    /// Resets [`crate::cc::Window::app_limited`] once enough segments are delivered.
     #[inline(never)]
     pub fn generate(
         &mut self,
@@ -192,7 +195,8 @@ impl Rates {
         rate.interval_us = interval;
     }
 
-    /// Returns the notes for a segment that was found lost. `lost` counts all losses up to it.
+    /// Returns the notes for a segment that was found lost. `lost` counts all losses up to this
+    /// one.
     pub fn lost(&self, seq: u64, lost: u64) -> Option<LostSegment> {
         let sent = &self.ring[(seq & self.mask) as usize];
         (sent.delivered_at != Time::NEVER).then(|| LostSegment {
@@ -214,7 +218,7 @@ mod tests {
         Time::from_us(n)
     }
 
-    /// Sends a segment after all others. `una` is the first segment in flight.
+    /// Sends segment `seq`, which follows all others. `una` is the first segment in flight.
     fn send(rates: &mut Rates, conn: &Conn, seq: u64, una: u64, app_limited: bool) {
         let flight = Flight {
             una,
@@ -224,7 +228,7 @@ mod tests {
         rates.sent(seq, seq == una, 0, app_limited, conn.view(&flight));
     }
 
-    /// A sender whose `n` segments leave evenly over 10 ms.
+    /// Returns a sender whose `n` segments leave evenly over 10 ms.
     fn flight(n: u64) -> (Rates, Conn) {
         let (mut rates, mut conn) = (Rates::default(), Conn::default());
         for seq in 0..n {
@@ -256,8 +260,8 @@ mod tests {
         assert_eq!((sample.delivered, sample.interval_us), (100, 69_800));
         assert_eq!((sample.prior_delivered, sample.tx_in_flight), (0, 100));
 
-        // The ACKs of a second window come compressed into one. Its 90 segments were sent over 9
-        // ms, but the ACK phase is 60 ms long.
+        // The 90 segments of a second window were sent over 9 ms and are acknowledged together. The
+        // ACK phase is 60 ms long.
         for seq in 100..190 {
             conn.now = us(70_000 + 100 * (seq - 100));
             send(&mut rates, &conn, seq, 100, false);
@@ -307,7 +311,7 @@ mod tests {
         let lost = rates.lost(3, 2).expect("in flight");
         assert_eq!((lost.tx_in_flight, lost.lost), (4, 2));
         assert!(rates.lost(40, 2).is_none());
-        // An interval below the smallest RTT is not a measurement.
+        // An interval below the smallest RTT gives no sample.
         conn.min_rtt = us(100_000);
         rates.delivered(41, us(6_406));
         conn.delivered += 1;

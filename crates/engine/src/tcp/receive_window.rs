@@ -4,18 +4,20 @@
 use crate::plan::{Growth, ReceiveBuffer, TcpPlan};
 use crate::units::Time;
 
-/// Share of the receive buffer that Linux uses for payload, in 256ths: payload over `skb->truesize`
-/// of a full segment that was not merged with others. Before the first segment it uses half.
+/// Share of the receive buffer that Linux uses for payload, in 256ths: payload divided by
+/// `skb->truesize`, for a full segment that was not merged with others. Before the first segment it
+/// uses half.
 const PAYLOAD_SHARE: u64 = 162;
 
-/// Number of segments by which the window grows at the start. The window begins as half of the
+/// Returns by how many segments the window grows at the start. The window begins as half of the
 /// receive buffer minus a segment. It rises by two segments for each that arrives, until it is
 /// [`PAYLOAD_SHARE`] of the buffer (`tcp_init_buffer_space`, `tcp_measure_rcv_mss`,
 /// `tcp_grow_window`). Linux waits while payload is in the buffer, which delays the last few
 /// segments of growth; this is not modelled.
 ///
-/// 0 with `growth = "acks"`: the buffers of Linux 3.2 begin at 87380 bytes and follow the bytes
-/// that the application reads, so that its window stops growing after some tens of segments.
+/// With `growth = "acks"` it is 0, because Linux 3.2 behaves differently. Its buffers begin at
+/// 87380 bytes and follow the bytes that the application reads, so the window stops growing after
+/// some tens of segments.
 fn growing_segments(plan: &TcpPlan) -> u64 {
     if !plan.quickack || plan.growth == Growth::Acks || plan.rcvbuf == ReceiveBuffer::Auto {
         return 0;
@@ -26,18 +28,18 @@ fn growing_segments(plan: &TcpPlan) -> u64 {
 }
 
 /// A receive buffer that Linux tunes (`tcp_rcv_space_adjust` with the defaults of `tcp_rmem` and
-/// `tcp_adv_win_scale` of 2019). Half of it is window. It has room for twice what the application
-/// reads in a round-trip time, and for more while that amount grows. The round-trip time is that of
-/// the handshake.
+/// `tcp_adv_win_scale` of 2019). Half of the buffer is the window. The window has room for twice
+/// the bytes that the application reads in a round-trip time, and for more while this number grows.
+/// The round-trip time is the RTT of the handshake.
 #[derive(Clone, Copy, Debug)]
 struct Tuned {
-    /// Bytes of a segment.
+    /// Payload bytes of a segment.
     mss: u64,
     /// Largest size of the window, bytes.
     clamp: u64,
     /// The window, bytes.
     window: u64,
-    /// Most bytes read in one round-trip time so far.
+    /// Largest number of bytes read in one round-trip time so far.
     space: u64,
     /// Bytes read in the current round-trip time.
     copied: u64,
@@ -45,7 +47,7 @@ struct Tuned {
     since: Time,
 }
 
-/// Half of `tcp_rmem`'s default and half of its maximum, bytes.
+/// Smallest and largest window: half of `tcp_rmem`'s default, and half of its maximum, bytes.
 const TUNED_WINDOW: (u64, u64) = (64 << 10, 3 << 20);
 
 impl Tuned {
@@ -81,7 +83,7 @@ impl Tuned {
     }
 }
 
-/// Growth of the receive window.
+/// How the receive window grows.
 #[derive(Clone, Debug)]
 pub(super) struct ReceiveWindow {
     /// Number of segments by which the window still grows at the start.
@@ -116,7 +118,7 @@ impl ReceiveWindow {
 mod tests {
     use super::*;
 
-    /// A tuned buffer grows when the application reads more than the window has room for.
+    /// A tuned buffer grows when the application reads more bytes than the window has room for.
     #[test]
     fn a_tuned_buffer_grows_with_what_is_read() {
         let ms = Time::from_ms;
@@ -129,15 +131,15 @@ mod tests {
             }
         }
         // The first segment of the second round ends the first round. The window should then have
-        // room for 2 * 101 + 16 segments, and for the growth since the initial 10. That is more
-        // than the maximum.
+        // room for 2 * 101 + 16 segments, and for the growth since the initial 10. That would
+        // exceed the maximum.
         assert_eq!(tuned.clamp, TUNED_WINDOW.1);
         assert_eq!(grown, [0, 99, 100, 100]);
     }
 
     /// Linux `tcp_rcv_space_adjust` makes room for twice the segments read in an RTT, plus 16. If
-    /// the application reads more than in the round before, it makes more room. The addition is
-    /// twice that number times the relative growth.
+    /// the application reads more than in the last round, Linux adds room: twice the segments read,
+    /// times the relative growth.
     #[test]
     fn the_room_of_a_tuned_buffer_follows_what_was_read() {
         let mut tuned = Tuned::new(1_448);
@@ -147,7 +149,8 @@ mod tests {
         }
         assert_eq!(tuned.clamp, TUNED_WINDOW.0, "the round is not over");
         tuned.grows(Time::from_ms(100), Time::from_ms(100));
-        // 20 segments are read, after 10 before. 2 * 20 + 16 = 56, plus 2 * 56 * 10 / 10.
+        // The application reads 20 segments, after 10 in the last round. So 2 * 20 + 16 = 56, plus
+        // 2 * 56 * 10 / 10.
         assert_eq!(tuned.clamp, (56 + 112) * 1_448);
         assert_eq!(tuned.space, 20 * 1_448);
     }

@@ -1,5 +1,5 @@
-//! The receiving end: acknowledgement, SACK and ECN echo
-//! (Linux `tcp_input.c`, `tcp_output.c`, `tcp_dctcp.h`).
+//! The receiving end: ACKs, SACK and the echo of ECN (Linux `tcp_input.c`, `tcp_output.c`,
+//! `tcp_dctcp.h`).
 
 #[cfg(test)]
 mod tests;
@@ -29,7 +29,7 @@ const COMPRESSED_MAX: u32 = 44;
 /// Linux `tcp_comp_sack_delay_ns`.
 const COMPRESS_DELAY: Time = Time::from_ms(1);
 
-/// Number of parts of a segment that a receiver acknowledges separately if it divides ACKs.
+/// If a receiver divides ACKs: number of parts of a segment, each with its own ACK.
 const PARTS: usize = 8;
 
 /// A port that turns ACKs into requests: it adds payload to them.
@@ -47,15 +47,15 @@ impl<P: Port> Port for Asking<'_, P> {
     }
 }
 
-/// The port of a dishonest receiver. It divides ACKs if the receiver does; then it sends the ACKs of
-/// all parts but the last before each ACK. Honest receivers never come here, so division costs them
-/// nothing.
+/// The port of a dishonest receiver. If the receiver divides ACKs, the port first sends ACKs for
+/// all parts of a segment except the last, and then the ACK itself. Honest receivers do not use
+/// this port, so it costs them nothing.
 struct Dividing<'p, P: Port> {
     port: &'p mut P,
     divides: bool,
-    /// What the last ACK acknowledged.
+    /// Where the last ACK ended: all segments below this one were acknowledged.
     acked_to: u64,
-    /// An ACK without a number.
+    /// A template for the ACKs of parts.
     part: Packet,
 }
 
@@ -85,7 +85,7 @@ pub struct Receiver {
     pub rcv_nxt: u64,
     /// Number of the first data segment.
     first: u64,
-    /// `rcv_nxt` when the last ACK was sent (Linux `rcv_wup`).
+    /// The value of `rcv_nxt` when the last ACK was sent (Linux `rcv_wup`).
     acked: u64,
     /// The segment up to which the last ACK acknowledged.
     acked_to: u64,
@@ -94,22 +94,22 @@ pub struct Receiver {
     sack: SackBlocks,
     /// Timestamp to echo (RFC 7323 section 4.3).
     ts_recent: Time,
-    /// Number of the next ACKs that are sent without delay.
+    /// How many of the next ACKs are sent without delay.
     quick: u32,
     window: ReceiveWindow,
     /// Delay of the next delayed ACK; zero before the first data.
     ato: Time,
     /// Arrival of the last data.
     last_data: Time,
-    /// When the SYN-ACK was sent, until the first data has come.
+    /// When the SYN-ACK was sent. `None` once the first data has come.
     syn_ack_sent: Option<Time>,
-    /// The RTT that the receiver knows, which is that of the handshake.
+    /// The RTT that the receiver knows: the RTT of the handshake.
     rtt: Time,
     /// Whether an ACK must be sent at once.
     ack_now: bool,
     /// When the delayed ACK is due.
     delack: Time,
-    /// Whether `delack` is already the time at which the timer wheel fires.
+    /// Whether `delack` has been converted to the time at which the timer wheel fires.
     delack_rounded: bool,
     clock: TimerClock,
     /// When the compressed ACK is due.
@@ -118,15 +118,15 @@ pub struct Receiver {
     dup_acks: u32,
     dup_acks_at: u64,
     echo: EcnEcho,
-    /// The counters of Accurate ECN, if the echo uses them.
+    /// The counters of Accurate ECN, if the receiver uses Accurate ECN.
     accurate: Option<Box<Receiving>>,
     sce: Sce,
     ecn_seen: bool,
     /// Whether ACKs echo congestion (Linux `TCP_ECN_DEMAND_CWR`).
     demand_cwr: bool,
-    /// Whether the last packet was CE (DCTCP).
+    /// Whether the last packet was marked CE (DCTCP).
     ce: bool,
-    /// `rcv_nxt` when `ce` was noted.
+    /// The value of `rcv_nxt` when `ce` was noted.
     ce_rcv_nxt: u64,
     flow: u32,
     header: u16,
@@ -135,9 +135,9 @@ pub struct Receiver {
     /// The ECN field of pure ACKs.
     ack_ecn: Ecn,
     conduct: Conduct,
-    /// The last ECN field that was not CE, for a receiver that hides CE.
+    /// If the receiver hides CE: the last ECN field that was not CE.
     unmarked: Ecn,
-    /// Number of segments that were acknowledged and have not arrived.
+    /// Number of segments that were acknowledged although they have not arrived.
     missing: u64,
 }
 
@@ -195,8 +195,8 @@ impl Receiver {
         }
     }
 
-    /// Returns this receiver, for a sender that is [`super::sender::Sender::numbered_from`]
-    /// `first`.
+    /// Returns this receiver, for a sender whose segments are numbered from `first` on
+    /// ([`super::sender::Sender::numbered_from`]).
     pub fn numbered_from(mut self, first: u64) -> Receiver {
         self.rcv_nxt = first;
         self.first = first;
@@ -214,18 +214,19 @@ impl Receiver {
         self
     }
 
-    /// Number of segments that have arrived in order.
+    /// Returns how many segments have arrived in order.
     #[inline]
     pub fn arrived(&self) -> u64 {
         self.rcv_nxt - self.first - self.missing
     }
 
-    /// Round-trip time of the handshake.
+    /// Returns the round-trip time of the handshake.
     pub fn rtt(&self) -> Time {
         self.rtt
     }
 
-    /// Whether the echo uses the counters of Accurate ECN, which need the bit of SCE's echo.
+    /// Returns whether the receiver uses the counters of Accurate ECN. They need the header bit of
+    /// SCE's echo.
     pub fn is_accurate(&self) -> bool {
         self.accurate.is_some()
     }
@@ -235,13 +236,13 @@ impl Receiver {
         self.sce.echo = echo;
     }
 
-    /// When [`Receiver::on_timer`] is to be called next.
+    /// Returns when to call [`Receiver::on_timer`] next.
     #[inline]
     pub fn deadline(&self) -> Time {
         self.delack.min(self.compress)
     }
 
-    /// Handles a deadline.
+    /// Handles a deadline that has come.
     pub fn on_timer(&mut self, now: Time, port: &mut impl Port) {
         if self.conduct == Conduct::DividesAcks {
             return self.act_on_timer(now, &mut self.dividing(port));
@@ -263,7 +264,7 @@ impl Receiver {
         }
     }
 
-    /// Sends the SYN of a client that requests data. The sender's own SYN is then the answer to it.
+    /// Sends the SYN of a client that requests data. The sender's own SYN then answers this SYN.
     pub fn connect(&self, now: Time, port: &mut impl Port) {
         let mut syn = self.ack_packet();
         syn.len = self.header + SYN_EXTRA;
@@ -278,8 +279,8 @@ impl Receiver {
         self.send_ack(self.rcv_nxt, &mut Asking { port, payload });
     }
 
-    /// Whether a packet is the SYN of [`Receiver::connect`]. The answer to a SYN differs, as it
-    /// acknowledges no segment yet.
+    /// Returns whether a packet is the SYN of [`Receiver::connect`]. An answer to a SYN is
+    /// different: it acknowledges no segment.
     pub fn is_connect(packet: &Packet) -> bool {
         packet.has(flags::SYN) && packet.has(flags::ACK) && packet.seq == CONNECTS
     }
@@ -308,7 +309,7 @@ impl Receiver {
         }
     }
 
-    /// The port through which a dishonest receiver sends.
+    /// Returns the port through which a dishonest receiver sends.
     fn dividing<'p, P: Port>(&self, port: &'p mut P) -> Dividing<'p, P> {
         Dividing {
             port,
@@ -318,8 +319,8 @@ impl Receiver {
         }
     }
 
-    /// What a dishonest receiver does with data before it reads it. Returns whether it reads the
-    /// data at all.
+    /// Does what a dishonest receiver does with data before reading it. Returns whether the
+    /// receiver reads the data at all.
     fn pretends(&mut self, packet: &mut Packet) -> bool {
         match self.conduct {
             Conduct::HidesCe if packet.ecn == Ecn::Ce => packet.ecn = self.unmarked,
@@ -328,7 +329,7 @@ impl Receiver {
                 self.missing += packet.seq - self.rcv_nxt;
                 self.rcv_nxt = packet.seq;
             }
-            // A segment that is late was counted as missing.
+            // This segment was late, and so was counted as missing.
             Conduct::Optimistic if packet.seq < self.rcv_nxt && self.missing > 0 => {
                 self.missing -= 1;
                 return false;
@@ -352,8 +353,8 @@ impl Receiver {
         }
     }
 
-    /// Sets whether the other end understands the AccECN option. For hosts whose handshake shows
-    /// it.
+    /// Sets whether the other end understands the AccECN option. For hosts whose own handshake
+    /// shows this.
     pub fn hears_option(&mut self, heard: bool) {
         if let Some(accurate) = &mut self.accurate {
             accurate.heard = heard;
@@ -361,14 +362,14 @@ impl Receiver {
     }
 
     /// Adds the counters of Accurate ECN to a packet that this end sends at `now`. For hosts that
-    /// send data, too.
+    /// also send data.
     pub fn accompany(&mut self, packet: &mut Packet, now: Time) {
         if let Some(accurate) = &mut self.accurate {
             accurate.on_ack(packet, 0, now, self.rtt);
         }
     }
 
-    /// Returns the ACK by which a host that connects ends the handshake. With Accurate ECN it
+    /// Returns the ACK by which a host that connects ends the handshake. With Accurate ECN, the ACK
     /// reports the ECN field of the SYN-ACK (RFC 9768 section 3.2.2.1).
     pub fn third_ack(&mut self, syn_ack: Ecn, now: Time) -> Packet {
         let mut ack = self.ack_packet();
@@ -381,16 +382,16 @@ impl Receiver {
         ack
     }
 
-    /// Notes the timestamp of a packet. It will be echoed unless the packet is beyond a hole (RFC
-    /// 7323 section 4.3). Pure ACKs of the other end count, if there are any.
+    /// Notes the timestamp of a packet. ACKs will echo it unless the packet is beyond a hole (RFC
+    /// 7323 section 4.3). Pure ACKs from the other end count, too.
     pub fn note_timestamp(&mut self, seq: u64, sent: Time) {
         if seq <= self.acked {
             self.ts_recent = self.ts_recent.max(sent);
         }
     }
 
-    /// Returns the ECN flags of the SYN-ACK: the answer to a SYN that asks for Accurate ECN. Other
-    /// SYNs carry no flags here, because both ends know the plan.
+    /// Returns the ECN flags of the SYN-ACK that answers a SYN asking for Accurate ECN. Other SYNs
+    /// carry no flags here, because both ends know the plan.
     fn negotiate(&mut self, syn: &Packet) -> u16 {
         if !accecn::requests(syn.flags) {
             return 0;
@@ -412,12 +413,12 @@ impl Receiver {
             self.rtt = now.since(sent);
         }
         if packet.has(flags::CWR) && self.echo != EcnEcho::None {
-            // RFC 3168 section 6.1.3. The sender's window may be a single segment now, so do not
-            // delay.
+            // RFC 3168 section 6.1.3: CWR ends the echo. The sender's window may be a single
+            // segment now, so do not delay the ACK.
             self.demand_cwr = false;
             self.ack_now = true;
         }
-        // A segment that ends below the last ACK is answered before its ECN field is examined
+        // A segment that ends below the last ACK is acknowledged before its ECN field is examined
         // (Linux `tcp_sequence`).
         if let Some(accurate) = &mut self.accurate
             && seq + 1 >= self.acked
@@ -441,21 +442,23 @@ impl Receiver {
             if let Some(end) = self.out_of_order.take_first_from(self.rcv_nxt) {
                 self.rcv_nxt = end;
                 self.sack.drop_below(self.rcv_nxt);
-                // RFC 5681 section 4.2: send an ACK at once when a hole is filled (Linux: the last
-                // hole).
+                // RFC 5681 section 4.2: send an ACK at once when a segment fills a hole (Linux: the
+                // last hole).
                 self.ack_now |= self.out_of_order.is_empty();
             }
         } else {
             if self.echo != EcnEcho::None {
                 self.note_ecn(packet.ecn, port);
             }
-            // RFC 2883 section 4: the block that contains a duplicate comes second.
+            // RFC 2883 section 4: the block that contains the duplicate follows as the second
+            // block.
             if self.out_of_order.containing(seq).is_some() {
                 self.sack.dsack = Some(seq);
             }
             self.out_of_order.insert(seq, seq + 1, |_, _| {});
-            // Linux `tcp_sack_compress_send_ack`: the compressed ACK is sent first, with everything
-            // that it had to report. Otherwise the sender would treat arrived segments as lost.
+            // Linux `tcp_sack_compress_send_ack`: send the compressed ACK first, with all blocks
+            // that it must report. Otherwise the sender would treat segments that have arrived as
+            // lost.
             if self.compressed > 0 && self.sack.displaces(seq, seq + 1) {
                 self.send_ack(self.rcv_nxt, port);
             }
@@ -465,8 +468,8 @@ impl Receiver {
         self.acknowledge(now, port);
     }
 
-    /// This end's retransmission timeout, which it knows from the handshake only. Any longer
-    /// silence counts as long.
+    /// Returns this end's retransmission timeout, which follows from the handshake alone. A longer
+    /// silence counts as idle.
     fn rto(&self) -> Time {
         self.rtt + Time(2 * self.rtt.ns()).max(DELACK_MAX)
     }
@@ -484,7 +487,7 @@ impl Receiver {
             } else if gap < self.ato {
                 self.ato = (half + gap).min(self.rto());
             } else if gap > self.rto() {
-                // The sender may have restarted with a small window.
+                // The sender may have restarted with a small window, so send ACKs without delay.
                 self.quick = self.quick.max(MAX_QUICKACKS);
             }
         }
@@ -507,7 +510,7 @@ impl Receiver {
     fn note_ecn(&mut self, ecn: Ecn, port: &mut impl Port) {
         match ecn {
             Ecn::NotEct => {
-                // The sender uses ECT, so this is probably a retransmission.
+                // The sender uses ECT, so a packet without ECT is probably a retransmission.
                 if self.ecn_seen {
                     self.enter_quickack(2);
                 }
@@ -519,7 +522,7 @@ impl Receiver {
                     self.ce_changed(true, port);
                 }
                 if !self.demand_cwr && self.accurate.is_none() {
-                    // The sender's window may be small, so do not delay.
+                    // The sender's window may be small, so do not delay ACKs.
                     self.enter_quickack(2);
                     self.demand_cwr = true;
                 }
@@ -539,8 +542,8 @@ impl Receiver {
         self.sce.prior_rcv_nxt = self.rcv_nxt;
     }
 
-    /// Notes whether a packet has an SCE mark. When marks begin or end, delayed packets are
-    /// acknowledged first, with the old state.
+    /// Notes whether a packet has an SCE mark. When marks begin or end, acknowledges delayed
+    /// packets first, with the old state.
     fn note_sce(&mut self, marked: bool, port: &mut impl Port) {
         if self.sce.splits(marked, self.delack < Time::NEVER) {
             self.send_ack(self.sce.prior_rcv_nxt, port);
@@ -549,8 +552,8 @@ impl Receiver {
         self.sce.note(marked);
     }
 
-    /// Notes whether a packet is CE. By RFC 8257 section 3.2 an ACK is sent at once when CE starts
-    /// or ends. Delayed packets are acknowledged first, with the old state.
+    /// Notes whether a packet is CE. By RFC 8257 section 3.2, an ACK is sent at once when CE starts
+    /// or ends. Before that, delayed packets are acknowledged with the old state.
     fn ce_changed(&mut self, ce: bool, port: &mut impl Port) {
         if self.ce != ce {
             if self.delack < Time::NEVER {
@@ -638,7 +641,7 @@ impl Receiver {
         packet
     }
 
-    /// Adds the parts that not every ACK has. It takes the ACK by value, so that an ACK without
+    /// Adds the parts that only some ACKs have. Takes the ACK by value, so that an ACK without
     /// these parts is written directly to its destination.
     #[inline(never)]
     fn complete(&mut self, mut ack: Packet) -> Packet {
@@ -666,7 +669,7 @@ impl Receiver {
             ack = self.complete(ack);
         }
         // An ACK that reports only earlier ECN marks does not change which ACK is due. But it
-        // counts as one towards the two segments that trigger the next ACK (Linux
+        // counts as a segment towards the two that trigger the next ACK (Linux
         // `tcp_event_ack_sent`, `tcp_select_window`).
         if up_to == self.rcv_nxt {
             if self.quick > 0 {

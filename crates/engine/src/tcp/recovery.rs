@@ -8,14 +8,14 @@ use super::undo::Undo;
 /// A tail loss probe (RFC 8985 section 7).
 #[derive(Clone, Debug, Default)]
 pub(super) struct Probe {
-    /// Recovery point of the probe that is outstanding (Linux `tlp_high_seq`).
+    /// Recovery point of the outstanding probe, or `None` without one (Linux `tlp_high_seq`).
     pub high_seq: Option<u64>,
     /// Whether the probe was a retransmission.
     pub retrans: bool,
 }
 
 impl Probe {
-    /// Whether a probe that was a retransmission is outstanding.
+    /// Returns whether a probe is outstanding that was a retransmission.
     pub fn is_retransmission_out(&self) -> bool {
         self.retrans && self.high_seq.is_some()
     }
@@ -24,9 +24,10 @@ impl Probe {
 /// State of loss recovery.
 #[derive(Clone, Debug)]
 pub(super) struct Recovery {
-    /// Recovery point. The state ends when everything below it is acknowledged (`high_seq`).
+    /// Recovery point (`high_seq`). The congestion state ends when every segment below it is
+    /// acknowledged.
     pub high_seq: u64,
-    /// Whether F-RTO is probing if a timeout was spurious (RFC 5682).
+    /// Whether F-RTO is checking if a timeout was spurious (RFC 5682).
     pub frto: bool,
     /// Number of timeouts in a row (`icsk_retransmits`).
     pub timeouts: u32,
@@ -39,7 +40,7 @@ pub(super) struct Recovery {
 }
 
 impl Recovery {
-    /// The state of a connection whose first segment is `first`.
+    /// Creates the state for a connection whose first segment is `first`.
     pub fn new(first: u64) -> Recovery {
         Recovery {
             high_seq: first,

@@ -1,31 +1,31 @@
-//! Round-trip time, and retransmission timeout with its backoff.
+//! Round-trip time, and the retransmission timeout with its backoff.
 //!
 //! Follows Linux 7.3 `tcp_rtt_estimator`, `__tcp_set_rto` (RFC 6298 with Linux's asymmetric mean
-//! deviation). As there, arithmetic is in microseconds, scaled by 8 (srtt) and 4 (mdev), and the
-//! timeout is in jiffies of 1 ms, rounded up. Deviation: the minimum RTT is over the whole
-//! connection, where Linux has a window of 300 s.
+//! deviation). As in Linux, srtt is in units of 1/8 us and mdev in units of 1/4 us. The timeout is
+//! rounded up to jiffies of 1 ms. Deviation: the minimum RTT is over the whole connection, while
+//! Linux uses a window of 300 s.
 
 use crate::units::Time;
 
-/// Ceiling of the timeout (Linux `TCP_RTO_MAX`).
+/// Upper limit of the timeout (Linux `TCP_RTO_MAX`).
 pub const MAX_RTO: Time = Time::from_secs(120);
 /// Timeout before the first sample (RFC 6298 section 2.1).
 pub const INITIAL_RTO: Time = Time::from_secs(1);
 
-/// The estimator of RTT and timeout.
+/// Estimates the RTT and the timeout.
 #[derive(Clone, Debug)]
 pub struct Rtt {
     /// Smoothed RTT x 8, us; 0 before the first sample.
     pub(super) srtt_us: u32,
     /// Mean deviation x 4, us.
     mdev_us: u32,
-    /// Largest `mdev_us` of the current round, us.
+    /// Largest `mdev_us` of the current round.
     mdev_max_us: u32,
     /// The time that the timeout adds to srtt, us.
     rttvar_us: u32,
     /// The round ends when this segment is acknowledged.
     round_end: u64,
-    /// Floor of the timeout, us.
+    /// Lower limit of the timeout, us.
     min_rto_us: u32,
     /// Timeout without backoff.
     rto: Time,
@@ -52,7 +52,7 @@ impl Rtt {
         }
     }
 
-    /// Adds a sample. `snd_una` and `snd_nxt` delimit rounds.
+    /// Adds a sample. `snd_una` and `snd_nxt` tell when a round ends.
     pub fn sample(&mut self, rtt: Time, snd_una: u64, snd_nxt: u64) {
         let measured = (rtt.ns() / 1000).clamp(1, 1 << 28) as i64;
         let mut srtt = i64::from(self.srtt_us);
@@ -61,8 +61,8 @@ impl Rtt {
             srtt += error;
             if error < 0 {
                 error = -error - i64::from(self.mdev_us >> 2);
-                // A falling RTT would raise the deviation, and with it the timeout. Linux damps
-                // this (after Sarolahti and Kuznetsov 2002).
+                // A falling RTT would raise the deviation, and so the timeout. Linux reduces this
+                // effect (after Sarolahti and Kuznetsov 2002).
                 if error > 0 {
                     error >>= 3;
                 }
@@ -94,12 +94,12 @@ impl Rtt {
         self.backoff = 0;
     }
 
-    /// Smoothed RTT; zero before the first sample.
+    /// Returns the smoothed RTT; zero before the first sample.
     pub fn srtt(&self) -> Time {
         Time::from_us(u64::from(self.srtt_us) >> 3)
     }
 
-    /// Smoothed RTT x 8, us, as Linux keeps it; 0 before the first sample.
+    /// Returns the smoothed RTT x 8, us, as Linux stores it; 0 before the first sample.
     pub fn srtt_x8_us(&self) -> u32 {
         self.srtt_us
     }
@@ -116,17 +116,17 @@ impl Rtt {
         self.rto = Time::from_ms(jiffies + min_rto.max(2 * jiffies)).min(MAX_RTO);
     }
 
-    /// Doubles the timeout after it was exceeded (RFC 6298 section 5.5).
+    /// Doubles the timeout after it has passed (RFC 6298 section 5.5).
     pub fn back_off(&mut self) {
         self.backoff += 1;
     }
 
-    /// Number of doublings of the timeout.
+    /// Returns how often the timeout was doubled.
     pub fn backoff(&self) -> u32 {
         self.backoff
     }
 
-    /// The timeout, with backoff.
+    /// Returns the timeout, with backoff.
     #[inline]
     pub fn timeout(&self) -> Time {
         if self.backoff == 0 {
@@ -152,7 +152,7 @@ mod tests {
         );
         rtt.sample(Time::from_ms(160), 1, 11);
         assert_eq!(rtt.srtt(), Time::from_ms(90));
-        // mdev x 4 = 160 + (80 - 40) = 200 ms, which is not above the floor.
+        // mdev x 4 = 160 + (80 - 40) = 200 ms, which does not exceed the floor.
         assert_eq!(rtt.timeout(), Time::from_ms(290));
         rtt.sample(Time::from_ms(400), 2, 12);
         // The error is 310 ms: srtt = 90 + 310/8, mdev x 4 = 200 + (310 - 50) = 460 ms.
@@ -169,24 +169,27 @@ mod tests {
             rtt.sample(Time::from_ms(20), i * 10, i * 10 + 10);
         }
         assert_eq!(rtt.srtt(), Time::from_ms(20));
-        // A small rest of the deviation remains, so the timeout is slightly above 220 ms, in
-        // jiffies.
+        // A small deviation remains, so the timeout is slightly above 220 ms and is rounded up to
+        // the next jiffy.
         assert_eq!(rtt.timeout(), Time::from_ms(221));
     }
 
-    /// `tcp_rtt_estimator` by hand: a fall counts by an eighth. A round without deviation subtracts
-    /// a quarter of the difference.
+    /// `tcp_rtt_estimator` computed by hand: a fall of the RTT has a weight of an eighth. At the
+    /// end of a round with less deviation, a quarter of the difference is subtracted.
     #[test]
     fn a_falling_rtt_by_hand() {
         let mut rtt = Rtt::new(Time::from_ms(1));
         for (sample_ms, una, nxt, srtt_x8_us, timeout_ms) in [
             (80, 0, 10, 640_000, 240),
-            // The sample is 40 ms below, and the deviation is 40 ms: no change.
+            // The sample is 40 ms below srtt, and the deviation is already 40 ms, so it does not
+            // change.
             (40, 1, 11, 600_000, 235),
-            // The sample is 55 ms below: (55 - 40) / 8 more deviation. The round ends.
+            // The sample is 55 ms below srtt, so the deviation grows by (55 - 40) / 8 ms. The round
+            // ends.
             (20, 11, 21, 545_000, 230),
             (60, 12, 22, 536_875, 229),
-            // The largest deviation of the round was 129.532: (161.875 - 129.532) / 4 less.
+            // The largest deviation of the round was 129.532 ms, so (161.875 - 129.532) / 4 ms are
+            // subtracted.
             (60, 22, 32, 529_766, 221),
         ] {
             rtt.sample(Time::from_ms(sample_ms), una, nxt);
@@ -204,13 +207,15 @@ mod tests {
             }
             assert_eq!(rtt.timeout(), Time::from_secs(seconds), "{backoff}");
         }
-        // The shortest sample is a microsecond. The timeout of 200.001 ms is rounded up to a jiffy.
+        // The shortest possible sample is a microsecond. The timeout of 200.001 ms is rounded up to
+        // a jiffy.
         rtt.sample(Time(1), 0, 1);
         assert_eq!((rtt.backoff(), rtt.srtt_x8_us()), (0, 8));
         assert_eq!(rtt.timeout(), Time::from_ms(201));
     }
 
-    /// Linux `tcp_init_metrics`: the RTT plus twice the RTT, or plus the floor.
+    /// Linux `tcp_init_metrics`: the timeout is the RTT plus the larger of twice the RTT and the
+    /// floor.
     #[test]
     fn the_timeout_of_a_remembered_rtt() {
         for (rtt_ms, timeout_ms) in [(30, 230), (100, 300), (150, 450), (60_000, 120_000)] {

@@ -2,44 +2,44 @@
 
 use crate::packet::{Packet, Sack, flags};
 
-/// Linux `TCP_SACK_BLOCKS_EXPECTED`: number of blocks that every ACK has room for, in addition to a
-/// DSACK and the timestamp.
+/// Linux `TCP_SACK_BLOCKS_EXPECTED`: number of blocks for which every ACK has room, in addition to
+/// a D-SACK and the timestamp.
 const BLOCKS_EXPECTED: usize = 2;
 
-/// The blocks that the next ACK reports.
+/// The SACK blocks that the next ACK reports.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SackBlocks {
     /// Most recent blocks, the newest first (RFC 2018 section 4).
     recent: [(u64, u64); 4],
     recent_len: usize,
-    /// A duplicate segment to report (RFC 2883).
+    /// A duplicate segment that the next ACK reports (RFC 2883).
     pub dsack: Option<u64>,
 }
 
 impl SackBlocks {
-    /// Whether there is nothing to report.
+    /// Returns whether no block must be reported.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.recent_len == 0 && self.dsack.is_none()
     }
 
-    /// Whether the arrival of `start..end` would displace a block that a pending ACK must still
-    /// report. More than [`BLOCKS_EXPECTED`] blocks must not wait for one ACK.
+    /// Returns whether the arrival of `start..end` would push out a block that a pending ACK must
+    /// still report. More than [`BLOCKS_EXPECTED`] blocks must not wait for one ACK.
     pub fn displaces(&self, start: u64, end: u64) -> bool {
         self.touched_by(start, end) >= BLOCKS_EXPECTED
     }
 
-    /// The index of the newest block that overlaps or adjoins `start..end` (Linux
-    /// `tcp_sack_extend`). If no block does, the number of blocks.
+    /// Returns the index of the newest block that overlaps or adjoins `start..end` (Linux
+    /// `tcp_sack_extend`). If no block does, returns the number of blocks.
     fn touched_by(&self, start: u64, end: u64) -> usize {
         let recent = &self.recent[..self.recent_len];
         let touched = recent.iter().position(|b| start <= b.1 && b.0 <= end);
         touched.unwrap_or(recent.len())
     }
 
-    /// Puts the block of the segments that have just arrived first (Linux `tcp_sack_new_ofo_skb`).
-    /// A block that was pushed out is forgotten. A segment that arrives next to it begins a new
-    /// block.
+    /// Makes the block of the segments that have just arrived the first (Linux
+    /// `tcp_sack_new_ofo_skb`). Blocks that are pushed out are forgotten. A segment next to a
+    /// forgotten block begins a new block.
     pub fn put(&mut self, start: u64, end: u64) {
         let at = self.touched_by(start, end);
         let mut block = (start, end);
@@ -54,7 +54,8 @@ impl SackBlocks {
         self.coalesce();
     }
 
-    /// Joins the ranges that now adjoin the first block to it (Linux `tcp_sack_maybe_coalesce`).
+    /// Merges blocks that now adjoin the first block into the first block (Linux
+    /// `tcp_sack_maybe_coalesce`).
     fn coalesce(&mut self) {
         let mut kept = 1;
         for i in 1..self.recent_len {
@@ -69,7 +70,7 @@ impl SackBlocks {
         self.recent_len = kept;
     }
 
-    /// Puts the blocks into an ACK.
+    /// Writes the blocks into an ACK.
     #[cold]
     pub fn fill(&mut self, ack: &mut Packet) {
         let mut blocks = 0;
@@ -89,7 +90,7 @@ impl SackBlocks {
             };
             blocks += 1;
         }
-        // RFC 2018: 2 bytes and 8 for each block, padded to a multiple of 4.
+        // RFC 2018: 2 bytes, plus 8 bytes for each block, padded to a multiple of 4.
         ack.len += 4 + 8 * blocks as u16;
     }
 

@@ -1,38 +1,39 @@
-//! The receiver's part of SCE (Some Congestion Experienced). A packet that left with ECT(0) and
-//! comes with ECT(1) was marked by a queue. The ESCE bit of ACKs (once NS) tells the sender.
+//! The receiver's part of SCE (Some Congestion Experienced). A packet that was sent with ECT(0) and
+//! arrives with ECT(1) was marked by a queue. The ESCE bit of ACKs (formerly NS) reports this to
+//! the sender.
 //!
 //! By default this is as in the kernel tree github.com/chromi/sce (`tcp_input.c`). When marks begin
-//! or end while an ACK is being delayed, the earlier packets are acknowledged first, on their own.
-//! So every ACK reports packets of one kind. The packet that brought the change is then
-//! acknowledged at once. Some versions of that tree delay this second ACK (`SplitDelayed`). There
-//! the first ACK leaves the timer alone but counts for the two segments that trigger the next ACK.
-//! So two packets may wait for a third, or for the timer.
+//! or end while an ACK is being delayed, the receiver first acknowledges the earlier packets alone.
+//! So every ACK reports only marked or only unmarked packets. Then it acknowledges the packet with
+//! the change at once. Some versions of that tree delay this second ACK (`SplitDelayed`). There the
+//! first ACK does not change the timer, but counts as one of the two segments that trigger the next
+//! ACK. So two packets may wait for a third packet, or for the timer.
 //!
-//! `Dither` is tailback's form of the alternative in draft-grimes-tcpm-tcpsce. ACKs come when they
-//! would without SCE. ESCE is set such that the number of segments acknowledged with it stays
-//! nearest to the number marked.
+//! `Dither` is tailback's form of the alternative in draft-grimes-tcpm-tcpsce. ACKs are sent at the
+//! same times as without SCE. The receiver sets ESCE so that the number of segments acknowledged
+//! with ESCE stays as close as possible to the number of marked segments.
 //!
-//! The echo of CE does not change (draft-morton-tsvwg-sce section 4).
+//! SCE does not change the echo of CE (draft-morton-tsvwg-sce section 4).
 
 use crate::cc::EcnNeed;
 use crate::plan::SceReceiver;
 
-/// How marks are reported by ESCE.
+/// How ESCE reports marks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SceEcho {
-    /// There is no echo. ECT(1) counts as ECT(0).
+    /// Marks are not reported. ECT(1) counts as ECT(0).
     #[default]
     Off,
     /// ACKs are split when marks begin or end.
     Split,
-    /// As `Split`, but the first packet after the change does not trigger an ACK.
+    /// As `Split`, but the first packet after the change does not trigger an ACK at once.
     SplitDelayed,
-    /// As many segments are acknowledged with ESCE as were marked.
+    /// ESCE acknowledges as many segments as were marked.
     Dither,
 }
 
 impl SceEcho {
-    /// The echo for a connection with ECN.
+    /// Returns the echo for a connection with ECN.
     pub fn of(wanted: SceReceiver, need: EcnNeed) -> SceEcho {
         match (wanted, need) {
             (SceReceiver::Auto, EcnNeed::Sce) | (SceReceiver::Split, _) => SceEcho::Split,
@@ -46,27 +47,27 @@ impl SceEcho {
 /// State of the echo.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sce {
-    /// The kind of echo.
+    /// How ESCE reports marks.
     pub echo: SceEcho,
     /// Whether the last ECN-capable packet that was not CE was marked.
     marked: bool,
     /// Whether the next ACK carries ESCE (`Split`).
     pending: bool,
-    /// Marked segments minus those acknowledged with ESCE (`Dither`).
+    /// Number of marked segments minus the number of segments acknowledged with ESCE (`Dither`).
     owed: i64,
-    /// `rcv_nxt` after the last packet.
+    /// The value of `rcv_nxt` after the last packet.
     pub prior_rcv_nxt: u64,
 }
 
 impl Sce {
-    /// Whether a packet, marked or not, ends a run of the other kind that must still be
-    /// acknowledged by itself. `delayed`: whether an ACK is being delayed.
+    /// Returns whether earlier packets must be acknowledged first, because marks begin or end with
+    /// this packet. `delayed` says whether an ACK is being delayed.
     pub fn splits(&self, marked: bool, delayed: bool) -> bool {
         let splits = matches!(self.echo, SceEcho::Split | SceEcho::SplitDelayed);
         splits && self.marked != marked && delayed
     }
 
-    /// Notes an ECN-capable packet that is not CE. `marked`: whether it has an SCE mark.
+    /// Notes an ECN-capable packet that is not CE. `marked` says whether it has an SCE mark.
     pub fn note(&mut self, marked: bool) {
         match self.echo {
             SceEcho::Off => {}
@@ -78,7 +79,7 @@ impl Sce {
         }
     }
 
-    /// Whether an ACK that newly acknowledges this many segments carries ESCE.
+    /// Returns whether an ACK that newly acknowledges this many segments carries ESCE.
     pub fn on_ack(&mut self, segments: u64) -> bool {
         match self.echo {
             SceEcho::Off => false,
@@ -99,7 +100,7 @@ impl Sce {
 mod tests {
     use super::*;
 
-    /// Whether each ACK of two segments carries ESCE, if this many of the two were marked.
+    /// For ACKs of two segments each, returns which carry ESCE if this many of the two were marked.
     fn dithered(marks: &[u32]) -> Vec<bool> {
         let mut sce = Sce {
             echo: SceEcho::Dither,

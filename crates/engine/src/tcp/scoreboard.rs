@@ -1,13 +1,13 @@
 //! What a sender knows about each segment that it has sent and that is not acknowledged yet.
 //!
 //! The scoreboard is a ring of small segments. The slot of a segment follows from its sequence
-//! number by arithmetic. A linked list through the ring has the order of the last transmission, for
-//! RACK (RFC 8985 section 6.2; Linux `tsorted_sent_queue`). The cost of every operation is
+//! number by arithmetic. For RACK, a linked list through the ring orders segments by their last
+//! transmission (RFC 8985 section 6.2; Linux `tsorted_sent_queue`). The cost of every operation is
 //! proportional to the segments that it newly acknowledges, sacks or loses.
 //!
-//! Most of the time nothing is sacked, lost or sent again. The order of transmission is then that
-//! of the numbers, and no list is kept. The first exception builds the list once, for the segments
-//! in flight. The list is kept until all of these are acknowledged.
+//! Most of the time, no segment is sacked, lost or sent again. Segments were then sent in the order
+//! of their numbers, so the list is not needed. It is built at the first exception, for the
+//! segments in flight, and exists until all of them are acknowledged.
 //!
 //! The list links slots of the ring, not sequence numbers: a slot is small even if the number is
 //! large, and no number can be confused with the end of the list.
@@ -18,10 +18,10 @@ use super::ranges::Ranges;
 use crate::cc::Flight;
 use crate::units::Time;
 
-/// The value for no slot, at the ends of the list. A ring has at most [`MAX_SLOTS`].
+/// Means no slot, at the ends of the list. A ring has at most [`MAX_SLOTS`] slots.
 const NIL: u32 = u32::MAX;
 
-/// The most segments in flight; Linux counts them in an `int`.
+/// Largest number of segments in flight; Linux counts them in an `int`.
 const MAX_SLOTS: u64 = 1 << 31;
 
 /// Bits of [`Segment::flags`].
@@ -38,12 +38,13 @@ pub mod state {
     pub const LISTED: u8 = 16;
 }
 
-/// A sent segment.
+/// A segment that was sent.
 #[derive(Clone, Copy, Debug)]
 pub struct Segment {
     /// Time of the last transmission.
     pub sent: Time,
-    /// Slots of the neighbours in the list of transmissions.
+    /// Slot of the previous segment in the list of transmissions. `next` is the slot of the next
+    /// one.
     prev: u32,
     next: u32,
     /// Payload, bytes.
@@ -71,16 +72,16 @@ pub struct Scoreboard {
     pub flight: Flight,
     /// Number of lost segments without a retransmission in flight.
     pub lost_pending: u32,
-    /// Number of loss decisions so far, lost retransmissions included (Linux `lost`).
+    /// Number of times that a segment or a retransmission was counted as lost (Linux `lost`).
     pub lost_marks: u64,
-    /// All lost segments without a retransmission have this number or a higher one.
+    /// Lost segments that must be sent again have at least this number.
     retransmit_from: u64,
     sacked: Ranges,
-    /// Whether the list of transmissions is kept.
+    /// Whether the list of transmissions exists.
     linked: bool,
-    /// From this segment on every segment was sent once and is neither sacked nor lost.
+    /// Every segment from this number on was sent once and is neither sacked nor lost.
     plain_from: u64,
-    /// Slot of the oldest transmission. `tail` is that of the latest.
+    /// Slot of the oldest transmission. `tail` is the slot of the latest transmission.
     head: u32,
     tail: u32,
 }
@@ -140,7 +141,7 @@ impl Scoreboard {
         (seq & self.mask) as u32
     }
 
-    /// The number of the segment in a slot. Only one segment in flight has that slot.
+    /// Returns the number of the segment in a slot. Only one segment in flight can be in that slot.
     #[inline]
     fn seq_of(&self, slot: u32) -> u64 {
         self.flight.una + (u64::from(slot).wrapping_sub(self.flight.una) & self.mask)
@@ -156,7 +157,7 @@ impl Scoreboard {
         &mut self.ring[(seq & self.mask) as usize]
     }
 
-    /// End of the highest sacked range, or `una`.
+    /// Returns the end of the highest sacked range, or `una`.
     pub fn highest_sacked(&self) -> u64 {
         self.sacked.end().unwrap_or(self.flight.una)
     }
@@ -179,8 +180,8 @@ impl Scoreboard {
         }
     }
 
-    /// Whether every segment in flight was sent once, in order, and is neither sacked
-    /// nor lost.
+    /// Returns whether every segment in flight was sent once, in order, and is neither sacked nor
+    /// lost.
     #[inline]
     pub fn is_plain(&self) -> bool {
         !self.linked
@@ -210,7 +211,7 @@ impl Scoreboard {
             mask < MAX_SLOTS,
             "more segments in flight than Linux counts"
         );
-        // All slots change, including those in links.
+        // All slots change, including the slots in links.
         let moved = |slot: u32| match slot {
             NIL => NIL,
             slot => (self.seq_of(slot) & mask) as u32,
@@ -265,7 +266,7 @@ impl Scoreboard {
         }
     }
 
-    /// Removes the first segment, which is cumulatively acknowledged. Returns it as it was.
+    /// Removes the first segment, which is cumulatively acknowledged. Returns the segment.
     #[inline]
     pub fn pop(&mut self) -> Segment {
         let seq = self.flight.una;
@@ -347,7 +348,7 @@ impl Scoreboard {
     }
 
     /// Counts a segment as lost (Linux `tcp_mark_skb_lost`). If its retransmission was in flight,
-    /// that is lost, and another one is pending.
+    /// the retransmission counts as lost and must be repeated.
     pub fn mark_lost(&mut self, seq: u64) {
         let segment = *self.get(seq);
         if segment.flags & state::SACKED != 0 {
@@ -371,7 +372,7 @@ impl Scoreboard {
         self.retransmit_from = self.retransmit_from.min(seq);
     }
 
-    /// Withdraws every loss decision, after a spurious recovery.
+    /// After a spurious recovery, counts no segment as lost any more.
     pub fn unmark_all_lost(&mut self) {
         for seq in self.flight.una..self.flight.nxt {
             self.get_mut(seq).flags &= !state::LOST;
@@ -415,8 +416,8 @@ impl Scoreboard {
         self.link_last(seq);
     }
 
-    /// Notes that a segment is sent again now as a probe. A probe is not a repair, so no further
-    /// segment counts as in flight (Linux `__tcp_retransmit_skb`).
+    /// Notes that a segment is sent again now as a probe. A probe does not repair a loss, so it
+    /// does not count as in flight (Linux `__tcp_retransmit_skb`).
     pub fn probed(&mut self, seq: u64, now: Time) {
         self.trouble();
         self.unlink(seq);
@@ -428,7 +429,8 @@ impl Scoreboard {
         }
     }
 
-    /// Walks the transmissions in order, beginning with the oldest. `visit` decides about each.
+    /// Visits the segments in the order of their last transmission, the oldest first. `visit`
+    /// decides what happens to each.
     pub fn walk_transmissions(&mut self, mut visit: impl FnMut(u64, &Segment) -> Walk) {
         if !self.linked {
             let mut all = self.flight.una..self.flight.nxt;
@@ -440,7 +442,7 @@ impl Scoreboard {
             let Some(Some(seq)) = lost else {
                 return;
             };
-            // The segments up to and including this one have been visited.
+            // The walk has reached this segment, so it may be changed.
             self.mark_lost(seq);
             let next = self.get(seq).next;
             self.unlink(seq);
@@ -505,13 +507,13 @@ impl Scoreboard {
     }
 }
 
-/// What [`Scoreboard::walk_transmissions`] does with a segment.
+/// What [`Scoreboard::walk_transmissions`] does after a visit.
 pub enum Walk {
-    /// Go on without a change.
+    /// Go on to the next segment.
     Next,
-    /// Count the segment as lost, and go on.
+    /// Count the segment as lost, and go on to the next.
     Lost,
-    /// Stop here.
+    /// End the walk.
     Stop,
 }
 

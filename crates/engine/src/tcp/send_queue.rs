@@ -1,16 +1,16 @@
-//! The data that the application has handed over and that is not sent yet.
+//! The data that the application has written and TCP has not sent yet.
 
-/// Payload that is not yet sent for the first time.
+/// Payload that TCP has not sent yet.
 #[derive(Clone, Debug)]
 pub(super) struct SendQueue {
-    /// Number of bytes. `None` means no limit.
+    /// Number of bytes in the queue. `None` means no limit.
     bytes: Option<u64>,
-    /// Whether the application may still write, so that an empty queue is not the end.
+    /// Whether the application may still write, so that an empty queue does not mean the end.
     open: bool,
     /// Length of a chunk, bytes. A segment ends where a chunk ends. 0 means that there are no
     /// chunks.
     chunk: u64,
-    /// The data that is held back. `None` if no data is held back.
+    /// If data is held back: the value of `bytes` for it. `None` if no data is held back.
     held: Option<Option<u64>>,
 }
 
@@ -34,18 +34,18 @@ impl SendQueue {
         self.bytes == Some(0)
     }
 
-    /// Whether no data is left, and none will come.
+    /// Returns whether no data is left and the application writes no more.
     #[inline]
     pub fn is_finished(&self) -> bool {
         self.is_empty() && !self.open
     }
 
-    /// Whether less than a segment is left for now.
+    /// Returns whether less than a full segment is in the queue.
     pub fn lacks_a_segment(&self, mss: u16) -> bool {
         self.bytes.is_some_and(|left| left < u64::from(mss))
     }
 
-    /// Notes that the application will write.
+    /// Notes that the application will write data later.
     pub fn open(&mut self) {
         self.open = true;
     }
@@ -62,7 +62,7 @@ impl SendQueue {
         self.chunk = chunk;
     }
 
-    /// Notes that the application will write no more.
+    /// Notes that the application writes no more.
     pub fn close(&mut self) {
         self.open = false;
     }
@@ -82,14 +82,14 @@ impl SendQueue {
         }
     }
 
-    /// Discards the remaining data, and all that would come.
+    /// Discards the remaining data and ignores later writes.
     pub fn cut(&mut self) {
         self.bytes = Some(0);
         self.open = false;
         self.held = None;
     }
 
-    /// Takes the payload of the next segment.
+    /// Takes data for the next segment. Returns its payload, bytes.
     #[inline]
     pub fn take(&mut self, mss: u16) -> u16 {
         match &mut self.bytes {

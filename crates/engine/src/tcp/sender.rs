@@ -42,28 +42,28 @@ pub struct Sender {
     /// Statistics since the warm-up.
     pub stats: SenderStats,
     /// What the sender waited for, and why its window shrank.
-    // Boxed: the rest is freed while the results are put together.
+    // Boxed, because everything else is freed while the results are collected.
     pub account: Box<Account>,
     /// Whether the window of an idle connection decays (Linux `tcp_slow_start_after_idle`).
     pub idle_restart: bool,
-    /// Whether ECN is given up where it seems to get lost in the handshake (Linux
-    /// `tcp_ecn_fallback`): a SYN sent again for the second time does not ask for it.
+    /// Whether the sender stops using ECN if ECN packets seem to get lost in the handshake (Linux
+    /// `tcp_ecn_fallback`). The second retransmission of a SYN then does not ask for ECN.
     pub ecn_fallback: bool,
-    /// Next new segment when the usage of the window was last noted.
+    /// The next new segment at the time when the use of the window was last noted.
     usage_noted: u64,
-    /// The threshold of the first slow start. 0 once that is over.
+    /// The threshold of the first slow start. 0 once the first slow start is over.
     pub(super) first_ssthresh: u32,
-    /// The first segment that is not part of the overshoot of the first slow start, once that has
+    /// The first segment after the overshoot of the first slow start, once this slow start has
     /// ended.
     pub(super) overshoot_end: u64,
     /// Number of segments that the receive window allows to be outstanding.
     rwnd: u64,
     pub(super) flow: u32,
-    /// Options of the stack.
+    /// The TCP options that the sender still needs.
     pub(super) plan: Stack,
 }
 
-/// The options of the stack that a sender still needs. It is small because every flow has it.
+/// The TCP options that a sender still needs. The struct is small because every flow has one.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stack {
     pub initial_cwnd: u32,
@@ -72,15 +72,15 @@ pub(super) struct Stack {
     pub timestamps: bool,
 }
 
-/// State of a sender that its congestion control does not see, in segments. The names are those of
-/// Linux's `tcp_info`.
+/// State of a sender that its congestion control does not see. Counts are in segments. The names
+/// are those of Linux's `tcp_info`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TcpInfo {
-    /// Segments sent and not acknowledged.
+    /// Segments that were sent and are not acknowledged.
     pub unacked: u32,
     /// Segments selectively acknowledged.
     pub sacked: u32,
-    /// Segments that count as lost, retransmitted or not.
+    /// Segments that count as lost, including those sent again.
     pub lost: u32,
     /// Retransmissions in flight.
     pub retrans: u32,
@@ -92,7 +92,7 @@ pub struct TcpInfo {
     pub backoff: u32,
     /// The timeout, with backoff.
     pub rto: Time,
-    /// Largest number of segments by which one was overtaken, at least 3.
+    /// Largest number of later segments that have overtaken one segment, at least 3.
     pub reordering: u32,
 }
 
@@ -177,7 +177,7 @@ impl Sender {
         self
     }
 
-    /// The congestion control, the connection that it reads, and the window that it writes.
+    /// Returns the congestion control, the connection that it reads, and the window that it writes.
     #[inline]
     pub(super) fn hooks(&mut self) -> (&mut dyn CongestionControl, View<'_>, &mut Window) {
         let view = self.conn.view(&self.board.flight);
@@ -189,7 +189,7 @@ impl Sender {
         cc.cwnd_event(view, window, event);
     }
 
-    /// Prefetches data that an ACK needs and that is stored outside this struct.
+    /// Prefetches data that an ACK needs and that is outside this struct.
     #[inline]
     pub fn fetch(&self) {
         self.board.fetch();
@@ -197,28 +197,28 @@ impl Sender {
         fetch::line(&self.account.limit);
     }
 
-    /// Names of the congestion control's gauges.
+    /// Returns the names of the congestion control's gauges.
     pub fn gauge_names(&self) -> &'static [&'static str] {
         self.cc.gauge_names()
     }
 
-    /// Internal state of the congestion control, in the order of [`Sender::gauge_names`].
+    /// Returns the congestion control's internal state, in the order of [`Sender::gauge_names`].
     pub fn gauges(&self, out: &mut Vec<f64>) {
         let view = self.conn.view(&self.board.flight);
         self.cc.gauges(view, &self.window, out);
     }
 
-    /// The needs of the congestion control, as far as they are granted.
+    /// Returns the needs of the congestion control, as far as the connection meets them.
     pub fn needs(&self) -> Needs {
         self.needs
     }
 
-    /// Number of segments by state.
+    /// Returns the numbers of segments by state.
     pub fn flight(&self) -> &Flight {
         &self.board.flight
     }
 
-    /// When [`Sender::on_timer`] is to be called next.
+    /// Returns when to call [`Sender::on_timer`] next.
     #[inline]
     pub fn deadline(&self) -> Time {
         let timer = self.timer.deadline;
@@ -229,7 +229,7 @@ impl Sender {
         }
     }
 
-    /// Whether there is data to send, with or without room in the window.
+    /// Returns whether data is waiting to be sent, even if the window is full.
     fn wants_to_send(&self) -> bool {
         !self.queue.is_empty() || self.board.lost_pending > 0
     }
@@ -238,17 +238,17 @@ impl Sender {
         self.handshake.phase == Phase::Established
     }
 
-    /// Whether every byte was sent and acknowledged.
+    /// Returns whether every byte was sent and acknowledged.
     pub fn is_done(&self) -> bool {
         self.handshake.phase == Phase::Done
     }
 
-    /// Whether [`Sender::start`] was called.
+    /// Returns whether [`Sender::start`] was called.
     pub fn has_started(&self) -> bool {
         self.handshake.phase != Phase::Waiting
     }
 
-    /// Whether the receive window, and not the congestion window, is the limit.
+    /// Returns whether the receive window limits sending, not the congestion window.
     pub fn rwnd_limited(&self) -> bool {
         u64::from(self.board.flight.packets_out()) >= self.rwnd
     }
@@ -262,17 +262,17 @@ impl Sender {
         !self.queue.is_empty() && !self.rwnd_limited()
     }
 
-    /// Smoothed RTT, if there was a sample.
+    /// Returns the smoothed RTT, if an RTT was measured.
     pub fn srtt(&self) -> Option<Time> {
         (self.conn.srtt > Time::ZERO).then_some(self.conn.srtt)
     }
 
-    /// Number of segments acknowledged cumulatively.
+    /// Returns how many segments were acknowledged cumulatively.
     pub fn acked(&self) -> u64 {
         self.board.flight.una - self.pacer.first
     }
 
-    /// Payload bytes that are not sent yet. `None` means no limit.
+    /// Returns how many payload bytes are not sent yet. `None` means no limit.
     pub fn unsent(&self) -> Option<u64> {
         self.queue.bytes()
     }
@@ -294,12 +294,12 @@ impl Sender {
     }
 
     /// Notes that the application writes piece by piece ([`Sender::write`]), so that an empty queue
-    /// is not the end.
+    /// does not end the connection.
     pub fn expect_writes(&mut self) {
         self.queue.open();
     }
 
-    /// Hands over `bytes` of the application's data.
+    /// Adds `bytes` of the application's data to the queue.
     pub fn write(&mut self, bytes: u64, now: Time, port: &mut impl Port) {
         self.conn.now = now;
         self.note_if_app_limited();
@@ -307,12 +307,12 @@ impl Sender {
         self.transmit(port);
     }
 
-    /// Begins a new segment at every multiple of this many bytes, where a chunk ends.
+    /// Ends a segment at every multiple of this many bytes, where a chunk ends.
     pub fn divide(&mut self, chunk: u64) {
         self.queue.divide(chunk);
     }
 
-    /// Notes that the application will write no more.
+    /// Notes that the application writes no more.
     pub fn close(&mut self) {
         self.queue.close();
         if self.has_started() {
@@ -364,7 +364,7 @@ impl Sender {
     }
 
     /// Adds an RTT sample. `first` is the RTT of the oldest segment that an ACK newly covers, which
-    /// sets srtt. `newest` is that of the newest segment, which sets the minimum.
+    /// sets srtt. `newest` is the RTT of the newest segment, which sets the minimum.
     pub(super) fn take_rtt_sample(&mut self, first: Time, newest: Time) {
         self.conn.min_rtt = self.conn.min_rtt.min(newest);
         let Flight { una, nxt, .. } = self.board.flight;
@@ -391,7 +391,7 @@ impl Sender {
         self.pacer.update_rate(view, &mut self.window);
     }
 
-    /// Returns the threshold that fits the present window (Linux `tcp_current_ssthresh`).
+    /// Returns the threshold that suits the current window (Linux `tcp_current_ssthresh`).
     pub(super) fn current_ssthresh(&self) -> u32 {
         let Window { cwnd, ssthresh, .. } = self.window;
         if self.conn.ca_state.is_reduction() {
@@ -402,7 +402,7 @@ impl Sender {
     }
 
     /// Sends new data as far as window and pacing allow (Linux `tcp_write_xmit`). Returns whether
-    /// it sent any; if so, it has set the timer.
+    /// it sent data. If it did, it has set the timer.
     #[inline]
     pub(super) fn transmit(&mut self, port: &mut impl Port) -> bool {
         if self.queue.is_empty() || !self.is_established() {
@@ -421,8 +421,8 @@ impl Sender {
             self.send_new(port);
             in_flight += 1;
         }
-        // A burst that does not fit into the window waits until the window has room (Linux
-        // `tcp_tso_should_defer`), so the window is the limit.
+        // A burst that does not fit into the window waits for a larger window (Linux
+        // `tcp_tso_should_defer`), so the window limits sending.
         let limited = in_flight >= self.window.cwnd
             || (self.pacer.may_leave(self.conn.now)
                 && in_flight + self.window.pacing_burst > self.window.cwnd);
@@ -463,7 +463,7 @@ impl Sender {
         self.tell(CwndEvent::TxStart);
     }
 
-    /// Notes whether the window was the limit (Linux `tcp_cwnd_validate`).
+    /// Notes whether the window limited sending (Linux `tcp_cwnd_validate`).
     pub(super) fn note_window_use(&mut self, limited: bool) {
         let out = self.board.flight.packets_out();
         let conn = &mut self.conn;
@@ -513,7 +513,7 @@ impl Sender {
         }
     }
 
-    /// Restarts the retransmission timeout now.
+    /// Restarts the retransmission timeout from now.
     pub(super) fn restart_rto(&mut self) {
         self.timer
             .set(Kind::Retransmit, self.conn.now, self.rtt.timeout());
@@ -563,7 +563,7 @@ impl Sender {
         packet
     }
 
-    #[inline(always)] // a call would pass a packet through memory
+    #[inline(always)] // inline, because a call would pass the packet through memory
     fn emit(&mut self, packet: Packet, port: &mut impl Port) {
         self.conn.last_sent = self.conn.now;
         self.stats.packets += 1;

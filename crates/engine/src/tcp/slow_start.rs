@@ -1,5 +1,5 @@
-//! The end of a connection's first slow start: when and why it ended, and what it cost. This is
-//! noted once, for `tailback explain`. Nothing here changes what is sent.
+//! The end of a connection's first slow start: when and why it ended, and what it cost. It is
+//! recorded once, for `tailback explain`. Nothing here changes what the sender does.
 
 use tailback_record::account::{Reason, SlowStart};
 
@@ -7,7 +7,7 @@ use super::sender::Sender;
 use crate::cc::{Control, INFINITE_SSTHRESH};
 
 impl Sender {
-    /// Called after an ACK, because the congestion control may have ended slow start by itself.
+    /// Called after each ACK, because the congestion control may itself have ended slow start.
     #[inline]
     pub(super) fn note_slow_start(&mut self) {
         if self.first_ssthresh != 0 && !self.window.in_slow_start() {
@@ -40,8 +40,7 @@ impl Sender {
         if self.first_ssthresh == 0 || !ends || self.account.slow_start.is_some() {
             return;
         }
-        // If the congestion control sets the window itself, its threshold shows when slow start is
-        // over.
+        // If the congestion control sets the window itself, ssthresh shows when slow start is over.
         if self.needs.control != Control::Window || !self.window.in_slow_start() {
             self.end_slow_start(Some(reason), cwnd);
         }
@@ -67,14 +66,14 @@ impl Sender {
             settled: false,
         });
         self.overshoot_end = self.board.flight.nxt;
-        // Sources keep no record of their connections, so nothing is left to complete.
+        // Connections of sources have no record, so nothing must be completed.
         if self.account.slow_start.is_none() {
             self.first_ssthresh = 0;
         }
     }
 
-    /// Completes the record when its losses are known: after a recovery, or when everything in
-    /// flight at the end of slow start is acknowledged.
+    /// Completes the record when the losses are known: after a recovery, or when all segments that
+    /// were in flight at the end of slow start are acknowledged.
     pub(super) fn settle_slow_start(&mut self) {
         if let Some(end) = &mut self.account.slow_start
             && !end.settled
@@ -84,7 +83,8 @@ impl Sender {
         }
     }
 
-    /// Notes that a reduction is undone. If it had ended slow start, slow start continues.
+    /// Notes that a reduction is undone. If the reduction had ended slow start, slow start
+    /// continues.
     pub(super) fn reopen_slow_start(&mut self) {
         if self.needs.control != Control::Window
             && self.window.ssthresh >= INFINITE_SSTHRESH

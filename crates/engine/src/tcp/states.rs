@@ -1,5 +1,5 @@
-//! Congestion states: what an ACK means for losses, how reductions begin and end, and how they are
-//! undone (Linux `tcp_fastretrans_alert`).
+//! Congestion states: what an ACK means for losses, and how reductions begin, end and are undone
+//! (Linux `tcp_fastretrans_alert`).
 
 use tailback_record::account::Reason;
 
@@ -12,7 +12,7 @@ use super::timer::{Kind, TIMEOUT_MIN};
 use crate::cc::{CaState, Control, CwndEvent, INFINITE_SSTHRESH, Signal};
 use crate::units::Time;
 
-/// The news in an ACK, as the state machine sees it (Linux `FLAG_*`).
+/// What is new in an ACK (Linux `FLAG_*`).
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Event {
     /// Whether the cumulative acknowledgement advanced.
@@ -25,18 +25,18 @@ pub(super) struct Event {
     pub esce: bool,
     /// Whether the ACK carries a D-SACK.
     pub dsack: bool,
-    /// Whether that D-SACK is the answer to a tail loss probe (`FLAG_DSACK_TLP`).
+    /// Whether the D-SACK answers a tail loss probe (`FLAG_DSACK_TLP`).
     pub dsack_of_probe: bool,
-    /// Whether the probe or retransmission timer is to be set, unless RACK sets its own
+    /// Whether to set the probe timer or the retransmission timer, unless RACK sets its own
     /// (`FLAG_SET_XMIT_TIMER`).
     pub rearm: bool,
-    /// Whether the ACK is a duplicate, without anything new.
+    /// Whether the ACK is a duplicate that reports nothing new.
     pub duplicate: bool,
-    /// Whether data below the recovery point has arrived that was never retransmitted.
+    /// Whether a segment below the recovery point has arrived that was sent only once.
     pub original_delivered: bool,
     /// The echoed timestamp, if timestamps are in use.
     pub echo: Option<Time>,
-    /// First unacknowledged segment before the ACK.
+    /// The first unacknowledged segment before the ACK.
     pub prior_una: u64,
 }
 
@@ -44,9 +44,9 @@ pub(super) struct Event {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Resend {
     None,
-    /// Lost segments.
+    /// Lost segments are sent again.
     Lost,
-    /// New data first (F-RTO step 2b).
+    /// New data is sent first (F-RTO step 2b).
     New,
 }
 
@@ -111,7 +111,8 @@ impl Sender {
         self.recovery.undo.begin(self.board.flight.una, out);
     }
 
-    /// Enters Loss at a timeout, when everything sent is presumed lost (Linux `tcp_enter_loss`).
+    /// Enters Loss at a timeout, after which all segments in flight are presumed lost (Linux
+    /// `tcp_enter_loss`).
     pub(super) fn enter_loss(&mut self) {
         let new_recovery = self.conn.ca_state < CaState::Recovery;
         let rates = self.rates.as_deref_mut();
@@ -119,11 +120,11 @@ impl Sender {
             .rack
             .mark_on_timeout(&self.conn, &mut self.board, rates);
         self.tell_losses();
-        // The degree of reordering may have been overestimated.
+        // The timeout suggests that the degree of reordering was overestimated.
         if self.conn.ca_state <= CaState::Disorder && self.board.flight.sacked_out >= REORDERING {
             self.recovery.rack.reordering = REORDERING;
         }
-        // ssthresh is reduced once per window.
+        // Reduce ssthresh only once per window.
         if self.conn.ca_state <= CaState::Disorder
             || self.recovery.high_seq <= self.board.flight.una
             || (self.conn.ca_state == CaState::Loss && self.recovery.timeouts == 0)
@@ -142,12 +143,12 @@ impl Sender {
         self.recovery.high_seq = self.board.flight.nxt;
         self.recovery.probe.high_seq = None;
         self.ecn.begin_cwr();
-        // RFC 5682 section 3.1 step 1: whether to use F-RTO.
+        // RFC 5682 section 3.1 step 1 decides whether to use F-RTO.
         self.recovery.frto = new_recovery || self.recovery.timeouts > 0;
     }
 
-    /// The reason to record for a loss that an ACK reports. If a sender without RACK would have
-    /// found the loss, it is that sender's reason.
+    /// Returns the reason to record for a loss that an ACK reports. If a sender without RACK would
+    /// also have found the loss, it is the reason of such a sender.
     pub(super) fn loss(&self) -> Reason {
         let rack = &self.recovery.rack;
         if !rack.reordering_seen && self.board.flight.sacked_out >= REORDERING {
@@ -191,8 +192,8 @@ impl Sender {
         }
     }
 
-    /// Tells a congestion control that measures rates of each segment found
-    /// lost (the v3 branch of BBR: `tcp_notify_skb_loss_event`).
+    /// Reports each segment found lost to a congestion control that measures rates (the v3 branch
+    /// of BBR: `tcp_notify_skb_loss_event`).
     pub(super) fn tell_losses(&mut self) {
         let Some(rates) = &mut self.rates else {
             return;
@@ -207,8 +208,8 @@ impl Sender {
         rates.marked.clear();
     }
 
-    /// Finds losses by RACK. Returns the time after which to check again, if some segments are
-    /// undecided.
+    /// Finds losses by RACK. If some segments may still turn out lost, returns the time after which
+    /// to check again.
     pub(super) fn detect_loss(&mut self) -> Option<Time> {
         let rates = self.rates.as_deref_mut();
         let rack = &self.recovery.rack;
@@ -323,15 +324,15 @@ impl Sender {
         }
     }
 
-    /// Checks whether a tail loss probe with recovery point `high` was answered (RFC 8985 section
-    /// 7.4; Linux `tcp_process_tlp_ack`).
+    /// Checks whether a tail loss probe with recovery point `high` was acknowledged (RFC 8985
+    /// section 7.4; Linux `tcp_process_tlp_ack`).
     pub(super) fn process_tlp_ack(&mut self, ack: u64, high: u64, event: &Event) {
         if ack < high {
             return;
         }
         if !self.recovery.probe.retrans || event.dsack_of_probe {
-            // New data was acknowledged, or both the original and the probe arrived, so nothing was
-            // lost.
+            // New data was acknowledged, or both the original and the probe arrived, so no segment
+            // was lost.
             self.recovery.probe.high_seq = None;
         } else if ack > high {
             // The probe repaired a loss, which costs one reduction.
@@ -354,12 +355,12 @@ impl Sender {
         if event.ece {
             self.recovery.undo.prior_ssthresh = 0;
         }
-        // A state ends when everything sent before it began is acknowledged.
+        // A state ends when every segment sent before its beginning is acknowledged.
         if self.conn.ca_state == CaState::Open {
             self.recovery.undo.retrans_stamp = None;
         } else if self.board.flight.una >= self.recovery.high_seq {
             match self.conn.ca_state {
-                // CWR ends one segment later, so that the CWR flag has reached the receiver.
+                // CWR ends one segment later, so that the receiver has got the CWR flag.
                 CaState::Cwr if self.board.flight.una != self.recovery.high_seq => {
                     self.end_reduction();
                     self.set_ca_state(CaState::Open);
@@ -378,8 +379,8 @@ impl Sender {
                     && self.recovery.undo.was_delayed(event.echo)
                 {
                     // The original filled the hole, not the retransmission, so the path reorders.
-                    // While retransmissions are in flight, nothing more is found lost or sent
-                    // again.
+                    // While retransmissions are in flight, do not look for more losses and do not
+                    // send segments again.
                     self.recovery
                         .rack
                         .note_reordering(event.prior_una, &self.board);
@@ -432,8 +433,8 @@ impl Sender {
         Resend::Lost
     }
 
-    /// Processes an ACK in Loss (Linux `tcp_process_loss`, F-RTO of RFC 5682). Returns `None` if it
-    /// ends the state.
+    /// Processes an ACK in Loss (Linux `tcp_process_loss`, F-RTO of RFC 5682). Returns `None` if
+    /// the ACK ends the state.
     fn process_loss(&mut self, event: &Event) -> Option<Resend> {
         let recovered = self.board.flight.una >= self.recovery.high_seq;
         if event.advanced && self.try_undo_loss(false, event.echo) {

@@ -10,7 +10,7 @@ use crate::cc::{CaState, Control};
 use crate::units::Time;
 
 impl Sender {
-    /// Handles a deadline.
+    /// Handles a deadline that has come.
     pub fn on_timer(&mut self, now: Time, port: &mut impl Port) {
         self.conn.now = now;
         match self.timer.take_due(now) {
@@ -24,15 +24,15 @@ impl Sender {
             Some(Kind::None) => self.timer.clear(),
             None => {}
         }
-        // If the deadline is that of pacing, continue to send.
+        // If the deadline was set by pacing, continue to send.
         if self.is_established() && self.pacer.is_due(now) {
             self.retransmit_lost(port);
             self.transmit(port);
         }
     }
 
-    /// Sends a tail loss probe (Linux `tcp_send_loss_probe`): new data if there is any, else the
-    /// last segment again.
+    /// Sends a tail loss probe (Linux `tcp_send_loss_probe`): new data if possible, else the last
+    /// segment again.
     fn send_probe(&mut self, port: &mut impl Port) {
         self.timer.kind = Kind::Probe;
         if self.recovery.probe.high_seq.is_none() && self.board.flight.packets_out() > 0 {
@@ -68,7 +68,7 @@ impl Sender {
     /// Handles RACK's reordering timer (RFC 8985 section 6.3; Linux `tcp_rack_reo_timeout`).
     fn on_reorder_timeout(&mut self, port: &mut impl Port) {
         let prior = self.board.flight.in_flight();
-        // Set the kind, so that the timeout below counts from the transmission of the segment.
+        // Set the kind, so that the timeout counts from the transmission of the segment.
         self.timer.kind = Kind::Reorder;
         self.detect_loss();
         if prior != self.board.flight.in_flight() {
@@ -80,7 +80,7 @@ impl Sender {
             }
             self.retransmit_lost(port);
         }
-        // Segments that are still undecided wait for the next ACK or the timeout.
+        // Segments that may still turn out lost wait for the next ACK or the timeout.
         if self.timer.kind != Kind::Retransmit {
             self.rearm_rto();
         }

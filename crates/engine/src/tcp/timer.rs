@@ -1,4 +1,4 @@
-//! The one deadline of a sender and its meaning (Linux `icsk_pending`, `tcp_timer.c`).
+//! The single deadline of a sender, and what it means (Linux `icsk_pending`, `tcp_timer.c`).
 
 use super::rtt::{INITIAL_RTO, Rtt};
 use super::scoreboard::Scoreboard;
@@ -10,7 +10,7 @@ use crate::wheel::TimerClock;
 /// Linux `TCP_TIMEOUT_MIN`: two jiffies at HZ 1000.
 pub(super) const TIMEOUT_MIN: Time = Time::from_ms(2);
 
-/// The meaning of the deadline.
+/// What the deadline means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// No deadline.
@@ -28,10 +28,11 @@ pub(super) enum Kind {
 pub(super) struct Timer {
     pub kind: Kind,
     pub deadline: Time,
-    /// When the timer was set. `NEVER` once `deadline` is a time of the timer wheel.
+    /// When the timer was set. `NEVER` once `deadline` has been converted to a time of the timer
+    /// wheel.
     set: Time,
     pub clock: TimerClock,
-    /// Time added to a probe of a single segment, which waits for its delayed ACK.
+    /// Extra time before a probe of a single segment, whose ACK may be delayed.
     slack: Time,
 }
 
@@ -58,10 +59,10 @@ impl Timer {
         self.deadline = Time::NEVER;
     }
 
-    /// Returns the kind of a deadline that has come, once.
+    /// If a deadline has come, returns its kind. Later calls return `None`.
     pub fn take_due(&mut self, now: Time) -> Option<Kind> {
         if self.deadline <= now && self.set < Time::NEVER && self.clock.is_coarse() {
-            // This is computed late, because most timers are set again before they are due.
+            // Convert it only now, because most timers are set again before they are due.
             self.deadline = self.clock.fires(self.set, self.deadline);
             self.set = Time::NEVER;
         }
@@ -82,7 +83,8 @@ impl Timer {
     }
 
     /// Schedules a tail loss probe (RFC 8985 section 7.2; Linux `tcp_schedule_loss_probe`).
-    /// `progress`: an ACK has just restarted the timeout. Returns whether a probe is scheduled.
+    /// `progress` means that an ACK has just restarted the timeout. Returns whether a probe is
+    /// scheduled.
     pub fn schedule_probe(
         &mut self,
         conn: &Conn,
@@ -114,7 +116,8 @@ impl Timer {
     }
 }
 
-/// Time until the first unacknowledged segment times out. Zero if that time has passed.
+/// Returns how long until the first unacknowledged segment times out, or zero if that time has
+/// passed.
 fn until_rto(now: Time, board: &Scoreboard, rtt: &Rtt) -> Time {
     let sent = board.get(board.flight.una).sent;
     (sent + rtt.timeout()).since(now)

@@ -1,5 +1,5 @@
-//! The clock of the timestamp option (RFC 7323 section 5.4): whole milliseconds,
-//! Linux's `TCP_TS_HZ`. The RTT from an echoed timestamp has no finer resolution.
+//! The clock of the timestamp option (RFC 7323 section 5.4): it counts whole milliseconds (Linux
+//! `TCP_TS_HZ`). So the RTT from an echoed timestamp is in whole milliseconds.
 
 use crate::units::Time;
 
@@ -13,7 +13,7 @@ pub(super) fn rtt(now: Time, echo: Time) -> Time {
     Time(ticks.max(1) * TICK)
 }
 
-/// Whether an echoed timestamp is older than a packet that was sent at `sent` (Linux
+/// Returns whether an echoed timestamp is older than a packet that was sent at `sent` (Linux
 /// `tcp_tsopt_ecr_before`).
 pub(super) fn before(echo: Time, sent: Time) -> bool {
     echo.ns() / TICK < sent.ns() / TICK
@@ -23,7 +23,7 @@ pub(super) fn before(echo: Time, sent: Time) -> bool {
 mod tests {
     use super::*;
 
-    /// The same RTT shows as one tick or two, depending on when in a tick it began.
+    /// The same RTT is measured as one or two ticks, depending on when in a tick it began.
     #[test]
     fn in_whole_milliseconds() {
         let us = Time::from_us;

@@ -1,13 +1,14 @@
-//! Finds whether a reduction was spurious, and keeps the state to undo it (Linux `tcp_init_undo`,
-//! `tcp_may_undo`).
+//! Finds whether a reduction was spurious, and stores what is needed to undo it (Linux
+//! `tcp_init_undo`, `tcp_may_undo`).
 
 use super::timestamps;
 use crate::units::Time;
 
-/// State of the last reduction.
+/// State for undoing the last reduction.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Undo {
-    /// First unacknowledged segment when the reduction began. `None` if it cannot be undone.
+    /// First unacknowledged segment when the reduction began. `None` if the reduction cannot be
+    /// undone.
     pub marker: Option<u64>,
     /// Number of retransmissions that no D-SACK has proven spurious yet. `None` if there were no
     /// retransmissions.
@@ -41,14 +42,14 @@ impl Undo {
         }
     }
 
-    /// Whether every retransmission was reported as a duplicate.
+    /// Returns whether D-SACKs have reported every retransmission as a duplicate.
     pub fn all_duplicates(&self) -> bool {
         self.marker.is_some() && self.retrans == Some(0)
     }
 
-    /// Whether the original of a segment that was thought lost has arrived. This is so if the
-    /// echoed timestamp is older than the first retransmission, or if nothing was retransmitted
-    /// yet.
+    /// Returns whether the original of a segment has arrived that was thought lost. This is the
+    /// case if the echoed timestamp is older than the first retransmission, or if no segment was
+    /// retransmitted yet.
     pub fn was_delayed(&self, echo: Option<Time>) -> bool {
         match self.retrans_stamp {
             Some(stamp) => echo.is_some_and(|echo| timestamps::before(echo, stamp)),
@@ -56,7 +57,7 @@ impl Undo {
         }
     }
 
-    /// Whether the reduction may be undone (Linux `tcp_may_undo`).
+    /// Returns whether the reduction may be undone (Linux `tcp_may_undo`).
     pub fn is_allowed(&self, echo: Option<Time>) -> bool {
         self.marker.is_some() && (self.retrans == Some(0) || self.was_delayed(echo))
     }

@@ -1,6 +1,6 @@
-//! The application of a flow that limits the flow: what it writes, and when.
+//! An application that limits its flow: what it writes, and when.
 //!
-//! Like sources it is a pure state machine, which the kernel engine's guest uses, too. It never
+//! Like a source, it is a pure state machine, and the kernel engine's guest uses it, too. It never
 //! blocks: data that TCP cannot send yet waits in the socket and is sent later.
 //!
 //! Data that is due in a pause is not written later. A rate starts again when the pause ends.
@@ -8,17 +8,17 @@
 
 use crate::units::{Rate, Time};
 
-/// What an application does next.
+/// What the caller must do next for an application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Act {
-    /// Hand this many bytes to TCP now.
+    /// Pass this many bytes to TCP now.
     Write(u64),
-    /// Send nothing until [`Act::Resume`], not even data that was handed over before. Only
-    /// applications that write whatever TCP takes do this.
+    /// Send nothing until [`Act::Resume`], not even data that was written before. Only applications
+    /// that write as much as TCP takes do this.
     Hold,
-    /// Send data again.
+    /// Send data again, after [`Act::Hold`].
     Resume,
-    /// Nothing is left to write. TCP sends the rest.
+    /// The application writes no more. TCP sends the rest.
     Close,
     /// Call again at this time, or once a chunk is requested.
     Wait(Time),
@@ -27,9 +27,9 @@ pub enum Act {
 /// What an application writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Writes {
-    /// Whatever TCP takes.
+    /// As much as TCP takes.
     Greedy,
-    /// A segment at a time, at this rate.
+    /// One segment at a time, at this rate.
     Rate {
         /// Rate of payload.
         rate: Rate,
@@ -38,7 +38,7 @@ pub enum Writes {
         /// Total payload, bytes. `None` means no limit.
         bytes: Option<u64>,
     },
-    /// A chunk at equal intervals.
+    /// One chunk at equal intervals.
     Every {
         /// Payload of a chunk, bytes.
         bytes: u64,
@@ -47,7 +47,7 @@ pub enum Writes {
         /// Number of chunks. `None` means no limit.
         count: Option<u64>,
     },
-    /// A chunk at once, and one for each request.
+    /// One chunk at the start, and one for each request.
     Asked {
         /// Payload of a chunk, bytes.
         bytes: u64,
@@ -56,11 +56,11 @@ pub enum Writes {
     },
 }
 
-/// The shortest time between two writes. At faster rates a write has several segments.
+/// The shortest time between two writes. At higher rates, a write has several segments.
 const FINEST: Time = Time::from_us(1);
 
 impl Writes {
-    /// Writes at a rate, in segments of `mss` bytes of payload.
+    /// Returns writes at a rate, in segments of `mss` bytes of payload.
     pub fn rate(rate: Rate, mss: u64, bytes: Option<u64>) -> Writes {
         Writes::Rate {
             rate,
@@ -74,14 +74,15 @@ impl Writes {
 #[derive(Clone, Debug)]
 pub struct Application {
     writes: Writes,
-    /// Begin and end of each pause that is not over, in ascending order.
+    /// Start and end of each pause that is not over, in ascending order.
     pauses: std::vec::IntoIter<[Time; 2]>,
     paused: bool,
-    /// Time of the first write, or of the first write after a pause. `None` means at the next call.
+    /// Time of the first write, or of the first write after a pause. `None` means that the next
+    /// call begins.
     begin: Option<Time>,
     /// Bytes (with [`Writes::Rate`]) or chunks written since `begin`.
     written: u64,
-    /// Bytes or chunks written in all.
+    /// Total number of bytes or chunks written.
     total: u64,
     /// Number of chunks that have been requested.
     asked: u64,
@@ -89,7 +90,8 @@ pub struct Application {
 }
 
 impl Application {
-    /// Builds an application that begins with its first call and writes nothing in the pauses.
+    /// Builds an application that begins at the first call of [`Application::next`] and does not
+    /// write during the pauses.
     pub fn new(writes: Writes, pauses: Vec<[Time; 2]>) -> Application {
         Application {
             writes,
@@ -103,13 +105,13 @@ impl Application {
         }
     }
 
-    /// Whether the application writes whatever TCP takes.
+    /// Returns whether the application writes as much as TCP takes.
     pub fn is_greedy(&self) -> bool {
         self.writes == Writes::Greedy
     }
 
-    /// Notes that the other end has requested chunk `number`, counted from 1. Returns whether that
-    /// is new.
+    /// Notes that the other end has requested chunk `number`, counted from 1. Returns whether this
+    /// is the first request for it.
     pub fn ask(&mut self, number: u64) -> bool {
         let new = number > self.asked;
         self.asked = self.asked.max(number);
@@ -156,7 +158,8 @@ impl Application {
         }
     }
 
-    /// Returns the time and the bytes of the next write. `None` if nothing is left to write.
+    /// Returns the time and the bytes of the next write, or `None` if the application writes no
+    /// more.
     fn due(&mut self, now: Time) -> Option<(Time, u64)> {
         let begin = *self.begin.get_or_insert(now);
         match self.writes {
@@ -202,7 +205,7 @@ impl Application {
         self.total += units;
     }
 
-    /// Drops the data that was due in a pause that ends now.
+    /// Drops the data that was due during a pause that ends now.
     fn skip_to(&mut self, now: Time) {
         match (self.writes, self.begin) {
             (Writes::Rate { .. }, Some(_)) => {
@@ -239,7 +242,7 @@ mod tests {
         all
     }
 
-    /// A segment of 1000 bytes takes 1 ms. The last segment may be shorter.
+    /// At this rate, a segment of 1000 bytes takes 1 ms. The last segment may be shorter.
     #[test]
     fn a_rate_is_kept_segment_by_segment() {
         let writes = Writes::Rate {

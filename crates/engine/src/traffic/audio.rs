@@ -1,7 +1,7 @@
-//! Audio of a call: frames of constant size at equal intervals, each in one datagram.
+//! Audio of a call: frames of equal size at equal intervals, each in one datagram.
 //!
 //! The default is the audio of the C4 test suite (draft-huitema-ccwg-c4-test): 80 bytes every 20
-//! ms, 32 kbit/s. RTP, UDP, IP and Ethernet headers add 54 bytes to each frame. Frames are never
+//! ms, 32 kbit/s. RTP, UDP, IP and Ethernet headers add 54 bytes to each frame. Lost frames are not
 //! sent again, and silence is sent like sound.
 
 use tailback_record::FrameRules;
@@ -13,7 +13,7 @@ use crate::registry::rules::Rules;
 use crate::registry::{Entry, Kind, Opt, Options, no_finish};
 use crate::units::{Rate, Time};
 
-/// Option: the deadline of frames of media, with a default.
+/// Option: the deadline of media frames. It has a default.
 pub const DEADLINE: Opt = Opt {
     name: "deadline",
     doc: "Delay from which on a frame is late.",
@@ -87,7 +87,7 @@ struct Audio {
     datagrams: Datagrams,
     bytes: u32,
     interval: Time,
-    /// When the next frame is due; `None` before the start.
+    /// When the next frame is due. `None` before the first frame.
     next: Option<Time>,
 }
 

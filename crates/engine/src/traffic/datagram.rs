@@ -1,4 +1,4 @@
-//! Common parts of kinds of traffic that send datagrams: their rate, and what the receiving end
+//! What kinds of traffic that send datagrams have in common: their rate, and what the receiving end
 //! does with the datagrams.
 
 use tailback_record::FrameRules;
@@ -8,7 +8,7 @@ use crate::packet::Ecn;
 use crate::registry::{Kind, Opt, Options, Value};
 use crate::units::{Rate, Time};
 
-/// Option: the rate in frame bytes. In kinds with pauses, it is the rate between pauses.
+/// Option: the rate in frame bytes. For kinds with pauses, it is the rate between pauses.
 pub const RATE: Opt = Opt {
     name: "rate",
     doc: "Rate in frame bytes.",
@@ -38,12 +38,12 @@ pub const PACKET_SIZE: Opt = Opt {
     tc: None,
 };
 
-/// The datagrams that options describe.
+/// The datagrams that the options of a source describe.
 #[derive(Clone, Copy)]
 pub struct Datagrams {
     /// Rate while the source sends, in frame bytes.
     pub rate: Rate,
-    /// Frame length, bytes. For media, that of the longest frame.
+    /// Frame length, bytes. For media, the length of the longest frame.
     pub len: u16,
     /// ECN field.
     pub ecn: Ecn,
@@ -51,26 +51,26 @@ pub struct Datagrams {
     pub role: Role,
 }
 
-/// What the receiving end does with datagrams, in addition to counting them and their delay.
+/// What the receiving end does with datagrams, besides counting them and measuring their delay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// Nothing more.
+    /// It does nothing else.
     Sink,
     /// It sends each datagram back.
     Echo,
-    /// It puts frames of media together.
+    /// It reassembles media frames.
     Frames {
-        /// Rules by which frames are rated.
+        /// Rules for rating the frames.
         rules: FrameRules,
-        /// Time from one report to the next. `None` if it does not send reports.
+        /// Time from one report to the next. `None` if the receiving end does not send reports.
         report: Option<Time>,
-        /// Whether it sends reports with other options.
+        /// Whether the receiving end sends reports with other values of the options.
         may_report: bool,
     },
 }
 
 impl Role {
-    /// Whether the receiving end may send datagrams back.
+    /// Returns whether the receiving end may send datagrams back.
     pub fn answers(&self) -> bool {
         matches!(
             self,
@@ -83,7 +83,7 @@ impl Role {
     }
 }
 
-/// Bytes of a datagram's headers before its media: Ethernet, IP, UDP and RTP.
+/// Bytes of the headers before the media in a datagram: Ethernet, IP, UDP and RTP.
 pub const MEDIA_HEADERS: u16 = 14 + 20 + 8 + 12;
 
 /// Reads the option `ecn`.
@@ -114,7 +114,7 @@ impl Datagrams {
         }
     }
 
-    /// The step that sends one datagram.
+    /// Returns the step that sends one datagram.
     pub fn send(&self) -> Step {
         Step::Send {
             len: self.len,

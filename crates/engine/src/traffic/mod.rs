@@ -1,9 +1,8 @@
-//! Traffic sources: pure state machines, reused by the kernel engine's guest.
+//! Traffic sources: pure state machines, which the kernel engine's guest uses, too.
 //!
-//! A source returns its next action and the time. The action is to send a datagram, or to open a
-//! TCP connection that delivers a number of bytes. The engines carry it out. The behaviour of a
-//! kind is a property of its entry, so a kind is one file and one line of [`ENTRIES`], whether it
-//! opens connections or not.
+//! A source returns what to do next, and when: to send a datagram, for example, or to open a TCP
+//! connection that delivers a number of bytes. The engines do it. Everything about a kind of
+//! traffic is in its entry, so each kind has one file and one line in [`ENTRIES`].
 
 use tailback_record::{Completion, ResponsivenessOutcome};
 
@@ -25,7 +24,7 @@ mod sizes;
 pub mod video;
 pub mod web;
 
-/// What a source does next.
+/// What the engine must do next for a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// Send a datagram now.
@@ -35,9 +34,9 @@ pub enum Step {
         /// ECN field.
         ecn: Ecn,
     },
-    /// Send a frame of media now, in as many datagrams as it needs.
+    /// Send a media frame now, in as many datagrams as it needs.
     Frame {
-        /// Bytes of media, without headers.
+        /// Media bytes, without headers.
         bytes: u32,
         /// ECN field.
         ecn: Ecn,
@@ -47,22 +46,23 @@ pub enum Step {
         /// Payload, bytes.
         bytes: u64,
     },
-    /// Open a TCP connection now that sends without an end.
+    /// Open a TCP connection now that sends without end.
     Load,
-    /// Request this many bytes on a connection that sends without an end.
+    /// Request this many bytes on a connection that sends without end.
     Ask {
         /// Number of the connection, from 0.
         load: u32,
         /// Payload of the answer, bytes.
         bytes: u64,
     },
-    /// Call [`Source::count`].
+    /// Call [`Source::count`] now.
     Count,
-    /// Send nothing new on the connections without an end.
+    /// Send no new data on the connections that send without end.
     Stop,
-    /// Call again at this time. [`Time::NEVER`] means when a connection is complete.
+    /// Call [`Source::next`] again at this time. [`Time::NEVER`] means when a connection is
+    /// complete.
     Wait(Time),
-    /// The source is done.
+    /// The source has finished.
     Done,
 }
 
@@ -72,41 +72,42 @@ pub trait Source: Send {
     /// each `Wait`.
     fn next(&mut self, now: Time) -> Step;
 
-    /// Notes that all bytes of a connection of this source have arrived. Returns how long a load
-    /// took, such as that of a page, if it is complete now. [`Source::next`] follows.
+    /// Notes that all bytes of a connection of this source have arrived. If this completes a load,
+    /// such as a page, returns how long the load took. The engine calls [`Source::next`]
+    /// afterwards.
     fn complete(&mut self, _now: Time, _completion: &Completion) -> Option<Time> {
         None
     }
 
-    /// Notes that the answer to [`Step::Ask`] has arrived, and how long after the request.
+    /// Notes that the answer to [`Step::Ask`] has arrived, and how long after the request it came.
     fn answered(&mut self, _took: Time) {}
 
     /// Answers [`Step::Count`] with the payload that [`Step::Load`] connections have delivered.
     fn count(&mut self, _delivered: u64) {}
 
-    /// Responsiveness under working conditions, if the source measures it.
+    /// Returns the responsiveness under working conditions, if the source measures it.
     fn responsiveness(&self) -> Option<ResponsivenessOutcome> {
         None
     }
 
-    /// Notes that the engine refuses to open a connection, because too many are open.
+    /// Notes that the engine did not open a connection, because too many are open.
     fn refused(&mut self, _now: Time) {}
 
-    /// Hands over a report of the receiving end. Only sources whose [`Role`] asks for reports get
-    /// them.
+    /// Gives the source a report from the receiving end. Only sources whose [`Role`] includes
+    /// reports get them.
     fn hear(&mut self, _now: Time, _report: &Report) {}
 }
 
 /// What the receiving end of a source has seen since its last report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// Datagrams that should have arrived, according to their numbers.
+    /// Number of datagrams that should have arrived, according to their numbers.
     pub expected: u64,
-    /// Datagrams that have arrived.
+    /// Number of datagrams that have arrived.
     pub received: u64,
-    /// Rate at which they arrived, in frame bytes.
+    /// Rate at which the datagrams arrived, in frame bytes.
     pub rate: Rate,
-    /// Smallest one-way delay of the interval, minus the smallest of the whole run.
+    /// Smallest one-way delay of the interval, minus the smallest one-way delay of the whole run.
     pub queue_delay: Time,
 }
 
@@ -121,13 +122,13 @@ pub struct Build {
 /// What carries the bytes of a source.
 #[derive(Clone, Copy)]
 pub enum Transport {
-    /// Datagrams, at most at the rate that the function returns.
+    /// Datagrams. The function returns what is known about them, such as their largest rate.
     Datagrams(fn(&Options) -> Datagrams),
-    /// TCP connections. The kind has the options [`ECN`] and [`LIMIT`].
+    /// TCP connections. Such a kind has the options [`ECN`] and [`LIMIT`].
     Connections {
-        /// The largest payload of one connection, bytes.
+        /// Returns the largest payload of one connection, bytes.
         largest: fn(&Options) -> u64,
-        /// Mean time from one connection to the next.
+        /// Returns the mean time from one connection to the next.
         gap: fn(&Options) -> Time,
     },
 }
@@ -141,7 +142,7 @@ pub const ECN: Opt = Opt {
     tc: None,
 };
 
-/// Option of every kind that opens connections: how many may be open at a time.
+/// Option of every kind that opens connections: how many may be open at the same time.
 pub const LIMIT: Opt = Opt {
     name: "limit",
     doc: "Largest number of connections at a time; further requests are refused and counted as refused.",
@@ -153,7 +154,7 @@ pub const LIMIT: Opt = Opt {
     tc: None,
 };
 
-/// The traffic sources of this repository, one line each.
+/// The traffic sources of tailback without plugins. Each has one line.
 pub const ENTRIES: &[&Entry<Build>] = &[
     &cbr::ENTRY,
     &on_off::ENTRY,
@@ -168,17 +169,18 @@ pub const ENTRIES: &[&Entry<Build>] = &[
 /// Every traffic source, including those of plugins.
 pub static TABLE: Table<Build> = Table::of(ENTRIES);
 
-/// What carries the bytes of sources of this kind, if the kind exists.
+/// Returns what carries the bytes of sources of this kind, or `None` if the kind does not exist.
 pub fn transport(kind: &str) -> Option<Transport> {
     find(TABLE.entries(), kind).map(|entry| entry.build.transport)
 }
 
-/// Whether sources of this kind open TCP connections. Other sources send datagrams.
+/// Returns whether sources of this kind open TCP connections. Other sources send datagrams.
 pub fn connects(kind: &str) -> bool {
     matches!(transport(kind), Some(Transport::Connections { .. }))
 }
 
-/// Whether the receiving end of this kind of source may send datagrams back: echoes or reports.
+/// Returns whether the receiving end of this kind of source may send datagrams back: echoes or
+/// reports.
 pub fn answers(kind: &str) -> bool {
     match find(TABLE.entries(), kind) {
         Some(entry) => match entry.build.transport {
@@ -189,12 +191,13 @@ pub fn answers(kind: &str) -> bool {
     }
 }
 
-/// Whether sources of this kind support a key that some kinds do not support.
+/// Returns whether sources of this kind support a key that only some kinds support.
 pub fn takes(kind: &str, key: &str) -> bool {
     connects(kind) || (key == "back" && answers(kind))
 }
 
-/// The largest payload of a connection of a source, bytes. 0 if it opens no connections.
+/// Returns the largest payload of a source's connections, bytes. Returns 0 if the source opens no
+/// connections.
 pub fn largest(kind: &str, options: &Options) -> u64 {
     match transport(kind) {
         Some(Transport::Connections { largest, .. }) => largest(options),
@@ -206,7 +209,7 @@ pub fn largest(kind: &str, options: &Options) -> u64 {
 mod tests {
     use super::*;
 
-    /// Engines read these two options of every kind that opens connections.
+    /// Engines read the options `ecn` and `limit` of every kind that opens connections.
     #[test]
     fn kinds_that_open_connections_have_their_options() {
         for entry in ENTRIES.iter().filter(|entry| connects(entry.name)) {

@@ -1,8 +1,8 @@
-//! On-off: a constant bit rate while it is on, nothing while it is off.
+//! On-off: a constant bit rate while the source is on, nothing while it is off.
 //!
-//! The lengths of both periods are constant, or drawn from an exponential distribution with that
-//! mean. A period of sending begins with a packet. A packet that would be due at its end or later
-//! is not sent. The rest of its slot is not carried over to the next period.
+//! The lengths of both periods are constant, or drawn from an exponential distribution with this
+//! mean. A sending period begins with a packet. Packets that are due at the end of the period or
+//! later are not sent. The rest of its slot is not carried over to the next period.
 
 use super::datagram::{self, Datagrams};
 use super::{Build, Source, Step, Transport};
@@ -76,10 +76,11 @@ pub const ENTRY: Entry<Build> = Entry {
     },
 };
 
-/// The length of a period.
+/// How long periods are.
 struct Period {
     mean: Time,
-    /// Whether lengths are drawn from an exponential distribution. Otherwise all are equal.
+    /// Whether lengths are drawn from an exponential distribution. Otherwise all periods have the
+    /// same length.
     drawn: bool,
 }
 
@@ -98,7 +99,7 @@ struct OnOff {
     on: Period,
     off: Period,
     stream: Stream,
-    /// The current or the next period of sending. `None` before the first one.
+    /// The current or the next sending period. `None` before the first period.
     now: Option<Sending>,
 }
 
@@ -126,7 +127,7 @@ impl Source for OnOff {
             None => self.sending(now),
         };
         // As with a constant bit rate, times are counted from the first packet of a period, so
-        // rounding errors do not accumulate.
+        // rounding errors do not add up.
         let step = loop {
             let due = sending.begin + self.datagrams.rate.time_for(sending.sent_bytes);
             if due >= sending.end {
@@ -162,7 +163,7 @@ mod tests {
         (ENTRY.build.source)(&options, Stream::new(seed, "on-off", "traffic"))
     }
 
-    /// Returns when packets are sent until `end`.
+    /// Returns the times of the packets until `end`.
     fn times(source: &mut dyn Source, end: Time) -> Vec<Time> {
         let (mut now, mut sent) = (Time::ZERO, Vec::new());
         while now < end {
@@ -193,8 +194,8 @@ mod tests {
         assert_eq!(sent, expected);
     }
 
-    /// The source is on for 30 % of the time, which gives 300 packets/s. The standard error of 4000
-    /// cycles is 1.6 % of both means.
+    /// The source is on for 30 % of the time, which gives 300 packets/s. Over 4000 cycles, the
+    /// standard error is 1.6 % of both means.
     #[test]
     fn exponential_periods_have_their_means() {
         let mut source = source("30ms", "70ms", "exponential", 1);

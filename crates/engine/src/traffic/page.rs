@@ -1,13 +1,14 @@
-//! Pages: objects over several connections at a time, and the time until all of them have arrived.
+//! Web pages: objects on several connections at the same time. The load time ends when all objects
+//! have arrived.
 //!
 //! Follows RFC 7928, section 7.2: a page has 50 objects or more of 1 KB or more, over 6
 //! connections, back to back. All connections of a page open at once, and its objects are assigned
-//! to them in turn. The objects of one connection follow one another, without a request for each.
-//! With one connection, all objects follow one another on it, as with HTTP/2. The next page begins
-//! a think time after the last byte of the page before.
+//! to them in turn. The objects on one connection follow each other without separate requests. With
+//! a single connection this is as with HTTP/2. The next page begins a think time after the last
+//! byte of the previous page.
 //!
-//! Deviations from browsers: there is no first object that names the others, no request for each
-//! object, and no TLS. No connection is kept for the next page.
+//! Deviations from browsers: no first object names the others, objects are not requested
+//! separately, and TLS does not exist. Connections are not reused for the next page.
 
 use tailback_record::Completion;
 
@@ -90,7 +91,7 @@ fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
     Ok(())
 }
 
-/// Largest number of objects of a connection.
+/// Returns the largest number of objects on one connection.
 fn per_connection(options: &Options) -> u64 {
     let objects = options.int("objects") as u64;
     objects.div_ceil(options.int("connections") as u64)
@@ -108,15 +109,14 @@ struct Pages {
     started: bool,
 }
 
-/// A page that loads.
+/// A page that is loading.
 struct Page {
     begun: Time,
-    /// Whether a connection was refused. The page then never becomes complete and gets no load
-    /// time.
+    /// Whether a connection was refused. If so, the page never completes and has no load time.
     failed: bool,
-    /// Bytes of connections that are not open yet.
+    /// Bytes of each connection that is not open yet.
     to_open: Vec<u64>,
-    /// Number of connections that are not complete.
+    /// Number of connections that are not complete yet.
     left: u64,
 }
 

@@ -1,8 +1,8 @@
 //! Ping: requests of one size at equal intervals, each of which is echoed at once.
 //!
-//! Echoes have the size of their request and take the way back: `back`, or the `NAME.back` of the
-//! route's links in reverse order. The one-way delays of the request and of the echo are measured,
-//! and their sum as the round trip.
+//! Echoes have the size of their requests. They take the links `back`, or by default the
+//! `NAME.back` of the route's links in reverse order. Ping measures the one-way delays of request
+//! and echo. Their sum is the round-trip time.
 
 use super::datagram::{self, Datagrams, Role};
 use super::{Build, Source, Step, Transport};
@@ -75,7 +75,7 @@ fn datagrams(options: &Options) -> Datagrams {
 struct Ping {
     datagrams: Datagrams,
     interval: Time,
-    /// Number of requests left. `None` means no limit.
+    /// Number of requests that are still to be sent. `None` means no limit.
     left: Option<u64>,
     /// When the next request is due. `None` before the start.
     next: Option<Time>,

@@ -1,27 +1,29 @@
-//! Responsiveness under working conditions: loads a path with bulk connections, probes it, and
-//! reports round trips per minute (RPM).
+//! Responsiveness under working conditions: loads a path with bulk connections, sends probes over
+//! it, and reports round trips per minute (RPM).
 //!
 //! Follows draft-ietf-ippm-responsiveness-09, in one direction:
 //!
-//! * `connections` bulk connections at first; one more in each interval, until the goodput is
-//!   stable or there are `most_connections`.
-//! * A pair of probes every 10 ms. One fetches 5000 bytes on its own connection (foreign), the other
-//!   1000 bytes on a bulk connection drawn at random (self). Probes take at most 5 % of the goodput
-//!   of the last interval. In the first interval a pair is sent every 100 ms.
+//! * It begins with `connections` bulk connections. In each interval it adds one, until the goodput
+//!   is stable or their number reaches `most_connections`.
+//! * It sends a pair of probes every 10 ms. One probe fetches 5000 bytes on its own connection
+//!   (foreign). The other fetches 1000 bytes on a random bulk connection (self). Probes take at
+//!   most 5 % of the goodput of the last interval. In the first interval a pair is sent every 100
+//!   ms.
 //! * Goodput and responsiveness are averaged over 4 intervals. Each is stable when the standard
-//!   deviation of its last 4 averages is below 5 % of the current one. The test ends when both are
-//!   stable.
-//! * Of the probes of the last 4 intervals the slowest 5 % are left out. RPM is the mean of two
-//!   values: 60 s over the mean time of a foreign exchange, and 60 s over that of a self probe.
+//!   deviation of its last 4 averages is below 5 % of the current average. The test ends when both
+//!   are stable.
+//! * Of the probes in the last 4 intervals, the slowest 5 % do not count. RPM is the mean of two
+//!   values: 60 s divided by the mean time of a foreign exchange, and 60 s divided by the mean time
+//!   of a self probe.
 //!
 //! Confidence is "low" below 4 intervals, "medium" until goodput and responsiveness are stable, and
-//! "high" from then on.
+//! then "high".
 //!
-//! Deviations: there is no TLS. A foreign probe has two exchanges, the handshake and the fetch,
-//! which are trimmed together. The answer to a self probe is the next data that the server sends,
-//! because no unsent data waits before it (the draft allows 5 ms of unsent data). A lost request is
-//! sent again after 1 s. A self probe is skipped if the drawn connection has a probe under way. To
-//! test both directions, at once or one after the other, use two such sources.
+//! Deviations: TLS does not exist. So a foreign probe has two exchanges, the handshake and the
+//! fetch, which are trimmed together. The answer to a self probe is the next data that the server
+//! sends, because no unsent data waits in front of it (the draft allows 5 ms of unsent data). A
+//! lost request is sent again after 1 s. A self probe is skipped if the random connection already
+//! has a probe under way. To test both directions, use two such sources.
 
 use std::collections::VecDeque;
 
@@ -36,18 +38,18 @@ use crate::units::Time;
 
 /// Bytes that a foreign probe fetches.
 const FOREIGN: u64 = 5_000;
-/// Bytes that a self probe asks for.
+/// Bytes that a self probe fetches.
 const OWN: u64 = 1_000;
 /// Number of intervals in an average, and of averages in a standard deviation.
 const INTERVALS: usize = 4;
-/// Largest deviation of a stable value, as a share of it.
+/// Largest standard deviation of a stable value, as a share of the value.
 const STABLE: f64 = 0.05;
-/// Share of the fastest probes that counts.
+/// Share of the probes that counts: the fastest ones.
 const KEPT: f64 = 0.95;
-/// Largest share of the goodput that probes take.
+/// Largest share of the goodput that probes may use.
 const PROBES: f64 = 0.05;
-/// Shortest time from one pair of probes to the next. The next constant applies before the goodput
-/// is known.
+/// Shortest time from one pair of probes to the next. The next constant is the time before the
+/// goodput is known.
 const GAP: Time = Time(10_000_000);
 const FIRST_GAP: Time = Time(100_000_000);
 
@@ -124,7 +126,7 @@ fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
 #[derive(Default)]
 struct Interval {
     goodput: f64,
-    /// Times of probes, ns.
+    /// Times that the foreign probes took, ns.
     foreign: Vec<u64>,
     own: Vec<u64>,
 }
@@ -132,7 +134,7 @@ struct Interval {
 struct Responsiveness {
     stream: Stream,
     interval: Time,
-    /// Number of bulk connections now. `wanted` is the number to reach.
+    /// Number of bulk connections now. `wanted` is the target number.
     loads: u64,
     wanted: u64,
     most: u64,
@@ -140,9 +142,9 @@ struct Responsiveness {
     ends: Option<Time>,
     next_probe: Time,
     gap: Time,
-    /// Whether the second probe of a pair is still to be sent.
+    /// Whether the second probe of a pair must still be sent.
     asks: bool,
-    /// Whether the interval is over and its goodput is not known yet.
+    /// Whether the interval is over, but its goodput is not known yet.
     counts: bool,
     delivered: u64,
     now: Interval,
@@ -199,7 +201,8 @@ impl Responsiveness {
         }
     }
 
-    /// RPM over the last intervals: of foreign probes, of self probes, and the mean of both.
+    /// Returns RPM over the last intervals: from foreign probes, from self probes, and the mean of
+    /// both.
     fn rpm(&self) -> [Option<f64>; 3] {
         let all = |of: fn(&Interval) -> &Vec<u64>| {
             let mut all: Vec<u64> = self.last.iter().flat_map(of).copied().collect();
@@ -236,7 +239,7 @@ impl Responsiveness {
     }
 }
 
-/// The mean of the fastest 95 %, ns. `None` if there are no values.
+/// Returns the mean of the fastest 95 %, ns, or `None` if the list is empty.
 fn trimmed_mean(all: &mut [u64]) -> Option<f64> {
     all.sort_unstable();
     let kept = ((all.len() as f64 * KEPT) as usize).max(1).min(all.len());
@@ -318,7 +321,7 @@ impl Source for Responsiveness {
             },
             intervals: self.intervals,
             connections: self.loads,
-            // The sum of no floats would be -0, so the fold starts at 0.
+            // Fold from 0, because the sum of an empty list of floats would be -0.
             goodput_bit: self.last.iter().fold(0.0, goodput) / n,
         })
     }
@@ -336,7 +339,7 @@ mod tests {
         assert_eq!(trimmed_mean(&mut []), None);
     }
 
-    /// The draft's anchors: round trips of 200, 60 and 10 ms are 300, 1000 and 6000 RPM.
+    /// Examples from the draft: round trips of 200, 60 and 10 ms are 300, 1000 and 6000 RPM.
     #[test]
     fn rpm_is_round_trips_per_minute() {
         let options = crate::registry::complete_defaults(&ENTRY);
@@ -353,7 +356,7 @@ mod tests {
     }
 
     /// Averages cover 4 intervals, and the last 4 averages must agree. So a constant load is stable
-    /// after 7 intervals at the latest.
+    /// after at most 7 intervals.
     #[test]
     fn it_ends_when_goodput_and_responsiveness_are_stable() {
         let options = crate::registry::complete_defaults(&ENTRY);

@@ -1,11 +1,11 @@
-//! The sizes of connections: distributions, and the options that choose one.
+//! The sizes of connections: distributions of sizes, and the options that choose a distribution.
 
 use crate::registry::{Kind, Opt, OptionError, Options, Value};
 use crate::rng::Stream;
 use crate::units::Bytes;
 
-/// Option: the exponent of the Pareto distribution. Traffic that draws sizes has these options and
-/// calls [`finish`].
+/// Option: the exponent of the Pareto distribution. A kind of traffic that draws sizes has this and
+/// the following options, and calls [`finish`].
 pub const ALPHA: Opt = Opt {
     name: "alpha",
     doc: "Shape of the Pareto distribution of sizes; default: 0.9.",
@@ -145,18 +145,18 @@ fn size(options: &Options, name: &str) -> Option<u64> {
 
 /// A distribution of sizes.
 pub enum Sizes {
-    /// Pareto, truncated between its smallest and its largest size. Larger draws are not cut to the
-    /// largest size, which would make that size more likely.
+    /// Pareto, truncated to the range from its smallest to its largest size. Larger draws are not
+    /// replaced by the largest size, because this would make that size more likely.
     Pareto {
         least: u64,
         largest: u64,
         /// -1/alpha.
         exponent: f64,
-        /// The share of the untruncated distribution that lies between the bounds.
+        /// The share of the untruncated distribution that lies in the range.
         share: f64,
     },
-    /// Lognormal, by the mean and standard deviation of the logarithm. Draws above [`MOST`] are cut
-    /// to it.
+    /// Lognormal, given by the mean and standard deviation of the logarithm. Draws above [`MOST`]
+    /// become [`MOST`].
     Lognormal { mu: f64, sigma: f64 },
 }
 
@@ -181,7 +181,7 @@ impl Sizes {
         }
     }
 
-    /// The largest size that may be drawn, bytes.
+    /// Returns the largest size that may be drawn, bytes.
     pub fn largest(&self) -> u64 {
         match self {
             Sizes::Pareto { largest, .. } => *largest,
@@ -192,7 +192,7 @@ impl Sizes {
     /// Draws a size, bytes.
     pub fn draw(&self, stream: &mut Stream) -> u64 {
         match *self {
-            // By inversion: F(x) = (1 - (least/x)^alpha) / share.
+            // By inversion of F(x) = (1 - (least/x)^alpha) / share.
             Sizes::Pareto {
                 least,
                 largest,
@@ -251,7 +251,7 @@ mod tests {
         all.iter().sum::<u64>() as f64 / all.len() as f64
     }
 
-    /// Mean of the truncated Pareto distribution.
+    /// Returns the mean of the truncated Pareto distribution.
     fn mean(alpha: f64, least: f64, largest: f64) -> f64 {
         let share = 1.0 - libm::pow(least / largest, alpha);
         if alpha == 1.0 {
@@ -263,7 +263,8 @@ mod tests {
 
     #[test]
     fn the_pareto_distribution_has_its_mean() {
-        // By numerical integration: a wrong form here might agree with a wrong draw.
+        // The expected value comes from numerical integration: a wrong formula here might agree
+        // with a wrong draw.
         assert!((mean(0.9, 1e3, 1e6) - 8975.27).abs() < 0.01);
         for (alpha, min, max) in [
             (0.9, 1_000, 1_000_000),
@@ -272,7 +273,7 @@ mod tests {
         ] {
             let all = draws(pareto(alpha, min, max), 1_000_000);
             let (measured, expected) = (mean_of(&all), mean(alpha, min as f64, max as f64));
-            // The standard error is at most 0.5 %.
+            // The standard error of the mean is at most 0.5 %.
             assert!(
                 (measured / expected - 1.0).abs() < 0.02,
                 "{measured} {expected}"
@@ -281,7 +282,7 @@ mod tests {
         }
     }
 
-    /// Half of the draws lie below the median, which a formula gives.
+    /// Half of the draws lie below the median that the formula gives.
     #[test]
     fn the_pareto_distribution_has_its_median() {
         let n = 100_000;
@@ -291,15 +292,15 @@ mod tests {
         assert!((all[n / 2] as f64 / median - 1.0).abs() < 0.02);
     }
 
-    /// The transfers of the L4S tests of 2020. The published percentiles are 64 KiB and 2 MiB, and
-    /// the published mean is 645,683 bytes.
+    /// The values are those of the transfers in the L4S tests of 2020. The published percentiles
+    /// are 64 KiB and 2 MiB, and the published mean is 645,683 bytes.
     #[test]
     fn the_lognormal_distribution_has_its_percentiles_and_its_mean() {
         let n = 1_000_000;
         let (p5, p95) = (65_536, 2_097_152);
         let all = draws(lognormal(&[("p5", p5), ("p95", p95)]), n);
-        // The standard error of both percentiles is 0.22 %, of the median 0.13 %, of the mean 0.14
-        // %.
+        // The standard error of both percentiles is 0.22 %, that of the median 0.13 %, and that of
+        // the mean 0.14 %.
         let near = |measured: f64, expected: f64| (measured / expected - 1.0).abs() < 0.01;
         assert!(near(all[n / 20] as f64, p5 as f64), "{}", all[n / 20]);
         assert!(near(all[n / 20 * 19] as f64, p95 as f64));
@@ -308,7 +309,7 @@ mod tests {
         assert!(near(mean_of(&all), 645_683.0), "{}", mean_of(&all));
     }
 
-    /// If both percentiles are equal, every size has this value.
+    /// If both percentiles are equal, every draw has this size.
     #[test]
     fn no_spread() {
         let all = draws(lognormal(&[("p5", 5_000), ("p95", 5_000)]), 100);

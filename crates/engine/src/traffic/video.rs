@@ -1,29 +1,31 @@
-//! Video of a call: frames at a rate, each of several datagrams, sent as soon as it is captured.
+//! Video of a call: frames at a rate. Each frame has several datagrams, which are sent as soon as
+//! the frame is captured.
 //!
 //! Sizes and distances of frames follow the synthetic model of RFC 8593, section 5, in its steady
 //! state. Each size and each distance is its mean times 1 + x. Here x has a Laplace distribution of
-//! scale 0.15, cut at 0.9 on both sides. The means give the bitrate: bitrate / 8 / frame rate bytes
-//! a frame. Key frames are added as in the C4 test suite (draft-huitema-ccwg-c4-test): every 30th
-//! frame, ten times as large as the others.
+//! scale 0.15, cut at 0.9 on both sides. The mean size follows from the bitrate: bitrate / 8 /
+//! frame rate bytes. Key frames are added as in the C4 test suite (draft-huitema-ccwg-c4-test):
+//! every 30th frame, which is ten times as large as the others.
 //!
-//! With `min_bitrate` the bitrate adapts. It begins at `min_bitrate` and stays between that and
-//! `bitrate`. Every 200 ms the receiver sends a report along the way back. The report has the share
-//! of datagrams lost, and the queue delay: the least one-way delay of the interval minus the least
-//! of the run. The sender then sets the bitrate:
+//! With `min_bitrate`, the bitrate adapts. It begins at `min_bitrate` and stays between
+//! `min_bitrate` and `bitrate`. Every 200 ms the receiver sends a report to the source. The report
+//! has the share of lost datagrams, and the queue delay: the smallest one-way delay of the interval
+//! minus the smallest one-way delay of the run. The sender then sets the bitrate:
 //!
-//! * More than 10 % lost, or a queue delay of more than 50 ms: 0.85 times the rate that arrived.
-//! * Less than 2 % lost and a queue delay of less than 25 ms: 1.05 times the bitrate.
+//! * More than 10 % lost, or a queue delay of more than 50 ms: 0.85 times the rate at which
+//!   datagrams arrived.
+//! * Less than 2 % lost and a queue delay of less than 25 ms: 1.05 times the current bitrate.
 //! * Otherwise the bitrate stays.
 //!
 //! If no report comes for a second, the bitrate is halved, at most once a second. The shares and
 //! factors come from draft-ietf-rmcat-gcc-02. The delays were chosen for tailback.
 //!
 //! With `sizes` the frames take their sizes in order from a list or a file, and start again at its
-//! end (the traces of RFC 8593, section 6). If a bitrate is set too, each size is multiplied by
-//! that bitrate over the bitrate of the list.
+//! end (the traces of RFC 8593, section 6). If `bitrate` is set too, each size is multiplied by
+//! `bitrate` divided by the bitrate of the list.
 //!
-//! Deviations from RFC 8593: no burst of frames follows a change of the rate. Nothing is sent again.
-//! The datagrams of a frame are not paced.
+//! Deviations from RFC 8593: no burst of frames follows a change of the rate. Lost datagrams are
+//! not sent again. The datagrams of a frame are not paced.
 
 use tailback_record::FrameRules;
 
@@ -43,9 +45,9 @@ const REPORT: Time = Time(200_000_000);
 const SILENCE: Time = Time(1_000_000_000);
 /// Largest mean size of a frame, bytes.
 const LARGEST: f64 = 16e6;
-/// The option of sizes.
+/// The name of the option for sizes.
 const SIZES: &str = "sizes";
-/// Largest deviation from a mean, as a share of it.
+/// Largest deviation from a mean, as a share of the mean.
 const CUT: f64 = 0.9;
 
 /// The registry entry.
@@ -172,7 +174,7 @@ fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
     }
 }
 
-/// The sizes of the frames, if they are given.
+/// Returns the sizes of the frames, or an empty list if the scenario does not set sizes.
 fn sizes(options: &Options) -> Vec<u32> {
     match options.get(SIZES) {
         Some(Value::List(sizes)) => {
@@ -183,7 +185,7 @@ fn sizes(options: &Options) -> Vec<u32> {
     }
 }
 
-/// The mean bitrate of the sizes, if they are given.
+/// Returns the mean bitrate of the sizes, if the scenario sets sizes.
 fn rate_of_sizes(options: &Options) -> Option<Rate> {
     let sizes = sizes(options);
     let bytes: u64 = sizes.iter().map(|bytes| u64::from(*bytes)).sum();
@@ -191,7 +193,7 @@ fn rate_of_sizes(options: &Options) -> Option<Rate> {
     (frames > 0).then(|| Rate((bytes * 8 * frame_rate(options)).div_ceil(frames)))
 }
 
-/// The smallest bitrate. `None` if the bitrate does not adapt.
+/// Returns the smallest bitrate, or `None` if the bitrate does not adapt.
 fn least(options: &Options) -> Option<Rate> {
     match options.get("min_bitrate") {
         Some(Value::Rate(rate)) => Some(*rate),
@@ -203,7 +205,7 @@ fn datagrams(options: &Options) -> Datagrams {
     let (bitrate, frames) = (datagram::rate_of(options, "bitrate").0, frame_rate(options));
     let len = options.int("packet_size") as u16;
     let full = u64::from(len - MEDIA_HEADERS);
-    // The last datagram of each frame may not be full.
+    // The last datagram of each frame may not be full, so count one more for each frame.
     let datagrams = bitrate / 8 / full + frames;
     let interval = Time(1_000_000_000 / frames);
     Datagrams {
@@ -229,7 +231,7 @@ fn frame_rate(options: &Options) -> u64 {
 struct Video {
     stream: Stream,
     ecn: Ecn,
-    /// Share of a datagram's bytes that is media.
+    /// Share of a datagram's bytes that are media.
     media: f64,
     /// Mean time between frames, ns.
     interval_ns: f64,
@@ -240,7 +242,7 @@ struct Video {
     group: u64,
     key_ratio: f64,
     variation: f64,
-    /// The sizes of the frames, if they are given, and the bitrate that they have.
+    /// The sizes of the frames, if the scenario sets them, and the bitrate that they give.
     sizes: Vec<u32>,
     of_sizes: f64,
     /// Number of frames captured.
@@ -275,7 +277,7 @@ impl Video {
         }
     }
 
-    /// Draws a factor with mean 1.
+    /// Draws a factor whose mean is 1.
     fn factor(&mut self) -> f64 {
         if self.variation == 0.0 {
             return 1.0;
@@ -371,8 +373,8 @@ mod tests {
         all
     }
 
-    /// The standard error of 30,000 frames is 0.3 %, because key frames hold a large share of the
-    /// bytes.
+    /// The standard error of 30,000 frames is 0.3 %, because a large share of the bytes is in key
+    /// frames.
     #[test]
     fn bitrate_and_frame_rate_have_their_means() {
         for key_interval in [0, 1, 30] {
@@ -385,8 +387,8 @@ mod tests {
         }
     }
 
-    /// Key frames of 37,500 bytes and others of 3,750 bytes, at 30 frames a second, are C4's 1.17
-    /// Mbit/s.
+    /// Key frames of 37,500 bytes and other frames of 3,750 bytes, at 30 frames a second, give C4's
+    /// 1.17 Mbit/s.
     #[test]
     fn key_frames_are_those_of_c4() {
         let bits = (37_500 + 29 * 3_750) * 8;
@@ -422,7 +424,7 @@ mod tests {
         let sizes = ("sizes", list(&[1_000, 200, 300]));
         let (found, options) = of(std::slice::from_ref(&sizes));
         assert_eq!(found, [1_000, 200, 300, 1_000]);
-        // 500 bytes on average, 30 times a second.
+        // The sizes are 500 bytes on average, 30 times a second.
         assert_eq!(datagram::rate_of(&options, "bitrate"), Rate(120_000));
         let (found, _) = of(&[sizes, ("bitrate", Value::Rate(Rate(240_000)))]);
         assert_eq!(found, [2_000, 400, 600, 2_000]);

@@ -1,9 +1,9 @@
 //! Starts the timer of RED's adaptive mode.
 //!
 //! tc sets `adaptive` among the flags of `TCA_RED_FLAGS` (since 5.7), which Linux accepts and
-//! prints. But `__red_change` starts the timer by the flags of `struct tc_red_qopt`, which tc then
-//! leaves empty. So the agent reads the options of the queue and sets them again, with the flags in
-//! the old place.
+//! prints. But `__red_change` looks at the flags of `struct tc_red_qopt` to start the timer, and tc
+//! leaves these empty. So the agent reads the queue's options and sets them again, with the flags
+//! in `struct tc_red_qopt`.
 
 use std::io;
 
@@ -28,7 +28,7 @@ const TCA_RED_MAX_P: u16 = 3;
 /// Bytes of `struct tc_red_qopt`.
 const PARMS: usize = 16;
 
-/// Sets the RED options below a device of the current namespace again, with the flags.
+/// Sets the options of the RED below a device of the current namespace again, with the flags.
 pub fn start(device: &str) -> Result<(), String> {
     let what = |e: io::Error| format!("red of {device}: {e}");
     let index = sys::device_index(device).map_err(what)?;
@@ -44,7 +44,8 @@ pub fn start(device: &str) -> Result<(), String> {
     };
     let mut nested = Vec::new();
     put(&mut nested, TCA_RED_PARMS, &parms[..PARMS.min(parms.len())]);
-    // The table says how the average decays while idle. RED below a shaper never sees an idle time.
+    // This table is for the decay of the average while idle. RED below a shaper never sees an idle
+    // time.
     put(&mut nested, TCA_RED_STAB, &[0; 256]);
     put(&mut nested, TCA_RED_MAX_P, max_p);
     let mut body = tcmsg;
@@ -63,7 +64,7 @@ pub fn start(device: &str) -> Result<(), String> {
     }
 }
 
-/// Returns the handle (`struct tcmsg`) and the options of the RED of a device.
+/// Returns the handle (`struct tcmsg`) and the options of a device's RED.
 fn shown(socket: &Socket, device: i32) -> io::Result<Option<(Vec<u8>, Vec<u8>)>> {
     send(
         socket,

@@ -1,4 +1,4 @@
-//! The application of a flow, if it limits the flow: what it may write, and which chunks arrived.
+//! An application that limits its flow: what it may write, and which chunks arrived.
 
 use std::collections::VecDeque;
 
@@ -12,7 +12,7 @@ pub struct Application<'a> {
     plan: &'a Plan,
     machine: Machine,
     warmup_ns: u64,
-    /// Bytes that were handed to TCP, or will be as soon as TCP has room.
+    /// Bytes that were passed to TCP, or will be as soon as TCP can take them.
     pub handed_over: u64,
     /// Whether the application pauses.
     held: bool,
@@ -21,12 +21,12 @@ pub struct Application<'a> {
     arrived: u64,
     started: u64,
     done: Vec<Completion>,
-    /// Bytes of requests that have arrived at the sender.
+    /// Bytes of requests that have arrived at the sender so far.
     heard: u64,
 }
 
 impl<'a> Application<'a> {
-    /// Builds the application of a flow; `None` if the flow has no application.
+    /// Builds the application of a flow. Returns `None` if no application limits the flow.
     pub fn of(flow: &'a Flow, warmup_ns: u64) -> Option<Application<'a>> {
         let plan = flow.application.as_ref()?;
         let writes = match (&plan.chunks, plan.rate_bit) {
@@ -63,12 +63,12 @@ impl<'a> Application<'a> {
         })
     }
 
-    /// Returns the settings of its chunks, if it writes in chunks.
+    /// Returns the settings for chunks, if the application writes in chunks.
     pub fn chunks(&self) -> Option<&'a Chunks> {
         self.plan.chunks.as_ref()
     }
 
-    /// Does what is due; returns when the next act is due, if any.
+    /// Does what the application must do now. Returns when the next act is due, if any.
     pub fn act(&mut self, now: u64) -> Option<u64> {
         loop {
             match self.machine.next(Time(now)) {
@@ -90,8 +90,8 @@ impl<'a> Application<'a> {
         }
     }
 
-    /// Returns the position up to which the stream may be written now; `written` bytes have been
-    /// written already.
+    /// Returns the position up to which the stream may be written now; `written` is the number of
+    /// bytes written so far.
     pub fn limit(&self, written: u64) -> u64 {
         if self.held { written } else { self.handed_over }
     }
@@ -104,12 +104,13 @@ impl<'a> Application<'a> {
         }
     }
 
-    /// Returns where the next chunk to arrive ends in the stream.
+    /// Returns the position in the stream where the next chunk to arrive ends.
     pub fn next_end(&self) -> Option<u64> {
         Some((self.arrived + 1).saturating_mul(self.chunks()?.bytes))
     }
 
-    /// Notes how much the receiver has read; returns when it requests the next chunk, if it does.
+    /// Notes how much the receiver has read. Returns when the receiver requests the next chunk, if
+    /// it requests chunks.
     pub fn arrive(&mut self, read: u64, now: u64) -> Option<u64> {
         let chunks = self.chunks()?;
         let before = self.arrived;
@@ -127,7 +128,7 @@ impl<'a> Application<'a> {
         chunks.think_ns.filter(|_| asks).map(|think| now + think)
     }
 
-    /// Whether the last chunk has arrived.
+    /// Returns whether the last chunk has arrived.
     pub fn is_over(&self) -> bool {
         let count = self.chunks().and_then(|chunks| chunks.count);
         count.is_some_and(|count| count == self.arrived)

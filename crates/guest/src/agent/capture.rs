@@ -26,11 +26,11 @@ const DRAIN_NS: u64 = 50_000_000;
 /// and its pages need not be mapped.
 const RING_PACKETS: [usize; 2] = [1 << 13, 1 << 16];
 
-/// Mean frame size that rings are dimensioned for, bytes. It is a sixth of a full frame, so that
-/// bursts fit too.
+/// Mean frame size for which rings are dimensioned, bytes. It is a sixth of a full frame, so that
+/// bursts fit, too.
 const SMALL_FRAME: u64 = 256;
 
-/// Packets that pass the fastest link in [`DRAIN_NS`], in both directions.
+/// Returns how many packets pass the fastest link in [`DRAIN_NS`], in both directions together.
 fn passing(job: &Job) -> u64 {
     let rates = job.links.iter().flat_map(|link| &link.rates);
     let fastest = rates.map(|&(_, rate)| rate).max().unwrap_or(u64::MAX);
@@ -39,7 +39,7 @@ fn passing(job: &Job) -> u64 {
 }
 
 /// Returns the capacity of a ring: the packets that pass the fastest link between two reads. The
-/// packets of programs are unknown, so with programs the rings are as large as allowed.
+/// number of programs' packets is unknown, so with programs the rings have the largest size.
 fn ring_packets(job: &Job) -> usize {
     let [least, most] = RING_PACKETS;
     if !job.programs.is_empty() {
@@ -58,10 +58,10 @@ pub fn drain_ns(job: &Job) -> u64 {
     }
 }
 
-/// The captures of a link.
+/// The captures at a link.
 struct LinkTap {
     ring: Ring,
-    /// The device behind the queue.
+    /// Index of the device behind the queue.
     out: i32,
     /// The capture before the schedule of marks and losses, if the link has a schedule.
     schedule: Option<ScheduleTap>,
@@ -74,7 +74,8 @@ struct ScheduleTap {
     schedule: Schedule,
 }
 
-/// The data packets that a link's schedule marks and drops, counted as in the kernel module.
+/// The data packets that a link's schedule marks and drops. They are counted as in the kernel
+/// module.
 struct Schedule {
     marks: HashSet<u64>,
     drops: HashSet<u64>,
@@ -83,7 +84,7 @@ struct Schedule {
 }
 
 impl Schedule {
-    /// Counts a packet; returns how the schedule treats it.
+    /// Counts a packet. Returns what the schedule does with it, if anything.
     fn cause(&mut self, frame: &Frame) -> Option<Cause> {
         // The module counts the same packets as the simulator: TCP with payload.
         if !frame.is_tcp() || frame.payload == 0 {
@@ -144,7 +145,7 @@ impl LinkTap {
     }
 }
 
-/// Returns the queues of all links, with nothing counted yet.
+/// Returns the queues of all links, with all counters at 0.
 fn queues_of(job: &Job) -> Vec<Queue> {
     let owners = job.owners();
     let queues = job.links.iter().map(|link| {
@@ -169,19 +170,19 @@ struct FlowTap {
 /// All captures of a run.
 pub struct Captures {
     links: Vec<LinkTap>,
-    /// The queue of each link.
+    /// The captured queue of each link.
     pub queues: Vec<Queue>,
     senders: Vec<Ring>,
-    /// Sender namespace of each ring in `senders`.
+    /// The namespace of each ring in `senders`.
     sender_namespaces: Vec<usize>,
     flows: Vec<FlowTap>,
     /// The captures at the hosts of programs, if the job has programs.
     taps: Option<Taps>,
-    /// Which frames from hosts of programs the kernel lets in.
+    /// Decides which frames from hosts of programs the kernel lets in.
     gates: Gates,
-    /// Three namespaces of each link: of its schedule, its queue and its wire.
+    /// Three namespaces of each link: those of its schedule, its queue and its wire.
     places: Vec<[usize; 3]>,
-    /// The port of the first flow; the others follow, and then the sources.
+    /// The port of the first flow. The ports of the other flows and then of the sources follow.
     first_port: u16,
     plan: Vec<Flow>,
     n_lanes: usize,
@@ -193,14 +194,14 @@ pub struct Captures {
     end_ns: u64,
     /// Packets captured before and behind queues.
     pub captured: u64,
-    /// Capacity of each ring, packets.
+    /// Capacity of each ring, in packets.
     room: usize,
     on: bool,
-    /// Packets of programs that the rings at their hosts had no room for.
+    /// Number of programs' packets for which the rings at their hosts were too small.
     lost_at_hosts: u64,
     /// The packet file, if the job asks for one.
     packets: Option<Packets>,
-    /// The error that ended writing the packet file early.
+    /// The error with which writing the packet file ended early.
     broken: Option<io::Error>,
 }
 
@@ -251,8 +252,8 @@ impl Captures {
         }
         let mut snaplen = SNAPLEN;
         if let Some(taps) = &mut captures.taps {
-            // Programs are measured even without captures at the queues, because nothing else
-            // measures them.
+            // Open the captures at programs even without captures at queues, because nothing else
+            // measures programs.
             taps.open(job, namespaces)?;
             snaplen = PROGRAM_SNAPLEN;
         }
@@ -286,8 +287,8 @@ impl Captures {
         self.origin_ns = origin_ns;
     }
 
-    /// Returns the rings of the sender namespaces. A packet there means that a sender has received
-    /// it.
+    /// Returns the rings of the sender namespaces. A packet in such a ring means that a sender has
+    /// received it.
     pub fn sender_rings(&self) -> impl Iterator<Item = (usize, i32)> {
         self.sender_namespaces
             .iter()
@@ -311,7 +312,7 @@ impl Captures {
             }
         }
         self.write_packets(now_ns);
-        // Links come first, so that the segments that an ACK covers have been seen there.
+        // Drain links first, so that the segments that an ACK covers have been seen there.
         let (_, _, senders, mut sorter) = self.sorter();
         for ring in senders {
             sorter.drain_sender(ring);
@@ -321,8 +322,7 @@ impl Captures {
         }
     }
 
-    /// The links with their queues, the rings of senders, and the code that sorts the frames of
-    /// both.
+    /// Returns the links, their queues, the rings of senders, and a sorter for the frames of both.
     fn sorter(&mut self) -> (&mut [LinkTap], &mut [Queue], &mut [Ring], Sorter<'_>) {
         let sorter = Sorter {
             lanes: Lanes {
@@ -345,7 +345,7 @@ impl Captures {
         (&mut self.links, &mut self.queues, &mut self.senders, sorter)
     }
 
-    /// Writes the packets that are older than all packets still under way.
+    /// Writes the packets that are older than every packet still on its way.
     fn write_packets(&mut self, now_ns: u64) {
         let Some(packets) = &mut self.packets else {
             return;
@@ -360,8 +360,8 @@ impl Captures {
         }
     }
 
-    /// Ends the run for the wire behind a link, given that the wire's netem still holds `queued`
-    /// packets. Returns how many packets the wire lost, or `None` if it was not captured.
+    /// Ends the run for the wire behind a link. The wire's netem still holds `queued` packets.
+    /// Returns how many packets the wire lost, or `None` if it was not captured.
     pub fn finish_wire(&mut self, link: usize, queued: u64) -> Option<u64> {
         let wire = &mut self.links.get_mut(link)?.loss.as_mut()?.wire;
         let queue = &mut self.queues[link];
@@ -371,8 +371,8 @@ impl Captures {
         Some(wire.lost())
     }
 
-    /// Completes the packet file after the queues are finished. Returns how many packets it holds,
-    /// if there is a file.
+    /// Completes the packet file after the queues are finished. Returns how many packets the file
+    /// has, if the job asks for one.
     pub fn finish_packets(&mut self) -> io::Result<Option<PacketCount>> {
         if let Some(error) = self.broken.take() {
             return Err(error);
@@ -388,7 +388,7 @@ impl Captures {
         packets.finish().map(Some)
     }
 
-    /// Returns the meter of each link; call it after [`Captures::finish_packets`].
+    /// Returns the meter of each link; call this after [`Captures::finish_packets`].
     pub fn take_meters(&mut self) -> impl Iterator<Item = Meter> {
         self.queues.drain(..).map(|queue| queue.meter)
     }
@@ -405,8 +405,8 @@ impl Captures {
         }
     }
 
-    /// Returns the measurements of the programs, after the queues have been finished. `ends` says
-    /// how the sides of each program ended.
+    /// Returns the measurements of the programs, after the queues have been finished. `ends`
+    /// returns how both sides of a program ended.
     pub fn take_programs(
         &mut self,
         ends: &[[Option<Ended>; 2]],
@@ -422,7 +422,7 @@ impl Captures {
         taps.finish(ends, self.end_ns, series)
     }
 
-    /// Returns how many packets did not fit into the rings; call it after
+    /// Returns how many packets did not fit into the rings; call this after
     /// [`Captures::take_programs`].
     pub fn lost(&self) -> u64 {
         let schedules = self
@@ -441,18 +441,19 @@ impl Captures {
         rings.map(Ring::lost).sum::<u64>() + self.lost_at_hosts
     }
 
-    /// Whether the rings may overflow if this many packets come in addition to those that the links
-    /// let through.
+    /// Returns whether the rings may overflow if this many packets arrive in addition to the
+    /// packets that pass the links.
     pub fn fills(&self, packets: u64) -> bool {
         self.watches() && packets as usize > self.room / 8
     }
 
-    /// Whether anything is captured at all.
+    /// Returns whether the run captures anything.
     pub fn on(&self) -> bool {
         self.on
     }
 
-    /// Whether there are rings that can fill: those of queues, or at the hosts of programs.
+    /// Returns whether rings exist that can fill: rings of queues, or rings at the hosts of
+    /// programs.
     pub fn watches(&self) -> bool {
         self.on || self.taps.is_some()
     }
@@ -466,7 +467,7 @@ fn lose((link, queue): (usize, &mut Queue), packets: &mut Option<Packets>, (pack
     }
 }
 
-/// Sorts captured frames: to queues, flows, programs, and the file of packets.
+/// Sorts captured frames: into queues, flows, programs, and the packet file.
 struct Sorter<'a> {
     lanes: Lanes<'a>,
     warmup_ns: u64,
@@ -479,7 +480,7 @@ struct Sorter<'a> {
 }
 
 impl Sorter<'_> {
-    /// Reads what arrives at the schedule of a link, and what the schedule marks and drops.
+    /// Reads which packets arrive at the schedule of a link, and which ones it marks and drops.
     fn drain_schedule(&mut self, link: usize, tap: &mut ScheduleTap, queue: &mut Queue) {
         let place = (self.places[link][0], self.gates);
         tap.ring.drain(|c| {
@@ -502,7 +503,7 @@ impl Sorter<'_> {
         });
     }
 
-    /// Reads what enters a queue and what leaves it.
+    /// Reads which packets enter a queue and which leave it.
     fn drain_queue(&mut self, link: usize, tap: &mut LinkTap, queue: &mut Queue) {
         let place = (self.places[link][1], self.gates);
         let (scheduled, out) = (tap.schedule.is_some(), tap.out);
@@ -576,7 +577,7 @@ impl Sorter<'_> {
     }
 }
 
-/// Maps a frame to the flow or program it belongs to.
+/// Finds the flow or program that a frame belongs to.
 struct Lanes<'a> {
     first_port: u16,
     count: usize,
@@ -616,15 +617,14 @@ impl Lanes<'_> {
             return None;
         }
         let to = usize::from(frame.port.checked_sub(self.first_port)?);
-        // A server has many clients: the source port of a packet to the server identifies the
-        // connection.
+        // A server has many clients: the client's port identifies the connection.
         let to_server = self.servers.get(to) == Some(&true);
         let flow = match to_server {
             true => usize::from(frame.source_port.checked_sub(self.first_port)?),
             false => to,
         };
-        // Programs have numbers but no ports. Their numbers lie between those of sources and those
-        // of connections.
+        // Programs have numbers but no ports here. Their numbers come after those of sources and
+        // before those of connections.
         let behind = flow >= self.servers.len();
         let flow = flow + if behind { self.programs } else { 0 };
         if flow >= self.count {
@@ -666,8 +666,8 @@ impl Lanes<'_> {
         }
     }
 
-    /// Notes a data segment that passes the first link of its route. The sender sent it one access
-    /// delay earlier.
+    /// Notes a data segment that passes the first link of its route. The sender sent it earlier, by
+    /// one access delay.
     fn note_sent(&self, link: usize, packet: &Packet, frame: &Frame, flows: &mut [FlowTap]) {
         let index = packet.lane / 2;
         let Some(flow) = self.plan.get(index) else {

@@ -6,18 +6,17 @@ use super::sys;
 
 /// Gives the time since the start of the run.
 ///
-/// Every read of a guest's clock advances its time a little, so an unneeded read would change the
-/// run.
+/// Reading a guest's clock advances its time a little, so an unnecessary read would change the run.
 #[derive(Clone, Copy, Default)]
 pub struct Clock {
     /// Start of the run on the monotonic clock, ns.
     pub origin_ns: u64,
-    /// Whether time stops while any process works.
+    /// Whether the clock is virtual: it stops while any process computes.
     pub virtual_time: bool,
 }
 
 impl Clock {
-    /// Makes the clock of this guest, for use before the run begins.
+    /// Returns the clock of this guest before the run begins.
     pub fn new() -> Clock {
         let words = fs::read_to_string("/proc/cmdline").unwrap_or_default();
         Clock {
@@ -26,7 +25,7 @@ impl Clock {
         }
     }
 
-    /// Returns the time after a timer set to `at_ns` has expired, ns. In virtual time that is
+    /// Returns the time after a timer set to `at_ns` has expired, ns. In virtual time this is
     /// `at_ns`, without reading the clock.
     pub fn after(self, at_ns: u64) -> u64 {
         if self.virtual_time { at_ns } else { self.now() }

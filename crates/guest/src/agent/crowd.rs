@@ -10,26 +10,27 @@ use super::diag::{Asked, Diag};
 use super::setup::Namespaces;
 use super::tcp::Info;
 
-/// From this number of flows on, reading them together is cheaper.
+/// Smallest number of flows for which reading them together is faster.
 const CROWD: usize = 16;
 
 /// The sockets of a host.
 struct Host {
     diag: Diag,
     asked: Asked,
-    /// For each socket in `asked`: its flow, and its end (0 is the sender, 1 the receiver).
+    /// The flow and the end of each socket in `asked`. End 0 is the sender, 1 the receiver.
     ends: Vec<(usize, usize)>,
 }
 
 /// The hosts, and the latest socket information of their flows.
 pub struct Crowd {
     hosts: Vec<Host>,
-    /// For each flow, the information of the sender and of the receiver.
+    /// For each flow, the information about the sender and the receiver.
     infos: Vec<[Option<Info>; 2]>,
 }
 
 impl Crowd {
-    /// Opens the hosts' sockets; `None` if there are so few flows that each is read by itself.
+    /// Opens a socket for each host. Returns `None` if the job has so few flows that reading each
+    /// separately is faster.
     pub fn open(job: &Job, namespaces: &Namespaces) -> Result<Option<Crowd>, String> {
         if job.flows.len() < CROWD {
             return Ok(None);
@@ -80,7 +81,7 @@ impl Crowd {
     }
 
     /// Returns the information of the sender and the receiver of a flow; `None` for a socket that
-    /// is not connected, or no longer.
+    /// is not connected.
     pub fn of(&self, flow: usize) -> [Option<Info>; 2] {
         self.infos[flow]
     }

@@ -22,11 +22,11 @@ const HEADER: usize = 16;
 const REQUEST: usize = 56;
 const MESSAGE: usize = 72;
 const INET_DIAG_INFO: u16 = 2;
-/// Connections per request: the socket can hold this many answers until they are read.
+/// Number of connections per request. The socket can hold this many answers until they are read.
 const BATCH: usize = 64;
 /// Upper bound of the length of an answer, bytes.
 const ANSWER: usize = 1024;
-/// States of sockets that are no connection: TIME_WAIT, LISTEN, NEW_SYN_RECV.
+/// States of sockets that are not connections: TIME_WAIT, LISTEN, NEW_SYN_RECV.
 const NO_CONNECTION: u32 = 1 << 6 | 1 << 10 | 1 << 12;
 
 impl Diag {
@@ -34,12 +34,13 @@ impl Diag {
     pub fn new() -> io::Result<Diag> {
         Ok(Diag {
             socket: Socket::new(libc::AF_NETLINK, libc::SOCK_RAW, NETLINK_SOCK_DIAG)?,
-            // The kernel sends at most this much at once.
+            // The kernel sends at most this many bytes at once.
             buffer: vec![0; 1 << 15],
         })
     }
 
-    /// Returns the information of the connection between two ends; `None` if it does not exist.
+    /// Returns the information about the connection between two ends, or `None` if it does not
+    /// exist.
     pub fn info(
         &mut self,
         local: (IpAddr, u16),
@@ -50,11 +51,11 @@ impl Diag {
         Ok(answer(&self.buffer[..n]))
     }
 
-    /// Reads the information of all connections in `asked`; `take` gets the index of each and its
-    /// information.
+    /// Reads the information about all connections in `asked`. Calls `take` with the index and the
+    /// information of each.
     ///
-    /// Dumping the namespace would need no list, but the kernel would walk its whole table of
-    /// connections. The table is mostly empty, and the walk costs more than the answers.
+    /// A dump of the namespace would need no list. But the kernel would then walk its whole table
+    /// of connections, which is mostly empty. That costs more than the answers.
     pub fn each(&mut self, asked: &Asked, mut take: impl FnMut(usize, Info)) -> io::Result<()> {
         for batch in asked.messages.chunks(BATCH * (HEADER + REQUEST)) {
             sys::send_netlink(&self.socket, batch)?;
@@ -78,7 +79,7 @@ impl Diag {
     }
 }
 
-/// Connections to ask for together.
+/// Connections to ask the kernel about together.
 #[derive(Default)]
 pub struct Asked {
     messages: Vec<u8>,
@@ -94,8 +95,8 @@ impl Asked {
     }
 }
 
-/// Whether an answer is about a connection. If the connection does not exist, the kernel answers
-/// with the listener.
+/// Returns whether an answer is about a connection. If the connection does not exist, the kernel
+/// answers with information about the listener.
 fn is_connection(message: &[u8]) -> bool {
     let state = message.get(HEADER + 1).copied().unwrap_or_default();
     message.len() >= HEADER + MESSAGE && state < 32 && NO_CONNECTION >> state & 1 == 0
@@ -108,7 +109,7 @@ fn request(local: (IpAddr, u16), remote: (IpAddr, u16)) -> [u8; HEADER + REQUEST
     message[4..6].copy_from_slice(&SOCK_DIAG_BY_FAMILY.to_ne_bytes());
     message[6..8].copy_from_slice(&NLM_F_REQUEST.to_ne_bytes());
     let request = &mut message[HEADER..];
-    // Family, protocol, requested extensions; then the states (any).
+    // Family, protocol and requested extensions. The states follow (any).
     request[0] = match local.0 {
         IpAddr::V4(_) => libc::AF_INET as u8,
         IpAddr::V6(_) => libc::AF_INET6 as u8,
@@ -129,7 +130,7 @@ fn request(local: (IpAddr, u16), remote: (IpAddr, u16)) -> [u8; HEADER + REQUEST
     message
 }
 
-/// Returns the information in an answer; `None` for an error.
+/// Returns the information in an answer, or `None` if it is an error.
 fn answer(message: &[u8]) -> Option<Info> {
     if message.len() < HEADER + MESSAGE || half(message, 4) != SOCK_DIAG_BY_FAMILY {
         return None;
@@ -164,7 +165,7 @@ mod tests {
         told[..4].copy_from_slice(&length.to_ne_bytes());
         assert_eq!(answer(&told).map(|info| info.cwnd), Some(42));
         assert_eq!(answer(&told[..40]), None);
-        told[4] = 2; // an error
+        told[4] = 2; // an error message
         assert_eq!(answer(&told), None);
     }
 }

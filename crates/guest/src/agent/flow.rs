@@ -1,4 +1,5 @@
-//! A running flow: both ends, what they have sent and received, and their socket information.
+//! A running flow: its two ends, what they have sent and received, and the information about their
+//! sockets.
 
 use std::fs::File;
 use std::io::ErrorKind;
@@ -30,36 +31,36 @@ pub struct Connection<'a> {
     listener: Option<Socket>,
     sender: Option<Arc<Socket>>,
     receiver: Option<Arc<Socket>>,
-    /// Set if threads serve both ends; it holds the error that ended a thread.
+    /// Present if threads serve both ends. Empty until an error ends a thread, then that error.
     pumped: Option<Failure>,
     written: u64,
     read: u64,
     finished_writing: bool,
     /// The application, if it limits the flow.
     application: Option<Application<'a>>,
-    /// When the receiver requests the next chunk, until the runner has scheduled it.
+    /// When the receiver requests the next chunk. `None` once the request is scheduled.
     asks_ns: Option<u64>,
     /// Time for which the application's next act is scheduled, ns.
     acts_ns: Option<u64>,
-    /// The information of sender and receiver at the end of the warm-up.
+    /// The information about sender and receiver at the end of the warm-up.
     base: [Info; 2],
-    /// The information of sender and receiver when the flow was stopped.
+    /// The information about sender and receiver when the flow was stopped.
     at_stop: Option<[Info; 2]>,
     completed_ns: Option<u64>,
     stopped: bool,
     samples: SenderSamples,
     rwnd_limited_us: u64,
     watch: Watch,
-    /// The sender's information as last recorded after an ACK.
+    /// The sender's information as it was last recorded after an ACK.
     recorded: Info,
     sampler: Option<FlowSampler>,
-    /// The values that its congestion control exposes.
+    /// The values that the flow's congestion control reports.
     gauges: &'static [Gauge],
     error: Option<String>,
 }
 
 impl<'a> Connection<'a> {
-    /// Listens at the receiver and declares what is sampled.
+    /// Listens at the receiver, and declares which values are sampled.
     pub fn open(
         (index, flow): (usize, &'a Flow),
         (job, namespaces, poll): (&Job, &Namespaces, &Poll),
@@ -108,7 +109,7 @@ impl<'a> Connection<'a> {
         })
     }
 
-    /// Whether the flow's sender is in this namespace.
+    /// Returns whether the flow's sender is in this namespace.
     pub fn sends_from(&self, namespace: usize) -> bool {
         self.flow.sender == namespace
     }
@@ -169,7 +170,7 @@ impl<'a> Connection<'a> {
         Ok(())
     }
 
-    /// Writes as much as possible; called when the sender can write.
+    /// Writes as much as possible. Called when the sender's socket can take data.
     pub fn write(&mut self, zeros: &File) {
         let (Some(socket), false) = (&self.sender, self.stopped) else {
             return;
@@ -193,15 +194,15 @@ impl<'a> Connection<'a> {
         }
         if self.flow.bytes == Some(self.written) && !self.finished_writing {
             self.finished_writing = true;
-            // Without this the receiver would not notice the end; if it fails, the flow does not
-            // complete.
+            // Without this, the receiver would not notice the end of the data. If it fails, the
+            // flow does not complete.
             let _ = socket.finish();
         }
     }
 
-    /// Reads what has arrived; called when the receiver can read.
+    /// Reads what has arrived. Called when the receiver's socket has data.
     pub fn read(&mut self, clock: Clock, poll: &Poll) {
-        // The time of completion is only needed for a transfer of limited size, or of chunks.
+        // Only a transfer of limited size, or of chunks, needs the time of completion.
         let ends = self.flow.bytes.is_some() || self.application.is_some();
         let now = ends.then(|| clock.now());
         let Some(socket) = &self.receiver else {
@@ -224,24 +225,26 @@ impl<'a> Connection<'a> {
         }
         let ended = self.error.is_some() || self.completed_ns.is_some();
         if ended {
-            // At the end of its stream a socket stays readable forever, so the poll has to drop it.
+            // At the end of its stream a socket stays readable forever, so the poll must not watch
+            // it any more.
             let _ = poll.remove(socket.fd());
         }
     }
 
-    /// Returns the settings of its chunks, if its application writes in chunks.
+    /// Returns the settings for chunks, if the application writes in chunks.
     fn chunks(&self) -> Option<&'a Chunks> {
         self.application.as_ref().and_then(Application::chunks)
     }
 
-    /// Does what is due for the application. Returns when to call again, unless that is scheduled.
+    /// Does what the application must do now. Returns when to call again, unless this is already
+    /// scheduled.
     pub fn act(&mut self, now: u64, zeros: &File) -> Option<u64> {
         if self.stopped {
             return None;
         }
         let next = self.application.as_mut()?.act(now);
         self.write(zeros);
-        // A request may cause a call before the scheduled one, which is kept.
+        // A request may cause a call before the scheduled one. The scheduled one stays.
         if next == self.acts_ns {
             return None;
         }
@@ -267,7 +270,7 @@ impl<'a> Connection<'a> {
         }
     }
 
-    /// Reads requests at the sender; returns whether there were any.
+    /// Reads requests at the sender. Returns whether any have arrived.
     pub fn hear(&mut self) -> bool {
         let asked = self.chunks().is_some_and(|c| c.think_ns.is_some());
         let (Some(socket), Some(application), true) = (&self.sender, &mut self.application, asked)
@@ -283,7 +286,7 @@ impl<'a> Connection<'a> {
         }
     }
 
-    /// Ends a flow as the simulator does: the sender sends nothing new. Data that TCP already holds
+    /// Ends a flow as the simulator does: the sender sends no new data. Data that TCP already holds
     /// cannot be withdrawn, so the connection is closed.
     pub fn stop(&mut self, poll: &Poll) {
         self.at_stop = Some(self.infos());
@@ -297,7 +300,7 @@ impl<'a> Connection<'a> {
         }
     }
 
-    /// Restarts the counters; returns how many data segments were sent during the warm-up.
+    /// Restarts the counters. Returns how many data segments were sent during the warm-up.
     pub fn end_warmup(&mut self) -> u64 {
         self.base = self.infos();
         self.rwnd_limited_us = self.base[0].rwnd_limited_us;
@@ -305,7 +308,7 @@ impl<'a> Connection<'a> {
         u64::from(self.base[0].data_segments)
     }
 
-    /// Returns the information of the sender and the receiver.
+    /// Returns the information about the sender and the receiver.
     pub fn infos(&self) -> [Info; 2] {
         if let Some(infos) = self.at_stop {
             return infos;
@@ -317,8 +320,8 @@ impl<'a> Connection<'a> {
         [of(&self.sender), of(&self.receiver)]
     }
 
-    /// Samples the flow at the end of a record interval. `known` is the information of both ends if
-    /// it was read already.
+    /// Samples the flow at the end of a record interval. `known` is the information about both
+    /// ends, if it was already read.
     pub fn sample(
         &mut self,
         now: u64,
@@ -357,7 +360,7 @@ impl<'a> Connection<'a> {
         sampler.interval(now, &state, tcp::gauges(socket, self.gauges), series);
     }
 
-    /// Records the sender's state after it may have received something or had a timer expire.
+    /// Records the sender's state after it may have received a packet or a timer may have expired.
     pub fn record_change(&mut self, now: u64, series: &mut Series) {
         let (Some(socket), Some(sampler)) = (&self.sender, &mut self.sampler) else {
             return;
@@ -386,7 +389,7 @@ impl<'a> Connection<'a> {
     /// Returns the sampled values of the sender.
     fn state(&self, info: &Info) -> FlowState {
         let known = info.ssthresh < INFINITE_SSTHRESH;
-        // The SYN counts as a byte.
+        // The kernel counts the SYN as a byte.
         let acked = info.acked_bytes.saturating_sub(1);
         let acked = self.flow.bytes.map_or(acked, |bytes| acked.min(bytes));
         FlowState {
@@ -408,7 +411,8 @@ impl<'a> Connection<'a> {
             .map_or(receiver.received_bytes, |b| b.min(receiver.received_bytes))
     }
 
-    /// The measurements, computed from the information of both ends at the end of the run.
+    /// Returns the measurements, computed from the information about both ends at the end of the
+    /// run.
     pub fn outcome(&self, [sender, receiver]: [Info; 2], job: &Job) -> FlowOutcome {
         let flow = self.flow;
         let ends = [flow.stop_ns, self.completed_ns];

@@ -17,7 +17,7 @@ pub mod flag {
     pub const ACK: u8 = 0x10;
 }
 
-/// ECN codepoint of a packet that met congestion.
+/// ECN codepoint of a packet that a queue has marked (Congestion Experienced).
 pub const CE: u8 = 3;
 /// ECN codepoint that SCE sets as its mark.
 pub const ECT1: u8 = 1;
@@ -36,8 +36,8 @@ pub mod protocol {
     pub const ICMPV6: u8 = 58;
 }
 
-/// Payload bytes that [`Frame::content_key`] includes. In QUIC traffic the first 8 bytes are mostly
-/// the same, and the first 22 bytes always differed.
+/// Payload bytes that [`Frame::content_key`] includes. In QUIC traffic, the first 8 bytes are
+/// mostly equal, and the first 22 bytes differed in every packet.
 pub const KEY_PAYLOAD: usize = 54;
 
 /// An IPv4 or IPv6 packet.
@@ -49,16 +49,16 @@ pub struct Frame {
     pub destination: IpAddr,
     /// Protocol number, see [`protocol`].
     pub protocol: u8,
-    /// Whether it is a fragment other than the first, which has no header but IP's.
+    /// Whether it is a fragment other than the first, which has only an IP header.
     pub fragment: bool,
-    /// Destination port; for an ICMP echo its identifier, otherwise 0.
+    /// Destination port. For an ICMP echo: its identifier. Otherwise 0.
     pub port: u16,
-    /// Source port; for an ICMP echo its identifier, otherwise 0.
+    /// Source port. For an ICMP echo: its identifier. Otherwise 0.
     pub source_port: u16,
     /// The ECN field.
     pub ecn: u8,
-    /// A key that distinguishes the packet from all others of its flow and direction, for TCP and
-    /// for datagrams of the agent.
+    /// For TCP and for datagrams of the agent: a key that no other packet of the flow and direction
+    /// has.
     pub key: u64,
     /// Sequence number (TCP).
     pub seq: u32,
@@ -66,11 +66,11 @@ pub struct Frame {
     pub ack: u32,
     /// Flags (TCP).
     pub flags: u8,
-    /// Payload, bytes; for ICMP the bytes after the first 8.
+    /// Payload, bytes. For ICMP: the bytes after the first 8.
     pub payload: u32,
     /// SACK blocks (TCP); unused ones are empty.
     pub sack: Sack,
-    /// IP's identification, or its flow label.
+    /// IP's identification, or the flow label of IPv6.
     id: u32,
     /// Where the transport header and the payload begin in the frame.
     transport_at: u16,
@@ -87,7 +87,7 @@ fn word(bytes: &[u8], at: usize) -> Option<u32> {
 
 const ETHERNET: usize = 14;
 
-/// The contents of an IP header.
+/// The content of an IP header.
 struct Network {
     source: IpAddr,
     destination: IpAddr,
@@ -151,7 +151,7 @@ fn ipv6(ip: &[u8]) -> Option<Network> {
     Some(network)
 }
 
-/// Parses an Ethernet frame; `None` if it is not IP, or too short.
+/// Parses an Ethernet frame. Returns `None` if the frame is not IP, or too short.
 pub fn parse(bytes: &[u8]) -> Option<Frame> {
     let ip = bytes.get(ETHERNET..)?;
     let network = match half(bytes, 12)? {
@@ -234,19 +234,19 @@ pub fn parse(bytes: &[u8]) -> Option<Frame> {
 }
 
 impl Frame {
-    /// Whether the frame has a TCP header.
+    /// Returns whether the frame has a TCP header.
     pub fn is_tcp(&self) -> bool {
         self.protocol == protocol::TCP && !self.fragment
     }
 
-    /// Whether the frame has a UDP header.
+    /// Returns whether the frame has a UDP header.
     pub fn is_udp(&self) -> bool {
         self.protocol == protocol::UDP && !self.fragment
     }
 
-    /// Returns a key that distinguishes the packet from all others of its hosts and direction, for
-    /// any protocol. It hashes the headers, except the fields that a router changes, and the
-    /// beginning of the payload. `bytes` is the frame that was parsed.
+    /// Returns a key that no other packet of the same hosts and direction has, for any protocol. It
+    /// hashes the headers, except the fields that a router changes, and the beginning of the
+    /// payload. `bytes` is the frame that was parsed.
     pub fn content_key(&self, bytes: &[u8]) -> u64 {
         let ports = u64::from(self.source_port) << 16 | u64::from(self.port);
         let mut key = mix(ports << 8 | u64::from(self.protocol));
@@ -362,7 +362,7 @@ pub(super) mod tests {
         bytes[15] = 2; // the ECN field
         bytes[22] = 63; // time to live
         assert_eq!(parse(&bytes).expect("TCP").key, before.key);
-        bytes[19] = 0x35; // identification: a retransmission
+        bytes[19] = 0x35; // identification, which differs in a retransmission
         assert_ne!(parse(&bytes).expect("TCP").key, before.key);
     }
 

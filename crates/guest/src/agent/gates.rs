@@ -1,8 +1,8 @@
 //! Devices that receive from hosts of programs: which frames the kernel lets in there, and how many
 //! it drops.
 //!
-//! The kernel drops what does not match the filters of the set-up. Rings capture a frame before
-//! those filters, so this module applies the same rule to the captured frames.
+//! The kernel drops frames that do not match the filters of the set-up. Rings capture frames before
+//! these filters, so this module applies the filters' rule to the captured frames.
 
 use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
@@ -16,7 +16,7 @@ use super::sys;
 
 type Pairs = HashSet<(IpAddr, IpAddr)>;
 
-/// The permitted address pairs, by namespace and device.
+/// The permitted pairs of addresses, by namespace and device.
 pub struct Gates(HashMap<(usize, i32), Pairs>);
 
 impl Gates {
@@ -33,7 +33,7 @@ impl Gates {
         Ok(Gates(gates))
     }
 
-    /// Whether the kernel let in a frame that was captured in a namespace.
+    /// Returns whether the kernel let in a frame that was captured in a namespace.
     #[inline]
     pub fn admit(&self, namespace: usize, captured: &Captured<'_>, frame: &Frame) -> bool {
         if captured.outgoing || self.0.is_empty() {
@@ -50,7 +50,7 @@ impl Gates {
 
 /// Returns warnings about the frames that the filters dropped.
 pub fn warnings(job: &Job, namespaces: &Namespaces) -> Result<Vec<String>, String> {
-    // Sums by entry and side, because several devices may receive from one host.
+    // Add up by entry and side, because several devices may receive from one host.
     let mut dropped = vec![[0_u64; 2]; job.programs.len()];
     let mut places: Vec<usize> = job.gates.iter().map(|g| g.device.namespace).collect();
     places.sort_unstable();

@@ -1,5 +1,5 @@
-//! Runs lines of `ip` over rtnetlink, because starting the program costs more than all of its
-//! lines. Leaves lines that this module does not know to `ip`.
+//! Runs lines of `ip` over rtnetlink, because starting `ip` costs more than running all its lines.
+//! The program `ip` runs lines that this module does not know.
 
 use std::fs::File;
 use std::io;
@@ -44,20 +44,20 @@ const NO_ARP: u32 = libc::IFF_NOARP as u32;
 /// One end of a pair of devices: its name, and its namespace.
 pub type End<'a> = (&'a str, &'a File);
 
-/// The number of a line that failed, and the error.
+/// The number of the line that failed, and the error.
 pub type Failed = (usize, io::Error);
 
-/// Requests of one batch.
+/// The requests of one batch.
 #[derive(Default)]
 pub struct Requests {
     bytes: Vec<u8>,
     count: u32,
-    /// The device that was last named, and its number.
+    /// The name and number of the device that was named last.
     device: Option<(String, i32)>,
 }
 
 impl Requests {
-    /// Returns the requests for lines in the current namespace; `None` if `ip` itself has to run a
+    /// Returns the requests for lines in the current namespace, or `None` if `ip` itself must run a
     /// line.
     pub fn of(lines: &[String]) -> Option<Requests> {
         let mut requests = Requests::default();
@@ -103,7 +103,7 @@ impl Requests {
         self.push(RTM_NEWLINK, NLM_F_NEW, &body);
     }
 
-    /// Sends all requests to the kernel; returns the first failure.
+    /// Sends all requests to the kernel. Returns the first failure.
     pub fn run(mut self) -> Result<(), Failed> {
         if self.count == 0 {
             return Ok(());
@@ -111,7 +111,7 @@ impl Requests {
         let whole = |error| (usize::MAX, error);
         let socket =
             Socket::new(libc::AF_NETLINK, libc::SOCK_RAW, libc::NETLINK_ROUTE).map_err(whole)?;
-        // The kernel sends an error for each request, and a success for the last only.
+        // The kernel reports each error, but success only for the last request.
         let mut at = 0;
         while at + align(word(&self.bytes, at) as usize) < self.bytes.len() {
             at += align(word(&self.bytes, at) as usize);
@@ -196,7 +196,7 @@ impl Requests {
         bytes.extend(((HEADER + body.len()) as u32).to_ne_bytes());
         bytes.extend(kind.to_ne_bytes());
         bytes.extend((NLM_F_REQUEST | flags).to_ne_bytes());
-        // An error identifies the request by this sequence number.
+        // An error names the request by this sequence number.
         bytes.extend(self.count.to_ne_bytes());
         bytes.extend([0; 4]);
         bytes.extend(body);
@@ -205,12 +205,12 @@ impl Requests {
     }
 }
 
-/// Parses the address of one host, without its /32.
+/// Parses the address of a single host, without its /32.
 fn host(text: &str) -> Option<Ipv4Addr> {
     text.strip_suffix("/32")?.parse().ok()
 }
 
-/// Returns `struct ifinfomsg` of a device that an attribute names.
+/// Returns `struct ifinfomsg` for a device that an attribute names.
 fn link(flags: u32, change: u32) -> Vec<u8> {
     let mut body = vec![0; 8];
     body.extend(flags.to_ne_bytes());
@@ -263,7 +263,7 @@ mod tests {
         }
         assert_eq!(at, made.bytes.len());
         assert_eq!(kinds, [(16, 0), (20, 1), (16, 2), (24, 3)]);
-        // The last request has destination, source, metrics 11 and 15, and device.
+        // The last request has destination, source, metrics 11 and 15, and the device.
         let route = &made.bytes[made.bytes.len() - 56..];
         assert_eq!(
             route[12..28],

@@ -3,7 +3,8 @@
 //! | file | what |
 //! |---|---|
 //! | `setup`, `ip` | file systems, modules, namespaces, devices; lines for `ip` and `tc` |
-//! | `run` | a run: what it needs (`open`), the main loop in virtual time, what was measured (`results`) |
+//! | `run` | a run: its preparation (`open`), the main loop in virtual time, what was measured
+//! (`results`) |
 //! | `flow`, `datagrams`, `requests` | a flow; sources of datagrams and of connections |
 //! | `pump` | threads for the ends of flows |
 //! | `watch` | what a flow waited for, and why its window shrank |
@@ -64,7 +65,7 @@ use tailback_guest::result;
 const JOB: &str = "/job/job.json";
 const RESULTS: &str = "/results";
 
-/// Adds the context to a system error.
+/// Adds what was attempted to a system error.
 fn io(what: &str) -> impl Fn(std::io::Error) -> String {
     let what = what.to_owned();
     move |error| format!("{what}: {error}")
@@ -84,24 +85,24 @@ fn job() -> Result<Job, String> {
     Ok(job)
 }
 
-/// How many files this process may open: Linux's own upper bound (`fs.nr_open`).
+/// How many files this process may open. It is Linux's own upper limit (`fs.nr_open`).
 const OPEN_FILES: u64 = 1 << 20;
 
 /// Runs the job and writes its result.
 pub fn run() -> Result<(), String> {
     setup::file_systems()?;
     let job = job()?;
-    // Two sockets for each flow, and one that listens. Programs have a limit of their own.
+    // Each flow has two sockets, and one that listens. Programs have their own limit.
     sys::process::limit(libc::RLIMIT_NOFILE, OPEN_FILES).map_err(|e| format!("files: {e}"))?;
     let namespaces = setup::network(&job)?;
     let finished = run::run(&job, &namespaces)?;
     let bytes = postcard::to_stdvec(&finished).map_err(|e| format!("result: {e}"))?;
-    // The host takes a file of this name as complete, so it is renamed at the end.
+    // A file with this name counts as complete on the host, so rename it only at the end.
     let part = format!("{RESULTS}/.{}", result::FILE);
     let whole = format!("{RESULTS}/{}", result::FILE);
     fs::write(&part, bytes).map_err(|e| format!("{part}: {e}"))?;
     fs::rename(&part, &whole).map_err(|e| format!("{whole}: {e}"))?;
-    // The kernel's taint flags show warnings about itself, even if their messages were lost.
+    // The kernel's taint flags show its warnings, even if their messages were lost.
     let tainted = fs::read_to_string("/proc/sys/kernel/tainted").unwrap_or_default();
     println!("tailback: tainted {}", tainted.trim());
     println!("tailback: done");

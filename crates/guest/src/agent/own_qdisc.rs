@@ -1,5 +1,5 @@
-//! Makes and changes queue disciplines that tc does not know. Modules of tailback's own read their
-//! options as text, which goes to the kernel over rtnetlink in one attribute.
+//! Makes and changes queue disciplines that tc does not know. tailback's own modules read their
+//! options as text, which the agent sends to the kernel over rtnetlink in one attribute.
 
 use std::io;
 
@@ -18,12 +18,12 @@ const ROOT: u32 = u32::MAX;
 const HEADER: usize = 16;
 const TCA_KIND: u16 = 1;
 const TCA_OPTIONS: u16 = 2;
-/// Attribute of the text within the options.
+/// Number of the attribute with the text, within the options.
 const TEXT: u16 = 1;
 
-/// Makes the queue discipline of a line in the current namespace, such as
-/// `qdisc add dev out parent 1:1 handle 10: wred limit 1000p`. Also changes the options of an
-/// existing one: `qdisc change dev out root handle f: outage closed 1`.
+/// Makes the queue discipline of a line in the current namespace, such as `qdisc add dev out parent
+/// 1:1 handle 10: wred limit 1000p`. Also changes the options of an existing queue discipline:
+/// `qdisc change dev out root handle f: outage closed 1`.
 pub fn apply(line: &str) -> io::Result<()> {
     let message = message(line, sys::device_index).ok_or(io::ErrorKind::InvalidInput)??;
     let socket = Socket::new(libc::AF_NETLINK, libc::SOCK_RAW, libc::NETLINK_ROUTE)?;
@@ -39,7 +39,7 @@ pub fn apply(line: &str) -> io::Result<()> {
     }
 }
 
-/// Returns the message for a line; `None` if the line has another form.
+/// Returns the message for a line, or `None` if the line has another form.
 fn message(line: &str, index: impl FnOnce(&str) -> io::Result<i32>) -> Option<io::Result<Vec<u8>>> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let (["qdisc", what, "dev", device], rest) = words.split_first_chunk()? else {
@@ -130,7 +130,7 @@ mod tests {
     fn a_root_is_changed() {
         let line = "qdisc change dev out root handle f: outage closed 1";
         let message = message(line, |_| Ok(7)).unwrap().unwrap();
-        // The flags of a change do not create anything.
+        // The flags of a change do not allow the kernel to create anything.
         assert_eq!(half(&message, 6), NLM_F_REQUEST | NLM_F_ACK);
         let tcmsg: Vec<u32> = (1..4).map(|i| word(&message, HEADER + 4 * i)).collect();
         assert_eq!(tcmsg, [7, 0xf_0000, ROOT]);

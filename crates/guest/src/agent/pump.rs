@@ -1,8 +1,8 @@
-//! Threads that write or read without end, and wait inside the kernel.
+//! Threads that write or read without end, and block inside the kernel.
 //!
-//! The kernel wakes such a thread directly. With a thread in `epoll_wait` the processor would
-//! switch to the agent's process and back, twice. Since waking is cheap, flows keep little data
-//! waiting, and it stays in the processor's cache.
+//! The kernel wakes such a thread directly. To wake a thread in `epoll_wait`, the processor would
+//! switch to the agent's process and back twice. Because waking is cheap, little data of a flow
+//! needs to wait, and it stays in the processor's cache.
 
 use std::fs::File;
 use std::io;
@@ -13,21 +13,21 @@ use super::sys::Socket;
 use super::tcp::{self, Slack};
 use tailback_guest::job::{Flow, Job};
 
-/// Largest number of flows with which each flow can have two threads.
+/// Largest number of flows for which each flow can have two threads.
 const MOST_FLOWS: usize = 2048;
 
-/// Stack of a thread, bytes; it does little more than one call.
+/// Stack of a thread, bytes. A thread does little more than one call.
 const STACK: usize = 64 << 10;
 
 /// The error that ended a thread.
 pub type Failure = Arc<OnceLock<String>>;
 
-/// Whether the two ends of a flow get threads.
+/// Returns whether the two ends of a flow get threads.
 ///
-/// A flow that ends does not: the main loop watches it, and a thread inside a call would delay
-/// that. With offloads, segments leave in large bursts, for which more data has to be ready.
-/// Recording every ACK wakes the agent for each ACK anyway. And a process that starts programs may
-/// have only one thread.
+/// A flow that ends gets no threads: the main loop watches for its end, and a thread inside a call
+/// would delay that. With offloads, segments leave in large bursts, which need more data to be
+/// ready. Recording every ACK wakes the agent for each ACK anyway. A process that starts programs
+/// may have only one thread.
 pub fn serves(flow: &Flow, job: &Job) -> bool {
     let limited = flow.application.is_some();
     let endless = flow.bytes.is_none() && flow.stop_ns.is_none() && !limited;

@@ -16,8 +16,8 @@ pub struct Probe {
     socket: Socket,
     device: i32,
     kind: Vec<u8>,
-    /// The handle of the qdisc once it is known. From then on the probe asks the kernel for this
-    /// qdisc only.
+    /// The handle of the qdisc once it is known. From then on, the probe asks the kernel only for
+    /// this qdisc.
     handle: Option<u32>,
     xstats: Option<&'static Xstats>,
     buffer: Vec<u8>,
@@ -26,7 +26,8 @@ pub struct Probe {
 const RTM_NEWQDISC: u16 = 36;
 const RTM_GETQDISC: u16 = 38;
 const NLM_F_REQUEST: u16 = 1;
-/// The socket that asks gets the answer, too; older kernels send it to other sockets only.
+/// With this flag, the socket that asks also gets the answer. Older kernels send the answer only to
+/// other sockets.
 const NLM_F_ECHO: u16 = 8;
 const NLM_F_DUMP: u16 = 0x300;
 const NLMSG_ERROR: u16 = 2;
@@ -50,7 +51,7 @@ impl Probe {
         })
     }
 
-    /// Reads the statistics from the kernel; `None` if the qdisc does not exist.
+    /// Reads the statistics from the kernel. Returns `None` if the qdisc does not exist.
     pub fn read(&mut self) -> io::Result<Option<Statistics>> {
         if let Some(handle) = self.handle {
             self.ask(NLM_F_REQUEST | NLM_F_ECHO, handle)?;

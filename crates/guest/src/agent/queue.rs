@@ -1,13 +1,14 @@
-//! A queue, seen from both sides: computes what a [`Meter`] counts from the packets in and out.
+//! A queue, seen from both sides: computes what a [`Meter`] counts from the packets that enter and
+//! leave.
 //!
 //! The guest's own work takes no virtual time, so the time between the two captures of a packet is
 //! exactly its sojourn time.
 //!
 //! Every queue of a known kind keeps the order within a flow and direction, and a single queue
-//! keeps the order of all flows. So a packet that a later one overtakes was dropped. Other kinds
-//! (netem reorders) do not allow this conclusion: an overtaken packet may still leave, and only a
-//! packet that remains at the end was dropped. One thing cannot be seen: the mark on a packet that
-//! the full buffer then drops (RED marks first).
+//! keeps the order of all flows. So if a later packet overtakes a packet, the earlier one was
+//! dropped. Other kinds, such as netem, do not allow this conclusion: an overtaken packet may still
+//! leave, and only a packet that remains at the end was dropped. The captures do not show a mark on
+//! a packet that the full buffer then drops (RED marks first).
 
 use std::collections::{HashMap, VecDeque};
 
@@ -25,12 +26,12 @@ pub struct Packet {
     /// Flow or program and direction: twice its number, plus one for ACKs or for packets that the
     /// receiver's host sends.
     pub lane: usize,
-    /// Slot of the packet: packets of one slot keep their order in every queue. The slot is the
-    /// lane, or for a program the result of [`Packet::tuple_slot`].
+    /// Packets of the same slot keep their order in every queue. The slot is the lane, or for a
+    /// program the result of [`Packet::tuple_slot`].
     pub slot: usize,
-    /// For a packet of a program, the number that the captures assign to its 5-tuple.
+    /// For a packet of a program: the number that the captures assign to its 5-tuple.
     pub tuple: Option<u32>,
-    /// Distinguishes the packet from the others of its lane.
+    /// A number that no other packet of the lane has.
     pub key: u64,
     /// Frame length, bytes.
     pub len: u32,
@@ -39,20 +40,20 @@ pub struct Packet {
 }
 
 impl Packet {
-    /// Returns the flow, or the connection of a source, that the packet belongs to.
+    /// Returns the number of the flow, or of the source's connection, that the packet belongs to.
     pub fn number(&self) -> u32 {
         (self.lane / 2) as u32
     }
 
-    /// Returns the slot of a packet of a 5-tuple; slots of 5-tuples follow those of `lanes` lanes.
-    /// Queues keep the order of a 5-tuple and direction, but some put packets with ECT(1) or CE
-    /// into a separate queue.
+    /// Returns the slot for packets of a 5-tuple. Slots of 5-tuples follow the slots of `lanes`
+    /// lanes. Queues keep the order of a 5-tuple and direction, but some put packets with ECT(1) or
+    /// CE into a separate queue.
     pub fn tuple_slot(lanes: usize, tuple: u32, back: bool, ecn: u8) -> usize {
         lanes + 4 * tuple as usize + 2 * usize::from(ecn & 1) + usize::from(back)
     }
 
-    /// Returns the other slot of its 5-tuple and direction: where it went in if it was marked
-    /// later.
+    /// Returns the other slot of the packet's 5-tuple and direction. A packet that was marked in
+    /// the queue entered in that slot.
     fn other_slot(&self) -> Option<usize> {
         self.tuple?;
         Some(match self.ecn & 1 {
@@ -62,7 +63,7 @@ impl Packet {
     }
 }
 
-/// Returns the element at an index of a list, and extends the list if needed.
+/// Returns the element of a list at this index. Extends the list if needed.
 pub fn at<T: Default>(list: &mut Vec<T>, index: usize) -> &mut T {
     if list.len() <= index {
         list.resize_with(index + 1, T::default);
@@ -75,28 +76,28 @@ pub fn at<T: Default>(list: &mut Vec<T>, index: usize) -> &mut T {
 pub struct Note {
     /// Number of the packet's 5-tuple.
     pub tuple: u32,
-    /// Whether the receiver's host sent it.
+    /// Whether the receiver's host sent the packet.
     pub back: bool,
-    /// Time of the event, ns.
+    /// When the event happened, ns.
     pub at_ns: u64,
-    /// The event.
+    /// What happened.
     pub what: Noted,
 }
 
-/// The event of a [`Note`].
+/// What happened to a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Noted {
-    /// The packet left the queue after this time, ns.
+    /// The packet left the queue after waiting for this time, ns.
     Passed(u64),
-    /// The packet was dropped or marked.
+    /// The packet was dropped or marked, with this cause.
     Counted(Cause),
 }
 
-/// A packet that went in and has not been captured coming out yet.
+/// A packet that entered and was not captured leaving yet.
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
     packet: Packet,
-    /// Bytes that had come out of the queue when it went in.
+    /// Bytes that had left the queue when the packet entered.
     bytes_out: u64,
     packets_out: u64,
 }
@@ -104,9 +105,9 @@ struct Waiting {
 /// A packet that the queue is known to have dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lost {
-    /// Slot of the packet; where packets keep their order, it was the oldest of the slot.
+    /// Slot of the packet. If packets keep their order, this was the slot's oldest packet.
     pub slot: usize,
-    /// Distinguishes the packet from the others of its lane.
+    /// A number that no other packet of the lane has.
     pub key: u64,
     /// Time of the drop, ns.
     pub at_ns: u64,
@@ -114,13 +115,13 @@ pub struct Lost {
     pub cause: Cause,
 }
 
-/// The state of one link.
+/// The state of one link's queue.
 pub struct Queue {
     /// Counts what happens at the link.
     pub meter: Meter,
-    /// Packets that came out but were not captured going in.
+    /// Packets that were captured leaving but not entering.
     pub strangers: u64,
-    /// Drops found over the whole run, including the warm-up.
+    /// Number of drops in the whole run, including the warm-up.
     pub dropped: u64,
     /// Drops that [`super::packets`] has not read yet, if packets are recorded.
     pub lost: Option<Vec<Lost>>,
@@ -131,24 +132,25 @@ pub struct Queue {
     drops_at: DropsAt,
     /// Whether the queue drops only because of a full buffer.
     tail_drop: bool,
-    /// Whether all packets keep their order; if so, all wait in the first of `slots`.
+    /// Whether all packets keep their order. If so, all wait in the first of `slots`.
     in_order: bool,
     /// Overtaken packets by lane and key, for queues that may reorder the packets of a slot.
     overtaken: Option<HashMap<(usize, u64), Waiting>>,
     slots: Vec<VecDeque<Waiting>>,
-    /// Marks seen over the whole run, including the warm-up.
+    /// Number of marks in the whole run, including the warm-up.
     marked: u64,
-    /// Whether the buffer has been full.
+    /// Whether the buffer was full at some time.
     overflowed: bool,
-    /// Bytes and packets that came out, including those that the algorithm dropped at the head.
+    /// Bytes and packets that left, including packets that the algorithm dropped at the head.
     bytes_out: u64,
     packets_out: u64,
-    /// Time at which the packet that left last had entered, ns.
+    /// When the packet that left last had entered, ns.
     newest_out_ns: u64,
 }
 
 impl Queue {
-    /// Returns an empty queue; `numbers` counts the flows, connections and programs of the run.
+    /// Returns an empty queue. `numbers` is the number of flows, connections and programs of the
+    /// run.
     pub fn new(link: &Link, numbers: usize, warmup_ns: u64, meter: Meter) -> Queue {
         Queue {
             meter,
@@ -171,7 +173,7 @@ impl Queue {
         }
     }
 
-    /// Notes that a packet went in.
+    /// Notes that a packet entered.
     pub fn enter(&mut self, packet: Packet) {
         self.meter.arrive(packet.len, packet.time_ns);
         let slot = if self.in_order { 0 } else { packet.slot };
@@ -183,7 +185,8 @@ impl Queue {
         });
     }
 
-    /// Finds a waiting packet: returns the index of its slot, and how many packets are ahead of it.
+    /// Finds a waiting packet. Returns the index of its slot, and how many packets are in front of
+    /// it.
     fn find(&self, packet: &Packet) -> Option<(usize, usize)> {
         let is_it = |w: &Waiting| w.packet.key == packet.key && w.packet.lane == packet.lane;
         let within = |slot: usize| Some((slot, self.slots.get(slot)?.iter().position(is_it)?));
@@ -193,7 +196,7 @@ impl Queue {
         within(packet.slot).or_else(|| within(packet.other_slot()?))
     }
 
-    /// Notes that a packet came out; returns its slot if it was captured going in.
+    /// Notes that a packet left. Returns its slot if it was captured entering.
     pub fn leave(&mut self, packet: Packet) -> Option<usize> {
         let late = (self.overtaken.as_mut())
             .and_then(|overtaken| overtaken.remove(&(packet.lane, packet.key)));
@@ -216,7 +219,7 @@ impl Queue {
         let slot = waiting.packet.slot;
         let (entered, len) = (waiting.packet.time_ns, waiting.packet.len);
         self.newest_out_ns = self.newest_out_ns.max(entered);
-        // It is unknown what was ahead of a packet that was reordered.
+        // If the packet was reordered, it is unknown which packets were in front of it.
         if entered >= self.warmup_ns && keeps_order {
             let before = self.bytes_out - waiting.bytes_out;
             self.meter.note_backlog(before + u64::from(len));
@@ -234,7 +237,7 @@ impl Queue {
                 _ => return Some(slot),
             };
             self.marked += u64::from(cause == Cause::Mark);
-            // The time of the event is when the algorithm decided.
+            // The time of the event is the time when the algorithm decided.
             let at_ns = match self.drops_at {
                 DropsAt::Enqueue => entered,
                 DropsAt::Dequeue => packet.time_ns,
@@ -262,13 +265,14 @@ impl Queue {
         }
     }
 
-    /// Handles a packet that a later packet of its slot overtook; that one left at `seen_ns`.
+    /// Handles a packet that a later packet of its slot has overtaken. The later packet left at
+    /// `seen_ns`.
     fn pass_by(&mut self, passed: Waiting, seen_ns: u64) {
         let Some(overtaken) = &mut self.overtaken else {
             return self.lose(&passed, seen_ns);
         };
         let name = (passed.packet.lane, passed.packet.key);
-        // Another packet with the same key cannot be distinguished from this one any more.
+        // Two packets with the same key cannot be told apart, so forget the earlier one.
         if let Some(other) = overtaken.insert(name, passed) {
             self.lose(&other, seen_ns);
         }
@@ -278,7 +282,7 @@ impl Queue {
     fn lose(&mut self, lost: &Waiting, seen_ns: u64) {
         self.dropped += 1;
         let packet = lost.packet;
-        // The order is kept, so all packets that were ahead of it on arrival have left.
+        // The order is kept, so all packets that were in front of it on arrival have left.
         let full = match self.limit {
             Limit::Packets(n) => self.packets_out - lost.packets_out >= n,
             Limit::Bytes(n) => self.bytes_out - lost.bytes_out + u64::from(packet.len) > n,
@@ -306,21 +310,21 @@ impl Queue {
         self.note(&packet, at_ns, Noted::Counted(cause));
     }
 
-    /// Returns when the packet that has waited longest and was not overtaken went in, ns.
+    /// Returns when the oldest waiting packet that was not overtaken entered, ns.
     pub fn oldest_ns(&self) -> Option<u64> {
         let fronts = self.slots.iter().filter_map(VecDeque::front);
         fronts.map(|w| w.packet.time_ns).min()
     }
 
-    /// Ends the run. A packet that is still here either waits in the queue, or was dropped without
-    /// a later packet to show that. `queued` is how many packets the queue reports to hold;
+    /// Ends the run. A packet that did not leave either still waits, or was dropped and no later
+    /// packet has shown this. `queued` is the number of packets that the queue reports to hold.
     /// `dropped` and `marked` are its counts over the whole run.
     pub fn finish(&mut self, queued: Option<u64>, dropped: Option<u64>, marked: Option<u64>) {
         let overtaken = self.overtaken.take().unwrap_or_default();
         let waiting: u64 = self.slots.iter().map(|l| l.len() as u64).sum();
         let waiting = waiting + overtaken.len() as u64;
         let mut surplus = queued.map_or(0, |queued| waiting.saturating_sub(queued));
-        // Sort by age: the queue still holds the newest packets.
+        // Sort by age, because the queue still holds the newest packets.
         let mut rest: Vec<Waiting> = self
             .slots
             .iter_mut()
@@ -337,16 +341,16 @@ impl Queue {
                 kept.push(waiting);
             }
         }
-        // No later packet has left yet. Only the queue's own count shows that these packets were
+        // No later packet has left yet, so only the queue's own count shows that packets were
         // dropped on arrival.
         let missing = dropped.map_or(0, |d| d.saturating_sub(self.dropped));
         let unseen = marked.map_or(0, |m| m.saturating_sub(self.marked));
         for waiting in kept.iter().take(missing as usize) {
             self.lose(waiting, waiting.packet.time_ns);
         }
-        // These packets were marked on arrival and still wait. Which ones they are is unknown;
-        // assume the newest, which met the longest queue. If the buffer was full, it may have
-        // dropped marked packets as well, and then their number is unknown, too.
+        // These packets were marked on arrival and still wait. It is unknown which packets they
+        // are; assume the newest, which met the longest queue. If the buffer was full, it may have
+        // dropped marked packets, and then their number is unknown, too.
         let unseen = if self.overflowed { 0 } else { unseen };
         let waits = kept.iter().skip(missing as usize).rev();
         for waiting in waits
@@ -472,7 +476,7 @@ mod tests {
         queue.enter(packet(311, 0, 4, 0));
         queue.enter(packet(312, 0, 5, 0));
         queue.leave(packet(320, 0, 3, 0));
-        // Packet 4 found one packet waiting, so its drop was not due to the full buffer.
+        // Packet 4 found only one packet waiting, so it was not dropped because of the full buffer.
         queue.leave(packet(330, 0, 5, 0));
         queue.finish(Some(0), None, None);
         assert_eq!(queue.meter.counts.get(Cause::Overflow), 1);
@@ -482,7 +486,7 @@ mod tests {
     #[test]
     fn drops_that_nothing_follows_are_found_by_what_the_queue_holds() {
         let mut queue = queue(Limit::Unknown, DropsAt::Enqueue);
-        queue.enter(packet(200, 0, 1, 0)); // dropped, the last of its flow
+        queue.enter(packet(200, 0, 1, 0)); // dropped, as the last packet of its flow
         queue.enter(packet(210, 2, 1, 0));
         queue.leave(packet(400, 2, 1, 0));
         queue.enter(packet(500, 2, 2, 0)); // waiting
@@ -497,7 +501,7 @@ mod tests {
         queue.enter(packet(50, 0, 1, 2));
         queue.enter(packet(110, 2, 1, 0));
         queue.enter(packet(120, 0, 2, 2));
-        queue.enter(packet(130, 0, 3, 2)); // dropped, seen at 450
+        queue.enter(packet(130, 0, 3, 2)); // dropped, which is noticed at 450
         queue.enter(packet(140, 0, 4, 2));
         queue.leave(packet(90, 0, 1, CE));
         queue.leave(packet(150, 2, 1, 0));
@@ -511,7 +515,8 @@ mod tests {
         assert_eq!(outcome.packets, 3);
         assert_eq!(classes[0].counts, outcome.counts);
         assert_eq!((outcome.counts.drops(), outcome.counts.marks()), (1, 1));
-        // Intervals are 100 to 400 ns and 400 to 700 ns; the rest, to 1000, is an interval as well.
+        // Intervals are 100 to 400 ns and 400 to 700 ns; the rest up to 1000 ns is an interval,
+        // too.
         let drops: Vec<u64> = classes[0].intervals.iter().map(|i| i.drops).collect();
         assert_eq!(drops, [0, 1, 0]);
         assert_eq!(classes[0].flow_bytes, [[1000, 1000, 0]]);
@@ -528,7 +533,7 @@ mod tests {
         red.enter(packet(110, 0, 2, 2));
         red.leave(packet(120, 0, 1, CE));
         red.leave(packet(130, 0, 2, CE));
-        // Two more packets are marked on arrival; one of them is still there at the end.
+        // Two more packets are marked on arrival. One of them is still in the queue at the end.
         red.enter(packet(900, 0, 3, 2));
         red.enter(packet(910, 2, 3, 2));
         red.leave(packet(990, 0, 3, CE));
@@ -567,7 +572,7 @@ mod tests {
         let mut netem = queue(Limit::Unknown, DropsAt::Enqueue);
         netem.overtaken = Some(HashMap::new());
         (0..6).for_each(|key| netem.enter(packet(200 + key, 0, key, 0)));
-        // Packets 3 and 4 leave first, 1 never leaves, and 5 still waits at the end.
+        // Packets 3 and 4 leave first, packet 1 never leaves, and packet 5 still waits at the end.
         let times = [(3, 210), (4, 211), (0, 300), (2, 302)];
         for (key, at) in times {
             assert_eq!(netem.leave(packet(at, 0, key, 0)), Some(0));
@@ -582,7 +587,7 @@ mod tests {
         assert_eq!(outcome.backlog_byte_ns, 1000 * waited);
     }
 
-    /// Returns a packet of program 1, whose slots follow those of four lanes.
+    /// Returns a packet of program 1. Its slots follow those of four lanes.
     fn of_program(time_ns: u64, tuple: u32, key: u64, ecn: u8) -> Packet {
         Packet {
             slot: Packet::tuple_slot(4, tuple, false, ecn),
@@ -598,7 +603,7 @@ mod tests {
         queue.enter(of_program(210, 1, 10, 2));
         assert_eq!(queue.leave(of_program(220, 1, 10, CE)), Some(8));
         assert_eq!(queue.leave(of_program(230, 0, 0, 2)), Some(4));
-        // A later packet of its own 5-tuple overtakes packet 1.
+        // A later packet of packet 1's own 5-tuple overtakes it.
         queue.leave(of_program(240, 0, 2, 2));
         queue.finish(Some(0), None, None);
         assert_eq!((queue.strangers, queue.dropped), (0, 1));

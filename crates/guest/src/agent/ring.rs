@@ -1,5 +1,5 @@
-//! A ring of captured packets in memory shared with the kernel (TPACKET_V2: a packet can be read as
-//! soon as it is captured).
+//! A ring of captured packets in memory shared with the kernel (TPACKET_V2, so that a packet can be
+//! read as soon as it is captured).
 #![allow(unsafe_code)]
 
 use std::io;
@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicU32, Ordering, fence};
 
 use super::sys::Socket;
 
-/// Bytes kept of a packet: Ethernet, IPv4 and the longest TCP header.
+/// Bytes that are stored of a packet: Ethernet, IPv4 and the longest TCP header.
 pub const SNAPLEN: u32 = 96;
 
-/// Bytes kept of a packet where programs run: Ethernet, IPv6, UDP and enough payload to distinguish
-/// packets, or the longest TCP header. Slots have the same size as with [`SNAPLEN`].
+/// Bytes that are stored of a packet where programs run: Ethernet, IPv6, UDP and enough payload to
+/// distinguish packets, or the longest TCP header. Slots have the same size as with [`SNAPLEN`].
 pub const PROGRAM_SNAPLEN: u32 = 120;
 
 /// Bytes of a slot: the kernel's header and alignment (66), and [`PROGRAM_SNAPLEN`].
@@ -43,7 +43,7 @@ pub struct Captured<'a> {
     pub time_ns: u64,
     /// Index of the device.
     pub device: i32,
-    /// Whether the packet was leaving by the device.
+    /// Whether the packet was leaving through the device.
     pub outgoing: bool,
     /// Frame length, bytes.
     pub len: u32,
@@ -63,15 +63,15 @@ pub struct Ring {
 /// Which packets a ring captures.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Which {
-    /// The packets that come in and those that go out.
+    /// Packets that come in, and packets that go out.
     Both,
-    /// The packets that come in.
+    /// Packets that come in.
     Incoming,
 }
 
 impl Ring {
-    /// Opens a ring in the current namespace that has room for `packets` packets and keeps
-    /// `snaplen` bytes of each.
+    /// Opens a ring in the current namespace for `packets` packets, of which it stores `snaplen`
+    /// bytes each.
     pub fn new(which: Which, packets: usize, snaplen: u32) -> io::Result<Ring> {
         let socket = Socket::new(libc::AF_PACKET, libc::SOCK_RAW, 0)?;
         socket.set(libc::SOL_PACKET, PACKET_VERSION, &TPACKET_V2)?;
@@ -99,7 +99,7 @@ impl Ring {
         };
         socket.set(libc::SOL_PACKET, PACKET_RX_RING, &request)?;
         let size = blocks * BLOCK;
-        // SAFETY: a new mapping of the ring just made, of its size.
+        // SAFETY: a new mapping of the ring just made, with the ring's size.
         let memory = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),
@@ -120,12 +120,12 @@ impl Ring {
             slots,
             next: 0,
         };
-        // Bind only now: earlier packets would be from the set-up of other namespaces.
+        // Bind only now: earlier packets would come from setting up other namespaces.
         ring.socket.bind_packets()?;
         Ok(ring)
     }
 
-    /// The descriptor to wait for.
+    /// Returns the descriptor to wait for.
     pub fn fd(&self) -> i32 {
         self.socket.fd()
     }
@@ -134,9 +134,9 @@ impl Ring {
     pub fn drain(&mut self, mut take: impl FnMut(Captured<'_>)) {
         loop {
             let offset = self.next / SLOTS_IN_BLOCK * BLOCK + self.next % SLOTS_IN_BLOCK * SLOT;
-            // SAFETY: `offset` + SLOT lies within the mapping; the first word
-            // of a slot is its status, which tells who may touch the rest; it
-            // is aligned, as slots and blocks are to 64 bytes.
+            // SAFETY: `offset` + SLOT lies within the mapping; the first word of a slot is its
+            // status, which says whether the kernel or the agent may use the rest; it is aligned,
+            // because slots and blocks are aligned to 64 bytes.
             unsafe {
                 let slot = self.memory.add(offset);
                 let status = AtomicU32::from_ptr(slot.cast());
@@ -187,7 +187,7 @@ impl Ring {
 
 impl Drop for Ring {
     fn drop(&mut self) {
-        // SAFETY: the mapping made in `new`, which nothing refers to any more.
+        // SAFETY: the mapping was made in `new`, and nothing refers to it any more.
         unsafe { libc::munmap(self.memory.cast(), self.size) };
     }
 }

@@ -12,7 +12,7 @@ struct Segment {
     seq: u32,
     end: u32,
     sent_ns: u64,
-    /// Time of its first retransmission, ns.
+    /// When it was first sent again, ns.
     again_ns: u64,
     sacked: bool,
 }
@@ -27,7 +27,7 @@ pub struct RttTracker {
     next: u32,
 }
 
-/// Whether a sequence number is before another.
+/// Returns whether sequence number `a` is before `b`.
 fn before(a: u32, b: u32) -> bool {
     (a.wrapping_sub(b) as i32) < 0
 }
@@ -58,8 +58,8 @@ impl RttTracker {
         });
     }
 
-    /// Notes that an ACK reached the sender; returns the RTT if it acknowledges data sent only
-    /// once.
+    /// Notes that an ACK reached the sender. Returns the RTT if the ACK acknowledges data that was
+    /// sent only once.
     pub fn acknowledged(&mut self, ack: u32, sack: &Sack, at_ns: u64) -> Option<u64> {
         let (mut acked, mut sacked, mut again) = (None, None, false);
         while let Some(segment) = self.segments.front().copied() {

@@ -1,7 +1,7 @@
 //! The main loop: starts and stops flows, plays sources, takes samples.
 //!
-//! Time is virtual: it does not advance while anything runs, and jumps to the next timer when
-//! nothing does. So only the order of simultaneous events matters, and it is fixed here.
+//! Time is virtual: it does not advance while any process runs, and otherwise jumps to the next
+//! timer. So only the order of simultaneous events matters, and this file fixes that order.
 
 mod open;
 mod results;
@@ -36,12 +36,12 @@ const SETTLE_NS: u64 = 20_000_000;
 /// A jiffy, ns (HZ 1000).
 const JIFFY_NS: u64 = 1_000_000;
 
-/// A run begins at a jiffy that is a multiple of this number. Then CUBIC's clock has the same phase
-/// in every run and in the simulator. So have timers far ahead, which fire at multiples of 8 or 64
-/// jiffies.
+/// A run begins at a jiffy that is a multiple of this number. So CUBIC's clock has the same phase
+/// in every run and in the simulator. The same is true of timers that are set far ahead, which fire
+/// at multiples of 8 or 64 jiffies.
 const START_JIFFIES: u64 = 512;
 
-/// How many times at most progress is written to the console during a run.
+/// Largest number of lines about the progress of a run on the console.
 const PROGRESS_STEPS: u64 = 500;
 
 /// Shortest time between two such lines, ns.
@@ -79,7 +79,7 @@ struct Runner<'a> {
     namespaces: &'a Namespaces,
     poll: Poll,
     timer: Timer,
-    /// The time to which the timer is set, until it expires.
+    /// The time to which the timer is set. `None` once the timer has expired.
     armed: Option<u64>,
     due: BinaryHeap<Reverse<(u64, Due)>>,
     clock: Clock,
@@ -89,7 +89,7 @@ struct Runner<'a> {
     programs: Programs<'a>,
     probes: Vec<LinkProbe>,
     captures: Captures,
-    /// Packets sent since the last read of the captures, whether or not links let them through.
+    /// Packets sent since the captures were last read, including packets that links dropped.
     datagrams: u64,
     series: Series,
     zeros: Arc<File>,
@@ -145,7 +145,7 @@ impl Runner<'_> {
                 self.armed = Some(at);
             }
             self.poll.wait(&mut happened).map_err(io("epoll"))?;
-            // Handle effects of packets before events that are due.
+            // Handle the effects of packets before events that are due now.
             for &(token, events) in &happened {
                 self.on_event(token, events)?;
             }
@@ -251,7 +251,7 @@ impl Runner<'_> {
                 self.due.push(Reverse((next, due)));
             }
             Due::Look => {
-                // TCP's own timers fire at jiffies, and cause no event in this loop.
+                // TCP's own timers fire at jiffies, and this loop gets no event for them.
                 self.record_changes(None);
                 self.due.push(Reverse((at + JIFFY_NS, due)));
             }
@@ -313,7 +313,7 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// Does what is due for the application of a flow.
+    /// Does what a flow's application must do now.
     fn act(&mut self, index: usize, now: u64) {
         if let Some(next) = self.connections[index].act(now, &self.zeros) {
             self.due.push(Reverse((next, Due::Act(index))));
@@ -346,7 +346,7 @@ impl Runner<'_> {
         }
     }
 
-    /// Records the senders of a namespace, or all senders, after they may have received something.
+    /// Records the senders of a namespace, or all senders, after they may have received a packet.
     fn record_changes(&mut self, namespace: Option<usize>) {
         let now = self.clock.now();
         for connection in &mut self.connections {
@@ -373,7 +373,7 @@ impl Runner<'_> {
     }
 }
 
-/// Returns the kernel's count of jiffies, if it can be read.
+/// Returns the kernel's count of jiffies, or `None` if it cannot be read.
 fn jiffies() -> Option<u64> {
     let text = fs::read_to_string("/proc/timer_list").ok()?;
     let line = text.lines().find_map(|l| l.strip_prefix("jiffies:"))?;

@@ -8,7 +8,8 @@ use std::process::{Command, Stdio};
 use super::{adapt, ip, own_qdisc, sys};
 use tailback_guest::job::{Batch, Device, HARDWARE_ADDRESS, Job, Tool};
 
-/// ethtool's commands for a device's offloads: the command to read, the one to set, and the name.
+/// ethtool's commands for a device's offloads: the command to read it, the command to set it, and
+/// its name.
 const FEATURES: [(u32, u32, &str); 3] = [
     (0x1e, 0x1f, "tso"),
     (0x23, 0x24, "gso"),
@@ -51,12 +52,12 @@ pub fn file_systems() -> Result<(), String> {
         sys::mount(source, target, kind, options).map_err(|e| format!("mount {target}: {e}"))?;
     }
     fs::create_dir_all("/run/netns").map_err(|e| format!("/run/netns: {e}"))?;
-    // Print warnings, too: the host turns them into warnings of the run. The boot line cannot
-    // enable them, because the random numbers depend on it.
+    // Print warnings, too, which the host turns into warnings of the run. The kernel's command line
+    // cannot enable them, because the random numbers depend on the command line.
     fs::write("/proc/sys/kernel/printk", "5").map_err(|e| format!("kernel.printk: {e}"))
 }
 
-/// Sets up everything but the file systems.
+/// Sets up everything except the file systems.
 pub fn network(job: &Job) -> Result<Namespaces, String> {
     for module in &job.modules {
         let file = File::open(&module.path).map_err(|e| format!("{}: {e}", module.path))?;
@@ -113,8 +114,8 @@ fn make_namespaces(job: &Job) -> Result<Namespaces, String> {
     })
 }
 
-/// Makes the pairs of devices. All have the same hardware address and no ARP, so that each device
-/// accepts packets of any other without address resolution.
+/// Makes the pairs of devices. All devices have the same hardware address and no ARP, so that each
+/// accepts packets from any other without address resolution.
 fn make_devices(job: &Job, namespaces: &Namespaces) -> Result<(), String> {
     let mut requests = ip::Requests::default();
     for veth in &job.veths {
@@ -183,7 +184,7 @@ fn program(tool: Tool) -> &'static str {
     }
 }
 
-/// Runs lines in the current namespace. The error is what the tool prints about a line.
+/// Runs lines in the current namespace. The error contains what the tool prints about the line.
 fn run_tool(tool: Tool, lines: &[String], place: &str) -> Result<(), String> {
     let program = program(tool);
     let mut child = Command::new(program)
@@ -195,7 +196,7 @@ fn run_tool(tool: Tool, lines: &[String], place: &str) -> Result<(), String> {
         .map_err(|e| format!("{program}: {e}"))?;
     if let Some(mut stdin) = child.stdin.take() {
         let text = lines.join("\n") + "\n";
-        // A tool that stops reading gives the reason on its other outputs.
+        // If the tool stops reading, its other outputs have the reason.
         let _ = stdin.write_all(text.as_bytes());
     }
     let output = child
@@ -219,8 +220,8 @@ fn run_tool(tool: Tool, lines: &[String], place: &str) -> Result<(), String> {
     Err(format!("{place}: {name}{line}: {}", said.join("; ")))
 }
 
-/// Returns the output of a tool in the current namespace for several lines; `words` are its first
-/// arguments.
+/// Returns the output of a tool in the current namespace for several lines. `words` are the tool's
+/// first arguments.
 pub fn batch_output(tool: Tool, words: &[&str], lines: &[String]) -> Result<String, String> {
     let program = program(tool);
     let mut child = Command::new(program)

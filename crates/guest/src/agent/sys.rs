@@ -1,5 +1,5 @@
-//! The system calls that the agent needs and no crate wraps safely. All `unsafe` code of the agent
-//! is here, except for the memory of the capture ring.
+//! The system calls that the agent needs and that no crate wraps safely. All `unsafe` code of the
+//! agent is here, except for the memory of the capture ring.
 #![allow(unsafe_code)]
 
 pub mod process;
@@ -41,7 +41,7 @@ pub fn mount(source: &str, target: &str, kind: &str, options: &str) -> io::Resul
     Ok(())
 }
 
-/// Binds a file over another.
+/// Binds a file over another file.
 pub fn bind_mount(source: &str, target: &str) -> io::Result<()> {
     let (source, target) = (c_string(source)?, c_string(target)?);
     // SAFETY: two C strings that outlive the call; a bind mount reads no more.
@@ -89,12 +89,12 @@ pub fn load_module(file: &File, parameters: &str) -> io::Result<()> {
 
 /// Ends the guest.
 pub fn power_off() -> ! {
-    // SAFETY: takes no pointer. Nothing runs after it.
+    // SAFETY: takes no pointer. No code runs after it.
     unsafe {
         libc::sync();
         libc::reboot(libc::RB_POWER_OFF);
     }
-    // Only reached if this is not the first process, which can then only exit.
+    // Only reached if this is not the first process. Then the process can only exit.
     std::process::exit(1)
 }
 
@@ -132,7 +132,7 @@ impl Timer {
                 libc::TFD_NONBLOCK | libc::TFD_CLOEXEC,
             )
         })?;
-        // SAFETY: as above.
+        // SAFETY: the descriptor is new and owned, as stated above.
         Ok(Timer(unsafe { OwnedFd::from_raw_fd(fd) }))
     }
 
@@ -141,7 +141,7 @@ impl Timer {
         // SAFETY: plain data, valid when zeroed; the pointers outlive the call.
         unsafe {
             let mut spec: libc::itimerspec = zeroed();
-            // A time of zero would disarm it.
+            // A time of zero would disarm the timer.
             let at_ns = at_ns.max(1);
             spec.it_value.tv_sec = (at_ns / 1_000_000_000) as i64;
             spec.it_value.tv_nsec = (at_ns % 1_000_000_000) as i64;
@@ -158,7 +158,7 @@ impl Timer {
     /// Clears an expiry.
     pub fn clear(&self) {
         let mut count = [0_u8; 8];
-        // SAFETY: a timer gives eight bytes. It does not matter if there is nothing to read.
+        // SAFETY: a timer gives eight bytes. It does not matter if the timer has not expired.
         unsafe { libc::read(self.0.as_raw_fd(), count.as_mut_ptr().cast(), 8) };
     }
 
@@ -183,7 +183,7 @@ impl Poll {
     pub fn new() -> io::Result<Poll> {
         // SAFETY: takes no pointer; the descriptor is new and owned.
         let fd = check(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })?;
-        // SAFETY: as above.
+        // SAFETY: the descriptor is new and owned, as stated above.
         Ok(Poll(unsafe { OwnedFd::from_raw_fd(fd) }))
     }
 
@@ -210,7 +210,7 @@ impl Poll {
         self.control(libc::EPOLL_CTL_DEL, fd, 0, 0)
     }
 
-    /// Waits without limit; returns the tokens of descriptors with their events.
+    /// Waits without limit. Returns the tokens of descriptors with their events.
     pub fn wait(&self, happened: &mut Vec<(u64, u32)>) -> io::Result<()> {
         let mut events = [libc::epoll_event { events: 0, u64: 0 }; 64];
         // SAFETY: the buffer has room for the number of events passed to the call.
@@ -234,7 +234,7 @@ impl Socket {
         let kind = kind | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
         // SAFETY: takes no pointer; the descriptor is new and owned.
         let fd = check(unsafe { libc::socket(family, kind, protocol) })?;
-        // SAFETY: as above.
+        // SAFETY: the descriptor is new and owned, as stated above.
         Ok(Socket(unsafe { OwnedFd::from_raw_fd(fd) }))
     }
 
@@ -243,20 +243,20 @@ impl Socket {
         self.0.as_raw_fd()
     }
 
-    /// Makes the socket's calls blocking from now on.
+    /// Makes all further calls on the socket blocking.
     pub fn block(&self) -> io::Result<()> {
         // SAFETY: takes no pointer.
         check(unsafe { libc::fcntl(self.fd(), libc::F_SETFL, libc::O_RDWR) })?;
         Ok(())
     }
 
-    /// Sets an option to plain data.
+    /// Sets an option whose value is plain data.
     pub fn set<T: Copy>(&self, level: i32, name: i32, value: &T) -> io::Result<()> {
         let pointer: *const T = value;
         self.set_raw(level, name, pointer.cast(), size_of::<T>())
     }
 
-    /// Sets an option to text.
+    /// Sets an option whose value is text.
     pub fn set_text(&self, level: i32, name: i32, value: &str) -> io::Result<()> {
         self.set_raw(level, name, value.as_ptr().cast(), value.len())
     }
@@ -273,7 +273,7 @@ impl Socket {
         Ok(())
     }
 
-    /// Reads an option of plain numbers into a buffer of bytes; returns the number of bytes.
+    /// Reads an option that consists of numbers into a buffer. Returns the number of bytes.
     pub fn get(&self, level: i32, name: i32, buffer: &mut [u8]) -> io::Result<usize> {
         let mut n = buffer.len() as libc::socklen_t;
         // SAFETY: the buffer has room for the number of bytes passed to the call.
@@ -313,7 +313,7 @@ impl Socket {
         Ok(())
     }
 
-    /// Connects. For TCP the connection is then being set up.
+    /// Starts to connect. A TCP connection is complete only later.
     pub fn connect(&self, address: Ipv4Addr, port: u16) -> io::Result<()> {
         let name = ipv4(address, port);
         // SAFETY: an address of this size that outlives the call.
@@ -330,7 +330,7 @@ impl Socket {
         }
     }
 
-    /// Accepts connections; up to `backlog` may wait.
+    /// Accepts connections. Up to `backlog` connections may wait.
     pub fn listen(&self, backlog: i32) -> io::Result<()> {
         // SAFETY: takes no pointer.
         check(unsafe { libc::listen(self.fd(), backlog) })?;
@@ -372,7 +372,7 @@ impl Socket {
                 libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC,
             )
         })?;
-        // SAFETY: as above.
+        // SAFETY: the descriptor is new and owned, as stated above.
         Ok(Socket(unsafe { OwnedFd::from_raw_fd(fd) }))
     }
 
@@ -383,7 +383,8 @@ impl Socket {
         Ok(())
     }
 
-    /// Sends up to this many bytes of a file from its start; `None` if the socket has no room.
+    /// Sends up to this many bytes from the start of a file. Returns `None` if the socket's buffer
+    /// is full.
     pub fn send_file(&self, file: &File, bytes: usize) -> io::Result<Option<usize>> {
         let mut offset = 0;
         // SAFETY: open descriptors; the offset outlives the call.
@@ -391,15 +392,15 @@ impl Socket {
         some_unless_blocked(n)
     }
 
-    /// Sends a datagram; `None` if the socket has no room.
+    /// Sends a datagram. Returns `None` if the socket's buffer is full.
     pub fn send(&self, bytes: &[u8]) -> io::Result<Option<usize>> {
         // SAFETY: a buffer of this length.
         let n = unsafe { libc::send(self.fd(), bytes.as_ptr().cast(), bytes.len(), 0) };
         some_unless_blocked(n)
     }
 
-    /// Sends bytes of a stream and ends a segment after them, if all fit; `None` if there is no
-    /// room.
+    /// Sends bytes of a stream, and ends a segment after them if all fit. Returns `None` if the
+    /// socket's buffer is full.
     pub fn send_record(&self, bytes: &[u8]) -> io::Result<Option<usize>> {
         let flags = libc::MSG_EOR;
         // SAFETY: a buffer of this length.
@@ -407,17 +408,17 @@ impl Socket {
         some_unless_blocked(n)
     }
 
-    /// Reads up to this many bytes and discards them; `None` if no bytes are available.
+    /// Reads up to this many bytes and discards them. Returns `None` if no bytes are available.
     pub fn discard(&self, bytes: usize) -> io::Result<Option<usize>> {
-        // SAFETY: with MSG_TRUNC TCP writes nothing (tcp(7)).
+        // SAFETY: with MSG_TRUNC, TCP does not write to the buffer (tcp(7)).
         let n = unsafe { libc::recv(self.fd(), std::ptr::null_mut(), bytes, libc::MSG_TRUNC) };
         some_unless_blocked(n)
     }
 
-    /// Reads and discards bytes, and waits until this many have come or the stream has ended.
+    /// Reads and discards bytes. Waits until this many have arrived or the stream has ended.
     pub fn discard_all(&self, bytes: usize) -> io::Result<usize> {
         let flags = libc::MSG_TRUNC | libc::MSG_WAITALL;
-        // SAFETY: with MSG_TRUNC TCP writes nothing (tcp(7)).
+        // SAFETY: with MSG_TRUNC, TCP does not write to the buffer (tcp(7)).
         let n = unsafe { libc::recv(self.fd(), std::ptr::null_mut(), bytes, flags) };
         if n < 0 {
             return Err(io::Error::last_os_error());
@@ -425,10 +426,10 @@ impl Socket {
         Ok(n as usize)
     }
 
-    /// Reads the begin of a datagram; returns its whole length, and when it arrived on the clock of
-    /// captures, ns. The socket must have `SO_TIMESTAMPNS`.
+    /// Reads the beginning of a datagram. Returns the datagram's whole length, and its arrival time
+    /// on the clock of captures, ns. The socket must have `SO_TIMESTAMPNS`.
     pub fn receive_datagram(&self, buffer: &mut [u8]) -> io::Result<Option<(usize, u64)>> {
-        // Room for a header and two numbers of 64 bits, aligned for both.
+        // Enough for a header and two numbers of 64 bits, aligned for both.
         let mut control = [0_u64; 8];
         let mut part = libc::iovec {
             iov_base: buffer.as_mut_ptr().cast(),
@@ -470,7 +471,7 @@ impl Socket {
         Ok(n as usize)
     }
 
-    /// Reads the available messages, each into `size` bytes of the buffer; returns their lengths.
+    /// Reads the available messages, each into `size` bytes of the buffer. Returns their lengths.
     pub fn receive_each(&self, buffers: &mut [u8], size: usize) -> io::Result<Vec<usize>> {
         let part = |place: &mut [u8]| libc::iovec {
             iov_base: place.as_mut_ptr().cast(),
@@ -553,7 +554,7 @@ pub fn device_index(name: &str) -> io::Result<i32> {
     }
 }
 
-/// Reads or sets a feature of a device by an ethtool command; returns the value.
+/// Reads or sets a feature of a device with an ethtool command. Returns the value.
 pub fn ethtool(device: &str, command: u32, value: u32) -> io::Result<u32> {
     let socket = Socket::new(libc::AF_INET, libc::SOCK_DGRAM, 0)?;
     let mut words = [command, value];
@@ -578,7 +579,7 @@ pub fn zeros(bytes: usize) -> io::Result<File> {
         File::from(OwnedFd::from_raw_fd(fd))
     };
     file.set_len(bytes as u64)?;
-    // Write the zeros once: sending from a hole would fill it page by page.
+    // Write the zeros once, because sending from a hole would fill it page by page.
     std::os::unix::fs::FileExt::write_all_at(&file, &vec![0; bytes], 0)?;
     Ok(file)
 }

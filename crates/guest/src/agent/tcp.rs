@@ -1,4 +1,4 @@
-//! TCP connections: both ends of a flow, and their information from the kernel.
+//! TCP connections: both ends of a flow, and the kernel's information about them.
 
 use std::fs::File;
 use std::io;
@@ -8,36 +8,37 @@ use tailback_engine::cc;
 use tailback_engine::registry::kernel::Gauge;
 use tailback_guest::job::Flow;
 
-/// Bytes handed to TCP at once: a call for each packet would cost as much as
-/// the packet.
+/// Bytes that are passed to TCP at once. A call for each packet would cost as much as sending the
+/// packet.
 const CHUNK: usize = 1 << 20;
 
 /// How much data waits between TCP and the application.
 #[derive(Clone, Copy)]
 pub struct Slack {
-    /// Approximate upper bound of unsent bytes that TCP holds.
+    /// Approximate upper limit of the unsent bytes that TCP holds.
     not_sent: i32,
-    /// How many bytes have to arrive before the receiver is woken.
+    /// How many bytes must arrive before the receiver is woken.
     low_water: u64,
 }
 
 impl Slack {
-    /// For ends that [`super::sys::Poll`] wakes: they are woken seldom, so much data may wait.
+    /// For ends that [`super::sys::Poll`] wakes. They are woken seldom, so much data may wait.
     pub const POLLED: Slack = Slack {
         not_sent: 1 << 20,
         low_water: 512 << 10,
     };
 
-    /// For applications that pause. TCP sends the data that it holds even during a pause, so it
+    /// For applications that pause. Even during a pause, TCP sends the data that it holds, so TCP
     /// should hold little.
     pub const PAUSED: Slack = Slack {
         not_sent: 64 << 10,
         ..Slack::POLLED
     };
 
-    /// Returns the slack of ends that are woken inside the kernel. This costs little, so the
-    /// waiting data of all flows together stays in the processor's cache. The slack is at least
-    /// what a burst of ACKs releases, so that the data never limits the window.
+    /// Returns the slack of ends that are woken inside the kernel. Waking is cheap, so little data
+    /// needs to wait, and the waiting data of all flows together fits into the processor's cache.
+    /// The slack is at least what a burst of ACKs releases, so that the data never limits the
+    /// window.
     pub fn waiting(flows: usize) -> Slack {
         let each = ((1 << 20) / flows.max(1)).clamp(64 << 10, 256 << 10);
         Slack {
@@ -56,7 +57,7 @@ const TCP_NOTSENT_LOWAT: i32 = 25;
 const TCP_CC_INFO: i32 = 26;
 const SO_MAX_PACING_RATE: i32 = 47;
 
-/// The values that `ss -ti` shows of a connection (`struct tcp_info`).
+/// The values that `ss -ti` shows about a connection (`struct tcp_info`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Info {
     /// Smoothed RTT, us.
@@ -79,15 +80,15 @@ pub struct Info {
     pub received_bytes: u64,
     /// Time during which data was in flight or waiting to be sent, us.
     pub busy_us: u64,
-    /// Time during which the receive window was the limit, us.
+    /// Time during which the receive window limited sending, us.
     pub rwnd_limited_us: u64,
-    /// Time during which the send buffer was the limit, us.
+    /// Time during which the send buffer limited sending, us.
     pub sndbuf_limited_us: u64,
     /// Congestion state: 0 Open, 1 Disorder, 2 CWR, 3 Recovery, 4 Loss.
     pub ca_state: u8,
     /// Segments delivered with a CE mark.
     pub delivered_ce: u32,
-    /// Bytes acknowledged; the SYN counts as a byte.
+    /// Bytes acknowledged. The SYN counts as a byte.
     pub acked_bytes: u64,
 }
 
@@ -122,14 +123,14 @@ impl Info {
     }
 }
 
-/// Reads the information of a connection.
+/// Reads the information about a connection.
 pub fn info(socket: &Socket) -> io::Result<Info> {
     let mut bytes = [0_u8; 384];
     let n = socket.get(libc::IPPROTO_TCP, TCP_INFO, &mut bytes)?;
     Ok(Info::parse(&bytes[..n]))
 }
 
-/// Reads the values that the congestion control of a connection exposes (`union tcp_cc_info`).
+/// Reads the values that a connection's congestion control reports (`union tcp_cc_info`).
 pub fn gauges<'g>(
     socket: &Socket,
     gauges: &'g [Gauge],
@@ -149,7 +150,7 @@ pub fn listener(flow: &Flow, slack: Slack) -> io::Result<Socket> {
     Ok(socket)
 }
 
-/// Makes the sending end of a request, which listens; up to `backlog` connections may wait.
+/// Makes the sending end of a request, which listens. Up to `backlog` connections may wait.
 pub fn server(flow: &Flow, backlog: i32) -> io::Result<Socket> {
     let socket = sender(flow, Slack::POLLED)?;
     socket.listen(backlog)?;
@@ -162,8 +163,8 @@ pub fn client(flow: &Flow) -> io::Result<Socket> {
 }
 
 /// Returns the congestion control of the receiving end, which decides about ECN. With DCTCP on the
-/// listening socket, ECN is negotiated regardless of `net.ipv4.tcp_ecn`; otherwise DCTCP behaves
-/// like Reno. An unknown congestion control may also have a part at the receiver.
+/// listening socket, ECN is negotiated regardless of `net.ipv4.tcp_ecn`. Without it, DCTCP would
+/// behave like Reno. An unknown congestion control may also need to run at the receiver.
 fn receivers_control(flow: &Flow) -> &str {
     let known = cc::face(&flow.kernel_cc).is_some();
     if known && !flow.ecn {
@@ -183,31 +184,33 @@ fn receiver(flow: &Flow, slack: Slack) -> io::Result<Socket> {
     Ok(socket)
 }
 
-/// Bounds the window that a receiver offers.
+/// Limits the window that a receiver offers.
 ///
-/// Before the connection exists, this bound decides its window scale. The bound does not last: when
-/// the first segment shows how much of a buffer is payload, Linux computes the bound from its
-/// buffer (`tcp_measure_rcv_mss`). So the caller sets it again after [`unbounded`] bytes.
+/// Before the connection exists, this limit determines its window scale. The limit does not last:
+/// when the first segment shows how much of a buffer is payload, Linux computes a new limit from
+/// its buffer (`tcp_measure_rcv_mss`). So the caller sets the limit again after [`unbounded`]
+/// bytes.
 fn clamp_window(flow: &Flow, socket: &Socket) -> io::Result<()> {
     socket.set(libc::IPPROTO_TCP, TCP_WINDOW_CLAMP, &(flow.window as i32))
 }
 
-/// Share of a buffer that is window after the first segment, in 256ths; before that it is half. The
-/// share is payload over `skb->truesize` of a full segment that was not merged with others.
+/// Share of a buffer that becomes the window after the first segment, in 256ths. Before that, half
+/// of the buffer is the window. The share is payload divided by `skb->truesize`, for a full segment
+/// that was not merged with others.
 const PAYLOAD_SHARE: u64 = 162;
 
-/// Payload after which the window has to be bounded again, bytes. Until then the window grows from
-/// half of a buffer to [`PAYLOAD_SHARE`] of it. It grows by two segments for each one that arrives,
-/// and every segment is acknowledged at once, as by the simulator's receiver. A sender in slow
-/// start does not come near the window before that.
+/// Returns the payload after which the window must be limited again, bytes. Until then, the window
+/// grows from half of a buffer to [`PAYLOAD_SHARE`] of it. It grows by two segments for each
+/// segment that arrives. Every segment is acknowledged at once, as by the simulator's receiver. In
+/// this time, a sender in slow start does not fill the window.
 pub fn unbounded(flow: &Flow) -> u64 {
     let mss = u64::from(flow.mss).max(1);
     let room = u64::from(flow.window) * (PAYLOAD_SHARE - 128) / 128;
     (room + mss).div_ceil(2 * mss) * mss
 }
 
-/// Bounds the window again once [`unbounded`] bytes have arrived. From then on the receiver is
-/// woken for larger amounts.
+/// Limits the window again once [`unbounded`] bytes have arrived. From then on, the receiver is
+/// woken for larger amounts of data.
 pub fn bound_window(flow: &Flow, slack: Slack, socket: &Socket, read: u64) -> io::Result<()> {
     clamp_window(flow, socket)?;
     wake_for(socket, low_water(flow, slack, read))
@@ -217,22 +220,22 @@ fn wake_for(socket: &Socket, bytes: u64) -> io::Result<()> {
     socket.set(libc::SOL_SOCKET, libc::SO_RCVLOWAT, &(bytes as i32))
 }
 
-/// Makes the sending end before it is connected.
+/// Makes the sending end, which is not connected yet.
 pub fn sender(flow: &Flow, slack: Slack) -> io::Result<Socket> {
     let socket = Socket::new(libc::AF_INET, libc::SOCK_STREAM, 0)?;
     socket.set_text(libc::IPPROTO_TCP, TCP_CONGESTION, &flow.kernel_cc)?;
     // setsockopt doubles the value.
     let half = (flow.send_buffer / 2) as i32;
     socket.set(libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, &half)?;
-    // Allow enough unsent data that the sender is seldom woken, but so little that it stays in the
-    // processor's cache.
+    // Allow so much unsent data that the sender is seldom woken, but so little that the data stays
+    // in the processor's cache.
     socket.set(libc::IPPROTO_TCP, TCP_NOTSENT_LOWAT, &slack.not_sent)?;
     if flow.application.is_some() {
         // A segment leaves as soon as the window allows, full or not.
         socket.set(libc::IPPROTO_TCP, TCP_NODELAY, &1_i32)?;
     }
     if flow.pacing {
-        // Any bound but "none" makes TCP pace itself at its own rate below it.
+        // Any limit other than "none" makes TCP pace itself, at its own rate below the limit.
         socket.set(libc::SOL_SOCKET, SO_MAX_PACING_RATE, &(u64::MAX >> 1))?;
     }
     mark(flow, &socket)?;
@@ -240,7 +243,7 @@ pub fn sender(flow: &Flow, slack: Slack) -> io::Result<Socket> {
     Ok(socket)
 }
 
-/// Sets the DSCP. A listener's sockets inherit it; TCP itself sets the ECN field.
+/// Sets the DSCP. Connections inherit it from their listener. TCP itself sets the ECN field.
 fn mark(flow: &Flow, socket: &Socket) -> io::Result<()> {
     if flow.dscp > 0 {
         let field = i32::from(flow.dscp) << 2;
@@ -257,8 +260,8 @@ pub fn accepted(flow: &Flow, socket: &Socket) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns for how many bytes the receiver is woken after it has read `read` bytes. A transfer of
-/// limited size, or a chunk, must not wait for more than its last byte.
+/// Returns how many bytes must arrive before the receiver is woken, after it has read `read` bytes.
+/// A transfer of limited size, or a chunk, must not wait for more than its last byte.
 fn low_water(flow: &Flow, slack: Slack, read: u64) -> u64 {
     let chunks = || Some(flow.application.as_ref()?.chunks.as_ref()?.bytes);
     let left = match (flow.bytes, chunks()) {
@@ -269,16 +272,16 @@ fn low_water(flow: &Flow, slack: Slack, read: u64) -> u64 {
     slack.low_water.min(left).max(1)
 }
 
-/// Whether the receiver has to be woken at certain bytes of the stream.
+/// Returns whether the receiver must be woken at certain positions in the stream.
 fn has_ends(flow: &Flow) -> bool {
     let application = flow.application.as_ref();
     flow.bytes.is_some() || application.is_some_and(|all| all.chunks.is_some())
 }
 
-/// Reads what is available; returns how much was read in total.
+/// Reads what is available. Returns how much was read in total.
 pub fn read(flow: &Flow, socket: &Socket, mut read: u64) -> io::Result<u64> {
     let before = read;
-    // One call reads everything. Data that comes meanwhile causes another event.
+    // One call reads everything. Data that arrives in the meantime causes another event.
     if let Some(n) = socket.discard(1 << 30)? {
         read += n as u64;
     }
@@ -289,14 +292,14 @@ pub fn read(flow: &Flow, socket: &Socket, mut read: u64) -> io::Result<u64> {
     } else if has_ends(flow) || before < growing {
         bound_window(flow, Slack::POLLED, socket, read)?;
     } else {
-        // Larger segments, merged by offloads, change the share of payload once more.
+        // Offloads merge segments. Larger segments change the share of payload once more.
         clamp_window(flow, socket)?;
     }
     Ok(read)
 }
 
-/// Writes chunks of this many bytes up to `limit` while there is room. A segment ends where a chunk
-/// ends. Returns how much was written in total.
+/// Writes chunks of this many bytes up to `limit` while the socket's buffer has space. A segment
+/// ends where a chunk ends. Returns how much was written in total.
 pub fn write_chunks(socket: &Socket, chunk: u64, limit: u64, mut written: u64) -> io::Result<u64> {
     const PIECE: usize = 64 << 10;
     static ZEROS: [u8; PIECE] = [0; PIECE];
@@ -316,7 +319,7 @@ pub fn write_chunks(socket: &Socket, chunk: u64, limit: u64, mut written: u64) -
     Ok(written)
 }
 
-/// Writes up to `limit` while there is room; returns how much was written in total.
+/// Writes up to `limit` while the socket's buffer has space. Returns how much was written in total.
 pub fn write(socket: &Socket, zeros: &File, limit: u64, mut written: u64) -> io::Result<u64> {
     loop {
         let left = limit.saturating_sub(written);
@@ -329,7 +332,7 @@ pub fn write(socket: &Socket, zeros: &File, limit: u64, mut written: u64) -> io:
         };
         written += n as u64;
         if n < chunk {
-            // The kernel reports when there is room again.
+            // The kernel reports when the buffer has space again.
             return Ok(written);
         }
     }

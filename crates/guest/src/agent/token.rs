@@ -1,25 +1,27 @@
-//! What a descriptor is for, encoded as the token of its events.
+//! What a descriptor is for, encoded in the token of its events.
 
 /// The timer of the next event.
 pub const TIMER: u64 = 0;
-/// The listener of a flow, by the flow's number; sender and receiver have the next two kinds.
+/// The listener of a flow, by the flow's number. The next two kinds are its sender and its
+/// receiver.
 pub const LISTENER: u64 = 1;
 pub const SENDER: u64 = 2;
 pub const RECEIVER: u64 = 3;
-/// The capture ring in a sender's namespace, by the namespace.
+/// The capture ring in a sender's namespace, by the namespace's number.
 pub const SENDER_RING: u64 = 4;
-/// The listener of a source's connections; clients and servers have the next two kinds.
+/// The listener of a source's connections. The next two kinds are its clients and its servers.
 pub const REQUEST_LISTENER: u64 = 5;
 pub const REQUEST_CLIENT: u64 = 6;
 pub const REQUEST_SERVER: u64 = 7;
-/// The end of a program, by the program's number; then its output. The number for output is twice
-/// the program's, plus one for standard error.
+/// The end of a program, by the program's number. The next kind is its output, whose number is
+/// twice the program's number, plus one for standard error.
 pub const PROGRAM_EXIT: u64 = 8;
 pub const PROGRAM_OUTPUT: u64 = 9;
-/// Both ends of a source whose datagrams are echoed, by its number.
+/// Both ends of a source whose datagrams are echoed, by the source's number.
 pub const ECHO: u64 = 10;
 
-/// In a token's index the number of the source begins at this bit; the lower bits are the client.
+/// In a token's index, the source's number begins at this bit. The lower bits are the client's
+/// number.
 pub const REQUEST_SOURCE_BITS: u32 = 16;
 
 /// Returns the token of a descriptor of this kind.

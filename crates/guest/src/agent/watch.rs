@@ -1,4 +1,4 @@
-//! What a flow waited for and why its window shrank, as far as `tcp_info` shows it. This module
+//! What a flow waited for and why its window shrank, as far as `tcp_info` shows this. This module
 //! reads waiting times (Linux `tcp_chrono`), and compares window and congestion state between two
 //! samples.
 
@@ -6,7 +6,7 @@ use tailback_record::account::{Account, Reason, Told};
 
 use super::tcp::Info;
 
-/// Congestion states of Linux.
+/// Numbers of Linux's congestion states.
 const CWR: u8 = 2;
 const RECOVERY: u8 = 3;
 const LOSS: u8 = 4;
@@ -20,7 +20,8 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Takes a sample of a sender. `interval_ns` is the time between samples; 0 samples every ACK.
+    /// Takes a sample of a sender. `interval_ns` is the time between samples, or 0 if every ACK is
+    /// a sample.
     pub fn look(&mut self, at_ns: u64, info: &Info, interval_ns: u64) {
         let last = std::mem::replace(&mut self.last, *info);
         if last.cwnd == 0 {
@@ -66,7 +67,8 @@ impl Watch {
         self.account.end_warmup(at_ns);
     }
 
-    /// Returns the account, given the sender's information at both ends of the measured time.
+    /// Returns the account, from the information about the sender at the start and the end of the
+    /// measured time.
     pub fn finish(&self, base: &Info, end: &Info, elapsed_ns: u64) -> Account {
         let since = |end: u64, base: u64| end.saturating_sub(base) * 1000;
         let told = Told {
@@ -101,7 +103,7 @@ mod tests {
         let looks = [
             info(10, 1000, 0),
             info(20, 1000, 0),
-            // PRR reduces the window step by step.
+            // PRR reduces the window step by step, which counts as one reduction.
             info(18, 14, RECOVERY),
             info(15, 14, RECOVERY),
             info(14, 14, 0),

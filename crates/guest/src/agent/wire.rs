@@ -1,8 +1,8 @@
-//! A wire behind a link that loses packets: finds the lost ones from the packets that went in and
-//! came out.
+//! A wire behind a link that loses packets: finds the lost packets from the packets that entered
+//! and left.
 //!
-//! The wire keeps the order of packets, whatever its delay and jitter. So a packet that a later one
-//! overtakes was lost; netem decided that when the packet came in.
+//! The wire keeps the order of packets, whatever its delay and jitter. So if a later packet
+//! overtakes a packet, the earlier one was lost. netem decided this when the packet entered.
 
 use std::collections::VecDeque;
 
@@ -15,7 +15,7 @@ pub type OnWire = (Packet, Option<Head>);
 
 /// The captures of a wire.
 pub struct LossTap {
-    /// The ring of packets that come in and go out.
+    /// The ring with the packets that enter and leave.
     pub ring: Ring,
     /// The device at the far end of the wire.
     pub out: i32,
@@ -32,31 +32,32 @@ pub struct Wire {
 }
 
 impl Wire {
-    /// Notes that a packet came in.
+    /// Notes that a packet entered.
     pub fn enter(&mut self, packet: Packet, head: Option<Head>) {
         self.waiting.push_back((packet, head));
     }
 
-    /// Notes that a packet came out; returns the packets that were lost before it.
+    /// Notes that a packet left. Returns the packets that were lost before it.
     pub fn leave(&mut self, packet: &Packet) -> impl Iterator<Item = OnWire> + use<'_> {
         let is_it = |(other, _): &OnWire| other.key == packet.key && other.lane == packet.lane;
         let ahead = self.waiting.iter().position(is_it);
         let count = ahead.unwrap_or(0);
         self.lost += count as u64;
-        // The packet itself is removed too, but is not lost.
+        // The packet itself is removed, too, but was not lost.
         let with = ahead.map_or(0, |ahead| ahead + 1);
         self.waiting.drain(..with).take(count)
     }
 
-    /// Ends the run. A packet that is still here is on its way, or was lost without a later packet
-    /// to show that. `queued` is how many packets netem reports to hold: the newest ones.
+    /// Ends the run. A packet that did not leave is still on its way, or was lost and no later
+    /// packet has shown this. `queued` is the number of packets that netem reports to hold. These
+    /// are the newest.
     pub fn finish(&mut self, queued: u64) -> impl Iterator<Item = OnWire> + use<'_> {
         let count = self.waiting.len().saturating_sub(queued as usize);
         self.lost += count as u64;
         self.waiting.drain(..).take(count)
     }
 
-    /// Returns when the oldest packet on the wire came in, ns.
+    /// Returns when the oldest packet on the wire entered, ns.
     pub fn oldest_ns(&self) -> Option<u64> {
         self.waiting.front().map(|(packet, _)| packet.time_ns)
     }
@@ -94,7 +95,7 @@ mod tests {
         assert_eq!(keys(wire.leave(&packet(1))), [0_u64; 0]);
         assert_eq!(keys(wire.leave(&packet(4))), [2, 3]);
         assert_eq!(wire.oldest_ns(), Some(5));
-        // A packet that was not captured coming in shows nothing about the others.
+        // A packet that was not captured entering does not show that others were lost.
         assert_eq!(keys(wire.leave(&packet(9))), [0_u64; 0]);
         assert_eq!(keys(wire.finish(1)), [5, 6]);
         assert_eq!(wire.lost(), 4);

@@ -7,10 +7,10 @@ const TCA_STATS_BASIC: u16 = 1;
 const TCA_STATS_QUEUE: u16 = 3;
 const TCA_STATS_APP: u16 = 4;
 
-/// Largest number of gauges of a kind.
+/// Largest number of gauges that a kind of qdisc has.
 const MOST_GAUGES: usize = 4;
 
-/// The contents and counters of a qdisc.
+/// What a qdisc holds, and its counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Statistics {
     /// Packets queued.
@@ -23,15 +23,15 @@ pub struct Statistics {
     pub sent_packets: u32,
     /// Bytes sent since the qdisc was made.
     pub sent_bytes: u64,
-    /// Packets marked CE since the qdisc was made. `None` if it does not count marks, or the place
-    /// of its counter is unknown.
+    /// Packets marked CE since the qdisc was made. `None` if the qdisc does not count marks, or if
+    /// the position of its counter is unknown.
     pub marks: Option<u32>,
-    /// Values of the gauges of its kind, in their order.
+    /// Values of the gauges of the qdisc's kind, in their order.
     pub gauges: [Option<f64>; MOST_GAUGES],
 }
 
 impl Statistics {
-    /// Returns the counts since `base`; the queued packets and bytes are those of now.
+    /// Returns the counts since `base`. The queued packets and bytes are the current ones.
     pub fn since(&self, base: &Statistics) -> Statistics {
         Statistics {
             drops: self.drops.wrapping_sub(base.drops),
@@ -44,7 +44,7 @@ impl Statistics {
 }
 
 /// Reads the statistics from the attributes of a message about a queue discipline. `xstats`
-/// describes the statistics of its kind, if they are known.
+/// describes the kind's own statistics, if known.
 pub fn statistics(attributes: &[u8], xstats: Option<&Xstats>) -> Statistics {
     let mut statistics = Statistics::default();
     let Some(inner) = attribute(attributes, TCA_STATS2) else {
@@ -70,8 +70,8 @@ pub fn statistics(attributes: &[u8], xstats: Option<&Xstats>) -> Statistics {
     statistics
 }
 
-/// Returns the marks in the statistics of a kind. `None` if a counter is missing, as in the shorter
-/// struct of an older kernel.
+/// Returns the number of marks in a kind's own statistics. `None` if a counter is missing, as in
+/// the shorter struct of an older kernel.
 fn marks(xstats: &Xstats, own: &[u8]) -> Option<u32> {
     xstats.marks?.iter().try_fold(0_u32, |sum, &at| {
         let counted = own.get(at..at + 4)?;
@@ -79,11 +79,11 @@ fn marks(xstats: &Xstats, own: &[u8]) -> Option<u32> {
     })
 }
 
-/// Returns the payload of the first attribute of a type.
+/// Returns the payload of the first attribute of the wanted type.
 pub fn attribute(mut attributes: &[u8], wanted: u16) -> Option<&[u8]> {
     while attributes.len() >= 4 {
         let length = usize::from(half(attributes, 0)).clamp(4, attributes.len());
-        // The two highest bits are flags.
+        // The two highest bits of the type are flags.
         if half(attributes, 2) & 0x3fff == wanted {
             return Some(&attributes[4..length]);
         }
@@ -92,7 +92,7 @@ pub fn attribute(mut attributes: &[u8], wanted: u16) -> Option<&[u8]> {
     None
 }
 
-/// Rounds a length up: attributes begin at multiples of four bytes.
+/// Rounds a length up to a multiple of four bytes, where the next attribute begins.
 pub fn align(length: usize) -> usize {
     length.next_multiple_of(4)
 }
@@ -147,7 +147,7 @@ mod tests {
             None,
             "an older, shorter struct"
         );
-        // TCA_FQ_CODEL_XSTATS_CLASS
+        // These are statistics of the type TCA_FQ_CODEL_XSTATS_CLASS.
         assert_eq!(told("fq_codel", &own[4..]).marks, None);
     }
 

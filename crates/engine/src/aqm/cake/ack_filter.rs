@@ -1,11 +1,12 @@
-//! The ACK filter: of several waiting acknowledgements of one flow, drops old ones whose
-//! information a newer one contains.
+//! The ACK filter: of a flow's waiting ACKs, it drops old ones whose information a newer one
+//! repeats.
 //!
 //! The filter may drop an ACK if it is pure, and if the newly appended one acknowledges at least as
 //! much (cumulative, timestamp, SACK). The ACK must carry no ESCE (the former NS bit), no D-SACK
-//! and no option that the filter does not know (AccECN). A change of ECE or CWR is kept. One ACK
-//! that could be dropped always stays, next to the head. `aggressive` drops that one too if it is
-//! right before the new one and has the same flags.
+//! and no option that the filter does not know (AccECN). Where ECE or CWR changes between waiting
+//! ACKs, an ACK stays, so that the sender sees the change. Of two ACKs that could be dropped, the
+//! filter drops the older, so one stays. `aggressive` drops that one too, if it is right before the
+//! new ACK and has the same flags.
 
 use std::cmp::Ordering;
 
@@ -15,18 +16,18 @@ use crate::ring::Ring;
 /// How much the filter drops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AckFilter {
-    /// Nothing.
+    /// Drops no ACK.
     Off,
-    /// All redundant ACKs but one.
+    /// Drops all redundant ACKs but one.
     On,
-    /// All redundant ACKs.
+    /// Drops all redundant ACKs.
     Aggressive,
 }
 
 /// Flags whose changes must reach the sender.
 const ECN: u16 = flags::ECE | flags::CWR;
 
-/// The blocks of an ACK as absolute segment numbers.
+/// The SACK blocks of an ACK as absolute segment numbers.
 fn blocks(ack: &Packet) -> impl Iterator<Item = (u64, u64)> + Clone {
     let seq = ack.seq;
     ack.sack
@@ -39,8 +40,8 @@ fn blocks(ack: &Packet) -> impl Iterator<Item = (u64, u64)> + Clone {
         })
 }
 
-/// Whether `newer` selectively acknowledges all that `older` does: `Less` if not, `Greater` if it
-/// acknowledges more, otherwise `Equal`.
+/// Compares the segments that two ACKs selectively acknowledge: `Less` if `newer` leaves out some
+/// of `older`, `Greater` if it adds some, otherwise `Equal`.
 fn compare(older: &Packet, newer: &Packet) -> Ordering {
     let size = |ack: &Packet| blocks(ack).map(|(a, b)| b - a).sum::<u64>();
     let (old, new) = (blocks(older), blocks(newer));
@@ -74,7 +75,7 @@ fn redundant(old: &Packet, new: &Packet) -> bool {
     }
 }
 
-/// Position of the ACK that can be dropped now that the last packet was appended.
+/// Returns the position of the ACK that became redundant when the last packet was appended.
 pub fn redundant_ack(queue: &Ring<Packet>, filter: AckFilter) -> Option<usize> {
     let last = queue.len().checked_sub(1).filter(|last| *last > 0)?;
     let new = queue.back()?;

@@ -1,9 +1,9 @@
 //! Cobalt: CoDel and BLUE side by side, with one state for each queue.
 //!
-//! CoDel here differs from RFC 8289. One clock counts both up and down. Above the target, signals
-//! come at `drop_next`, interval/sqrt(count) apart. Below it, the same clock decreases the count.
-//! BLUE drops with a probability that grows with overflows and shrinks when the queue is found
-//! empty.
+//! CoDel here differs from RFC 8289: one timer, `drop_next`, changes the count both up and down.
+//! Above the target, signals (drops or marks) are interval/sqrt(count) apart. Below the target, the
+//! same timer decreases the count. BLUE drops with a probability that grows with overflows and
+//! shrinks when a dequeue finds the queue empty.
 
 use tailback_record::Cause;
 
@@ -11,11 +11,11 @@ use crate::rng::Stream;
 
 /// BLUE: probability added by an overflow, in units of 2^-32 (1/256).
 const P_INC: u32 = 1 << 24;
-/// BLUE: probability taken off when the queue is empty, in units of 2^-32 (1/4096).
+/// BLUE: probability subtracted when a dequeue finds the queue empty, in units of 2^-32 (1/4096).
 const P_DEC: u32 = 1 << 20;
 
-/// 1/sqrt(count) in units of 2^-32 for counts below 16, where one Newton step is inaccurate. The
-/// values for 0 and 1 are the closest to 1 that 32 digits allow.
+/// 1/sqrt(count) in units of 2^-32 for counts below 16, where one Newton step is inaccurate. For 0
+/// and 1 it is the largest value below 1 in 32 bits.
 const INVERSE_ROOTS: [u32; 16] = [
     u32::MAX,
     u32::MAX,
@@ -39,35 +39,34 @@ const INVERSE_ROOTS: [u32; 16] = [
 /// long time below it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fresh {
-    /// As in Linux: 1/sqrt(0) is still 0, and a clock in the past is set to the current time. So
-    /// the second packet over the target is marked.
+    /// As in Linux: 1/sqrt(0) is still 0, and a timer in the past is set to the current time. So
+    /// the second packet above the target is marked.
     Linux,
-    /// As CoDel intends: the first signal comes one interval later.
+    /// As CoDel's authors intend: the first signal comes one interval later.
     Interval,
 }
 
 /// Parameters of a tin.
 #[derive(Clone, Copy, Debug)]
 pub struct Params {
-    /// Acceptable sojourn time. It is also the shortest time between changes of BLUE's probability,
-    /// ns.
+    /// Acceptable sojourn time, ns. BLUE's probability also changes at most once in this time.
     pub target: i64,
     /// Time between the first two signals, ns.
     pub interval: i64,
     /// Serialisation time of the largest packet, ns.
     pub mtu_time: i64,
-    /// When a queue gets its first signal.
+    /// What happens when the queue is above the target for the first time.
     pub fresh: Fresh,
 }
 
 /// State of one queue.
 #[derive(Clone, Copy, Debug)]
 pub struct Cobalt {
-    /// Number of signals so far, minus the number of decay steps.
+    /// Number of signals so far, minus the number of times that it decayed.
     pub(super) count: u32,
     /// 1/sqrt(count) in units of 2^-32.
     pub(super) rec_inv_sqrt: u32,
-    /// Next signal or next step of the decay, ns.
+    /// Time of the next signal or of the next decrease of the count, ns.
     pub(super) drop_next: i64,
     /// When BLUE's probability last changed, ns.
     blue_timer: i64,
@@ -77,19 +76,19 @@ pub struct Cobalt {
     dropping: bool,
 }
 
-/// The decision about a packet.
+/// What Cobalt decides about a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Verdict {
-    /// Whether the packet is CE-marked.
+    /// Whether Cobalt marks the packet with CE.
     pub mark: bool,
     /// Cause for dropping the packet, unless it is the last of its queue.
     pub drop: Option<Cause>,
-    /// Whether its sojourn time is above the target, as CoDel counts it.
+    /// Whether CoDel finds the packet's sojourn time above the target.
     pub over: bool,
 }
 
 impl Cobalt {
-    /// A queue that was never used.
+    /// Returns the state of a queue that has never been used.
     pub fn new(fresh: Fresh) -> Cobalt {
         Cobalt {
             count: 0,
@@ -116,8 +115,8 @@ impl Cobalt {
         self.rec_inv_sqrt = ((rest >> 2).wrapping_mul(x) >> 31) as u32;
     }
 
-    /// The time one signal interval after `time`. Like Linux, this scales only the low 32 bits of
-    /// the interval (up to 4.29 s).
+    /// Returns the time of the next signal after `time`. Like Linux, this scales only the low 32
+    /// bits of the interval (up to 4.29 s).
     #[inline]
     fn after(&self, time: i64, interval: i64) -> i64 {
         let low = interval as u64 & u64::from(u32::MAX);
@@ -149,15 +148,15 @@ impl Cobalt {
         }
     }
 
-    /// Whether an empty queue still has state that must decay.
+    /// Returns whether the state of an empty queue must still decay.
     #[inline]
     pub fn remembers(&self, now: i64) -> bool {
         self.p_drop > 0 || self.count > 0 || now < self.drop_next
     }
 
-    /// Decides about the packet at the head. `sojourn`: its sojourn time in ns. `capable`: whether
-    /// it can be marked. `bulk_flows`: the number of queues that share the link if that counts
-    /// (`ingress`), otherwise 0.
+    /// Decides about the packet at the head. `sojourn` is its sojourn time in ns, and `capable`
+    /// says whether it can be marked. With `ingress`, `bulk_flows` is the number of queues that
+    /// share the link, otherwise 0.
     #[inline]
     pub fn decide(
         &mut self,
@@ -171,7 +170,7 @@ impl Cobalt {
         let over = sojourn > p.target
             && sojourn > p.mtu_time * i64::from(bulk_flows) * 2
             && sojourn > p.mtu_time * 4;
-        // Compare the clock before it is set. Compare it again only after a signal or a decay step.
+        // Compare the timer before it is set. Compare it again only after a signal or a decrease.
         let mut late = now > self.drop_next;
         let mut due = self.count > 0 && now >= self.drop_next;
         let mut verdict = Verdict {
@@ -207,7 +206,7 @@ impl Cobalt {
                 due = self.count > 0 && now >= self.drop_next;
             }
         }
-        // BLUE ignores ECN: it is for flows that do not respond.
+        // BLUE ignores ECN: it is meant for flows that do not respond to marks.
         if self.p_drop > 0 && verdict.drop.is_none() && ((rng.bits() >> 32) as u32) < self.p_drop {
             verdict.drop = Some(Cause::Blue);
         }
@@ -219,7 +218,7 @@ impl Cobalt {
         verdict
     }
 
-    /// `count` and BLUE's probability, for a time series.
+    /// Returns `count` and BLUE's probability, for a time series.
     pub fn gauges(&self) -> [f64; 2] {
         [
             f64::from(self.count),

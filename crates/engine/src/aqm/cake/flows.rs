@@ -1,29 +1,30 @@
-//! The queues of a tin: an 8-way set-associative hash over flows and hosts,
-//! and the lists of DRR++ that they wait in.
+//! The queues of a tin: an 8-way set-associative hash over flows and hosts, and the DRR++ lists in
+//! which the queues wait.
 //!
-//! A new queue is sparse (served before the others). It is bulk once it has used up its quantum,
-//! and decaying while it is empty but its AQM still has state. Bulk queues are counted by host. The
-//! share of a queue in a round is divided by the number of bulk queues of the busier of its hosts.
+//! A new queue is sparse: Cake serves it before bulk queues. It becomes bulk once it has used up
+//! its quantum. It is decaying while it is empty but its AQM still has state. Cake counts the bulk
+//! queues of each host. The share of a queue in a round is divided by the number of bulk queues of
+//! the busier of its hosts.
 //!
-//! Linux visits every bulk queue in every round. With a thousand queues of one host that is a
-//! thousand visits for each packet, as each queue then gets a byte or two per round. Here a queue
-//! of a host with many bulk queues gets the bytes of several rounds at once: of all rounds in which
-//! it cannot send yet. It then waits for that many rounds.
+//! Linux visits every bulk queue in every round. With a thousand queues of one host each queue gets
+//! a byte or two per round, so a packet costs a thousand visits. Here such a queue gets the bytes
+//! of several rounds at once, and then waits for that many rounds. These are the rounds in which it
+//! could not have sent.
 
 use super::super::backlogs::Backlogs;
 use super::cobalt::{Cobalt, Fresh, Params};
 use crate::packet::Packet;
 use crate::ring::Ring;
 
-/// Queues of a tin.
+/// Number of queues of a tin.
 pub const QUEUES: usize = 1024;
-/// Candidate queues of a flow.
+/// Number of queues that a flow may be assigned to.
 const WAYS: usize = 8;
-/// Most rounds that a queue can wait for at once.
+/// Largest number of rounds that a queue can wait for at once.
 const ROUNDS: usize = 256;
 /// Number of bulk queues of a host above which queues wait for several rounds at once.
 const MANY: u16 = 16;
-/// No queue: the end of a list.
+/// Index that means no queue: the end of a list.
 const NONE: u16 = u16::MAX;
 
 /// Which flows or hosts have separate queues or shares (tc's `flowblind`, `triple-isolate`, ...).
@@ -31,15 +32,14 @@ const NONE: u16 = u16::MAX;
 pub struct Isolation {
     /// Whether every flow has its own queue.
     pub flows: bool,
-    /// Whether sources are separate: with queues of their own, or with a share each if flows have
-    /// queues.
+    /// Whether sources are separate: each has a queue, or a share of the rate if flows have queues.
     pub sources: bool,
-    /// Whether destinations are separate, in the same way.
+    /// Whether destinations are separate, as sources are.
     pub destinations: bool,
 }
 
 impl Isolation {
-    /// Whether there is one queue for all.
+    /// Returns whether all flows share one queue.
     pub const fn blind(self) -> bool {
         !(self.flows || self.sources || self.destinations)
     }
@@ -63,7 +63,7 @@ impl Isolation {
     }
 }
 
-/// Hashes of a packet.
+/// Hashes that tell which queue and which hosts a packet belongs to.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Keys {
     /// Selects the queue.
@@ -77,11 +77,12 @@ pub struct Keys {
 /// State of a queue in DRR++.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Set {
-    /// Empty, without state.
+    /// Empty, and its AQM has no state.
     None,
-    /// It became active a short time ago and has quantum left.
+    /// Became active a short time ago and has some of its quantum left.
     Sparse,
-    /// Found empty with its quantum used up. It counts as sparse, but waits among the bulk queues.
+    /// Was found empty with its quantum used up. It counts as sparse, but waits among the bulk
+    /// queues.
     SparseWait,
     /// Has used up a quantum.
     Bulk,
@@ -89,14 +90,14 @@ pub enum Set {
     Decaying,
 }
 
-/// A queue.
+/// One queue of a tin.
 #[derive(Clone, Debug)]
 pub struct Flow {
     /// Queued packets, the oldest first.
     pub packets: Ring<Packet>,
     /// The AQM of the queue.
     pub cobalt: Cobalt,
-    /// Bytes it may still send in this round.
+    /// Bytes that the queue may still send in this round.
     pub deficit: i32,
     /// State of the queue in DRR++.
     pub set: Set,
@@ -106,28 +107,28 @@ pub struct Flow {
     destination: u16,
 }
 
-/// An entry for a source and, independent of it, one for a destination.
+/// A slot of the host table. It holds one source and, independent of it, one destination.
 #[derive(Clone, Copy, Debug, Default)]
 struct Host {
     tag: [u32; 2],
     bulk: [u16; 2],
 }
 
-/// Ends of a doubly linked list through [`Flow`].
+/// First and last queue of a list that is linked through [`Flow`].
 #[derive(Clone, Copy, Debug)]
 struct Ends {
     first: u16,
     last: u16,
 }
 
-/// The lists of a tin.
+/// The lists in which a tin's queues wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum List {
     /// Sparse queues.
     New,
     /// Empty queues whose state decays.
     Decaying,
-    /// Bulk queues of a round.
+    /// Bulk queues that wait for this round.
     Old(u8),
 }
 
@@ -142,18 +143,18 @@ impl List {
     }
 }
 
-/// Queues by state.
+/// How many queues are in each state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Population {
     /// Number of sparse queues, including those that wait.
     pub sparse: u16,
-    /// Bulk.
+    /// Number of bulk queues.
     pub bulk: u16,
-    /// Decaying.
+    /// Number of decaying queues.
     pub decaying: u16,
 }
 
-/// A tin's queues.
+/// The queues of a tin.
 #[derive(Debug)]
 pub struct Flows {
     isolation: Isolation,
@@ -170,16 +171,16 @@ pub struct Flows {
     waiting: u16,
     /// The current round of the bulk queues.
     round: usize,
-    /// State of the generator of dither.
+    /// State of the random generator for dither.
     dither: u64,
-    /// Queues by state.
+    /// How many queues are in each state.
     pub population: Population,
-    /// Bytes of a round.
+    /// Bytes that a queue gets in a round, before they are divided by the load of its hosts.
     pub quantum: u32,
 }
 
 impl Flows {
-    /// Creates empty queues: a single one if nothing is separate.
+    /// Creates empty queues. Creates only one if flows and hosts are not separate.
     pub fn new(isolation: Isolation, fresh: Fresh, seed: u64) -> Flows {
         let count = if isolation.blind() { 1 } else { QUEUES };
         let flow = Flow {
@@ -218,12 +219,12 @@ impl Flows {
         &mut self.flows[index]
     }
 
-    /// A queue, read-only.
+    /// A queue, for reading.
     pub fn peek(&self, index: usize) -> &Flow {
         &self.flows[index]
     }
 
-    /// Finds the queue of a packet, or assigns one.
+    /// Returns the queue of a packet. Assigns one if the packet's flow does not have a queue yet.
     #[inline]
     pub fn find(&mut self, keys: &Keys) -> usize {
         if self.flows.len() == 1 {
@@ -236,22 +237,23 @@ impl Flows {
         self.find_in_set(home, keys)
     }
 
-    /// The entries of a set, starting with the home entry.
+    /// The slots of a set, starting with the home slot.
     fn ways(home: usize) -> impl Iterator<Item = usize> + Clone {
         let base = home - home % WAYS;
         (0..WAYS).map(move |i| base + (home + i) % WAYS)
     }
 
     fn find_in_set(&mut self, home: usize, keys: &Keys) -> usize {
-        // The flow's own queue, else an empty one, else the home queue, shared with another flow.
+        // Prefer the flow's own queue, then an empty one, then the home queue, shared with another
+        // flow.
         let own = Self::ways(home).find(|&i| self.tags[i] == keys.tag);
         let (index, fresh) = match own {
             Some(index) => (index, self.flows[index].set == Set::None),
             None => {
                 let empty = Self::ways(home).find(|&i| self.flows[i].set == Set::None);
                 let index = empty.unwrap_or(home);
-                // A flow that shares a queue takes it over: the queue's hosts are now those of the
-                // last packet.
+                // A flow that shares a queue takes it over: the queue now counts for the hosts of
+                // this packet.
                 self.count_bulk(index, false);
                 (index, true)
             }
@@ -269,7 +271,7 @@ impl Flows {
         index
     }
 
-    /// Finds the entry of a host. Side 0 is for sources, 1 for destinations.
+    /// Returns the slot of a host. Side 0 is for sources, 1 for destinations.
     fn host(&mut self, tag: u32, side: usize) -> u16 {
         let home = tag as usize % QUEUES;
         let own = Self::ways(home).find(|&i| self.hosts[i].tag[side] == tag);
@@ -280,7 +282,7 @@ impl Flows {
         index as u16
     }
 
-    /// Starts or stops counting a queue for its hosts, if it is a bulk queue.
+    /// Starts or stops counting a queue as a bulk queue of its hosts, if it is one.
     fn count_bulk(&mut self, index: usize, begins: bool) {
         if self.flows[index].set == Set::Bulk {
             self.count_for_hosts(index, begins);
@@ -305,7 +307,7 @@ impl Flows {
         }
     }
 
-    /// 16 random bits. The numbers are used only for dither, so a multiplication is enough.
+    /// Returns 16 random bits. They are used only for dither, so a multiplication is enough.
     #[inline]
     fn bits(&mut self) -> u32 {
         self.dither = self
@@ -315,7 +317,7 @@ impl Flows {
         (self.dither >> 48) as u32
     }
 
-    /// Number of bulk queues of the busier of a queue's hosts.
+    /// Returns the number of bulk queues of the busier one of a queue's two hosts.
     #[inline]
     fn load(&self, index: usize) -> u16 {
         let flow = &self.flows[index];
@@ -329,13 +331,13 @@ impl Flows {
         load
     }
 
-    /// Bytes that a queue gets in a round, in units of 2^-16.
+    /// Returns the bytes that a queue gets in a round, in units of 2^-16 bytes.
     #[inline]
     fn share(&self, load: u16) -> u32 {
         self.quantum * u32::from(u16::MAX / load)
     }
 
-    /// Initial deficit of a queue. Dither prevents a loss by rounding.
+    /// Returns the initial deficit of a queue, bytes. Dither keeps rounding from losing bytes.
     #[inline]
     fn first_share(&mut self, index: usize) -> i32 {
         ((self.share(self.load(index)) + self.bits()) >> 16) as i32
@@ -375,14 +377,14 @@ impl Flows {
         any
     }
 
-    /// Removes a packet from the middle of a queue (ACK filter).
+    /// Removes a packet from the middle of a queue (for the ACK filter).
     pub fn remove(&mut self, index: usize, position: usize) -> Option<Packet> {
         let packet = self.flows[index].packets.remove(position)?;
         self.backlogs.remove(index, packet.len);
         Some(packet)
     }
 
-    /// The longest queue in bytes, and its length.
+    /// Returns the queue with the most bytes, and its bytes.
     pub fn longest(&mut self) -> (usize, u64) {
         self.backlogs.longest()
     }
@@ -393,8 +395,8 @@ impl Flows {
         self.population.sparse + self.population.bulk > 0
     }
 
-    /// The queue whose turn it is and that may send. Order: one decaying queue if `decaying`, then
-    /// sparse queues, then bulk ones.
+    /// Returns the queue whose turn it is and that may send. One decaying queue comes first if
+    /// `decaying` is set, then sparse queues, then bulk queues.
     #[inline]
     pub fn next(&mut self, mut decaying: bool) -> Option<(usize, List)> {
         loop {
@@ -445,12 +447,12 @@ impl Flows {
         filled(self, List::Decaying).then_some(List::Decaying)
     }
 
-    /// The next round that a bulk queue waits for.
+    /// Returns the next round that a bulk queue waits for.
     #[inline]
     fn next_round(&self) -> Option<usize> {
         const WORDS: usize = ROUNDS / 64;
         let at = self.round / 64;
-        // The rest of this word, the other words, then the beginning of this word.
+        // Search the rest of this word, then the other words, then the beginning of this word.
         let rest = self.waited_for[at] & (u64::MAX << (self.round % 64));
         if rest != 0 {
             return Some(at * 64 + rest.trailing_zeros() as usize);
@@ -471,7 +473,7 @@ impl Flows {
         let flow = &mut self.flows[index];
         let mut rounds = 1;
         if load > MANY {
-            // No round brings more than this.
+            // A queue gets at most this in one round.
             let most = (share >> 16) + 1;
             let without = flow.deficit.unsigned_abs() / most;
             rounds = (without as usize + 1).min(ROUNDS - 1);
@@ -521,7 +523,7 @@ impl Flows {
         }
     }
 
-    /// Number of bulk queues of each host of a side that has any.
+    /// For each host with bulk queues on this side, returns how many it has.
     #[cfg(test)]
     pub fn host_loads(&self, side: usize) -> Vec<u16> {
         let mut loads: Vec<u16> = self.hosts.iter().map(|h| h.bulk[side]).collect();

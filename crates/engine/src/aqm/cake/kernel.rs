@@ -1,4 +1,4 @@
-//! Writes the options of Cake for Linux, in tc's words (iproute2 `tc/q_cake.c`).
+//! Writes the options of Cake as arguments of tc (iproute2 `tc/q_cake.c`).
 
 use crate::registry::Value;
 use crate::registry::kernel::{
@@ -9,7 +9,7 @@ use crate::registry::kernel::{
 /// keyword it counts from the IP header.
 const ETHERNET: i32 = 14;
 
-/// Most that Cake adds to an IP packet, bytes.
+/// Largest `overhead` that Cake adds to an IP packet, bytes.
 const MOST_OVERHEAD: i32 = 256 - ETHERNET;
 
 /// How the kernel engine configures Cake.
@@ -38,7 +38,7 @@ pub const KERNEL: Qdisc = Qdisc {
         }),
         ("overhead", number),
         ("mpu", |w, o| {
-            // Without the keyword `mpu`, Cake uses 0.
+            // Without the keyword `mpu`, Cake uses 0, so 0 needs no keyword.
             if w.options.get(o) != Some(&Value::Int(0)) {
                 number(w, o);
             }
@@ -64,10 +64,10 @@ pub const KERNEL: Qdisc = Qdisc {
     ..Qdisc::DEFAULT
 };
 
-/// Words that set the rate, which the link sets already.
+/// Arguments of tc for the rate. The link already sets the rate.
 const RATE: [&str; 3] = ["bandwidth", "unlimited", "autorate-ingress"];
 
-/// Words that set the bytes added to a packet.
+/// Arguments of tc for the bytes that are added to a packet.
 const OVERHEAD: [&str; 16] = [
     "overhead",
     "raw",

@@ -1,22 +1,22 @@
-//! Memory that packets take from the memory limit. Linux counts the buffers that hold packets, not
-//! their bytes.
+//! The memory that a packet uses of Cake's memory limit. Linux counts the buffers that hold
+//! packets, not the packets' bytes.
 //!
-//! These values hold for segments that the kernel sends one by one, on 64 bits. A data segment is
-//! its payload and 832 bytes of headers and bookkeeping. A pure ACK counts 2 bytes (the kernel
-//! keeps ACKs out of such limits). A datagram is in one buffer whose size is a power of two, plus
-//! 256 bytes.
+//! These values hold for a 64-bit kernel that sends segments one by one. A data segment counts its
+//! payload and 832 bytes of headers and bookkeeping. A pure ACK counts 2 bytes, because the kernel
+//! keeps ACKs out of such limits. A datagram counts a buffer whose size is a power of two, plus 256
+//! bytes.
 
 use crate::packet::{Packet, flags};
 
-/// Buffer head and bookkeeping of a TCP segment, bytes.
+/// Headers and bookkeeping of a TCP segment's buffer, bytes.
 const SEGMENT: u32 = 832;
-/// The value that the kernel uses for a pure ACK.
+/// The size that the kernel counts for a pure ACK, bytes.
 const PURE_ACK: u32 = 2;
-/// Bookkeeping of a buffer, and the data at its end.
+/// Bookkeeping of a datagram's buffer, at its start and its end, bytes.
 const BUFFER: u32 = 256;
 const SHARED: u32 = 320;
 
-/// Bytes of the memory limit that a packet takes.
+/// Returns how many bytes of the memory limit a packet uses.
 #[inline]
 pub fn truesize(packet: &Packet) -> u32 {
     if packet.has(flags::DATAGRAM) {
@@ -28,8 +28,9 @@ pub fn truesize(packet: &Packet) -> u32 {
     SEGMENT + u32::from(packet.payload)
 }
 
-/// Returns the memory limit, bytes. Without a `given` limit it is four times what the rate (byte/s)
-/// carries in `rtt` (us), at least 4 MiB and at most 10,240 full packets.
+/// Returns the memory limit, bytes. Without a `given` limit, the limit is four times the bytes that
+/// `rate` (byte/s) carries in `rtt_us` (us). It is then at least 4 MiB and at most 10,240 full
+/// packets.
 pub fn limit(given: Option<u64>, rate: u64, rtt_us: u64, mtu: u32) -> u64 {
     const PACKETS: u64 = 10_240;
     given.unwrap_or_else(|| {

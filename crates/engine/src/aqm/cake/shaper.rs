@@ -1,15 +1,15 @@
-//! Cake's shaper: a virtual clock without a burst, and the sizes it charges.
+//! Cake's shaper: a virtual clock that allows no burst, and the sizes that it charges for packets.
 //!
-//! Each packet advances the clock by its duration at the rate. A packet may leave when the clock is
-//! not ahead of the time. Late packets lose no capacity: the clock is set to now only when a packet
-//! comes into an empty queue. A second, failsafe clock advances by 1.5 durations a packet and is
-//! not charged for drops. So when drops (`ingress`) push the first clock far ahead, two thirds of
-//! the rate are still served.
+//! Each packet advances the virtual clock by its duration at the rate. A packet may leave when the
+//! virtual clock is not ahead of the current time. A packet that leaves late costs no capacity: the
+//! virtual clock is set to the current time only when a packet comes into an empty queue. A second
+//! clock, the failsafe, advances by 1.5 durations for each sent packet, and not for drops. So when
+//! drops (`ingress`) push the first clock far ahead, packets still get two thirds of the rate.
 
-/// Ethernet header, bytes, which `overhead` does not count.
+/// Bytes of the Ethernet header. `overhead` counts from the IP header, so it leaves them out.
 const ETHERNET: i32 = 14;
 
-/// Slowest rate that is shaped, byte/s.
+/// Slowest rate that Cake shapes to, byte/s.
 const MIN_RATE: u64 = 64;
 
 /// A rate as time per byte: `ns` divided by 2^`shift`, in nanoseconds.
@@ -33,7 +33,7 @@ impl PerByte {
         PerByte { ns, shift }
     }
 
-    /// Time for this many bytes, ns, rounded down.
+    /// Returns the duration of this many bytes, ns, rounded down.
     #[inline]
     pub fn time(self, bytes: u32) -> i64 {
         ((u64::from(bytes) * self.ns) >> self.shift) as i64
@@ -43,18 +43,18 @@ impl PerByte {
 /// How the link frames packets (tc's `noatm`, `atm`, `ptm`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Framing {
-    /// No framing: a frame is charged its own bytes.
+    /// No framing: Cake charges a frame's own bytes.
     Plain,
-    /// Cells of 53 bytes that carry 48.
+    /// ATM: cells of 53 bytes with 48 bytes of payload each.
     Atm,
-    /// One byte more for every 64 bytes, or part of 64.
+    /// PTM: one extra byte for every 64 bytes or part of them.
     Ptm,
 }
 
-/// Parameters of the charge for a frame.
+/// What decides how many bytes Cake charges for a frame.
 #[derive(Clone, Copy, Debug)]
 pub struct Sizes {
-    /// Bytes added to the IP packet. With `None`, frames are charged as they are.
+    /// Bytes added to the IP packet. With `None`, Cake charges the whole frame.
     pub overhead: Option<i32>,
     /// Bytes the link adds to each frame.
     pub link: i32,
@@ -65,7 +65,7 @@ pub struct Sizes {
 }
 
 impl Sizes {
-    /// Bytes charged for a frame.
+    /// Returns the bytes that Cake charges for a frame.
     #[inline]
     pub fn charged(&self, frame: u16) -> u32 {
         let own = self.overhead.map_or(0, |bytes| bytes - ETHERNET);
@@ -78,7 +78,7 @@ impl Sizes {
     }
 }
 
-/// The two clocks, ns.
+/// The virtual clock and the failsafe, ns.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Shaper {
     per_byte: PerByte,
@@ -92,7 +92,7 @@ impl Shaper {
         self.per_byte = per_byte;
     }
 
-    /// Notes that a packet comes into an empty queue: idle time is not saved up.
+    /// Notes that a packet comes into an empty queue, so that idle time is not saved up.
     #[inline]
     pub fn wake(&mut self, now: i64) {
         if self.next < now {
@@ -101,13 +101,14 @@ impl Shaper {
         }
     }
 
-    /// When the next packet may leave; not later than now if it may leave at once.
+    /// Returns when the next packet may leave. The time is not later than now if the packet may
+    /// leave at once.
     #[inline]
     pub fn opens(&self) -> i64 {
         self.next.min(self.failsafe)
     }
 
-    /// Charges a packet, sent or dropped.
+    /// Charges a packet that was sent or dropped.
     #[inline]
     pub fn charge(&mut self, bytes: u32, dropped: bool) {
         let duration = self.per_byte.time(bytes);

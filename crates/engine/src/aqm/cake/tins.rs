@@ -1,10 +1,10 @@
 //! Tins: the tin of each DSCP, and each tin's share of the rate. A tin above its share waits for
 //! tins with packets that are below theirs.
 
-/// The classes a packet may be put into (tc's `besteffort` and so on).
+/// How packets are divided into tins (tc's `besteffort` and so on).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tins {
-    /// One tin for all.
+    /// One tin for all packets.
     BestEffort,
     /// Eight tins, by the first three bits of the DSCP.
     Precedence,
@@ -12,7 +12,7 @@ pub enum Tins {
     Diffserv3,
     /// Four tins: bulk, best effort, video, voice.
     Diffserv4,
-    /// Eight tins, by the meaning of the DSCP.
+    /// Eight tins, by the DSCP's meaning.
     Diffserv8,
 }
 
@@ -25,7 +25,7 @@ const TOS4: u8 = 4;
 const EF: u8 = 46;
 const VA: u8 = 44;
 
-/// Class selector n.
+/// Returns the DSCP of class selector n.
 const fn cs(n: u8) -> u8 {
     n << 3
 }
@@ -36,7 +36,7 @@ const fn af(n: u8) -> [u8; 3] {
 }
 
 impl Tins {
-    /// The tin of each DSCP.
+    /// Returns the tin for each DSCP.
     pub fn index(self) -> [u8; 64] {
         let mut index = [0; 64];
         let mut put = |tin: u8, codes: &[u8]| {
@@ -83,8 +83,8 @@ impl Tins {
         index
     }
 
-    /// The share of each tin in the whole rate, byte/s. A tin above its share waits for tins that
-    /// are below theirs.
+    /// Returns each tin's share of the link's rate, byte/s. A tin above its share waits for tins
+    /// that are below theirs.
     pub fn rates(self, rate: u64) -> Vec<u64> {
         match self {
             Tins::BestEffort => vec![rate],

@@ -1,5 +1,5 @@
-//! CoDel's control law over any queue of packets: the part that sch_codel and sch_fq_codel share as
-//! codel_impl.h. The head of codel.rs names the source.
+//! CoDel's control law over any queue of packets. sch_codel and sch_fq_codel share this part, as
+//! codel_impl.h. The module comment of codel.rs names the source.
 
 use tailback_record::Cause;
 
@@ -23,7 +23,7 @@ pub const SELECTORS: &[(&str, [u8; 2])] = &[
     ("0x03/0x03", [3, 3]),
 ];
 
-/// The value and mask of the selector. `None` means that it selects all packets.
+/// Returns the selector's value and mask. `None` means that `ce_threshold` marks all packets.
 pub fn selector(options: &Options) -> Option<[u8; 2]> {
     let Some(Value::Word(word)) = options.get(SELECTOR) else {
         return None;
@@ -32,15 +32,15 @@ pub fn selector(options: &Options) -> Option<[u8; 2]> {
     found.map(|(_, bits)| *bits)
 }
 
-/// Most packets dropped in one dequeue; drops due beyond that are forgiven.
+/// Largest number of drops in one dequeue. CoDel forgets further drops that are due.
 const MAX_DROPS: u32 = 256;
 
-/// Where CoDel takes packets from: a whole queue, or one flow's.
+/// Where CoDel takes packets from: a whole queue, or the queue of one flow.
 pub trait Source {
     /// Moves the oldest packet to `next`. Returns whether there was one.
     fn pop_to(&mut self, next: &mut Packet) -> bool;
 
-    /// Bytes that stay queued. In a fair queue these are the bytes of all flows, as in Linux.
+    /// Bytes that stay queued. In a fair queue, this counts all flows, as in Linux.
     fn left(&self) -> u64;
 }
 
@@ -62,19 +62,19 @@ pub(super) const fn ticks(time: Time) -> u64 {
     time.0 >> 10
 }
 
-/// Parameters, shared by every queue of a discipline.
+/// Parameters that all queues of a discipline share.
 #[derive(Clone, Copy, Debug)]
 pub struct Params {
     /// Acceptable sojourn time, ticks.
     target: u64,
-    /// Window of the minimum, ticks.
+    /// Time over which CoDel takes the minimum of the sojourn time, ticks.
     interval: u64,
     /// Sojourn time above which ECN-capable packets are marked, ticks.
     ce_threshold: Option<u64>,
     /// The packets that `ce_threshold` marks: a value and a mask for the ECN field. The masked
     /// field must equal the value. If both are 0, all packets are selected.
     select: [u8; 2],
-    /// Whether CoDel marks ECN-capable packets instead of dropping them.
+    /// Whether CoDel marks ECN-capable packets and does not drop them.
     ecn: bool,
     /// CoDel does not act while at most this many bytes stay queued.
     mtu: u64,
@@ -101,7 +101,7 @@ impl Params {
 /// State of one queue.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Vars {
-    /// Drops and marks in this dropping phase, plus the count that it started from.
+    /// Drops and marks in this dropping phase, plus the count at the phase's start.
     pub(super) count: u32,
     /// `count` when this dropping phase was entered.
     pub(super) lastcount: u32,
@@ -125,7 +125,7 @@ impl Vars {
         let x = u64::from(self.rec_inv_sqrt) << 16;
         let square = (x * x) >> 32;
         let rest = (3u64 << 32).wrapping_sub(u64::from(self.count).wrapping_mul(square));
-        // Dropping two bits before the product keeps it within 64 bits.
+        // Shifting out two bits before the product keeps it within 64 bits.
         let next = (rest >> 2).wrapping_mul(x) >> 31;
         self.rec_inv_sqrt = (next >> 16) as u16;
     }
@@ -135,7 +135,7 @@ impl Vars {
     #[inline]
     fn control_law(&self, t: u64, interval: u64) -> u64 {
         let share = (u128::from(interval) * u128::from(self.rec_inv_sqrt)) >> 16;
-        // At least one tick: an interval rounded down to 0 would never end the loop.
+        // At least one tick: with an interval rounded down to 0, the loop would never end.
         t.saturating_add((share as u64).max(1))
     }
 
@@ -157,8 +157,8 @@ impl Vars {
         }
     }
 
-    /// Moves the next packet of `packets` to `next`, and drops and marks as CoDel does. Returns
-    /// whether there is a packet.
+    /// Moves the next packet of `packets` to `next`, after the drops and marks that CoDel decides.
+    /// Returns whether there is a packet.
     #[inline]
     pub fn dequeue(
         &mut self,
@@ -181,8 +181,8 @@ impl Vars {
         true
     }
 
-    /// Completes [`Vars::dequeue`] for a packet that may have to be dropped or marked. It is a call
-    /// at the end of `dequeue`, so that other packets do not save registers for it.
+    /// Completes [`Vars::dequeue`] for a packet that may have to be dropped or marked. `dequeue`
+    /// calls it last, so that for other packets it need not save registers.
     #[inline(never)]
     fn treat(
         &mut self,
@@ -210,7 +210,7 @@ impl Vars {
         did != Did::Empty
     }
 
-    /// Drops or marks the head, if that is due.
+    /// Drops or marks the packet at the head, if a signal is due.
     #[inline]
     fn act(
         &mut self,
@@ -251,7 +251,7 @@ impl Vars {
         did
     }
 
-    /// After a drop: whether the packet that is now first must be dropped too.
+    /// After a drop, returns whether the packet that is now at the head must be dropped too.
     fn look_again(&mut self, did: Did, next: &Packet, left: u64, p: &Params, now: u64) -> bool {
         match did {
             Did::Nothing => self.should_drop(next, left, p, now),
@@ -281,7 +281,8 @@ impl Vars {
         self.drop_next = self.control_law(now, p.interval);
     }
 
-    /// Whether the last packet examined was above the target, with more than an MTU behind it.
+    /// Returns whether the last packet examined was above the target, with more than one MTU behind
+    /// it.
     #[inline]
     pub fn over_target(&self) -> bool {
         self.first_above.is_some()
@@ -294,7 +295,7 @@ impl Vars {
         self.count = self.count.wrapping_add(drops);
     }
 
-    /// `count`, and whether the queue is in the dropping phase, for a time series.
+    /// Returns `count`, and whether the queue is in the dropping phase, for a time series.
     pub fn gauges(&self) -> [f64; 2] {
         [f64::from(self.count), f64::from(u8::from(self.dropping))]
     }
@@ -311,7 +312,8 @@ enum Did {
     Empty,
 }
 
-/// Marks the head if `ecn` and the packet allow it. Otherwise drops it and takes the next.
+/// Marks the packet at the head if `ecn` is set and the packet can be marked. Otherwise drops it
+/// and takes the next packet.
 fn act_on(
     head: &mut Packet,
     packets: &mut impl Source,

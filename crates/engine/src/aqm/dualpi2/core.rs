@@ -1,24 +1,23 @@
-//! PI2 and its coupling, over any queue: the controller's arithmetic in all of its versions, and
-//! the decision about one packet. Shared by `dualpi2` and `pi2`.
+//! PI2 and its coupling, over any queue: the controller's arithmetic in all versions, and the
+//! decision about one packet. `dualpi2` and `pi2` share it.
 
 use crate::rng::Stream;
 use crate::units::Time;
 
-/// The value of a probability of 1.
+/// A probability of 1 as an integer.
 pub const ONE: u64 = u32::MAX as u64;
 
-/// Integer arithmetic of the gains. Options are in Hz, stored as multiples of 1/256.
+/// Integer arithmetic of the gains. An option in Hz is stored as a multiple of 1/256 Hz.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arithmetic {
-    /// Linux 6.17: 64ths of a probability unit per ns, the sum divided by 64.
+    /// Linux 6.17: probability units in 64ths per ns; the sum is divided by 64.
     Div64,
     /// The refactoring of 2019: as `Div64`, but divided by 127 (gain x 0.504).
     Div127,
     /// `dualpi2-2019-02-21`: whole units per tick of 64 ns, as in PIE.
     Ticks,
-    /// `dualpi2-2019-wrr-counter` and `-percent`: whole units per ns (0.233 and 2.794 Hz instead of
-    /// 0.3125 and
-    /// 3.125).
+    /// `dualpi2-2019-wrr-counter` and `dualpi2-2019-wrr-percent`: whole units per ns (0.233 and
+    /// 2.794 Hz instead of 0.3125 and 3.125 Hz).
     Nanoseconds,
 }
 
@@ -36,7 +35,7 @@ impl Arithmetic {
         }
     }
 
-    /// The internal gain of an option in Hz.
+    /// Returns the internal gain for an option in Hz.
     pub fn gain(self, hz: f64) -> i64 {
         // tc reads a float and cuts it to 256ths.
         let param = u64::from((hz as f32 * 256.0) as u32);
@@ -67,28 +66,28 @@ impl Arithmetic {
     }
 }
 
-/// What happens when the coupled probability k p passes its limit.
+/// What happens when the coupled probability k p exceeds its limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Overload {
-    /// Above 1, scalable packets are dropped with p^2 and the survivors are all marked. Classic
-    /// packets are dropped even if they are ECN-capable.
+    /// Above 1, scalable packets are dropped with probability p^2, and all survivors are marked.
+    /// Classic packets are dropped even if they are ECN-capable.
     Drop,
-    /// p stops at 1/k; the tail drop handles the rest.
+    /// p never exceeds 1/k. The limit of the queue handles any excess.
     Overflow,
-    /// Above this (1 is [`ONE`]), every packet is treated as not ECN-capable.
+    /// Above this limit (1 is [`ONE`]), every packet is treated as not ECN-capable.
     NoEcn(u64),
 }
 
-/// Parameters.
+/// Parameters of the controller.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Params {
     /// Target delay.
     pub target: Time,
     /// Time between two updates.
     pub tupdate: Time,
-    /// Gain of the distance from the target, internal units.
+    /// Gain for the distance of the delay from the target, internal units.
     pub alpha: i64,
-    /// Gain of the change, internal units.
+    /// Gain for the change of the delay, internal units.
     pub beta: i64,
     /// Arithmetic of the gains.
     pub arithmetic: Arithmetic,
@@ -96,8 +95,8 @@ pub struct Params {
     pub k: u64,
     /// What happens when k p exceeds its limit.
     pub overload: Overload,
-    /// Added to the probability that a roll must be below: 1 where a version tests `<=` (Linux
-    /// 6.17), otherwise 0.
+    /// Added to the probability with which a random number is compared: 1 in versions that test
+    /// `<=` (Linux 6.17), 0 in versions that test `<`.
     pub edge: u64,
     /// Nothing is dropped or marked below this backlog, bytes (two frames).
     pub min_backlog: u64,
@@ -119,15 +118,15 @@ pub enum Verdict {
 /// The controller's state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Vars {
-    /// Base probability p, [`ONE`] is 1.
+    /// Base probability p. [`ONE`] is a probability of 1.
     pub prob: u32,
     /// Delay at the last update, in the arithmetic's unit.
     pub last: i64,
 }
 
 impl Vars {
-    /// Makes one update from the current delay. Sums are cut to 32 bits where the kernel cuts them,
-    /// so a change of more than 1 wraps.
+    /// Updates p from the current delay. Sums are cut to 32 bits where the kernel cuts them, so a
+    /// change of p by more than 1 wraps.
     pub fn update(&mut self, p: &Params, delay: Time) {
         let unit = p.arithmetic;
         let delay = unit.time(delay);
@@ -149,7 +148,7 @@ impl Vars {
         }
     }
 
-    /// The coupled probability k p.
+    /// Returns the coupled probability k p.
     pub fn coupled(self, p: &Params) -> f64 {
         (u64::from(self.prob) * p.k) as f64 / ONE as f64
     }
@@ -159,7 +158,8 @@ impl Vars {
         rng.bits() >> 32 < prob + p.edge
     }
 
-    /// Rolls twice, the second time only after a hit: p squared.
+    /// Compares two random numbers with p, the second only if the first is below it. So the
+    /// probability of true is p squared.
     #[inline]
     fn square(self, p: &Params, rng: &mut Stream) -> bool {
         let prob = u64::from(self.prob);
@@ -182,7 +182,7 @@ impl Vars {
         let coupled = u64::from(self.prob) * p.k;
         let overload = match p.overload {
             Overload::Drop => coupled > ONE,
-            // The update has limited p to 1/k.
+            // The update has limited p to 1/k, so k p never exceeds its limit.
             Overload::Overflow => false,
             Overload::NoEcn(most) => coupled > most,
         };

@@ -1,5 +1,6 @@
-//! DualPI2 in Linux: in tc's words (iproute2 `tc/q_dualpi2.c`), and, for the differences of earlier
-//! versions, in the words of tailback's own module `sch_dualpi2_2019`.
+//! Writes the options of DualPI2 for Linux. The version in Linux takes arguments of tc (iproute2
+//! `tc/q_dualpi2.c`). Earlier versions take the options of tailback's own module,
+//! `sch_dualpi2_2019`.
 
 use crate::registry::kernel::{
     Order, Qdisc, QueueStandIn, Words, Xstats, derives, either, micros, number, only, simulated,
@@ -125,7 +126,7 @@ pub const KERNEL: Qdisc = Qdisc {
     ],
     drops_at_dequeue: true,
     xstats: Xstats {
-        // ecn_mark, which includes step_marks (at 28)
+        // Offset of ecn_mark, which includes step_marks (at 28).
         marks: Some(&[24]),
         ..Qdisc::DEFAULT.xstats
     },
@@ -133,7 +134,7 @@ pub const KERNEL: Qdisc = Qdisc {
     ..Qdisc::DEFAULT
 };
 
-/// Rejects an option that neither Linux nor the module has, unless it is `off`.
+/// Rejects an option that neither Linux nor the module supports, unless its value is `off`.
 fn beyond(words: &mut Words<'_>, option: &'static str, off: Value) {
     if words.options.get(option) != Some(&off) {
         let message = format!("no dualpi2 of Linux has another {option}");
@@ -141,7 +142,7 @@ fn beyond(words: &mut Words<'_>, option: &'static str, off: Value) {
     }
 }
 
-/// The values that Linux implements. Earlier versions have other values.
+/// The option values that Linux implements. Other values belong to earlier versions.
 const LINUX: &[(&str, &str)] = &[
     ("version", "linux-6.17"),
     ("scheduler", "credit"),
@@ -150,7 +151,7 @@ const LINUX: &[(&str, &str)] = &[
     ("step_rule", "enqueue"),
 ];
 
-/// Whether an option needs the module for the versions of 2018 and 2019.
+/// Returns whether an option needs the module for the versions of 2018 and 2019.
 fn is_of_2019(options: &Options) -> bool {
     let mut details = LINUX.iter();
     options.get("l_drop").is_some()
@@ -158,12 +159,12 @@ fn is_of_2019(options: &Options) -> bool {
         || details.any(|(name, linux)| options.get(name) != Some(&Value::Word(linux)))
 }
 
-/// Whether the options are spelled for tailback's own module.
+/// Returns whether the options are written for tailback's own module.
 fn own(words: &Words<'_>) -> bool {
     words.kind == OWN
 }
 
-/// Spells an option for tc or for the module, by the kind of qdisc.
+/// Writes an option for tc or for the module, depending on the kind of qdisc.
 fn by_kind(
     words: &mut Words<'_>,
     option: &'static str,
@@ -176,7 +177,7 @@ fn by_kind(
     }
 }
 
-/// Spells a detail that tc does not support, as a word or a number for the module.
+/// Writes an option that tc does not support, as a word or a number for the module.
 fn detail(words: &mut Words<'_>, option: &'static str) {
     match words.options.get(option) {
         Some(Value::Word(word)) if own(words) => words.pair(option, word),
@@ -185,7 +186,7 @@ fn detail(words: &mut Words<'_>, option: &'static str) {
     }
 }
 
-/// Spells an option with two values as 1 or 0 for the module.
+/// Writes an option with two values as 1 or 0 for the module.
 fn digit(words: &mut Words<'_>, option: &'static str, name: &str, one: &str) {
     match words.options.get(option) {
         Some(Value::Word(word)) if own(words) => {
@@ -200,7 +201,7 @@ fn flag_of_own(words: &mut Words<'_>, option: &'static str) {
     words.pair(option, if on { "1" } else { "0" });
 }
 
-/// Spells a time in nanoseconds for the module.
+/// Writes a time in nanoseconds for the module.
 fn time_of_own(words: &mut Words<'_>, option: &'static str) {
     match words.options.get(option) {
         Some(Value::Time(time)) if own(words) => words.pair(option, &time.ns().to_string()),
@@ -208,7 +209,7 @@ fn time_of_own(words: &mut Words<'_>, option: &'static str) {
     }
 }
 
-/// Spells a gain for the module: in 256ths of a Hz, rounded down as in tc.
+/// Writes a gain for the module: in 256ths of a Hz, rounded down as in tc.
 fn parts(words: &mut Words<'_>, option: &'static str) {
     let parts = (words.options.float(option) as f32 * 256.0) as u32;
     words.pair(option, &parts.to_string());
@@ -251,7 +252,7 @@ fn overload(words: &mut Words<'_>, option: &'static str) {
     self::words(words, option, &spelled);
 }
 
-/// Spells a time for tc. tc counts in microseconds, and Linux in 32 bits of nanoseconds.
+/// Writes a time for tc. tc counts in microseconds, and Linux in nanoseconds of 32 bits.
 fn nanoseconds(words: &mut Words<'_>, option: &'static str) {
     if matches!(words.options.get(option), Some(Value::Time(t)) if t.ns() > u64::from(u32::MAX)) {
         words.refuse(option, "Linux has 32 bits for it, in ns", "at most 4294ms");

@@ -1,21 +1,22 @@
-//! The versions: the presets of each, and the values that `max_rtt` and `typical_rtt` derive.
+//! The versions: their presets, and the values that follow from `max_rtt` and `typical_rtt`.
 //!
 //! Every value and rule comes from public sources:
 //! - `linux-6.17`: Linux 7.3.4 net/sched/sch_dualpi2.c; max_rtt: iproute2 tc/q_dualpi2.c.
-//! - `dualpi2-2019-refactored`: the form with credit whose __scale_delta divides by 2^7 - 1, on a
-//!   timer of jiffies (Copyright 2019, before it went to the kernel's list).
+//! - `dualpi2-2019-refactored`: the version with a credit, whose __scale_delta divides by 2^7 - 1,
+//!   on a timer of jiffies (Copyright 2019, before it went to the kernel's list).
 //! - `dualpi2-2019-wrr-percent`: L4STeam/l4sdemo 8539fc7 sch_dualpi2_dev.c, its first scheduler
 //!   (the second one there, WRR_OPT3, is left out). Without a value from tc, it sets l_drop to 100
 //!   of 2^32, which is a mistake. The preset is 100 percent, as the evaluations set it.
-//! - `dualpi2-2019-wrr-counter`: L4STeam/l4sdemo 11b1ae1 sch_dualpi2.c. The state before,
-//!   olgaalb/sch_dualpi2 8871fba, had ticks and the time shift together with the counter:
+//! - `dualpi2-2019-wrr-counter`: L4STeam/l4sdemo 11b1ae1 sch_dualpi2.c. The commit before it,
+//!   olgaalb/sch_dualpi2 8871fba, used ticks and a time shift together with the counter:
 //!   `arithmetic = "ticks", tshift = "40ms"`.
 //! - `dualpi2-2019-02-21`: the time-shifted FIFO of the same line (Copyright 2018).
 //!
-//! The following does not have a source. The parameters of the evaluations suggest that the last
-//! version above is the stable one of 21 February 2019, and that the evaluations ran exactly these
-//! states. The arithmetic of the refactoring before the fix of the sign is an assumption. It is
-//! also a guess that its "statistics reset" means counters that restart when they are read.
+//! The following has no source. The parameters of the evaluations suggest that the last version
+//! above is the stable version of 21 February 2019. They also suggest that the evaluations ran
+//! exactly these versions. The arithmetic of the refactoring before the fix of the sign is an
+//! assumption. It is also a guess that the "statistics reset" of the refactoring means that
+//! counters restart when they are read.
 
 use crate::registry::{OptionError, Options, Value};
 use crate::units::Time;
@@ -29,7 +30,7 @@ pub const VERSIONS: &[&str] = &[
     "dualpi2-2019-refactored",
 ];
 
-/// Words of the option `scheduler`.
+/// Values of the option `scheduler`.
 pub const SCHEDULERS: &[&str] = &["credit", "wrr-counter", "wrr-percent", "ts-fifo"];
 
 /// A scheduler, as the option `scheduler` selects it.
@@ -60,7 +61,7 @@ impl Scheduling {
 /// Ratio of the largest to the typical round-trip time in tc.
 const TYPICAL_TO_MAX: u64 = 6;
 
-/// The scheduler of a version.
+/// Returns the scheduler of a version.
 fn scheduler(version: &str) -> &'static str {
     match version {
         "dualpi2-2019-02-21" => "ts-fifo",
@@ -70,7 +71,7 @@ fn scheduler(version: &str) -> &'static str {
     }
 }
 
-/// The values of a version for options that a scenario does not set.
+/// Returns a version's values for the options that a scenario does not set.
 fn preset(version: &str) -> Vec<(&'static str, Value)> {
     let ms = |n| Value::Time(Time::from_ms(n));
     let hz = |parts: f64| Value::Float(parts / 256.0);
@@ -112,7 +113,7 @@ fn preset(version: &str) -> Vec<(&'static str, Value)> {
     preset
 }
 
-/// Fills in the presets of the version.
+/// Fills in the presets of the chosen version.
 pub fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
     let mut errors = Vec::new();
     let mut error = |option, message: &str| {
@@ -155,7 +156,7 @@ pub fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
             "the ramp marks packets as they leave, with the coupling: expected drop = \"dequeue\"",
         );
     }
-    // step_thresh always has a value. Compare it with its default.
+    // step_thresh always has a value, so its default means that the scenario does not set it.
     let step = Value::Time(Time::from_ms(1));
     for (option, default) in [
         ("step_thresh", Some(&step)),
@@ -244,7 +245,7 @@ fn tune(options: &mut Options) -> Result<(), Vec<OptionError>> {
     } else {
         (third as u64).max(1)
     };
-    // tc's constants are floats.
+    // tc's constants are floats, so these are too.
     let alpha = tupdate as f64 / max as f64 / max as f64 * 1e6 * f64::from(0.1_f32);
     let beta = f64::from(0.3_f32) / max as f64 * 1e6;
     if alpha < 1.0 / 256.0 || beta < 1.0 / 256.0 {

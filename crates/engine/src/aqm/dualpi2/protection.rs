@@ -1,13 +1,13 @@
 //! Queue protection of DOCSIS (RFC 9957): it sends packets of flows that build a queue in L to C.
 //!
-//! Each flow has a queuing score. Every packet adds its bytes, times the probability of a ramp at
-//! the current delay of L. The score decays at 2^19 bytes a second. A packet goes to C while the
-//! delay is above 1 ms and delay times score is above 1 ms times 4 ms. It also goes to C while the
-//! score is at its ceiling of 5 s. A flow with less than 2^19 of these bytes a second (4.2 Mbit/s)
-//! always stays in L.
+//! Each flow has a queuing score. Every packet adds its bytes, times the probability that a ramp
+//! gives at the current delay of L. The score decays at 2^19 bytes a second. A packet goes to C
+//! while the delay is above 1 ms and delay times score is above 1 ms times 4 ms. It also goes to C
+//! while the score is at its ceiling of 5 s. A flow that adds less than 2^19 bytes a second to its
+//! score (4.2 Mbit/s) always stays in L.
 //!
-//! A score is stored as the time at which it will have decayed. There are 32 buckets. A flow may
-//! use one of two; flows that find both in use share a 33rd.
+//! A score is stored as the time at which it will have decayed. There are 32 buckets. Each flow may
+//! use one of two buckets. Flows that find both in use share a 33rd bucket.
 //!
 //! Deviations: the delay is the sojourn time of L's oldest packet; DOCSIS divides the queue's
 //! length by its rate. Packets in C meet the classic probability, which marks them if they are
@@ -38,8 +38,8 @@ const CRITICAL_SCORE: Time = Time::from_ms(4);
 const CEILING: Time = Time::from_secs(5);
 /// Bytes by which a score decays in a second.
 const AGING: u64 = 1 << 19;
-/// Bytes of the largest packet: the ramp begins at the transmission time of two such packets, or
-/// later.
+/// Bytes of the largest packet. The ramp begins no earlier than the transmission time of two such
+/// packets.
 const LARGEST: u64 = 2_000;
 /// Number of buckets, without the shared one.
 const BUCKETS: usize = 32;
@@ -80,8 +80,8 @@ impl Protection {
         }
     }
 
-    /// Returns the bucket that the flow already has, or one whose score has decayed, or the shared
-    /// one.
+    /// Returns the bucket that the flow already has. Without it, returns a bucket whose score has
+    /// decayed, or else the shared bucket.
     fn bucket(&mut self, packet: &Packet, now: Time) -> &mut Bucket {
         // 0 marks a bucket without a flow.
         let flow = fair::number(packet) + 1;
@@ -106,11 +106,12 @@ impl Protection {
         &mut self.buckets[free]
     }
 
-    /// Adds a packet to the score of its flow at this delay of L. Returns whether it may enter L.
+    /// Adds a packet to the score of its flow at this delay of L. Returns whether the packet may
+    /// enter L.
     pub fn admits(&mut self, packet: &Packet, delay: Time, now: Time) -> bool {
         let above = delay.ns().saturating_sub(self.min.ns()).min(RANGE.ns());
         let bytes = u64::from(packet.len);
-        // Bytes times probability, divided by the aging rate, ns.
+        // The bytes that count (bytes times probability), as a time at the aging rate, ns.
         let added = u128::from(bytes) * u128::from(above) * 1_000_000_000
             / (u128::from(RANGE.ns()) * u128::from(AGING));
         let bucket = self.bucket(packet, now);
@@ -168,8 +169,8 @@ mod tests {
         }
     }
 
-    /// A flow that sends less than 2^19 bytes a second stays in L; one that sends half as much
-    /// again does not.
+    /// A flow that sends less than 2^19 bytes a second stays in L. A flow that sends 1.5 times as
+    /// much does not.
     #[test]
     fn the_rate_of_aging_is_safe() {
         for (rate, safe) in [(AGING - 4_096, true), (AGING * 3 / 2, false)] {
@@ -184,7 +185,7 @@ mod tests {
         }
     }
 
-    /// A score decays, from its ceiling in five seconds.
+    /// A score decays to 0. From its ceiling, that takes five seconds.
     #[test]
     fn a_score_decays() {
         let (mut queue, start) = (protection(), Time::from_secs(1));

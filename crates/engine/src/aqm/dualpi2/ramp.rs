@@ -40,7 +40,7 @@ pub(super) const RANGE: Opt = Opt {
     tc: None,
 };
 
-/// The ramp and the sum of probabilities.
+/// The ramp, and the sum of probabilities since the last mark.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ramp {
     min: Time,
@@ -58,7 +58,7 @@ impl Ramp {
         })
     }
 
-    /// The probability of a mark after this sojourn time.
+    /// Returns the probability of a mark after this sojourn time.
     fn probability(&self, sojourn: Time) -> f64 {
         let above = sojourn.ns().saturating_sub(self.min.ns());
         (above as f64 / self.range.ns() as f64).min(1.0)
@@ -108,7 +108,7 @@ mod tests {
     }
 
     /// The larger of both probabilities counts, not their sum. The cause of a mark names the larger
-    /// one.
+    /// probability.
     #[test]
     fn the_larger_probability_counts() {
         let mut ramp = Ramp {

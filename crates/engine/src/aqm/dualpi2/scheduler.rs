@@ -1,5 +1,5 @@
-//! Decides which queue is served, by one of four schedulers: DualPI2's versions differ in this.
-//! presets.rs names their sources.
+//! Decides which queue is served. The versions of DualPI2 use four different schedulers; presets.rs
+//! names their sources.
 
 use super::presets::Scheduling;
 use crate::packet::Packet;
@@ -35,19 +35,19 @@ pub enum Scheduler {
     /// of C. L is also served until it was served `ratio` times since the last packet of C. (This
     /// is the first round robin of 2019. It counts packets of L even while C is empty.)
     Shifted {
-        /// Packets of L for each packet of C; 0 turns the round robin off.
+        /// Packets of L for each packet of C. With 0, there is no round robin.
         ratio: u64,
         /// Time shift. With `None`, delays do not affect the choice.
         shift: Option<Time>,
-        /// Binary logarithm of the factor that the delay of L is multiplied by.
+        /// The delay of L is multiplied by 2 to the power of this.
         speed: u32,
         /// Packets of L since the last of C.
         served: u64,
     },
     /// The second round robin of 2019, by bytes. L is served while the credit is not positive; its
-    /// bytes add to the credit, whether or not C has a packet. With a positive credit C is served;
-    /// its bytes times `wl` are subtracted. If the queue to serve is empty, the other one sends
-    /// without a change of the credit.
+    /// bytes are added to the credit, whether or not C has a packet. With a positive credit C is
+    /// served; its bytes times `wl` are subtracted from the credit. If the queue to serve is empty,
+    /// the other one sends without a change of the credit.
     Percent {
         /// Bytes of L for each byte of C: 100 over the percentage, rounded down, minus 1.
         wl: i64,
@@ -100,7 +100,8 @@ impl Scheduler {
         }
     }
 
-    /// The queue to serve, given the packets at the heads. `None` if both are empty.
+    /// Returns the queue to serve, given the packets at the heads, or `None` if both queues are
+    /// empty.
     #[inline]
     pub fn pick(&mut self, l: Option<&Packet>, c: Option<&Packet>, now: Time) -> Option<Class> {
         match self {
@@ -152,7 +153,7 @@ impl Scheduler {
         }
     }
 
-    /// Resets the scheduler: both queues were asked for a packet and were empty.
+    /// Resets the scheduler, because both queues were empty when the link asked for a packet.
     pub fn reset(&mut self) {
         match self {
             Scheduler::Credit { init, credit, .. } | Scheduler::Percent { init, credit, .. } => {
@@ -162,8 +163,8 @@ impl Scheduler {
         }
     }
 
-    /// Notes that a packet of `class` was sent. `contended`: the other queue had a packet waiting.
-    /// A packet that is dropped at departure does not change the credit.
+    /// Notes that a packet of `class` was sent. `contended` means that the other queue had a packet
+    /// waiting. A packet that is dropped at departure does not change the credit.
     #[inline]
     pub fn sent(&mut self, class: Class, len: u16, contended: bool) {
         if let Scheduler::Credit { wc, wl, credit, .. } = self
@@ -177,7 +178,8 @@ impl Scheduler {
         }
     }
 
-    /// The credit (bytes x percent or bytes), or the packets of L since the last of C.
+    /// Returns the credit (bytes x percent, or bytes), or the packets of L since the last packet of
+    /// C.
     pub fn gauge(&self) -> f64 {
         match *self {
             Scheduler::Credit { credit, .. } | Scheduler::Percent { credit, .. } => credit as f64,

@@ -2,12 +2,12 @@
 //! of flows, each with a FIFO and its own state, is served by deficit round robin. A flow that has
 //! just become active is served before the others.
 //!
-//! Follows sch_fq_codel and sch_fq_pie (Linux 7.3), which agree in this. The kernel hashes
-//! addresses and ports with a key it draws at boot, and takes the bucket by multiplication. Here a
-//! flow's number and direction are mixed with a key from the queue's random stream. So two flows
-//! share a bucket of n with probability 1/n, and the seed decides which ones do. A router's hash of
-//! a connection stays the same. Linux gives a flow a new hash after a timeout only in the sender's
-//! own host (`net.core.txrehash`, which the kernel engine turns off).
+//! Follows sch_fq_codel and sch_fq_pie (Linux 7.3), which do this in the same way. The kernel
+//! hashes addresses and ports with a key it draws at boot, and takes the bucket by multiplication.
+//! Here a flow's number and direction are mixed with a key from the queue's random stream. So two
+//! flows share a bucket of n with probability 1/n, and the seed decides which ones do. A router's
+//! hash of a connection stays the same. Only in the sender's own host, Linux gives a flow a new
+//! hash after a timeout (`net.core.txrehash`, which the kernel engine turns off).
 
 use super::Backlog;
 use super::backlogs::Backlogs;
@@ -20,7 +20,7 @@ pub(super) mod slab;
 
 use slab::{Fifo, Slab};
 
-/// No flow.
+/// Index that means no flow.
 const NONE: u32 = u32::MAX;
 
 /// Option: the number of buckets.
@@ -47,9 +47,9 @@ pub const QUANTUM: Opt = Opt {
     tc: Some("quantum BYTES"),
 };
 
-/// Bytes of Linux's memory that a frame needs in addition to its own: sk_buff, shared info,
-/// headroom. They count against `memory_limit`. The kernel's value depends on how a packet was
-/// created.
+/// Bytes of memory that Linux needs for a frame in addition to the frame's bytes: sk_buff, shared
+/// info, headroom. They count against `memory_limit`. The kernel's value depends on how a packet
+/// was created.
 pub const FRAME_MEMORY: u64 = 832;
 
 /// The flow table.
@@ -62,7 +62,7 @@ pub struct Fair<S> {
     total: Backlog,
     /// Flows that became active since their last turn.
     new: List,
-    /// The other active flows.
+    /// The active flows that are not in `new`.
     old: List,
     /// Number of flows in both lists.
     active: usize,
@@ -91,12 +91,12 @@ struct List {
     last: u32,
 }
 
-/// The flow whose turn it is.
+/// The flow that is to be served now.
 #[derive(Clone, Copy, Debug)]
 pub struct Turn {
-    /// The flow.
+    /// Index of the flow.
     pub flow: u32,
-    /// Whether it is served as a new flow.
+    /// Whether the flow is served as a new flow.
     pub new: bool,
 }
 
@@ -136,13 +136,13 @@ impl FlowQueue<'_> {
     }
 }
 
-/// A number for a packet's flow and direction.
+/// Returns a number that identifies a packet's flow and direction.
 #[inline]
 pub fn number(packet: &Packet) -> u64 {
     (u64::from(packet.flow) << 1) | u64::from(packet.flags & flags::ACK)
 }
 
-/// The hash of a packet's flow and direction.
+/// Returns a hash of a packet's flow and direction.
 #[inline]
 pub fn hash(key: u64, packet: &Packet) -> u32 {
     let mut z = key ^ number(packet);
@@ -182,7 +182,7 @@ impl<S: Clone> Fair<S> {
 }
 
 impl<S> Fair<S> {
-    /// The flow a packet belongs to.
+    /// Returns the flow that a packet belongs to.
     #[inline]
     pub fn flow_of(&self, packet: &Packet) -> u32 {
         let hash = u64::from(hash(self.key, packet));
@@ -205,8 +205,9 @@ impl<S> Fair<S> {
         }
     }
 
-    /// The flow to serve: new flows first, and in each list the first flow with bytes left of its
-    /// turn. Flows without bytes left get a quantum and move to the end of the old flows.
+    /// Returns the flow to serve. New flows come first; within a list, the first flow that may
+    /// still send in its turn. Each flow before it gets a quantum and moves to the end of the old
+    /// flows.
     #[inline]
     pub fn turn(&mut self) -> Option<Turn> {
         loop {
@@ -229,7 +230,7 @@ impl<S> Fair<S> {
         self.flows[turn.flow as usize].deficit -= i64::from(len);
     }
 
-    /// Notes that the flow whose turn it is was empty. A new flow passes once through the old
+    /// Notes that the flow whose turn it is was empty. A new flow must then wait once among the old
     /// flows, so that a flow that keeps becoming active does not starve them. Any other flow
     /// becomes inactive.
     #[inline]
@@ -263,7 +264,8 @@ impl<S> Fair<S> {
         (state, queue)
     }
 
-    /// The flow with the largest backlog, and that backlog. The first flow wins a tie.
+    /// Returns the flow with the largest backlog, and that backlog in bytes. The first flow wins a
+    /// tie.
     pub fn fattest(&mut self) -> (u32, u64) {
         let (flow, bytes) = self.backlogs.longest();
         (flow as u32, bytes)

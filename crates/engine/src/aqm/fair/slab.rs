@@ -6,7 +6,7 @@ use crate::packet::Packet;
 /// Index that means no node.
 const NONE: u32 = u32::MAX;
 
-/// The store.
+/// The packets of many FIFOs.
 #[derive(Debug)]
 pub struct Slab {
     nodes: Vec<Node>,

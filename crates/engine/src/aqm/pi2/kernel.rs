@@ -18,7 +18,7 @@ pub(super) const KERNEL: Qdisc = Qdisc {
     ],
     drops_at_dequeue: true,
     xstats: Xstats {
-        // struct pi2_xstats
+        // Offset of the marks in struct pi2_xstats.
         marks: Some(&[8]),
         gauges: &[Gauge {
             series: "pi2_probability",
@@ -35,8 +35,8 @@ pub(super) const KERNEL: Qdisc = Qdisc {
     ..Qdisc::DEFAULT
 };
 
-/// Spells an option as a number: packets, nanoseconds, 256ths of a Hz rounded down as in tc, 0 or
-/// 1, or the index of a word.
+/// Writes an option for the module as a number: packets, nanoseconds, 256ths of a Hz rounded down
+/// as in tc, 0 or 1, or the index of a word.
 fn own(words: &mut Words<'_>, option: &'static str, name: &str) {
     if words.showing {
         return words.value(option);

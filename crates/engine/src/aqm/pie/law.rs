@@ -1,5 +1,5 @@
 //! PIE's drop decision and controller over any queue: the part that sch_pie and sch_fq_pie share.
-//! The head of pie.rs names the source.
+//! The module comment of pie.rs names the source.
 
 use crate::packet::Packet;
 use crate::registry::{Options, Value};
@@ -16,25 +16,26 @@ pub(super) const fn ticks(time: Time) -> u64 {
 /// Ticks in a second.
 const TICKS_PER_SECOND: u64 = 15_625_000;
 
-/// Smallest backlog for an estimate of the departure rate, and the bytes that one estimate counts.
+/// Backlog that starts an estimate of the departure rate, and the number of bytes that one estimate
+/// counts.
 const ESTIMATE_BYTES: u64 = 16_384;
 
-/// Parameters, shared by every queue of a discipline.
+/// Parameters that all queues of a discipline share.
 #[derive(Clone, Copy, Debug)]
 pub struct Params {
-    /// Delay aimed at, ticks.
+    /// Target delay, ticks.
     pub(super) target: u64,
-    /// Time between two updates, before the timer's jiffies.
+    /// Time between two updates, before it is rounded to the timer's jiffies.
     pub(super) tupdate: Time,
-    /// Gain of the distance from the target, 16ths of 1/s.
+    /// Gain for the distance of the delay from the target, 16ths of 1/s.
     pub(super) alpha: u64,
-    /// Gain of the change of delay, 16ths of 1/s.
+    /// Gain for the change of the delay, 16ths of 1/s.
     pub(super) beta: u64,
     /// Whether ECN-capable packets are marked instead of dropped.
     pub(super) ecn: bool,
     /// Whether the probability is scaled by packet size.
     pub(super) bytemode: bool,
-    /// Whether the delay is backlog over estimated rate.
+    /// Whether the delay is the backlog divided by the estimated rate.
     pub(super) estimate: bool,
     /// Whether PIE follows Linux before 2019.
     pub(super) old: bool,
@@ -76,9 +77,9 @@ impl Params {
         }
     }
 
-    /// Returns when the update after `now` is due. In Linux a timer set for n jiffies fires in the
-    /// tick after them (`calc_index`): with 15 jiffies, 16 ms after the last update. The timers of
-    /// 2014 fired in the last of the n ticks.
+    /// Returns when the update after `now` is due. In Linux, a timer for n jiffies fires one jiffy
+    /// later (`calc_index`): a timer for 15 jiffies fires after 16 ms. The timers of 2014 fired in
+    /// jiffy n.
     #[inline]
     pub fn after(&self, now: Time) -> Time {
         if self.old {
@@ -88,37 +89,37 @@ impl Params {
         }
     }
 
-    /// Whether a packet may be marked instead of dropped. RFC 8033 section 5.1 stops marking above
-    /// 10 %, FQ-PIE above `ecn_prob`.
+    /// Returns whether a packet may be marked instead of dropped. RFC 8033 section 5.1 ends marking
+    /// above a probability of 10 %, FQ-PIE above `ecn_prob`.
     #[inline]
     pub fn marks(&self, vars: &Vars, packet: &Packet) -> bool {
         self.ecn && vars.prob <= self.mark_at_most && packet.ecn.is_capable()
     }
 }
 
-/// State of one queue.
+/// PIE's state for one queue.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Vars {
     /// Queueing delay, ticks.
     pub(super) qdelay: u64,
-    /// Queueing delay one update earlier, ticks.
+    /// Queueing delay at the update before, ticks.
     pub(super) qdelay_old: u64,
-    /// Time left of the burst allowance, ticks.
+    /// Time that is left of the burst allowance, ticks.
     pub(super) burst: u64,
     /// Drop probability; [`Params::one`] represents 1.
     pub(super) prob: u64,
-    /// Probabilities summed since the last drop.
+    /// Sum of the probabilities since the last drop.
     pub(super) accu_prob: u64,
     /// Time of the last dequeue, or of the start of the estimate of the rate, ticks.
     pub(super) dq_tstamp: Option<u64>,
     /// Bytes dequeued in the current estimate; `None` between estimates.
     pub(super) dq_count: Option<u64>,
-    /// Departure rate, bytes per 256 ticks; 0 if it is not known.
+    /// Departure rate, bytes per 256 ticks; 0 while it is unknown.
     pub(super) avg_dq_rate: u64,
 }
 
 impl Vars {
-    /// The state at the start.
+    /// Returns the state at the start.
     pub fn new(p: &Params) -> Vars {
         Vars {
             qdelay: 0,
@@ -132,7 +133,7 @@ impl Vars {
         }
     }
 
-    /// The state at the start, but with this probability (0 to 1).
+    /// Returns the state at the start, but with this probability (0 to 1).
     #[cfg(test)]
     pub fn with_probability(p: &Params, prob: f64) -> Vars {
         Vars {
@@ -141,8 +142,8 @@ impl Vars {
         }
     }
 
-    /// RFC 8033 section 4.1: whether to drop or mark a packet of `len` bytes that finds `backlog`
-    /// bytes.
+    /// RFC 8033 section 4.1: returns whether to drop or mark a packet of `len` bytes that arrives
+    /// when `backlog` bytes are queued.
     #[inline]
     pub fn drop_early(&mut self, p: &Params, backlog: u64, len: u64, rng: &mut Stream) -> bool {
         if self.burst > 0
@@ -159,8 +160,8 @@ impl Vars {
         if p.old {
             return rng.bits() >> 32 < prob;
         }
-        // RFC 8033 section 5.4: no drop before the sum has reached 0.85, and a drop at 8.5 at the
-        // latest.
+        // RFC 8033 section 5.4: no packet is dropped before the sum of probabilities has reached
+        // 0.85. At 8.5 a packet is always dropped.
         self.accu_prob = match prob {
             0 => 0,
             prob => self.accu_prob.wrapping_add(prob),
@@ -205,7 +206,7 @@ impl Vars {
         self.burst = self.burst.saturating_sub(elapsed);
     }
 
-    /// RFC 8033 section 5.2: estimates the departure rate over 16 KiB while at least as much is
+    /// RFC 8033 section 5.2: estimates the departure rate over 16 KiB while at least 16 KiB are
     /// queued. Returns how long the estimate took, once it is complete.
     pub(super) fn estimate(&mut self, packet: &Packet, backlog: u64, now: u64) -> Option<u64> {
         if backlog >= ESTIMATE_BYTES && self.dq_count.is_none() {
@@ -232,7 +233,8 @@ impl Vars {
         Some(elapsed)
     }
 
-    /// Gain per tick for an option in 16ths. The gain depends on the size of the probability.
+    /// Returns the gain per tick for an option in 16ths. The gain depends on the current
+    /// probability.
     #[inline]
     pub(super) fn gain(&self, p: &Params, option: u64) -> i64 {
         let gain = option * (p.one / TICKS_PER_SECOND);
@@ -243,8 +245,8 @@ impl Vars {
                 _ => 4,
             }
         } else {
-            // RFC 8033 section 4.2, the table: a factor of 2 below 10 % and
-            // of 4 more for each power of ten down to 10^-6.
+            // RFC 8033 section 4.2, the table: the gain is divided by 2 below 10 %, and by 4 more
+            // for each further power of ten down to 10^-6.
             let mut shift = 4;
             if self.prob < p.one / 10 {
                 shift += 1;
@@ -268,8 +270,8 @@ impl Vars {
         } else {
             (self.qdelay, self.qdelay_old)
         };
-        // A delay of 0 with a backlog means a very small queue. The probability does not decay
-        // then.
+        // If the delay is 0 although packets are queued, the queue is only very short. The
+        // probability must not decay then.
         let mut may_decay = qdelay != 0 || backlog == 0;
 
         let difference = |a: u64, b: u64| a.wrapping_sub(b) as i64;
@@ -283,12 +285,12 @@ impl Vars {
         if p.old {
             delta = i64::from(delta as i32);
         }
-        // RFC 8033 section 5.5: steps of at most 2 % where it is above 10 %.
+        // RFC 8033 section 5.5: above a probability of 10 %, steps are at most 2 %.
         let two_percent = (p.one / 50) as i64;
         if delta > two_percent && self.prob >= p.one / 10 {
             delta = (p.one / 100 * 2) as i64;
         }
-        // Beyond RFC 8033: the probability rises fast while the delay is very large.
+        // Not in RFC 8033: the probability rises fast while the delay is very large.
         if qdelay > ticks(Time::from_ms(250)) {
             delta = delta.wrapping_add(two_percent);
             if p.old {
@@ -331,7 +333,8 @@ impl Vars {
         }
     }
 
-    /// Probability (0 to 1, or above; see pie.rs) and delay in ns, for a time series.
+    /// Returns the probability (0 to 1, or above; see pie.rs) and the delay in ns, for a time
+    /// series.
     pub fn gauges(&self, p: &Params) -> [f64; 2] {
         [
             self.prob as f64 / p.one as f64,

@@ -1,7 +1,7 @@
 //! RED's adaptive mode (Floyd, Gummadi and Shenker 2001, as in Linux: `red_adaptative_algo`). Every
-//! half second, while the average is above its target, the probability at `max` rises by a quarter,
-//! or by one percent if that is less. While the average is below its target, the probability falls
-//! by a tenth. The target is the middle fifth between `min` and `max`.
+//! half second, while the average is above its target, the probability at `max` rises by a quarter
+//! of itself, or by 0.01 if that is less. While the average is below its target, the probability
+//! falls by a tenth of itself. The target is the middle fifth between `min` and `max`.
 
 use super::RedCore;
 use crate::registry::{Options, Value};
@@ -10,7 +10,7 @@ use crate::units::Time;
 /// Time between two steps (HZ/2).
 pub(super) const STEP: Time = Time::from_ms(500);
 
-/// 1 in the fixed point of probabilities.
+/// A probability of 1 in fixed point.
 const ONE: f64 = 4_294_967_296.0;
 const ONE_PERCENT: u32 = 42_949_673;
 const LOWEST: u32 = ONE_PERCENT;
@@ -76,7 +76,7 @@ mod tests {
         let options = options();
         let mut core = RedCore::of(&options);
         let mut adaptive = Adaptive::of(&options).unwrap();
-        // min is 12500 and max 37500, so each fifth is 5000.
+        // min is 12500 and max 37500, so each fifth of the range has 5000.
         assert_eq!(adaptive.target, [22_500, 27_500]);
         let mut steps = |average, n| -> Vec<f64> {
             let step = |_| {
@@ -87,7 +87,7 @@ mod tests {
         };
         assert!(steps(22_500.0, 3).iter().all(|p| (p - 0.02).abs() < 1e-9));
         assert!(steps(27_500.9, 3).iter().all(|p| (p - 0.02).abs() < 1e-9));
-        // Steps of a quarter up to 4 %, then of one percent, until the first value above 50 %.
+        // Steps of a quarter up to 0.04, then of 0.01, until the first value above 0.5.
         let up = steps(27_501.0, 100);
         assert!((up[0] - 0.025).abs() < 1e-9 && (up[1] - 0.03125).abs() < 1e-9);
         assert!((up[5] - up[4] - 0.01).abs() < 1e-9);
@@ -95,7 +95,7 @@ mod tests {
             up[99] > 0.5 && up[99] <= 0.51 + 1e-9 && up[98] == up[99],
             "{up:?}"
         );
-        // Steps of a tenth down, until the first value below 1 %.
+        // Each step is a tenth down, until the first value below 0.01.
         let down = steps(22_499.0, 100);
         assert!((down[0] / up[99] - 0.9).abs() < 1e-8);
         assert!(down[99] < 0.01 && down[99] >= 0.009 - 1e-9 && down[98] == down[99]);

@@ -4,10 +4,10 @@
 use super::Unit;
 use crate::registry::{OptionError, Options, Value};
 
-/// The weight if the scenario has neither a weight nor a burst.
+/// The weight if the scenario sets neither a weight nor a burst.
 const WEIGHT: f64 = 0.002;
 
-/// Range of the exponent of the weight (Wlog) that tc accepts.
+/// Exponents of the weight (Wlog) that tc accepts.
 pub(super) const WLOG: std::ops::Range<u32> = 1..32;
 
 /// Fills in `weight`, and `burst` if the scenario leaves it to tc. The thresholds must be complete.
@@ -52,14 +52,14 @@ pub(super) fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
     Ok(())
 }
 
-/// `tc_red_eval_ewma`: the smallest exponent at which a burst into an empty queue keeps the average
-/// at or below `min`.
+/// `tc_red_eval_ewma`: returns the smallest exponent at which a burst into an empty queue keeps the
+/// average at or below `min`.
 fn wlog_of_burst(min: u64, avpkt: u64, burst: u64) -> Option<u32> {
     WLOG.into_iter()
         .find(|wlog| holds(min, avpkt, burst, *wlog))
 }
 
-/// Whether a burst fits a weight W. After `burst` samples of a growing queue the average is
+/// Returns whether a burst fits a weight W. After `burst` samples of a growing queue the average is
 /// `burst + 1 - (1 - (1 - W)^burst) / W`.
 pub(super) fn holds(min: u64, avpkt: u64, burst: u64, wlog: u32) -> bool {
     let weight = 1.0 / f64::from(1_u32 << wlog);
@@ -73,12 +73,12 @@ mod tests {
 
     #[test]
     fn weights_are_those_of_tc() {
-        // `tc -d qdisc show` prints "ewma 4" for the first.
+        // For these values, `tc -d qdisc show` prints "ewma 4".
         assert_eq!(wlog_of_burst(12_500, 1_000, 20), Some(4));
-        // The excess is 22.67 packets: more than the 15.5 allowed at 1/16, less than the 26.4 at
-        // 1/32.
+        // A burst of 55 exceeds min by 22.67 packets: more than the 15.5 allowed at 1/16, less than
+        // the 26.4 at 1/32.
         assert_eq!(wlog_of_burst(33_333, 1_000, 55), Some(5));
-        // tc rejects this with "Try burst 13".
+        // tc rejects this burst with "Try burst 13".
         assert_eq!(wlog_of_burst(12_500, 1_000, 12), None);
     }
 }

@@ -1,4 +1,4 @@
-//! Writes the options of RED for Linux, in tc's words (iproute2 `tc/q_red.c` and `tc/tc_red.c`). tc
+//! Writes the options of RED as arguments of tc (iproute2 `tc/q_red.c` and `tc/tc_red.c`). tc
 //! derives the kernel's parameters from the length of a burst.
 
 use super::burst::holds;
@@ -67,7 +67,7 @@ fn bytes(words: &mut Words<'_>, option: &'static str) {
     number(words, option);
 }
 
-/// Spells the weight of a sample, which is Wlog in the kernel and a burst in tc.
+/// Writes the weight of a sample. The kernel stores it as Wlog; tc takes a burst.
 fn weight(words: &mut Words<'_>, option: &'static str) {
     let weight = words.options.float(option);
     let wlog = wlog_of(weight);
@@ -99,7 +99,7 @@ fn weight(words: &mut Words<'_>, option: &'static str) {
         );
         return words.refuse(option, message, "another weight, or min above avpkt");
     };
-    // The kernel's average is a 32-bit number with Wlog binary digits.
+    // The kernel's average is a 32-bit number, of which Wlog bits are the fraction.
     if 64 - max.leading_zeros() + wlog >= 32 {
         let most = format!("max below {} bytes at this weight", 1_u64 << (31 - wlog));
         words.refuse("max", "it does not fit into the kernel's average", most);
@@ -121,12 +121,12 @@ fn probability(words: &mut Words<'_>, option: &'static str) {
         let least = format!("at least {}", delta / 2_147_483_648.0);
         words.refuse(option, "tc cannot express a slope this small", least);
     }
-    // 1 does not fit into tc's 32 binary digits.
+    // A probability of 1 does not fit into the 32 bits that tc uses.
     let probability = probability.min(1.0 - 1.0 / 4_294_967_296.0);
     words.pair(option, &probability.to_string());
 }
 
-/// Spells the bandwidth. tc requires it, although the average never decays below a shaper.
+/// Writes the bandwidth. tc requires it, although the average never decays below a shaper.
 fn bandwidth(words: &mut Words<'_>, option: &'static str) {
     if words.showing {
         return simulated(words, option);
@@ -138,12 +138,12 @@ fn bandwidth(words: &mut Words<'_>, option: &'static str) {
     words.pair(option, &format!("{}bit", rate.0));
 }
 
-/// The exponent of the power of two that a weight equals within 5 %. tc's smallest exponent is 1.
+/// Returns n if the weight equals 2^-n within 5 %. The smallest n of tc is 1.
 fn wlog_of(weight: f64) -> Option<u32> {
     (1..=30).find(|w| (weight * f64::from(1_u32 << w) - 1.0).abs() <= 0.05)
 }
 
-/// The nearest powers of two around a weight that tc can express.
+/// Returns the nearest powers of two below and above a weight that tc can express.
 fn around(weight: f64) -> (f64, Option<f64>) {
     let below = (1..=30)
         .map(|w| 1.0 / f64::from(1_u32 << w))
@@ -152,12 +152,12 @@ fn around(weight: f64) -> (f64, Option<f64>) {
     (below, (below < 0.5).then_some(below * 2.0))
 }
 
-/// The smallest burst (packets) from which tc derives this exponent.
+/// Returns the smallest burst (packets) from which tc derives this exponent.
 fn burst_of(min: u64, avpkt: u64, wlog: u32) -> Option<u64> {
     let min_packets = min as f64 / avpkt as f64;
     let holds = |burst: u64, wlog: u32| holds(min, avpkt, burst, wlog);
-    // A longer burst needs a larger exponent. Bisection finds the first burst that does not fit the
-    // next smaller exponent.
+    // A longer burst needs a larger exponent. So bisection finds the smallest burst that is too
+    // long for the next smaller exponent.
     let (mut low, mut high) = (min_packets.ceil() as u64, 1 << 31);
     if wlog > 1 {
         while low < high {
@@ -179,7 +179,7 @@ mod tests {
 
     #[test]
     fn burst_gives_the_weight() {
-        // The last values are the ewma of `tc -d qdisc show` for these bursts (tests/kernel).
+        // `tc -d qdisc show` prints the third value as ewma for these bursts (tests/kernel).
         for (min, avpkt, wlog) in [(33_333, 1000, 9), (30_000, 1500, 9), (30_000, 1000, 1)] {
             let burst = burst_of(min, avpkt, wlog).unwrap();
             let weight = |w: u32| 1.0 / f64::from(1_u32 << w);

@@ -1,4 +1,4 @@
-//! Options of RED that WRED has, too.
+//! Options that RED and WRED share.
 
 use crate::registry::{Kind, Opt};
 
@@ -43,7 +43,7 @@ pub const PROBABILITY: Opt = Opt {
     tc: None,
 };
 
-/// Option: the weight of a sample in the average.
+/// Option: the weight of a sample for the average.
 pub const WEIGHT: Opt = Opt {
     name: "weight",
     doc: "Weight of a sample in the average; 1: the instantaneous queue length. tc derives a power of two from min, burst and avpkt instead.",
@@ -82,7 +82,7 @@ pub const IDLE: Opt = Opt {
     tc: None,
 };
 
-/// Option: the packet size of the idle clock.
+/// Option: the packet size for measuring idle times.
 pub const AVPKT: Opt = Opt {
     name: "avpkt",
     doc: "Packet size of the decay, bytes. tc has no default: this is the value tc-red(8) recommends.",
@@ -94,7 +94,7 @@ pub const AVPKT: Opt = Opt {
     tc: Some("avpkt BYTES"),
 };
 
-/// Option: the rate of the idle clock.
+/// Option: the rate for measuring idle times.
 pub const BANDWIDTH: Opt = Opt {
     name: "bandwidth",
     doc: "Rate of the decay; default the link's nominal rate (tc: 10Mbit).",

@@ -23,7 +23,7 @@ pub(super) const KERNEL: Qdisc = Qdisc {
     drops_at_dequeue: true,
     drops_on_arrival_if: Some(("at", "enqueue")),
     xstats: Xstats {
-        // struct step_xstats
+        // Offset of the marks in struct step_xstats.
         marks: Some(&[0]),
         ..Qdisc::DEFAULT.xstats
     },
@@ -35,7 +35,7 @@ pub(super) const KERNEL: Qdisc = Qdisc {
     ..Qdisc::DEFAULT
 };
 
-/// Spells a size or a time with a letter for its unit.
+/// Writes a size or a time with a letter for its unit.
 fn size(words: &mut Words<'_>, option: &'static str) {
     if words.showing {
         return words.value(option);
@@ -53,7 +53,7 @@ fn size(words: &mut Words<'_>, option: &'static str) {
     words.pair(option, &format!("{number}{unit}"));
 }
 
-/// Spells an option with two values as 1 or 0 for the module.
+/// Writes an option with two values as 1 or 0 for the module.
 fn word(words: &mut Words<'_>, option: &'static str, name: &str, on: &str) {
     if words.showing {
         return words.value(option);

@@ -1,7 +1,7 @@
 //! Weighted RED on Linux: tailback's own module `sch_wred`, which reads its options as text.
 //!
-//! The module gets probabilities and weights as 32 binary digits, sizes with their unit, and the
-//! clock of idle times as the picoseconds of one packet.
+//! The module gets probabilities and weights as 32-bit fractions, sizes with their unit, and the
+//! time of one packet of the idle clock in picoseconds.
 
 use crate::registry::kernel::{Gauge, Reading};
 use crate::registry::kernel::{Qdisc, QueueStandIn, Words, Xstats};
@@ -20,7 +20,7 @@ pub const KERNEL: Qdisc = Qdisc {
         ("bandwidth", rate),
     ],
     xstats: Xstats {
-        // struct wred_xstats: marks by chance and at or above max
+        // Offsets in struct wred_xstats: marks by chance, and marks at or above max.
         marks: Some(&[0, 4]),
         gauges: &[
             Gauge {
@@ -33,7 +33,7 @@ pub const KERNEL: Qdisc = Qdisc {
                 at: 24,
                 reading: Reading::Parts(4_294_967_295.0),
             },
-            // Absent where the averages count packets.
+            // Only if the averages count bytes.
             Gauge {
                 series: "ecn_avg_bytes",
                 at: 28,
@@ -55,12 +55,12 @@ pub const KERNEL: Qdisc = Qdisc {
     ..Qdisc::DEFAULT
 };
 
-/// The value that means 1 with 32 binary digits.
+/// A probability of 1 as a 32-bit fraction.
 const ONE: f64 = 4_294_967_296.0;
-/// Largest length that the module accepts: it counts twice `max` in 32 bits.
+/// Largest length that the module accepts: it computes twice `max` in 32 bits.
 const LONGEST: u64 = (1 << 31) - 1;
 
-/// Spells a size for the module.
+/// Writes a size for the module.
 fn spelled(value: &Value) -> Option<(u64, String)> {
     match value {
         Value::Packets(n) => Some((*n, format!("{n}p"))),
@@ -90,7 +90,7 @@ fn named(words: &mut Words<'_>, option: &'static str) {
     words.value(option);
 }
 
-/// Spells the curve of a class: `ecn_min 15750b ecn_max 15750b ...`.
+/// Writes the curve of a class: `ecn_min 15750b ecn_max 15750b ...`.
 fn curve(words: &mut Words<'_>, option: &'static str) {
     if words.showing {
         return words.value(option);
@@ -120,7 +120,7 @@ fn curve(words: &mut Words<'_>, option: &'static str) {
     }
 }
 
-/// Spells the time of one packet of the idle clock, at `bandwidth` or the link's rate.
+/// Writes the time of one packet of the idle clock, at `bandwidth` or at the link's rate.
 fn packet_time(words: &mut Words<'_>, option: &'static str) {
     if words.showing {
         return words.value(option);
@@ -138,8 +138,8 @@ fn packet_time(words: &mut Words<'_>, option: &'static str) {
     words.pair("packet_ps", &ps.to_string());
 }
 
-/// Spells the link's rate. The module needs it, as a packet that leaves the queue empty keeps the
-/// link busy for its transmission time.
+/// Writes the link's rate. The module needs it, because a packet that leaves the queue empty keeps
+/// the link busy for its transmission time.
 fn rate(words: &mut Words<'_>, option: &'static str) {
     if words.showing {
         return words.value(option);

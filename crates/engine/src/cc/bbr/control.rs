@@ -1,4 +1,4 @@
-//! The state of BBR and what it does on each event.
+//! The state of BBR, and how BBR responds to each event.
 
 use super::long_term::{LongTerm, Verdict};
 use super::phase::{Cycle, FullPipe, Phase};
@@ -17,9 +17,10 @@ use crate::units::Time;
 const INIT_CWND: u32 = 10;
 /// STARTUP ends after this many rounds without growth of the rate by a quarter.
 const FULL_BW_ROUNDS: u32 = 3;
-/// Rounds of each half of the window of ACK aggregation.
+/// Number of rounds in each half of the window for ACK aggregation.
 const AGGREGATION_ROUNDS: u32 = 5;
-/// Pacing rate below which a burst is one segment: 1.2 Mbit/s, in bytes/s.
+/// Smallest pacing rate for more than one segment at a time. Below it, a burst is one segment: 1.2
+/// Mbit/s, in bytes/s.
 const MIN_TSO_RATE: u64 = 1_200_000 / 8;
 
 /// The congestion control.
@@ -46,7 +47,8 @@ pub(super) struct Bbr {
     pub(super) bw: MaxFilter,
     rounds: u32,
     pub(super) round_start: bool,
-    /// Value of `delivered` after which a segment must have been sent for its ACK to end the round.
+    /// A round ends with the ACK of a segment that was sent after this many segments had been
+    /// delivered.
     next_round: u64,
     pub(super) pacing_gain: Gain,
     pub(super) cwnd_gain: Gain,
@@ -118,8 +120,8 @@ impl Bbr {
             .unwrap_or_else(|| burst(view, window, 0, least))
     }
 
-    /// Adds room for segments that hosts hold back, for ACKs of every other segment, and for a
-    /// probe on a small path (Linux `bbr_quantization_budget`).
+    /// Adds segments to a target: for segments that hosts hold back, for delayed ACKs, and for a
+    /// probe on a path with a small BDP (Linux `bbr_quantization_budget`).
     fn with_quanta(&self, view: View<'_>, window: &Window, target: u32) -> u32 {
         let mut room = target + 3 * self.burst(view, window);
         room = (room + 1) & !1;
@@ -189,8 +191,8 @@ impl Bbr {
         self.phase = Phase::ProbeBw(Cycle::begin(&mut self.random, at));
     }
 
-    /// Moves on to the next phase of PROBE_BW if it is time (Linux `bbr_update_cycle_phase` and
-    /// `bbr_is_next_cycle_phase`).
+    /// Moves on to the next phase of PROBE_BW if the current phase is over (Linux
+    /// `bbr_update_cycle_phase` and `bbr_is_next_cycle_phase`).
     fn update_cycle(&mut self, view: View<'_>, window: &Window, ack: &Ack) {
         let Phase::ProbeBw(cycle) = self.phase else {
             return;
@@ -201,7 +203,8 @@ impl Bbr {
         let over = if self.pacing_gain == Gain::ONE {
             full_length
         } else if self.pacing_gain > Gain::ONE {
-            // Probe until the gain has its effect, or losses show that it cannot.
+            // Probe until more is in flight as the gain demands, or until losses show that this is
+            // impossible.
             full_length
                 && (ack.losses > 0 || in_flight() >= self.inflight(view, window, self.pacing_gain))
         } else {
@@ -296,8 +299,8 @@ impl Bbr {
         };
     }
 
-    /// Linux `bbr_set_cwnd_to_recover_or_restore`. Returns the window, and whether packets are
-    /// conserved.
+    /// Linux `bbr_set_cwnd_to_recover_or_restore`. Returns the window, and whether BBR sends only
+    /// as many packets as are delivered.
     fn recover_or_restore(&mut self, view: View<'_>, window: &Window, ack: &Ack) -> (u32, bool) {
         let (before, state) = (self.prev_ca_state, view.ca_state);
         let mut cwnd = window.cwnd.saturating_sub(ack.losses).max(1);
@@ -399,8 +402,8 @@ impl CongestionControl for Bbr {
         self.idle_restart = true;
         self.aggregation.restart(view.now);
         match self.phase {
-            // The application had little to send, so pace no faster than the known rate of the
-            // path.
+            // The application had little to send, so pace only at the rate that the path is known
+            // to have.
             Phase::ProbeBw(_) => self.set_pacing_rate(view, window, Gain::ONE),
             Phase::ProbeRtt(probe) if probe.is_over(view.now) => {
                 self.leave_probe_rtt(view, window);

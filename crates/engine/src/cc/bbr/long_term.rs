@@ -1,27 +1,28 @@
-//! The policed rate (Linux `bbr_lt_bw_sampling`): a steady rate with losses is assumed to be the
-//! rate of a policer, and used as the bandwidth.
+//! The policed rate (Linux `bbr_lt_bw_sampling`): BBR takes a steady rate with losses for the rate
+//! of a policer, and uses it as the bandwidth.
 
 use crate::cc::bbr_model::{Bandwidth, Gain};
 use crate::cc::view::View;
 use crate::units::Time;
 
-/// Fewest rounds of an interval.
+/// Smallest number of rounds in an interval.
 const ROUNDS: u32 = 4;
 /// Smallest share of lost segments in an interval, in 1/256.
 const LOSS: u64 = 50;
-/// Intervals are similar if their bandwidths differ by at most 1/8, or by at most this, bytes/s.
+/// Intervals are similar if their bandwidths differ by at most 1/8, or by at most this many
+/// bytes/s.
 const DIFFERENCE: u64 = 4000 / 8;
-/// Number of rounds for which a detected policer is assumed.
+/// BBR assumes for this many rounds that a detected policer is still there.
 const USE_ROUNDS: u32 = 48;
 
 /// What a sample shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// The assumption about a policer stays the same.
+    /// Nothing has changed.
     None,
     /// A policer was detected.
     Found,
-    /// The assumed policer may be gone by now.
+    /// The policer may be gone by now, so BBR forgets it.
     Forgotten,
 }
 
@@ -38,7 +39,7 @@ pub(super) struct LongTerm {
 }
 
 impl LongTerm {
-    /// The policer's rate, if a policer is assumed.
+    /// Returns the policer's rate, if BBR assumes a policer.
     pub(super) fn bandwidth(&self) -> Option<Bandwidth> {
         self.in_use.then_some(self.bw)
     }
@@ -55,7 +56,8 @@ impl LongTerm {
         self.rounds = 0;
     }
 
-    /// Processes an ACK that reports `losses` segments lost. `probing`: whether BBR is in PROBE_BW.
+    /// Processes an ACK that reports `losses` segments lost. `probing` says whether BBR is in
+    /// PROBE_BW.
     pub(super) fn sample(
         &mut self,
         view: View<'_>,
@@ -93,7 +95,7 @@ impl LongTerm {
             self.reset(view);
             return Verdict::None;
         }
-        // An interval ends with a loss, too.
+        // An interval ends only with a loss.
         if losses == 0 {
             return Verdict::None;
         }
@@ -110,7 +112,7 @@ impl LongTerm {
         self.interval_done(Bandwidth::of(delivered, ms * 1000), view)
     }
 
-    /// Compares an interval that ended with losses with the interval before it.
+    /// Compares an interval that ended with a loss with the interval before it.
     fn interval_done(&mut self, bw: Bandwidth, view: View<'_>) -> Verdict {
         if self.bw > Bandwidth::ZERO {
             let difference = bw.abs_diff(self.bw);

@@ -1,12 +1,13 @@
 //! BBR version 1 (Cardwell et al. 2016; draft-cardwell-iccrg-bbr-congestion-control-00), as in
-//! Linux 7.3 `tcp_bbr.c`. It keeps a model of the path: the highest delivery rate of ten round
-//! trips and the smallest RTT of 10 s. The model decides at which rate packets are paced and how
-//! many may be in flight. BBR does not treat losses and marks as congestion. After losses it
-//! conserves packets for a round, and looks for a policer.
+//! Linux 7.3 `tcp_bbr.c`. BBR keeps a model of the path: the highest delivery rate of ten round
+//! trips and the smallest RTT of 10 s. From this model follow the pacing rate and the number of
+//! packets in flight. BBR does not treat losses and marks as congestion. After losses BBR sends
+//! only as many packets as are delivered for one round, and looks for a policer.
 //!
-//! Deviations: segments are paced one by one, where Linux sends bursts of up to 1 ms. The room in
-//! flight for these bursts (`tso_segs`) is the same. Clocks are in ns, where Linux has ms for the
-//! RTT filter. An ACK of a lone runt, which was probably delayed, may refresh an expired RTT.
+//! Deviations: segments are paced one by one, where Linux sends bursts of up to 1 ms. The extra
+//! segments in flight for these bursts (`tso_segs`) are the same. Clocks count ns, where Linux
+//! counts ms for the RTT filter. If the smallest RTT has expired, the ACK of a single small segment
+//! may replace it, although the receiver probably delayed that ACK.
 
 mod control;
 mod long_term;

@@ -6,7 +6,7 @@ use crate::units::Time;
 
 /// Number of phases in a cycle.
 const CYCLE: u32 = 8;
-/// Number of phases in which a cycle may begin: all but the one that drains.
+/// Number of phases in which a cycle may begin: all except the draining phase.
 const CYCLE_RAND: u64 = 7;
 
 /// Position in a cycle of PROBE_BW. Phase 0 probes, phase 1 drains the queue that the probe built,
@@ -19,13 +19,13 @@ pub(super) struct Cycle {
 }
 
 impl Cycle {
-    /// Begins a cycle in a random phase other than the one that drains.
+    /// Begins a cycle in a random phase other than the draining phase.
     pub(super) fn begin(random: &mut Stream, at: Time) -> Cycle {
         let index = CYCLE - 1 - random.below(CYCLE_RAND) as u32;
         Cycle { index, since: at }.next(at)
     }
 
-    /// The next phase.
+    /// Returns the next phase, which begins at `at`.
     pub(super) fn next(self, at: Time) -> Cycle {
         Cycle {
             index: (self.index + 1) % CYCLE,
@@ -37,18 +37,18 @@ impl Cycle {
 /// The phase that BBR is in.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Phase {
-    /// It looks for the bandwidth.
+    /// BBR looks for the bandwidth.
     Startup,
-    /// It drains the queue that STARTUP has built.
+    /// BBR drains the queue that STARTUP has built.
     Drain,
-    /// It sends at the bandwidth, with probes.
+    /// BBR sends at the estimated bandwidth, with probes for more.
     ProbeBw(Cycle),
-    /// It empties the queue to measure the RTT.
+    /// BBR empties the queue to measure the RTT.
     ProbeRtt(ProbeRtt),
 }
 
 impl Phase {
-    /// The value of the gauge `mode`.
+    /// Returns the value of the gauge `mode`.
     pub(super) fn number(&self) -> f64 {
         match self {
             Phase::Startup => 0.0,
@@ -63,8 +63,8 @@ impl Phase {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct FullPipe {
     pub reached: bool,
-    /// The bandwidth that growth is measured from.
+    /// The bandwidth with which later bandwidths are compared.
     pub bw: Bandwidth,
-    /// Rounds without growth of the bandwidth by a quarter.
+    /// Number of rounds in which the bandwidth did not exceed `bw` by a quarter.
     pub rounds: u32,
 }

@@ -1,4 +1,4 @@
-//! ACK aggregation, by the branch's estimate or by the draft's.
+//! ACK aggregation, estimated as in Google's branch or as in the draft.
 
 use super::state::Bbr3;
 use crate::cc::bbr_model::Bandwidth;
@@ -6,7 +6,7 @@ use crate::cc::view::{Ack, View};
 use crate::cc::window::Window;
 use crate::units::Time;
 
-/// Rounds of each half of the branch's window. In STARTUP a half is one round.
+/// Number of rounds in each half of the branch's window. In STARTUP a half is one round.
 const HALF: u32 = 5;
 
 impl Bbr3 {
@@ -27,7 +27,7 @@ impl Bbr3 {
         }
     }
 
-    /// Segments added to the window for ACK aggregation.
+    /// Returns how many segments the window gets for ACK aggregation.
     pub(super) fn extra_acked(&self, bw: Bandwidth) -> u32 {
         if self.params.draft {
             self.extra.segments()

@@ -2,10 +2,11 @@
 
 use crate::cc::bbr_model::Bandwidth;
 
-/// The value of a volume without a bound.
+/// A volume (segments in flight) without a bound.
 pub(super) const NO_BOUND: u32 = u32::MAX;
 
-/// Upper bounds that congestion puts on the bandwidth, and on the volume in segments.
+/// Upper bounds that congestion puts on the bandwidth, and on the volume: how many segments may be
+/// in flight.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bounds {
     /// Bound on the bandwidth, updated each round.
@@ -22,13 +23,14 @@ impl Bounds {
         inflight_hi: NO_BOUND,
     };
 
-    /// Removes the bounds of earlier rounds, when a probe begins.
+    /// Removes the bounds that follow rounds, because a probe begins.
     pub(super) fn reset_lower(&mut self) {
         self.bw_lo = Bandwidth::UNBOUNDED;
         self.inflight_lo = NO_BOUND;
     }
 
-    /// Restores each bound that a spurious reduction lowered. `before`: the bounds before it.
+    /// Restores each bound that a spurious reduction lowered. `before` has the bounds from before
+    /// the reduction.
     pub(super) fn restore(&mut self, before: Bounds) {
         self.bw_lo = self.bw_lo.max(before.bw_lo);
         self.inflight_lo = self.inflight_lo.max(before.inflight_lo);
@@ -43,7 +45,7 @@ pub(super) struct Signals {
     pub ecn_in_round: bool,
     pub loss_in_cycle: bool,
     pub ecn_in_cycle: bool,
-    /// Rate delivered in the round. `inflight_latest` is the volume.
+    /// Rate at which segments were delivered in the round. `inflight_latest` is their number.
     pub bw_latest: Bandwidth,
     pub inflight_latest: u32,
 }

@@ -38,7 +38,7 @@ impl Bbr3 {
         }
     }
 
-    /// Updates the rate and the volume of the latest round.
+    /// Updates the delivery rate and the delivered volume of the latest round.
     pub(super) fn update_latest(&mut self, view: View<'_>, ack: &Ack) {
         self.loss_round.start = false;
         let rate = &view.rate;
@@ -69,8 +69,8 @@ impl Bbr3 {
         self.signals.ecn_in_round = false;
     }
 
-    /// Linux `bbr_adapt_lower_bounds`: lowers the bounds, but not below what the round has
-    /// delivered.
+    /// Linux `bbr_adapt_lower_bounds`: lowers the bounds, but not below the rate and volume that
+    /// the latest round has delivered.
     pub(super) fn adapt_lower_bounds(&mut self, window: &Window) {
         if self.phase.is_probing() {
             return;
@@ -100,7 +100,7 @@ impl Bbr3 {
         self.bounds.bw_lo = self.bounds.bw_lo.max(Bandwidth::LEAST);
     }
 
-    /// Whether more was lost or marked than a probe may cost.
+    /// Returns whether more segments were lost or marked than a probe may cost.
     pub(super) fn too_high(&self, lost: u32, in_flight: u32, marked: u32, delivered: u32) -> bool {
         (lost > 0 && in_flight > 0 && lost > self.params.loss_threshold.of(in_flight))
             || self.marks.too_many(&self.params, marked, delivered)
@@ -116,8 +116,7 @@ impl Bbr3 {
         )
     }
 
-    /// Notes a loss. The first loss of a round starts the round again, to measure what the path
-    /// delivers.
+    /// Notes a loss. The first loss starts a new loss round, which measures what the path delivers.
     pub(super) fn note_loss(&mut self, view: View<'_>, window: &Window) {
         if self.params.draft {
             self.save_before_episode(window);

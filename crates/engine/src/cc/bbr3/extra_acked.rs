@@ -9,7 +9,7 @@ use crate::units::Time;
 /// `BBR.ExtraAckedFilterLen`, rounds.
 const ROUNDS: u32 = 10;
 
-/// Acknowledged segments beyond the number that the bandwidth explains.
+/// Counts acknowledged segments beyond the number that the bandwidth explains.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ExtraAcked {
     since: Time,
@@ -24,7 +24,7 @@ impl ExtraAcked {
         self.acked = 0;
     }
 
-    /// `UpdateACKAggregation()`. `filled`: whether the pipe has ever been full.
+    /// `UpdateACKAggregation()`. `filled` says whether the pipe has ever been full.
     pub(super) fn update(
         &mut self,
         view: View<'_>,
@@ -48,7 +48,7 @@ impl ExtraAcked {
             .update(if filled { ROUNDS } else { 1 }, round, extra);
     }
 
-    /// Segments added to the window for ACK aggregation.
+    /// Returns how many segments the window gets for ACK aggregation.
     pub(super) fn segments(&self) -> u32 {
         self.filter.get()
     }
@@ -61,7 +61,8 @@ mod tests {
 
     #[test]
     fn a_burst_is_remembered_for_ten_rounds() {
-        // The path delivers a segment per ms. ACKs for 50 of them arrive at once after 30 ms.
+        // The path delivers a segment per ms. The ACKs for 50 segments arrive at once after 30 ms,
+        // so 20 are extra.
         let bw = Bandwidth::sampled(1001, 1_000_000);
         let (mut extra, mut stack) = (ExtraAcked::default(), Stack::new(100));
         let mut acked = |extra: &mut ExtraAcked, at, delivered, round, filled| {
@@ -80,7 +81,7 @@ mod tests {
             kept.push(extra.segments());
         }
         assert_eq!(kept, [50, 50, 50, 50, 50, 50, 50, 50, 50, 50, 1]);
-        // In STARTUP a burst is remembered for one round.
+        // In STARTUP, the filter forgets a burst after one round.
         acked(&mut extra, 2000, 40, 20, false);
         acked(&mut extra, 2100, 1, 21, false);
         assert_eq!(extra.segments(), 40);

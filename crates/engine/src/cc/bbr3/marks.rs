@@ -1,4 +1,4 @@
-//! The response to marks: their share, as in DCTCP, and the volume that it allows.
+//! The response to marks: their share, as in DCTCP, and how it lowers the volume.
 
 use super::params::Params;
 use crate::cc::bbr_model::{Gain, us};
@@ -10,13 +10,13 @@ const FULL_ROUNDS: u32 = 2;
 /// State of the response to marks.
 #[derive(Clone, Debug)]
 pub(super) struct Marks {
-    /// Whether the path is short enough for marks to count.
+    /// Whether the path is short enough for a response to marks.
     pub eligible: bool,
-    /// Moving average of the marked share.
+    /// Moving average of the share of marked segments.
     pub alpha: Gain,
     /// Rounds in a row with too many marks.
     rounds: u32,
-    /// Segments delivered and marked when the round began.
+    /// Segments delivered and segments marked up to the beginning of the round.
     counted: (u64, u64),
 }
 
@@ -31,7 +31,7 @@ impl Marks {
         }
     }
 
-    /// Ends a round. Returns whether marks in this round and in those before end STARTUP.
+    /// Ends a round. Returns whether marks in this and earlier rounds end STARTUP.
     pub(super) fn end_round(
         &mut self,
         params: &Params,
@@ -64,12 +64,12 @@ impl Marks {
         self.rounds >= FULL_ROUNDS
     }
 
-    /// The factor for the volume after a marked round.
+    /// Returns the factor that reduces the volume after a round with marks.
     pub(super) fn cut(&self, params: &Params) -> Gain {
         Gain::ONE - self.alpha.times(params.ecn_factor)
     }
 
-    /// Whether more segments were marked than a probe may cost.
+    /// Returns whether more segments were marked than a probe may cost.
     pub(super) fn too_many(&self, params: &Params, marked: u32, delivered: u32) -> bool {
         self.eligible && marked > 0 && delivered > 0 && marked > params.ecn_threshold.of(delivered)
     }

@@ -1,35 +1,37 @@
 //! BBR version 3 (draft-ietf-ccwg-bbr), as in `tcp_bbr.c` of the v3 branch of
-//! github.com/google/bbr. It bounds version 1's model in two ways. `bw_lo` and `inflight_lo` follow
-//! losses (and marks) from round to round by a factor of `beta`. `inflight_hi` is the volume in
-//! flight when a probe lost more than `loss_threshold`. It grows again while probes succeed. Probes
-//! come every two to three seconds, or sooner if a Reno flow would have had a loss by then.
+//! github.com/google/bbr. Version 3 bounds the model of version 1 in two ways. `bw_lo` and
+//! `inflight_lo` follow losses (and marks) from round to round by a factor of `beta`. `inflight_hi`
+//! is the volume in flight when a probe lost more than `loss_threshold`. This bound grows again
+//! while probes succeed. A probe starts every two to three seconds, or sooner if a Reno flow would
+//! have had a loss by then.
 //!
 //! The response to marks is meant for low-latency networks (DCTCP's echo and a shallow threshold).
-//! It is off by default, as in the branch: `ecn_response`.
+//! As in the branch, it is off by default (option `ecn_response`).
 //!
 //! Deviations: those of `bbr` (bursts, clocks, lone runts). There is no fast path for
 //! application-limited flows (it only saves time), and no protective load balancing. The branch's
 //! `fast_ack_mode` is left to the receiver. This version differs from the draft in the same points
 //! as the branch. DRAIN has a gain of 0.34 and no limit in rounds, and DOWN has 0.91. Six ACKs with
 //! losses end STARTUP. The room for aggregation is capped. After a spurious loss the earlier phase
-//! is not restored. Marks count.
+//! is not restored. BBR responds to marks.
 //!
-//! `draft = "06"` follows draft-ietf-ccwg-bbr-06 in all of these. It uses 2 %, 0.7 and 0.15 exactly
-//! where the branch rounds to 1/256. Gains stay in 1/256: 0.90 is 230/256. Its deviations from the
-//! text:
+//! `draft = "06"` follows draft-ietf-ccwg-bbr-06 in all of these points. It uses 2 %, 0.7 and 0.15
+//! exactly, where the branch rounds to 1/256. Gains are still in units of 1/256: 0.90 is 230/256.
+//! The deviations from the draft:
 //!
 //! - State is saved once per episode of recovery (section 5.5.11.1). The pseudo-code saves at the
 //!   first loss of each round. There, the second lost segment after UP has ended would overwrite
-//!   what was saved, because DOWN resets the signs of congestion.
+//!   the saved state, because DOWN resets the signs of congestion.
 //! - After an idle time the interval of `extra_acked` and its count start again; the pseudo-code
 //!   keeps the count.
-//! - Separate ranges are counted as they are found lost. A segment next to the last lost one
-//!   belongs to the same range.
-//! - The smallest RTT keeps its age as in the branch, `TargetInflight()` includes the quanta, and
-//!   CRUISE lowers `inflight_lo` to `inflight_hi`; both bound the window in any case.
+//! - Separate ranges of lost segments are counted when loss detection finds them. A segment next to
+//!   the last lost one belongs to the same range.
+//! - The smallest RTT expires as in the branch, `TargetInflight()` includes the quanta, and CRUISE
+//!   lowers `inflight_lo` to `inflight_hi`. Both bound the window in any case.
 //! - Where the text and the pseudo-code disagree, the pseudo-code counts: DRAIN is not bounded by
-//!   `inflight_hi` (table of section 5.6.1), an application-limited probe leaves `inflight_hi`
-//!   (appendix A.6), and losses that end STARTUP set only `full_bw_reached` (appendix A.2).
+//!   `inflight_hi` (table of section 5.6.1), an application-limited probe does not change
+//!   `inflight_hi` (appendix A.6), and losses that end STARTUP set only `full_bw_reached` (appendix
+//!   A.2).
 
 mod aggregation;
 mod bounds;
@@ -60,7 +62,7 @@ use crate::registry::rules::Rules;
 use crate::registry::{Entry, Kind, Opt};
 use crate::units::Time;
 
-/// A gain with different defaults in the draft and in the branch.
+/// An option for a gain with different defaults in the draft and in the branch.
 const fn derived(name: &'static str, doc: &'static str, (min, max): (f64, f64)) -> Opt {
     Opt {
         name,
@@ -236,8 +238,8 @@ pub const ENTRY: Entry<Build> = Entry {
             "0.0625",
         ),
     ],
-    // No kernel has BBR version 3 built in: `module` has to name a module that registers itself as
-    // `bbr3`.
+    // No kernel has BBR version 3 built in: the option `module` must name a module that registers
+    // itself as `bbr3`.
     kernel: Kernel::Module(&Module::named("bbr3", None)),
     rules: Rules::NONE,
     finish: params::finish,

@@ -1,4 +1,4 @@
-//! The options in the units of the model.
+//! The options, converted to the units of the model.
 
 use super::share::Share;
 use crate::cc::bbr_model::{Gain, tso_segs};
@@ -13,7 +13,7 @@ pub(super) fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
     let gains = if options.word("draft") == DRAFT_06 {
         [2.77, 0.5, 0.9]
     } else {
-        // The branch uses 1000/2885 in DRAIN, whatever gain STARTUP has.
+        // In DRAIN the branch uses 1000/2885, whatever the gain of STARTUP.
         [2.773, 0.3466, 0.91]
     };
     for (name, gain) in ["startup_gain", "drain_gain", "down_gain"]
@@ -27,12 +27,12 @@ pub(super) fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
     Ok(())
 }
 
-/// The options.
+/// The options in the units of the model.
 #[derive(Clone, Debug)]
 pub(super) struct Params {
-    /// Whether BBR follows version 06 of the draft instead of the branch.
+    /// Whether BBR follows version 06 of the draft. Otherwise it follows the branch.
     pub draft: bool,
-    /// Whether the whole state is recorded.
+    /// Whether gauges record the whole state.
     pub trace: bool,
     pub startup_gain: Gain,
     pub drain_gain: Gain,
@@ -41,7 +41,7 @@ pub(super) struct Params {
     pub up_cwnd_gain: Gain,
     pub down_gain: Gain,
     pub loss_threshold: Share,
-    /// Factor for a bound after a round with losses.
+    /// Factor by which a bound falls after a round with losses.
     pub loss_cut: Share,
     pub headroom: Share,
     pub startup_losses: u32,

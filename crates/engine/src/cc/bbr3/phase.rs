@@ -4,12 +4,12 @@ use super::bounds::NO_BOUND;
 use crate::cc::bbr_model::{Bandwidth, ProbeRtt};
 use crate::units::Time;
 
-/// Most doublings of a probe's slope.
+/// Largest number of doublings of a probe's slope.
 pub(super) const MAX_SLOPE: u32 = 30;
-/// Largest count of rounds.
+/// Largest number of rounds that is counted.
 const MAX_ROUNDS: u32 = 255;
 
-/// The time between two probes.
+/// How long BBR waits between two probes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wait {
     since: Time,
@@ -31,20 +31,20 @@ impl Wait {
         self.rounds = (self.rounds + 1).min(MAX_ROUNDS);
     }
 
-    /// Whether the time has passed, or this many rounds.
+    /// Returns whether the wait is over: its time or this many rounds have passed.
     pub(super) fn is_over(&self, now: Time, rounds: u32) -> bool {
         now > self.since + self.time || self.rounds >= rounds
     }
 }
 
-/// A probe. The volume that it adds doubles each round.
+/// A probe. The number of segments that it adds per round doubles each round.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Up {
     /// Doublings of the slope so far.
     slope: u32,
     /// Number of acknowledged segments that allow one more in flight.
     count: u32,
-    /// Segments acknowledged since the last one that was allowed.
+    /// Segments acknowledged since the probe last allowed one more in flight.
     acks: u32,
 }
 
@@ -65,7 +65,7 @@ impl Up {
         self.count = (cwnd / growth).max(1);
     }
 
-    /// Counts acknowledged segments. Returns how many more may be in flight.
+    /// Counts acknowledged segments. Returns how many more segments may be in flight.
     pub(super) fn acked(&mut self, segments: u32) -> u32 {
         self.acks = self.acks.saturating_add(segments);
         let more = self.acks / self.count;
@@ -77,19 +77,19 @@ impl Up {
 /// Phases of PROBE_BW.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum ProbeBw {
-    /// It puts more and more in flight.
+    /// BBR puts more and more segments in flight.
     Up(Up),
-    /// It drains the queue that the phase before has built.
+    /// BBR drains the queue that UP has built.
     Down(Wait),
-    /// It sends at the bandwidth, below the bounds.
+    /// BBR sends at the estimated bandwidth, below the bounds.
     Cruise(Wait),
-    /// It fills the pipe for a round at the estimated bandwidth. The number is the slope of the
+    /// BBR fills the pipe for a round at the estimated bandwidth. The number is the slope of the
     /// next probe.
     Refill(u32),
 }
 
 impl ProbeBw {
-    /// The wait for the next probe.
+    /// Returns the wait for the next probe, if BBR waits for it in this phase.
     pub(super) fn wait(&mut self) -> Option<&mut Wait> {
         match self {
             ProbeBw::Down(wait) | ProbeBw::Cruise(wait) => Some(wait),
@@ -97,7 +97,7 @@ impl ProbeBw {
         }
     }
 
-    /// The value of the gauge `phase`.
+    /// Returns the value of the gauge `phase`.
     fn number(self) -> u8 {
         match self {
             ProbeBw::Up(_) => 0,
@@ -111,13 +111,13 @@ impl ProbeBw {
 /// The phase that BBR is in.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Phase {
-    /// It looks for the bandwidth.
+    /// BBR looks for the bandwidth.
     Startup,
-    /// It drains the queue that the phase before has built.
+    /// BBR drains the queue that STARTUP has built.
     Drain,
-    /// It sends at the bandwidth, with probes.
+    /// BBR sends at the estimated bandwidth, with probes for more.
     ProbeBw(ProbeBw),
-    /// It drains the queue to measure the RTT. The number is the gauge `phase` of the phase before.
+    /// BBR drains the queue to measure the RTT. The number is the last value of the gauge `phase`.
     ProbeRtt(ProbeRtt, u8),
 }
 
@@ -126,7 +126,7 @@ impl Phase {
         matches!(self, Phase::ProbeBw(ProbeBw::Up(_)))
     }
 
-    /// Whether more may be sent than the path is known to hold.
+    /// Returns whether BBR may send more than the path is known to hold.
     pub(super) fn is_probing(&self) -> bool {
         matches!(
             self,
@@ -134,7 +134,8 @@ impl Phase {
         )
     }
 
-    /// The values of the gauges `mode` and `phase`. Outside PROBE_BW `phase` keeps its last value.
+    /// Returns the values of the gauges `mode` and `phase`. Outside PROBE_BW, `phase` keeps its
+    /// last value.
     pub(super) fn numbers(&self) -> (u8, u8) {
         match self {
             Phase::Startup => (0, 0),
@@ -145,7 +146,7 @@ impl Phase {
     }
 }
 
-/// What the current ACKs show about the probe (Linux `bbr_ack_phase`).
+/// Which stage of a probe the current ACKs belong to (Linux `bbr_ack_phase`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AckPhase {
     Init,
@@ -158,19 +159,19 @@ pub(super) enum AckPhase {
 /// The course of the last probe.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Probe {
-    /// Whether the probe goes on and has shown no excess so far.
+    /// Whether ACKs of the probe still arrive and have not shown too much in flight.
     pub samples: bool,
     pub was_too_high: bool,
-    /// Whether the probe stopped at the level that was too much for an earlier one.
+    /// Whether the probe stopped at a level that was too much for an earlier probe.
     pub stopped_risky: bool,
 }
 
 /// Detects that the pipe is full, because the bandwidth has ceased to grow.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct FullPipe {
-    /// The bandwidth that growth is measured from.
+    /// The bandwidth with which later bandwidths are compared.
     pub bw: Bandwidth,
-    /// Rounds without growth of the bandwidth by a quarter.
+    /// Number of rounds in which the bandwidth did not exceed `bw` by a quarter.
     pub rounds: u32,
     /// Whether the pipe is full now.
     pub now: bool,
@@ -179,7 +180,7 @@ pub(super) struct FullPipe {
 }
 
 impl FullPipe {
-    /// Starts to look for growth from `bw`.
+    /// Compares later bandwidths with `bw` from now on.
     pub(super) fn restart(&mut self, bw: Bandwidth) {
         *self = FullPipe {
             bw,

@@ -1,4 +1,4 @@
-//! PROBE_BW: when to probe, how far, and the result of a probe.
+//! PROBE_BW: when a probe starts, how far it goes, and what follows from its result.
 
 use super::bounds::{NO_BOUND, Signals};
 use super::phase::{AckPhase, MAX_SLOPE, Phase, ProbeBw, Up, Wait};
@@ -9,7 +9,7 @@ use crate::cc::view::{Ack, CaState, View};
 use crate::cc::window::Window;
 use crate::units::Time;
 
-/// The random number of rounds that a wait begins with is below this.
+/// A wait begins with a random number of rounds below this.
 const RANDOM_ROUNDS: u64 = 2;
 
 impl Bbr3 {
@@ -48,7 +48,7 @@ impl Bbr3 {
         self.phase = Phase::ProbeBw(ProbeBw::Cruise(wait));
     }
 
-    /// Raises the bound to the level that a probe shows to be safe.
+    /// Raises the bound `inflight_hi` to the level that a probe shows to be safe.
     pub(super) fn raise_inflight_hi(&mut self, view: View<'_>, window: &Window, ack: &Ack) {
         let Phase::ProbeBw(ProbeBw::Up(up)) = &mut self.phase else {
             return;
@@ -64,7 +64,7 @@ impl Bbr3 {
         }
     }
 
-    /// Notes that a probe had too much in flight: `in_flight` segments.
+    /// Notes that a probe had too many segments in flight: `in_flight`.
     pub(super) fn inflight_too_high(
         &mut self,
         view: View<'_>,
@@ -99,11 +99,11 @@ impl Bbr3 {
             self.probe.samples = false;
             self.ack_phase = AckPhase::Init;
             let probing = matches!(self.phase, Phase::ProbeBw(_));
-            // All samples of the probe are in, so the cycle before can be forgotten.
+            // All samples of the probe are in, so forget the cycle before.
             if probing && !view.rate.app_limited && self.bw_hi[1] > Bandwidth::ZERO {
                 self.bw_hi = [self.bw_hi[1], Bandwidth::ZERO];
             }
-            // The probe went up to inflight_hi without excess, so probe again and go further.
+            // The probe reached inflight_hi and had no excess, so probe again and go further.
             if probing && self.probe.stopped_risky && !self.probe.was_too_high {
                 self.start_refill(view, 0);
                 return true;
@@ -115,21 +115,21 @@ impl Bbr3 {
                 self.inflight_too_high(view, window, view.rate.tx_in_flight, view.rate.app_limited);
             }
         } else if self.bounds.inflight_hi != NO_BOUND {
-            // A level that proves safe counts in any phase, because losses may be random.
+            // A level that proves safe raises the bound in any phase, because losses may be random.
             self.bounds.inflight_hi = self.bounds.inflight_hi.max(view.rate.tx_in_flight);
             self.raise_inflight_hi(view, window, ack);
         }
         false
     }
 
-    /// Begins the next probe if its time has come. Returns whether it has.
+    /// Begins the next probe if the wait is over. Returns whether it began.
     fn time_to_probe(&mut self, view: View<'_>, window: &Window, wait: Wait) -> bool {
         let marks_ceased = self.marks.eligible
             && self.signals.ecn_in_cycle
             && !self.signals.loss_in_cycle
             && view.ca_state == CaState::Open;
         let slope = if marks_ceased {
-            // The flows that caused the marks may be gone. The first increase is half of
+            // The flows that caused the marks may be gone. Begin by raising the volume by half of
             // inflight_hi.
             let half = (self.bounds.inflight_hi / 2).max(1);
             half.ilog2().min(MAX_SLOPE)
@@ -166,8 +166,8 @@ impl Bbr3 {
             ProbeBw::Up(_) => {
                 let mut done = false;
                 if self.probe.was_too_high && in_flight >= self.bounds.inflight_hi {
-                    // Stop where the last probe was too much: the data sent by now may already be
-                    // too much.
+                    // Stop at the level that was too much for the last probe: the segments in
+                    // flight may already be too many.
                     self.probe.stopped_risky = true;
                     done = true;
                 } else if view.cwnd_limited && window.cwnd >= self.bounds.inflight_hi {

@@ -3,7 +3,7 @@
 use super::bounds::Bounds;
 use crate::cc::bbr_model::Bandwidth;
 
-/// The phase that losses ended (`BBR.undo_state`).
+/// The phase that losses interrupted (`BBR.undo_state`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Interrupted {
     #[default]
@@ -17,7 +17,7 @@ pub(super) enum Interrupted {
 pub(super) struct Undo {
     pub bounds: Bounds,
     pub interrupted: Interrupted,
-    /// Whether an episode is under way, so that the state before it is saved.
+    /// Whether an episode of loss recovery is under way, and the state before it is saved.
     pub saved: bool,
 }
 

@@ -88,12 +88,13 @@ impl Bbr3 {
         in_flight <= self.inflight(view, window, bw)
     }
 
-    /// Whether the draft's DRAIN must end because of its length, drained or not.
+    /// Returns whether the draft's DRAIN has reached its limit in rounds and must end, even if a
+    /// queue is left.
     fn drained_long(&self) -> bool {
         self.params.draft && self.round_count.wrapping_sub(self.drain_began) > DRAIN_ROUNDS
     }
 
-    /// Whether so little was delivered that STARTUP's window grows beyond its target.
+    /// Returns whether BBR has delivered so little that STARTUP's window may exceed its target.
     pub(super) fn knows_too_little(&self, view: View<'_>, window: &Window) -> bool {
         if self.params.draft {
             view.delivered < u64::from(self.initial_cwnd)
@@ -102,7 +103,8 @@ impl Bbr3 {
         }
     }
 
-    /// Counts a range of segments lost in STARTUP, unless the segment belongs to the last range.
+    /// Counts a range of segments lost in STARTUP. A segment next to the last lost one does not
+    /// start a new range.
     pub(super) fn count_lost_range(&mut self, segment: &LostSegment) {
         if self.params.draft && !self.full.reached {
             if self.loss_events == 0 || segment.seq.abs_diff(self.last_lost) > 1 {

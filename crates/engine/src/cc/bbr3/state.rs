@@ -15,7 +15,7 @@ use crate::cc::window::Window;
 use crate::rng::Stream;
 use crate::units::Time;
 
-/// The smallest RTT of a time window, and when it was measured.
+/// The smallest RTT in a time window, and when it was measured.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MinRtt {
     pub us: u64,
@@ -27,11 +27,11 @@ const UNSEEN: MinRtt = MinRtt {
     at: Time::ZERO,
 };
 
-/// A round. It ends when a segment is acknowledged that was sent after `next` segments were
+/// A round trip. It ends with the ACK of a segment that was sent after `next` segments had been
 /// delivered.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Round {
-    /// Whether this ACK begins a round.
+    /// Whether this ACK starts a new round.
     pub start: bool,
     pub next: u64,
 }
@@ -45,7 +45,8 @@ pub(super) struct Bbr3 {
     pub ack_phase: AckPhase,
     pub probe: Probe,
     pub initial_cwnd: u32,
-    /// Smallest RTT over `min_rtt_window`. `probe_rtt_min` is that over `probe_rtt_interval`.
+    /// Smallest RTT over `min_rtt_window`. `probe_rtt_min` is the smallest RTT over
+    /// `probe_rtt_interval`.
     pub min_rtt: MinRtt,
     pub probe_rtt_min: MinRtt,
     pub round: Round,
@@ -57,25 +58,25 @@ pub(super) struct Bbr3 {
     pub idle_restart: bool,
     pub pace: Pace,
     pub full: FullPipe,
-    /// The bandwidth of this ACK's sample; zero without a sample.
+    /// The bandwidth that this ACK's sample shows; zero without a sample.
     pub sample: Bandwidth,
-    /// Largest bandwidth of the last cycle of probes, and of the current one.
+    /// Largest bandwidth of the last cycle of probes, and of the current cycle.
     pub bw_hi: [Bandwidth; 2],
     pub bounds: Bounds,
     /// The state before the last reduction.
     pub undo: Undo,
     pub signals: Signals,
-    /// Losses in this round of STARTUP. They are counted as ACKs that report losses, or with the
-    /// draft as separate ranges.
+    /// Losses in this round of STARTUP: the number of ACKs that report losses, or with the draft
+    /// the number of separate ranges.
     pub loss_events: u32,
-    /// The last segment found lost in STARTUP; only used with the draft.
+    /// The last segment found lost in STARTUP. Only the draft uses it.
     pub last_lost: u64,
     /// Number of rounds so far.
     pub round_count: u32,
     /// The round in which DRAIN began.
     pub drain_began: u32,
     pub marks: Marks,
-    /// ACK aggregation as in the branch; `extra` is that of the draft.
+    /// ACK aggregation as in the branch. `extra` is ACK aggregation as in the draft.
     pub aggregation: Aggregation,
     pub extra: ExtraAcked,
     pub counts: Counts,
@@ -128,7 +129,8 @@ impl Bbr3 {
         self.max_bw().min(self.bounds.bw_lo)
     }
 
-    /// Segments of a burst. The branch's bursts are longer if the RTT is below 3 ms.
+    /// Returns the number of segments in a burst. The branch's bursts are longer if the RTT is
+    /// below 3 ms.
     fn burst(&self, view: View<'_>, window: &Window) -> u32 {
         self.params.tso_segs.unwrap_or_else(|| {
             let extra = match self.params.draft {
@@ -154,7 +156,8 @@ impl Bbr3 {
         self.with_quanta(view, window, self.bdp(bw, Gain::ONE))
     }
 
-    /// Packets in flight when the next one may leave. With the draft, packets in flight now.
+    /// Returns how many packets will be in flight when the next one may leave. With the draft,
+    /// returns how many are in flight now.
     pub(super) fn in_network(&self, view: View<'_>, window: &Window, in_flight: u32) -> u32 {
         if self.params.draft {
             return view.flight.in_flight();
@@ -167,7 +170,7 @@ impl Bbr3 {
         in_network_at_departure(view, in_flight, self.bandwidth(), burst)
     }
 
-    /// The volume that should be in flight, unless congestion allows less.
+    /// Returns the volume that should be in flight if congestion does not require less.
     pub(super) fn target_inflight(&self, view: View<'_>, window: &Window) -> u32 {
         self.inflight(view, window, self.bandwidth())
             .min(window.cwnd)

@@ -7,7 +7,7 @@ use crate::cc::bbr_model::Bandwidth;
 use crate::cc::view::View;
 use crate::cc::window::Window;
 
-/// The gauges of every flow.
+/// Gauges that every flow has.
 pub(super) const GAUGES: &[&str] = &[
     "bw_mbit",
     "inflight_hi",
@@ -18,7 +18,7 @@ pub(super) const GAUGES: &[&str] = &[
     "phase",
 ];
 
-/// The gauges of a flow with `trace`.
+/// Gauges of a flow with `trace`.
 pub(super) const TRACED: &[&str] = &[
     "bw_mbit",
     "inflight_hi",
@@ -47,7 +47,7 @@ pub(super) const TRACED: &[&str] = &[
     "undone",
 ];
 
-/// A bound in segments; 0 means no bound.
+/// Returns a bound in segments; 0 means no bound.
 pub(super) fn bound(bound: u32) -> f64 {
     if bound == NO_BOUND {
         0.0
@@ -57,7 +57,7 @@ pub(super) fn bound(bound: u32) -> f64 {
 }
 
 impl Bbr3 {
-    /// Appends the gauges of [`TRACED`] that [`GAUGES`] does not have.
+    /// Appends the values of the gauges that are in [`TRACED`] but not in [`GAUGES`].
     pub(super) fn trace(&self, view: View<'_>, window: &Window, out: &mut Vec<f64>) {
         let flag = |set: bool| f64::from(u8::from(set));
         let bw = self.bandwidth();

@@ -8,7 +8,8 @@ use crate::cc::view::{CaState, View};
 use crate::cc::window::Window;
 
 impl Bbr3 {
-    /// `SaveStateUponLoss()`. It saves once per episode, because later losses change the state.
+    /// `SaveStateUponLoss()`. Saves only once per episode, because later losses would overwrite the
+    /// saved state with a reduced one.
     pub(super) fn save_before_episode(&mut self, window: &Window) {
         if self.undo.saved {
             return;
@@ -21,8 +22,8 @@ impl Bbr3 {
         };
     }
 
-    /// Notes that the congestion state becomes `new`. At the end of recovery it restores the saved
-    /// window.
+    /// Notes that the congestion state changes to `new`. Restores the saved window at the end of
+    /// recovery.
     pub(super) fn episode_changes(&mut self, view: View<'_>, window: &mut Window, new: CaState) {
         if new < CaState::Recovery {
             self.undo.saved = false;
@@ -33,8 +34,8 @@ impl Bbr3 {
         self.prev_ca_state = new;
     }
 
-    /// Returns to the phase that losses ended. During PROBE_RTT the phase stays, and changes when
-    /// PROBE_RTT ends.
+    /// Returns to the phase that losses interrupted. During PROBE_RTT, BBR returns to that phase
+    /// only when PROBE_RTT ends.
     pub(super) fn return_to_interrupted(&mut self, view: View<'_>) {
         let in_probe_rtt = matches!(self.phase, Phase::ProbeRtt(..));
         match std::mem::take(&mut self.undo.interrupted) {

@@ -2,13 +2,13 @@
 
 use super::units::Bandwidth;
 
-/// Kathleen Nichols' windowed maximum. It stores the largest values of the window, of its last
-/// three quarters and of its last half.
+/// Kathleen Nichols' filter for a maximum over a window. It stores the largest values of the
+/// window, of its last three quarters and of its last half.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::cc) struct MaxFilter<T = Bandwidth>([(u32, T); 3]);
 
 impl<T: Copy + PartialOrd> MaxFilter<T> {
-    /// The maximum.
+    /// Returns the maximum over the window.
     pub(in crate::cc) fn get(&self) -> T {
         self.0[0].1
     }
@@ -52,13 +52,13 @@ mod tests {
         let mut filter = MaxFilter::<Bandwidth>::default();
         filter.update(10, 0, Bandwidth(100));
         let mut seen = Vec::new();
-        // Each later value is smaller than the one before.
+        // Each value is smaller than the value before it.
         for t in 1..=13 {
             filter.update(10, t, Bandwidth(100 - u64::from(t)));
             seen.push(filter.get().0);
         }
         // The filter returns the largest value for ten rounds. Then it returns the largest of the
-        // values that it stored: one for each quarter after the first.
+        // values that it stored for later parts of the window.
         assert_eq!(seen[..10], [100; 10]);
         assert_eq!(seen[10..], [97, 97, 97]);
         filter.update(10, 14, Bandwidth(98));

@@ -1,9 +1,9 @@
-//! Options of BBR's versions.
+//! Options that the versions of BBR share.
 
 use crate::registry::{Kind, Opt, Options, Value};
 use crate::units::Time;
 
-/// An option that is a number within bounds.
+/// Returns an option for a number within bounds.
 pub(in crate::cc) const fn number(
     name: &'static str,
     doc: &'static str,
@@ -19,7 +19,7 @@ pub(in crate::cc) const fn number(
     }
 }
 
-/// An option that is a whole number within bounds.
+/// Returns an option for a whole number within bounds.
 pub(in crate::cc) const fn whole(
     name: &'static str,
     doc: &'static str,
@@ -35,7 +35,7 @@ pub(in crate::cc) const fn whole(
     }
 }
 
-/// An option that is a time of at least `min`.
+/// Returns an option for a time of at least `min`.
 pub(in crate::cc) const fn time(
     name: &'static str,
     doc: &'static str,
@@ -51,7 +51,7 @@ pub(in crate::cc) const fn time(
     }
 }
 
-/// An option that is true or false.
+/// Returns an option that is true or false.
 pub(in crate::cc) const fn switch(
     name: &'static str,
     doc: &'static str,
@@ -66,7 +66,7 @@ pub(in crate::cc) const fn switch(
     }
 }
 
-/// The option for the segments of a burst.
+/// Option: the number of segments in a burst.
 pub(in crate::cc) const TSO_SEGS: Opt = Opt {
     name: "tso_segs",
     doc: "Segments of a burst that the window leaves room for; auto: as many as leave in 1 ms, as in Linux.",
@@ -79,7 +79,7 @@ pub(in crate::cc) const TSO_SEGS: Opt = Opt {
     tc: None,
 };
 
-/// The value of [`TSO_SEGS`]; `None` means auto.
+/// Returns the value of [`TSO_SEGS`]; `None` means auto.
 pub(in crate::cc) fn tso_segs(options: &Options) -> Option<u32> {
     match options.get(TSO_SEGS.name) {
         Some(Value::Int(n)) => Some(*n as u32),

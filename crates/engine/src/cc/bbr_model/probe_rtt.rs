@@ -1,4 +1,4 @@
-//! PROBE_RTT: keeps few segments in flight, until the queue must be empty.
+//! PROBE_RTT: keeps few segments in flight, until any queue must have drained.
 
 use crate::cc::view::View;
 use crate::cc::window::Window;
@@ -7,25 +7,25 @@ use crate::units::Time;
 /// Progress of PROBE_RTT.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::cc) struct ProbeRtt {
-    /// When PROBE_RTT may end; `None` while too much is in flight.
+    /// When PROBE_RTT may end. `None` while too many segments are in flight.
     until: Option<Time>,
-    /// Whether a round has passed since few enough segments are in flight.
+    /// Whether a round has passed since the number of segments in flight became low enough.
     round_done: bool,
 }
 
 /// What an ACK changes in PROBE_RTT.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::cc) enum Progress {
-    /// PROBE_RTT goes on.
+    /// PROBE_RTT continues.
     Going,
-    /// Few enough segments are in flight now, so the round begins.
+    /// The number of segments in flight is now low enough, so the round of PROBE_RTT begins.
     Begun,
     /// PROBE_RTT is over.
     Over,
 }
 
 impl ProbeRtt {
-    /// Processes an ACK. PROBE_RTT needs at most `most` segments in flight, for `time`.
+    /// Processes an ACK. PROBE_RTT keeps at most `most` segments in flight for `time`.
     pub(in crate::cc) fn on_ack(
         &mut self,
         view: View<'_>,
@@ -49,7 +49,7 @@ impl ProbeRtt {
         Progress::Going
     }
 
-    /// Whether the time of PROBE_RTT has passed.
+    /// Returns whether PROBE_RTT has lasted long enough.
     pub(in crate::cc) fn is_over(&self, now: Time) -> bool {
         self.until.is_some_and(|until| now > until)
     }

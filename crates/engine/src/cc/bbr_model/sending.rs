@@ -1,4 +1,4 @@
-//! Pacing, bursts, and the packets in the network.
+//! Pacing, bursts, and the number of packets in the network.
 
 use super::units::{Bandwidth, Gain, NO_RTT, us};
 use crate::cc::view::View;
@@ -8,9 +8,9 @@ use crate::units::Time;
 /// Computes the pacing rate.
 #[derive(Clone, Debug)]
 pub(in crate::cc) struct Pace {
-    /// Gain before a bandwidth is measured.
+    /// Gain that applies before a bandwidth is measured.
     initial: Gain,
-    /// Percent by which the pacing rate stays below the estimated bandwidth.
+    /// Percent by which the pacing rate is lower than the estimated bandwidth.
     margin: u32,
     seen_rtt: bool,
 }
@@ -24,7 +24,8 @@ impl Pace {
         }
     }
 
-    /// Sets the rate before a bandwidth is measured: the initial window per RTT.
+    /// Sets the rate before a bandwidth is measured: the initial window per RTT, times the initial
+    /// gain.
     pub(in crate::cc) fn init(&mut self, view: View<'_>, window: &mut Window) {
         self.seen_rtt = view.srtt > Time::ZERO;
         let rtt = if self.seen_rtt {
@@ -36,8 +37,8 @@ impl Pace {
         window.pacing_rate = bw.bytes_per_second(view.mss, self.initial, self.margin);
     }
 
-    /// Sets the rate to `gain` times `bw`. The rate only falls once the pipe is full (`full`),
-    /// because samples are too low before.
+    /// Sets the rate to `gain` times `bw`. The rate may fall only once the pipe is full (`full`),
+    /// because earlier samples are too low.
     pub(in crate::cc) fn set(
         &mut self,
         view: View<'_>,
@@ -56,7 +57,7 @@ impl Pace {
     }
 }
 
-/// The smallest RTT of a connection, us.
+/// Returns the smallest RTT of a connection, us.
 pub(in crate::cc) fn min_rtt_us(view: View<'_>) -> u64 {
     if view.min_rtt == Time::NEVER {
         NO_RTT
@@ -65,7 +66,7 @@ pub(in crate::cc) fn min_rtt_us(view: View<'_>) -> u64 {
     }
 }
 
-/// How many packets will be in the network when the next one may leave, together with `burst`
+/// Returns how many packets will be in the network when the next packet may leave, plus `burst`
 /// packets (Linux `bbr_packets_in_net_at_edt`).
 pub(in crate::cc) fn in_network_at_departure(
     view: View<'_>,
@@ -77,8 +78,8 @@ pub(in crate::cc) fn in_network_at_departure(
     (in_flight + burst).saturating_sub(bw.segments_in(wait))
 }
 
-/// The segments that a host sends as one burst (Linux `tcp_tso_autosize` with `sk_pacing_shift`
-/// 10): what leaves in 1 ms, plus `extra` bytes.
+/// Returns the number of segments that a host sends as one burst: those that leave in 1 ms, plus
+/// `extra` bytes (Linux `tcp_tso_autosize` with `sk_pacing_shift` 10).
 pub(in crate::cc) fn burst(view: View<'_>, window: &Window, extra: u64, least: u32) -> u32 {
     // GSO_LEGACY_MAX_SIZE - 1 - MAX_TCP_HEADER.
     const LIMIT: u64 = 65_536 - 1 - 320;

@@ -4,7 +4,7 @@ use std::ops::{Add, Sub};
 
 use crate::units::Time;
 
-/// The value of an RTT that was not measured yet.
+/// Stands for an RTT that was not measured yet.
 pub(in crate::cc) const NO_RTT: u64 = u64::MAX;
 /// Largest window, segments.
 const WINDOW_MAX: u64 = 1 << 30;
@@ -32,7 +32,7 @@ impl Gain {
         Gain(libm::floor(value * 256.0 + 1e-6) as u32)
     }
 
-    /// `part` over `whole`, rounded down.
+    /// Returns `part` divided by `whole`, rounded down.
     pub fn share(part: u64, whole: u64) -> Gain {
         Gain((part * 256 / whole) as u32)
     }
@@ -41,12 +41,12 @@ impl Gain {
         Gain(256 * 256 / self.0)
     }
 
-    /// This factor times a number, rounded down.
+    /// Returns this factor times a number, rounded down.
     pub fn of(self, number: u32) -> u32 {
         (u64::from(number) * u64::from(self.0) / 256) as u32
     }
 
-    /// This factor times another gain, rounded down.
+    /// Returns this factor times another gain, rounded down.
     pub fn times(self, other: Gain) -> Gain {
         Gain(self.of(other.0))
     }
@@ -80,13 +80,13 @@ impl Bandwidth {
     pub const ZERO: Bandwidth = Bandwidth(0);
     /// The smallest rate above 0.
     pub const LEAST: Bandwidth = Bandwidth(1);
-    /// The value for no bound.
+    /// Stands for a rate without a bound.
     pub const UNBOUNDED: Bandwidth = Bandwidth(u64::MAX);
     const UNIT: u64 = 1 << 24;
-    /// The largest rate of Linux's 32 bits: 3 Tbit/s.
+    /// The largest rate that fits into Linux's 32 bits: 3 Tbit/s.
     const MAX: Bandwidth = Bandwidth(u32::MAX as u64);
 
-    /// The rate of this many segments in this many us, rounded down.
+    /// Returns the rate of this many segments in this many us, rounded down.
     pub fn of(segments: u64, us: u64) -> Bandwidth {
         Bandwidth(segments * Bandwidth::UNIT / us)
     }
@@ -102,15 +102,15 @@ impl Bandwidth {
         Bandwidth(up).min(Bandwidth::MAX)
     }
 
-    /// `gain` times this rate, minus `margin` percent, in bytes/s; at least 1.
+    /// Returns `gain` times this rate, minus `margin` percent, in bytes/s; at least 1.
     pub fn bytes_per_second(self, mss: u16, gain: Gain, margin: u32) -> u64 {
         let rate = u128::from(self.0) * u128::from(mss) * u128::from(gain.0) / 256;
         let rate = rate * u128::from(10_000 * (100 - margin.min(99))) / u128::from(Self::UNIT);
         (rate as u64).max(1)
     }
 
-    /// `gain` times the bandwidth-delay product, segments, rounded up. Without an RTT it returns
-    /// `unknown`.
+    /// Returns `gain` times the bandwidth-delay product, in segments, rounded up. Returns `unknown`
+    /// if no RTT was measured.
     pub fn bdp(self, min_rtt_us: u64, gain: Gain, unknown: u32) -> u32 {
         if min_rtt_us == NO_RTT {
             return unknown;
@@ -121,12 +121,12 @@ impl Bandwidth {
             .min(u128::from(WINDOW_MAX)) as u32
     }
 
-    /// Segments delivered at this rate in this many us.
+    /// Returns how many segments this rate delivers in this many us.
     pub fn segments_in(self, us: u64) -> u32 {
         (u128::from(self.0) * u128::from(us) / u128::from(Self::UNIT)).min(1 << 31) as u32
     }
 
-    /// Whether this is at least a quarter more than `before`.
+    /// Returns whether this rate is at least a quarter more than `before`.
     pub fn is_growth_from(self, before: Bandwidth) -> bool {
         self.0 >= before.0 * 5 / 4
     }
@@ -139,7 +139,7 @@ impl Bandwidth {
         Bandwidth(self.0.abs_diff(other.0))
     }
 
-    /// This rate in Mbit/s of payload.
+    /// Returns this rate in Mbit/s of payload.
     pub fn as_mbit(self, mss: u16) -> f64 {
         self.bytes_per_second(mss, Gain::ONE, 0) as f64 * 8e-6
     }
@@ -151,7 +151,7 @@ mod tests {
 
     #[test]
     fn rates_and_products() {
-        // 1000 segments in 100 ms.
+        // The rate is 1000 segments in 100 ms.
         let bw = Bandwidth::sampled(1000, 100_000);
         assert_eq!(bw.bytes_per_second(1448, Gain::ONE, 0), 14_479_986);
         assert_eq!(bw.bytes_per_second(1448, Gain::ONE, 1), 14_335_186);
@@ -165,7 +165,7 @@ mod tests {
         );
     }
 
-    /// Linux `BBR_UNIT`: 256ths, every product rounded down.
+    /// As with Linux's `BBR_UNIT`, gains are in 256ths, and every product is rounded down.
     #[test]
     fn gains_are_in_256ths() {
         assert_eq!(Gain::floored(0.91), Gain(232), "232.96");
@@ -188,7 +188,7 @@ mod tests {
         assert_eq!(Bandwidth::sampled(1, 3), Bandwidth((1 << 24) / 3));
         assert_eq!(Bandwidth::sampled_up(1, 3), Bandwidth((1 << 24) / 3 + 1));
         assert_eq!(Bandwidth::sampled_up(1, 2), Bandwidth(1 << 23));
-        // A rate is limited to 32 bits.
+        // A rate has at most 32 bits.
         for most in [Bandwidth::sampled(300, 1), Bandwidth::sampled_up(300, 1)] {
             assert_eq!(most, Bandwidth(u64::from(u32::MAX)));
         }
@@ -202,7 +202,7 @@ mod tests {
         assert!((one.as_mbit(1448) - 11_584.0).abs() < 1e-6);
         assert_eq!(one.mean(Bandwidth::ZERO), Bandwidth(1 << 23));
         assert_eq!(Bandwidth(3).abs_diff(Bandwidth(8)), Bandwidth(5));
-        // A quarter more counts as growth, any less does not.
+        // Growth by a quarter counts, and growth by less does not.
         assert!(Bandwidth(125).is_growth_from(Bandwidth(100)));
         assert!(!Bandwidth(124).is_growth_from(Bandwidth(100)));
         assert!(Bandwidth(0).is_growth_from(Bandwidth(0)));

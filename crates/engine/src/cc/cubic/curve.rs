@@ -1,8 +1,8 @@
-//! The window as a function of time (RFC 9438 section 4), in Linux's fixed point.
+//! The window as a function of time (RFC 9438 section 4), in Linux's fixed-point arithmetic.
 
 use crate::units::Time;
 
-/// Binary digits of the cubic function's clock: 2^10 ticks per second.
+/// Binary logarithm of the ticks per second in the cubic function: 2^10.
 const BICTCP_HZ: u32 = 10;
 /// C in units of 1/1024 segments/s^3.
 const CUBE_RTT_SCALE: u64 = 410;
@@ -22,16 +22,16 @@ const ROOTS: [u8; 56] = [
     234, 236, 237, 239, 240, 242, 244, 245, 246, 248, 250, 251, 252, 254,
 ];
 
-/// The cube root as Linux computes it, within 0.2 %: an approximation and one Newton step.
+/// Returns the cube root as Linux computes it, within 0.2 %: an approximation and one Newton step.
 pub(super) fn cubic_root(a: u64) -> u64 {
     let digits = u64::BITS - a.leading_zeros();
     if digits < 7 {
-        // The nearest integer: the first root with (root + 1/2)^3 > a, multiplied out.
+        // Find the nearest integer: the first root with (root + 1/2)^3 > a, multiplied out.
         return (0..4)
             .find(|root| (2 * root + 1_u64).pow(3) > 8 * a)
             .unwrap_or(4);
     }
-    // A third of the binary digits, minus those that the table covers.
+    // A third of the binary digits, minus the digits that the table covers.
     let shift = ((digits * 84) >> 8) - 1;
     let leading = (a >> (3 * shift)) as usize;
     let x = ((u64::from(ROOTS[leading - 8]) + 10) << shift) >> 6;
@@ -40,7 +40,7 @@ pub(super) fn cubic_root(a: u64) -> u64 {
     (sum * 341) >> 10
 }
 
-/// C t^3 in segments (RFC 9438 figure 1), `t` in 1/1024 s.
+/// Returns C t^3 in segments (RFC 9438 figure 1). `t` is in 1/1024 s.
 pub(in crate::cc) fn rise(t: u64) -> u32 {
     let t = u128::from(t);
     let rise = (u128::from(CUBE_RTT_SCALE) * t * t * t) >> (10 + 3 * BICTCP_HZ);
@@ -60,16 +60,16 @@ pub(in crate::cc) fn jiffies_of(ticks: u64) -> u64 {
 /// The curve, and the values that it is computed from.
 #[derive(Debug, Default)]
 pub(in crate::cc) struct Epoch {
-    /// Segments to acknowledge per segment of increase.
+    /// How many segments must be acknowledged for each segment of increase.
     pub(super) cnt: u32,
-    /// W_max: window before the last reduction, less with fast convergence,
-    /// segments; 0 before the first.
+    /// W_max: window before the last reduction (with fast convergence, less), segments; 0 before
+    /// the first reduction.
     pub(super) last_max_cwnd: u32,
     /// Window at the last update, segments.
     pub(super) last_cwnd: u32,
     /// Time of the last update, jiffies.
     pub(super) last_time: u64,
-    /// Window at the inflection point, segments.
+    /// Window at the inflection point of the curve, segments.
     pub(in crate::cc) origin: u32,
     /// Time from the start of the epoch to the inflection point, 1/1024 s.
     pub(in crate::cc) k: u64,
@@ -77,8 +77,8 @@ pub(in crate::cc) struct Epoch {
     pub(super) delay_min: u32,
     /// When growth began after the last reduction, jiffies.
     pub(in crate::cc) start: Option<u64>,
-    /// Acknowledged data that `w_est` does not count yet: segments, or bytes if other counts use
-    /// bytes (CUBIC-SCE).
+    /// Acknowledged data that `w_est` does not count yet. The unit is segments, or bytes in
+    /// CUBIC-SCE.
     pub(in crate::cc) ack_cnt: i64,
     /// Window that Reno would have now, segments.
     pub(super) w_est: u32,
@@ -92,7 +92,7 @@ pub(super) struct Friendly {
     pub alpha_one: bool,
     pub scale: u32,
     pub cwnd_prior: u32,
-    /// The amount that a segment counts in `ack_cnt`.
+    /// How much a segment adds to `ack_cnt`.
     pub unit: i64,
 }
 
@@ -103,8 +103,8 @@ impl Epoch {
         if self.last_cwnd == cwnd && now - self.last_time <= HZ / 32 {
             return;
         }
-        // The curve moves with the clock, a jiffy at a time; the Reno-friendly
-        // window moves with ACKs.
+        // The curve changes with the clock, once a jiffy. The Reno-friendly window changes with
+        // each ACK.
         if self.start.is_none() || now != self.last_time {
             self.last_cwnd = cwnd;
             self.last_time = now;
@@ -113,7 +113,7 @@ impl Epoch {
         if cubic.on {
             self.friendly(cubic, cwnd);
         }
-        // RFC 9438 section 4.2: at most 1.5 times the window per RTT.
+        // RFC 9438 section 4.2: the window grows at most 1.5-fold per RTT.
         self.cnt = self.cnt.max(2);
     }
 
@@ -132,7 +132,8 @@ impl Epoch {
                 now
             }
         };
-        // Evaluate the curve one RTT ahead. An idle shift never moves the start beyond the present.
+        // Evaluate the curve one RTT ahead. The shift after an idle time never moves the start
+        // beyond the present.
         let rtt = u64::from(self.delay_min).div_ceil(1_000_000 / HZ);
         let t = ticks(now - start + rtt);
         // RFC 9438 figure 1: W_cubic(t) = C (t - K)^3 + W_max.
@@ -173,8 +174,8 @@ impl Epoch {
     }
 
     /// Moves acknowledged segments from `ack_cnt` to `w_est`. `w_est` grows by one for each
-    /// `per_segment`, at most by `room`. The last increase needs one segment more than
-    /// `per_segment`.
+    /// `per_segment` in `ack_cnt`, but at most by `room`. The last increase needs one segment more
+    /// than `per_segment`.
     fn count(&mut self, per_segment: i64, room: i64) {
         let grown = ((self.ack_cnt - 1).max(0) / per_segment).min(room);
         self.ack_cnt -= grown * per_segment;

@@ -1,4 +1,4 @@
-//! DCTCP as in Linux, and tailback's own module for versions that Linux does not have.
+//! DCTCP as in Linux, and parameters of tailback's own module for versions that are not in Linux.
 
 use super::shift_of;
 use crate::registry::Value;
@@ -46,7 +46,7 @@ pub(super) const KERNEL: Module = Module {
     ..Module::named("dctcp", Some("3.18"))
 };
 
-/// Parameters of `tcp_dctcp_2014`, which implements every version except the kernel's own.
+/// Parameters of `tcp_dctcp_2014`, which implements every version except that of the kernel.
 const AS_IT_WAS: &[Parameter] = &[
     Parameter {
         option: "g",
@@ -118,7 +118,7 @@ const AS_IT_WAS: &[Parameter] = &[
     },
 ];
 
-/// The index of a word, as the module counts the words.
+/// Returns the index of a word in the order in which the module counts them.
 fn place(value: &Value, words: &[&str]) -> Result<u64, (&'static str, &'static str)> {
     let at = match value {
         Value::Word(word) => words.iter().position(|known| known == word),

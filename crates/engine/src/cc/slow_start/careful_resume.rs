@@ -1,5 +1,5 @@
 //! Careful Resume (RFC 9959): a connection jumps to half of the window that an earlier connection
-//! over the same path had. It undoes the jump if the path does not carry it.
+//! over the same path had. If the path cannot carry that window, the connection undoes the jump.
 //!
 //! | phase | what happens |
 //! |---|---|
@@ -9,13 +9,14 @@
 //! | Safe Retreat | after a loss or a mark in the two phases before: the window is half of PipeSize, the segments that the path has carried so far; at the end, ssthresh is half of PipeSize |
 //!
 //! Deviations: windows count segments. In Safe Retreat PRR reduces the window, where the RFC sets
-//! it at once. Saved parameters do not expire, because a scenario sets them.
+//! the window at once. Saved parameters do not expire, because a scenario sets them.
 
 use crate::cc::view::{Ack, CaState, View};
 use crate::cc::window::Window;
 use crate::units::Time;
 
-/// Largest ratio of the RTT to the saved one at which the path counts as the same (section 4.2).
+/// If the RTT exceeds the saved RTT by more than this factor, the path counts as another path
+/// (section 4.2).
 const MAX_RTT_RATIO: u64 = 10;
 /// Smallest window after a reduction, segments (RFC 5681).
 const MIN_WINDOW: u32 = 2;
@@ -23,13 +24,14 @@ const MIN_WINDOW: u32 = 2;
 /// The phases of RFC 9959.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// Waits for the ACK of the initial window. `end` is the segment after it.
+    /// Waits for the ACK of the initial window. `end` is the first segment after the initial
+    /// window.
     Reconnaissance { end: u64 },
-    /// Sends the jump. `first` is its first segment, `since` its start.
+    /// Sends the jump. `first` is the jump's first segment, and `since` its start.
     Unvalidated { first: u64, since: Time },
-    /// Waits for the ACK of everything below `end`.
+    /// Waits until every segment below `end` is acknowledged.
     Validating { end: u64 },
-    /// Waits for the ACK of everything below `end`, after a reduction.
+    /// After a reduction, waits until every segment below `end` is acknowledged.
     SafeRetreat { end: u64 },
     /// Careful Resume is over.
     Normal,
@@ -77,7 +79,7 @@ impl CarefulResume {
             }
             Phase::Unvalidated { first, since } => {
                 self.pipe += ack.delivered;
-                // The flight before this ACK.
+                // The number of segments in flight before this ACK.
                 let sent = view.flight.packets_out() + ack.acked >= window.cwnd;
                 if una > first || sent || view.now.since(since) > view.srtt {
                     self.validate(view, window);
@@ -116,7 +118,8 @@ impl CarefulResume {
         window.pacing_rate = super::over_rtt(view, jump);
     }
 
-    /// Ends the Unvalidated phase. The window becomes the amount that was sent in it.
+    /// Ends the Unvalidated phase. The window becomes the number of segments that were sent in this
+    /// phase.
     fn validate(&mut self, view: View<'_>, window: &mut Window) {
         let flight = view.flight.packets_out();
         window.paced_by_stack = true;
@@ -135,7 +138,7 @@ impl CarefulResume {
         window.paced_by_stack = true;
     }
 
-    /// Returns the ssthresh of a reduction. `otherwise` applies outside the phases of the jump.
+    /// Returns the ssthresh of a reduction. Outside the phases of the jump, it is `otherwise`.
     pub fn ssthresh(&mut self, view: View<'_>, otherwise: u32) -> u32 {
         if !matches!(
             self.phase,
@@ -153,7 +156,7 @@ impl CarefulResume {
         (self.pipe / 2).max(MIN_WINDOW)
     }
 
-    /// Returns the segments that growth counts: 0 while the window is unvalidated.
+    /// Returns how many acknowledged segments growth counts: 0 while the window is unvalidated.
     pub fn counted(&self, acked: u32) -> u32 {
         match self.phase {
             Phase::Unvalidated { .. } => 0,

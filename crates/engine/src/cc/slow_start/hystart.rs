@@ -1,20 +1,21 @@
 //! HyStart: slow start ends on a long train of ACKs or a rise of the RTT (Ha and Rhee 2011), as in
-//! Linux's CUBIC. [`Train`] decides. CUBIC keeps the smallest RTT itself, for its curve. Every
-//! other congestion control uses a [`HyStart`].
+//! Linux's CUBIC. [`Train`] makes the decision. It needs the smallest RTT, which CUBIC already has
+//! for its curve. Every other congestion control uses a [`HyStart`], which measures it.
 
 use crate::cc::view::{Ack, View};
 use crate::cc::window::Window;
 use crate::units::Time;
 
-/// The smallest window at which HyStart acts, segments.
+/// Smallest window with which HyStart ends slow start, segments.
 const HYSTART_LOW_WINDOW: u32 = 16;
-/// Samples of the RTT before HyStart's delay detection decides.
+/// Number of RTT samples that the delay detection needs.
 const HYSTART_MIN_SAMPLES: u8 = 8;
 /// ACKs that are closer together than this belong to one train, us.
 const HYSTART_ACK_DELTA: u64 = 2_000;
-/// Bounds of the delay increase that ends slow start, us.
+/// Smallest and largest increase of the delay that ends slow start, us.
 const HYSTART_DELAY: (u32, u32) = (4_000, 16_000);
-/// Largest burst handed to a device, bytes (Linux `sk_gso_max_size`: 64 KiB less headers).
+/// Largest burst that a host hands to a device, bytes (Linux `sk_gso_max_size`: 64 KiB less
+/// headers).
 const GSO_MAX_SIZE: u64 = 65_536 - 321;
 
 /// HyStart's observations of the current round.
@@ -24,11 +25,11 @@ pub(in crate::cc) struct Train {
     round_start: u64,
     /// The round is over once a segment beyond this one is acknowledged.
     end_seq: u64,
-    /// Last ACK of the train, us.
+    /// Time of the last ACK of the train, us.
     last_ack: u64,
     /// Smallest RTT of the round, us.
     curr_rtt: u32,
-    /// RTT samples of the round, up to [`HYSTART_MIN_SAMPLES`].
+    /// Number of RTT samples in the round, up to [`HYSTART_MIN_SAMPLES`].
     samples: u8,
 }
 
@@ -44,10 +45,9 @@ impl Train {
         };
     }
 
-    /// Time that bursts may add to a train of ACKs, us: that of the four largest bursts, at most 1
-    /// ms. The bursts leave at the rate at which Linux would pace: twice the window per RTT in slow
-    /// start,
-    /// 1.2 times it later.
+    /// Returns the time that bursts may add to a train of ACKs, us: the time of four of the largest
+    /// bursts, at most 1 ms. The bursts leave at the rate at which Linux would pace: twice the
+    /// window per RTT in slow start, and 1.2 times the window per RTT later.
     fn burst_delay(view: View<'_>, window: &Window) -> u64 {
         let percent = if window.cwnd < window.ssthresh / 2 {
             200
@@ -67,9 +67,10 @@ impl Train {
         (GSO_MAX_SIZE * 4 * 1_000_000 / rate).min(1_000)
     }
 
-    /// Returns why this ACK ends slow start, if it does. `delay` is its RTT and `delay_min` the
-    /// smallest RTT, us. `ack_delay`: whether a train may be longer by the time of bursts.
-    #[inline(always)] // CUBIC calls it at one place, for every ACK in slow start
+    /// Returns why this ACK ends slow start, or `None` if it does not. `delay` is the ACK's RTT and
+    /// `delay_min` the smallest RTT, us. `ack_delay` says whether a train may be longer by the time
+    /// of bursts.
+    #[inline(always)] // inline, because CUBIC calls it at one place for every ACK in slow start
     pub fn ends_slow_start(
         &mut self,
         view: View<'_>,
@@ -112,14 +113,14 @@ impl Train {
     }
 }
 
-/// HyStart for a congestion control that does not keep the smallest RTT itself.
+/// HyStart for a congestion control that does not measure the smallest RTT itself.
 #[derive(Debug, Default)]
 pub(in crate::cc) struct HyStart {
     train: Train,
     /// Smallest RTT since the connection began or since the last timeout, us; 0 before the first
-    /// one.
+    /// RTT sample.
     delay_min: u32,
-    /// Whether HyStart has ended a slow start since then.
+    /// Whether HyStart has ended a slow start since the last timeout.
     found: bool,
 }
 

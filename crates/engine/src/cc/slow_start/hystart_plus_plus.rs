@@ -1,5 +1,6 @@
-//! HyStart++ (RFC 9406): a rise of the RTT does not end slow start at once. It slows slow start
-//! down for five rounds; if the RTT falls again in that time, slow start continues as before.
+//! HyStart++ (RFC 9406): a rise of the RTT does not end slow start at once. HyStart++ first slows
+//! the growth down for five rounds. If the RTT falls again in that time, slow start continues as
+//! before.
 //!
 //! Windows count segments here. Quarters of a segment are carried over to the next ACK. As section
 //! 4.3 advises, HyStart++ acts only in the first slow start.
@@ -8,30 +9,31 @@ use crate::cc::view::{Ack, View};
 use crate::cc::window::Window;
 use crate::units::Time;
 
-/// Bounds of the rise of the RTT that counts (section 4.2).
+/// Smallest and largest rise of the RTT that slows growth down (section 4.2).
 const THRESHOLD: (Time, Time) = (Time::from_ms(4), Time::from_ms(16));
 const MIN_RTT_DIVISOR: u64 = 8;
-/// RTT samples that a round needs before it can be compared.
+/// Number of RTT samples that a round needs for a comparison.
 const SAMPLES: u32 = 8;
 /// Acknowledged segments for each segment of growth in conservative slow start.
 const CSS_GROWTH_DIVISOR: u32 = 4;
 /// Rounds of conservative slow start, including the one in which it begins.
 const CSS_ROUNDS: u32 = 5;
-/// Most segments that one ACK counts for if packets are not paced (`L`).
+/// Largest number of segments that one ACK counts for if packets are not paced (`L`).
 const MOST_UNPACED: u32 = 8;
 
 /// The phase, and the RTTs of the rounds.
 #[derive(Debug)]
 pub(in crate::cc) struct HyStartPlusPlus {
-    /// ssthresh of the first slow start.
+    /// The initial ssthresh, which tells the first slow start from later ones.
     first_ssthresh: u32,
     /// The first segment that was sent in this round. Its ACK ends the round.
     round_end: u64,
-    /// Smallest RTT of the last round and of this one; `NEVER` before the first sample.
+    /// Smallest RTT of the last round, and in `current_rtt` of this round. `NEVER` before the first
+    /// sample.
     last_rtt: Time,
     current_rtt: Time,
     samples: u32,
-    /// State of conservative slow start, while it lasts.
+    /// State of conservative slow start. `None` outside it.
     conservative: Option<Conservative>,
 }
 

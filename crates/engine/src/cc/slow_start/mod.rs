@@ -1,5 +1,5 @@
-//! Algorithms that end slow start before a loss or a mark does: the option `slow_start` of Reno and
-//! CUBIC.
+//! Algorithms that end slow start before a loss or a mark does. The option `slow_start` of Reno and
+//! CUBIC selects one.
 //!
 //! | word | ends slow start | growth meanwhile |
 //! |---|---|---|
@@ -11,7 +11,8 @@
 //! | `search` | when deliveries lag behind what was sent a round trip before ([`search`]) | doubles, then drains |
 //!
 //! All except HyStart act only in the first slow start, while ssthresh has its initial value. In
-//! later slow starts, ssthresh shows where the last loss was. HyStart acts in each, as in Linux.
+//! later slow starts, ssthresh shows where the last loss was. HyStart acts in every slow start, as
+//! in Linux.
 
 mod careful_resume;
 pub(super) mod hystart;
@@ -31,7 +32,7 @@ use hystart_plus_plus::HyStartPlusPlus;
 use rapid_start::RapidStart;
 use search::Search;
 
-/// The option `slow_start`.
+/// Returns the option `slow_start`.
 pub(super) const fn option(default: Option<&'static str>, doc: &'static str) -> Opt {
     Opt {
         name: "slow_start",
@@ -49,7 +50,7 @@ pub(super) const fn option(default: Option<&'static str>, doc: &'static str) -> 
     }
 }
 
-/// Option: the window that Careful Resume remembers.
+/// Option: the window that Careful Resume has saved.
 pub(super) const SAVED_WINDOW: Opt = Opt {
     name: "saved_window",
     doc: "Congestion window of an earlier connection, segments, for slow_start = \"careful-resume\" (RFC 9959).",
@@ -61,7 +62,7 @@ pub(super) const SAVED_WINDOW: Opt = Opt {
     tc: None,
 };
 
-/// Option: the RTT that Careful Resume remembers.
+/// Option: the RTT that Careful Resume has saved.
 pub(super) const SAVED_RTT: Opt = Opt {
     name: "saved_rtt",
     doc: "Smallest RTT of an earlier connection, for slow_start = \"careful-resume\" (RFC 9959).",
@@ -72,7 +73,7 @@ pub(super) const SAVED_RTT: Opt = Opt {
     tc: None,
 };
 
-/// Checks that Careful Resume has its saved values, and that no other algorithm has them.
+/// Checks that Careful Resume has its saved values, and that other algorithms do not have them.
 pub(super) fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
     let resumes = options.get("slow_start") == Some(&Value::Word("careful-resume"));
     let error = |option| {
@@ -96,7 +97,8 @@ pub(super) fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
     }
 }
 
-/// Rate at which this many segments leave in one RTT, bytes/s; 0 before the first RTT sample.
+/// Returns the rate at which this many segments leave in one RTT, bytes/s; 0 before the first RTT
+/// sample.
 fn over_rtt(view: View<'_>, segments: u32) -> u64 {
     let bytes = u64::from(segments) * u64::from(view.mss);
     (u128::from(bytes) * 1_000_000_000)
@@ -105,7 +107,7 @@ fn over_rtt(view: View<'_>, segments: u32) -> u64 {
 }
 
 /// Reconciles CUBIC's `slow_start` with its older option `hystart`, which selects `hystart` or
-/// `none` as in Linux. Equal settings get one spelling, and so one run.
+/// `none` as in Linux. Settings with the same meaning become equal, so that they share one run.
 pub(super) fn finish_cubic(options: &mut Options) -> Result<(), Vec<OptionError>> {
     finish(options)?;
     let Some(Value::Word(word)) = options.get("slow_start") else {
@@ -120,7 +122,7 @@ pub(super) fn finish_cubic(options: &mut Options) -> Result<(), Vec<OptionError>
                     .to_owned(),
         }]);
     }
-    // The switch `hystart` has no effect if another algorithm ends slow start.
+    // The option `hystart` has no effect if another algorithm ends slow start.
     options.set("hystart", Value::Bool(word != "none"));
     if matches!(word, "hystart" | "none") {
         options.remove("slow_start");
@@ -163,7 +165,7 @@ impl SlowStart {
         }
     }
 
-    /// Forwards the hook `init`, at which the first slow start begins.
+    /// Forwards the hook `init`. The first slow start begins then.
     #[inline]
     pub fn init(&mut self, view: View<'_>, window: &mut Window) {
         match self {
@@ -176,7 +178,7 @@ impl SlowStart {
         }
     }
 
-    /// Forwards the hook `pkts_acked`. It may set ssthresh, and then states the reason.
+    /// Forwards the hook `pkts_acked`. If the algorithm sets ssthresh, it returns the reason.
     #[inline]
     pub fn pkts_acked(&mut self, view: View<'_>, window: &mut Window, ack: &Ack) {
         match self {
@@ -189,7 +191,7 @@ impl SlowStart {
         }
     }
 
-    /// The number of segments that slow start counts for an ACK.
+    /// Returns how many segments of an ACK slow start counts.
     #[inline]
     pub fn counted(&mut self, view: View<'_>, window: &Window, acked: u32) -> u32 {
         match self {
@@ -200,18 +202,18 @@ impl SlowStart {
         }
     }
 
-    /// Whether the window is being lowered to ssthresh and must not grow.
+    /// Returns whether the window is being lowered to ssthresh and must not grow.
     #[inline]
     pub fn drains(&self) -> bool {
         matches!(self, SlowStart::Search(search) if search.drains())
     }
 
-    /// Whether the algorithm paces packets.
+    /// Returns whether the algorithm paces packets.
     pub fn paces(&self) -> bool {
         matches!(self, SlowStart::CarefulResume(_) | SlowStart::RapidStart(_))
     }
 
-    /// Returns ssthresh after a reduction. `otherwise` applies if the algorithm does not decide it.
+    /// Returns ssthresh after a reduction. It is `otherwise` if the algorithm does not decide.
     #[inline]
     pub fn ssthresh(&mut self, view: View<'_>, window: &Window, otherwise: u32) -> u32 {
         match self {
@@ -221,7 +223,8 @@ impl SlowStart {
         }
     }
 
-    /// Takes the estimate of the path's capacity, segments. Only the first reduction provides one.
+    /// Takes the estimate of the path's capacity, segments. It exists only after the first
+    /// reduction.
     pub fn take_path(&mut self) -> Option<u32> {
         match self {
             SlowStart::RapidStart(rapid) => rapid.take_path(),
@@ -229,7 +232,7 @@ impl SlowStart {
         }
     }
 
-    /// Notes a timeout: slow start begins again.
+    /// Notes a timeout, after which slow start begins again.
     pub fn timeout(&mut self, view: View<'_>, window: &mut Window) {
         match self {
             SlowStart::HyStart(hystart) => hystart.restart(view),

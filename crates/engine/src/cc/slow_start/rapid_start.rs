@@ -1,28 +1,28 @@
 //! Rapid Start (draft-kazuho-ccwg-rapid-start, 2026): the window triples each round as long as no
-//! queue builds up, and the first reduction leaves beta times what the path delivers in a round
-//! trip.
+//! queue builds up, and after the first reduction the window is beta times what the path delivers
+//! in a round trip.
 //!
 //! - The first window is paced over one RTT. Later rounds are paced at 5/3 of cwnd/srtt. At this
 //!   rate, a window that triples has as many segments in flight as it allows.
-//! - A queue builds up if the smallest RTT of a round exceeds the connection's by more than 10 %,
-//!   or by more than 4 ms. The window then doubles instead.
-//! - In the first recovery, ssthresh begins at (beta + K (1 - beta)) of the window, with K = 2/3.
-//!   Each segment delivered lowers it by K (1 - beta), each segment lost by beta + K (1 - beta).
-//!   It falls to at least beta / 3 of the window, until everything that was in flight is delivered
-//!   or lost. CUBIC then uses twice the estimate of the path as its last maximum (once, without
-//!   fast convergence).
+//! - A queue builds up if the smallest RTT of a round exceeds the smallest RTT of the connection by
+//!   more than 10 %, or by more than 4 ms. The window then doubles instead.
+//! - In the first recovery, ssthresh begins at (beta + K (1 - beta)) times the window, with K =
+//!   2/3. Each delivered segment lowers ssthresh by K (1 - beta), and each lost segment by beta + K
+//!   (1 - beta). ssthresh never falls below beta / 3 of the window. This ends when all segments
+//!   that were in flight are delivered or lost. CUBIC then uses twice the estimate of the path as
+//!   its last maximum (once, without fast convergence).
 //!
-//! Deviations: windows count segments. ssthresh has the value that the draft gives the window.
-//! Linux's PRR reduces the window to it, so that sending does not pause first. A mark has the
-//! factor of the option `beta_ecn`.
+//! Deviations: windows count segments. The draft reduces the window at once. Here ssthresh gets
+//! that value, and Linux's PRR reduces the window to it, so that sending does not pause first.
+//! After a mark, the option `beta_ecn` replaces beta.
 
 use crate::cc::view::{Ack, View};
 use crate::cc::window::Window;
 use crate::units::Time;
 
-/// Rise of the RTT that shows a queue. A rise by a tenth of the smallest RTT also shows a queue.
+/// Rise of the RTT that shows a queue, as does a rise by a tenth of the smallest RTT.
 const RISE: Time = Time::from_ms(4);
-/// Pacing rate in cwnd/srtt after the first window: numerator and denominator.
+/// Pacing rate after the first window in units of cwnd/srtt: numerator and denominator.
 const PACE: (u64, u64) = (5, 3);
 /// Smallest window, segments.
 const MIN_WINDOW: u64 = 2;
@@ -38,13 +38,13 @@ struct Convergence {
     delivered: u64,
     /// Segments in flight at the reduction.
     flight: u64,
-    /// Segments lost, and how many were marked lost at the last ACK.
+    /// Segments lost since the reduction. `lost_out` is the number marked lost at the last ACK.
     lost: u64,
     lost_out: u32,
 }
 
 impl Convergence {
-    /// ssthresh after this many segments were delivered and lost.
+    /// Returns ssthresh once this many segments were delivered and lost.
     fn ssthresh(&self, delivered: u64, lost: u64) -> u32 {
         // Count in thirds of a segment times the window, so that only the result is rounded.
         let cut = self.before - self.reduced;
@@ -70,7 +70,7 @@ enum Phase {
 #[derive(Debug)]
 pub(in crate::cc) struct RapidStart {
     phase: Phase,
-    /// ssthresh of the first slow start.
+    /// The initial ssthresh, which tells the first slow start from later ones.
     first_ssthresh: u32,
     /// The first segment that was sent in this round. Its ACK ends the round.
     round_end: u64,
@@ -78,7 +78,7 @@ pub(in crate::cc) struct RapidStart {
     first_round: bool,
     /// Smallest RTT of this round; `NEVER` before its first sample.
     floor: Time,
-    /// Estimate of the path's capacity, segments, until CUBIC has taken it.
+    /// Estimate of the path's capacity, segments. CUBIC takes it.
     path: Option<u32>,
 }
 
@@ -137,7 +137,7 @@ impl RapidStart {
                 let lost = convergence.lost;
                 window.ssthresh = convergence.ssthresh(delivered, lost);
                 if delivered + lost >= convergence.flight || !view.ca_state.is_reduction() {
-                    // ssthresh is now beta times the path.
+                    // ssthresh is now beta times the path's capacity.
                     let path = u64::from(window.ssthresh) * convergence.before
                         / convergence.reduced.max(1);
                     self.path = Some(path as u32);
@@ -152,7 +152,8 @@ impl RapidStart {
         window.paced_by_stack = true;
     }
 
-    /// Returns the ssthresh of the first reduction. `otherwise` is beta times the window.
+    /// Returns the ssthresh of the first reduction. `otherwise` is the value of the congestion
+    /// control: beta times the window.
     pub fn ssthresh(&mut self, view: View<'_>, window: &Window, otherwise: u32) -> u32 {
         if !self.is_active(window) {
             return otherwise;
@@ -170,7 +171,7 @@ impl RapidStart {
         convergence.ssthresh(0, lost)
     }
 
-    /// Number of segments that growth counts for an ACK of `acked` segments.
+    /// Returns how many segments growth counts for an ACK of `acked` segments.
     pub fn counted(&self, view: View<'_>, window: &Window, acked: u32) -> u32 {
         if !self.is_active(window) || self.floor == Time::NEVER {
             return acked;
@@ -188,7 +189,7 @@ impl RapidStart {
         self.path.take()
     }
 
-    /// Ends Rapid Start at a timeout. ssthresh becomes beta times the window before.
+    /// Ends Rapid Start at a timeout. ssthresh becomes beta times the window before the timeout.
     pub fn timeout(&mut self, window: &mut Window) {
         if let Phase::Convergence(convergence) = self.phase {
             window.ssthresh = convergence.reduced.max(MIN_WINDOW) as u32;

@@ -1,20 +1,21 @@
-//! SEARCH (draft-chung-ccwg-search-09): slow start ends when what is delivered lags behind what was
-//! sent a round trip before. While the link has room, everything that was sent is delivered a round
-//! trip later. Once the path has no more capacity, a part stays in the queue.
+//! SEARCH (draft-chung-ccwg-search-09): slow start ends when deliveries lag behind the segments
+//! sent a round trip earlier. While the path has free capacity, all sent segments are delivered a
+//! round trip later. Once the path is full, some of them stay in the queue.
 //!
-//! Sent and delivered segments are summed up in bins of 0.35 of the first RTT. At the end of a bin
-//! the last ten bins of deliveries are compared with ten bins of sending. The bins of sending end
-//! one RTT earlier, by the latest sample of the RTT. A lag of 26 % or more ends slow start. The
-//! window then drains to what was delivered in the last first-RTT, and at least to the initial
-//! window.
+//! Sent and delivered segments are summed up in bins of 0.35 of the first RTT. At the end of a bin,
+//! SEARCH compares the last ten bins of deliveries with ten bins of sending. The bins of sending
+//! end one RTT earlier, by the latest RTT sample. A lag of 26 % or more ends slow start. The window
+//! then drains to the number of segments delivered in the last period of one first RTT. It stays at
+//! least at the initial window.
 //!
-//! Choices where the draft is open or was changed:
+//! Choices where the draft is open, or where tailback differs from it:
 //! - If the RTT is not a multiple of a bin, the ten bins of sending begin and end within bins. The
-//!   fraction of a bin is subtracted, because the bins are one RTT earlier (the draft's pseudo-code
-//!   adds it).
-//! - Bins are forgotten when more than ten pass without an ACK. The draft leaves this open.
-//! - While the window drains, one segment leaves for two that are delivered. A reduction ends the
-//!   drain.
+//!   fraction of a bin is subtracted, because the bins of sending are one RTT earlier (the draft's
+//!   pseudo-code adds the fraction).
+//! - SEARCH forgets all bins when more than ten bins pass without an ACK. The draft leaves this
+//!   open.
+//! - While the window drains, one segment leaves for every two that are delivered. A reduction ends
+//!   the drain.
 
 use crate::cc::view::{Ack, View};
 use crate::cc::window::Window;
@@ -22,33 +23,33 @@ use crate::units::Time;
 
 /// Number of bins that are compared.
 const BINS: u64 = 10;
-/// Number of further bins of sending. They bound how far the RTT may grow before a comparison is
+/// Number of further bins of sending. They limit how far the RTT may grow until a comparison is
 /// impossible.
 const EXTRA_BINS: u64 = 15;
 const KEPT: usize = (BINS + EXTRA_BINS + 2) as usize;
 /// Length of a bin: 3.5 / 10 of the first RTT.
 const BIN: (u64, u64) = (35, 100);
-/// The lag that ends slow start.
+/// Deliveries that lag by this share or more end slow start.
 const THRESHOLD: f64 = 0.26;
 
 /// The bins of sent and delivered segments.
 #[derive(Debug)]
 pub(in crate::cc) struct Search {
-    /// ssthresh of the first slow start, and its first window, which is the least that the drain
+    /// The initial ssthresh, and the initial window, which is the smallest window that the drain
     /// leaves.
     first_ssthresh: u32,
     first_cwnd: u32,
     /// The first RTT; zero before the first ACK.
     first_rtt: Time,
     bin: Time,
-    /// End of the bin that is being filled, and its number.
+    /// End of the bin that is being filled, and the number of that bin.
     end: Time,
     index: u64,
-    /// Segments sent and delivered since the connection began, at the end of each bin, by its
-    /// number modulo [`KEPT`].
+    /// Segments sent and delivered since the connection began, at the end of each bin. The index is
+    /// the bin's number modulo [`KEPT`].
     sent: [u64; KEPT],
     delivered: [u64; KEPT],
-    /// ssthresh that the window drains to.
+    /// The ssthresh to which the window drains.
     target: Option<u32>,
 }
 
@@ -121,7 +122,7 @@ impl Search {
         self.delivered[i] = view.delivered;
     }
 
-    /// Ends one or more bins. Returns whether they allow a comparison.
+    /// Ends one or more bins. Returns whether the bins allow a comparison.
     fn turn(&mut self, view: View<'_>) -> bool {
         let passed = (view.now - self.end).ns() / self.bin.ns() + 1;
         if passed > BINS {
@@ -139,8 +140,8 @@ impl Search {
         true
     }
 
-    /// The share by which deliveries lag behind the segments sent one RTT earlier. `None` if the
-    /// bins do not reach back so far.
+    /// Returns the share by which deliveries lag behind the segments sent one RTT earlier. Returns
+    /// `None` if the bins do not reach back so far.
     fn lag(&self, rtt: Time) -> Option<f64> {
         let back = rtt.ns() / self.bin.ns();
         let before = self.index.checked_sub(back)?;
@@ -155,7 +156,8 @@ impl Search {
         (sent > 0.0).then(|| (sent - delivered) / sent)
     }
 
-    /// Ends slow start. ssthresh becomes what was delivered in the last first-RTT.
+    /// Ends slow start. ssthresh becomes the number of segments delivered in the last period of one
+    /// first RTT.
     fn leave(&mut self, window: &mut Window) {
         let bins = self.first_rtt.ns().div_ceil(self.bin.ns()).min(BINS);
         let delivered = at(&self.delivered, self.index) - at(&self.delivered, self.index - bins);
@@ -169,7 +171,7 @@ impl Search {
     }
 
     fn drain(&mut self, target: u32, view: View<'_>, window: &mut Window, ack: &Ack) {
-        // After a reduction, the reduction sets the window.
+        // Once a reduction begins, the reduction sets the window.
         if window.ssthresh != target || view.ca_state.is_reduction() {
             self.target = None;
             return;

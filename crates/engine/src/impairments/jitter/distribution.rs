@@ -18,11 +18,11 @@ pub(super) enum Distribution {
 /// Where a normal distribution is cut, in standard deviations.
 const CUT: f64 = 3.0;
 
-/// The smallest share of a tail, so that no delay is infinite.
+/// The smallest probability of a tail, so that no delay is infinite.
 const LEAST_TAIL: f64 = 1e-16;
 
-/// Collisions of a packet that collides on a busy Wi-Fi channel: their mean number, and the time
-/// that each takes, ms.
+/// Mean number of collisions of a packet that collides on a busy Wi-Fi channel, and the time of
+/// each collision, ms.
 const COLLISIONS: f64 = 12.0;
 const COLLISION_MS: f64 = 7.5;
 
@@ -46,14 +46,15 @@ impl Distribution {
                 let list = options.list("quantiles").iter();
                 Distribution::Quantiles(list.filter_map(Value::number).collect())
             }
-            // The model spends 1 ms of the mean on the medium, and the rest on collisions.
+            // In this model, 1 ms of the mean is the wait for the medium, and the rest is
+            // collisions.
             _ => Distribution::Wifi {
                 collisions: ((mean / 1e6 - 1.0) / (COLLISIONS * COLLISION_MS)).clamp(0.0, 1.0),
             },
         }
     }
 
-    /// A delay that hardly any draw exceeds, ns.
+    /// Returns a delay that hardly any draw exceeds, ns.
     pub fn most(&self) -> f64 {
         match self {
             Distribution::Wifi { .. } => 1e9,
@@ -64,7 +65,7 @@ impl Distribution {
 
     /// Maps a draw of the standard normal distribution to a delay, ns.
     pub fn at(&self, z: f64) -> f64 {
-        // The shares of the distribution below and above `z`. Each is precise in its own tail.
+        // The probabilities of values below and above `z`. Each is precise in its own tail.
         let below = || 0.5 * libm::erfc(-z * std::f64::consts::FRAC_1_SQRT_2);
         let above = || (0.5 * libm::erfc(z * std::f64::consts::FRAC_1_SQRT_2)).max(LEAST_TAIL);
         match self {
@@ -84,7 +85,7 @@ impl Distribution {
     }
 }
 
-/// Draws from the Poisson distribution by Knuth's method, which is fast because the mean is small.
+/// Draws from the Poisson distribution by Knuth's method, which is fast for a small mean.
 fn poisson(stream: &mut Stream, mean: f64) -> f64 {
     let least = libm::exp(-mean);
     let (mut product, mut count) = (stream.uniform(), 0.0);

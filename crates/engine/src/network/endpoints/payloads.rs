@@ -1,24 +1,24 @@
-//! The payloads of datagrams whose packets are in the network. They are in a slab, whose places and
-//! buffers are reused.
+//! The payloads of datagrams whose packets are in the network. They are in a slab that reuses slots
+//! and buffers.
 
-/// Number of places in use at which dropped packets are first released.
+/// Number of slots in use at which the payloads of dropped packets are first released.
 const FIRST_LOOK: usize = 1024;
 
-/// The payloads.
+/// The slab of payloads.
 pub(super) struct Payloads {
     places: Vec<Payload>,
     free: Vec<u32>,
-    /// Empty buffers.
+    /// Empty buffers that can be used again.
     spare: Vec<Vec<u8>>,
     bytes: u64,
-    /// Number of places in use at which dropped packets are released again.
+    /// Number of slots in use at which the payloads of dropped packets are next released.
     look_at: usize,
 }
 
 #[derive(Default)]
 struct Payload {
     bytes: Vec<u8>,
-    /// Number of packets that carry this payload. Above 1 after a duplication.
+    /// Number of packets that carry this payload. It is above 1 after a duplication.
     uses: u32,
 }
 
@@ -35,24 +35,24 @@ impl Default for Payloads {
 }
 
 impl Payloads {
-    /// Payload bytes in use.
+    /// Returns the number of payload bytes in use.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Number of places in use.
+    /// Returns the number of slots in use.
     pub fn in_use(&self) -> usize {
         self.places.len() - self.free.len()
     }
 
-    /// Whether dropped packets should be released before the next payload, so that the slab does
-    /// not grow.
+    /// Returns whether payloads of dropped packets should be released before the next one is
+    /// stored, so that the slab does not grow.
     pub fn is_due(&self) -> bool {
         self.in_use() >= self.look_at
     }
 
-    /// Notes that dropped packets were released. The next release is due when twice as many places
-    /// are in use.
+    /// Notes that payloads of dropped packets were released. The next release is due when twice as
+    /// many slots are in use.
     pub fn reclaimed(&mut self) {
         self.look_at = FIRST_LOOK.max(2 * self.in_use());
     }
@@ -62,7 +62,7 @@ impl Payloads {
         self.spare.pop().unwrap_or_default()
     }
 
-    /// Takes back a buffer that is not needed.
+    /// Takes a buffer back, to use it again.
     pub fn put_spare(&mut self, mut buffer: Vec<u8>) {
         buffer.clear();
         self.spare.push(buffer);

@@ -1,5 +1,5 @@
-//! The buffer behind a link with impairments (the pen). Its packets are in the order in which they
-//! leave, not in the order of arrival.
+//! The buffer behind a link with impairments (the pen). The pen orders packets by the time at which
+//! they leave, not by their arrival.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
@@ -8,15 +8,14 @@ use crate::packet::Packet;
 use crate::ring::Ring;
 use crate::units::Time;
 
-/// Packets in the order of the times at which they leave, which are in [`Packet::stamp`]. Packets
-/// that leave at the same time keep the order in which they came.
+/// Packets, ordered by the time at which they leave ([`Packet::stamp`]). Packets that leave at the
+/// same time keep the order in which they came.
 pub(super) struct Pen {
-    /// Packets that leave later than all packets that came before them. Nearly all packets do, and
-    /// a queue is cheaper than a heap.
+    /// Packets that do not overtake any earlier packet. Nearly all packets are here, because a
+    /// queue is cheaper than a heap.
     ordered: Ring<Packet>,
-    /// Packets that overtake some of `ordered`. Each of them leaves before a packet of `ordered`
-    /// that came earlier. So packets of `ordered` that leave at the same time came earlier, and go
-    /// first.
+    /// Packets that overtake an earlier packet in `ordered`. If a packet in `ordered` leaves at the
+    /// same time as one here, it came earlier and leaves first.
     overtaking: BinaryHeap<Reverse<Overtaking>>,
     /// Number of packets that have been put into `overtaking` so far.
     arrivals: u64,
@@ -82,7 +81,7 @@ impl Pen {
         self.overtaking.push(Reverse(overtaking));
     }
 
-    /// When the next packet leaves. [`Time::NEVER`] if the pen is empty.
+    /// Returns when the next packet leaves, or [`Time::NEVER`] if the pen is empty.
     pub fn due(&self) -> Time {
         self.due
     }
@@ -108,7 +107,7 @@ impl Pen {
         true
     }
 
-    /// Number of packets in the pen.
+    /// Returns the number of packets in the pen.
     pub fn len(&self) -> u64 {
         (self.ordered.len() + self.overtaking.len()) as u64
     }

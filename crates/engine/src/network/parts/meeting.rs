@@ -17,39 +17,40 @@ pub enum Ended {
     Done,
     /// The caller asked the run to stop.
     Stopped,
-    /// Simultaneous events could not be put in order, or there are more rows than are kept. The
-    /// whole run must be repeated on one core.
+    /// The order of simultaneous events could not be decided, or the run records more rows than are
+    /// kept. The run must be repeated on one core.
     Whole,
     /// Another part panicked.
     Broken,
 }
 
-/// A packet that leaves a pipe in another part.
+/// A packet that one part sends and that leaves its pipe in another part.
 pub(super) struct Sent {
     pub packet: Packet,
     pub pipe: u32,
     pub key: Key,
 }
 
-/// How often a part checks for the others before it gives up the processor.
+/// How often a part checks whether the others are ready before it gives up the processor.
 const SPINS: u32 = 1 << 12;
 
 pub(super) const GOES_ON: u8 = 0;
 pub(super) const STOPPED: u8 = 1;
 pub(super) const UNORDERED: u8 = 2;
 
-/// The place where parts synchronise between windows. Parts write to two mailboxes in turn, because
-/// the others may still read the previous one.
+/// Where parts synchronise between windows. Each part writes to two mailboxes in turn, because
+/// other parts may still read the one of the last window.
 pub struct Meeting {
     window: Time,
     arrived: AtomicUsize,
     turn: AtomicUsize,
     broken: AtomicBool,
     halt: [AtomicU8; 2],
-    /// The time of each part's next event. `rows` has the number of rows that each has recorded.
+    /// The time of each part's next event. `rows` has the number of rows that each part has
+    /// recorded.
     next: [Vec<AtomicU64>; 2],
     rows: [Vec<AtomicU64>; 2],
-    /// Packets by sender and receiver.
+    /// Packets from each part to each other part.
     sent: [Vec<Mutex<Vec<Sent>>>; 2],
 }
 
@@ -71,28 +72,28 @@ impl Meeting {
         }
     }
 
-    /// Tells all other parts that this part will not come.
+    /// Tells all other parts that this part has ended early.
     pub fn give_up(&self) {
         self.broken.store(true, Ordering::Release);
     }
 
-    /// Returns a guard that tells the other parts, which wait for this thread, of its panic.
+    /// Returns a guard that tells the waiting parts if this thread panics.
     pub(super) fn present(&self) -> Present<'_> {
         Present(self)
     }
 
-    /// How far a part may run ahead of the others.
+    /// Returns how far a part may run ahead of the others.
     pub(super) fn window(&self) -> Time {
         self.window
     }
 
-    /// Number of parts that meet.
+    /// Returns the number of parts.
     pub(super) fn parts(&self) -> usize {
         self.next[0].len()
     }
 
-    /// Publishes the state of this part, and reads the states of all parts. Returns when the next
-    /// window begins, or why no window follows.
+    /// Publishes the state of this part, and waits for the states of all parts. Returns when the
+    /// next window begins, or why no window follows.
     pub(super) fn meet(&self, side: usize, own: usize, says: &Says) -> Result<Time, Ended> {
         self.next[side][own].store(says.next.ns(), Ordering::Release);
         self.rows[side][own].store(says.rows as u64, Ordering::Release);
@@ -118,7 +119,7 @@ impl Meeting {
         Ok(next.min().map_or(Time::NEVER, Time))
     }
 
-    /// Waits for all parts. Returns false if a part gave up.
+    /// Waits for all parts. Returns false if a part ended early.
     fn wait(&self) -> bool {
         let turn = self.turn.load(Ordering::Acquire);
         if self.arrived.fetch_add(1, Ordering::AcqRel) + 1 == self.parts() {
@@ -140,14 +141,14 @@ impl Meeting {
         true
     }
 
-    /// The packets from one part to another.
+    /// Returns the mailbox for packets from one part to another.
     pub(super) fn mail(&self, side: usize, from: usize, to: usize) -> MutexGuard<'_, Vec<Sent>> {
         let mail = self.sent[side][from * self.parts() + to].lock();
         mail.unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// A guard. If its thread panics while it exists, the other parts give up.
+/// A guard. If its thread panics while the guard exists, the other parts end.
 pub(super) struct Present<'a>(&'a Meeting);
 
 impl Drop for Present<'_> {
@@ -160,10 +161,11 @@ impl Drop for Present<'_> {
 
 /// The state that a part publishes between windows.
 pub(super) struct Says {
-    /// Time of the part's next event, or of the first packet that it has sent if that is earlier.
+    /// Time of the part's next event. If a packet that it has sent arrives earlier, the time of
+    /// that packet.
     pub next: Time,
     /// Number of rows that the part has recorded.
     pub rows: usize,
-    /// [`GOES_ON`], or the reason why the part does not go on.
+    /// [`GOES_ON`], or the reason why the part ends.
     pub halt: u8,
 }

@@ -18,16 +18,16 @@ pub(in crate::network) struct Part {
     own: u16,
     links: Arc<[u16]>,
     ends: Arc<[u16]>,
-    /// Pipes into which other parts send packets that leave the pipe in this part.
+    /// Pipes into which other parts send packets that leave in this part.
     meeting: Vec<u32>,
     /// The index of each pipe in `meeting`.
     place: Vec<u32>,
-    /// Packets for other parts, by part.
+    /// Packets for other parts, one list for each part.
     out: Vec<Vec<Sent>>,
-    /// The earliest time at which one of the packets in `out` leaves its pipe.
+    /// The earliest time at which a packet in `out` leaves its pipe.
     sent: Time,
-    /// Scratch lists for taking over packets, by pipe of `meeting`: the packets so far, and those
-    /// of another part.
+    /// Scratch lists for taking over packets, for each pipe in `meeting`: the packets so far, and
+    /// the packets of another part.
     lists: [Vec<Entering>; 2],
     /// Scratch list for merging two lists.
     merged: Entering,
@@ -38,10 +38,11 @@ type Entering = Vec<(Packet, Key)>;
 
 impl Split {
     /// Runs a part to the end of the run, in step with the others. After every window it calls
-    /// `look` with the time, which returns whether to continue.
+    /// `look` with the current time; `look` returns whether to continue.
     ///
     /// # Panics
-    /// As [`Network::new`], and if the engine panics. The other parts then end as well.
+    /// For the same reasons as [`Network::new`], and if the engine panics. The other parts then end
+    /// as well.
     pub fn play(
         &self,
         plan: &Arc<Plan>,
@@ -56,7 +57,7 @@ impl Split {
         (ended, network)
     }
 
-    /// Builds one of the parts, idle.
+    /// Builds one of the parts. No event has happened in it.
     fn part(&self, plan: &Arc<Plan>, seed: u64, own: usize) -> Network {
         let mut network = Network::new(plan, seed);
         for pipe in &mut network.pipes {
@@ -109,7 +110,7 @@ impl Split {
 }
 
 impl Network {
-    /// Whether a link belongs to this part.
+    /// Returns whether a link belongs to this part.
     #[inline]
     pub(in crate::network) fn owns_link(&self, link: usize) -> bool {
         (self.part.as_ref()).is_none_or(|part| part.links[link] == part.own)
@@ -120,7 +121,7 @@ impl Network {
         self.pipes[pipe as usize].more.as_mut()?.part.as_deref_mut()
     }
 
-    /// Removes from the calendar the components of other parts.
+    /// Removes the components of other parts from the calendar.
     fn leave_to_others(&mut self) {
         let Some(part) = &self.part else {
             return;
@@ -145,8 +146,8 @@ impl Network {
         }
     }
 
-    /// Handles a packet that has left a link for a pipe. Returns whether it leaves the pipe in
-    /// another part. If so, the packet is now on its way to that part.
+    /// Handles a packet that has left a link for a pipe. Returns whether the packet leaves the pipe
+    /// in another part. If so, the packet is now on its way to that part.
     #[inline(never)]
     pub(in crate::network) fn crosses(&mut self, packet: &Packet, pipe: u32) -> bool {
         let (Some(part), Some(order)) = (&mut self.part, &mut self.calendar.order) else {
@@ -208,7 +209,7 @@ impl Network {
         }
     }
 
-    /// Handles the events before a time.
+    /// Handles all events before `end`.
     fn play_until(&mut self, end: Time) {
         let pipes = self.ids.links;
         while let Some((time, component)) = self.calendar.peek()
@@ -226,7 +227,7 @@ impl Network {
         }
     }
 
-    /// Delivers the packets that have reached the end of a pipe.
+    /// Delivers packets that have reached the end of a pipe.
     fn run_copy(&mut self, id: Component) {
         if self.copy(id).is_none() {
             return self.dispatch(id);
@@ -250,7 +251,7 @@ impl Network {
     }
 
     /// Gives other parts their packets. Returns the time of this part's next event, or of the first
-    /// of those packets.
+    /// packet handed over, if that is earlier.
     fn hand_over(&mut self, meeting: &Meeting, side: usize, own: usize) -> Time {
         let mut next = self.calendar.peek().map_or(Time::NEVER, |(time, _)| time);
         let Some(part) = &mut self.part else {
@@ -263,7 +264,7 @@ impl Network {
             .enumerate()
             .filter(|(_, out)| !out.is_empty())
         {
-            // The mailbox is empty, because its receiver has read it.
+            // The mailbox is empty, because its receiver has emptied it.
             swap(&mut *meeting.mail(side, own, to), out);
         }
         for pipe in &part.meeting {
@@ -274,8 +275,8 @@ impl Network {
         next
     }
 
-    /// Puts packets from other parts into this part's pipes, in order with its own packets. Returns
-    /// false if the order cannot be decided.
+    /// Puts packets from other parts into this part's pipes, in the right order among its own
+    /// packets. Returns false if the order cannot be decided.
     fn take_over(&mut self, meeting: &Meeting, side: usize, own: usize) -> bool {
         let Some(part) = &mut self.part else {
             return true;
@@ -325,8 +326,7 @@ impl Network {
     }
 
     /// Puts the whole network together from its parts at the end of a run. `self` is the first
-    /// part. The network can then only be finished, because nothing is left to run.
-    #[must_use]
+    /// part. After this, only [`Network::finish`] may be called, because no events are left.
     pub fn join(mut self, others: Vec<Network>) -> Network {
         for mut other in others {
             let Some(part) = other.part.take() else {

@@ -1,4 +1,4 @@
-//! aioquic, a QUIC stack in Python, as Debian packages it.
+//! aioquic, a QUIC stack in Python, from Debian's packages.
 
 use super::*;
 use crate::programs::Build;

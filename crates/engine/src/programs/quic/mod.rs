@@ -1,5 +1,6 @@
-//! QUIC stacks: a server on the sender's host and a client on the receiver's. Both are tailback's
-//! own small programs (`tailback kernel build --program NAME`), which differ only in the stack.
+//! QUIC stacks: a server on the sender's host and a client on the receiver's host. Both are
+//! tailback's own small programs (`tailback kernel build --program NAME`), which differ only in
+//! their stack.
 
 use super::{IPV6, Made, client, result, server, words_of};
 use crate::plan::Ready;
@@ -11,10 +12,10 @@ pub mod quiche;
 pub mod quinn;
 pub mod s2n_quic;
 
-/// The port of the server.
+/// The server's port.
 const PORT: u16 = 4433;
 
-/// The file for the client's report.
+/// The name of the file with the client's report.
 const REPORT: &str = "result.json";
 
 /// Option: the number of bytes to download.
@@ -65,7 +66,7 @@ const THREADS: Opt = Opt {
     tc: None,
 };
 
-/// Expands the entry of a stack. `dash` is the prefix of its program's options.
+/// Expands the entry of a stack. `dash` is the prefix of options on the program's command line.
 fn made(name: &'static str, dash: &str, packages: &[&str], options: &Options) -> Made {
     let program = format!("/files/{name}/transfer");
     let at = match options.bool(IPV6.name) {
@@ -80,7 +81,7 @@ fn made(name: &'static str, dash: &str, packages: &[&str], options: &Options) ->
         ("pacing", "no-pacing"),
     ] {
         if options.get(option) == Some(&Value::Bool(false)) {
-            // Both ends get the option, because the end that sends ACKs has the choice as well.
+            // Both ends get the option, because ACKs can leave together as well.
             for run in [&mut serve, &mut fetch] {
                 run.push(format!("{dash}{word}"));
             }

@@ -1,6 +1,6 @@
-//! The kernel face of an algorithm: its name in Linux, the spelling of its options there, and where
-//! Linux keeps the values that it reports. A face is plain data and pure functions next to each
-//! algorithm. The kernel engine and the reports use them.
+//! The kernel face of an algorithm: its name in Linux, how its options are written there, and where
+//! its statistics have the values of time series. A face is plain data and pure functions in the
+//! files of each algorithm. The kernel engine and the reports use them.
 
 mod module;
 mod qdisc;
@@ -20,15 +20,15 @@ pub enum Kernel {
     Qdisc(&'static Qdisc),
     /// A congestion control.
     Module(&'static Module),
-    /// A traffic source, which the guest's agent plays.
+    /// A traffic source. The guest's agent sends its packets.
     Agent,
-    /// Linux does not have this, and the kernel engine rejects it before boot. (A queue has a face
-    /// without kinds instead, which still states the order of its packets.)
+    /// Linux does not support the entry, and the kernel engine rejects it before boot. (A queue has
+    /// a face without kinds instead, because the face still states the order of packets.)
     None,
 }
 
 impl Kernel {
-    /// The name in tc or at a socket.
+    /// Returns the name in tc, or the name for sockets.
     pub fn name(&self) -> Option<&'static str> {
         match self {
             Kernel::Qdisc(qdisc) => qdisc.kinds.first().copied(),
@@ -37,7 +37,7 @@ impl Kernel {
         }
     }
 
-    /// Whether the kernel engine supports the entry with the available modules.
+    /// Returns whether the kernel engine supports the entry with the available modules.
     pub fn has(&self) -> bool {
         matches!(self, Kernel::Agent) || self.name().is_some()
     }
@@ -63,12 +63,12 @@ pub enum Reading {
     Count,
     /// Every number except 0 becomes 1.
     Flag,
-    /// The number is a fraction of this number.
+    /// The number is a fraction whose denominator is this.
     Parts(f64),
 }
 
 impl Gauge {
-    /// Reads the value, if the kernel reports it.
+    /// Returns the value, or `None` if the kernel does not report it.
     pub fn read(&self, told: &[u8]) -> Option<f64> {
         let bytes = told.get(self.at..self.at + 4)?.try_into().ok()?;
         let value = f64::from(u32::from_ne_bytes(bytes));
@@ -83,16 +83,16 @@ impl Gauge {
 /// An option that Linux does not support.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
-    /// The option, or another key of the same table.
+    /// The name of the option, or of another key of the same table.
     pub at: &'static str,
-    /// What is not supported.
+    /// What Linux does not support.
     pub message: String,
     /// What is expected instead.
     pub expected: String,
 }
 
 impl Refused {
-    /// Creates an error at an option.
+    /// Creates an error about an option.
     pub fn new(
         at: &'static str,
         message: impl Into<String>,
@@ -106,7 +106,7 @@ impl Refused {
     }
 }
 
-/// Spells a value as in a scenario file.
+/// Writes a value as in a scenario file.
 fn quoted(value: &Value) -> String {
     match value {
         Value::Bool(_) | Value::Int(_) | Value::Float(_) => text(value),

@@ -1,4 +1,4 @@
-//! Congestion controls of Linux, whose options are parameters of a kernel module.
+//! Congestion controls of Linux. Their options are parameters of a kernel module.
 
 use super::{Gauge, Refused, quoted};
 use crate::registry::options::{Options, Value};
@@ -7,19 +7,22 @@ use crate::registry::options::{Options, Value};
 pub struct Module {
     /// `tcp_congestion_ops.name`.
     pub name: &'static str,
-    /// The first Linux version that has it. `None` if only a module of the user's has it.
+    /// The first Linux version with this congestion control. `None` if only a module that the user
+    /// provides has it.
     pub since: Option<&'static str>,
-    /// Whether every kernel has it, without a module.
+    /// Whether every kernel has the congestion control, without a module.
     pub built_in: bool,
-    /// The value of the option `version` that means the kernel's own algorithm, if there is one.
+    /// The value of the option `version` that means the kernel's own algorithm, if the option
+    /// exists.
     pub version: Option<&'static str>,
     /// Options that the module supports. All other options must have their defaults.
     pub parameters: &'static [Parameter],
     /// The module for options that Linux does not support.
     pub stand_in: Option<StandIn>,
-    /// The module with the kernel's own algorithm, changed so that windows grow by ACKs.
+    /// The module with the kernel's own algorithm, changed so that windows grow by ACKs instead of
+    /// segments.
     pub acks: Option<StandIn>,
-    /// Values that TCP_CC_INFO reports.
+    /// Values that TCP_CC_INFO reports, for time series.
     pub gauges: &'static [Gauge],
 }
 
@@ -29,31 +32,31 @@ pub struct Parameter {
     pub option: &'static str,
     /// The name of the parameter.
     pub name: &'static str,
-    /// Converts a value to the module's number. An error states what is wrong and what is expected.
+    /// Converts a value to the module's number. An error says what is wrong and what is expected.
     pub spell: fn(&Value) -> Result<u64, (&'static str, &'static str)>,
 }
 
-/// A module of tailback's own, for options that Linux does not support.
+/// One of tailback's own modules, for options that Linux does not support.
 pub struct StandIn {
     /// The option that requires the module.
     pub option: &'static str,
-    /// Whether these options require the module.
+    /// Returns whether these options require the module.
     pub needed: fn(&Options) -> bool,
-    /// Options that are parameters of the module, which gets all of them. With `None`, the
-    /// parameters are those of Linux's module.
+    /// Options that are parameters of the module. The module gets all of them. `None` means the
+    /// parameters of Linux's module.
     pub parameters: Option<&'static [Parameter]>,
     /// The parameters that make windows grow by ACKs. `None` if the module does not support this.
     pub growth_by_acks: Option<&'static str>,
-    /// `tcp_congestion_ops.name` in the module.
+    /// `tcp_congestion_ops.name` of the congestion control in the module.
     pub name: &'static str,
-    /// Name of the module.
+    /// The module's name.
     pub module: &'static str,
     /// The first Linux version that the module can be built for. `None` means every version.
     pub since: Option<&'static str>,
 }
 
 impl Module {
-    /// A module without options.
+    /// Returns a congestion control whose module has no options.
     pub const fn named(name: &'static str, since: Option<&'static str>) -> Module {
         Module {
             name,
@@ -67,19 +70,20 @@ impl Module {
         }
     }
 
-    /// Returns the module that replaces Linux's for these options. `acks`: windows grow by ACKs.
+    /// Returns the module that replaces Linux's for these options. `acks` means that windows grow
+    /// by ACKs instead of segments.
     pub fn stand_in(&self, options: &Options, acks: bool) -> Option<&StandIn> {
         let for_options = self.stand_in.as_ref().filter(|own| (own.needed)(options));
         for_options.or_else(|| self.acks.as_ref().filter(|_| acks))
     }
 
-    /// Modules of tailback's own that implement this congestion control.
+    /// Returns tailback's own modules that implement this congestion control.
     pub fn stand_ins(&self) -> impl Iterator<Item = &StandIn> {
         self.stand_in.iter().chain(&self.acks)
     }
 
-    /// Returns the options without default values as parameters of the module, and the options that
-    /// the module does not support.
+    /// Returns the options that differ from their defaults as parameters of the module, and the
+    /// options that the module does not support.
     pub fn parameters(&self, options: &Options, defaults: &Options) -> (String, Vec<Refused>) {
         if let Some(own) = self.stand_in.as_ref().filter(|own| (own.needed)(options))
             && let Some(parameters) = own.parameters
@@ -90,7 +94,7 @@ impl Module {
         if let Some(version) = self.version
             && options.word("version") != version
         {
-            // One rejection is enough, because the version decides the other options.
+            // One rejection is enough, because the version determines the other options.
             let message = format!(
                 "the kernel's {name} is not that of {}",
                 options.word("version")
@@ -114,7 +118,7 @@ impl Module {
         )
     }
 
-    /// Spells the options of `table` that `told` selects as parameters of a module. Every other
+    /// Writes the options of `table` that `told` selects as parameters of a module. Every other
     /// option must have its default.
     fn spell(
         &self,
@@ -141,7 +145,7 @@ impl Module {
         }
         for (option, value) in options.iter() {
             let mapped = table.iter().any(|p| p.option == option);
-            // The version decides the other options, so it is not itself an error.
+            // The version determines the other options, so it is not itself an error.
             let decides = self.version.is_some() && option == "version";
             if mapped || decides || defaults.get(option) == Some(value) {
                 continue;
@@ -157,7 +161,7 @@ impl Module {
     }
 }
 
-/// Converts a fraction to a whole number, in which `one` stands for the fraction 1.
+/// Converts a fraction to a whole number, where `one` stands for the fraction 1.
 pub fn digits(value: &Value, one: f64) -> Result<u64, (&'static str, &'static str)> {
     match value {
         Value::Float(part) => Ok(libm::round(part * one) as u64),

@@ -1,5 +1,4 @@
-//! Queue disciplines of Linux, whose options are words of tc: those that tc takes, and those that
-//! it prints.
+//! Queue disciplines of Linux. Their options are words that tc takes as arguments, and prints.
 
 use super::{Gauge, Refused, quoted};
 use crate::registry::options::{Opt, Options, Value};
@@ -7,57 +6,57 @@ use crate::units::{Rate, Time};
 
 /// A queue discipline of Linux.
 pub struct Qdisc {
-    /// The names in tc, the usual one first. Empty if no Linux version has it.
+    /// The names in tc, the usual name first. Empty if no Linux version has the queue discipline.
     pub kinds: &'static [&'static str],
-    /// The first Linux version that has it.
+    /// The first Linux version with this queue discipline.
     pub since: Option<&'static str>,
-    /// Whether every kernel with queue disciplines has it, without a module.
+    /// Whether every kernel with queue disciplines has this one, without a module.
     pub built_in: bool,
     /// Other kinds whose modules this module needs.
     pub needs: &'static [&'static str],
-    /// How each option is spelled, in the order in which tc takes them.
+    /// How to write each option, in the order in which tc takes them.
     pub words: &'static [(&'static str, Spell)],
-    /// The order in which tc prints the options, if it differs.
+    /// The order in which tc prints the options, if it is not the order in which tc takes them.
     pub shown: &'static [&'static str],
-    /// The order of packets.
+    /// The order in which packets leave.
     pub order: Order,
     /// Whether packets are dropped when they leave, and not when they arrive.
     pub drops_at_dequeue: bool,
-    /// An option and its value with which packets are dropped when they arrive, although
-    /// `drops_at_dequeue` is true.
+    /// An option and a value with which packets are dropped on arrival although `drops_at_dequeue`
+    /// is true.
     pub drops_on_arrival_if: Option<(&'static str, &'static str)>,
     /// Whether packets are dropped only because the buffer is full.
     pub tail_drop: bool,
-    /// Set if the queue keeps the link's rate itself.
+    /// How to set the rate, if the queue shapes to the link's rate itself.
     pub shaper: Option<&'static Shaper>,
-    /// What the qdisc reports about itself, `struct tc_KIND_xstats`.
+    /// What the qdisc reports about itself: `struct tc_KIND_xstats`.
     pub xstats: Xstats,
-    /// Modules of tailback's own that provide the kind. The first one that the options need is
-    /// loaded.
+    /// tailback's own modules that provide the kind. The kernel engine loads the first one that the
+    /// options need.
     pub stand_ins: &'static [QueueStandIn],
-    /// Kinds whose options the agent hands to the kernel as text, because tc does not know them.
+    /// Kinds that tc does not know. The agent passes their options to the kernel as text.
     pub texts: &'static [&'static str],
 }
 
-/// A module of tailback's own that provides a kind of queue.
+/// One of tailback's own modules that provides a kind of queue.
 pub struct QueueStandIn {
-    /// Name of the module.
+    /// The module's name.
     pub module: &'static str,
-    /// Whether these options need the module.
+    /// Returns whether these options need the module.
     pub needed: fn(&Options) -> bool,
 }
 
 /// The order in which packets leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// The order of arrival over all flows, as in one queue.
+    /// The order of arrival over all flows, as in a single queue.
     Arrival,
-    /// [`Order::Arrival`], if an option has this value and no packet has a class of its own.
+    /// [`Order::Arrival`], if this option has this value and no packet has a class of its own.
     ArrivalIf(&'static str, &'static str),
     /// The order of arrival within each flow.
     Flows,
-    /// The order of arrival within each class of packets of a flow. Classes differ in the ECN
-    /// field.
+    /// The order of arrival within each class of packets of a flow. The ECN field decides the
+    /// class.
     Classes,
     /// [`Order::Classes`], or [`Order::None`] if this option is set.
     ClassesUnless(&'static str),
@@ -65,31 +64,33 @@ pub enum Order {
     None,
 }
 
-/// How a queue that keeps the link's rate is configured.
+/// How a queue that shapes to the link's rate is configured.
 pub struct Shaper {
-    /// Spells the rate.
+    /// Writes the rate.
     pub rate: fn(Rate) -> String,
-    /// Spells the bytes that the link adds to each IP packet, its header included.
+    /// Writes how many bytes the link adds to each IP packet, including its own header.
     pub overhead: fn(i32) -> String,
-    /// Finds errors in the words of a queue whose link adds this many bytes to a frame. If the flag
-    /// is true, packets must not be split. The findings name keys of the link.
+    /// Finds errors in the arguments of a queue whose link adds this many bytes to a frame. If the
+    /// flag is true, packets must not be split. The errors name keys of the link.
     pub check: fn(&str, i32, bool) -> Vec<Refused>,
 }
 
-/// What a kind reports about itself.
+/// What a kind of qdisc reports about itself.
 pub struct Xstats {
-    /// Bytes with which the structure must begin, because one kind may have several structures.
+    /// Bytes with which the structure must begin. They tell apart the structures of a kind with
+    /// several.
     pub tag: &'static [u8],
     /// Positions of the counters of packets marked CE: offsets of 32-bit numbers, in bytes.
-    /// `Some(&[])` if the qdisc marks nothing. `None` if it does not count marks, or the position
-    /// is unknown.
+    /// `Some(&[])` if the qdisc does not mark. `None` if it does not count marks, or if the
+    /// position is unknown.
     pub marks: Option<&'static [usize]>,
-    /// State worth a time series.
+    /// Values for time series.
     pub gauges: &'static [Gauge],
 }
 
 impl Qdisc {
-    /// The base of every face: one queue for all flows, without options, that Linux does not have.
+    /// What every face starts from: one queue for all flows, without options, that Linux does not
+    /// have.
     pub const DEFAULT: Qdisc = Qdisc {
         kinds: &[],
         since: None,
@@ -111,13 +112,13 @@ impl Qdisc {
         texts: &[],
     };
 
-    /// Returns the module of tailback's own that these options need.
+    /// Returns the name of tailback's own module that these options need, if they need one.
     pub fn stand_in(&self, options: &Options) -> Option<&'static str> {
         let needed = self.stand_ins.iter().find(|own| (own.needed)(options))?;
         Some(needed.module)
     }
 
-    /// Spells options as tc takes them, for a link of this rate.
+    /// Writes options as arguments of tc, for a link of this rate.
     pub fn spell(&self, options: &Options, rate: Rate) -> Spelled {
         let mut words = Words::new(self.kinds.first().copied().unwrap_or(""), options, false);
         words.rate = rate;
@@ -135,18 +136,18 @@ impl Qdisc {
     }
 }
 
-/// A queue discipline for tc.
+/// A queue discipline as arguments of tc.
 pub struct Spelled {
     /// The kind in tc.
     pub kind: &'static str,
-    /// The words after the kind. They are meaningless if `refused` is not empty.
+    /// The arguments after the kind. They have no meaning if `refused` is not empty.
     pub words: String,
     /// Options that tc or Linux does not support.
     pub refused: Vec<Refused>,
 }
 
-/// Spells a queue as `tc qdisc show` prints it. Options that only the simulator has follow in
-/// brackets. Options may be missing.
+/// Writes a queue as `tc qdisc show` prints it. Options that only the simulator has follow in
+/// brackets. `options` need not be complete.
 pub fn show(name: &str, face: &Qdisc, known: &[Opt], options: &Options) -> String {
     let Some(kind) = face.kinds.first() else {
         let all = known
@@ -182,7 +183,7 @@ pub fn show(name: &str, face: &Qdisc, known: &[Opt], options: &Options) -> Strin
     line
 }
 
-/// Spells a value as tc prints it.
+/// Writes a value as tc prints it.
 fn shown(value: &Value) -> String {
     match value {
         Value::Bool(on) => if *on { "on" } else { "off" }.to_owned(),
@@ -201,7 +202,7 @@ fn shown(value: &Value) -> String {
     }
 }
 
-/// Spells a time as tc prints it: 15ms, 500us, 1s. Below a microsecond it is in nanoseconds.
+/// Writes a time as tc prints it: 15ms, 500us, 1s. A time below a microsecond is in nanoseconds.
 fn shown_time(time: Time) -> String {
     let ns = time.ns();
     for (unit, size) in [("s", 1e9), ("ms", 1e6), ("us", 1e3)] {
@@ -212,7 +213,7 @@ fn shown_time(time: Time) -> String {
     format!("{ns}ns")
 }
 
-/// Spells a number with at most six significant digits, as C's `%g` does.
+/// Writes a number with at most six significant digits, as C's `%g` does.
 fn significant(value: f64) -> String {
     let scientific = format!("{value:.5e}");
     let (digits, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
@@ -229,24 +230,24 @@ fn significant(value: f64) -> String {
     }
 }
 
-/// Spells one option.
+/// A function that writes one option.
 pub type Spell = fn(&mut Words<'_>, &'static str);
 
-/// Collects the words of one queue discipline.
+/// Collects the arguments of one queue discipline.
 pub struct Words<'a> {
-    /// The kind, which an option may decide.
+    /// The kind in tc. An option may change it.
     pub kind: &'static str,
     /// The options.
     pub options: &'a Options,
     /// The link's rate.
     pub rate: Rate,
-    /// Whether words are spelled as tc prints them, instead of as tc takes them.
+    /// Whether words are written as tc prints them. Otherwise as tc takes them.
     pub showing: bool,
     text: String,
     /// Options that only the simulator has.
     simulated: Vec<String>,
     refused: Vec<Refused>,
-    /// Whether no more words are to be added.
+    /// Whether the words are complete, so that no more are added.
     decided: bool,
 }
 
@@ -304,7 +305,7 @@ impl<'a> Words<'a> {
     }
 }
 
-/// Spells a number of packets, of bytes, or of another kind. tc has 32 bits for it.
+/// Writes a number of packets, of bytes, or of anything else. tc stores it in 32 bits.
 pub fn number(words: &mut Words<'_>, name: &'static str) {
     let most = u64::from(u32::MAX);
     match words.options.get(name) {
@@ -326,7 +327,7 @@ pub fn number(words: &mut Words<'_>, name: &'static str) {
     words.pair(name, &value);
 }
 
-/// Spells a time in microseconds.
+/// Writes a time in microseconds.
 pub fn micros(words: &mut Words<'_>, name: &'static str) {
     let Some(Value::Time(time)) = words.options.get(name) else {
         return;
@@ -345,13 +346,13 @@ pub fn micros(words: &mut Words<'_>, name: &'static str) {
     words.pair(name, &format!("{micros}us"));
 }
 
-/// Spells a flag that has one word for each state. tc prints only the word for true.
+/// Writes a flag that has one word for each state. tc prints only the word for true.
 pub fn flag(words: &mut Words<'_>, name: &str, on: &str, off: &str) {
     let off = if words.showing { "" } else { off };
     either(words, name, on, off);
 }
 
-/// Spells a flag that has one word for each state. tc prints both words.
+/// Writes a flag that has one word for each state. tc prints both words.
 pub fn either(words: &mut Words<'_>, name: &str, on: &str, off: &str) {
     match words.options.get(name) {
         Some(Value::Bool(true)) => words.push(on),
@@ -360,14 +361,14 @@ pub fn either(words: &mut Words<'_>, name: &str, on: &str, off: &str) {
     }
 }
 
-/// Spells an option as its value, without its name.
+/// Writes an option as its value, without its name.
 pub fn word(words: &mut Words<'_>, name: &'static str) {
     if let Some(Value::Word(word)) = words.options.get(name) {
         words.push(word);
     }
 }
 
-/// Spells an option as its value in tc's spelling, without its name.
+/// Writes an option as its value in tc's spelling, without its name.
 pub fn words(words: &mut Words<'_>, name: &str, spelled: &[(&str, &str)]) {
     if let Some(Value::Word(word)) = words.options.get(name)
         && let Some((_, tc)) = spelled.iter().find(|(ours, _)| ours == word)
@@ -376,7 +377,7 @@ pub fn words(words: &mut Words<'_>, name: &str, spelled: &[(&str, &str)]) {
     }
 }
 
-/// Rejects other values of an option of the simulator for which Linux has one value only.
+/// Rejects all but one value of an option, because Linux has only one behaviour.
 pub fn only(words: &mut Words<'_>, name: &'static str, way: Value, message: impl Into<String>) {
     let Some(value) = words.options.get(name) else {
         return;
@@ -388,7 +389,7 @@ pub fn only(words: &mut Words<'_>, name: &'static str, way: Value, message: impl
     }
 }
 
-/// Rejects an option of the simulator that Linux does not have.
+/// Rejects an option of the simulator that Linux does not support.
 pub fn impossible(
     words: &mut Words<'_>,
     name: &'static str,
@@ -405,10 +406,10 @@ pub fn impossible(
     }
 }
 
-/// Skips an option from which others were derived. Only the others are spelled.
+/// Skips an option from which other options were derived. Only the other options are written.
 pub fn derives(_: &mut Words<'_>, _: &'static str) {}
 
-/// An option of the simulator that matters only together with a rejected one.
+/// Skips an option of the simulator that matters only together with a rejected option.
 pub fn simulated(words: &mut Words<'_>, name: &'static str) {
     if words.showing
         && let Some(value) = words.options.get(name)

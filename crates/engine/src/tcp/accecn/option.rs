@@ -7,10 +7,11 @@ use crate::packet::{Packet, Sack, flags};
 const ECT_INIT: u32 = 1;
 /// Mask for the bits of a byte counter on the wire.
 const BYTES_MASK: u32 = 0xFF_FFFF;
-/// Bytes of an option with all three counters. `COUNTER` is the bytes of one counter.
+/// Bytes of an option with all three counters. `COUNTER` is the number of bytes of one counter.
 const OPTION: u16 = 11;
 const COUNTER: u16 = 3;
-/// In the third SACK slot, three bits above those of CE state which counters are present.
+/// In the third SACK slot, the counter of CE has 24 bits. The three bits above them say which
+/// counters are present.
 const PRESENT_SHIFT: u32 = 24;
 
 /// Index of the counter of bytes that came with ECT(1). Indices are in the order on the wire.
@@ -20,8 +21,8 @@ pub const CE: usize = 1;
 /// Index of the counter of bytes that came with ECT(0).
 pub const ECT0: usize = 2;
 
-/// The initial value of each counter on the wire. Not all are 0, so that zeroing on the way is
-/// noticed (RFC 9768 section 3.2.1).
+/// The initial value of each counter on the wire. Two are not 0, so that the receiver notices
+/// zeroing on the path (RFC 9768 section 3.2.1).
 const INIT: [u32; 3] = [ECT_INIT, 0, ECT_INIT];
 
 /// The counters of an option, in the order ECT(1), CE, ECT(0): bytes modulo 2^24, without their
@@ -29,7 +30,7 @@ const INIT: [u32; 3] = [ECT_INIT, 0, ECT_INIT];
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters(pub [Option<u32>; 3]);
 
-/// The values of an option on the wire.
+/// The counters of an option as they are on the wire, and how many of them are present.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WireCounters([u32; 3], usize);
 
@@ -42,7 +43,7 @@ impl std::ops::Deref for WireCounters {
 }
 
 impl Counters {
-    /// The first `fields` counters, in the order on the wire.
+    /// Returns the first `fields` counters, in the order on the wire.
     pub fn first(bytes: &[u32; 3], fields: u8) -> Counters {
         let known = |at: usize| (at < usize::from(fields)).then_some(bytes[at] & BYTES_MASK);
         Counters([known(ECT1), known(CE), known(ECT0)])
@@ -72,7 +73,7 @@ impl Counters {
         ack.ect0 = value(ECT0);
     }
 
-    /// The values on the wire, in the order ECT(1), CE, ECT(0), up to the last one present.
+    /// Returns the values on the wire, in the order ECT(1), CE, ECT(0), up to the last one present.
     pub fn on_the_wire(self) -> WireCounters {
         let mut all = [0; 3];
         let mut fields = 0;
@@ -92,8 +93,8 @@ impl Counters {
     }
 }
 
-/// The change of a counter: 24 bits with a sign, negative if the estimate was too high (Linux
-/// `tcp_update_ecn_bytes`).
+/// Returns the change of a counter: a signed number of 24 bits, which is negative if the estimate
+/// was too high (Linux `tcp_update_ecn_bytes`).
 pub(super) fn change(known: u32, told: u32) -> i32 {
     let news = told.wrapping_sub(known) & BYTES_MASK;
     ((news << 8) as i32) >> 8
@@ -107,7 +108,7 @@ pub(super) fn fit(mut blocks: usize, required: u8, room: u16) -> Option<(u8, usi
     let mut size = OPTION;
     loop {
         let sack = if blocks > 0 { 4 + 8 * blocks as u16 } else { 0 };
-        // SACK is padded by two bytes, which the option may use.
+        // SACK has two bytes of padding, which the option may use.
         let spare = if blocks > 0 { 2 } else { 0 };
         let aligned = if size & 3 > spare {
             size.next_multiple_of(4)
@@ -136,7 +137,7 @@ mod tests {
     use crate::packet::Ecn;
     use crate::tcp::accecn::receiving::ROOM;
 
-    /// For all numbers of blocks, counters and bytes, the result fits and has every required
+    /// For all numbers of blocks, counters and bytes, the option fits and has every required
     /// counter.
     #[test]
     fn every_fit() {
@@ -144,7 +145,8 @@ mod tests {
             for required in 0..=3 {
                 for room in 0..=ROOM {
                     let Some((fields, kept, size)) = fit(blocks, required, room) else {
-                        // Even the required counters do not fit next to the blocks that must stay.
+                        // This is an error: even the required counters do not fit beside the blocks
+                        // that must stay.
                         let sack = if blocks > 0 {
                             4 + 8 * blocks.min(2) as u16
                         } else {
@@ -164,20 +166,21 @@ mod tests {
         }
     }
 
-    /// Linux `tcp_options_fit_accecn` with timestamps, which leave 28 bytes.
+    /// As Linux `tcp_options_fit_accecn` with timestamps, which leave 28 bytes for other options.
     #[test]
     fn room_for_the_option() {
-        // SACK blocks and counters required; then counters, blocks kept and bytes of the option.
+        // Each row: SACK blocks and counters required; then counters, blocks kept and bytes of the
+        // option.
         for (blocks, required, fits) in [
             (0, 0, Some((3, 0, 12))),
             (1, 3, Some((3, 1, 12))),
             // SACK takes 20 bytes and leaves eight, which hold two counters.
             (2, 2, Some((2, 2, 8))),
             (2, 3, None),
-            // A SACK block is left out if counters must be reported.
+            // If two counters must be reported, one SACK block is left out.
             (3, 2, Some((2, 2, 8))),
             (3, 3, None),
-            // An option without counters fits into the padding of SACK.
+            // An option without counters fits into SACK's padding.
             (3, 0, Some((0, 3, 0))),
         ] {
             assert_eq!(fit(blocks, required, 28), fits, "{blocks} blocks");

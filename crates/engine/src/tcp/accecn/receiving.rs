@@ -1,4 +1,5 @@
-//! The receiver's side. It counts packets and bytes by ECN field, and ACKs report the counts.
+//! The receiver's side. The receiver counts packets and bytes by ECN field, and its ACKs report the
+//! counts.
 
 use super::option::{CE, Counters, ECT0, ECT1, fit};
 use super::{CEP_INIT, flags_of};
@@ -8,9 +9,10 @@ use crate::units::Time;
 
 /// Bytes of the timestamp option.
 const TIMESTAMPS: u16 = 12;
-/// Room for options in a header, bytes.
+/// Bytes that a header has for options.
 pub(super) const ROOM: u16 = 40;
-/// Fewest options in a round trip with [`AccEcnOption::Minimum`] (Linux `tcp_ecn_option_beacon`).
+/// Smallest number of options per round trip with [`AccEcnOption::Minimum`] (Linux
+/// `tcp_ecn_option_beacon`).
 const BEACON: u64 = 3;
 
 /// State of the receiver's side.
@@ -18,23 +20,23 @@ const BEACON: u64 = 3;
 pub(in crate::tcp) struct Receiving {
     /// Number of packets that came with CE.
     packets: u32,
-    /// Number of bytes that came, by ECN field.
+    /// Number of bytes that came, for each ECN field.
     bytes: [u32; 3],
     /// The ECN field of the last packet.
     last: Ecn,
-    /// Number of the next ACKs that must carry the option.
+    /// How many of the next ACKs must carry the option.
     demand: u8,
-    /// Number of counters, in their order on the wire, up to the last that changed since the last
-    /// option.
+    /// How many counters the next option needs: up to the last counter that has changed since the
+    /// last option.
     required: u8,
     /// When the last option was sent.
     sent: Time,
     option: AccEcnOption,
     /// Whether the other end understands the option (Linux `saw_accecn_opt`).
     pub heard: bool,
-    /// Bytes available for options.
+    /// Bytes available for options, in addition to timestamps.
     room: u16,
-    /// The segment of the last duplicate. `told_duplicate`: whether the last ACK had both the
+    /// The segment that last came twice. `told_duplicate` says whether the last ACK had both the
     /// option and a D-SACK.
     duplicate: Option<u64>,
     told_duplicate: bool,
@@ -70,8 +72,8 @@ impl Receiving {
 
     /// Counts a data packet. Returns whether it must be acknowledged at once because the ECN field
     /// has changed (Linux `tcp_ecn_received_counters`).
-    // Not inlined, like the other hooks of Accurate ECN, so that other receivers pay only for a
-    // test.
+    // Not inlined, like the other hooks of Accurate ECN, so that receivers without it pay only for
+    // a test.
     #[inline(never)]
     pub fn on_data(&mut self, ecn: Ecn, payload: u16) -> bool {
         let ce = ecn == Ecn::Ce;
@@ -98,8 +100,8 @@ impl Receiving {
     }
 
     /// Notes a duplicate of segment `seq`. If the last ACK reported a duplicate of the same segment
-    /// and had the option, ACKs that carry it seem to get lost. Then no more options are sent
-    /// (Linux `tcp_rcv_spurious_retrans`, RFC 9768 section 3.2.3.2.2).
+    /// and had the option, ACKs that carry the option seem to get lost. The receiver then sends no
+    /// more options (Linux `tcp_rcv_spurious_retrans`, RFC 9768 section 3.2.3.2.2).
     #[cold]
     pub fn on_duplicate(&mut self, seq: u64) {
         let again = self.told_duplicate && self.duplicate == Some(seq);
@@ -131,7 +133,7 @@ impl Receiving {
             return;
         };
         if kept > 2 {
-            return; // the third slot is taken
+            return; // the third SACK slot is in use
         }
         for slot in &mut ack.sack[kept..] {
             *slot = Sack::default();
@@ -146,7 +148,7 @@ impl Receiving {
     }
 }
 
-/// The index of the counter of an ECN field.
+/// Returns the index of the counter for an ECN field.
 fn field(ecn: Ecn) -> Option<usize> {
     match ecn {
         Ecn::NotEct => None,
@@ -189,15 +191,15 @@ mod tests {
             let ack = acknowledge(&mut receiver, Time::from_ms(at), false);
             seen.push(ack.has(flags::ACCECN));
         }
-        // Two options follow each change, and then one comes every 9 ms.
+        // Two ACKs with the option follow each change. After that, one comes every 9 ms.
         assert_eq!(seen, [false, true, true, true, false, true, false]);
     }
 
-    /// ACKs with the option seem to get lost if the same segment comes again right after the ACK
-    /// that reported its duplicate.
+    /// ACKs with the option seem to get lost if the segment comes again right after an ACK that
+    /// reported its duplicate.
     #[test]
     fn an_option_that_gets_lost_is_given_up() {
-        // Duplicates, each of which is acknowledged with a D-SACK, and whether each ACK has the
+        // Segments that come twice, each acknowledged with a D-SACK, and whether each ACK has the
         // option.
         let table: [(&[u64], &[bool]); 4] = [
             (&[3, 3, 3], &[true, false, false]),
@@ -216,7 +218,7 @@ mod tests {
                 }
             }
         }
-        // Another ACK came in between. It counts as one that arrived.
+        // Another ACK came in between. It counts as an ACK that arrived.
         let mut receiver = Receiving::new(AccEcnOption::Full, true);
         receiver.on_duplicate(3);
         acknowledge(&mut receiver, Time::ZERO, true);

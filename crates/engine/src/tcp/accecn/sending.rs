@@ -1,15 +1,15 @@
-//! The sender's side. It computes how many segments an ACK newly reports as marked.
+//! The sender's side. The sender computes how many segments an ACK newly reports as marked.
 
 use super::option::{CE, Counters, change};
 use super::{ACE_MASK, CEP_INIT, ace};
 use crate::packet::Packet;
 
-/// Weight of an ACK in the mean number of segments per ACK, as a shift. The mean has as many binary
-/// digits.
+/// Weight of an ACK in the mean number of segments per ACK: 2^-6. The mean is a fraction with as
+/// many bits.
 const STRETCH_WEIGHT: u32 = 6;
 const STRETCH_DIGITS: u32 = 6;
-/// If the mean number of segments per ACK is above this, ACKs are thinned. A counter that then
-/// seems to have wrapped probably did not.
+/// If the mean number of segments per ACK is above this, the path thins ACKs. Then a counter that
+/// might have wrapped probably did not.
 const THINNED: u32 = 4;
 
 /// The segments that an ACK delivers.
@@ -17,26 +17,26 @@ const THINNED: u32 = 4;
 pub(in crate::tcp) struct Delivered {
     /// Number of segments, including duplicates that the ACK reports.
     pub segments: u32,
-    /// Number of these duplicates, which the byte counters leave out.
+    /// How many of the segments are duplicates. The byte counters leave them out.
     pub duplicates: u32,
 }
 
 /// State of the sender's side.
 #[derive(Clone, Debug, Default)]
 pub(in crate::tcp) struct Sending {
-    /// Bytes that arrived by ECN field, as far as the sender knows.
+    /// How many bytes arrived with each ECN field, as far as the sender knows.
     pub bytes: [u32; 3],
-    /// The counter that grows while no option reports otherwise (Linux `est_ecnfield`).
+    /// Which counter grows until an option reports something else (Linux `est_ecnfield`).
     growing: Option<usize>,
-    /// Whether an option was seen.
+    /// Whether an option has arrived.
     seen: bool,
     /// Mean of the segments delivered by an ACK, scaled by 2^6.
     stretch: u32,
 }
 
 impl Sending {
-    /// Returns how many segments an ACK newly reports as marked. `counted` segments were known
-    /// before (Linux `__tcp_accecn_process`).
+    /// Returns how many segments an ACK newly reports as marked. `counted` segments were already
+    /// known to be marked (Linux `__tcp_accecn_process`).
     #[inline(never)]
     pub fn process(&mut self, ack: &Packet, news: Delivered, counted: u64, mss: u16) -> u32 {
         let delivered = news.segments;
@@ -101,10 +101,10 @@ impl Sending {
     }
 }
 
-/// Returns the marks that an ACK reports, which depend on how often the packet counter has wrapped
-/// (RFC 9768 appendix A.2). The ACK delivers `delivered` segments, and its ACE field has advanced
-/// by `delta`, modulo 8. `told`: bytes that came with CE and bytes delivered, if the option reports
-/// them.
+/// Returns the number of marks that an ACK reports. It depends on how often the packet counter has
+/// wrapped (RFC 9768 appendix A.2). The ACK delivers `delivered` segments, and its ACE field has
+/// advanced by `delta`, modulo 8. `told` is the number of bytes that came with CE and of bytes
+/// delivered, if the option reports them.
 fn marked(delivered: u32, delta: u32, told: Option<(u32, u32)>, thinned: bool, mss: u16) -> u32 {
     if delivered <= ACE_MASK {
         return delta;
@@ -135,10 +135,11 @@ mod tests {
     use crate::plan::AccEcnOption;
     use crate::units::Time;
 
-    /// RFC 9768 appendix A.2 with Linux's choices, with segments of 1000 bytes.
+    /// The rules of RFC 9768 appendix A.2 with Linux's choices, for segments of 1000 bytes.
     #[test]
     fn wraps_by_table() {
-        // Delivered, delta, (CE bytes, bytes) if an option reports them, and thinned; then marks.
+        // Each row: delivered, delta, (CE bytes, bytes) if an option reports them, and thinned;
+        // then marks.
         type Told = Option<(u32, u32)>;
         let table: [(u32, u32, Told, bool, u32); 18] = [
             // With up to seven segments the counter cannot have wrapped.
@@ -182,8 +183,8 @@ mod tests {
         }
     }
 
-    /// Linux `tcp_accecn_process`: if ACKs deliver more than four segments on average, the counter
-    /// of an ACK that delivers many is taken as it is.
+    /// Linux `tcp_accecn_process`: if ACKs deliver more than four segments on average, the sender
+    /// assumes no wrap for an ACK that delivers many.
     #[test]
     fn a_long_stride_is_believed_where_all_are_long() {
         let mut receiver = Receiving::new(AccEcnOption::Off, true);
@@ -199,8 +200,8 @@ mod tests {
             };
             (sender.process(&ack, one(20), 0, 1448), sender.stretch)
         };
-        // With 240, (63 x 240 + 20 x 64) / 64 is a mean of four segments, after rounding down. With
-        // 242 it is more.
+        // From a mean of 240, the new mean (63 x 240 + 20 x 64) / 64 is four segments, rounded
+        // down. From 242 it is above four.
         assert_eq!(marks(240), (19, 4 << STRETCH_DIGITS));
         assert_eq!(marks(242), (3, (4 << STRETCH_DIGITS) + 2));
     }
@@ -225,8 +226,8 @@ mod tests {
         assert_eq!(sender.bytes, [2896, 2000, 0]);
     }
 
-    /// Each ECN field has a counter. If a second counter grows in addition to the first, it is
-    /// unknown which of them will grow next (Linux `est_ecnfield`).
+    /// Each ECN field has a counter. If a second counter grows in addition to the first, the sender
+    /// cannot know which of them will grow next (Linux `est_ecnfield`).
     #[test]
     fn which_counter_grows() {
         let mut sender = Sending::default();

@@ -1,5 +1,5 @@
 //! The part of a root that all programs share: a file system in memory with devices, /proc, /sys
-//! and the packages. Also mounts further files into a root.
+//! and the packages. It also mounts more files into a root.
 
 use std::fs;
 use std::io;
@@ -9,16 +9,17 @@ use std::path::Path;
 use crate::agent::io;
 use crate::agent::sys::process;
 
-/// Where a root is made. Every process has its own mounts, so all use this path.
+/// Where a root is made. Every process has its own mounts, so all processes use this path.
 pub const NEW: &str = "/tmp";
 
-/// Limits of the files in memory that a program may write, not counting its output folder.
+/// Limits on the files in memory that a program may write, without its output folder.
 const OPTIONS: &str = "mode=755,size=256m,nr_inodes=100k";
 
-/// The folder whose files are kept.
+/// The output folder, whose files the run stores.
 pub const OUT: &str = "/out";
 
-/// Makes a root of packages only and enters it: for commands that prepare a program's files.
+/// Makes a root that has only packages, and enters it. Commands that prepare a program's files run
+/// there.
 pub fn enter_packages(root: &str, output: &str) -> Result<(), String> {
     empty()?;
     packages(root)?;
@@ -33,7 +34,7 @@ pub fn empty() -> Result<(), String> {
     process::mount("tmpfs", NEW, "tmpfs", 0, OPTIONS).map_err(io("root"))
 }
 
-/// Mounts the file systems that every root has besides its own files.
+/// Mounts the file systems that every root needs in addition to its own files.
 pub fn furnish(output: &str) -> Result<(), String> {
     for name in ["dev", "out", "proc", "root", "run", "sys", "tmp"] {
         own_folder(&at(name))?;
@@ -59,7 +60,7 @@ pub fn folder(path: &str) -> Result<(), String> {
     builder.create(path).map_err(io(path))
 }
 
-/// Makes a real folder in the root. A symbolic link from an image would lead out of the root while
+/// Makes a real folder in the root. A symbolic link from an image could lead out of the root while
 /// the root is being made.
 pub fn own_folder(path: &str) -> Result<(), String> {
     if fs::symlink_metadata(path).is_ok_and(|found| !found.is_dir()) {
@@ -68,7 +69,7 @@ pub fn own_folder(path: &str) -> Result<(), String> {
     folder(path)
 }
 
-/// Mounts a file or folder of the guest at another path, read-only.
+/// Mounts a file or folder of the guest read-only at another path.
 pub fn bind(place: &str, target: &str) -> Result<(), String> {
     let found = fs::metadata(place).map_err(io(place))?;
     if found.is_dir() {
@@ -82,7 +83,7 @@ pub fn bind(place: &str, target: &str) -> Result<(), String> {
         .map_err(io(place))
 }
 
-/// Adds the packages: /usr unchanged, /etc and /var as writable copies.
+/// Adds the packages: /usr without a copy, /etc and /var as copies that programs can change.
 pub fn packages(root: &str) -> Result<(), String> {
     for name in ["etc", "files", "usr", "var", "work"] {
         folder(&at(name))?;

@@ -1,8 +1,9 @@
 //! The files of a container image as the root of a program.
 //!
-//! In a container all files can be written. Here the folders of programs and libraries are mounted
-//! read-only. Other files are in memory and can be written: small folders and files are copied.
-//! Large ones are mounted and cannot be written, but new files may be created beside them.
+//! In a container, programs can write all files. Here, folders of programs and libraries are
+//! mounted read-only. Other small files and folders are copied to memory, where programs can write
+//! them. Large files and folders are mounted read-only, but programs can create new files beside
+//! them.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -12,7 +13,7 @@ use std::path::Path;
 use super::bare::bind;
 use crate::agent::io;
 
-/// Folders in the root that contain the programs and libraries of a distribution.
+/// Folders in the root with the programs and libraries of a distribution.
 const CODE: [&str; 8] = [
     "bin", "lib", "lib32", "lib64", "libx32", "nix", "sbin", "usr",
 ];
@@ -20,16 +21,16 @@ const CODE: [&str; 8] = [
 /// Folders that are created in every root and not taken from the image.
 const NEW: [&str; 3] = ["dev", "proc", "sys"];
 
-/// Larger files are mounted instead of copied, bytes.
+/// Size above which a file is mounted instead of copied, bytes.
 const SMALL: u64 = 1 << 20;
 
-/// Folders with more entries than this, at any depth, are mounted instead of copied.
+/// Number of entries, at any depth, above which a folder is mounted instead of copied.
 const MOST_ENTRIES: usize = 2000;
 
-/// Folders with more bytes than this are mounted instead of copied.
+/// Size above which a folder is mounted instead of copied, bytes.
 const MOST_BYTES: u64 = 32 << 20;
 
-/// Depth up to which the subfolders of a too large folder are considered separately.
+/// Depth down to which the subfolders of a folder that is too large are treated separately.
 const DEEP: usize = 2;
 
 /// Puts the contents of the folder `from` into the folder `to`.
@@ -45,7 +46,8 @@ pub fn show(from: &str, to: &str) -> Result<(), String> {
     })
 }
 
-/// Calls a function for each entry of a folder, by name; skips devices, sockets and pipes.
+/// Calls a function for each entry of a folder, in the order of names. Skips devices, sockets and
+/// pipes.
 fn each(
     from: &Path,
     to: &Path,
@@ -67,8 +69,8 @@ fn each(
     Ok(())
 }
 
-/// Adds one entry to a folder: a link unchanged, a small file or folder as a copy, a large one
-/// mounted.
+/// Adds one entry to a folder: a link as it is, a small file or folder as a copy, a large file or
+/// folder by mounting it.
 fn entry(from: &Path, to: &Path, deep: usize) -> Result<(), String> {
     let name = from.display().to_string();
     let found = fs::symlink_metadata(from).map_err(io(&name))?;
@@ -95,7 +97,7 @@ fn entry(from: &Path, to: &Path, deep: usize) -> Result<(), String> {
     each(from, to, |_, from, to| entry(from, to, deep))
 }
 
-/// Whether the contents of a folder fit into the rest of the budget.
+/// Returns whether the contents of a folder fit into what is left of the limits.
 fn fits(folder: &Path, left: &mut (usize, u64)) -> bool {
     let Ok(names) = fs::read_dir(folder) else {
         return false;
@@ -122,7 +124,7 @@ fn fits(folder: &Path, left: &mut (usize, u64)) -> bool {
     true
 }
 
-/// Mounts a file or folder unchanged, read-only.
+/// Mounts a file or folder read-only.
 fn shown(from: &Path, to: &Path) -> Result<(), String> {
     let text = |path: &Path| {
         let text = path.to_str().map(str::to_owned);

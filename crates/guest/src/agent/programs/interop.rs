@@ -2,7 +2,7 @@
 //!
 //! The server's side prepares everything before the server starts. openssl makes the certificates
 //! in a root of packages, as in the runner's own script. The contents of files follow from their
-//! names, so the agent can check that what has arrived is what was requested.
+//! names, so the agent can check that files have arrived unchanged.
 
 use std::fs::{self, File};
 use std::io::{BufReader, BufWriter, Read, Write};
@@ -23,13 +23,13 @@ pub const HOSTS: [&str; 2] = ["server", "client"];
 /// Port on which clients wait for the simulator.
 const SIM_PORT: u16 = 57832;
 
-/// Mount options that limit the files in memory.
+/// Mount options that limit the size of the files in memory.
 const OPTIONS: &str = "mode=755,size=1200m,nr_inodes=20k";
 
-/// A script in place of the image's own, which sets up the runner's network.
+/// A script that replaces the image's own script. The image's script sets up the runner's network.
 const SETUP: &str = "mkdir -p /logs/qlog\n";
 
-/// Makes a chain of one certificate, its key, and the certificate that signed it.
+/// Makes a certificate chain: one certificate, its key, and the certificate that signed it.
 const CERTIFICATES: &str = "cd /out
 {
 openssl req -x509 -sha256 -nodes -days 365 -newkey rsa:2048 -keyout /tmp/ca.key -out ca.pem \
@@ -43,7 +43,7 @@ chmod 644 ca.pem cert.pem priv.key
 } > /tmp/log 2>&1 || { cat /tmp/log >&2; exit 1; }
 ";
 
-/// Returns the path of a file that both sides share, by the number of their entry.
+/// Returns the path of a file that both sides share. `number` is the number of their entry.
 fn place(number: usize, name: &str) -> String {
     format!("/run/programs/interop{number}/{name}")
 }
@@ -92,7 +92,7 @@ pub fn prepare(number: usize, program: &Program, interop: &Interop) -> Result<()
     Ok(())
 }
 
-/// Adds the shared files to the new root of a side; `output` becomes its `/logs`.
+/// Adds the shared files to the new root of a side. `output` becomes the side's `/logs`.
 pub fn show(number: usize, side: usize, output: &str) -> Result<(), String> {
     let writable = [
         ("logs", output.to_owned()),
@@ -129,7 +129,7 @@ pub fn show(number: usize, side: usize, output: &str) -> Result<(), String> {
         .map_err(io("/setup.sh"))
 }
 
-/// Returns lines of /etc/hosts in addition to those for every entry.
+/// Returns the lines of /etc/hosts that such endpoints need in addition to the usual lines.
 pub fn hosts(pair: [(Ipv4Addr, Ipv6Addr); 2]) -> String {
     let mut text = "127.0.0.1 sim\n".to_owned();
     for ((four, six), name) in pair.into_iter().zip(HOSTS) {
@@ -138,8 +138,8 @@ pub fn hosts(pair: [(Ipv4Addr, Ipv6Addr); 2]) -> String {
     text
 }
 
-/// Listens on the port of the simulator for as long as this process lives, since clients wait for
-/// that port.
+/// Listens on the port of the simulator for as long as this process lives, because clients wait for
+/// this port.
 pub fn listen() -> Result<TcpListener, String> {
     TcpListener::bind((Ipv4Addr::LOCALHOST, SIM_PORT)).map_err(io("the port of sim"))
 }
@@ -149,11 +149,11 @@ pub fn listen() -> Result<TcpListener, String> {
 pub struct Downloads {
     /// What is wrong with the first few incomplete files.
     pub wrong: Vec<String>,
-    /// How many files arrived complete.
+    /// How many files are complete and correct.
     whole: usize,
     files: usize,
     bytes: u64,
-    /// Latest modification time of these files, ns of the guest's date.
+    /// The latest modification time of these files, ns of the guest's date.
     last_ns: i64,
 }
 
@@ -182,12 +182,12 @@ impl Downloads {
         found
     }
 
-    /// Whether all files arrived complete.
+    /// Returns whether all files are complete and correct.
     pub fn complete(&self) -> bool {
         self.whole == self.files
     }
 
-    /// Returns what is wrong, as text.
+    /// Returns what is wrong with the downloads, as text.
     pub fn said(&self) -> String {
         let (whole, files, wrong) = (self.whole, self.files, self.wrong.join(", "));
         format!("{whole} of {files} files arrived complete in /downloads: {wrong}")
@@ -211,7 +211,8 @@ impl Downloads {
     }
 }
 
-/// Returns when a file was last written to, if the file is correct; otherwise what is wrong.
+/// Returns when a file was last written to, if the file is correct. Otherwise returns what is
+/// wrong.
 fn arrived(path: &Path, name: &str, bytes: u64) -> Result<i64, String> {
     let found = fs::symlink_metadata(path).map_err(|_| "is not there".to_owned())?;
     if !found.is_file() {
@@ -238,8 +239,8 @@ fn arrived(path: &Path, name: &str, bytes: u64) -> Result<i64, String> {
     }
 }
 
-/// The content of a file, in chunks: numbers of SplitMix64 (Steele, Lea and Flood 2014) from a
-/// state that is derived from the file's name.
+/// The content of a file, in chunks: numbers from SplitMix64 (Steele, Lea and Flood 2014). Its
+/// first state is derived from the file's name.
 struct Content {
     state: u64,
     left: u64,
@@ -249,7 +250,7 @@ impl Content {
     const PIECE: u64 = 1 << 16;
 
     fn of(name: &str, bytes: u64) -> Content {
-        // FNV-1a.
+        // The hash FNV-1a.
         let state = name.bytes().fold(0xCBF2_9CE4_8422_2325_u64, |hash, byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3)
         });

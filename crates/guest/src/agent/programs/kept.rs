@@ -1,17 +1,17 @@
-//! Keeps the standard output or error of a program.
+//! Stores the standard output or error of a program.
 
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
-/// Bytes kept from the beginning.
+/// Number of bytes that are stored from the beginning of the output.
 const MOST: usize = 1 << 20;
 
-/// Bytes kept from the end.
+/// Number of bytes that are stored from the end of the output.
 const TAIL: usize = 4 << 10;
 
-/// Lines of output that an error message quotes.
+/// Number of lines of output that an error message quotes.
 const LINES: usize = 10;
 
 /// The reading end of a pipe, and what the agent has read from it.
@@ -22,12 +22,12 @@ pub struct Kept {
     pub bytes: Vec<u8>,
     /// The end of the output, if the output is longer than `bytes`.
     tail: VecDeque<u8>,
-    /// Whether there was more output than `bytes` holds.
+    /// Whether the output was longer than `bytes`.
     pub cut: bool,
 }
 
 impl Kept {
-    /// Starts to keep what comes from this pipe.
+    /// Starts to store what comes from this pipe.
     pub fn of(pipe: OwnedFd) -> Kept {
         Kept {
             pipe: Some(File::from(pipe)),
@@ -35,12 +35,12 @@ impl Kept {
         }
     }
 
-    /// Returns the descriptor to poll; `None` after the pipe was closed.
+    /// Returns the descriptor to poll, or `None` after the pipe was closed.
     pub fn fd(&self) -> Option<RawFd> {
         self.pipe.as_ref().map(AsRawFd::as_raw_fd)
     }
 
-    /// Reads what is available; closes the pipe at its end.
+    /// Reads what is available. Closes the pipe at its end.
     pub fn read(&mut self) {
         let mut buffer = [0; 16 << 10];
         loop {
@@ -65,13 +65,13 @@ impl Kept {
         self.tail.drain(..over);
     }
 
-    /// Whether the output contains a text.
+    /// Returns whether the output contains a text.
     pub fn has(&self, text: &str) -> bool {
         let text = text.as_bytes();
         self.bytes.windows(text.len()).any(|part| part == text)
     }
 
-    /// Returns the last lines.
+    /// Returns the last lines of the output.
     pub fn last(&self) -> String {
         let missing = TAIL - self.tail.len().min(TAIL);
         let from = self.bytes.len().saturating_sub(missing);

@@ -10,7 +10,7 @@ use super::{bare, interop, root};
 use crate::agent::io;
 use crate::agent::sys::process::{self, Child};
 
-/// Namespaces that each program has to itself, in addition to the network namespace of its host.
+/// Namespaces that each program has for itself, in addition to the network namespace of its host.
 const NAMESPACES: [(libc::c_int, &str); 4] = [
     (libc::CLONE_NEWPID, "pid"),
     (libc::CLONE_NEWNS, "mnt"),
@@ -18,25 +18,27 @@ const NAMESPACES: [(libc::c_int, &str); 4] = [
     (libc::CLONE_NEWIPC, "ipc"),
 ];
 
-/// Capabilities of servers that begin as root: chown, dac_override, fowner, fsetid, kill, setgid,
-/// setuid, setpcap, net_bind_service, sys_chroot. Also net_raw, which busybox's `ping` needs: no
-/// device accepts packets with a foreign source address (see [`tailback_guest::job::Gate`]).
+/// Capabilities that servers need which begin as root: chown, dac_override, fowner, fsetid, kill,
+/// setgid, setuid, setpcap, net_bind_service, sys_chroot. Also net_raw, which busybox's `ping`
+/// needs: no device accepts packets with a foreign source address (see
+/// [`tailback_guest::job::Gate`]).
 const CAPABILITIES: [u32; 11] = [0, 1, 3, 4, 5, 6, 7, 8, 10, 13, 18];
 
-/// Largest number of processes and threads of a user; then of open files.
+/// Largest number of processes and threads of a user. The next constant is for open files.
 const PROCESSES: u64 = 256;
 const OPEN_FILES: u64 = 4096;
 
-/// Limit of processes in each namespace, because the other limit does not count root's processes.
+/// Limit of processes in each namespace. It is needed because the limit above does not count root's
+/// processes.
 const PIDS: &str = "512";
 
-/// Exit statuses: as in a shell for a program that cannot be run or does not exist, and one for a
-/// host that could not be set up.
+/// Exit statuses: two as in a shell, for a program that cannot be run or does not exist, and one
+/// for a host that could not be set up.
 const CANNOT_RUN: i32 = 126;
 const NOT_FOUND: i32 = 127;
 const NO_HOST: i32 = 125;
 
-/// Whether this kernel has the features that programs need.
+/// Returns an error if this kernel lacks features that programs need.
 pub fn check() -> Result<(), String> {
     let lacks =
         |(_, name): &&(libc::c_int, &str)| !Path::new(&format!("/proc/self/ns/{name}")).exists();
@@ -54,7 +56,7 @@ pub fn check() -> Result<(), String> {
     }
 }
 
-/// Argument with which the agent starts itself to set up a host.
+/// The argument with which the agent starts itself to set up a host.
 pub const WORD: &str = "host";
 
 /// Starts a side in the network namespace of this process.
@@ -75,8 +77,8 @@ pub fn launch(number: usize, side: usize, output: &str) -> io::Result<(Child, [K
     Ok((child, [Kept::of(out), Kept::of(err)]))
 }
 
-/// Does the work of the new process: sets up the host of a side and runs its program there. Returns
-/// the exit status.
+/// Does the work of the new process: sets up the host of a side and runs the side's program there.
+/// Returns the exit status.
 pub fn be_host(words: &[String]) -> i32 {
     let outcome = || -> Result<i32, String> {
         process::close_others().map_err(io("descriptors"))?;
@@ -110,7 +112,7 @@ pub fn be_host(words: &[String]) -> i32 {
 fn host(job: &Job, which: (usize, usize), runs: &Side, output: &str) -> Result<(), String> {
     root::enter(job, which, runs, output)?;
     std::fs::write("/proc/sys/kernel/pid_max", PIDS).map_err(io("pid_max"))?;
-    // From here on /proc/sys is read-only, as in a container.
+    // From here on, /proc/sys is read-only, as in a container.
     let again = libc::MS_REMOUNT | libc::MS_BIND | libc::MS_RDONLY;
     process::mount("/proc/sys", "/proc/sys", "", libc::MS_BIND, "")
         .and_then(|()| process::mount("", "/proc/sys", "", again, ""))
@@ -121,7 +123,7 @@ fn host(job: &Job, which: (usize, usize), runs: &Side, output: &str) -> Result<(
     process::keep_capabilities(&CAPABILITIES).map_err(io("capabilities"))
 }
 
-/// Executes the program; returns an exit status only if that fails.
+/// Executes the program. Returns an exit status only if this fails.
 fn run(program: &Program, runs: &Side) -> i32 {
     let environment = environment(program, runs);
     let mut texts = environment.iter();
@@ -142,7 +144,7 @@ fn run(program: &Program, runs: &Side) -> i32 {
         }
         let error = process::execute(&path, &runs.run, &environment);
         let error = match error.raw_os_error() {
-            // The file itself exists, so the error is about its interpreter.
+            // The program's file exists, so the error is about its interpreter.
             Some(libc::ENOENT) => "its interpreter or loader is not there".to_owned(),
             Some(libc::ENOEXEC) => "it is not a program".to_owned(),
             _ => error.to_string(),
@@ -165,9 +167,9 @@ fn run(program: &Program, runs: &Side) -> i32 {
     }
 }
 
-/// OpenSSL and its forks (BoringSSL, AWS-LC) mix random numbers of the processor into theirs, and
-/// no seed determines those. This variable hides RDRAND (bit 30 of the upper half) and RDSEED (bit
-/// 18 of the next word) from them; see OPENSSL_ia32cap(3).
+/// OpenSSL and its forks (BoringSSL, AWS-LC) mix random numbers of the processor into theirs, which
+/// no seed determines. This variable hides RDRAND (bit 30 of the upper half) and RDSEED (bit 18 of
+/// the next word); see OPENSSL_ia32cap(3).
 const OPENSSL: (&str, &str) = ("OPENSSL_ia32cap", "~0x4000000000000000:~0x40000");
 
 /// Returns the environment of the program.
@@ -182,7 +184,7 @@ fn environment(program: &Program, runs: &Side) -> Vec<String> {
     });
     path.extend(folders);
     path.extend(["local/sbin", "local/bin", "sbin", "bin"].map(|name| format!("/usr/{name}")));
-    // Packages have everything in /usr; for an image the path is that of containers.
+    // Packages have all programs in /usr. For an image, the path is as in containers.
     if runs.root.is_some() {
         path.extend(["/sbin", "/bin"].map(str::to_owned));
     }

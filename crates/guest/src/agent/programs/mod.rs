@@ -1,4 +1,4 @@
-//! Programs on hosts of their own: starts them, waits for them, asks them to end, and keeps their
+//! Programs on their own hosts: starts them, waits for them, asks them to end, and stores their
 //! output.
 //!
 //! | file | what |
@@ -12,8 +12,8 @@
 //! | `kept` | its standard output and error |
 //! | `output` | its output files |
 //!
-//! During a run nothing is polled: descriptors report exits and output. Only before the run does
-//! the agent check at fixed intervals whether servers are ready.
+//! During a run, the agent does not poll: descriptors report exits and output. Only before the run
+//! does the agent check at fixed intervals whether servers are ready.
 
 mod bare;
 mod image;
@@ -34,30 +34,31 @@ use super::token::{self, PROGRAM_EXIT, PROGRAM_OUTPUT, TIMER, token};
 use interop::Downloads;
 use kept::Kept;
 
-/// Uptime before anything is started, ns: near 0, programs believe that the machine is booting.
+/// The guest's uptime before any program starts, ns. With an uptime near 0, programs would assume
+/// that the machine is booting.
 const UPTIME_NS: u64 = 60_000_000_000;
 
 /// Time between two checks whether a server is ready, ns.
 const LOOK_NS: u64 = 10_000_000;
 
-/// Time within which a server has to be ready, ns.
+/// Time within which a server must become ready, ns.
 const READY_NS: u64 = 10_000_000_000;
 
-/// Time that a program has to end after it was asked to, ns.
+/// Time that a program has to end after tailback asked it to end, ns.
 pub const GRACE_NS: u64 = 1_000_000_000;
 
-/// How a program ended by itself.
+/// How a program ended that was not killed or asked to end.
 #[derive(Clone, Copy)]
 pub struct End {
-    /// Exit status; for a program that a signal ended, 128 plus the signal.
+    /// Exit status. For a program that a signal ended, 128 plus the signal's number.
     pub status: i32,
     /// Time at which it ended, ns.
     pub at_ns: u64,
 }
 
-/// A process on a host.
+/// A process of a program on a host.
 struct Process<'a> {
-    /// Index among all processes.
+    /// Index among all processes of the run.
     index: usize,
     program: &'a Program,
     number: usize,
@@ -65,7 +66,7 @@ struct Process<'a> {
     runs: &'a Side,
     child: Option<Child>,
     kept: [Kept; 2],
-    /// Whether the process was asked to end.
+    /// Whether the agent has asked the process to end.
     asked: bool,
     ended: Option<End>,
     /// Time at which the process was started, ns of the guest's date.
@@ -77,12 +78,12 @@ struct Process<'a> {
 /// All programs of a run.
 pub struct Programs<'a> {
     processes: Vec<Process<'a>>,
-    /// Whether the run is over. A program that ends after that does so because of the end.
+    /// Whether the run is over. A program that ends after this ends because the run is over.
     over: bool,
     happened: Vec<(u64, u32)>,
 }
 
-/// The parts of a run that starting and watching programs needs.
+/// What starting and watching programs needs from the run.
 pub struct With<'w> {
     pub namespaces: &'w Namespaces,
     pub poll: &'w Poll,
@@ -125,7 +126,7 @@ impl<'a> Programs<'a> {
         })
     }
 
-    /// Starts the servers, one after the other, and waits for each.
+    /// Starts the servers, one after the other, and waits until each is ready.
     pub fn prepare(&mut self, with: &With<'_>) -> Result<(), String> {
         if self.processes.is_empty() {
             return Ok(());
@@ -167,7 +168,7 @@ impl<'a> Programs<'a> {
         for index in 0..self.processes.len() {
             let process = &self.processes[index];
             let program = process.program;
-            // The random start time may be later than the stop time.
+            // The random start time may be after the stop time.
             let over = program.stop_ns.is_some_and(|stop| stop <= program.start_ns);
             if process.number == number && process.runs.ready.is_none() && !over {
                 self.launch(index, with)?;
@@ -242,13 +243,13 @@ impl<'a> Programs<'a> {
                 Some(found) => Err(process.failed(&format!("ended, but {}", found.said()))),
             };
         }
-        // A server may end in any way once no client needs it any more.
+        // How a server ends does not matter once no client needs it.
         let mut clients = self.processes.iter().filter(|p| p.runs.ready.is_none());
         let server = process.runs.ready.is_some();
         if server && clients.clone().next().is_some() && clients.all(|c| c.ended.is_some()) {
             return Ok(());
         }
-        // Before the run, `prepare` reports which server did not become ready.
+        // Before the run, [`Programs::prepare`] reports which server did not become ready.
         if server && now == 0 {
             return Ok(());
         }
@@ -259,15 +260,15 @@ impl<'a> Programs<'a> {
         )))
     }
 
-    /// Adds the descriptors of everything that still runs to a poll.
+    /// Adds the descriptors of all running programs to a poll.
     pub fn watch(&self, poll: &Poll) -> Result<(), String> {
         let mut processes = self.processes.iter().enumerate();
         processes.try_for_each(|(index, process)| process.watch(index, poll))
     }
 
-    /// Ends all programs that still run: first asks them, then kills them. The poll must contain no
-    /// other descriptors: their events would not be handled, and time only passes while the agent
-    /// waits.
+    /// Ends all programs that still run: asks them first, then kills them. The poll must contain no
+    /// other descriptors, because their events would not be handled. Time only passes while the
+    /// agent waits.
     pub fn end(&mut self, with: &With<'_>) -> Result<(), String> {
         self.over = true;
         for signal in [libc::SIGTERM, libc::SIGKILL] {
@@ -282,7 +283,7 @@ impl<'a> Programs<'a> {
         Ok(())
     }
 
-    /// Returns how the sender's and the receiver's program of an entry ended by themselves.
+    /// Returns how the sender's and the receiver's program of an entry ended.
     pub fn ends(&self, number: usize) -> [Option<End>; 2] {
         let mut ends = [None; 2];
         for process in self.processes.iter().filter(|p| p.number == number) {
@@ -291,7 +292,7 @@ impl<'a> Programs<'a> {
         ends
     }
 
-    /// Copies the programs' output to the host's folder; returns warnings about incomplete output.
+    /// Copies the programs' output to the host's folder. Returns warnings about incomplete output.
     pub fn keep(&self) -> Result<Vec<String>, String> {
         let mut warnings = Vec::new();
         for (index, process) in self.processes.iter().enumerate() {
@@ -316,13 +317,13 @@ impl<'a> Programs<'a> {
         self.processes[index].watch(index, with.poll)
     }
 
-    /// Waits until a time of the monotonic clock and handles events of programs meanwhile.
+    /// Waits until a time of the monotonic clock, and handles events of programs until then.
     fn until(&mut self, at_ns: u64, with: &With<'_>) -> Result<(), String> {
         while !self.wait(at_ns, with)? {}
         Ok(())
     }
 
-    /// Waits for an event; returns whether it was the timer.
+    /// Waits for an event. Returns whether the event was the timer.
     fn wait(&mut self, at_ns: u64, with: &With<'_>) -> Result<bool, String> {
         with.timer.set(at_ns).map_err(io("timer"))?;
         let mut happened = std::mem::take(&mut self.happened);
@@ -342,7 +343,7 @@ impl<'a> Programs<'a> {
 }
 
 impl Process<'_> {
-    /// Adds the descriptors of the process's end and output to a poll.
+    /// Adds descriptors to a poll that report the end and the output of the process.
     fn watch(&self, index: usize, poll: &Poll) -> Result<(), String> {
         let Some(child) = &self.child else {
             return Ok(());
@@ -362,7 +363,8 @@ impl Process<'_> {
         Some(Downloads::of(self.number, interop))
     }
 
-    /// Explains an exit status that means "unsupported" for endpoints of the interop runner.
+    /// Returns an explanation if the exit status of an endpoint of the interop runner means
+    /// "unsupported".
     fn unsupported(&self, status: i32) -> &'static str {
         match self.program.interop {
             Some(_) if status == 127 => " (the endpoint does not support this test case)",
@@ -393,7 +395,7 @@ impl Process<'_> {
     fn failed(&self, what: &str) -> String {
         let run = self.runs.run.join(" ");
         let whose = self.whose();
-        // Endpoints write their messages to logs of their own.
+        // Endpoints write their messages to their own logs.
         let log = self.program.interop.as_ref();
         let (name, said) = match (self.kept[1].last(), self.kept[0].last()) {
             (said, _) if !said.is_empty() => ("stderr".to_owned(), said),

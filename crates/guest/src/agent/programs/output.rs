@@ -1,4 +1,4 @@
-//! The output files of a program: in memory while it runs, then with the results.
+//! The output files of a program: in memory while the program runs, later in the results.
 
 use std::fs;
 use std::io::{self, Read, Seek};
@@ -8,21 +8,21 @@ use super::Process;
 use crate::agent::io;
 use crate::agent::sys;
 
-/// Most bytes of an output folder that are kept.
+/// Largest number of bytes of an output folder that are stored.
 const MOST_BYTES: u64 = 64 << 20;
 const MOST_FILES: usize = 1000;
 
-/// The end of a log that an error message quotes: number of bytes, and then of lines.
+/// How much of the end of a log an error message quotes: number of bytes, and then of lines.
 const TAIL: u64 = 4 << 10;
 const LINES: usize = 10;
 
-/// Folder that contains the output folders while programs run.
+/// Folder with the output folders while programs run.
 const HERE: &str = "/run/programs";
 
 /// Folder in which the host expects the output.
 const RESULTS: &str = "/results/programs";
 
-/// Returns the output folder of a process, by its number.
+/// Returns the output folder of the process with this number.
 pub fn place(index: usize) -> String {
     format!("{HERE}/{index}")
 }
@@ -31,11 +31,11 @@ pub fn place(index: usize) -> String {
 pub fn make(index: usize) -> Result<(), String> {
     let place = place(index);
     fs::create_dir_all(&place).map_err(io(&place))?;
-    // The folder is larger than the kept output. A program that fills it gets an error.
+    // The folder may be larger than what is stored. A program that fills it gets an error.
     sys::mount("tmpfs", &place, "tmpfs", "mode=755,size=256m,nr_inodes=20k").map_err(io(&place))
 }
 
-/// Copies the output of a process to the results; returns warnings about what is incomplete.
+/// Copies the output of a process to the results. Returns warnings if it is incomplete.
 pub fn keep(index: usize, process: &Process<'_>) -> Result<Vec<String>, String> {
     let name = &process.program.name;
     let folder = PathBuf::from(format!("{RESULTS}/{name}/{}", process.side_name()));
@@ -67,14 +67,15 @@ pub fn keep(index: usize, process: &Process<'_>) -> Result<Vec<String>, String> 
     Ok(warnings)
 }
 
-/// Returns the end of the last log that an endpoint of the interop runner wrote, with its name.
+/// Returns the name of the last log that an endpoint of the interop runner wrote, and the end of
+/// its text.
 pub fn last_log(index: usize) -> Option<(String, String)> {
     let folder = place(index);
     let mut logs = Vec::new();
     for one in fs::read_dir(&folder).ok()?.flatten() {
         let name = one.file_name().to_str()?.to_owned();
         let found = one.metadata().ok()?;
-        // Key logs are not messages.
+        // Key logs contain no messages.
         if found.is_file() && found.len() > 0 && !name.starts_with("key") {
             logs.push((found.modified().ok()?, name));
         }
@@ -99,7 +100,7 @@ struct Copier {
 }
 
 impl Copier {
-    /// Copies a folder in the order of names; skips entries that are neither file nor folder.
+    /// Copies a folder in the order of names. Skips entries that are neither files nor folders.
     fn folder(&mut self, from: &Path, to: &Path) -> io::Result<()> {
         let mut names = Vec::new();
         for one in fs::read_dir(from)? {
@@ -122,7 +123,7 @@ impl Copier {
                     continue;
                 }
                 fs::create_dir_all(to)?;
-                // Copies the bytes only, not the permissions.
+                // Copy only the bytes, not the permissions.
                 io::copy(&mut fs::File::open(&from)?, &mut fs::File::create(&to_one)?)?;
                 self.files += 1;
                 self.bytes += found.len();

@@ -1,4 +1,4 @@
-//! Whether a server is ready, according to the sockets of its host in the kernel.
+//! Finds whether a server is ready, from the kernel's list of its host's sockets.
 
 use std::fs;
 
@@ -6,7 +6,8 @@ use tailback_guest::job::Ready;
 
 use super::kept::Kept;
 
-/// Whether the server is ready, checked in its host's namespace. `since_ns` is how long it has run.
+/// Returns whether the server is ready. Call this in the namespace of the server's host. `since_ns`
+/// is how long the server has run.
 pub fn holds(ready: &Ready, output: &Kept, since_ns: u64) -> bool {
     match ready {
         Ready::Tcp(port) => bound("tcp", *port, LISTEN),
@@ -16,7 +17,7 @@ pub fn holds(ready: &Ready, output: &Kept, since_ns: u64) -> bool {
     }
 }
 
-/// Returns what the server still has to do to be ready.
+/// Returns what the server has not done yet that would make it ready.
 pub fn said(ready: &Ready) -> String {
     match ready {
         Ready::Tcp(port) => format!("nothing listens at TCP port {port}"),
@@ -26,7 +27,7 @@ pub fn said(ready: &Ready) -> String {
     }
 }
 
-/// States of sockets as in /proc/net.
+/// States of sockets, as in /proc/net.
 const LISTEN: &str = "0A";
 const UNCONNECTED: &str = "07";
 
@@ -38,7 +39,7 @@ fn bound(protocol: &str, port: u16, state: &str) -> bool {
     })
 }
 
-/// Whether a table of sockets has an entry with this local port and state.
+/// Returns whether a table of sockets has an entry with this local port and state.
 fn has(table: &str, port: u16, state: &str) -> bool {
     table.lines().skip(1).any(|line| {
         let mut words = line.split_whitespace().skip(1);

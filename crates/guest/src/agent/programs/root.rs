@@ -1,5 +1,5 @@
-//! The files that a program sees: a root in memory with the packages or the image and the files of
-//! its entry, and nothing else.
+//! The files that a program sees: a root in memory. It has only the packages or the image, and the
+//! files of the program's entry.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -25,7 +25,7 @@ const USERS: [(&str, u32, &str); 4] = [
     ("nobody", 65_534, "/"),
 ];
 
-/// Makes the root of a side and enters it; `output` becomes its `/out`.
+/// Makes the root of a side and enters it. `output` becomes the side's `/out`.
 pub fn enter(
     job: &Job,
     (number, side): (usize, usize),
@@ -59,8 +59,8 @@ pub fn enter(
     std::env::set_current_dir(cwd).map_err(io(cwd))
 }
 
-/// Writes the names of all hosts and of this host. Writes users, too, if the root has none of its
-/// own.
+/// Writes the names of all hosts, and the name of this host. Also writes users if the root does not
+/// have a list of users.
 fn etc(job: &Job, program: &Program, side: usize, of_packages: bool) -> Result<(), String> {
     let users = USERS.map(|(name, id, home)| format!("{name}:x:{id}:{id}::{home}:/bin/sh\n"));
     let groups = USERS.map(|(name, id, _)| match id {
@@ -81,7 +81,7 @@ fn etc(job: &Job, program: &Program, side: usize, of_packages: bool) -> Result<(
         ),
     ] {
         let path = at(&format!("etc/{name}"));
-        // As in a container, host names come from the network and users from the image.
+        // As in a container, host names come from the network, and users from the image.
         let of_network = matches!(name, "hosts" | "hostname" | "resolv.conf");
         if !of_packages && !of_network && fs::symlink_metadata(&path).is_ok() {
             continue;

@@ -113,8 +113,8 @@ impl Runner<'_> {
         }
         let mut environment = self.environment()?;
         let mut about_programs = self.end_programs()?;
-        // Run this after the programs have ended: it starts processes, and there may be no room
-        // before.
+        // Run this after the programs have ended. It starts processes, and before that there may
+        // not be enough memory.
         about_programs.extend(gates::warnings(job, self.namespaces)?);
         environment.warnings.extend_from_slice(&about_programs);
         Ok(GuestResult {
@@ -126,8 +126,8 @@ impl Runner<'_> {
 
     /// Ends the programs last, when all measurements are known.
     fn end_programs(&mut self) -> Result<Vec<String>, String> {
-        // Use a separate poll, because sockets of flows would keep reporting data that nothing
-        // reads any more.
+        // Use a separate poll, because in the main one, sockets of flows would keep reporting data
+        // that is no longer read.
         let poll = Poll::new().map_err(io("epoll"))?;
         poll.add(self.timer.fd(), READABLE, token(TIMER, 0))
             .map_err(io("epoll"))?;
@@ -239,7 +239,7 @@ fn trimmed(path: &str) -> String {
     fs::read_to_string(path).map_or_else(|e| e.to_string(), |text| text.trim().to_owned())
 }
 
-/// Whether TCP is short of memory: the column "press" of /proc/net/protocols.
+/// Returns whether TCP is short of memory: the column "press" of /proc/net/protocols.
 fn memory_pressure() -> bool {
     let text = fs::read_to_string("/proc/net/protocols").unwrap_or_default();
     text.lines()

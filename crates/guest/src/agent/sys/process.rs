@@ -6,13 +6,14 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 use super::{c_string, check};
 
-/// A process with namespaces of its own, and the descriptor that reports its end.
+/// A process with its own namespaces, and the descriptor that reports its end.
 pub struct Child {
     pid: libc::pid_t,
     fd: OwnedFd,
 }
 
-/// The data of a new process until it executes a program, so that it need not allocate anything.
+/// What a new process needs until it executes a program. It is prepared here, because the new
+/// process must not allocate memory.
 struct Start<'a> {
     path: &'a CString,
     words: &'a [*const libc::c_char],
@@ -43,10 +44,10 @@ extern "C" fn become_another(start: *mut libc::c_void) -> libc::c_int {
 
 impl Child {
     /// Starts this program again with other arguments, in new namespaces (`CLONE_NEW...`), with
-    /// standard input, output and error as its only descriptors.
+    /// only standard input, output and error as descriptors.
     ///
-    /// It is not a fork of the agent: the agent's capture rings are mapped, and User-mode Linux
-    /// does not copy such mappings correctly.
+    /// This is not a fork of the agent, because the agent's capture rings are mapped, and User-mode
+    /// Linux does not copy such mappings correctly.
     pub fn start(
         namespaces: libc::c_int,
         words: &[String],
@@ -69,7 +70,7 @@ impl Child {
         let flags =
             namespaces | libc::CLONE_VM | libc::CLONE_VFORK | libc::CLONE_PIDFD | libc::SIGCHLD;
         let mut fd: RawFd = -1;
-        // SAFETY: the child has a stack of its own, and its data outlives it: the call returns
+        // SAFETY: the child has its own stack. Its data lives long enough, because the call returns
         // after the child has executed a program. The descriptor is written before that.
         let pid = check(unsafe {
             libc::clone(
@@ -87,25 +88,26 @@ impl Child {
         })
     }
 
-    /// Returns the descriptor for [`super::Poll`]: readable once the process has ended.
+    /// Returns the descriptor for [`super::Poll`]. It is readable once the process has ended.
     pub fn fd(&self) -> RawFd {
         self.fd.as_raw_fd()
     }
 
-    /// Sends the process a signal; does nothing if it has ended.
+    /// Sends a signal to the process. Does nothing if the process has ended.
     pub fn signal(&self, signal: libc::c_int) {
-        // SAFETY: takes no pointer; the child was not waited for, so the number is still its own.
+        // SAFETY: takes no pointer; the child was not waited for, so its number is not reused yet.
         unsafe { libc::kill(self.pid, signal) };
     }
 
-    /// Returns the exit status if the process has ended; 128 plus the signal if a signal ended it.
+    /// Returns the exit status if the process has ended. If a signal ended it, the status is 128
+    /// plus the signal's number.
     pub fn ended(&self) -> io::Result<Option<i32>> {
         let found = wait(self.pid, libc::WNOHANG)?;
         Ok(found.map(|(_, status)| status))
     }
 }
 
-/// Waits for a child; returns its number and its exit status.
+/// Waits for a child. Returns its number and its exit status.
 fn wait(pid: libc::pid_t, options: libc::c_int) -> io::Result<Option<(libc::pid_t, i32)>> {
     let mut status = 0;
     // SAFETY: the status outlives the call.
@@ -117,8 +119,8 @@ fn wait(pid: libc::pid_t, options: libc::c_int) -> io::Result<Option<(libc::pid_
     Ok((found > 0).then_some((found, code)))
 }
 
-/// Does the work of the first process of a PID namespace: runs one program, passes SIGTERM on to
-/// it, and waits for processes that lose their parent. Returns the program's exit status.
+/// Does the work of the first process of a PID namespace: runs one program, forwards SIGTERM to it,
+/// and waits for processes whose parent has ended. Returns the program's exit status.
 pub fn first(run: impl FnOnce() -> i32) -> io::Result<i32> {
     // SAFETY: plain data, initialised by the calls; every pointer outlives its call.
     let (waited, old) = unsafe {
@@ -144,7 +146,7 @@ pub fn first(run: impl FnOnce() -> i32) -> io::Result<i32> {
             libc::_exit(run())
         }
     }
-    // Descriptors that the program closes have to be closed here, too.
+    // The program may close these descriptors, so this process must close its copies, too.
     to_null(&[0, 1, 2])?;
     loop {
         // SAFETY: an initialised set; the call returns no further information.
@@ -161,7 +163,8 @@ pub fn first(run: impl FnOnce() -> i32) -> io::Result<i32> {
     }
 }
 
-/// Runs a function in a process with its own mounts and waits for it; returns its exit status.
+/// Runs a function in a process with its own mounts and waits for the process. Returns the exit
+/// status.
 pub fn apart(run: impl FnOnce() -> i32) -> io::Result<i32> {
     // SAFETY: one thread.
     let child = check(unsafe { libc::fork() })?;
@@ -188,13 +191,13 @@ pub fn to_null(fds: &[RawFd]) -> io::Result<()> {
 
 /// Closes all but standard input, output and error.
 pub fn close_others() -> io::Result<()> {
-    // SAFETY: takes no pointer; the caller has not opened anything yet.
+    // SAFETY: takes no pointer; the caller has not opened other descriptors yet.
     let result = unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, 0) };
     check(result as libc::c_int)?;
     Ok(())
 }
 
-/// Makes a pipe; returns its reading end, which does not block, and its writing end.
+/// Makes a pipe. Returns its reading end, which does not block, and its writing end.
 pub fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     let mut ends = [-1; 2];
     // SAFETY: room for two descriptors, which are new and owned.
@@ -205,7 +208,7 @@ pub fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     }
 }
 
-/// Mounts with flags; an empty text means a null pointer.
+/// Mounts with flags. An empty string means a null pointer.
 pub fn mount(
     source: &str,
     target: &str,
@@ -228,10 +231,11 @@ pub fn mount(
     Ok(())
 }
 
-/// Makes a folder the root, and everything outside of it unreachable.
+/// Makes a folder the root, so that everything outside of it is unreachable.
 pub fn change_root(root: &str) -> io::Result<()> {
     std::env::set_current_dir(root)?;
-    // SAFETY: C string literals. With the same folder for both, the old root lies over the new one.
+    // SAFETY: C string literals. With the same folder for both, the old root is mounted over the
+    // new root.
     unsafe {
         let here = c".".as_ptr();
         check(libc::syscall(libc::SYS_pivot_root, here, here) as libc::c_int)?;
@@ -302,7 +306,7 @@ pub fn keep_capabilities(kept: &[u32]) -> io::Result<()> {
     Ok(())
 }
 
-/// Executes a program; returns only if that fails, with the reason.
+/// Executes a program. Returns only if this fails, with the reason.
 pub fn execute(path: &str, words: &[String], environment: &[String]) -> io::Error {
     let all = |texts: &[String]| -> io::Result<Vec<CString>> {
         texts.iter().map(|text| c_string(text)).collect()

@@ -1,5 +1,5 @@
-//! Collects the rows of a program's series, by record interval. Captures are read late. So packets
-//! are counted by their capture times, and the rows are made at the end.
+//! Collects the rows of a program's series, one for each record interval. Captures are read late,
+//! so packets are counted by their capture times, and the rows are made at the end.
 
 use tailback_guest::job::Program;
 use tailback_record::{ProgramSampler, ProgramState, Series};
@@ -7,7 +7,7 @@ use tailback_record::{ProgramSampler, ProgramState, Series};
 use crate::agent::flow::INFINITE_SSTHRESH;
 use crate::agent::tcp::Info;
 
-/// A mean in progress.
+/// A mean that is being computed.
 #[derive(Clone, Copy, Default)]
 struct Mean {
     sum: u64,
@@ -28,16 +28,16 @@ impl Mean {
 /// The sums of one interval.
 #[derive(Clone, Copy, Default)]
 struct Bin {
-    /// Payload that arrived at the receiver's host, and at the sender's.
+    /// Payload that arrived at the receiver's host, and at the sender's host, bytes.
     delivered: [u64; 2],
-    /// RTTs for data of the sender's host, and of the receiver's.
+    /// RTTs of data from the sender's host, and of data from the receiver's host.
     rtt: [Mean; 2],
     delay: Mean,
     /// The socket information at the end of the interval.
     socket: Option<Socket>,
 }
 
-/// The part of a socket's information that is kept.
+/// The part of a socket's information that is recorded.
 #[derive(Clone, Copy)]
 struct Socket {
     cwnd: u32,
@@ -48,14 +48,14 @@ struct Socket {
 
 /// The intervals of a run.
 pub struct Bins {
-    /// Length of an interval, ns; 0 if nothing is recorded.
+    /// Length of an interval, ns. 0 if nothing is recorded.
     interval_ns: u64,
     count: usize,
     bins: Vec<Bin>,
 }
 
 impl Bins {
-    /// Makes the complete intervals up to the end of the run; with length 0, none.
+    /// Makes the complete intervals up to the end of the run. Makes none if the length is 0.
     pub fn new(interval_ns: u64, end_ns: u64) -> Bins {
         Bins {
             interval_ns,
@@ -64,7 +64,7 @@ impl Bins {
         }
     }
 
-    /// Returns the interval that contains a time; `None` if nothing is recorded then.
+    /// Returns the interval that contains a time, or `None` if nothing is recorded at that time.
     fn at(&mut self, at_ns: u64) -> Option<&mut Bin> {
         let index = at_ns.checked_div(self.interval_ns)? as usize;
         (index < self.count).then(|| crate::agent::queue::at(&mut self.bins, index))

@@ -1,10 +1,9 @@
-//! Measures programs at their hosts. The addresses of the two hosts identify the packets of a
-//! program, whatever the protocol; packets are counted by 5-tuple.
+//! Measures programs at their hosts. The addresses of its two hosts identify a program's packets,
+//! whatever the protocol. Packets are counted by 5-tuple.
 //!
 //! | file | what |
 //! |---|---|
-//! | `tuple` | a 5-tuple: what TCP has delivered, how long that took, and where its packets waited
-//! |
+//! | `tuple` | a 5-tuple: what TCP has delivered, how long that took, where its packets waited |
 //! | `bins` | the rows of the series, by record interval |
 
 mod bins;
@@ -30,10 +29,11 @@ use bins::Bins;
 use tuple::{Record, Tuple};
 
 /// Number of 5-tuples that are distinguished. Packets of further 5-tuples count as packets of an
-/// earlier one.
+/// earlier 5-tuple.
 const MOST_TUPLES: usize = 1 << 16;
 
-/// Capacity of the rings of all hosts together, packets; then the bounds for each ring.
+/// Capacity of the rings of all hosts together, packets. The next constant has the smallest and
+/// largest capacity of each ring.
 const RING_PACKETS: usize = 1 << 17;
 const RING_RANGE: (usize, usize) = (1 << 12, 1 << 15);
 
@@ -46,24 +46,24 @@ type TupleKey = (u32, bool, u8, [u16; 2]);
 pub struct Owner {
     /// Index of the program.
     pub program: u32,
-    /// Whether the receiver's host sent it.
+    /// Whether the receiver's host sent the packet.
     pub back: bool,
-    /// Number of its 5-tuple.
+    /// Number of the packet's 5-tuple.
     pub tuple: u32,
 }
 
-/// A program's two hosts.
+/// A program, with what was measured at its two hosts.
 struct Entry {
     plan: Program,
     /// Start and end of the measured time, ns.
     measured: (u64, u64),
-    /// The records by 5-tuple, in the order of their first packets. The last record is for 5-tuples
-    /// beyond the limit.
+    /// The records of all 5-tuples, in the order of their first packets. The last record is for
+    /// 5-tuples beyond the limit.
     records: Vec<Record>,
-    /// Number of 5-tuples, including those beyond the limit.
+    /// Number of 5-tuples, including 5-tuples beyond the limit.
     tuples: u64,
     bins: Bins,
-    /// The TCP connection on which the sender has delivered most, and how many bytes.
+    /// The TCP connection on which the sender has delivered most bytes, and their number.
     busiest: Option<(u32, u64)>,
     diag: Option<Diag>,
 }
@@ -77,20 +77,20 @@ struct Host {
 /// The programs of a run.
 pub struct Taps {
     entries: Vec<Entry>,
-    /// By the addresses of source and destination: the program, and whether the packet is on the
-    /// way back.
+    /// For each pair of source and destination address: the program, and whether the receiver's
+    /// host sends.
     pairs: HashMap<(IpAddr, IpAddr), (u32, bool)>,
     keys: HashMap<TupleKey, u32>,
     tuples: Vec<Tuple>,
     hosts: Vec<Host>,
     notes: Vec<(usize, Note)>,
     warmup_ns: u64,
-    /// Whether packets at the queues are captured.
+    /// Whether packets are captured at the queues, too.
     watched: bool,
 }
 
 impl Taps {
-    /// Makes the programs of a job, if it has any; nothing is captured yet.
+    /// Makes the programs of a job, if the job has programs. Nothing is captured yet.
     pub fn new(job: &Job) -> Option<Taps> {
         if job.programs.is_empty() {
             return None;
@@ -159,7 +159,7 @@ impl Taps {
         self.entries.len()
     }
 
-    /// Whether an address is one of the programs' hosts.
+    /// Returns whether an address belongs to a host of a program.
     pub fn is_host(address: IpAddr) -> bool {
         match address {
             IpAddr::V4(v4) => matches!(v4.octets(), [10, 3 | 4, ..]),
@@ -167,7 +167,7 @@ impl Taps {
         }
     }
 
-    /// Returns the program of a packet; `None` if the packet belongs to no program.
+    /// Returns the program of a packet, or `None` if the packet does not belong to a program.
     pub fn owner(&mut self, frame: &Frame) -> Option<Owner> {
         let &(program, back) = self.pairs.get(&(frame.source, frame.destination))?;
         let ports = match back {
@@ -191,8 +191,7 @@ impl Taps {
         let entry = &mut self.entries[key.0 as usize];
         entry.tuples += 1;
         if self.tuples.len() >= MOST_TUPLES {
-            // Use any 5-tuple of the same program and protocol, because a new one would exceed the
-            // limit.
+            // A new 5-tuple would exceed the limit, so use one of the same program and protocol.
             let same = |t: &Tuple| t.program == key.0 && t.protocol == frame.protocol;
             return self.tuples.iter().rposition(same).unwrap_or(0) as u32;
         }
@@ -218,7 +217,7 @@ impl Taps {
         self.notes.extend(notes.drain(..).map(|note| (link, note)));
     }
 
-    /// Reads everything captured at the hosts; call it after the links were read. `origin_ns` is
+    /// Reads everything captured at the hosts. Call this after the links were read. `origin_ns` is
     /// the start of the run on the captures' clock, `end_ns` the end of the run.
     pub fn drain(&mut self, gates: &Gates, origin_ns: u64, end_ns: u64) {
         self.settle();
@@ -275,7 +274,7 @@ impl Taps {
         if !frame.is_tcp() {
             return;
         }
-        // A host's ACK reports the data that the host has received in order.
+        // An ACK from a host says which data the host has received in order.
         let bytes = tuple.sent(of.back, frame, at_ns);
         if bytes == 0 {
             return;
@@ -314,7 +313,7 @@ impl Taps {
         let bytes = u64::from(frame.payload);
         record.deliver(of.back, bytes, within(entry.measured, at_ns));
         entry.bins.deliver(of.back, bytes, at_ns);
-        // If its way has no link, no link counts the packet as passed.
+        // If the packet passes no link, no link notes that the packet has passed.
         let [way, _] = entry.plan.ways(of.back);
         if way.is_empty() && self.watched {
             let rtt = entry.plan.base_rtt_ns + tuple.sojourns();
@@ -351,7 +350,7 @@ impl Taps {
             let Some(place) = way.iter().position(|l| *l == link) else {
                 continue;
             };
-            // `waited` has the links on the way there first.
+            // `waited` has the links of the forward direction first.
             let first = if note.back { other.len() } else { 0 };
             tuple.waited[first + place] = sojourn;
             if !tuple.is_tcp && place + 1 == way.len() {
@@ -381,8 +380,8 @@ impl Taps {
         self.hosts.iter().map(|host| host.ring.lost()).sum()
     }
 
-    /// Returns the measurements, after the last read of the captures. `ends` says how the sides of
-    /// each program ended. The caller adds drops and marks, which the links count.
+    /// Returns the measurements, after the last read of the captures. `ends` returns how both sides
+    /// of a program ended. The caller adds drops and marks, because the links count them.
     pub fn finish(
         mut self,
         ends: &[[Option<Ended>; 2]],
@@ -394,8 +393,8 @@ impl Taps {
         for (index, entry) in (0..).zip(&self.entries) {
             let ends = ends.get(index as usize).copied().unwrap_or_default();
             let over_ns = over(&entry.plan, ends);
-            // Round-trip times are those of the sender's data, or of the receiver's if the former
-            // has none.
+            // Round-trip times are those of the sender's data. If the sender sent none, they are
+            // those of the receiver's data.
             let back = entry.records.iter().all(|record| record.has_no_rtt(false));
             let (from_ns, to_ns) = entry.measured;
             let to_ns = to_ns.min(over_ns.unwrap_or(u64::MAX)).max(from_ns);
@@ -431,7 +430,7 @@ impl Taps {
                 });
             }
             (measures.from_ns, measures.to_ns) = (from_ns, to_ns);
-            // The links count drops and marks.
+            // The links count drops and marks, so these counts are not used.
             measures.counts = Default::default();
             measures.completion_ns = over_ns.and_then(|_| {
                 let spans = || entry.records.iter().filter_map(|record| record.payload);
@@ -453,13 +452,13 @@ impl Taps {
     }
 }
 
-/// Whether a time is within the measured time.
+/// Returns whether a time is within the measured time.
 fn within((from, to): (u64, u64), at_ns: u64) -> bool {
     (from..to).contains(&at_ns)
 }
 
-/// Returns when a program finished its work: when the last of its sides that are not servers ended
-/// by itself.
+/// Returns when a program finished its work: when the last side that is not a server ended without
+/// being asked to.
 fn over(plan: &Program, ends: [Option<Ended>; 2]) -> Option<u64> {
     let clients = plan.sides.iter().zip(ends).filter(|(side, _)| {
         let side = side.as_ref();

@@ -7,23 +7,23 @@ use tailback_record::{Counts, Histogram, Measures};
 use crate::agent::frame::{Frame, flag, protocol};
 use crate::agent::rtt::RttTracker;
 
-/// The state of a 5-tuple that is needed to follow its packets.
+/// What is needed to follow the packets of a 5-tuple.
 pub struct Tuple {
     /// Index of the program.
     pub program: u32,
-    /// Index of the record that counts its packets.
+    /// Index of the record that counts the packets of this 5-tuple.
     pub record: usize,
-    /// The protocol's number.
+    /// The number of the protocol.
     pub protocol: u8,
-    /// Whether its packets have a TCP header.
+    /// Whether the packets have a TCP header.
     pub is_tcp: bool,
-    /// Address and port at the sender's host, then those at the receiver's.
+    /// Address and port at the sender's host, then address and port at the receiver's host.
     pub ends: [(IpAddr, u16); 2],
-    /// How long the last packet waited at each link, on the way there and then on the way back, ns.
+    /// How long the last packet waited at each link, ns. Links of the forward direction are first.
     pub waited: Box<[u64]>,
-    /// Payload of the sender that TCP has delivered.
+    /// Payload of the sender that TCP has delivered, bytes.
     pub delivered: u64,
-    /// The stream of the sender's host, then that of the receiver's.
+    /// The stream from the sender's host, then the stream from the receiver's host.
     streams: [Stream; 2],
 }
 
@@ -35,7 +35,7 @@ struct Stream {
     own_first: Option<u32>,
     /// First sequence number of the data, as seen at the other host.
     first: Option<u32>,
-    /// Up to which sequence number the other host has received all bytes.
+    /// The sequence number up to which the other host has received all bytes.
     in_order: Option<u32>,
     /// Sequence number of the end of the stream.
     end: Option<u32>,
@@ -46,7 +46,7 @@ impl Stream {
     /// Notes that the host of this direction sends a segment.
     fn sends(&mut self, frame: &Frame, at_ns: u64) {
         if frame.flags & flag::SYN != 0 {
-            // The connection is a new one that uses the same ports.
+            // This is a new connection that uses the ports of an earlier one.
             if self.own_first.is_some_and(|first| first != frame.seq) {
                 self.segments = RttTracker::default();
             }
@@ -71,7 +71,7 @@ impl Stream {
         self.closed |= frame.flags & (flag::FIN | flag::RST) != 0;
     }
 
-    /// Notes that the other host acknowledges data in order; returns how many bytes are new.
+    /// Notes that the other host acknowledges data in order. Returns how many of the bytes are new.
     fn acknowledged(&mut self, ack: u32) -> u64 {
         let before = |a: u32, b: u32| (a.wrapping_sub(b) as i32) < 0;
         // FIN counts as a byte.
@@ -89,7 +89,7 @@ impl Stream {
 }
 
 impl Tuple {
-    /// Makes the 5-tuple of a packet; the caller still has to set its ends.
+    /// Makes the 5-tuple of a packet. The caller must still set its ends.
     pub fn new(program: u32, record: usize, frame: &Frame, links: usize) -> Tuple {
         Tuple {
             program,
@@ -103,12 +103,12 @@ impl Tuple {
         }
     }
 
-    /// Returns how long the last packets waited on both ways together, ns.
+    /// Returns how long the last packets of both directions waited in total, ns.
     pub fn sojourns(&self) -> u64 {
         self.waited.iter().sum()
     }
 
-    /// Notes a sent TCP segment; returns how many bytes of the other direction it newly
+    /// Notes a sent TCP segment. Returns how many bytes of the other direction the segment newly
     /// acknowledges.
     pub fn sent(&mut self, back: bool, frame: &Frame, at_ns: u64) -> u64 {
         self.streams[usize::from(back)].sends(frame, at_ns);
@@ -118,8 +118,8 @@ impl Tuple {
         self.streams[usize::from(!back)].acknowledged(frame.ack)
     }
 
-    /// Notes a TCP segment that has arrived; returns the round-trip time that it shows for the
-    /// other direction.
+    /// Notes a TCP segment that has arrived. Returns the round-trip time that the segment shows for
+    /// the other direction.
     pub fn arrived(&mut self, back: bool, frame: &Frame, at_ns: u64) -> Option<u64> {
         self.streams[usize::from(back)].reaches(frame);
         if frame.flags & flag::ACK == 0 {
@@ -129,7 +129,7 @@ impl Tuple {
         other.segments.acknowledged(frame.ack, &frame.sack, at_ns)
     }
 
-    /// Whether both directions of a TCP connection have ended.
+    /// Returns whether both directions of a TCP connection have ended.
     pub fn is_closed(&self) -> bool {
         self.is_tcp && self.streams.iter().any(|stream| stream.closed)
     }
@@ -138,21 +138,21 @@ impl Tuple {
 /// The counts of a 5-tuple, or of all 5-tuples beyond the limit together.
 #[derive(Default)]
 pub struct Record {
-    /// Packets of the sender's host by ECN field.
+    /// Number of packets from the sender's host, by ECN field.
     pub sent: [u64; 4],
     /// How many of these packets arrived.
     pub arrived: u64,
-    /// Sojourn times of packets of the sender's host.
+    /// Sojourn times of packets from the sender's host.
     pub delay: Histogram,
-    /// Drops and marks of both directions.
+    /// Drops and marks in both directions.
     pub counts: Counts,
-    /// When the first packet with payload was sent and the last one arrived, ns.
+    /// When the first packet with payload was sent, and when the last one arrived, ns.
     pub payload: Option<(u64, u64)>,
-    /// When the first packet was sent and the last one arrived, with or without payload, ns.
+    /// When the first packet was sent, and when the last one arrived, with or without payload, ns.
     any: Option<(u64, u64)>,
-    /// Payload that arrived at the receiver's host, and at the sender's.
+    /// Payload that arrived at the receiver's host, and at the sender's host, bytes.
     delivered: [u64; 2],
-    /// Round-trip times of data of the sender's host, and of the receiver's.
+    /// Round-trip times of data from the sender's host, and of data from the receiver's host.
     rtt: [Histogram; 2],
     estimated: bool,
 }
@@ -185,7 +185,7 @@ impl Record {
         }
     }
 
-    /// Whether no round trip of a direction was measured.
+    /// Returns whether no round-trip time of this direction was measured.
     pub fn has_no_rtt(&self, back: bool) -> bool {
         self.rtt[usize::from(back)].count() == 0
     }
