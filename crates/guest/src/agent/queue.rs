@@ -272,7 +272,7 @@ impl Queue {
             return self.lose(&passed, seen_ns);
         };
         let name = (passed.packet.lane, passed.packet.key);
-        // Two packets with the same key cannot be told apart, so forget the earlier one.
+        // Two packets with the same key cannot be distinguished, so forget the earlier one.
         if let Some(other) = overtaken.insert(name, passed) {
             self.lose(&other, seen_ns);
         }

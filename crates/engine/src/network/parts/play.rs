@@ -327,6 +327,7 @@ impl Network {
 
     /// Puts the whole network together from its parts at the end of a run. `self` is the first
     /// part. After this, only [`Network::finish`] may be called, because no events are left.
+    #[must_use]
     pub fn join(mut self, others: Vec<Network>) -> Network {
         for mut other in others {
             let Some(part) = other.part.take() else {
