@@ -272,8 +272,8 @@ def test_what_is_no_arrow_is_none(text: str, tmp_path: Path) -> None:
 
 def test_the_rooms_that_the_architecture_names_are_there() -> None:
     page = (ROOT / "docs" / "concepts" / "architecture.md").read_text(encoding="utf-8")
-    rust, _, rest = page.partition("## Rooms, in Python")
-    python, _, rest = rest.partition("## Rooms, in TypeScript")
+    rust, _, rest = page.partition("## Code map, in Python")
+    python, _, rest = rest.partition("## Code map, in TypeScript")
     typescript, _, studies = rest.partition("## Studies, in Python")
     parts = ((rust, CRATES), (python, PACKAGE), (typescript, ROOT / "web"), (studies, STUDIES))
     missing = []

@@ -28,7 +28,7 @@ _unconfined_option = click.option(
     is_flag=True,
     expose_value=False,
     callback=_unconfine,
-    help="Run kernel guests even where nothing keeps them from this machine's files.",
+    help="Run kernel guests even if nothing keeps them from this machine's files.",
 )
 
 
@@ -44,7 +44,7 @@ _trust_option = click.option(
     is_flag=True,
     expose_value=False,
     callback=_trust,
-    help="Run the programs of a scenario even where a wall around guests is missing.",
+    help="Run the programs of a scenario even if a wall around guests is missing.",
 )
 
 

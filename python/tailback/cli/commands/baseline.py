@@ -52,7 +52,7 @@ def baseline(
     overrides: tuple[str, ...],
     options: RunOptions,
 ) -> int:
-    """Write the results of a scenario to a small file, to compare with later.
+    """Write the results of a scenario to a small file, for later comparisons.
 
     TARGET ends in .tailback.json. It gets the values of every seed and the version of the engine.
     Later, `tailback compare TARGET FILE --fail-if delay_p99_ms:+10%` tests whether the delay has

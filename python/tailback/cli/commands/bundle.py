@@ -57,7 +57,7 @@ def bundle(
     options: RunOptions,
     as_json: bool,
 ) -> int:
-    """Write a scenario, its results and what made them to one file, or verify such a file.
+    """Write a scenario, its results and their versions to one file, or verify such a file.
 
     TARGET is a scenario. Runs that are not stored are run first. The bundle has the scenario, the
     files that it reads, the results with their hashes, a figure, the commands, versions, and

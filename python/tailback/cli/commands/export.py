@@ -17,7 +17,10 @@ from tailback.errors import InputError
     cls=Command,
     examples=(
         ("export latest --format flent", "write a data file for Flent"),
-        ("export latest --format pcapng --interface bottleneck.in", "write what came to one link"),
+        (
+            "export latest --format pcapng --interface bottleneck.in",
+            "write the packets that arrived at one link",
+        ),
         ("export latest --format qlog", "write a qlog file for each flow"),
     ),
 )
@@ -46,8 +49,8 @@ from tailback.errors import InputError
     "interfaces",
     multiple=True,
     metavar="NAME",
-    help="Take only the packets seen here from a capture, e.g. bottleneck.in [default: all]. Can "
-    "be repeated.",
+    help="Write only the packets that were captured at this interface, e.g. bottleneck.in "
+    "[default: all]. Can be repeated.",
 )
 def export(
     run: str, name: str, out: Path | None, results: Path | None, interfaces: tuple[str, ...]

@@ -24,7 +24,7 @@ from tailback.errors import InputError
 @click.argument(
     "what", required=False, metavar=f"[{'|'.join(LISTS)}|...]", shell_complete=list_words
 )
-@click.option("--options", is_flag=True, help="Show the options of each entry too.")
+@click.option("--options", is_flag=True, help="Also show the options of each algorithm.")
 @with_option
 def list_(what: str | None, options: bool) -> int:
     """List the available algorithms, kinds of traffic, programs and metrics.
