@@ -50,22 +50,22 @@ CASES = (
     Case("c4-fast", 20, 1.3),
     Case(
         *("c4-satellite", 100, 7.4),
-        "The suite gives C4 the window and RTT of an earlier connection; these flows know neither. "
-        "With both, as Careful Resume, CUBIC needs {resumed} s.",
+        "The suite gives C4 the window and RTT of an earlier connection, which the flows in the "
+        "table do not know. With both, by Careful Resume, CUBIC needs {resumed} s.",
     ),
     Case(
         "low-and-up", 7, 7.9, "BBRv3 probes for a higher rate every 2 to 3 s, BBRv1 every 8 RTTs."
     ),
-    Case("drop-and-back", 7, 8.15, "BBRv3 probes less often, as above."),
+    Case("drop-and-back", 7, 8.15, "BBRv3 probes less often, as on `low-and-up`."),
     Case("black-hole", 10, 6.1),
     Case(
         *("short-to-long", 20, 22.0),
-        "BBR keeps its least RTT, of 30 ms, for 5 to 10 s, and its window with it. Here the queue "
-        "keeps its length in bytes, where that of the suite grows from 100 to 200 ms.",
+        "BBR keeps its least RTT of 30 ms for 5 to 10 s, and therefore its window. In tailback "
+        "the queue's limit in bytes stays the same; in the suite it grows from 100 to 200 ms.",
     ),
     Case(
         *("wifi-bad", 4, 4.3),
-        "BBR's window follows the least RTT, of 2 ms, which is far below the mean. {early}",
+        "BBR's window follows the least RTT of 2 ms, which is far below the mean. {early}",
     ),
     Case(
         "wifi-fade",
@@ -89,17 +89,18 @@ HEAD = """\
 {rows}
 
 - *Limit*: the suite publishes no times. C4 passes if the worst of 100 runs is within the limit.
-- *Least*: a handshake, all frames at the full rate, and the way of the last one.
+- *Least*: the time of a handshake, of all frames at the full rate, and of the last frame's way.
 - Times of the simulator are the median and, in brackets, the worst of all seeds, from the first SYN
   to the last byte at the receiver. **Bold**: the worst is beyond C4's limit.
 - *bbr* and *bbr3* are versions 1 and 3. C4 itself is not part of tailback.
 
-## Why they may differ
+## Why the times may differ
 
-The suite runs QUIC in picoquic, whose packets have no Ethernet header; here TCP sends 1448 bytes in
-frames of 1514. QUIC's handshake also carries TLS, where TCP has one round trip.
+The suite runs QUIC in picoquic, and its packets have no Ethernet header. In tailback TCP sends 1448
+bytes in frames of 1514. QUIC's handshake also contains that of TLS; TCP's handshake takes one round
+trip.
 
-| path | besides |
+| path | other reasons |
 |---|---|
 {reasons}
 """

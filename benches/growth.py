@@ -281,7 +281,7 @@ PARTS = {
     "lots": Part(
         "Links side by side",
         "links",
-        "Ten thousand flows of `1 Mbit/s`, shared out over the links.",
+        "Ten thousand flows of `1 Mbit/s`, distributed over the links.",
         lots,
     ),
     "rtts": Part(

@@ -40,8 +40,8 @@ MSS, FRAME = 1448, 1514
 HEAD = """\
 # Slow starts over rate, RTT and buffer
 
-HyStart loses least, and Rapid Start is the fastest at the price of the most loss. Without a rule
-that ends it early, slow start sends twice what a path with a deep buffer holds.
+HyStart loses least. Rapid Start is the fastest and has the most loss. Without a rule that ends slow
+start early, a flow sends twice as much as a path with a deep buffer holds.
 
 `python benches/start_up.py --write` runs one CUBIC flow over an empty FIFO, with each way to end
 slow start: {runs} runs of the simulator, {seeds} seeds for each set-up (2026-11-26).
@@ -55,11 +55,11 @@ slow start: {runs} runs of the simulator, {seeds} seeds for each set-up (2026-11
 - *Overshoot* is the largest amount in flight, divided by what the path holds: the bandwidth-delay
   product and the buffer.
 - *Loss* is the share of the packets that the queue dropped.
-- *Time* is the number of round-trip times until the flow delivered 90 % of the rate during one of
-  them. A cell is empty if the flow of some seed did not get there within the run. The mean leaves
-  such cells out.
+- *Time* is the number of round-trip times until the flow delivers 90 % of the rate during one
+  round-trip time. A cell is empty if the flow of some seed does not reach this within the run. The
+  mean leaves such cells out.
 - Slow starts are options of `cubic` ([reference](../reference/congestion-controls/cubic.md)).
-  HyStart is that of Linux.
+  HyStart follows Linux.
 
 ## Every set-up
 

@@ -62,7 +62,7 @@ ERRORS = """\
 ## Errors and differences
 
 Percentages are the median and the 90th percentile over cells. Errors are relative to published
-numbers; where a source has figures only, the difference of the engines remains.
+numbers. If a source has only figures, the table has only the difference of the engines.
 """
 
 HEAD = """\
@@ -88,8 +88,8 @@ CRITERIA_HEAD = """\
 FIGURES = """\
 ## {name}: distance of the engines in the figures
 
-The distance of Linux from the simulator at each point of a figure. Both have the same frames and
-seeds.
+The table has the difference of Linux from the simulator over the points of a figure. Both engines
+have the same frame sizes and seeds.
 """
 
 COSTS = """\
@@ -113,15 +113,16 @@ Linux carry a little less payload than those of the paper, because their size in
 header.
 """,
     "dualpi2-2022": """\
-A cell of `dualpi2-2022` is any column of the source. Minima and deviations of one-second samples
-are among them, and the source cut some of its samples short; they make the 90th percentiles large.
-The simulator paces what TCP joins, as the source's hosts did; Linux paces segment by segment here.
+A cell of `dualpi2-2022` is any column of the source. The columns include minima and deviations of
+one-second samples, and the source cut some samples short. These columns make the 90th percentiles
+large. The simulator paces groups of segments that TCP has joined, as the source's hosts did; Linux
+in the kernel engine paces segment by segment.
 Rows with Prague are not in the table: Linux has no Prague, and the report of
-`reproduce dualpi2-2022 --engine kernel` lists each with the reason.
+`reproduce dualpi2-2022 --engine kernel` lists each row with the reason.
 """,
     "dualpi2-2019-wrr": """\
-The versions of 2019 run on Linux by the module `sch_dualpi2_2019`, and DCTCP of Linux 3.19 by
-`tcp_dctcp_2014`. On both engines today's stack detects the losses.
+The versions of 2019 run on Linux with the module `sch_dualpi2_2019`, and DCTCP of Linux 3.19 with
+`tcp_dctcp_2014`. On both engines today's TCP stack detects losses.
 """,
 }
 """Notes about the rows of an experiment."""

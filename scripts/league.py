@@ -48,8 +48,9 @@ TITLES = {
 
 LEADS = {
     "cc": """\
-*Worse* and *no worse* compare with CUBIC in the same place. Sections about other traffic measure
-harm: what the control does to CUBIC and Reno, less what these do to themselves.""",
+*Worse* and *no worse* compare with CUBIC in the same scenario. Sections about other traffic measure
+harm: the harm that the control does to CUBIC and Reno, minus the harm that a second flow of CUBIC
+or Reno does to them.""",
     "queue": """\
 *Worse* and *no worse* compare with a FIFO of one bandwidth-delay product. Sections that begin with
 L4S are for dual queues.""",
@@ -61,16 +62,16 @@ MARKS = {"pass": "✓", "no worse": "✓", "undecided": "?", "not observable": "
 HEAD = """\
 # Every algorithm by every section
 
-What [`tailback evaluate`](../how-to/evaluate.md) finds for the congestion controls and queues of
-the simulator. `{command}` writes this page. It was measured on {date} with the simulator, version
-`{version}`{quick}. A cell links to its number, its interval and the command that runs the scenario.
-Numbers are those of the section's measure: [all numbers]({details}) explains them.
+This page has the verdicts of [`tailback evaluate`](../how-to/evaluate.md) for the congestion
+controls and queues of the simulator. `{command}` writes this page. It was measured on {date} with
+the simulator, version `{version}`{quick}. A cell links to its number, its interval and the command
+that runs the scenario. [All numbers]({details}) explains what the number of each section measures.
 
 ✓: passes, or is no worse. **fail** and **worse** have their number. ?: the seeds do not decide. –:
 not observable.
 
-A verdict is about one scenario with stated margins, which are ours where the RFC has none. It ranks
-nobody.
+A verdict is about one scenario with stated margins. Where the RFC has no margin, tailback sets it.
+The verdicts are not a ranking.
 """
 
 SURPRISES = """\

@@ -212,15 +212,16 @@ def _page(
     worst = max(meetings, key=lambda m: m.miss(first))
     yield "# quinn in the simulator and in the guest\n"
     yield (
-        f"In the simulator quinn's throughput beside TCP is within `{CLOSE_MBIT} Mbit/s` of quinn "
-        f"on Linux in {close[first]} of {len(meetings)} meetings. Times of transfers alone are "
-        f"within {CLOSE:.0%} in {near[first]} of {len(errors[first])} cases. The bottleneck has "
+        "A meeting is a run of one quinn flow beside one TCP flow. In the simulator quinn's "
+        f"throughput is within `{CLOSE_MBIT} Mbit/s` of quinn on Linux in {close[first]} of "
+        f"{len(meetings)} meetings. Times of single transfers are within {CLOSE:.0%} in "
+        f"{near[first]} of {len(errors[first])} cases. The bottleneck has "
         f"`{LINK.rate_mbit} Mbit/s`; the scenarios are those of [quic-and-tcp](quic-and-tcp.md).\n"
     )
-    yield "Made by `python scripts/stacks.py`. Nothing was fitted to these numbers.\n"
+    yield "`python scripts/stacks.py` makes this page. Nothing was fitted to these numbers.\n"
     yield f"- **date**: {datetime.now(UTC).date():%-d %B %Y}"
     yield f"- **simulator**: {version}, {SEEDS} seeds per point"
-    yield "- **guest**: the numbers of [quic-and-tcp](quic-and-tcp.md), rounded as there, 5 seeds"
+    yield "- **guest**: the rounded numbers of [quic-and-tcp](quic-and-tcp.md), 5 seeds"
     yield "- **stack**: `stacks/quinn` with its defaults unless a column says otherwise\n"
     yield "| | exact timers, the default | timers as with tokio |"
     yield "|---|--:|--:|"
@@ -251,15 +252,15 @@ def _page(
         + " |"
     )
     yield (
-        f"\nThe queue delay differs by {statistics.median(delays):.1%} in the median of the "
-        f"meetings. The worst meeting is beside {worst.cc} in {worst.queue} at "
-        f"`{worst.rtt_ms} ms`.\n"
+        f"\nThe median difference of the queue delay is {statistics.median(delays):.1%}. The "
+        f"meeting with the largest difference of throughput is beside {worst.cc} in {worst.queue} "
+        f"at `{worst.rtt_ms} ms`.\n"
     )
     yield "## Misses\n"
     missed = [m for m in meetings if m.miss(first) > CLOSE_MBIT]
     yield (
-        "The column ± is half of the simulator's own 95 % interval over its seeds. The guest's "
-        "interval comes on top.\n"
+        "The column ± is half of the simulator's own 95 % interval over its seeds. It does not "
+        "include the guest's interval.\n"
     )
     if missed:
         yield from _table(sorted(missed, key=lambda m: -m.miss(first)))

@@ -259,48 +259,50 @@ SHOWN = {
 PAGE_HEAD = """\
 # Response to the same signals
 
-Made by `python tests/responses.py --page` from the tables in
-[tests/response/golden](../../tests/response/golden) and
-[tests/laws](../../tests/laws), which the kernel engine has written
-(`python tests/responses.py` and `python tests/laws.py`), and the simulator of this version.
+`python tests/responses.py --page` makes this page from runs of the simulator and from tables of the
+kernel engine in [tests/response/golden](../../tests/response/golden) and
+[tests/laws](../../tests/laws). `python tests/responses.py` and `python tests/laws.py` write these
+tables.
 
 ## ACK by ACK
 
 Each scenario in [tests/response](../tests/response) has one flow and a link so fast that no
 queue builds up. The only exception is the scenario in which a burst makes a timeout spurious. A
-schedule says which data packets are marked or lost on the link; retransmissions count. The kernel
-follows it with a queue discipline written for that (`tbsched`), so both engines lose the same
-packets. Both record the sender's state after every ACK and every timer (`record.series = "acks"`).
-The table compares it row by row: segments acknowledged, window, ssthresh, packets in flight,
-congestion state and, for DCTCP, alpha. ECN is on. A row counts if something changed in it besides
-the number of segments acknowledged and in flight.
+schedule says which data packets, retransmissions included, are marked or lost on the link. The
+kernel follows the schedule with a queue discipline for this purpose (`tbsched`), so both engines
+lose the same packets. Both engines record the sender's state after every ACK and every timer
+(`record.series = "acks"`). The table compares the states row by row: segments acknowledged, window,
+ssthresh, packets in flight, congestion state and, for DCTCP, alpha. ECN is on. A row counts if a
+value other than the numbers of segments acknowledged and in flight has changed.
 
 In most scenarios the receiver acknowledges every segment (`tcp.delack = false`), so that only the
 sender's response is compared. The scenarios with random losses and "Delayed ACKs" have Linux's
 default: ACKs are delayed once the receive window has stopped growing. The short scenarios with
-random losses end before that. When the window stops growing depends on what the receiving
-application leaves in the buffer. The simulator does not model this, so the traces of "Delayed ACKs"
-differ from there on: a known deviation. The round-trip times of paths with random losses are whole
-steps of the kernel engine's clock, so that no ACK falls on different sides of a jiffy on the two
-engines.
+random losses end before the window stops growing. The time at which it stops depends on how much
+data the receiving application leaves in the buffer, which the simulator does not model. So the
+traces of "Delayed ACKs" differ after that time, which is a known deviation. On paths with random
+losses the round-trip times are multiples of the kernel engine's clock tick, so that an ACK falls
+into the same jiffy on both engines.
 """
 
 LAWS_HEAD = """
 ## Response functions
 
-Packets in flight on average where every n-th packet, or each with the same probability, is lost
-or marked ([tests/laws.py](../tests/laws.py)): what the formula says, the simulator and
-Linux, with the same packets. "±" is half the interval of Linux's mean over the lists of lost or
-marked packets. Why Linux is not where the formula is:
+The table has the mean number of packets in flight when every n-th packet is lost or marked, or each
+packet with the same probability ([tests/laws.py](../tests/laws.py)): by the formula, in the
+simulator and on Linux. Both engines lose or mark the same packets. "±" is half of the interval of
+Linux's mean over the lists of lost or marked packets. Linux differs from the formulas for these
+reasons:
 
-- Reno: delayed ACKs, and a reduction takes a round in which nothing grows.
-- CUBIC: the curve is flat where it comes back to the last maximum. Linux's target is in whole
-  segments, so the window reaches it when the curve is still less than one segment below, and losses
-  come sooner. Fast convergence treats a window that is one segment lower as a falling one.
-- DCTCP: windows are in whole segments. The fraction of a cut of alpha W/2 is lost, and every
-  reduction loses what was counted towards the next segment (`tcp_init_cwnd_reduction`), which takes
-  a round. Where marks come at regular distances the cut rounds to zero, and the window is half a
-  distance: a round of reduction, and a round that would grow by one.
+- Reno: ACKs are delayed, and a reduction takes a round trip in which the window does not grow.
+- CUBIC: the curve is flat near the last maximum. Linux's target is in whole segments, so the window
+  reaches the maximum when the curve is still up to one segment below it, and losses come sooner.
+  Fast convergence treats a window that is one segment lower as a falling window.
+- DCTCP: windows are whole segments. A reduction by alpha W/2 is rounded down to whole segments. It
+  takes a round trip, and every reduction drops the count of ACKs towards the next segment
+  (`tcp_init_cwnd_reduction`). If marks come at regular distances, the reduction rounds to zero, and
+  the window is half of the distance between marks: of every two round trips, one reduces the
+  window, and the other would let it grow by one segment.
 """
 
 

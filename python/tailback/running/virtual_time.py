@@ -279,8 +279,8 @@ Their guests ran before every other process (SCHED_RR), so that host load does n
 numbers, except through caches and between guests that share a core."""
 
 SHARED = """\
-Where the load exceeds the cores, a guest waits for the processor, and this affects the numbers of
-real time; as root, guests run before every other process.
+If the load exceeds the cores, a guest waits for the processor, and this affects the numbers of
+real time. If root runs the command, guests run before every other process.
 """
 
 PAGE = """\
@@ -291,25 +291,26 @@ PAGE = """\
 
 One run of that command printed every number. {priority}
 
-| what it rests on | |
+| condition of the measurement | |
 |---|--:|
 | Linux | {kernel} |
 | seeds | {made.seeds} |
 | duration of a run, s | {made.duration_s:g} |
-| not measured, s | {unmeasured:g} |
+| warm-up, which does not count, s | {unmeasured:g} |
 | guests at once in real time | {made.jobs} |
 | cores of the machine | {made.cores} |
 | load before the runs in real time (mean of a minute, guests included) | {made.load[0]:.1f} |
-| load after them | {made.load[1]:.1f} |
+| load after the runs in real time | {made.load[1]:.1f} |
 
 The same kernel, agent and scenarios run on both clocks. Virtual time is frozen while anything
-works and jumps to the next timer when nothing does. In real time (`--engine kernel-realtime`) the
-clock is the machine's. Results of the two are never mixed: that engine's version ends in
-`-realtime`.
+computes and jumps to the next timer when nothing does. In real time (`--engine kernel-realtime`)
+the clock is the machine's. tailback never mixes results of the two engines: the version of the
+engine `kernel-realtime` ends in `-realtime`.
 
 ## Results
 
-Means over the seeds; in brackets the least and the largest of them in virtual time.
+The table has means over the seeds; in brackets are the least and the largest value of a seed in
+virtual time.
 
 {cells}
 
@@ -324,39 +325,41 @@ Difference between real and virtual time over these cells:
 
 - **The cost of processing.** A packet takes no virtual time on its way through stack and queue. A
   busy machine slows no flow down, and a queue discipline that needs ten times the instructions is
-  no slower. Processor time of a guest (mean of the cells, boot included):
+  no slower. The table has the processor time of a guest (mean of the cells, boot included):
 
 | clock | s for a second of the run |
 |---|--:|
 | virtual | {cpu_virtual:.3f} |
 | real | {cpu_real:.3f} |
 
-- **Timers that fire late.** In virtual time a timer fires when it is due. The table shows how far
-  two departures in the capture of `{timed}` are from the distance that the rate gives them.
-  Distances of two slots and more are not counted: the queue may have been empty. The shaper allows
-  no burst: a packet leaves at the start of its slot, as in the simulator. So a late timer
-  lowers the rate.
+- **Timers that fire late.** In virtual time a timer fires when it is due. The rate of the link
+  fixes the time between two departures. The table shows how far the times in the capture of
+  `{timed}` differ from that. Times of two slots and more are not counted, because the queue may
+  have been empty. The shaper allows no burst: a packet leaves at the start of its slot, as in the
+  simulator. So a late timer lowers the rate.
 
 | | virtual | real |
 |---|--:|--:|
-| distance that the rate gives, µs | {virtual.slot_us:.1f} | {real.slot_us:.1f} |
-| distances | {virtual.count} | {real.count} |
-| off, median, µs | {virtual.off_p50_us:.3f} | {real.off_p50_us:.1f} |
-| off, 99th percentile, µs | {virtual.off_p99_us:.3f} | {real.off_p99_us:.1f} |
-| off, at most, µs | {virtual.off_max_us:.3f} | {real.off_max_us:.1f} |
-| of the rate lost, % | {lost_virtual:.2f} | {lost_real:.2f} |
+| time between departures by the rate, µs | {virtual.slot_us:.1f} | {real.slot_us:.1f} |
+| number of times | {virtual.count} | {real.count} |
+| difference, median, µs | {virtual.off_p50_us:.3f} | {real.off_p50_us:.1f} |
+| difference, 99th percentile, µs | {virtual.off_p99_us:.3f} | {real.off_p99_us:.1f} |
+| difference, largest, µs | {virtual.off_max_us:.3f} | {real.off_max_us:.1f} |
+| share of the rate lost, % | {lost_virtual:.2f} | {lost_real:.2f} |
 
 - **Batches of the hardware.** Neither clock has a network card: interrupt coalescing, byte queue
-  limits, rings behind the queue and the aggregation of Wi-Fi are in no number here. Segmentation
-  and merging can be switched on, see below.
-- **The rest of the machine.** Caches, other processes, several processors: a guest has one.
+  limits, rings behind the queue and the aggregation of Wi-Fi affect no number on this page.
+  Segmentation and merging can be switched on, as the next section shows.
+- **The rest of the machine.** A guest has one processor. Caches and other processes affect no
+  result in virtual time.
 
 ## With TSO, GSO and GRO
 
-`path.offloads = true` lets the guest's devices take segments together. The queue then
-holds packets of up to `64 kB`. The shaper sends such a packet as one, the queue marks or drops it
-as one, and its delay counts once. Queue disciplines that split them (Cake and DualPI2 by default)
-send packets that never entered; the run warns, and its delays and drops must not be used.
+`path.offloads = true` lets the guest's devices join segments. The queue then holds packets of up to
+`64 kB`. The shaper sends such a packet as a whole, the queue marks or drops it as a whole, and its
+delay counts once. Queue disciplines that split packets (Cake and DualPI2 by default) send more
+packets than entered the queue. The run then has a warning, and you must not use its delays and
+drops.
 
 {offloaded}
 """
