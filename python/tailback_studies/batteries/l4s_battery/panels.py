@@ -201,7 +201,7 @@ class Panels:
             flags,
             {"all": "#52606d", **CLASSES, "UDP": GREEN},
             "Frame bytes over the link's rate, each second: lines from P1 to P99, points at the "
-            "mean; all traffic, and that of each class, short flows included",
+            "mean; for all traffic, and for each class with its short flows",
         )
 
     def delay(self) -> list[ReportFigure]:
@@ -213,7 +213,7 @@ class Panels:
             _of_classes("delay_ms"),
             _class_flags(self.gathered, "delay_ms.mean", "delay_ms.p99"),
             CLASSES,
-            f"Queue delay of each packet, by class. {RANKED}; below 0.01 ms drawn at 0.01 ms",
+            f"Queue delay of each packet, by class. {RANKED}; delays below 0.01 ms are drawn there",
         )
 
     def window(self) -> list[ReportFigure]:
@@ -252,7 +252,7 @@ class Panels:
             _mark_flags(self.gathered),
             MARKS,
             "Marks over packets forwarded, drops over packets and drops, each second, in percent. "
-            f"{RANKED}; below 0.001 % drawn at 0.001 %; what never happened is not drawn",
+            f"{RANKED}; values below 0.001 % are drawn at 0.001 %, and values of 0 are not drawn",
         )
 
     def ratios(self) -> list[ReportFigure]:

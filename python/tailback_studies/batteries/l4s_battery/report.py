@@ -183,9 +183,10 @@ def _by_quantity(comparison: BatteryComparison, variant: VariantResults, facts: 
         rows.append(row)
     columns = [*left("quantity", "of"), *right(*(part.name for part in comparison.parts))]
     caption = (
-        "Points where the difference is more than noise, of all points; then the median "
-        f"difference over all of them, in percent of {plain(comparison.baseline.name)}. A grey "
-        "background marks rows with such points. Quantities that are 0 everywhere are left out."
+        "Number of points with a difference beyond noise / number of points; then the median "
+        f"difference over all points, in percent of {plain(comparison.baseline.name)}. Cells "
+        "with a difference beyond noise have a grey background. Quantities that are 0 everywhere "
+        "are left out."
     )
     title = f"{variant.name} against {comparison.baseline.name}, by part"
     number = comparison.others.index(variant) + 1
@@ -219,7 +220,8 @@ def _clearest(
         for cell, variant, d in sorted(flagged, key=clearness)[:CLEAREST]
     ]
     caption = (
-        "By q, then by effect size (Cohen's d of the differences seed by seed). cells.csv has all."
+        "Sorted by q, then by effect size (Cohen's d of the differences seed by seed). cells.csv "
+        "has all differences."
     )
     return Table("clearest", "The clearest differences", columns, rows, caption, facts)
 
@@ -245,8 +247,8 @@ def _versions(comparison: BatteryComparison, facts: Facts) -> list[Block]:
             name = f"**{plain(variant.name)}**" if i == 0 else ""
             rows.append([name, what, text])
     caption = (
-        "Parameters as `tc` prints them, from the stored runs; in brackets those that only the "
-        "simulator has. L and C: the senders of the long flows."
+        "Parameters as `tc` prints them, from the stored runs; parameters that only the simulator "
+        "has are in brackets. L and C are the senders of the long flows."
     )
     return [Table("versions", "Parameters, engines and hashes", columns, rows, caption, facts)]
 
@@ -327,9 +329,9 @@ def _follows(runs: Iterable[Run]) -> str:
 
 def _how(comparison: BatteryComparison) -> list[str]:
     return [
-        "Every version ran the same points with the same seeds. Queue delay is per packet; rate, "
-        "window, utilisation, marks and drops are statistics over seconds, by nearest rank, after "
-        "40 times the largest RTT (in s) and 4 s. Percentiles in the figures are means over seeds "
-        "of those of each run.",
+        "Every version ran the same points with the same seeds. Queue delay is measured for each "
+        "packet. Rate, window, utilisation, marks and drops are measured in each second, and their "
+        "percentiles use nearest ranks. The first 4 s plus 40 times the largest RTT do not count. "
+        "A percentile in a figure is the mean over seeds of the percentiles of the runs.",
         *how_to_read(comparison),
     ]

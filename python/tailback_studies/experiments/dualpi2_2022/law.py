@@ -131,12 +131,12 @@ def table(laws: Sequence[Law], facts: Facts) -> Table:
             ]
         )
     caption = (
-        "Shares of packets over all seeds, where L is not overloaded; with UDP they are of the "
-        "whole class. The law holds for the probability at each moment. With UDP and several "
-        "flows the probability is steady, and p_C is compared with (p_L/2)\u00b2. With two flows "
-        "it varies, and the mean of the square exceeds the square of the mean, in the source as "
-        "here. There p_C is compared with the mean of p\u00b2, sampled every second. The limit is "
-        "6 % or the noise of the counts and samples; published is p_C / (p_L/2)\u00b2 with all "
-        "marks."
+        "Shares of packets over all seeds, for rows in which L is not overloaded. In rows with UDP "
+        "the shares include the UDP packets of the class. The coupling holds for the "
+        "probabilities at each moment. With UDP and several flows the probability is steady, and "
+        "p_C is compared with (p_L/2)\u00b2. With two flows the probability varies, and the mean "
+        "of its square exceeds the square of its mean. In these rows p_C is compared with the mean "
+        "of p\u00b2, sampled every second. The limit is 6 % or the noise of the counts and "
+        "samples. The published number is p_C / (p_L/2)\u00b2 with all marks."
     )
     return Table("law", "The coupling: p_C = (p_L/2)\u00b2", columns, rows, caption, facts)

@@ -84,7 +84,7 @@ def table(signs: Sequence[Signature], facts: Facts) -> Table:
             ]
         )
     caption = (
-        "Which queue has a mean delay within 20 % of the target while the mean of the other is "
-        "below `2.5 ms`: L where UDP overloads it, C elsewhere."
+        "The queue whose mean delay is within 20 % of the target while the mean delay of the other "
+        "queue is below `2.5 ms`. It should be L if UDP overloads L, and otherwise C."
     )
     return Table("signature", "Which queue is at the target", columns, rows, caption, facts)

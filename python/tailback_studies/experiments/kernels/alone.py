@@ -99,8 +99,8 @@ def _values(comparison: Comparison, facts: Facts, name: str = "alone-values") ->
         *right(*(f"Linux {variant.name}" for variant in comparison.variants)),
     ]
     caption = (
-        "Means over the seeds. A star: it differs from the newest kernel's by more than noise "
-        "(false discovery rate over all differences of the page below `5 %`)."
+        "Means over the seeds. A star marks a value that differs from that of the newest kernel by "
+        "more than noise (false discovery rate over all differences of the page below `5 %`)."
     )
     return Table(name, "What a flow gets", columns, rows, caption, facts)
 

@@ -6,13 +6,14 @@ from collections.abc import Mapping
 
 _ACKS = (
     "delayed ACKs of the receiver: without delayed ACKs (the next section, through fq_codel) the "
-    "difference is gone or far smaller, and congestion control and queue have the same arithmetic "
-    "in both. Not tried: which change of the stack it is (`tcp_backlog_ack_defer` came with 6.7)"
+    "difference disappears or is far smaller. Both kernels have the same arithmetic in congestion "
+    "control and queue. Not tried: which change of the stack is the cause "
+    "(`tcp_backlog_ack_defer` came with 6.7)"
 )
 _DCTCP_510 = (
-    "delayed ACKs in part; the cause of the rest (the next section) is not known: `tcp_dctcp.c` "
-    "has the same arithmetic, and the recovery of 5.10 (`tcp_cwnd_reduction`), which differs, was "
-    "not tried"
+    "delayed ACKs explain a part. The cause of the rest (the next section) is not known: "
+    "`tcp_dctcp.c` has the same arithmetic in both kernels. The recovery of 5.10 "
+    "(`tcp_cwnd_reduction`) differs, but was not tried"
 )
 
 CAUSES: Mapping[tuple[str, str, str], str] = {

@@ -15,9 +15,8 @@ from tailback_studies.reproduction.page import Page
 
 TITLE = "Kernels side by side"
 LEAD = (
-    "The same scenarios on kernels of Debian's releases, in virtual time, with the same tc, "
-    "libraries and agent, so only the kernel can cause a difference. The others are compared with "
-    "the newest."
+    "This page compares the newest kernel with the kernels of Debian's releases, in virtual time. "
+    "Scenarios, tc, libraries and agent are the same, so only the kernel can cause a difference."
 )
 HOW = (
     "`tailback kernel build --release 6.1` puts a kernel beside the others, and "
@@ -25,13 +24,13 @@ HOW = (
     "[kernel.md](../concepts/kernel.md#kernels-side-by-side)."
 )
 SCE = (
-    "Stock cells of the draft of SCE: one flow of CUBIC, Reno or DCTCP through Cake. The draft's "
-    "test bed ran Linux 5.1 with its patches. The cells are those with the smallest hashes of "
-    "their names, among all cells of one stock flow."
+    "Cells of the SCE draft with one unmodified flow of CUBIC, Reno or DCTCP through Cake. The "
+    "draft's test bed ran Linux 5.1 with the patches of SCE. Of all such cells, those whose names "
+    "have the smallest hashes were chosen."
 )
 DUALPI2 = (
-    "Stock runs of the PIE and FQ-CoDel archives of the DualPI2 paper, drawn by hash, half of "
-    "each. Its test bed ran Linux 5.10 with Prague's patches."
+    "Half of the runs in each of the PIE and FQ-CoDel archives of the DualPI2 paper, chosen by "
+    "hash. Their flows are unmodified. The paper's test bed ran Linux 5.10 with Prague's patches."
 )
 
 

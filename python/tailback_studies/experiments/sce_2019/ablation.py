@@ -159,10 +159,10 @@ REMARKS: tuple[Remark, ...] = (
         tuple(SceSetup("", (cc,)) for cc in ("cubic", "reno", "dctcp")),
         ((0.5, 0.0), (0.5, 80.0), (1.0, 0.0), (1.0, 80.0)),
         ("fixed-buffer",),
-        "Not a remark of the source, but an open question of its numbers. Today's Linux in "
+        "The source has no remark about this; its numbers raise the question. Today's Linux in "
         "virtual time (`--engine kernel`), whose receive buffers have a fixed size, has the same "
         "RTTs as the simulator with such a buffer. With a tuned buffer ACKs are delayed, which "
-        "explains the difference of CUBIC and DCTCP, and a part of Reno's.",
+        "explains the difference for CUBIC and DCTCP, and a part of the difference for Reno.",
     ),
     Remark(
         "long-delays",
@@ -171,9 +171,9 @@ REMARKS: tuple[Remark, ...] = (
         tuple(SceSetup("", (cc,)) for cc in ("reno", "dctcp")),
         ((50.0, 80.0), (50.0, 160.0), (100.0, 40.0), (100.0, 80.0), (100.0, 160.0)),
         ("no-memory", "echo"),
-        "Not a remark of the source either: today's Linux is faster in these cells. It does not "
-        "remember an ssthresh, and its first slow start ends at the first mark; nor does its "
-        "DCTCP cut the window in rounds without marks.",
+        "The source has no remark about this either. Today's Linux is faster in these cells: it "
+        "does not remember an ssthresh, so its first slow start ends only at the first mark, and "
+        "its DCTCP does not cut the window in rounds without marks.",
     ),
     Remark(
         "under-utilisation",
@@ -182,10 +182,10 @@ REMARKS: tuple[Remark, ...] = (
         _ALONE,
         _BELOW,
         ("no-unit-quirk", "no-cwr-quirk", "dither"),
-        "Counters that count acknowledged bytes of `1448` and windows of `536` make both growth "
-        "and response larger than was meant by their ratio. A few segments of window then swing "
-        "between two and more than the path holds; with one unit most of the lost throughput is "
-        "there.",
+        "Senders count acknowledged bytes in segments of `1448`, but windows in segments of `536`. "
+        "This makes growth and response larger than intended, by the ratio of both. A window of a "
+        "few segments then swings between two segments and more than the path holds. With one unit "
+        "most of the lost throughput returns.",
     ),
     Remark(
         "rtt-at-high-bdp",
@@ -194,10 +194,10 @@ REMARKS: tuple[Remark, ...] = (
         _ALONE,
         ((50.0, 80.0), (50.0, 160.0), (100.0, 80.0), (100.0, 160.0)),
         ("no-unit-quirk", "dither", "one-way"),
-        "A flow with SCE keeps the queue between half of the target and the target, where Reno "
-        "and DCTCP leave it empty for most of a cycle at such delays. The "
-        "source suspects the feedback; without split ACKs, or without the second Cake, the RTT "
-        "is the same.",
+        "A flow with SCE keeps the queue between half of the target and the target, while Reno "
+        "and DCTCP leave the queue empty for most of a cycle at such delays. The source suspects "
+        "the feedback as the cause, but without split ACKs, or without the second Cake, the RTT is "
+        "the same.",
     ),
     Remark(
         "fairness-dip",
@@ -206,9 +206,10 @@ REMARKS: tuple[Remark, ...] = (
         (SceSetup("triple-isolate", ("cubic", "dctcp-sce")),),
         ((5.0, 20.0), (5.0, 80.0), (10.0, 20.0), (10.0, 80.0)),
         ("no-unit-quirk", "no-cwr-quirk"),
-        "It is the first remark again: in a queue of its own the flow with SCE does not use its "
-        "half, as it would not alone, and the other takes what is left: with one unit the dip at "
-        "10 Mbit/s is gone, that at 5 Mbit/s and 80 ms is not.",
+        "The cause is that of the under-utilisation: in a queue of its own the flow with SCE does "
+        "not use its half of the link, as it does not fill a link alone, and the other flow takes "
+        "the rest. With one unit the dip at 10 Mbit/s disappears, but the dip at 5 Mbit/s and "
+        "80 ms does not.",
     ),
     Remark(
         "sce-single",
@@ -217,9 +218,10 @@ REMARKS: tuple[Remark, ...] = (
         (SceSetup("flowblind sce-single", ("reno", "reno-sce")),),
         ((5.0, 0.0), (5.0, 80.0), (10.0, 80.0), (50.0, 80.0), (100.0, 20.0)),
         ("slope", "no-unit-quirk", "no-cwr-quirk"),
-        "With marks from the target on, where CE begins, the flow with SCE responds to both and "
-        "Reno to one. At low rates neither the slope nor the units change the shares; at high "
-        "rates the slope and the two reductions do. See the open questions for the highest rate.",
+        "In this mode SCE marks begin at the target, where CE marks begin too. The flow with SCE "
+        "responds to both kinds of marks and Reno only to CE. At low rates neither the slope nor "
+        "the units change the shares; at high rates the slope and the two reductions do. See the "
+        "open questions for the highest rate.",
     ),
     Remark(
         "extremes",
@@ -231,7 +233,7 @@ REMARKS: tuple[Remark, ...] = (
         ),
         ((1.0, 0.0), (1.0, 10.0), (1.0, 20.0), (1.0, 80.0)),
         ("no-unit-quirk",),
-        "Not explained: no seed of these rows shows anything like it.",
+        "Not explained: no seed of these rows has such an RTT.",
     ),
 )
 
@@ -291,11 +293,11 @@ def _ablation(found: Mapping[str, Sequence[SceEntry]], facts: Facts) -> Table:
         rows.append(row)
     caption = (
         "Median and 90th percentile of the errors in percent, in the set-up of the reproduction "
-        "\u2192 with one change, for the same cells, where the change can make a difference. "
-        "Contested mechanisms run on every cell of the source, the others on a sample: of every "
-        "congestion control alone each rate and each delay once, and one cell of each pair in "
-        "each mode. One seed. Errors that rise with the change speak for the set-up, errors that "
-        "fall against it; the open questions draw the conclusions."
+        "\u2192 with one change, over the cells that the change can affect. Contested mechanisms "
+        "run on every cell of the source. The others run on a sample: for every congestion control "
+        "alone, each rate and each delay once, and for each pair one cell in each mode. All runs "
+        "have one seed. Errors that rise with the change speak for the set-up, errors that fall "
+        "speak against it. The open questions have the conclusions."
     )
     return Table("ablation", "One mechanism at a time", columns, rows, caption, facts)
 
@@ -341,13 +343,13 @@ halved (`cwr_quirk`).
 what `ssthresh` would be, with or without marks. (The tree has a later state of its `tcp_dctcp.c`;
 the state in the test bed is not known.) With alpha above 0 after a mark, the window decreases by
 alpha/2 for many round trips, and below ssthresh it grows back as in slow start (`cut = "round"`).
-It was found after the first comparison with the held-out cells; see below.
+This mechanism was found after the first comparison with the held-out cells; see below.
 
 **The receive buffer.** While its window grows, a Linux receiver acknowledges every segment. A tuned
 buffer, as in the test bed, grows with the bytes read in a round-trip time. At low rates it does not
 grow, and ACKs are delayed from the start. A buffer that is large from the start lets the window
-grow for thousands of segments, which at a low rate is the whole of a short test. Where each segment
-is acknowledged by itself, the window meets Cake's limit of four packet times one segment earlier
+grow for thousands of segments, which at a low rate is the whole of a short test. If every segment
+gets an ACK of its own, the window reaches Cake's limit of four packet times one segment earlier
 (`rcvbuf`; see RTTs at low rates below).
 
 **A remembered ssthresh.** Linux before 5.6 began a connection with the ssthresh that the last one
@@ -369,9 +371,9 @@ interval later.
 SCE mark therefore does not change the echo of CE: it lasts until an unmarked packet or CWR arrives
 (`sce_holds_ce`).
 
-**The slope of sce-single.** Its authors write that it keeps the slope of the ramp, but their code
-halves it. The simulator follows the code.
+**The slope of sce-single.** The authors write that sce-single keeps the slope of the ramp, but
+their code halves the slope. The simulator follows the code.
 
-**The second Cake, and the length of tests.** ACKs pass a Cake too. Each test has the length of the
-authors' scripts, and the start is included.
+**The second Cake, and the length of tests.** ACKs also pass a Cake. Each test has the length that
+the authors' scripts give, and includes the start of the flows.
 """

@@ -23,10 +23,10 @@ def table(verdicts: Sequence[AbeVerdict]) -> Table:
 #: Why an expectation does not hold, by the beginning of its id.
 WHY = {
     "utilisation.cubic": (
-        "**CUBIC's formula** follows the curve to its top. In whole segments the last one below "
-        "the top takes `cbrt(1/C)` seconds, and the mark comes before that time is over. With "
-        "small factors the curves are short on the paths of these experiments, and this error "
-        "exceeds the limit."
+        "**CUBIC's formula** follows the curve to its top. But windows are whole segments, and the "
+        "last segment below the top takes `cbrt(1/C)` seconds. The mark comes before this time is "
+        "over. With small factors the curves are short on the paths of these experiments, and the "
+        "error exceeds the limit."
     ),
     "utilisation": (
         "**All cells count.** The table of the formula below shows where the assumptions of the "
@@ -35,26 +35,25 @@ WHY = {
     ),
     "poster": (
         "**Ten against ten.** The poster has CUBIC flows with ABE against standard TCP and gives "
-        "a range for the average ratio. Neither reading of standard TCP gives that range here "
-        "(tables of experiment 6). On the shortest path ssthresh is at its floor of two segments, "
-        "and no factor makes a difference. The longer the path, the closer the ratios are to "
+        "a range for the average ratio. Standard TCP may mean CUBIC or NewReno; neither gives this "
+        "range (tables of experiment 6). On the shortest path ssthresh is at its floor of two "
+        "segments, and no factor makes a difference. The longer the path, the closer the ratios are to "
         "those at equal mark probability, which for CUBIC are below the range at every factor but "
         "the gentlest. NewReno flows with ABE would give the range, but the poster does not "
         "mention them."
     ),
     "cubic-gains-less": (
         "**CUBIC on the longest path** is mostly cut twice, a round-trip time apart: a full queue "
-        "is marked until the answer to its first mark has come back, and later marks cause a "
+        "marks packets until the response to its first mark arrives, and the later marks cause a "
         "second cut. After two cuts the gentler factor leaves more of the window, and the gain "
-        "is measured against two standard cuts."
+        "is relative to two standard cuts."
     ),
     "queue-delay": (
         "**Queue delay.** With the standard backoff one flow leaves the queue empty for a part of "
         "each cycle, and that part decides the median. A gentler factor leaves the queue empty "
-        "for less time. The median then moves towards the target, and by more than the limit "
-        "where the target is long, or where CoDel holds four packets of a slow link. The 99th "
-        "percentiles move as well, mostly "
-        "upwards (table below)."
+        "for less time. The median then moves towards the target. It moves by more than the limit "
+        "if the target is long, or if CoDel holds four packets of a slow link. The 99th "
+        "percentiles move as well, mostly upwards (table below)."
     ),
 }
 
@@ -79,8 +78,8 @@ def p99(changes: Mapping[single.AbeSetup, Mapping[float, tuple[float, float]]]) 
     ]
     caption = (
         "99th percentile of the queue delay, ms, with the standard backoff and with the factor "
-        "that RFC 8511 recommends, by round-trip time. The count is of cells in which it moves by "
-        "more than that share."
+        "that RFC 8511 recommends, by round-trip time. The last column counts the cells in which "
+        "the percentile changes by more than the share at the head of the column."
     )
     return Table("p99", "99th percentile of the queue delay", columns, rows, caption)
 

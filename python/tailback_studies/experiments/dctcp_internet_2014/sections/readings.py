@@ -50,19 +50,20 @@ def readings(builder: Builder) -> Section | None:
     if not rows:
         return None
     text = (
-        "The paper leaves open how its queue counts, and its numbers say more than its text. Each "
-        "row below is one combination of the open options, run against all of Table I and against "
-        "formula (3) at three thresholds. What is changed is named; everything else is as in this "
-        "report's figures.\n\nTwo things follow. Utilisation and queue at small thresholds depend "
-        "on how fast RED's average forgets while the queue is empty: with Linux's clock, one step "
-        "for each packet of `avpkt 1000` that could have been sent, the average stays high over "
-        "the gaps, Reno is dropped too early, and the first rows of Table I are out of reach. And "
-        "formula (3) needs growth and marking that match: half a packet per RTT (delayed ACKs, "
-        "counted as Linux 3.2 does) with marks at the slope's own probability, or a whole packet "
-        "with uniformised RED, which marks twice as often. The second pair is not the kernel that "
-        "the paper ran, and its queues are longer than those of Table I.\n\nThe first row was "
-        "chosen **after** seeing these numbers. It is an inference about the paper's set-up, not a "
-        "prediction."
+        "The paper's text does not say how its queue counts, but its numbers allow conclusions. "
+        "Each row below is one combination of the open options, compared with all of Table I and "
+        "with formula (3) at three thresholds. A row names its changed options; all other options "
+        "are those of this report's figures.\n\nThere are two conclusions. First, utilisation and "
+        "queue at small thresholds depend on how fast RED's average decays while the queue is "
+        "empty. Linux's clock takes one step for each packet of `avpkt 1000` that could have been "
+        "sent. With it the average stays high over the gaps, the queue drops Reno's packets too "
+        "early, and the first rows of Table I cannot be reached. Second, formula (3) needs growth "
+        "and marking that match. One such pair is half a packet per RTT (delayed ACKs, counted as "
+        "in Linux 3.2) with marks at the slope's own probability. The other is a whole packet per "
+        "RTT with uniformised RED, which marks twice as often. The second pair is not that of the "
+        "kernel that the paper ran, and its queues are longer than those of Table I.\n\nThe first "
+        "row was chosen **after** seeing these numbers. It is an inference about the paper's "
+        "set-up, not a prediction."
     )
     table = Table(
         "readings-table",
