@@ -1,7 +1,7 @@
 """Studies that come with tailback: published experiments, batteries, the validation.
 
-They use the core through the modules that docs/contributing/studies.md lists. They reach the
-command line through the entry point `tailback.studies`, as any other package does.
+Studies use the modules of `tailback` that docs/contributing/studies.md lists. They reach the
+command line through the entry point `tailback.studies`, as studies of other packages do.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from tailback.studies import Studies
 BATTERIES = {
     "l4s-battery": "tailback_studies.batteries.l4s_battery",
 }
-"""Batteries by name: modules that have a `BATTERY`."""
+"""The batteries by name. Each value is a module with a constant `BATTERY`."""
 
 STUDIES = Studies(
     commands={

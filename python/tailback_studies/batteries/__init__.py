@@ -1,7 +1,7 @@
-"""Batteries: scenarios that belong together, run on several versions of something, one package
-each.
+"""Batteries: sets of scenarios that run on several versions of an algorithm. Each battery is a
+package.
 
-A new battery is a new package, whose module has a constant `BATTERY`, and one line in
+To add a battery, write a package whose module has a constant `BATTERY`, and add a line to
 `tailback_studies.BATTERIES`.
 """
 
@@ -24,19 +24,19 @@ if TYPE_CHECKING:
 NAMES = tuple(BATTERIES)
 
 Row = Mapping[str, Any]
-"""One step of an axis of a sweep: values by path."""
+"""One step of an axis of a sweep: a value for each path."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """Scenarios of one kind."""
+    """A part of a battery: scenarios of one kind."""
 
     name: str
-    """The word on the command line."""
+    """The name of the part on the command line."""
     title: str
     files: Sequence[Path]
     group: str = ""
-    """Another word, for several parts at once."""
+    """A name on the command line that selects several parts at once."""
 
 
 @dataclass(frozen=True)
@@ -46,15 +46,15 @@ class Preset:
     name: str
     doc: str
     sets: Mapping[str, Any] = field(default_factory=dict)
-    """Values by path; paths of flows that a file does not have are ignored."""
+    """Values by path. Paths of flows that a file does not have are ignored."""
     only: Sequence[str] = ()
-    """The parts to which it applies; all of them if empty."""
+    """Names of the parts to which the preset applies. If empty, it applies to all parts."""
     by_row: Mapping[str, Mapping[str, Row]] = field(default_factory=dict)
-    """Further values for a value of an axis, by the axis's path and value."""
+    """Further values that depend on an axis, keyed by the axis's path and its value."""
 
 
 class Battery(Protocol):
-    """A battery."""
+    """The interface of a battery."""
 
     @property
     def name(self) -> str:
@@ -90,7 +90,9 @@ class Battery(Protocol):
 
     def keeps(self, file: str, row: Row, *, on_kernel: bool) -> bool:
         """Return whether a quick run keeps this step of an axis of this file (its stem).
-        `on_kernel` tells whether one of the variants runs on the kernel engine."""
+
+        `on_kernel` tells whether any variant runs on the kernel engine.
+        """
 
     def case(self, file: str, params: Row) -> str:
         """Return a name for a point of this file that no other point of its part has."""
@@ -100,7 +102,7 @@ class Battery(Protocol):
 
 
 def get(name: str) -> Battery:
-    """Return the battery of this name."""
+    """Return the battery with this name."""
     if name not in BATTERIES:
         raise InputError(unknown("battery", name, NAMES))
     battery: Battery = import_module(BATTERIES[name]).BATTERY
@@ -108,7 +110,8 @@ def get(name: str) -> Battery:
 
 
 def choose(battery: Battery, words: Sequence[str]) -> list[Part]:
-    """Return the parts of these names or groups, in the battery's order; all if none is named."""
+    """Return the parts with these names or groups, in the battery's order. Without names, return
+    all parts."""
     valid = [word for part in battery.parts for word in (part.group, part.name) if word]
     for word in words:
         if word not in valid:

@@ -1,5 +1,5 @@
-"""Runs a battery on several versions and compares them, with one pool and one control of false
-discoveries over everything.
+"""Runs a battery on several versions in one pool and compares them. The false discovery rate is
+controlled over all differences together.
 """
 
 from __future__ import annotations
@@ -30,25 +30,26 @@ from tailback_studies.batteries import Battery, Part, Preset, Row, choose, get
 
 @dataclass(frozen=True)
 class BatteryPlace:
-    """The part and the case that a point of the battery comes from."""
+    """The part, file and swept values of a point of the battery."""
 
     part: str
     file: str
-    """Its stem."""
+    """The stem of the part's scenario file."""
     params: Row
-    """The values swept there, in base units."""
+    """The values that the file sweeps, in base units."""
 
 
 @dataclass(frozen=True, repr=False)
 class BatteryComparison(Comparison):
-    """Versions side by side over a battery; a point's parameters begin with part and case."""
+    """A comparison of versions over a battery. The parameters of a point begin with part and
+    case."""
 
     battery: Battery = field(kw_only=True)
     parts: Sequence[Part] = field(kw_only=True)
     presets: Sequence[Preset] = field(kw_only=True)
     quick: bool = field(kw_only=True)
     places: Mapping[tuple[str, str], BatteryPlace] = field(kw_only=True)
-    """By part and case."""
+    """The place of each point, by part and case."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the object that `--json` prints."""
@@ -66,7 +67,7 @@ class BatteryComparison(Comparison):
         return self.places[str(named["part"]), str(named["case"])]
 
     def report(self, folder: Path | str | None = None) -> Path:
-        """Writes the report, PDF included; returns the path of its page."""
+        """Write the report, including a PDF. Return the path of its page."""
         from tailback.report import write
 
         target = Path(folder) if folder is not None else self.folder
@@ -93,10 +94,10 @@ def run_battery(
     metrics: Sequence[str] = (),
     base: Mapping[str, object] | None = None,
 ) -> BatteryComparison:
-    """Run the parts (default: all) on every variant, the first being the baseline.
+    """Run the parts (default: all) on every variant. The first variant is the baseline.
 
-    `presets` and `base`, values by path, are for every variant. Everything is read before the first
-    run; every mistake in the variants and files is reported at once.
+    `presets` and `base` (values by path) apply to every variant. All files are read before the
+    first run, and all errors in variants and files are reported together.
     """
     if len(variants) < 2:
         raise InputError(
@@ -152,7 +153,7 @@ def _presets(battery: Battery, names: Sequence[str], variants: Sequence[Variant]
         if name not in battery.presets:
             raise InputError(unknown("preset", name, list(battery.presets)))
     asked = list(dict.fromkeys(names))
-    # A preset that Linux does not have would leave nothing to compare.
+    # If Linux does not have a preset, no variant could be compared.
     if battery.kernel_preset not in asked and any(v.engine != "sim" for v in variants):
         asked.append(battery.kernel_preset)
     return [battery.presets[name] for name in asked]
@@ -206,7 +207,7 @@ def _read(
                     merged = replace(variant, sets={**sets, **overrides})
                     loaded.append(load_one(path, merged, seeds))
                 except ScenarioError as error:
-                    # A mistake that is the same in every file is reported once.
+                    # Report an error that is the same in every file only once.
                     wrong.update((str(one), one) for one in error.diagnostics)
             cases.append(BatteryCase(part, path, loaded))
     if wrong:
@@ -246,7 +247,8 @@ def _axes(sweep: Mapping[str, Any]) -> list[list[dict[str, Any]]]:
 def _sweep(
     table: Mapping[str, Any], presets: Sequence[Preset], keeps: Callable[[Row], bool] | None
 ) -> dict[str, Any] | None:
-    """Return the sweep of a file with the steps that `keeps` accepts; `None`: unchanged."""
+    """Return the sweep of a file with the steps that `keeps` accepts. `None` leaves it
+    unchanged."""
     axes = _axes(table.get("sweep", {}))
     added = [preset.by_row for preset in presets if preset.by_row]
     if not axes or not (keeps or added):

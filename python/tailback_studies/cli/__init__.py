@@ -1,1 +1,1 @@
-"""What studies add to the command line."""
+"""Commands, tables and completions that studies add to the command line."""

@@ -1,4 +1,4 @@
-"""What a shell completes of the commands of studies."""
+"""Completes names of experiments and queues in a shell."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Published experiments, one package each.
+"""Published experiments. Each is a package.
 
-A new experiment is a new package, whose module has a constant `EXPERIMENT`, and one line in
-`tailback_studies.STUDIES`. Experiments of other packages are found through their entry points.
+To add an experiment, write a package whose module has a constant `EXPERIMENT`, and add a line to
+`tailback_studies.STUDIES`. Experiments of other distributions are found through their entry points.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from tailback_studies import STUDIES
 from tailback_studies.reproduction.experiment import Experiment
 
 NAMES = tuple(STUDIES.experiments)
-"""Those of this package."""
+"""The names of the experiments in this package."""
 
 
 def get(name: str) -> Experiment:
-    """Return the experiment of this name, of any package that is installed."""
+    """Return the experiment with this name, of any installed package."""
     known = {**STUDIES.experiments, **studies.experiments()}
     if name not in known:
         raise InputError(unknown("experiment", name, tuple(known)))

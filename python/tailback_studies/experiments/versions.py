@@ -1,7 +1,7 @@
 """Experiments that compare versions of a queue over a battery.
 
-Their sources are reports of figures without published numbers, so the result is a report without a
-comparison.
+Their sources are reports with figures and without published numbers. The report therefore has no
+comparison with published values.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ SETUP_ON_LINUX: Mapping[str, tuple[str, str]] = {
     ),
     "queue": ("the module `sch_dualpi2_2019`", "Linux has none of these versions"),
 }
-"""Rows of the set-up that differ on the kernel engine, by name, and additional ones."""
+"""Rows of the set-up that differ on the kernel engine, by name, and rows that only this engine
+has."""
 
 LEAD = (
     "The source has figures only, so no number is compared with a published one. Versions are "
@@ -92,19 +93,19 @@ def medians(comparison: Comparison, pairs: Sequence[tuple[str, str]]) -> Table:
 
 @dataclass(frozen=True)
 class Versions(Experiment):
-    """An experiment of this kind."""
+    """An experiment that compares versions of a queue."""
 
     name: str
     title: str
     doc: str
     versions: Mapping[str, Mapping[str, Any]]
-    """For each version the values by path; the first version is the baseline."""
+    """The values of each version, by path. The first version is the baseline."""
     base: Mapping[str, Any]
-    """Values by path, of every version."""
+    """Values that every version has, by path."""
     setup: Sequence[tuple[str, str, str]]
     """Rows of the set-up: item, value here, and origin."""
     pairs: Sequence[tuple[str, str]] = ()
-    """Pairs of versions to compare beside the baseline: a version, and its reference."""
+    """Pairs of versions to compare in addition to the baseline: a version, and its reference."""
     text: str = ""
     """The conclusions on the page."""
     presets: Sequence[str] = ()
@@ -128,7 +129,7 @@ class Versions(Experiment):
         quick: bool = False,
         page: bool = False,
     ) -> ReproduceResult:
-        """Runs the versions over the parts of the battery, writes the report, PDF included."""
+        """Run the versions over the parts of the battery, and write the report, including a PDF."""
         from tailback.comparison.model import Cell
         from tailback.comparison.variants import Variant
         from tailback.report import Facts, Section, Table, Text, write

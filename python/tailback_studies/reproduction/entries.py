@@ -1,4 +1,5 @@
-"""Numbers of the source, with the table, row and column in which it has them."""
+"""Defines cells: numbers of the source, with the table, row and column in which the source has
+them."""
 
 from __future__ import annotations
 
@@ -16,22 +17,23 @@ KINDS = {
     "share": "of a fair share",
     "absolute": "absolute",
 }
-"""How errors are counted: relative to the published value, to the link's rate or to a fair share of
-it, or absolute.
+"""How errors are counted.
+
+An error is relative to the published value, to the link's rate or to a fair share of that rate, or
+it is absolute.
 """
 
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """A cell in its place; an experiment adds the coordinates of the place."""
+    """A cell of the source. An experiment adds the coordinates of its place."""
 
     cell: TableCell
     values: tuple[float, ...] = ()
-    """The measured value, over the seeds."""
+    """The measured values, one for each seed."""
 
     def error(self, kind: str) -> float | None:
-        """Return the error of the measured value against the published one, counted in one of
-        `KINDS`."""
+        """Return the difference between measured and published value, counted in one of `KINDS`."""
         return self.cell.relative if kind == "relative" else self.cell.error
 
     def size(self, kind: str) -> float | None:
@@ -50,17 +52,17 @@ class Entry:
 
     @property
     def within(self) -> bool | None:
-        """Whether the error is within its tolerance; None without a tolerance or a value."""
+        """Whether the error is within its tolerance. None without a tolerance or a value."""
         if self.cell.tolerance is None or self.cell.error is None:
             return None
         return self.cell.status == "pass"
 
     @property
     def chance(self) -> bool:
-        """Whether the published value is within the range in which one more run here would be in 95
-        % of cases.
+        """Whether the published value is within the range in which one more run of ours would be in
+        95 % of cases.
 
-        The source ran once: a miss within this range cannot be distinguished from chance.
+        The source ran only once, so a miss within this range cannot be distinguished from chance.
         """
         n, known = len(self.values), self.cell.published
         if n < LEAST_SEEDS or known is None:
@@ -70,12 +72,12 @@ class Entry:
 
 
 def sizes(entries: Iterable[Entry], kind: str) -> list[float]:
-    """Return the errors of all cells that have one, without their signs."""
+    """Return the errors of all cells that have an error, without their signs."""
     return [size for entry in entries if (size := entry.size(kind)) is not None]
 
 
 def counted(entries: Sequence[Entry]) -> str:
-    """Return how many entries there are, for the head of a report."""
+    """Return how many entries there are, as text for the head of a report."""
     held = sum(entry.cell.published is not None for entry in entries)
     return (
         f"{len(entries)} measured, of which {held} are compared with published cells; the "

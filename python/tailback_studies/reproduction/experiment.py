@@ -1,4 +1,4 @@
-"""A published experiment: it plans its runs, runs them in one pool, and makes a report."""
+"""Defines a published experiment: it plans its runs, runs them in one pool, and makes a report."""
 
 from __future__ import annotations
 
@@ -25,15 +25,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ReproduceResult:
-    """The columns of the files that list an experiment's cells and errors."""
+    """The result of an experiment: the rows of the files that list its cells and errors."""
 
     experiment: str
     engine: str
     report_dir: Path
     cells: list[dict[str, Any]] = field(default_factory=list)
-    """id, quantity, unit, published, measured, n, ci95"""
+    """The rows of cells.csv: id, quantity, unit, published, measured, n, ci95."""
     summary: list[dict[str, Any]] = field(default_factory=list)
-    """quantity, cells, median_rel_error, p90_rel_error, median_abs_error, p90_abs_error"""
+    """Errors by quantity: quantity, cells, median_rel_error, p90_rel_error, median_abs_error,
+    p90_abs_error."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the object that `reproduce --json` prints."""
@@ -50,24 +51,26 @@ class Request:
     """A request: what to run."""
 
     parts: tuple[str, ...]
-    """In the experiment's order; all of them if none is named."""
+    """The requested parts in the experiment's order. Without a request, all parts."""
     named: bool
-    """Whether parts were named."""
+    """Whether the user named parts."""
     quick: bool
     seeds: int | None
     engine: str
     page: bool = False
-    """Whether to write the page, with all runs that it needs beyond the source's own parts."""
+    """Whether to write the page, with all runs that it needs in addition to the source's own
+    parts."""
 
     def seeds_or(self, every: int, quick: int | None = None) -> int:
-        """Return the seeds of each point: the requested number, or the experiment's own."""
+        """Return the number of seeds of each point: the requested number, or the experiment's
+        own."""
         if self.seeds is not None:
             return self.seeds
         return quick if self.quick and quick is not None else every
 
     def named_part(self, part: str) -> bool:
-        """Return whether to run this part, which is beyond the source: yes if it is named, or if
-        the page is requested."""
+        """Return whether to run this part, which the source does not have. It runs if it is named,
+        or if the page is requested."""
         return (self.named or self.page) and part in self.parts
 
 
@@ -77,43 +80,44 @@ class Findings:
 
     report: Report
     cells: list[dict[str, Any]]
-    """As `reproduce --json` lists them."""
+    """The cells, as `reproduce --json` lists them."""
     summary: list[dict[str, Any]]
     judges: Sequence[Judge] = ()
     """The result of each goal, for goals.csv."""
     page: Page | None = None
-    """The content of its page in docs."""
+    """The content of the experiment's page in docs."""
 
 
 Found = Mapping[str, "Sequence[Results]"]
-"""Results by group, in the order of its jobs."""
+"""Results by group of jobs, in the order of the group's jobs."""
 
 
 @dataclass(frozen=True)
 class Study:
-    """The runs, in groups, and how to evaluate them."""
+    """The jobs of an experiment, in groups, and the function that evaluates their results."""
 
     jobs: Mapping[str, Sequence[Job]]
     findings: Callable[[Found], Findings]
 
 
 class Experiment(ABC):
-    """A published experiment, as the command line sees it."""
+    """The interface of an experiment that the command line uses."""
 
     name: str
-    """The word on the command line."""
+    """The name of the experiment on the command line."""
     title: str
     """Title, authors and year of the source."""
     doc: str
-    """A sentence that says what it shows."""
+    """A sentence about what the experiment shows."""
     parts: Sequence[str]
-    """Figures and tables that can be run by themselves."""
+    """Names of the parts (figures and tables) that can be run separately."""
 
     needs_kernel: bool = False
-    """Whether only the kernel engine can run it: its page is not made where no kernel is needed."""
+    """Whether only the kernel engine can run the experiment. If so, its page is not made where no
+    kernel is needed."""
 
     not_run: Sequence[tuple[str, int | None, str]] = ()
-    """The parts that are not reproduced: what, how many rows of the source, and why."""
+    """The parts of the source that are not reproduced: what, how many rows, and why."""
 
     def request(
         self,
@@ -123,7 +127,7 @@ class Experiment(ABC):
         quick: bool = False,
         page: bool = False,
     ) -> Request:
-        """Read the request; reject an unknown part."""
+        """Read the request. Raise an error for an unknown part."""
         if page and (parts or quick):
             raise InputError(
                 "--page: the page needs the whole experiment; remove --part and --quick"
@@ -138,7 +142,7 @@ class Experiment(ABC):
         )
 
     def folder(self, request: Request) -> str:
-        """Return the folder of the report. A part or another engine has a folder of its own and
+        """Return the folder of the report. A single part, or another engine, has its own folder and
         does not replace the whole report.
         """
         whole = not request.named or request.parts == tuple(self.parts)
@@ -158,11 +162,11 @@ class Experiment(ABC):
 
 
 class Reproduction(Experiment):
-    """An experiment with numbers or expectations to compare with measurements."""
+    """An experiment that compares numbers or expectations with measurements."""
 
     @abstractmethod
     def study(self, request: Request) -> Study:
-        """Return what to run for these parts; reject a part that the engine cannot run."""
+        """Return the study of these parts. Raise an error for a part that the engine cannot run."""
 
     def run(
         self,
@@ -172,7 +176,7 @@ class Reproduction(Experiment):
         quick: bool = False,
         page: bool = False,
     ) -> ReproduceResult:
-        """Run the study of these parts in one pool and write its report."""
+        """Run the study of these parts in one pool, and write its report."""
         from tailback.report import write
         from tailback.running.batch import run_jobs
         from tailback_studies.reproduction import judges
@@ -181,7 +185,7 @@ class Reproduction(Experiment):
         study = self.study(request)
         flat = [job for group in study.jobs.values() for job in group]
         with warnings.catch_warnings():
-            # The source fixes the set-up; the user cannot change anything in it.
+            # The source fixes the set-up, so the user need not know about its warnings.
             warnings.filterwarnings("ignore", ".*phase effects", ScenarioWarning)
             results = iter(run_jobs(flat, replace(options, seeds=None)))
         groups = {name: [next(results) for _ in group] for name, group in study.jobs.items()}
@@ -217,7 +221,9 @@ def command(name: str, request: Request) -> str:
 def compared_cells(
     cells: Iterable[Compared], place: Callable[[Compared], Sequence[str]]
 ) -> list[dict[str, Any]]:
-    """Return the cells of a comparison as `reproduce --json` lists them; none of them is published.
+    """Return the cells of a comparison as `reproduce --json` lists them. None of them has a
+    published value.
+
     A cell's id is its place and the variant.
     """
     return [
@@ -236,11 +242,12 @@ def compared_cells(
 
 
 ALL_CELLS = "all-cells.csv"
-"""The file with every measured cell. The report's own file also has the coordinates."""
+"""The file with every measured cell and its coordinates. The report's cells.csv has no
+coordinates."""
 
 
 def all_cells(cells: Sequence[Mapping[str, Any]]) -> str:
-    """Return every cell as CSV, published or not."""
+    """Return every cell as CSV, including cells without a published value."""
     from tailback.report.tables import csv_text
 
     head = ("id", "quantity", "unit", "published", "measured", "n", "ci95")
@@ -253,7 +260,8 @@ def _yes(value: object) -> str:
 
 
 def known_parts(parts: Sequence[str] | None, valid: Sequence[str]) -> tuple[str, ...]:
-    """Return the requested parts, or all, in the experiment's order; reject an unknown one."""
+    """Return the requested parts in the experiment's order, or all parts. Raise an error for an
+    unknown part."""
     for part in parts or ():
         if part not in valid:
             raise InputError(unknown("part", part, valid))

@@ -1,4 +1,4 @@
-"""Goals: groups of cells, how far off they may be, and whether they are within it."""
+"""Defines goals: groups of cells, the allowed error of each, and whether the cells meet it."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ E = TypeVar("E", bound=Entry)
 
 @dataclass(frozen=True)
 class Goal(Generic[E]):
-    """A group of cells with a goal."""
+    """The interface of a goal for a group of cells."""
 
     id: str
-    """The name of its row of the summary."""
+    """The name of the goal's row in the summary."""
     title: str
     kind: str
     """How errors are counted: one of `entries.KINDS`."""
     belongs: Callable[[E], bool]
 
     def own(self, entries: Iterable[E]) -> list[E]:
-        """Return the cells of the group."""
+        """Return the cells that belong to the group."""
         return [entry for entry in entries if self.belongs(entry)]
 
 
 @dataclass(frozen=True)
 class ErrorsBelow(Goal[E]):
-    """Limits for the median and the 90th percentile of a group's errors."""
+    """A goal that limits the median and the 90th percentile of a group's errors."""
 
     median: float
     p90: float
 
     @property
     def text(self) -> str:
-        """The limits in words."""
+        """The limits as text."""
         absolute = self.kind == "absolute"
         both = (f"{n:g}" if absolute else f"{100 * n:g} %" for n in (self.median, self.p90))
         return "median {}, 90th percentile {}".format(*both)
@@ -47,12 +47,12 @@ class ErrorsBelow(Goal[E]):
 
 @dataclass(frozen=True)
 class CellsWithin(Goal[E]):
-    """A number of a group's cells must each be within a limit."""
+    """A goal that each cell of a group is within a limit, or a share of the cells."""
 
     limit: float
-    """Share of the published value, or a difference in the unit of the cells."""
+    """The limit: a share of the published value, or a difference in the unit of the cells."""
     needed: float = 1.0
-    """Share of the cells that must be within it."""
+    """Share of the cells that must be within the limit."""
     least: float = 0.0
     """Smallest tolerance, in the unit of the cells."""
 
@@ -63,7 +63,7 @@ class CellsWithin(Goal[E]):
 
     @property
     def text(self) -> str:
-        """The limit in words."""
+        """The limit as text."""
         if self.kind != "relative":
             return f"{self.limit:g}"
         return f"{100 * self.limit:g} %" + (f" or {self.least:.2g}" if self.least else "")
@@ -71,7 +71,7 @@ class CellsWithin(Goal[E]):
 
 @dataclass(frozen=True)
 class ErrorsVerdict:
-    """The result of an `ErrorsBelow`."""
+    """The verdict of an `ErrorsBelow`."""
 
     goal: ErrorsBelow[Any]
     cells: int
@@ -84,7 +84,7 @@ class ErrorsVerdict:
         return self.median <= self.goal.median and self.p90 <= self.goal.p90
 
     def row(self, entries: Iterable[Entry]) -> dict[str, Any]:
-        """Return its row of the summary."""
+        """Return the verdict's row of the summary."""
         goal = self.goal
         return {
             **errors(goal.id, [entry.cell for entry in goal.own(entries)]),
@@ -97,13 +97,14 @@ class ErrorsVerdict:
 
 @dataclass(frozen=True)
 class CellsVerdict:
-    """The result of a `CellsWithin`."""
+    """The verdict of a `CellsWithin`."""
 
     goal: CellsWithin[Any]
     cells: int
     within: int
     chance: int
-    """Misses that chance in the source's single run explains; they stay misses."""
+    """Number of misses that chance in the source's single run explains. They still count as
+    misses."""
     median: float
     worst: float
 
@@ -113,7 +114,7 @@ class CellsVerdict:
         return self.within >= math.ceil(self.goal.needed * self.cells - 1e-9)
 
     def row(self, entries: Iterable[Entry]) -> dict[str, Any]:
-        """Return its row of the summary."""
+        """Return the verdict's row of the summary."""
         goal = self.goal
         return {
             **errors(goal.id, [entry.cell for entry in goal.own(entries)]),
@@ -128,7 +129,7 @@ class CellsVerdict:
 def errors_verdicts(
     goals: Iterable[ErrorsBelow[E]], entries: Sequence[E]
 ) -> Iterator[ErrorsVerdict]:
-    """Yield every goal that has cells."""
+    """Yield the verdict of every goal that has cells."""
     for goal in goals:
         found = sizes(goal.own(entries), goal.kind)
         middle, high = median(found), nearest_rank(found, 0.9)
@@ -137,7 +138,7 @@ def errors_verdicts(
 
 
 def cells_verdicts(goals: Iterable[CellsWithin[E]], entries: Sequence[E]) -> Iterator[CellsVerdict]:
-    """Yield every goal that has cells."""
+    """Yield the verdict of every goal that has cells."""
     for goal in goals:
         cells = [entry for entry in goal.own(entries) if entry.within is not None]
         missed = [entry for entry in cells if not entry.within]
@@ -149,7 +150,7 @@ def cells_verdicts(goals: Iterable[CellsWithin[E]], entries: Sequence[E]) -> Ite
 
 
 def goal_of(goals: Iterable[CellsWithin[E]], entry: E) -> CellsWithin[E] | None:
-    """Return the goal that a cell belongs to."""
+    """Return the goal to which a cell belongs."""
     return next((goal for goal in goals if goal.belongs(entry)), None)
 
 
@@ -173,7 +174,7 @@ def summary(
 
 
 def counted_row(name: str, holds: Sequence[bool]) -> dict[str, Any]:
-    """Return a row of the summary for criteria that either hold or do not."""
+    """Return a row of the summary for criteria that either hold or do not hold."""
     within = sum(holds)
     held = {"within": within, "holds": within == len(holds)}
     return {**errors(name, []), "cells": len(holds), **held}

@@ -1,7 +1,8 @@
-"""The result of each criterion, as rows of goals.csv: one file for each experiment and validation.
+"""Writes the result of each criterion as a row of goals.csv. Each experiment and each validation
+has one such file.
 
-The page docs/evidence/trust.md is made of these files. The count without an allowance for chance
-comes first, the count with it second; the second needs at least five seeds.
+The page docs/evidence/trust.md is made from these files. The first count makes no allowance for
+chance. The second count does, and needs at least five seeds.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ FILE = "goals.csv"
 
 @dataclass(frozen=True)
 class Noise:
-    """How far a source is from itself: its cells that repeat one experiment."""
+    """The source's own noise: the differences between its cells that repeat one experiment."""
 
     cells: int
     median: float
@@ -30,34 +31,36 @@ class Noise:
 
 @dataclass(frozen=True, kw_only=True)
 class Judge:
-    """A group of cells and its errors: a row of goals.csv. `None`: this number does not exist."""
+    """A row of goals.csv: a group of cells and its errors. A number that does not exist is
+    `None`."""
 
     judge: str
-    """The criterion, in words."""
+    """The criterion, as text."""
     error: str
     """How errors are counted: one of `entries.KINDS`."""
     limit: str
-    """The goal, in words."""
+    """The goal, as text."""
     cells: int
     median: float | None
     p90: float | None
     within: int | None = None
-    """Cells within the limit."""
+    """Number of cells within the limit."""
     within_or_chance: int | None = None
-    """The same, plus the cells that only noise keeps outside the limit; needs five seeds."""
+    """Number of cells within the limit, plus the cells that only noise keeps outside. It needs five
+    seeds."""
     blind: int = 0
-    """Held-out cells: not used until the set-up was frozen."""
+    """Number of held-out cells, which were not used until the set-up was frozen."""
     blind_median: float | None = None
     blind_p90: float | None = None
     noise_cells: int | None = None
-    """Cells of the source that it has twice."""
+    """Number of cells that the source has twice."""
     noise_median: float | None = None
     noise_p90: float | None = None
     holds: bool
 
     @property
     def title(self) -> str:
-        """The criterion in words. If its errors are relative to the link's rate, it says so."""
+        """The criterion as text. The text mentions it if errors are relative to the link's rate."""
         return self.judge + ", relative to the link's rate" * (self.error == "capacity")
 
 
@@ -101,7 +104,7 @@ def _seeds(entries: Sequence[Entry]) -> bool:
 
 
 def to_csv(judges: Iterable[Judge]) -> str:
-    """Return goals.csv; missing numbers are empty."""
+    """Return goals.csv. Missing numbers are empty."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(COLUMNS)

@@ -1,4 +1,5 @@
-"""A page of docs: the result of an experiment, with the command and the revision that made it."""
+"""Defines a page of docs: the result of an experiment, with the command and the revision that made
+it."""
 
 from __future__ import annotations
 
@@ -12,9 +13,9 @@ from tailback_studies.reproduction.published import OPENING
 
 @dataclass(frozen=True)
 class Page:
-    """Sections under a title, with the run facts that hold for the whole page at its top.
+    """Sections under a title. The facts that hold for all runs are at the top of the page.
 
-    Its figures are those of the experiment's report, by their ids.
+    The page refers to figures of the experiment's report by their ids.
     """
 
     title: str
@@ -23,7 +24,8 @@ class Page:
     facts: Facts = field(default_factory=Facts)
 
     def text(self, command: str, cpu_s: float) -> str:
-        """Return the page in Markdown. Its cost is processor time, stored runs included."""
+        """Return the page in Markdown. Its cost is processor time, including that of stored
+        runs."""
         report = Report(
             name="",
             title=self.title,
@@ -39,10 +41,10 @@ class Page:
         return to_markdown(report)
 
     def with_figure(self, report: Report) -> Page:
-        """Return the page with the opening figure of its report, if it has no figure itself.
+        """Return the page with the opening figure of the report, if the page has no figure.
 
-        Its facts are left out, because readers would take the facts of one figure for those of the
-        page.
+        The facts of the figure are left out, because readers could mistake them for those of the
+        whole page.
         """
         figure = report.opening()
         blocks = (block for section in self.sections for block in section.blocks)

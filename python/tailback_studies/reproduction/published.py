@@ -1,8 +1,10 @@
-"""A page of docs/evidence: an experiment in a few hundred words, and its complete results as data.
+"""Writes a page of docs/evidence: an experiment in a few hundred words, and its complete results as
+data.
 
-The documentation site shows the data as tables that can be sorted.
+The documentation site shows the data as sortable tables.
 
-Both are made from the page that `reproduce --page` and `validate` write beside their reports.
+Page and data are made from the long page that `reproduce --page` and `validate` write beside their
+reports.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from tailback_studies.reproduction.judges import FILE, Judge, from_csv
 from tailback_studies.reproduction.shown import size
 
 MAX_WORDS = 800
-"""The most words of a page; the rest is on the page of the results."""
+"""The most words of a short page. Everything else is on the page of the results."""
 
 OPENING = "Figure"
 """Title of the section with the figure that opens a page."""
@@ -34,25 +36,25 @@ SIDE_BY_SIDE = "Side by side"
 """Title of the section with the measurements of both engines, which a short page has."""
 
 RESERVED = 40
-"""Number of words reserved for the last section."""
+"""Number of words that are reserved for the last section."""
 
 RESULTS = "-all.results.json"
-"""End of the name of the file with everything."""
+"""End of the name of the file with the complete results."""
 
 MAX_FACT_WORDS = 20
-"""Longer facts are on the page of the results only."""
+"""The most words of a fact on the short page. Longer facts are only on the page of the results."""
 
 WORST = 5
-"""Rows of a table of misses."""
+"""Number of rows of a table of misses."""
 
 WIDEST = 8
-"""Columns of a table that the page shows."""
+"""The most columns of a table on the short page."""
 
 LONGEST = 15
-"""Rows of a table that the page shows at most."""
+"""The most rows of a table on the short page."""
 
 FEWEST = 4
-"""A longer table with fewer rows than this is left out."""
+"""The fewest rows of a shortened table. A table with fewer is left out."""
 
 _FACT = re.compile(r"- \*\*([^*]+)\*\*: (.*)")
 _FIGURE = re.compile(r"!\[([^\]]*)\]\(([^)]+)\)")
@@ -73,7 +75,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Whole:
-    """A page in parts."""
+    """A long page, divided into its parts."""
 
     title: str
     lead: list[str]
@@ -103,7 +105,7 @@ class Whole:
         return cls(whole["title"], whole["lead"], facts, sections)
 
     def json(self) -> str:
-        """Return everything, for the page of the results."""
+        """Return the complete page as JSON, for the page of the results."""
         whole = {
             "title": self.title,
             "facts": self.facts,
@@ -113,7 +115,7 @@ class Whole:
         return json.dumps(whole, indent=1, ensure_ascii=False) + "\n"
 
     def tables(self, pattern: str) -> Iterator[tuple[Section, Block]]:
-        """Return the tables of the sections, or with the titles, that match."""
+        """Return the tables of the sections whose headings match, or whose own titles match."""
         for section in self.sections:
             for block in section.blocks:
                 if "columns" in block and re.search(pattern, f"{section.title} {block['title']}"):
@@ -145,7 +147,7 @@ def _cells(line: str) -> list[str]:
 
 
 def page(whole: Whole, name: str, judges: Sequence[Judge]) -> str:
-    """Return the short page of an experiment, from its whole page and its criteria."""
+    """Return the short page of an experiment, made from its long page and its criteria."""
     parts = [f"# {whole.title}", *whole.lead[:1]]
     short = (fact for fact in whole.facts if len(fact[1].split()) <= MAX_FACT_WORDS)
     parts.append("\n".join(f"- **{key}**: {value}" for key, value in short))
@@ -161,7 +163,7 @@ def page(whole: Whole, name: str, judges: Sequence[Judge]) -> str:
     if judges:
         room.add("## Worst misses", list(_worst(whole)))
     shown = {id(table) for _, table in families[:1]}
-    # Without a criterion the result comes first. The opening figure is on the page already.
+    # Without a criterion, the result comes first. The page already has the opening figure.
     first = [s for s in whole.sections if s.title != OPENING][:2]
     if judges:
         first = [s for s in whole.sections if s.title == SIDE_BY_SIDE]
@@ -178,7 +180,7 @@ def page(whole: Whole, name: str, judges: Sequence[Judge]) -> str:
 
 
 def _figure(whole: Whole) -> Iterator[str]:
-    """Yield the first figure and its caption, which is the text behind it."""
+    """Yield the first figure, and its caption, which is the text after the figure."""
     for section in whole.sections:
         for block, after in itertools.pairwise([*section.blocks, {}]):
             if "figure" in block:
@@ -196,7 +198,7 @@ class _Room:
         self._parts = parts
 
     def add(self, heading: str, texts: Sequence[str]) -> bool:
-        """Add all of the texts under the heading, or nothing."""
+        """Add all of the texts under a heading, or none of them."""
         new = [heading, *texts]
         fits = bool(texts) and sum(map(_count, [*self._parts, *new])) <= self._words
         if fits:
@@ -204,10 +206,11 @@ class _Room:
         return fits
 
     def add_section(self, section: Section, shown: set[int]) -> None:
-        """Add as much of a section as fits, in its order; of each table as many rows as fit."""
+        """Add as much of a section as fits, in its order. Of each table, add as many rows as
+        fit."""
         heading = f"## {section.title}"
         for block in section.blocks:
-            # The facts behind a table are with the table, among the results.
+            # The facts of a table are on the page of the results, with the table.
             if "text" in block and not block["text"].startswith("*"):
                 texts = [block["text"]]
             elif "columns" in block and id(block) not in shown:
@@ -219,7 +222,7 @@ class _Room:
             heading = ""
 
     def _table(self, heading: str, table: Block) -> list[str]:
-        """Return a table with the rows that fit; nothing if only few do."""
+        """Return a table with the rows that fit, or None if only few rows fit."""
         title = f"**{table['title']}**" if table["title"] else ""
         count = len(table["rows"])
         for rows in range(min(count, LONGEST), min(count, FEWEST) - 1, -1):
@@ -276,7 +279,7 @@ def _criteria(judges: Sequence[Judge]) -> str:
 
 
 def _worst(whole: Whole) -> Iterator[str]:
-    """Yield the first rows of the tables of misses, which start with the worst."""
+    """Yield the first rows of the tables of misses, which begin with the largest misses."""
     for section, table in whole.tables(r"^(Cells beyond|Beyond a limit)"):
         if not table["rows"]:
             continue
@@ -287,7 +290,8 @@ def _worst(whole: Whole) -> Iterator[str]:
 
 
 def _shown(table: Block, rows: int | None = None) -> Iterator[str]:
-    """Yield a table in Markdown, with the columns that fit and have a value in these rows."""
+    """Yield a table in Markdown. It has the columns that fit and that have a value in these
+    rows."""
     body = table["rows"][:rows]
     filled = [
         i for i in range(len(table["columns"])) if any(row[i] not in ("", "\u2014") for row in body)
@@ -304,7 +308,7 @@ def _row(cells: Sequence[str]) -> str:
 
 
 def write(text: str, name: str, judges: Sequence[Judge], folder: Path) -> Path:
-    """Write the short page and the file of its results; the figures of `text` are in the folder
+    """Write the short page, and the file with its results. The figures of `text` are in the folder
     `name`."""
     whole = Whole.parse(text)
     (folder / f"{name}{RESULTS}").write_text(whole.json(), encoding="utf-8")
@@ -314,7 +318,7 @@ def write(text: str, name: str, judges: Sequence[Judge], folder: Path) -> Path:
 
 
 def pages(folder: Path) -> dict[Path, str]:
-    """Return the short pages of all results that are stored in a folder, by their places."""
+    """Return the short pages of all results that are stored in a folder, by their paths."""
     texts = {}
     for file in sorted(folder.glob(f"*{RESULTS}")):
         name = file.name.removesuffix(RESULTS)

@@ -1,5 +1,5 @@
-"""Questions that a source leaves open: each reading is tried by itself, on the cells that it
-affects."""
+"""Tries readings of details that a source leaves open. Each reading is tried alone, on the cells
+that it affects."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 from tailback_studies.reproduction.entries import Entry
 
 BASELINE = "baseline"
-"""The set-up of the reproduction, with which readings are compared."""
+"""The name of the reproduction's set-up, with which readings are compared."""
 
 V = TypeVar("V")
 S = TypeVar("S")
@@ -23,20 +23,21 @@ def _any(_setup: object) -> bool:
 
 @dataclass(frozen=True)
 class Reading(Generic[V, S]):
-    """One other reading of the source."""
+    """Another reading of a detail in the source."""
 
     id: str
     title: str
-    """The difference from the set-up of the reproduction."""
+    """How the reading differs from the set-up of the reproduction."""
     variant: V
     concerns: Callable[[S], bool] = _any
-    """Whether it can change the results of a set-up."""
+    """Returns whether the reading can change the results of a set-up."""
 
 
 def before_and_after(
     by_reading: Mapping[str, Sequence[E]], reading: Reading[V, S]
 ) -> tuple[list[E], Sequence[E]]:
-    """Return the cells that a reading concerns, in the set-up of the reproduction and with it."""
+    """Return the cells that a reading concerns: with the set-up of the reproduction, and with the
+    reading."""
     changed = by_reading.get(reading.id, ())
     ids = {entry.cell.id for entry in changed}
     return [entry for entry in by_reading[BASELINE] if entry.cell.id in ids], changed

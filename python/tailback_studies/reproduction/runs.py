@@ -1,5 +1,5 @@
-"""The runs behind a page's tables, where its parts were run differently: one table instead of a
-caption under each.
+"""Makes one table of the runs behind a page whose parts were run differently. It replaces a caption
+under each table.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Tables and captions of a reproduction's report, and the format of their numbers."""
+"""Makes the tables and captions of a reproduction's report, and formats their numbers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tailback_studies.reproduction.entries import KINDS, Entry, counted
 from tailback_studies.reproduction.judges import Judge
 
 NO_OFFLOADS = "every segment is a packet: no TSO, GSO, GRO"
-"""The difference of every reproduction from a test bed."""
+"""The deviation that all reproductions of test beds have."""
 
 
 def facts(
@@ -23,7 +23,7 @@ def facts(
     options: Sequence[str] = (),
     deviations: Sequence[str] = (),
 ) -> Facts:
-    """Return the facts behind figures and tables made from these results; every caption states
+    """Return the facts of figures and tables that are made from these results. Every caption has
     them."""
     batches = list(results)
     runs = [run for result in batches for run in result]
@@ -49,7 +49,7 @@ def head(source: str, facts: Facts, entries: Sequence[Entry]) -> list[tuple[str,
 
 
 def span(values: Iterable[float], unit: str) -> str:
-    """Return the smallest and the largest number; empty without any."""
+    """Return the smallest and the largest number as text. Empty without numbers."""
     ordered = sorted(values)
     if not ordered:
         return ""
@@ -58,8 +58,8 @@ def span(values: Iterable[float], unit: str) -> str:
 
 
 def goals_table(judges: Iterable[Judge], facts: Facts) -> Table:
-    """Show the result of each goal: cells within it, without and with those that only chance keeps
-    out."""
+    """Show the result of each goal: the cells within it, without and with those that only chance
+    keeps outside."""
     rows: list[list[Value]] = [
         [
             judge.judge,
@@ -102,7 +102,7 @@ def blind_columns(judge: Judge) -> tuple[int, str | None, str | None]:
 
 
 def size(value: float | None, kind: str, digits: str = ".2g") -> str | None:
-    """Return an error without a sign: in percent, or absolute with these digits."""
+    """Return an error without its sign: in percent, or absolute with this number format."""
     if value is None:
         return None
     return f"{value:{digits}}" if kind == "absolute" else f"{100 * value:.2g} %"

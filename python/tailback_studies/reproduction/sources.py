@@ -1,4 +1,4 @@
-"""The files of an experiment: scenarios, and the numbers that were published."""
+"""Reads the files of an experiment: scenarios, and published numbers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 
 def scenario(package: str, name: str) -> dict[str, Any]:
-    """Read a scenario file of the package's folder `scenarios`; the caller may change the
+    """Read a scenario file in the package's folder `scenarios`. The caller may change the
     result.
     """
     return copy.deepcopy(_scenario(package, name))
@@ -23,7 +23,7 @@ def _scenario(package: str, name: str) -> dict[str, Any]:
 
 
 def set_value(scenario: dict[str, Any], path: str, value: Any) -> None:
-    """Set a value by its path; missing tables are created."""
+    """Set a value by its path. Missing tables are created."""
     *parents, last = path.split(".")
     for key in parents:
         scenario = scenario.setdefault(key, {})
@@ -31,7 +31,7 @@ def set_value(scenario: dict[str, Any], path: str, value: Any) -> None:
 
 
 def published_rows(package: str, name: str) -> list[dict[str, str]]:
-    """Read the rows of a CSV file of the package: the numbers of the source."""
+    """Read the rows of a CSV file of the package, which has the numbers of the source."""
     return list(csv.DictReader(_text(package, name).splitlines()))
 
 

@@ -1,7 +1,8 @@
-"""The simulator against Linux, cell by cell: the command `tailback validate` and its page.
+"""Compares the simulator with Linux, cell by cell, for the command `tailback validate` and its
+page.
 
 `grid` defines the runs, `cells` the measurements, and `verdicts` the required agreement. `causes`
-measures why a cell differs. `page` writes the page, with `tables` and `figures`.
+measures why a cell differs. `page` writes the page with the help of `tables` and `figures`.
 """
 
 from __future__ import annotations
@@ -22,31 +23,31 @@ from tailback_studies.validation.verdicts import Miss, judges, misses
 
 @dataclass(frozen=True)
 class Validation:
-    """Cells of the grid and their verdicts."""
+    """The cells of the grid with their verdicts."""
 
     ran: grid.GridRuns
     cells: list[Cell]
     quick: bool
     causes: list[Cause] = field(default_factory=list)
-    """The cause of each miss, in their order."""
+    """The cause of each miss, in the order of the misses."""
 
     @cached_property
     def judges(self) -> list[Judge]:
-        """The result of every goal."""
+        """The result of each goal."""
         return judges(self.cells)
 
     @cached_property
     def misses(self) -> list[Miss]:
-        """All measures beyond a limit."""
+        """All measures that are beyond a limit."""
         return misses(self.cells)
 
     @property
     def holds(self) -> bool:
-        """Whether every goal holds, over all cells of the grid."""
+        """Whether every goal holds over all cells of the grid."""
         return len(self.cells) == self.ran.cells and all(judge.holds for judge in self.judges)
 
     def cpu_s(self, engine: str, family: str | None = None) -> float:
-        """Return the processor time of an engine's runs, including runs that were stored before."""
+        """Return the processor time of an engine's runs, including that of stored runs."""
         chosen = [b for b in self.ran.batches if family in (None, b.queue.family)]
         return math.fsum(run.timing["cpu_s"] for b in chosen for run in b.results[engine])
 
@@ -70,7 +71,7 @@ def validate(
     only: Sequence[str] = (),
     stored: bool = False,
 ) -> Validation:
-    """Run the grid on both engines and compare them; `only` names queues.
+    """Run the grid on both engines, and compare the results. `only` names the queues to run.
 
     `stored` compares the stored runs and runs nothing.
     """
@@ -81,7 +82,7 @@ def validate(
 
 
 def cells_of(ran: grid.GridRuns) -> list[Cell]:
-    """Return the cells that have all their runs on both engines."""
+    """Return the cells whose runs are complete on both engines."""
     cells = []
     for batch in ran.batches:
         for sim, kernel in batch.pairs():

@@ -1,15 +1,15 @@
-"""Why a cell is beyond its limit, as far as it can be measured.
+"""Measures why a cell is beyond its limit.
 
-The causes come from four checks, none of them written by hand. First, whether identical flows agree
-in order of throughput, although they do not agree one by one: then chance decides which of them is
-slow. Second, whether the seeds of either engine differ as much: noise. Third, whether both engines
-agree in the neighbourhood of the cell. Neighbours have a round-trip time that is 1 or 2 % off: an
-experimenter would call them the same cell. If the means over the neighbourhood agree, one engine
-falls into a pattern of phases in this cell and the other does not, but their rules are the same.
-Fourth, whether runs settle: with more seeds the values of both engines lie in the same few groups,
-with gaps wider than the limit between them, and the seed decides which. A window of DCTCP, for
-example, freezes where alpha is too small to cut a segment. A miss that none of these checks
-explains has no known cause.
+Every cause comes from one of four checks; none is written by hand. The first check: do identical
+flows agree in order of throughput, although they do not agree one by one? Then chance decides which
+flow is slow. The second: do the seeds of either engine differ as much as the engines? Then the miss
+is noise. The third: do the engines agree in the neighbourhood of the cell? Neighbours have a
+round-trip time that differs by 1 or 2 %, so an experimenter would call them the same cell. If the
+means over the neighbourhood agree, both engines have the same rules, but in this cell one of them
+falls into a pattern of phases. The fourth: do runs settle? With more seeds, the values of both
+engines then form the same few groups. The gaps between groups are wider than the limit, and the
+seed decides the group of a run. For example, a window of DCTCP freezes if alpha is too small to cut
+a segment. A miss that no check explains has no known cause.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from tailback_studies.validation.cells import Cell, Measure, cell
 from tailback_studies.validation.verdicts import ORDER, THROUGHPUT, Miss
 
 RTTS = (0.98, 0.99, 1.01, 1.02)
-"""Round-trip times of neighbours, relative to the cell's."""
+"""Round-trip times of neighbours, as factors of the cell's."""
 
 MORE_SEEDS = 25
-"""Seeds of a cell where runs may settle in several states."""
+"""Number of seeds of a cell whose runs may settle in several states."""
 
 MOST_STATES = 4
 
@@ -45,13 +45,13 @@ NOT_RUN = "not known; the neighbours of the cell have not been run"
 
 @dataclass(frozen=True)
 class Cause:
-    """The result of the checks for a miss."""
+    """The cause of a miss that the checks found."""
 
     text: str
     error: float | None = None
-    """The error of the means over the neighbourhood; `None` if the third check was not needed."""
+    """The error of the means over the neighbourhood. `None` if the third check was not needed."""
     sim: tuple[float, float] | None = None
-    """Least and largest mean over seeds in the neighbourhood, in the measure's unit."""
+    """The least and the largest mean over seeds in the neighbourhood, in the measure's unit."""
     kernel: tuple[float, float] | None = None
 
 
@@ -62,7 +62,8 @@ def explain(
     *,
     stored: bool = False,
 ) -> list[Cause]:
-    """Return the cause of each miss. Neighbours are run, and stored with everything else."""
+    """Return the cause of each miss. Neighbours of cells are run, and stored with all other
+    runs."""
     causes = [_alone(miss) for miss in misses]
     left = {m.cell.id: m.cell for m, c in zip(misses, causes, strict=True) if c is None}
     near = neighbours(list(left.values()), ran, options, stored=stored)
@@ -88,7 +89,7 @@ def _alone(miss: Miss) -> Cause | None:
 
 
 def judged(miss: Miss, near: Sequence[Cell]) -> Cause:
-    """Apply the check that needs the neighbours."""
+    """Apply the third check, which needs the neighbours."""
     wanted = miss.measure
     measures = [
         measure
@@ -112,7 +113,7 @@ def judged(miss: Miss, near: Sequence[Cell]) -> Cause:
 
 
 def settles(miss: Miss, again: Sequence[Cell]) -> bool:
-    """Return whether the runs of a cell with more seeds lie in the same few groups on both
+    """Return whether, with more seeds, the values of a cell form the same few groups on both
     engines."""
     wanted = miss.measure
     for measure in (m for one in again for m in one.of(wanted.quantity) if m.flow == wanted.flow):
@@ -147,9 +148,11 @@ def neighbours(
     seeds: int | None = None,
     stored: bool = False,
 ) -> dict[str, list[Cell]]:
-    """Return the cells around some cells, at round-trip times relative to theirs and with their
-    number of seeds unless another one is passed. With `stored`, neighbours that are not stored are
-    missing.
+    """Return the neighbours of some cells. Their round-trip times are `rtts` times those of the
+    cells.
+
+    They have as many seeds as the cells, unless another number is passed. With `stored`, neighbours
+    that are not stored are left out.
     """
     if not cells:
         return {}
@@ -194,8 +197,8 @@ def seeds_of(centre: Cell) -> int:
 def around(
     queue: grid.GridQueue, centre: Cell, factors: Sequence[float] = RTTS
 ) -> dict[str, object]:
-    """Return the changes to the scenario of a cell's queue that give its neighbours: the cell's
-    rate, with the values that depend on it, at other round-trip times.
+    """Return the changes to a queue's scenario that give the neighbours of a cell. They have the
+    cell's rate, the values that depend on that rate, and other round-trip times.
     """
     rtts = [f"{factor * centre.rtt_s * 1e9:.0f}ns" for factor in factors]
     if queue.fixed:
@@ -211,7 +214,7 @@ def around(
 def _paired(
     queue: grid.GridQueue, centre: Cell, sim: Results, kernel: Results, *, seeds: int, cells: int
 ) -> list[Cell]:
-    """Return the neighbours that have all their runs on both engines."""
+    """Return the neighbours whose runs are complete on both engines."""
     batch = grid.GridBatch(
         *(queue, centre.mix, {"sim": sim, "kernel": kernel}),
         seeds=seeds,

@@ -1,16 +1,17 @@
-"""Cells of the validation: what both engines measured at one point, and how far apart they are.
+"""Defines the cells of the validation: the measurements of both engines at one point, and their
+differences.
 
 Every number is a mean over seeds, with its noise: half the 95 % interval of the difference of the
 two means (Welch), from the spread over the seeds of both engines. The noise is 0 if the runs of
 each engine are all equal.
 
-Flows that compete are compared with their fair share, the link's rate over their number. Identical
-flows (the scenario does not distinguish them) are compared twice: one by one, and in order of
-throughput, the slowest quarter of them with the slowest. Where a hash decides which of them share a
-queue, the seed decides which flows are slow and how many. Only the order can agree. Quarters are
-needed because the throughput of the fourth slowest flow is, by chance, that of a flow that shares
-its queue or twice as much. Its means over a few seeds differ by a fifth between two sets of seeds
-of one simulator.
+The error of a competing flow is relative to its fair share: the link's rate divided by the number
+of flows. Identical flows, which the scenario does not distinguish, are compared twice. They are
+compared one by one, and in order of throughput: the slowest quarter on one engine with the slowest
+quarter on the other. If a hash decides which flows share a queue, the seed decides which flows are
+slow, and how many. Then only the order can agree. Single flows are too noisy for this comparison:
+by chance, the fourth slowest flow shares its queue, or has twice that throughput. Its means over a
+few seeds differ by 20 % between two sets of seeds of one simulator.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from tailback.metrics.statistics import LEAST_SEEDS
 Summary = Mapping[str, Any]
 
 PARTS = 4
-"""Identical flows, in order of throughput, are compared by the means of this many parts."""
+"""Number of parts by whose means identical flows are compared, in order of throughput."""
 
 
 @dataclass(frozen=True)
@@ -37,15 +38,17 @@ class Measure:
     """One quantity of one cell on both engines."""
 
     quantity: str
-    """Throughput, order, ratio, delay, signals, completion, utilisation or retransmits."""
+    """The quantity: throughput, order, ratio, delay, signals, completion, utilisation or
+    retransmits."""
     unit: str
     sim: tuple[float, ...]
-    """Values by seed. Ratios are logarithms, so that 2 and 1/2 are equally far from 1."""
+    """Values by seed. Ratios are stored as logarithms, so that 2 and 1/2 are equally far from 1."""
     kernel: tuple[float, ...]
     scale: float | None = None
-    """The base of a relative error, in `unit`: a fair share; `None`: the kernel's mean."""
+    """The value to which the error is relative, in `unit`: a fair share. `None` means the kernel's
+    mean."""
     flow: str = ""
-    """The flow, if the measure is of one flow."""
+    """The name of the flow. Empty if the measure is not that of one flow."""
     shares: int = 1
     """How many fair shares the link's rate has."""
 
@@ -66,33 +69,38 @@ class Measure:
 
     @cached_property
     def error(self) -> float:
-        """The simulator's relative error; 0 where both are 0, infinite where the kernel's is."""
+        """The simulator's relative error. 0 if both means are 0, infinite if only the kernel's
+        is."""
         return self._relative(self.absolute)
 
     @cached_property
     def noise(self) -> float | None:
-        """Half the 95 % interval of the error; `None` for one seed and without spread."""
+        """Half the length of the 95 % interval of the error. `None` for one seed, and without
+        spread."""
         found = unpaired(self.kernel, self.sim)
         return None if found is None or found.ci95 is None else abs(self._relative(found.ci95))
 
     @property
     def error_of_rate(self) -> float:
-        """The error over the rate of the link, if the error itself is over a fair share of it."""
+        """The error relative to the link's rate, if the error itself is relative to a fair
+        share."""
         return self.error / self.shares
 
     @property
     def own_noise(self) -> float | None:
-        """The kernel's own error: its first seeds against its last, for the number of all seeds."""
+        """The kernel's own error: the difference between its first and its last seeds, scaled to
+        the number of all seeds."""
         half = len(self.kernel) // 2
         if not half:
             return None
         first, last = (math.fsum(part) / half for part in (self.kernel[:half], self.kernel[-half:]))
-        # With fewer seeds the mean varies more, by the root of their number.
+        # The mean of fewer seeds varies more, by the square root of their ratio.
         return abs(self._relative((first - last) * math.sqrt(half / len(self.kernel))))
 
     @property
     def inside_noise(self) -> bool:
-        """Whether the error is no larger than the noise of the seeds; `False` with few seeds."""
+        """Whether the error is at most as large as the noise of the seeds. `False` with few
+        seeds."""
         enough = min(len(self.sim), len(self.kernel)) >= LEAST_SEEDS
         return enough and self.noise is not None and abs(self.error) <= self.noise
 
@@ -105,7 +113,7 @@ class Measure:
         return gap / base if base else math.copysign(math.inf, gap)
 
     def shown(self, engine: str) -> Estimate:
-        """Return mean and interval of an engine in words; for ratios they are geometric."""
+        """Return mean and interval of an engine as text. For ratios they are geometric."""
         value = self.values[engine]
         if not self.logarithmic or value.mean is None:
             return value
@@ -115,7 +123,7 @@ class Measure:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the measure in `--json`."""
+        """Return the measure as `--json` has it."""
 
         def side(engine: str) -> dict[str, Any]:
             found = self.shown(engine)
@@ -148,11 +156,11 @@ class Cell:
     """Base round-trip time, s."""
     measures: tuple[Measure, ...]
     runs: dict[str, list[str]] = field(default_factory=dict)
-    """Identifiers of the runs by engine, by seed."""
+    """Ids of the runs: for each engine, a list by seed."""
 
     @property
     def flows(self) -> str:
-        """The flows in words: `reno+cubic`, `32 reno+32 cubic`."""
+        """The flows as text: `reno+cubic`, `32 reno+32 cubic`."""
         if not self.mix:
             return "none"
         if len(self.mix) <= 2:
@@ -161,16 +169,16 @@ class Cell:
 
     @property
     def id(self) -> str:
-        """Names the cell: queue, flows, rate, round-trip time."""
+        """The name of the cell: queue, flows, rate, round-trip time."""
         return f"{self.queue} {self.flows} {self.where}"
 
     @property
     def where(self) -> str:
-        """Rate and round-trip time in words."""
+        """Rate and round-trip time as text."""
         return f"{self.rate_bit / 1e6:g} Mbit/s {self.rtt_s * 1e3:g} ms"
 
     def of(self, quantity: str) -> list[Measure]:
-        """Return the measures of a quantity: one for each flow, or one."""
+        """Return the measures of a quantity: one for each flow, or a single one."""
         return [measure for measure in self.measures if measure.quantity == quantity]
 
     def worst(self, quantity: str) -> Measure | None:
@@ -178,7 +186,7 @@ class Cell:
         return max(self.of(quantity), key=lambda m: abs(m.error), default=None)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the cell in `--json`."""
+        """Return the cell as `--json` has it."""
         return {
             "id": self.id,
             "queue": self.queue,
@@ -200,11 +208,10 @@ def cell(
     runs: dict[str, list[str]] | None = None,
     kinds: Sequence[Hashable] | None = None,
 ) -> Cell:
-    """Return the cell of some runs' summaries, by engine. `kinds` gives the kind of each flow,
-    equal for identical flows; by default it is the congestion control.
+    """Return the cell for some runs, from their summaries on both engines.
 
-    `kinds` gives the kind of each flow, equal for identical flows; by default it is the congestion
-    control.
+    `kinds` gives the kind of each flow, which is equal for identical flows. By default it is the
+    congestion control.
     """
 
     def both(
@@ -244,7 +251,7 @@ def cell(
 
 
 def _alike(kinds: Sequence[Hashable]) -> list[list[int]]:
-    """Return the flows by kind, in the order in which kinds first appear."""
+    """Return the flows grouped by kind, in the order in which kinds first appear."""
     found: dict[Hashable, list[int]] = {}
     for i, kind in enumerate(kinds):
         found.setdefault(kind, []).append(i)
@@ -256,8 +263,8 @@ def _throughput(flow: int) -> Callable[[Summary], float | None]:
 
 
 def _in_order(flows: Sequence[int], part: int, parts: int) -> Callable[[Summary], float | None]:
-    """Return the mean throughput of a part of these flows, in order of throughput, the slowest
-    first."""
+    """Return the mean throughput of one of `parts` parts of these flows, sorted by throughput with
+    the slowest first."""
     first, last = (len(flows) * end // parts for end in (part, part + 1))
 
     def value(summary: Summary) -> float:
@@ -273,7 +280,8 @@ def _log_ratio(summary: Summary) -> float | None:
 
 
 def _signals(summary: Summary) -> float | None:
-    """Return marks plus drops; if an engine counts only one of them, only that."""
+    """Return the sum of marks and drops. If an engine counts only one of them, return that
+    count."""
     known = [summary["queue"][name] for name in ("marks", "drops")]
     return None if known == [None, None] else sum(n or 0 for n in known)
 

@@ -1,4 +1,5 @@
-"""Figures of the page: the errors of every cell of a family, and traces of both engines."""
+"""Draws the figures of the page: the errors of all cells of a family, and traces of both
+engines."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ from tailback_studies.validation.tables import FAMILY
 from tailback_studies.validation.verdicts import LIMITS
 
 TRACED = 3
-"""Worst cells whose traces are drawn."""
+"""The number of worst cells whose traces are drawn."""
 
 REPRESENTATIVE = (
     ("codel-ecn", ("cubic",), 50e6, 0.04),
@@ -34,12 +35,12 @@ REPRESENTATIVE = (
 """Cells whose traces are always drawn: queue, flows, rate, round-trip time."""
 
 MOST_TRACES = 4
-"""How many flows of a cell have their windows drawn."""
+"""The most flows of a cell whose windows are drawn."""
 
 FIXED = {queue.name for queue in QUEUES if queue.fixed}
 
 SAMPLES = 1600
-"""Rows of a panel of traces."""
+"""The most rows of a panel of traces."""
 
 TITLES = {
     "throughput": "throughput",
@@ -50,15 +51,18 @@ TITLES = {
     "completion": "completion",
     "retransmits": "sent again",
 }
-"""Heights of panels, by quantity."""
+"""Titles of panels, by quantity."""
 
 STEP = 38
-"""Width of a cell."""
+"""Width of a cell in pixels."""
 
 
 def heats(made: Validation) -> Iterator[ReportFigure]:
-    """Draw the errors of all cells, a panel for each quantity. There is a figure for each family,
-    or for the queues of a family with the same rates and round-trip times."""
+    """Draw the errors of all cells, with a panel for each quantity.
+
+    There is a figure for each family, or for those queues of a family that have the same rates and
+    round-trip times.
+    """
     for family in FAMILIES:
         groups = _groups([cell for cell in made.cells if FAMILY[cell.queue] == family])
         for cells in groups:
@@ -72,7 +76,7 @@ def heats(made: Validation) -> Iterator[ReportFigure]:
 
 def _groups(cells: Sequence[Cell]) -> list[list[Cell]]:
     """Group the cells by queue. Queues share a group if the rates and round-trip times of one are a
-    subset of the other's, or if they are one point.
+    subset of the other's, or if each queue has only one point.
     """
     groups: list[list[Cell]] = []
     for queue in dict.fromkeys(cell.queue for cell in cells):
@@ -111,7 +115,7 @@ def _rows(cells: Sequence[Cell]) -> pl.DataFrame:
                     "at": _place(*_at(cell)),
                     "quantity": limit.quantity,
                     "error": max(-999.0, min(999.0, error)),
-                    # Within an absolute limit, whatever the relative error is.
+                    # The cell is within its absolute limit, whatever its relative error is.
                     "over": max(-1.0, min(1.0, over)) if near else over,
                     "text": _short(error),
                     "missed": limit.missed(cell),
@@ -121,8 +125,8 @@ def _rows(cells: Sequence[Cell]) -> pl.DataFrame:
 
 
 def _at(cell: Cell) -> tuple[float, float]:
-    """Return the rate and round-trip time of a cell in the layout; 0 if its scenario is one
-    point."""
+    """Return the place of a cell in the figure: rate and round-trip time, or 0 if its scenario has
+    one point."""
     return (0.0, 0.0) if cell.queue in FIXED else (cell.rate_bit, cell.rtt_s)
 
 
@@ -189,7 +193,7 @@ def _short(error: float) -> str:
 
 
 def traced(made: Validation) -> list[tuple[Cell, str]]:
-    """Return the cells whose traces are drawn, and why."""
+    """Return the cells whose traces are drawn, with the reason for each."""
     by_key = {(c.queue, c.mix, c.rate_bit, round(c.rtt_s, 9)): c for c in made.cells}
     chosen = {by_key[key].id: (by_key[key], "always") for key in REPRESENTATIVE if key in by_key}
     told = {miss.cell.id: miss.cell for miss in made.misses if not miss.inside_noise}
@@ -199,7 +203,7 @@ def traced(made: Validation) -> list[tuple[Cell, str]]:
 
 
 def of_traces(made: Validation) -> Table:
-    """List the cells that are drawn."""
+    """List the cells whose traces are drawn."""
     rows: list[list[Value]] = [[cell.id, why] for cell, why in traced(made)]
     return Table("traced", "Cells that are drawn", left("cell", "why"), rows)
 

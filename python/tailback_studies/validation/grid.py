@@ -1,5 +1,5 @@
-"""The grid of the validation: which flows meet which queues, at which rates and round-trip times,
-and its runs on both engines."""
+"""Defines the grid of the validation: which flows meet which queues, at which rates and round-trip
+times. Runs it on both engines."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tailback.store.results import Results, Run
 HERE = Path(__file__).parent
 
 SEEDS = 5
-"""Seeds of every cell, unless the caller sets another number."""
+"""Number of seeds of every cell, unless the caller sets another number."""
 
 QUICK_SEEDS = 2
 
@@ -30,33 +30,36 @@ class GridQueue:
     """A scenario file of this folder: a queue at every rate and round-trip time."""
 
     family: str
-    """The family under which the page shows it."""
+    """The family in which the page shows the queue."""
     name: str
-    """The queue's name: that of the file without its ending, unless the file is another queue's."""
+    """The queue's name. It is the file's name without its ending, unless the file belongs to
+    another queue."""
     ecn: bool | str
-    """Whether it marks. Its flows then negotiate ECN, or only those of this congestion control."""
+    """Whether the queue marks. Its flows then negotiate ECN; if this is a name, only flows of that
+    congestion control do."""
     mixes: tuple[tuple[str, ...], ...]
-    """The congestion controls that compete in it."""
+    """The sets of congestion controls that compete in the queue."""
     quick: tuple[tuple[str, ...], ...] = ()
-    """The congestion controls that `--quick` runs."""
+    """The sets of congestion controls that `--quick` runs."""
     hosts: tuple[int, ...] = ()
-    """How many flows each pair of hosts has, if the pairs differ."""
+    """How many flows each pair of hosts has, if the pairs have different numbers."""
     base: str = ""
-    """The scenario file, if it belongs to another queue."""
+    """The name of the scenario file, if it belongs to another queue."""
     sets: Mapping[str, object] = field(default_factory=dict)
     """Values that are replaced in the file."""
     fixed: bool = False
-    """Whether the file runs unchanged: one point with its own flows, which `mixes` then names."""
+    """Whether the file runs unchanged: one point, with its own flows. `mixes` then has their
+    congestion controls."""
 
     @property
     def file(self) -> Path:
-        """The scenario."""
+        """The path of the scenario file."""
         return HERE / f"{self.base or self.name}.toml"
 
     @property
     def point(self) -> tuple[float, float]:
-        """Rate, bit/s, and round-trip time, s, of a fixed scenario; if the rate has steps, the
-        first.
+        """Rate in bit/s and round-trip time in s of a fixed scenario. If the rate has steps, it is
+        the first.
         """
         with self.file.open("rb") as file:
             scenario = tomllib.load(file)
@@ -68,7 +71,7 @@ class GridQueue:
 
 
 def odd(name: str, *mix: str, quick: bool = False, family: str = "odd scenarios") -> GridQueue:
-    """Return a scenario of the folder `odd`, with the congestion controls of its flows in its
+    """Return a scenario in the folder `odd`. `mix` has the congestion controls of its flows in
     order."""
     return GridQueue(
         *(family, name, False, (mix,)),
@@ -91,28 +94,30 @@ def fast(limit: str) -> GridQueue:
 
 ALONE = (("reno",), ("cubic",))
 MIXED = (*ALONE, ("reno", "cubic"))
-# DCTCP needs a queue that marks. Without marks DCTCP is Reno; one queue is enough to test that.
+# DCTCP needs a queue that marks. Without marks, DCTCP behaves like Reno; one queue is enough to
+# test that.
 EVERY = (*MIXED, ("dctcp",), ("reno", "dctcp"), ("cubic", "dctcp"))
-# Flows without ECN beside DCTCP: a curve for each.
+# Flows without ECN beside DCTCP: the queue has a separate curve for each.
 WEIGHTED = (("reno",), ("dctcp",), ("reno", "dctcp"), ("cubic", "dctcp"), ("reno", "reno"))
 TWINS = (("reno", "reno"), ("cubic", "cubic"))
-# 2, 8 and 64 flows where queues are fair.
+# Run 2, 8 and 64 flows where queues are fair.
 FAIR = (("reno", "cubic"), ("cubic",) * 8, ("reno",) * 32 + ("cubic",) * 32)
-# DCTCP is marked, the others are dropped: in both queues of a dual one, or in one.
+# DCTCP's packets are marked, the others' are dropped: in both parts of a dual queue, or in one
+# queue.
 COUPLED = (
     *ALONE,
     *(("dctcp",), ("reno", "dctcp"), ("cubic", "dctcp")),
     ("cubic",) * 5 + ("dctcp",) * 5,
 )
 
-# Feedback of every mark, for senders that respond to each mark and for senders that respond once in
-# a round trip.
+# Feedback of every mark, for senders that respond to each mark, and for senders that respond once
+# in a round trip.
 COUNTED: Mapping[str, object] = {"tcp.ecn_feedback": "accecn"}
 BBR = (("bbr",), ("cubic", "bbr"))
-# Short connections, alone and beside a long one.
+# Short connections, alone and beside a long flow.
 BESIDE = ((), ("cubic",))
 
-# High rates, where one round trip may lose most of the packets in flight.
+# High rates, at which one round trip may lose most of the packets in flight.
 FAST = (*ALONE, ("bbr",))
 MANY = ("reno",) * 100 + ("cubic",) * 100
 
@@ -225,20 +230,21 @@ QUICK: dict[str, object] = {"duration": "20s", 'sweep."path.rtt"': ["10ms", "40m
 
 @dataclass(frozen=True)
 class GridBatch:
-    """One scenario file with one set of flows, on both engines: a cell for each point."""
+    """A scenario file with one set of flows, run on both engines. It gives a cell for each
+    point."""
 
     queue: GridQueue
     mix: tuple[str, ...]
     results: dict[str, Results]
-    """By engine."""
+    """The results, by engine."""
     seeds: int
     """Seeds of each cell on each engine."""
     cells: int
-    """How many cells there are to measure."""
+    """Number of cells to measure."""
 
     def pairs(self) -> list[tuple[list[Run], list[Run]]]:
-        """Return the runs of each cell that has all of them, with the seeds together: simulator,
-        kernel."""
+        """Return the runs of each complete cell, grouped by cell: those of the simulator, those of
+        the kernel."""
         groups = {
             name: {point_key(r[0]): r for r in results.groups() if len(r) == self.seeds}
             for name, results in self.results.items()
@@ -249,24 +255,24 @@ class GridBatch:
 
 @dataclass(frozen=True)
 class GridRuns:
-    """The grid, run."""
+    """The results of the whole grid."""
 
     batches: list[GridBatch]
     versions: dict[str, str]
-    """Results of the engines, by name."""
+    """Versions of the engines, by name."""
     root: Path
     """Folder of results."""
     failures: list[str]
-    """Runs that failed; their cells are not measured."""
+    """Messages about runs that failed. Their cells are not measured."""
 
     @property
     def cells(self) -> int:
-        """Cells of the grid, measured or not."""
+        """Number of cells of the grid, measured or not."""
         return sum(batch.cells for batch in self.batches)
 
 
 def flows(queue: GridQueue, mix: Sequence[str]) -> list[dict[str, object]]:
-    """Return the flows of a cell in the form of scenarios."""
+    """Return the flows of a cell in the form that scenarios have."""
     made: list[dict[str, object]] = [{"cc": cc, "ecn": queue.ecn in (True, cc)} for cc in mix]
     pairs = [n for n, count in enumerate(queue.hosts) for _ in range(count)]
     for flow, pair in zip(made, pairs, strict=bool(pairs)):
@@ -275,10 +281,11 @@ def flows(queue: GridQueue, mix: Sequence[str]) -> list[dict[str, object]]:
 
 
 def kinds(queue: GridQueue, mix: Sequence[str]) -> list[str]:
-    """Return a text for each flow; flows that the scenario does not distinguish have the same
+    """Return a text for each flow. Flows that the scenario does not distinguish have the same
     text."""
     if queue.fixed:
-        # If the flows are few, they differ: by round-trip time, direction, start.
+        # A fixed scenario with few flows distinguishes all of them: by round-trip time, direction
+        # or start.
         return list(mix) if len(mix) > SEVERAL else [f"{n}" for n in range(len(mix))]
     return [repr(sorted(flow.items(), key=str)) for flow in flows(queue, mix)]
 
@@ -297,9 +304,9 @@ def run(
     only: Sequence[str] = (),
     stored: bool = False,
 ) -> GridRuns:
-    """Run the grid on both engines; `only` names the requested queues.
+    """Run the grid on both engines. `only` names the requested queues.
 
-    Stored runs are not run again, so a stopped grid resumes; with `stored` nothing is run at all.
+    Stored runs are not run again, so a stopped grid resumes. With `stored`, nothing is run.
     """
     runners = {name: engines.get(name) for name in ENGINES}
     plan = [
@@ -311,7 +318,7 @@ def run(
     count = options.seeds if options.seeds is not None else QUICK_SEEDS if quick else None
     batches: list[GridBatch] = []
     failures: list[str] = []
-    # Queue by queue: a stopped grid then has whole cells, rather than some seeds of each.
+    # Run queue by queue, so that a stopped grid has complete cells instead of some seeds of each.
     names = list(dict.fromkeys(queue.name for queue, _ in plan))
     for number, name in enumerate(names, 1):
         pairs = [(queue, mix) for queue, mix in plan if queue.name == name]

@@ -1,4 +1,5 @@
-"""The page docs/evidence/validation.md with its figures, and the same as a report."""
+"""Writes the page docs/evidence/validation.md with its figures, and the same content as a
+report."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ TITLE = "The simulator against Linux"
 CELLS = "cells.csv"
 
 MOST_SIDE_BY_SIDE = 20
-"""The most cells whose measurements a table of the page has."""
+"""The most cells whose measurements the page shows in a table."""
 
 
 def page(validation: Validation) -> Page:
@@ -135,20 +136,21 @@ def report(validation: Validation) -> Report:
 
 
 def files(made: Validation) -> dict[str, str]:
-    """Return the files beside the page."""
+    """Return the files that are written beside the page, by name."""
     return {CELLS: tables.all_cells(made.cells), judges.FILE: judges.to_csv(made.judges)}
 
 
 def save(made: Validation) -> Path:
-    """Writes the report beside the results; returns the path of its page."""
+    """Write the report into the folder of results, and return the path of its page."""
     identity = json.dumps([made.ran.versions, [cell.runs for cell in made.cells]], sort_keys=True)
     name = hashlib.sha256(identity.encode()).hexdigest()[:20]
     return write(report(made), made.ran.root / "validations" / name)
 
 
 def save_page(validation: Validation, docs: Path) -> Path:
-    """Write validation.md and the folder of its figures. The page of some queues is
-    validation-NAME.md: by their family, if it is one and complete, otherwise by the first queue.
+    """Write validation.md and the folder of its figures. The page of only some queues is
+    validation-NAME.md. NAME is their family if they are all of one family, otherwise the first
+    queue.
     """
     cpu_s = sum(validation.cpu_s(engine) for engine in validation.ran.versions)
     # Read the revision before any file is written, because that would change it.
@@ -168,20 +170,20 @@ def save_page(validation: Validation, docs: Path) -> Path:
 
 
 def _queues(made: Validation) -> list[str]:
-    """Return the requested queues of the grid; empty if all are requested."""
+    """Return the names of the requested queues. Empty if all queues were requested."""
     found = list(dict.fromkeys(batch.queue.name for batch in made.ran.batches))
     return found if len(found) < len(QUEUES) else []
 
 
 def named(queues: list[str]) -> list[str]:
-    """Return the words for these queues in the command: their family, if it is one and complete."""
+    """Return how the command names these queues: by their family if they are all of one family."""
     families = {queue.family for queue in QUEUES if queue.name in queues}
     of_families = {queue.name for queue in QUEUES if queue.family in families}
     return list(families) if len(families) == 1 and of_families == set(queues) else queues
 
 
 def command(validation: Validation) -> str:
-    """Return the content of the page."""
+    """Return the command that writes the page."""
     words = ["tailback validate", *(["--quick"] if validation.quick else [])]
     seeds = _seeds(validation)
     if seeds != (QUICK_SEEDS if validation.quick else SEEDS):

@@ -1,4 +1,5 @@
-"""Tables of the page: the goals, families of cells, everything beyond a limit, all numbers."""
+"""Makes the tables of the page: the goals, families of cells, measures beyond a limit, all
+numbers."""
 
 from __future__ import annotations
 
@@ -23,14 +24,14 @@ from tailback_studies.validation.verdicts import LIMITS, OF_RATE, ORDER, THROUGH
 FAMILY = {queue.name: queue.family for queue in QUEUES}
 
 BUCKETS = 1024
-"""Queues that fq_codel and fq_pie hash flows into, by default."""
+"""Default number of queues into which fq_codel and fq_pie hash flows."""
 
 SLOW = 0.75
-"""A flow is slow if it gets less than this share of the run's middle flow."""
+"""A flow is slow if it gets less than this share of the run's median flow."""
 
 
 def goals(judges: Sequence[Judge]) -> Table:
-    """Show the required agreement, and the measured one."""
+    """Show the required and the measured agreement."""
     columns = [
         *left("what", "asked for"),
         *right("cells", "within", "share", "within or noise", "share"),
@@ -63,8 +64,8 @@ def _share(part: int | None, whole: int) -> str | None:
 
 
 def families(validation: Validation) -> Table:
-    """Show the result of each family of queues: cells within each limit, without an allowance for
-    noise."""
+    """Show the result of each family of queues: the cells within each limit, without an allowance
+    for noise."""
     columns = [
         *left("family"),
         *right("cells", *(_head(limit) for limit in (*LIMITS, OF_RATE))),
@@ -97,7 +98,7 @@ def _within(limit: Limit, cells: Sequence[Cell]) -> str | None:
 
 
 def by_flow(validation: Validation) -> Table:
-    """Count flows that compete one by one."""
+    """Count, for competing flows one by one, the cells within the limits."""
     columns = [
         *left("family"),
         *right("cells", "flows", "within, of the rate", "within, of a fair share", "share"),
@@ -109,7 +110,7 @@ def by_flow(validation: Validation) -> Table:
             c for c in validation.cells if len(c.mix) > 1 and family in ("all", FAMILY[c.queue])
         ]
         flows = [m for cell in cells for m in cell.of(THROUGHPUT.quantity)]
-        # If no two flows are identical, each is a part of its own.
+        # If no two flows are identical, each flow is a part of its own.
         parts = [m for c in cells for m in c.of(ORDER.quantity) or c.of(THROUGHPUT.quantity)]
         if flows:
             rate = sum(map(OF_RATE.within, flows))
@@ -124,7 +125,7 @@ def by_flow(validation: Validation) -> Table:
 
 
 def beyond(validation: Validation) -> Table:
-    """List all measures beyond a limit, whether or not they are inside noise."""
+    """List all measures beyond a limit, including those within noise."""
     columns = [
         *left("cell", "what", "flow"),
         *right("flows", "simulator", "kernel", "error", "limit", "noise"),
@@ -152,8 +153,8 @@ def beyond(validation: Validation) -> Table:
 
 
 def side_by_side(validation: Validation) -> Table:
-    """Show what both engines measured in each cell. Of several flows, the one that is furthest off
-    is shown."""
+    """Show the measurements of both engines in each cell. Of several flows, show the flow with the
+    largest error."""
     asked = [limit for limit in LIMITS if any(c.of(limit.quantity) for c in validation.cells)]
     units = {m.quantity: m.unit for c in validation.cells for m in c.measures}
     columns = left("cell", *(_column(limit.name, units.get(limit.quantity)) for limit in asked))
@@ -203,7 +204,7 @@ def number(measure: Measure, engine: str) -> str:
 
 
 def shared(validation: Validation) -> Table | None:
-    """Count, per run, the flows that share a queue where flows are hashed."""
+    """Count the flows of each run that share a queue, for queues to which a hash assigns flows."""
     columns = [*left("cell"), *right("flows", "slow in the simulator", "in the kernel", "expected")]
     rows: list[list[Value]] = []
     for batch in validation.ran.batches:
@@ -255,7 +256,7 @@ def cost(validation: Validation) -> Table:
 
 
 def settings(facts: Facts) -> Table:
-    """List the numbers of the method."""
+    """List the constants of the method."""
     rows: list[list[Value]] = [
         ["seeds of a cell, on each engine", str(facts.seeds)],
         ["duration of a run", facts.duration],

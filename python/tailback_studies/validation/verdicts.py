@@ -1,8 +1,7 @@
-"""The goals: which agreement is required, and whether it is reached.
+"""Defines the goals: the required agreement, and whether it is reached.
 
-A first count takes cells as they are. A second count accepts a cell that misses its limit by no
-more than its own noise; the noise is known from five seeds on. Whether a goal holds depends on the
-first count.
+A first count makes no allowance for noise. A second count accepts a cell that misses its limit by
+no more than its own noise, which needs five seeds. Whether a goal holds depends on the first count.
 """
 
 from __future__ import annotations
@@ -19,26 +18,26 @@ from tailback_studies.validation.cells import Cell, Measure
 
 @dataclass(frozen=True)
 class Limit:
-    """How far off a cell may be."""
+    """A limit for the error of a quantity in each cell."""
 
     name: str
-    """The criterion, in words."""
+    """The criterion, as text."""
     quantity: str
     relative: float
     share: float
-    """Share of the cells that have to be within it."""
+    """Share of the cells that must be within the limit."""
     absolute: float = 0.0
-    """A smaller difference is also within it, in the quantity's unit."""
+    """A smaller absolute difference is also within the limit, in the quantity's unit."""
     unit: str = "ms"
     of: str = "relative"
-    """The base of an error: one of `entries.KINDS`."""
+    """How errors are counted: one of `entries.KINDS`."""
 
     def error(self, measure: Measure) -> float:
-        """Return the error that the limit is for."""
+        """Return the error to which the limit applies."""
         return measure.error_of_rate if self.of == "capacity" else measure.error
 
     def within(self, measure: Measure) -> bool:
-        """Return whether the means are within the limit."""
+        """Return whether the engines' means are within the limit."""
         near = not measure.logarithmic and abs(measure.absolute) <= self.absolute
         return abs(self.error(measure)) <= self.relative or near
 
@@ -52,7 +51,7 @@ class Limit:
 
     @property
     def text(self) -> str:
-        """The limit for people."""
+        """The limit as text."""
         absolute = f" or {self.absolute:g} {self.unit}" if self.absolute else ""
         return f"{100 * self.relative:g} %{absolute} in {100 * self.share:g} % of cells"
 
@@ -69,27 +68,28 @@ LIMITS = (
     Limit("marks and drops", "signals", 0.20, 0.90),
     Limit("throughput ratio of two flows", "ratio", 0.15, 0.90),
     Limit("mean completion time of requests", "completion", 0.10, 0.90),
-    # The senders count retransmissions; the queue counts marks and drops.
+    # Senders count retransmissions, the queue counts marks and drops.
     Limit(*("retransmissions of all flows", "retransmits", 0.20, 0.90), absolute=5, unit="packets"),
 )
 """The limits of every cell."""
 
 OF_RATE = Limit("throughput of each flow", "throughput", 0.08, 0.95, of="capacity")
-"""The same limit for errors over the rate of the link. This limit finds little if many flows share
-the link."""
+"""The limit of throughput for errors relative to the link's rate. It is easily met if many flows
+share the link."""
 
 
 @dataclass(frozen=True)
 class LimitVerdict:
-    """A goal and its result."""
+    """The result of a limit over all cells."""
 
     limit: Limit
     cells: int
     errors: tuple[float, ...]
-    """The largest error of each cell, without a sign."""
+    """The largest error of each cell, without its sign."""
     within: int
     chance: int | None
-    """Cells beyond the limit by noise alone; `None` if there are too few seeds to know."""
+    """Number of cells that are beyond the limit only by noise. `None` if there are too few seeds to
+    know."""
     noise: tuple[float, ...]
     """The kernel's own noise in each cell: the difference between the means of its first and its
     last seeds.
@@ -107,7 +107,7 @@ class LimitVerdict:
 
     @property
     def middle(self) -> Judge:
-        """The row that compares the median of its errors with `MEDIAN`."""
+        """The row of goals.csv that compares the median error with `MEDIAN`."""
         holds = (median(self.errors) or 0.0) <= MEDIAN
         text = f"median {100 * MEDIAN:g} %"
         return self._judge(f"{self.limit.name}, median", text, holds, counted=False)
@@ -136,7 +136,8 @@ class LimitVerdict:
 
 
 def verdict(limit: Limit, cells: Sequence[Cell]) -> LimitVerdict | None:
-    """Return the goal of a limit, over the cells with its quantity; `None` if none has it."""
+    """Return the result of a limit, over the cells that have its quantity. `None` if no cell has
+    it."""
     chosen = [cell for cell in cells if cell.of(limit.quantity)]
     if not chosen:
         return None
@@ -165,13 +166,14 @@ def _seeds(measure: Measure) -> int:
 
 
 def verdicts(cells: Sequence[Cell]) -> list[LimitVerdict]:
-    """Return every limit with cells; throughput over the rate of the link comes last."""
+    """Return the result of every limit that has cells. Throughput relative to the link's rate comes
+    last."""
     found = (verdict(limit, cells) for limit in (*LIMITS, OF_RATE))
     return [one for one in found if one is not None]
 
 
 def judges(cells: Sequence[Cell]) -> list[Judge]:
-    """Return every goal: the median of the errors of throughput, then the limits."""
+    """Return the row of every goal: the median error of throughput, then the limits."""
     found = verdicts(cells)
     middle = [one.middle for one in found if one.limit is THROUGHPUT]
     return [*middle, *(one.judge for one in found)]
@@ -179,28 +181,29 @@ def judges(cells: Sequence[Cell]) -> list[Judge]:
 
 @dataclass(frozen=True)
 class Miss:
-    """A quantity of a cell that is beyond its limit; for flows the flow that is furthest off."""
+    """A quantity of a cell that is beyond its limit. Of several flows, it has the flow with the
+    largest error."""
 
     cell: Cell
     limit: Limit
     measure: Measure
-    """The worst."""
+    """The measure with the largest error."""
     count: int
-    """How many of the cell's measures are beyond the limit: flows, or one."""
+    """How many of the cell's measures are beyond the limit."""
 
     @property
     def size(self) -> float:
-        """The error over its limit."""
+        """The error divided by its limit."""
         error = abs(self.limit.error(self.measure)) / self.limit.relative
         return error if math.isfinite(error) else 1e9
 
     @property
     def inside_noise(self) -> bool:
-        """Whether noise is as large as each of its errors."""
+        """Whether noise explains each of its errors."""
         return not self.limit.missed(self.cell)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the miss in `--json`."""
+        """Return the miss as `--json` has it."""
         return {
             "cell": self.cell.id,
             "quantity": self.limit.quantity,
@@ -212,13 +215,13 @@ class Miss:
 
 
 def misses(cells: Sequence[Cell]) -> list[Miss]:
-    """Return all measures beyond a limit, whether or not they are inside noise, the worst first."""
+    """Return all measures beyond a limit, including those within noise. The largest come first."""
     breaches = []
     for cell in cells:
         for limit in LIMITS:
             beyond = limit.misses(cell)
             if beyond:
-                # Misses that noise does not explain come before larger ones that it does.
+                # Misses that noise does not explain come before larger misses that it explains.
                 worst = max(beyond, key=lambda m: (not m.inside_noise, abs(m.error)))
                 breaches.append(Miss(cell, limit, worst, len(beyond)))
     return sorted(breaches, key=lambda miss: (-miss.size, miss.cell.id, miss.limit.quantity))

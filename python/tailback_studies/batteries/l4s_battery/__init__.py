@@ -26,7 +26,7 @@ _QUICK: Mapping[str, tuple[object, ...]] = {
     "traffic.L-udp.rate": ("50Mbit", "100Mbit", "200Mbit"),
     "traffic.C-udp.rate": ("50Mbit", "100Mbit", "200Mbit"),
 }
-"""What a quick run keeps of the sweeps."""
+"""The steps of each axis that a quick run keeps."""
 _QUICK_ON_KERNEL: Mapping[str, tuple[object, ...]] = {
     **_QUICK,
     "bottleneck.rate": ("4Mbit", "12Mbit", "40Mbit", "120Mbit"),
@@ -34,13 +34,14 @@ _QUICK_ON_KERNEL: Mapping[str, tuple[object, ...]] = {
     "traffic.L-udp.rate": ("50Mbit", "100Mbit"),
     "traffic.C-udp.rate": ("50Mbit", "100Mbit"),
 }
-"""The same on Linux, where a UDP datagram costs as much time as ten TCP packets."""
+"""The steps of each axis that a quick run on Linux keeps. There a UDP datagram needs as much time
+as ten TCP packets."""
 _QUICK_FLOWS_ON_KERNEL = ((1, 1), (5, 5), (2, 8), (8, 2))
 _QUICK_FLOWS = ((1, 1), (2, 2), (5, 5), (10, 10), (2, 8), (8, 2))
 
 
 class L4sBattery:
-    """The battery."""
+    """The battery `l4s-battery`."""
 
     name = "l4s-battery"
     title = "DualPI2 versions over the L4S battery"

@@ -1,4 +1,4 @@
-"""The points of the battery: link, round-trip times, flows, UDP."""
+"""Defines the points of the battery: link, round-trip times, flows, UDP."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 LINKS = (4.0, 12.0, 40.0, 120.0, 200.0)
-"""Mbit/s, equal RTT."""
+"""Link rates of the parts with equal RTTs, Mbit/s."""
 RTTS = (5.0, 10.0, 20.0, 50.0, 100.0)
-"""Equal RTTs, ms; also the RTTs of C in the mixed-RTT part."""
+"""Equal RTTs, ms. They are also the RTTs of C in the mixed-RTT part."""
 L_RTTS = (5.0, 100.0)
-"""ms, mixed RTT."""
+"""RTTs of L in the mixed-RTT part, ms."""
 UDP = (50.0, 70.0, 100.0, 140.0, 200.0)
-"""Mbit/s, overload."""
+"""UDP rates of the overload part, Mbit/s."""
 SIZES = {
     1_000: "1kB",
     3_000: "3kB",
@@ -24,24 +24,24 @@ SIZES = {
     729_000: "729kB",
     1_000_000: "1MB",
 }
-"""Upper ends of the bins of short flows, bytes, and what the metrics call them."""
+"""Upper ends of the bins of short flows in bytes, with their names in metrics."""
 
 
 @dataclass(frozen=True)
 class Spot:
-    """What each axis of the figures shows."""
+    """The values of a point that the axes of figures show."""
 
     link: float
-    """Mbit/s"""
+    """Rate of the link, Mbit/s."""
     l_rtt: float | None
-    """ms; None: no flow in L."""
+    """RTT of L, ms. None if L has no flow."""
     c_rtt: float | None
     l_flows: int
     c_flows: int
     udp: float = 0.0
-    """Mbit/s"""
+    """Rate of UDP, Mbit/s."""
     udp_in: str = ""
-    """L or C; empty: no UDP."""
+    """The class of UDP: L or C. Empty without UDP."""
 
 
 def spot(file: str, params: Mapping[str, Any]) -> Spot:

@@ -1,4 +1,4 @@
-"""Several flows in each class: rates and windows over those of a fair share."""
+"""Draws several flows in each class: their rates and windows, relative to a fair share."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def normalised(point: BatteryPoint, variant: str) -> list[tuple[str, str, dict[s
     out = []
     for name in view.groups:
         stats = view.classes[name]
-        # Both are proportional to the measured values, so ranks do not change.
+        # Normalised values are proportional to the measured values, so ranks do not change.
         rate = normalised_rate(1.0, point.at.link, total)
         window = normalised_window(1.0, point.at.link, view.groups.values())
         for row, quantity, factor in (

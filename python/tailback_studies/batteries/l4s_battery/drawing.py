@@ -1,4 +1,4 @@
-"""How a figure of a battery is drawn: one column per version, the baseline first."""
+"""Draws a figure of a battery: one column for each version, with the baseline first."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CLASSES = {"L": L, "C": C}
 
 
 OTHERS = 4
-"""Versions beside the baseline in one figure; more make another."""
+"""The most versions besides the baseline in one figure. Further versions get another figure."""
 
 
 RANKED = "Thin lines from P1 to P99, thick ones from P25 to P75, points at the mean"
@@ -28,11 +28,12 @@ Stat = Mapping[str, float]
 
 
 Values = Callable[[View, BatteryPoint], Mapping[str, Stat]]
-"""Statistics by series, of a version at a point."""
+"""A function that returns the statistics of a version at a point, by series."""
 
 
 Flags = Callable[[BatteryPoint, str, str], bool]
-"""Whether the difference at a point, of a version and a series, is flagged."""
+"""A function that returns whether the difference of a version at a point is flagged, for a
+series."""
 
 
 def figure(
@@ -51,7 +52,8 @@ def figure(
     colours: Mapping[str, str],
     facts: Facts,
 ) -> list[ReportFigure]:
-    """Draw a figure, several if there are many versions, none if there is nothing to draw."""
+    """Draw the points as one figure, or as several if there are many versions. Return none if there
+    is nothing to draw."""
     rows = list(dict.fromkeys(row(point) for point in points))
     known = [text for text in xs if any(x(point) == text for point in points)]
 

@@ -1,4 +1,5 @@
-"""What the figures draw: statistics of every point, version and class, means over seeds."""
+"""Gathers the data of the figures: statistics of every point, version and class, as means over
+seeds."""
 
 from __future__ import annotations
 
@@ -40,7 +41,7 @@ class View:
 
     @cached_property
     def utilisation(self) -> dict[str, float]:
-        """Statistics of the link, over all traffic."""
+        """Statistics of the link's utilisation, over all traffic."""
         queues = [next(iter(run.summary["queues"].values())) for run in self.runs]
         return over_seeds([(queue.get("samples") or {}).get("utilisation") for queue in queues])
 
@@ -58,7 +59,8 @@ class View:
 
     @cached_property
     def completions(self) -> dict[str, list[tuple[int, dict[str, float]]]]:
-        """Normalised completion times by source of web traffic: upper end of the bin in bytes."""
+        """Normalised completion times of each source of web traffic, by the upper end of the bin in
+        bytes."""
         by_source: dict[str, dict[int, list[Mapping[str, Any] | None]]] = {}
         for run in self.runs:
             for source in run.summary.get("traffic") or []:
@@ -79,7 +81,7 @@ class BatteryPoint:
     case: str
     at: Spot
     views: Mapping[str, View]
-    """By version."""
+    """The results at this point, by version."""
 
 
 class Gathered:
@@ -110,13 +112,13 @@ class Gathered:
         return [point for point in self.points if point.part == part]
 
     def flagged(self, point: BatteryPoint, variant: str, name: str, *quantities: str) -> bool:
-        """Return whether one of these quantities of a class (or link, or of the run) is more than
-        noise away from the baseline."""
+        """Return whether a difference from the baseline is more than noise, in any of these
+        quantities of a class (or of the link or run)."""
         return any(
             (point.part, point.case, name, quantity, variant) in self._flags
             for quantity in quantities
         )
 
     def value(self, point: BatteryPoint, variant: str, name: str, quantity: str) -> Estimate | None:
-        """Return a quantity that was compared."""
+        """Return the value of a compared quantity."""
         return self._values.get((point.part, point.case, name, quantity, variant))

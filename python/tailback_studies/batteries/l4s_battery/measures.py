@@ -1,5 +1,5 @@
-"""Values of the reports on DualPI2 that no summary contains: normalised rates and windows, and the
-statistics of a point over its seeds.
+"""Computes values of the reports on DualPI2 that no summary contains: normalised rates and windows,
+and the statistics of a point over its seeds.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 RANKS = ("p1", "p25", "mean", "p75", "p99")
-"""Statistics that the figures draw of a quantity."""
+"""The statistics of a quantity that the figures draw."""
 
 Stat = Mapping[str, float | None]
 
@@ -21,25 +21,27 @@ class Group:
 
     flows: int
     rtt_ms: float
-    """Base round-trip time."""
+    """Base round-trip time of the flows, ms."""
     delay_ms: float
-    """Mean queue delay of the class."""
+    """Mean queue delay of the class, ms."""
 
 
 def normalised_rate(rate_mbit: float, link_mbit: float, flows: int) -> float:
-    """Return a flow's rate over its share of the link, rate / (link / N)."""
+    """Return a flow's rate divided by its share of the link: rate / (link / N)."""
     return rate_mbit * flows / link_mbit
 
 
 def normalised_window(window_bytes: float, link_mbit: float, groups: Iterable[Group]) -> float:
-    """Return a flow's window over the window of each flow if all windows were equal: window / [C /
-    (n_L / (q_L + RTT_L) + n_C / (q_C + RTT_C))]."""
+    """Return a flow's window divided by the window of each flow if all windows were equal.
+
+    The value is window / [C / (n_L / (q_L + RTT_L) + n_C / (q_C + RTT_C))].
+    """
     per_second = sum(g.flows / ((g.delay_ms + g.rtt_ms) / 1e3) for g in groups)
     return window_bytes * per_second / (link_mbit * 1e6 / 8)
 
 
 def over_seeds(stats: Sequence[Stat | None]) -> dict[str, float]:
-    """Return the mean over seeds of each percentile; percentiles that no run has are left out."""
+    """Return the mean over seeds of each percentile. Percentiles that no run has are left out."""
     means: dict[str, float] = {}
     for rank in RANKS:
         values = [s[rank] for s in stats if s is not None and s.get(rank) is not None]

@@ -1,4 +1,4 @@
-"""Figures of one part: every quantity over its points."""
+"""Draws the figures of one part: every quantity over the part's points."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _marks(view: View, _: BatteryPoint) -> dict[str, Stat]:
         short = "UDP" if "udp" in name else name
         for quantity, word in (("mark_share", "marked"), ("drop_share", "dropped")):
             stat = own.get(quantity, {})
-            # Events that never happen are not drawn as a row of zeros.
+            # Leave out events that never happen, instead of drawing a row of zeros.
             if stat.get("mean"):
                 shares[f"{short} {word}"] = scaled(stat, 100)
     return shares
@@ -115,7 +115,8 @@ RATIO = Look("ratio L / C", "", "log", rule=1.0)
 
 
 _Axes = tuple[Callable[[BatteryPoint], str], Callable[[BatteryPoint], str], tuple[str, ...], str]
-"""Row and place on the x axis of a point, ticks and title of that axis."""
+"""Functions that return the row and the place on the x axis of a point, then ticks and title of
+that axis."""
 
 
 _AXES: Mapping[str, _Axes] = {
@@ -234,7 +235,7 @@ class Panels:
         return self._figure(
             "rate",
             "Rate per flow",
-            # UDP leaves little throughput to TCP.
+            # Do not draw this with UDP, which leaves little throughput to TCP.
             Look("Mbit/s", "", "log", floor=0.01) if self.over else Look("Mbit/s", ""),
             _of_classes("rate_mbit"),
             _class_flags(self.gathered, "rate_mbit.mean"),

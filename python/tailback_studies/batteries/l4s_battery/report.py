@@ -1,4 +1,5 @@
-"""The report of a battery: what differs, the figures of the reports on DualPI2, what was run."""
+"""Makes the report of a battery: the differences, the figures of the reports on DualPI2, and the
+set-up."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ from tailback_studies.batteries.l4s_battery.tails import tails
 from tailback_studies.batteries.side_by_side import BatteryComparison
 
 CLEAREST = 30
-"""Differences that are listed one by one."""
+"""How many differences are listed one by one."""
 EQUAL = {"1-1": ("A.1", "1-1"), "1h-1h": ("A.2", "1h-1h"), "1l-1l": ("A.3", "1l-1l")}
 
 
@@ -162,7 +163,7 @@ def _by_quantity(comparison: BatteryComparison, variant: VariantResults, facts: 
             groups.setdefault(key, {}).setdefault(str(cell.params["part"]), []).append(d)
             if not cell.nothing:
                 shown.add(key)
-    # Keep the order of the battery, even if the first points lack a quantity.
+    # Keep the order of the battery, even if the first points do not have a quantity.
     order = {name.split(".", 1)[1]: i for i, name in enumerate(comparison.battery.metrics)}
     rows: list[list[Value]] = []
     for (quantity, name), by_part in sorted(
@@ -259,7 +260,7 @@ def _queue(run: Run) -> Mapping[str, object]:
 
 
 def _lines(what: str, runs: Iterable[Run], read: Callable[[Run], str]) -> list[tuple[str, str]]:
-    """Return the condition in words, and the links if the condition differs between them."""
+    """Return a condition of the runs as text. If it differs between links, name the links."""
     links: dict[str, set[float]] = {}
     seen: set[Key] = set()
     for run in runs:

@@ -1,4 +1,4 @@
-"""What share of packets waited longer: the tails of queue delays."""
+"""Draws the tails of queue delays: the share of packets that waited longer than each delay."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from tailback_studies.batteries.l4s_battery.gather import Gathered, View
 
 
 def tails(gathered: Gathered, parts: Mapping[str, str], facts: Facts) -> list[ReportFigure]:
-    """Show what share of packets waited longer, at 120 Mbit/s and 10 ms (A.5)."""
+    """Draw the share of packets that waited longer than each delay, at 120 Mbit/s and 10 ms
+    (A.5)."""
     chosen = {
         title: point
         for part, title in parts.items()
@@ -53,7 +54,7 @@ def tails(gathered: Gathered, parts: Mapping[str, str], facts: Facts) -> list[Re
         "Share of packets that waited longer (CCDF), seeds together",
         facts,
     )
-    # Curves have no stars.
+    # Curves do not mark differences with stars.
     star = f" {STAR.format(base=plain(base.name))}."
     return [
         ReportFigure(f.id, f.title, f.chart, f.caption.removesuffix(star), f.facts) for f in figures
@@ -61,8 +62,8 @@ def tails(gathered: Gathered, parts: Mapping[str, str], facts: Facts) -> list[Re
 
 
 def ccdf(view: View, name: str, steps: int = 40) -> list[tuple[float, float]]:
-    """Return the pairs of a delay in ms and the percentage of packets that waited longer; `steps`
-    per decade."""
+    """Return pairs of a delay in ms and the percentage of packets that waited longer, with `steps`
+    pairs per decade."""
     frames = [
         run.histogram(f"delay_ns.{name}", link=next(iter(run.summary["queues"])))
         for run in view.runs

@@ -1,1 +1,1 @@
-"""Commands that studies add, a module each."""
+"""Commands that studies add. Each has a module."""

@@ -1,4 +1,4 @@
-"""`tailback reproduce`: a published experiment, run again."""
+"""`tailback reproduce`: runs a published experiment again."""
 
 from __future__ import annotations
 

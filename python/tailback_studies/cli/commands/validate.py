@@ -1,4 +1,4 @@
-"""`tailback validate`: the simulator against the Linux kernel."""
+"""`tailback validate`: compares the simulator with the Linux kernel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table at the end of `reproduce`."""
+"""Prints the table at the end of `reproduce`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def show(experiment: Experiment, result: ReproduceResult) -> None:
-    """Print how far off each quantity is, and where the report is."""
+    """Print the error of each quantity, and the path of the report."""
     console = new_console()
     if not result.summary:
         console.print(f"{experiment.title}\nno published numbers to compare with")
@@ -68,7 +68,7 @@ def _percent(value: float | None) -> str:
 
 
 def _goal(row: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the goal for a group's errors, and whether they meet it."""
+    """Return the goal for a group's errors, and whether the errors meet it."""
     verdict = "holds" if row.get("holds") else "missed"
     if "within" in row:
         return f"{row['within']} of {row['cells']} {_limit(row.get('goal'))}".rstrip(), verdict

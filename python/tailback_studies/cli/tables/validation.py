@@ -1,4 +1,4 @@
-"""What `validate` prints."""
+"""Prints the result of `validate`."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from tailback_studies.reproduction.judges import Judge
 from tailback_studies.validation import Validation
 
 MOST = 12
-"""Cells that the table lists by name."""
+"""The most cells that the table lists by name."""
 
 
 def show(validation: Validation, pages: list[Path], took_s: float) -> None:
-    """Print the goals, the largest misses, where the page is, and how long it took."""
+    """Print the goals, the largest misses, the path of the page, and how long the command took."""
     console = new_console()
     engines = ", ".join(f"{name} {version}" for name, version in validation.ran.versions.items())
     console.print(f"{len(validation.cells)} of {validation.ran.cells} cells on {engines}")

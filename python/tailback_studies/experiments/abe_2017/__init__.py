@@ -10,7 +10,7 @@ from tailback_studies.reproduction.experiment import Findings, Found, Reproducti
 
 
 class Abe2017(Reproduction):
-    """The experiment."""
+    """The experiment `abe-2017`."""
 
     name = "abe-2017"
     title = (
@@ -21,8 +21,8 @@ class Abe2017(Reproduction):
     parts: Sequence[str] = tuple(PARTS)
 
     def study(self, request: Request) -> Study:
-        """Plan the parts for an engine. Parts that only the simulator can run are left out on real
-        Linux."""
+        """Plan the parts for an engine. On real Linux, leave out parts that only the simulator can
+        run."""
         if request.engine != "sim":
             request = replace(request, parts=kernel_only(request.parts, request.named, self.name))
         from tailback.report import summarise

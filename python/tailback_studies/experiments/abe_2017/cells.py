@@ -1,4 +1,4 @@
-"""The numbers of every part as rows of cells.csv and of `--json`."""
+"""Lists the numbers of every part as rows of cells.csv and of `--json`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tailback_studies.experiments.abe_2017 import (
 )
 from tailback_studies.experiments.abe_2017.measured import AbeMeasures
 
-#: A cell, and the prediction of theory for it.
+#: A cell, and the value that theory predicts for it.
 Predicted = tuple[TableCell, float | None]
 
 
@@ -38,7 +38,7 @@ def _one(name: str, quantity: str, unit: str, value: float | None) -> TableCell:
 
 
 def part_title(part: str) -> str:
-    """Return the number of the experiment in the source."""
+    """Return the number that the source gives this experiment."""
     return part.replace("-", " ").capitalize()
 
 
@@ -99,7 +99,7 @@ def _groups(points: Sequence[groups.GroupPoint]) -> list[Predicted]:
     for p in points:
         rtt = "all RTTs" if p.rtt_ms is None else f"{p.rtt_ms:g}ms"
         name = f"Experiment 6/{p.abe} against {p.standard}/{p.queue}/{rtt}/beta {p.beta:g}"
-        # The poster gives a range of averages; it gives no ratio for a pair or a factor.
+        # The poster gives a range of averages, but no ratio for a pair or a factor.
         out.append((TableCell.of(name, "throughput_ratio", "", None, p.ratio), p.predicted))
     return out
 
@@ -130,7 +130,7 @@ def _tradeoff(points: Sequence[tradeoff.TradeoffPoint]) -> list[Predicted]:
 
 
 def predicted(numbers: Sequence[Predicted]) -> str:
-    """Return the measured and predicted values as CSV, where theory predicts something."""
+    """Return the measured and predicted values as CSV, for cells that theory predicts."""
 
     def short_form(number: float) -> str:
         return f"{number:.6g}"

@@ -16,7 +16,7 @@ from tailback.store.results import Results, Run
 from tailback_studies.experiments.abe_2017 import layout
 
 SEEDS = 30
-#: Time when the second flow enters, s, and the Jain's index that ends the measurement.
+#: Time in s at which the second flow enters, and the Jain's index at which the measurement ends.
 ENTRY_S = 30.0
 LEVEL = 0.95
 DELIVERED = "delivered_bytes"
@@ -28,15 +28,15 @@ BETAS = {"reno": (0.5, 0.7, 0.8, 0.85, 0.9, 0.95), "cubic": (0.7, 0.8, 0.85, 0.9
 
 @dataclass(frozen=True)
 class EnterPoint:
-    """A factor at a round-trip time, over seeds."""
+    """The result of a factor at a round-trip time, over seeds."""
 
     cc: str
     queue: str
     rtt_ms: float
     beta: float
-    #: Seconds until the index was reached; the remaining time where it was not.
+    #: Seconds until the index was reached. If it was not, the remaining time of the run.
     seconds: Estimate
-    #: Share of runs that reached it.
+    #: Share of runs that reached the index.
     reached: float
 
 
@@ -70,7 +70,7 @@ def time_to_share(run: Run, samples: pl.DataFrame | None = None) -> tuple[float,
     """Return the seconds from the entry until Jain's index of the bytes delivered since reaches the
     goal, and whether it did.
 
-    `samples`: the bytes that both flows delivered, if they have been read.
+    `samples` has the bytes that both flows delivered, if they have already been read.
     """
     first, second = (flow["name"] for flow in run.summary["flows"])
     if samples is None:

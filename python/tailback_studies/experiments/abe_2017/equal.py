@@ -1,4 +1,5 @@
-"""Rate at equal mark probability: a schedule sets the marks, so nothing else affects the rate."""
+"""Rates at equal mark probability. A schedule sets the marks, so that nothing else affects the
+rate."""
 
 from __future__ import annotations
 
@@ -11,29 +12,29 @@ from tailback.running.batch import Job
 from tailback.store.results import Results
 from tailback_studies.experiments.abe_2017 import layout, predict
 
-#: For each run: segments between marks, round-trip time (ms) and length (s).
+#: For each run: segments between marks, round-trip time (ms) and duration (s).
 PERIODS = {"reno": (1000, 50, 300), "cubic": (10_000, 200, 900)}
 QUICK_PERIODS = {"reno": (1000, 50, 120), "cubic": (10_000, 200, 400)}
 #: Number of random series of marks.
 RANDOM = 5
-#: The most marks of a schedule: enough for the fastest flow.
+#: The most marks of a schedule. It is enough for the fastest flow.
 MARKS = 4000
 
 
 @dataclass(frozen=True)
 class EqualPoint:
-    """A factor and its rate over that of the standard backoff."""
+    """A factor, and its rate divided by the rate with the standard backoff."""
 
     cc: str
-    #: "periodic" or "random".
+    #: How marks are spaced: "periodic" or "random".
     marks: str
     beta: float
     #: Mean throughput, Mbit/s.
     throughput: Estimate
     ratio: Estimate
-    #: The ratio in the reference's table.
+    #: The ratio in the table of the ABE paper.
     table: float
-    #: The ratio by the law of random marks, where there is one.
+    #: The ratio by the law of random marks. None if the law does not apply.
     random: float | None
 
     @property
@@ -72,7 +73,7 @@ def _job(cc: str, rtt_ms: float, seconds: float, marks: Sequence[int]) -> Job:
     table["bottleneck"]["schedule"] = {"marks": list(marks)}
     table["flows"][0]["cc"]["name"] = cc
     if cc == "cubic":
-        # Equation 5 of RFC 9438 describes the curve without it.
+        # Equation 5 of RFC 9438 describes the curve without Reno's growth.
         table["flows"][0]["cc"]["fast_convergence"] = False
     betas = [layout.STANDARD[cc], *(b for b in (0.7, 0.75, 0.8, 0.85, 0.9))]
     table["sweep"] = {"flows.flow.cc.beta_ecn": list(dict.fromkeys(betas))}
@@ -82,7 +83,7 @@ def _job(cc: str, rtt_ms: float, seconds: float, marks: Sequence[int]) -> Job:
 def measured(
     planned: Sequence[tuple[tuple[str, str], Job]], results: Sequence[Results]
 ) -> list[EqualPoint]:
-    """Return the ratios."""
+    """Return the measured ratios."""
     rates: dict[tuple[str, str], dict[float, list[tuple[float, float | None]]]] = {}
     for (key, _), found in zip(planned, results, strict=True):
         for run in found:

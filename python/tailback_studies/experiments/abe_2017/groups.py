@@ -15,23 +15,24 @@ SEEDS = 30
 RTTS = (20, 80, 160, 320)
 BETAS = (0.7, 0.75, 0.8, 0.85, 0.9)
 QUICK_BETAS = (0.7, 0.85)
-#: Flows with ABE, flows without, queue.
+#: A pair of competitors: flows with ABE, flows without ABE, queue.
 CASES = (
     ("cubic", "reno", "pie"),
     ("cubic", "cubic", "pie"),
     ("reno", "reno", "pie"),
     ("reno", "cubic", "pie"),
 )
-#: Congestion control of the poster's group with ABE; the other group is its "standard TCP".
+#: Congestion control of the poster's group with ABE. The other group is its "standard TCP".
 POSTER_ABE = "cubic"
-#: Between these factors the poster gives the average ratio as a range.
+#: The smallest and largest factor for which the poster gives the average ratio as a range.
 POSTER_BETAS = (0.7, 0.85)
 POSTER_RATIO = (1.25, 2.0)
 
 
 @dataclass(frozen=True)
 class GroupPoint:
-    """A factor at a round-trip time, over seeds; over all round-trip times where it is None."""
+    """The result of a factor at a round-trip time, over seeds. If the round-trip time is None, the
+    result is over all of them."""
 
     abe: str
     standard: str
@@ -43,12 +44,12 @@ class GroupPoint:
 
     @property
     def case(self) -> str:
-        """Return the competitors in words."""
+        """The competitors as text."""
         return f"{layout.NAMES[self.abe]} with ABE against {layout.NAMES[self.standard]}"
 
     @property
     def predicted(self) -> float | None:
-        """The ratio at equal mark probability, for a congestion control against itself."""
+        """The ratio at equal mark probability, if a congestion control competes with itself."""
         return predict.ratio(self.abe, self.beta) if self.abe == self.standard else None
 
 
@@ -76,7 +77,7 @@ def plan(*, quick: bool, seeds: int | None) -> list[tuple[tuple[str, str, str], 
 def measured(
     planned: Sequence[tuple[tuple[str, str, str], Job]], results: Sequence[Results]
 ) -> list[GroupPoint]:
-    """Return every point, and each factor over all round-trip times."""
+    """Return every point, and the average of each factor over all round-trip times."""
     ratio = metrics.find("throughput_ratio")
     out = []
     for (key, _), found in zip(planned, results, strict=True):

@@ -1,4 +1,4 @@
-"""What the experiments vary: congestion controls, factors, queues, round-trip times."""
+"""Defines what the experiments vary: congestion controls, factors, queues, round-trip times."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from tailback.errors import InputError
 from tailback_studies.reproduction import sources
 
-#: Parts of the experiment on the command line, in order, and their titles.
+#: Parts of the experiment in the order of the command line, with their titles.
 PARTS: Mapping[str, str] = {
     "experiment-1": "One CUBIC flow at 20 Mbit/s",
     "experiment-2": "One NewReno flow on CoDel at 10 Mbit/s",
@@ -21,13 +21,13 @@ PARTS: Mapping[str, str] = {
     "experiment-7": "Short flows that end near the end of slow start",
     "trade-off": "What a factor gains, and what it costs",
 }
-#: Parts that real Linux runs too.
+#: Parts that also run on real Linux.
 KERNEL_PARTS = ("experiment-1", "experiment-2", "experiment-3", "experiment-4")
 
 NAMES = {"reno": "NewReno", "cubic": "CUBIC"}
-#: Factor after a loss, and after a mark without ABE.
+#: Factor of the window after a loss, and after a mark without ABE.
 STANDARD = {"reno": 0.5, "cubic": 0.7}
-#: What RFC 8511 recommends after a mark.
+#: Factor after a mark that RFC 8511 recommends.
 RECOMMENDED = {"reno": 0.8, "cubic": 0.85}
 BETAS: Mapping[str, tuple[float, ...]] = {
     "reno": (0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95),
@@ -37,7 +37,7 @@ QUICK_BETAS: Mapping[str, tuple[float, ...]] = {
     "reno": (0.5, 0.7, 0.8, 0.9),
     "cubic": (0.7, 0.8, 0.85, 0.9),
 }
-#: Factors that figures draw: as many as can be distinguished.
+#: Factors that figures draw. More could not be distinguished.
 DRAWN: Mapping[str, tuple[float, ...]] = {
     "reno": (0.5, 0.7, 0.8, 0.9, 0.95),
     "cubic": (0.7, 0.8, 0.85, 0.9, 0.95),
@@ -48,7 +48,7 @@ RTTS = (10, 20, 40, 80, 160, 320)
 
 @dataclass(frozen=True)
 class AbeQueue:
-    """A queue discipline as the experiments set it."""
+    """A queue discipline with the options that the experiments set."""
 
     id: str
     title: str
@@ -73,14 +73,16 @@ QUEUES = {
 
 
 def options(queue: str, engine: str) -> dict[str, Any]:
-    """Return a queue for an engine. Linux today has only its present version of PIE."""
+    """Return the options of a queue for an engine. Today's Linux has only today's version of
+    PIE."""
     if engine != "sim" and queue == "pie":
         queue = "pie-8033"
     return dict(QUEUES[queue].options)
 
 
 def kernel_only(parts: tuple[str, ...], asked: bool, name: str) -> tuple[str, ...]:
-    """Return the parts for an engine of real Linux; reject a part that only the simulator has."""
+    """Return the parts that run on real Linux. Reject a requested part that only the simulator can
+    run."""
     if asked:
         for part in parts:
             if part not in KERNEL_PARTS:
@@ -92,7 +94,7 @@ def kernel_only(parts: tuple[str, ...], asked: bool, name: str) -> tuple[str, ..
 
 
 def scenario(name: str) -> dict[str, Any]:
-    """Read a scenario file of the experiment; the caller may change the result."""
+    """Read a scenario file of the experiment. The caller may change the result."""
     return sources.scenario(__package__, name)
 
 

@@ -1,4 +1,4 @@
-"""The runs of the parts, and their measurements."""
+"""Plans the runs of the parts, and measures them."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from tailback_studies.experiments.abe_2017 import enter, equal, groups, short, s
 from tailback_studies.reproduction.experiment import Found, Request
 
 Plans = Mapping[str, Sequence[tuple[Any, Job]]]
-"""By plan: each job with its point."""
+"""For each plan, its jobs, each with its point."""
 
 
 @dataclass(frozen=True)
 class AbeMeasures:
-    """Points by part; empty where a part did not run."""
+    """The points of each part. Empty for a part that did not run."""
 
     single: Sequence[single.SinglePoint] = ()
     equal: Sequence[equal.EqualPoint] = ()
@@ -47,7 +47,7 @@ def plan(request: Request) -> Plans:
 
 
 def measured(plans: Plans, results: Found) -> AbeMeasures:
-    """Return the points of the plans."""
+    """Return the measured points of the plans."""
 
     def of(name: str, module: Any) -> Any:
         return module.measured(plans[name], results[name]) if name in plans else ()

@@ -1,4 +1,4 @@
-"""The page in docs: measured against predicted values."""
+"""Makes the page in docs, which compares measured with predicted values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from tailback_studies.reproduction.page import Page
 def page(
     whole: Report, verdicts: Sequence[truth.AbeVerdict], plan_facts: Mapping[str, Facts]
 ) -> Page:
-    """Return docs/evidence/abe-2017.md: the tables of the report, and the figure that opens it."""
+    """Return docs/evidence/abe-2017.md: the tables of the report, and the report's opening
+    figure."""
     sections = []
     for section in whole.sections:
         blocks = runs.bare(section.blocks)

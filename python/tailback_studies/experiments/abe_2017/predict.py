@@ -1,8 +1,8 @@
-"""What theory predicts: utilisation of a sawtooth, rates at equal mark probability, steps of
-reduction.
+"""Computes the predictions of theory: utilisation of a sawtooth, rates at equal mark probability,
+number of reductions.
 
-Windows are in segments, or in bandwidth-delay products where they are called x. Then x = 1 + q,
-where q is the queue at the reduction over the bandwidth-delay product.
+Windows are in segments. A window called x is in bandwidth-delay products: x = 1 + q, where q is the
+queue at the reduction divided by the bandwidth-delay product.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
-#: C of CUBIC, segments/s^3, and its factor (RFC 9438 section 5).
+#: CUBIC's constant C in segments/s^3, and its factor (RFC 9438 section 5).
 CUBIC_C = 0.4
 CUBIC_BETA = 0.7
 
@@ -30,19 +30,22 @@ def aimd_utilisation(beta: float, x: float) -> float:
         return 1.0
     if x <= 1:
         return x * (1 + beta) / 2
-    # Below one BDP a round trip takes 1 and carries the window x; above one BDP it takes x.
+    # Below one BDP, a round trip takes one RTT and carries the window x. Above one BDP, it takes x
+    # RTTs.
     above = (x * x - 1) / 2
     return ((1 - low * low) / 2 + above) / ((1 - low) + above)
 
 
 def cubic_utilisation(beta: float, x: float) -> float:
-    """Return the same share for CUBIC, whose curve is W = x (1 - (1 - beta) s^3). Here s goes from
-    1 (the reduction) to 0."""
+    """Return the share of the capacity that one CUBIC flow uses.
+
+    Its curve is W = x (1 - (1 - beta) s^3). s goes from 1 (the reduction) to 0.
+    """
     if beta * x >= 1:
         return 1.0
     if x <= 1:
         return x * (3 + beta) / 4
-    # W reaches one BDP where s is:
+    # W reaches one BDP at this s:
     full = math.cbrt((1 - 1 / x) / (1 - beta))
     below = x * ((1 - full) - (1 - beta) * (1 - full**4) / 4)
     return full + below
@@ -50,7 +53,7 @@ def cubic_utilisation(beta: float, x: float) -> float:
 
 @dataclass
 class _Work:
-    """Return the data carried, in bandwidth-delay products, and the time taken, in round-trip
+    """Sums up the data carried, in bandwidth-delay products, and the time taken, in round-trip
     times.
     """
 
@@ -58,7 +61,7 @@ class _Work:
     taken: float = 0.0
 
     def at(self, x: float, rounds: float) -> None:
-        """Add `rounds` round trips, each as long as a window of `x` makes it."""
+        """Add `rounds` round trips with a window of `x`, which determines how long each takes."""
         self.carried += x * rounds
         self.taken += max(x, 1.0) * rounds
 
@@ -66,13 +69,13 @@ class _Work:
 def utilisation_by_cycles(
     cc: str, beta: float, windows: Sequence[float], bdp: float, rtt_s: float, *, fast: bool = True
 ) -> float:
-    """Return this share with unequal cycles. Each cycle goes from beta times a window (segments, as
-    measured at the reductions) up to the next window.
+    """Return the share of the capacity that one flow uses with unequal cycles. Each cycle goes from
+    beta times a window (in segments, as measured at the reductions) up to the next window.
 
-    It includes the parts of Linux's algorithm that the formula leaves out. In the round trip of the
-    reduction the window is down and does not grow. ACKs for two segments lengthen a round trip by
-    one segment. CUBIC also has whole segments, fast convergence (if `fast`) and Reno's growth where
-    it is ahead.
+    The result includes properties of Linux's algorithm that the formula leaves out. In the round
+    trip of the reduction, the window is already reduced and does not grow. ACKs for two segments
+    lengthen a round trip by one segment. CUBIC also has windows of whole segments, fast convergence
+    (if `fast`), and Reno's growth where it is faster.
     """
     bdp += 1
     work = _Work()
@@ -119,7 +122,7 @@ def _climb(
 
 
 def reno_window(beta: float, p: float) -> float:
-    """Return the mean window of AIMD with an increase of 1 when every 1/p-th segment is marked."""
+    """Return the mean window of AIMD with an increase of 1 if every 1/p-th segment is marked."""
     return math.sqrt((1 + beta) / (2 * (1 - beta) * p))
 
 
@@ -129,21 +132,22 @@ def cubic_window(beta: float, p: float, rtt_s: float) -> float:
 
 
 def reno_ratio(beta: float, standard: float = 0.5) -> float:
-    """Return the rate of Reno with `beta` over that of Reno with `standard`, at the same mark
+    """Return the rate of Reno with `beta` divided by that of Reno with `standard`, at the same mark
     probability."""
     return reno_window(beta, 1.0) / reno_window(standard, 1.0)
 
 
 def cubic_ratio(beta: float, standard: float = 0.7) -> float:
-    """Return this ratio for CUBIC on its curve."""
+    """Return the ratio of `reno_ratio` for CUBIC on its curve."""
     return cubic_window(beta, 1.0, 1.0) / cubic_window(standard, 1.0, 1.0)
 
 
 @cache
 def random_constant(beta: float) -> float:
-    """W sqrt(p) of AIMD when each segment is marked independently with probability p (Dumas,
-    Guillemin and Robert 2002): sqrt(2/pi) prod (1 - beta^2n) / (1 - beta^(2n-1)); 1.3098 for one
-    half.
+    """Return W sqrt(p) of AIMD if each segment is marked independently with probability p (Dumas,
+    Guillemin and Robert 2002).
+
+    It is sqrt(2/pi) prod (1 - beta^2n) / (1 - beta^(2n-1)), and 1.3098 for a beta of one half.
     """
     out = math.sqrt(2 / math.pi)
     for n in range(1, 2000):
@@ -152,13 +156,13 @@ def random_constant(beta: float) -> float:
 
 
 def random_ratio(beta: float, standard: float = 0.5) -> float:
-    """Return `reno_ratio` if marks are random."""
+    """Return the ratio of `reno_ratio` for random marks."""
     return random_constant(beta) / random_constant(standard)
 
 
 def ratio(cc: str, beta: float) -> float:
-    """Return the reference's ratio at equal mark probability, of this congestion control to itself
-    with the standard factor."""
+    """Return the ABE paper's ratio at equal mark probability: the rate of this congestion control
+    with `beta` to its rate with the standard factor."""
     return reno_ratio(beta) if cc == "reno" else cubic_ratio(beta)
 
 
@@ -168,5 +172,5 @@ def utilisation(cc: str, beta: float, x: float) -> float:
 
 
 def steps(beta: float) -> int:
-    """Return the reductions that at least halve a window: log_beta(0.5), rounded up."""
+    """Return how many reductions halve a window: log_beta(0.5), rounded up."""
     return math.ceil(round(math.log(0.5) / math.log(beta), 9))

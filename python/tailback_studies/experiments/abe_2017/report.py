@@ -1,4 +1,4 @@
-"""The report: what was expected, then a section for each experiment."""
+"""Makes the report: the expectations, then a section for each experiment."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ QUICK = " A quick run: fewer places, factors and seeds."
 
 
 def ran(results: Found) -> dict[str, Facts]:
-    """Return the facts of the results of each plan."""
+    """Return the facts of the results, for each plan."""
     out = {}
     for name, sweeps in results.items():
         warmups = [run.summary["warmup_s"] for result in sweeps for run in result]

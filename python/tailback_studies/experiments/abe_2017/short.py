@@ -23,9 +23,9 @@ CASES = (("reno", "pie"), ("reno", "codel"), ("cubic", "pie"))
 BETAS = {"reno": (0.5, 0.7, 0.8, 0.85, 0.9), "cubic": (0.7, 0.8, 0.85, 0.9)}
 #: Round-trip times at which the reductions after slow start are counted, ms.
 RTTS = (40, 80, 160)
-#: Delay that a queue aims at, ms.
+#: Target delay of the queue, ms.
 TARGETS_MS = {"pie": 20.0, "codel": 5.0}
-#: A flow of this size ends in congestion avoidance, segments.
+#: A flow with this size ends in congestion avoidance, segments.
 LONG = 2500
 
 Key = tuple[str, str, str]
@@ -33,7 +33,7 @@ Key = tuple[str, str, str]
 
 @dataclass(frozen=True)
 class ShortPoint:
-    """A factor and a size, over seeds."""
+    """The result of a factor and a size, over seeds."""
 
     cc: str
     queue: str
@@ -45,30 +45,31 @@ class ShortPoint:
 
     @property
     def lucky(self) -> list[float]:
-        """Completion times of flows that ended before a mark fell."""
+        """Completion times of flows that ended before their first mark, s."""
         return [seconds for seconds, marked in self.flows if not marked]
 
     @property
     def unlucky(self) -> list[float]:
-        """Completion times of flows that met a mark."""
+        """Completion times of flows that had a mark, s."""
         return [seconds for seconds, marked in self.flows if marked]
 
 
 @dataclass(frozen=True)
 class Steps:
-    """Reductions from the end of slow start until the window fits into the path and the queue at
-    its target.
+    """Counts the reductions from the end of slow start until the window fits into the path plus the
+    queue at its target.
     """
 
     cc: str
     queue: str
     rtt_ms: float
     beta: float
-    #: Window at the first reduction over the capacity of path and target queue.
+    #: Window at the first reduction, divided by the capacity of path and target queue.
     overshoot: Estimate
     steps: Estimate
     most: int
-    #: Runs whose window was at most twice that capacity, and how many of them are within the bound.
+    #: Number of runs whose window was at most twice that capacity, and how many of them are within
+    #: the bound.
     bounded: int
     within: int
 
@@ -153,7 +154,8 @@ def _steps(cc: str, queue: str, rtt_ms: float, beta: float, runs: Sequence[Run])
 
 
 def steps_down(levels: Sequence[tuple[float, float]], held: float) -> int:
-    """Return the reductions until ssthresh fits into `held`; all of them if it never does."""
+    """Return the reductions until ssthresh fits into `held`. Return all reductions if it never
+    does."""
     for i, (_, after) in enumerate(levels):
         if after <= held:
             return i + 1
@@ -161,7 +163,7 @@ def steps_down(levels: Sequence[tuple[float, float]], held: float) -> int:
 
 
 def reductions(run: Run, beta: float) -> list[tuple[float, float]]:
-    """Return the window before and ssthresh after each reduction on a mark."""
+    """Return the window before and the ssthresh after each reduction that a mark caused."""
     found = run.series().filter(pl.col("quantity") == "ssthresh").sort("time_ns")
     values = found["value"].rle().struct.field("value").to_list()
     return [((value + 0.5) / beta, value) for value in values]

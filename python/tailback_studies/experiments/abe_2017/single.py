@@ -18,7 +18,7 @@ from tailback_studies.experiments.abe_2017 import layout, predict
 
 @dataclass(frozen=True)
 class AbeSetup:
-    """A congestion control through a queue at a rate."""
+    """A congestion control, a queue and a rate."""
 
     part: str
     cc: str
@@ -28,7 +28,7 @@ class AbeSetup:
 
     @property
     def title(self) -> str:
-        """The set-up in words."""
+        """The set-up as text."""
         name = layout.NAMES[self.cc]
         if not self.fast_convergence:
             name += " without fast convergence"
@@ -50,37 +50,39 @@ SETUPS = (
     AbeSetup("experiment-4", "cubic", "codel", 10),
     AbeSetup("experiment-4", "cubic", "pie", 10),
     AbeSetup("experiment-4", "cubic", "pie-8033", 10),
-    # Not in the source: what the formula for CUBIC assumes.
+    # The source does not have this: it is an assumption of the formula for CUBIC.
     AbeSetup("experiment-4", "cubic", "codel", 10, fast_convergence=False),
 )
 SEEDS = 5
 
-#: The formula leaves out the round trip of a reduction and ACKs for two segments. Together they
-#: cost about two segments of window: more than 2 points on a path that holds fewer than this.
+#: The formula leaves out the round trip of a reduction, and ACKs for two segments. Together they
+#: cost about two segments of window. On a path that holds fewer segments than this, that is more
+#: than 2 points.
 LEAST_PATH = 100.0
-#: Cycles count as equal up to this standard deviation over mean of the windows at reductions. This
-#: and the limit above were set after seeing the measured cells: they explain, and are no criterion.
+#: Cycles count as equal if the standard deviation of the windows at reductions is at most this
+#: share of their mean. This limit and the limit above were set after the cells had been measured.
+#: They only explain differences, and decide no criterion.
 EQUAL_CYCLES = 0.05
 
 
 @dataclass(frozen=True)
 class SinglePoint:
-    """A factor at a round-trip time, over seeds."""
+    """The result of a factor at a round-trip time, over seeds."""
 
     setup: AbeSetup
     rtt_ms: float
     beta: float
     utilisation: Estimate
     throughput: Estimate
-    #: Gain over the standard backoff; None for the standard itself.
+    #: Gain over the standard backoff. None for the standard backoff itself.
     gain: Estimate
     #: Percentiles of the queue delay, ms.
     delay: Mapping[str, float | None]
-    #: Window at the reductions over the bandwidth-delay product.
+    #: Window at the reductions, divided by the bandwidth-delay product.
     x: float | None
-    #: Standard deviation of that over its mean.
+    #: Standard deviation of that window, divided by its mean.
     spread: float | None
-    #: Utilisation by the formula, cycle by cycle.
+    #: Utilisation by the formula, applied cycle by cycle.
     by_cycles: float | None
     runs: Sequence[Run]
 
@@ -91,17 +93,17 @@ class SinglePoint:
 
     @property
     def bdp(self) -> float:
-        """Segments in flight that fill the path."""
+        """Number of segments in flight that fill the path."""
         return layout.bdp(self.setup.rate_mbit, self.rtt_ms)
 
     @property
     def predicted(self) -> float | None:
-        """Utilisation by the formula, with the windows that were measured."""
+        """Utilisation by the formula, computed from the measured windows."""
         return None if self.x is None else predict.utilisation(self.setup.cc, self.beta, self.x)
 
     @property
     def doubt(self) -> str:
-        """Which assumption of the formula does not hold; empty if all do."""
+        """Which assumption of the formula does not hold. Empty if all hold."""
         if self.x is None or self.spread is None:
             return "no reduction"
         if self.bdp < LEAST_PATH:
@@ -135,7 +137,7 @@ def plan(
     if quick:
         setups = [s for s in setups if s.queue in ("codel", "pie") and s.fast_convergence]
     if engine != "sim":
-        # Today's kernel has only today's PIE.
+        # Today's Linux kernel has only today's version of PIE.
         setups = list(
             dict.fromkeys(
                 replace(s, queue="pie-8033") if s.queue == "pie" else s

@@ -1,4 +1,5 @@
-"""What a factor gains and costs: alone, beside a flow without ABE, and for a flow that enters."""
+"""Measures gains and costs of a factor: alone, beside a flow without ABE, and for a flow that
+enters."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from tailback_studies.experiments.abe_2017 import enter, layout
 
 RTT_MS = 80.0
 SEEDS = 3
-#: Seeds of the runs in which a flow enters: their times vary most.
+#: Seeds of the runs in which a flow enters. They need most seeds, because their times vary most.
 ENTER_SEEDS = 6
 QUEUES = ("pie", "codel", "fq_codel", "cake", "dualpi2")
 QUICK_QUEUES = ("pie", "fq_codel")
@@ -21,7 +22,7 @@ BETAS = {
     "cubic": (0.7, 0.75, 0.8, 0.85, 0.9, 0.95),
 }
 
-#: Differences of gain, loss, delay (ms) and time (s) that are ignored.
+#: The smallest differences of gain, loss, delay (ms) and time (s) that matter.
 SAME = (0.01, 0.02, 1.0, 1.0)
 
 Key = tuple[str, str, str]
@@ -29,21 +30,21 @@ Key = tuple[str, str, str]
 
 @dataclass(frozen=True)
 class TradeoffPoint:
-    """A factor in a queue."""
+    """The effects of a factor in a queue."""
 
     cc: str
     queue: str
     beta: float
-    #: Throughput of a flow alone over that with the standard backoff, less one.
+    #: Throughput of a flow alone divided by that with the standard backoff, minus one.
     gain: float
     #: Share of its throughput that a standard flow loses when its competitor has ABE.
     loss: float
     #: Mean queue delay of the flow alone, ms.
     delay_ms: float
     delay_p99_ms: float
-    #: Seconds until a flow that enters has its fair share.
+    #: Seconds until a flow that enters reaches its fair share.
     convergence_s: Estimate
-    #: Whether it is on the Pareto front.
+    #: Whether the factor is on the Pareto front.
     best: bool = False
 
     @property
@@ -85,7 +86,7 @@ def plan(*, quick: bool, seeds: int | None) -> list[tuple[Key, Job]]:
 
 
 def measured(planned: Sequence[tuple[Key, Job]], results: Sequence[Results]) -> list[TradeoffPoint]:
-    """Return every factor, those on the front marked."""
+    """Return every factor, with those on the Pareto front marked."""
     cases: dict[tuple[str, str], dict[str, dict[float, list[Run]]]] = {}
     for ((cc, queue, kind), _), result in zip(planned, results, strict=True):
         for runs in result.groups():
@@ -128,8 +129,8 @@ def _mean(values: Sequence[float]) -> float:
 
 
 def front(points: Sequence[TradeoffPoint]) -> list[TradeoffPoint]:
-    """Mark the points of the Pareto front: no other point is as good in everything and better in
-    something, both by more than `SAME`.
+    """Mark the points of the Pareto front. A point is on it if no other point is as good in
+    everything and better by more than `SAME` in something.
     """
 
     def better(other: TradeoffPoint, point: TradeoffPoint) -> bool:

@@ -1,4 +1,5 @@
-"""The predictions of the reference and the poster, and whether the measurements agree."""
+"""Has the predictions of the ABE paper and the poster, and decides whether the measurements
+agree."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from tailback_studies.experiments.abe_2017.measured import AbeMeasures
 from tailback_studies.reproduction.judges import Judge
 
 #: Tolerances of the expectations: percentage points of utilisation, relative error of a ratio, and
-#: ms.
+#: ms of delay.
 UTILISATION = 0.02
 RATIO = 0.08
 DELAY_MS = 2.0
@@ -21,26 +22,26 @@ DELAY_MS = 2.0
 
 @dataclass(frozen=True)
 class AbeVerdict:
-    """An expectation."""
+    """An expectation, and whether the measurements meet it."""
 
     id: str
     title: str
     expected: str
-    #: The result, in words.
+    #: The result, as text.
     measured: str
     cells: int
-    #: How many of them hold.
+    #: How many of the cells hold.
     held: int
     #: Whether all cells hold.
     holds: bool
-    #: The cells that do not hold, in words.
+    #: The cells that do not hold, as text.
     misses: Sequence[str] = field(default_factory=tuple)
-    #: How far off each cell is, and how that is counted: one of `entries.KINDS`.
+    #: The error of each cell, and how errors are counted: one of `entries.KINDS`.
     sizes: Sequence[float] = field(default_factory=tuple)
     error: str = "absolute"
 
     def json(self) -> dict[str, Any]:
-        """Return a row of the summary."""
+        """Return the row of the expectation in the summary."""
         return {
             **errors(f"expected.{self.id}", []),
             "cells": self.cells,
@@ -52,7 +53,7 @@ class AbeVerdict:
         }
 
     def judge(self) -> Judge:
-        """Return a row of goals.csv."""
+        """Return the row of the expectation in goals.csv."""
         return Judge(
             judge=self.title,
             error=self.error,
@@ -66,7 +67,7 @@ class AbeVerdict:
 
 
 def verdicts(measurements: AbeMeasures) -> list[AbeVerdict]:
-    """Return every expectation for which something was run."""
+    """Return every expectation for which runs exist."""
     every = (
         *_utilisation(measurements.single),
         _equal(measurements.equal),
@@ -79,7 +80,7 @@ def verdicts(measurements: AbeMeasures) -> list[AbeVerdict]:
 
 
 def predicted(points: Sequence[single.SinglePoint]) -> list[single.SinglePoint]:
-    """Return the points that the formula predicts: every one with a reduction."""
+    """Return the points that the formula predicts: those with at least one reduction."""
     return [p for p in points if p.predicted is not None and p.utilisation.mean is not None]
 
 
@@ -87,18 +88,18 @@ def gap(point: single.SinglePoint) -> float:
     """Return the measured utilisation minus the predicted one."""
     assert point.utilisation.mean is not None
     assert point.predicted is not None
-    # A shaper may report one packet more than 1.
+    # A shaper may report one packet more than its capacity, so a utilisation slightly above 1.
     return min(1.0, point.utilisation.mean) - point.predicted
 
 
 def where(point: single.SinglePoint) -> str:
-    """Return a point in words."""
+    """Return a point as text."""
     setup = point.setup
     return f"{setup.title}, {setup.rate_mbit:g} Mbit/s, {point.rtt_ms:g} ms, beta {point.beta:g}"
 
 
 def cycle_gap(point: single.SinglePoint) -> float:
-    """Return the gap for the formula that is applied cycle by cycle."""
+    """Return the difference for the formula when it is applied cycle by cycle."""
     assert point.utilisation.mean is not None
     assert point.by_cycles is not None
     return min(1.0, point.utilisation.mean) - point.by_cycles
@@ -184,7 +185,8 @@ def over_rtts(
 def in_poster_range(
     by_beta: dict[float, groups.GroupPoint],
 ) -> list[tuple[groups.GroupPoint, float]]:
-    """Return each factor of the poster's range, and how far the ratio is outside that range."""
+    """Return each factor in the poster's range, and how far its ratio is outside of the poster's
+    range of ratios."""
     low, high = groups.POSTER_RATIO
     out = []
     for beta, p in sorted(by_beta.items()):
@@ -194,7 +196,7 @@ def in_poster_range(
 
 
 def _poster(points: Sequence[groups.GroupPoint]) -> list[AbeVerdict]:
-    """The poster's group with ABE is CUBIC; the poster does not say what its "standard TCP" is."""
+    """The poster's group with ABE is CUBIC. The poster does not define its "standard TCP"."""
     out = []
     for (abe, standard), by_beta in over_rtts(points).items():
         cells = in_poster_range(by_beta)
@@ -282,7 +284,7 @@ def delay_gaps(points: Sequence[single.SinglePoint]) -> list[tuple[single.Single
 
 
 def _delays(points: Sequence[single.SinglePoint]) -> Iterator[AbeVerdict]:
-    # The proposed factors; the tables show the effect of larger ones.
+    # These are the proposed factors. The tables show the effect of larger factors.
     known = [(p, d) for p, d in delay_gaps(points) if p.beta <= layout.RECOMMENDED[p.setup.cc]]
     for queue in dict.fromkeys(p.setup.queue for p, _ in known):
         cells = [(p, d) for p, d in known if p.setup.queue == queue]

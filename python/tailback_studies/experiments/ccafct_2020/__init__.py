@@ -1,4 +1,4 @@
-"""Flow completion times beside a competitor, heistp/ccafct (2020), run again."""
+"""Flow completion times beside a competitor: heistp/ccafct (2020), run again."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from tailback.errors import InputError
 from tailback_studies.experiments.ccafct_2020.layout import ROWS, RTTS_MS, CcafctRow, published_rtts
 from tailback_studies.reproduction.experiment import Findings, Found, Reproduction, Request, Study
 
-#: A part for each round-trip time.
+#: The parts, one for each round-trip time.
 PARTS: tuple[str, ...] = tuple(f"rtt-{rtt}" for rtt in RTTS_MS)
-#: Seeds of each row; a quick run uses one.
+#: Number of seeds of each row. A quick run uses one.
 SEEDS = 5
 
 
 class Ccafct(Reproduction):
-    """The experiment."""
+    """The experiment `ccafct-2020`."""
 
     name = "ccafct-2020"
     title = "Congestion control algorithm flow completion time test: Heist, heistp/ccafct, 2020"
@@ -21,7 +21,7 @@ class Ccafct(Reproduction):
     parts = PARTS
 
     def study(self, request: Request) -> Study:
-        """Return the rows of these round-trip times."""
+        """Return the study of the rows with these round-trip times."""
         from tailback_studies.experiments.ccafct_2020 import points, report, truth
 
         rows = self._rows(request)

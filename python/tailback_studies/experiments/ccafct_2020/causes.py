@@ -1,8 +1,8 @@
-"""The set-up with the basis of each part, and where it differs from the source."""
+"""Describes the set-up with the basis of each part, and its differences from the source."""
 
 from __future__ import annotations
 
-#: What, value here, basis.
+#: Item of the set-up, value here, basis.
 DECLARED: tuple[tuple[str, str, str], ...] = (
     ("bottleneck", "50 Mbit/s of frames, an instance in each direction", "stated"),
     (
@@ -56,7 +56,7 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
     ),
 )
 
-#: Changes after the comparison: what, before, after, why.
+#: Changes that were made after the comparison: item, before, after, reason.
 CHANGED: tuple[tuple[str, str, str, str], ...] = (
     (
         "data segments of Accurate ECN",
@@ -66,7 +66,7 @@ CHANGED: tuple[tuple[str, str, str, str], ...] = (
     ),
 )
 
-#: Question, what was tried, result, verdict.
+#: Open questions: question, what was tried, result, verdict.
 QUESTIONS: tuple[tuple[str, str, str, str], ...] = (
     (
         "alone, requests take longer than in the source, the more so the longer the round-trip "

@@ -1,4 +1,4 @@
-"""The rows of the source: what ran, which columns they have, what is published."""
+"""Defines the rows of the source: what ran, the columns, and the published values."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import cache
 from tailback_studies.reproduction.sources import published_rows
 
 WORDS = {"": "alone", "cubic": "beside CUBIC", "prague": "beside Prague"}
-#: Round-trip times, ms, and the competitor; empty if there is no competitor.
+#: Round-trip times in ms, each with the competitor. The competitor is empty if the flows are alone.
 RTTS_MS = (10, 20, 40, 80, 160)
 COMPETITORS = ("", "cubic", "prague")
 #: Statistics over the requests of a run.
@@ -18,7 +18,7 @@ STATISTICS = ("geomean", "median", "p95")
 
 @dataclass(frozen=True)
 class CcafctRow:
-    """A row of the source."""
+    """A row of the source's tables."""
 
     rtt_ms: int
     competitor: str
@@ -36,7 +36,7 @@ class CcafctRow:
 
     @property
     def alone(self) -> CcafctRow:
-        """The row of the same RTT without a competitor, which this row is compared with."""
+        """The row with the same RTT and no competitor, with which this row is compared."""
         return CcafctRow(self.rtt_ms, "")
 
 
@@ -45,7 +45,7 @@ ROWS: tuple[CcafctRow, ...] = tuple(CcafctRow(rtt, cc) for rtt in RTTS_MS for cc
 
 @cache
 def published() -> Mapping[tuple[CcafctRow, str], float]:
-    """Read the source's values; held-out rows are missing."""
+    """Read the source's values, without held-out rows."""
     out: dict[tuple[CcafctRow, str], float] = {}
     for line in published_rows(__package__, "published.csv"):
         row = CcafctRow(int(line["rtt_ms"]), line["competitor"])

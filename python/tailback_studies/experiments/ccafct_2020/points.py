@@ -1,4 +1,4 @@
-"""What is run for which rows, and the cells that the runs give."""
+"""Makes the jobs of the rows, and computes cells from their runs."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from tailback_studies.experiments.l4s_tests_2020.points import CCS
 from tailback_studies.reproduction.entries import Entry as BaseEntry
 from tailback_studies.reproduction.sources import scenario, set_value
 
-#: For how long requests come, s; in a quick run.
+#: For how many seconds requests start, and for how many in a quick run.
 SECONDS, QUICK_SECONDS = 180.0, 60.0
-#: The competitor is alone before the requests; after them they may end.
+#: Seconds for which the competitor is alone before the requests, and seconds for requests to end.
 BEFORE, AFTER = 20.0, 60.0
 
 
 @dataclass(frozen=True)
 class CcafctVariant:
-    """A way to run the rows: the changes to the set-up."""
+    """Changes to the set-up with which the rows are run."""
 
     set: Mapping[str, Any] = field(default_factory=dict)
-    """Values by path."""
+    """Values that replace those of the scenario, by path."""
     requests: Mapping[str, Any] = field(default_factory=dict)
-    """Keys of the requests."""
+    """Keys that are set in the table of the requests."""
 
 
 AS_PUBLISHED = CcafctVariant()
 
 
 class CcafctStored(Protocol):
-    """A stored run, as far as cells need it."""
+    """A stored run, with the data that cells need."""
 
     @property
     def seed(self) -> int:
@@ -55,12 +55,12 @@ class CcafctEntry(BaseEntry):
 
     @property
     def is_harm(self) -> bool:
-        """Whether the cell is harm, a share of two rows, rather than a time."""
+        """Whether the cell is harm, computed from two rows, instead of a time."""
         return self.column.endswith("_harm")
 
     @property
     def coordinates(self) -> dict[str, Any]:
-        """Row and column."""
+        """The row and column of the cell."""
         return {
             "rtt_ms": self.row.rtt_ms,
             "competitor": self.row.competitor or None,
@@ -76,7 +76,7 @@ def job(
     kernel: bool = False,
     variant: CcafctVariant = AS_PUBLISHED,
 ) -> Job:
-    """Return the runs for a row; Linux itself can have the offloads that the source left on."""
+    """Return the job of a row. On Linux, offloads can stay on as in the source."""
     out = made(row, quick=quick, variant=variant)
     if kernel:
         out["path"]["offloads"] = True
@@ -129,7 +129,7 @@ def times_ms(stored: CcafctStored) -> list[float]:
 def entries(
     rows: Sequence[CcafctRow], results: Sequence[Iterable[CcafctStored]]
 ) -> list[CcafctEntry]:
-    """Return the cells of these rows, in the order of the source; harm seed by seed."""
+    """Return the cells of these rows in the order of the source. Harm is computed seed by seed."""
     by_row = {
         row: {run.seed: statistics(times_ms(run)) for run in stored}
         for row, stored in zip(rows, results, strict=True)
@@ -142,7 +142,7 @@ def entries(
             quantity, unit = ("harm", "") if column.endswith("_harm") else ("completion_ms", "ms")
             name = f"{row.name}/{column}"
             cell = TableCell.of(name, quantity, unit, known.get((row, column)), estimate(values))
-            # No published value was used to choose the set-up.
+            # All cells are held out, because no published value was used to choose the set-up.
             cell = replace(cell, blind=True)
             kept = tuple(value for value in values if value is not None)
             out.append(CcafctEntry(row, column, cell=cell, values=kept))

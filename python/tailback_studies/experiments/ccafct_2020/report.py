@@ -1,4 +1,4 @@
-"""The report and the page: how far off each group of cells is, every row, the set-up."""
+"""Makes the report and the page: the errors of each group of cells, every row, and the set-up."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The goals, set before the first comparison."""
+"""Has the goals, which were set before the first comparison, and decides whether they are met."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tailback_studies.reproduction import goals
 from tailback_studies.reproduction.goals import CellsVerdict, CellsWithin
 from tailback_studies.reproduction.judges import Judge, judge
 
-#: Largest error of times and of harm.
+#: Largest error of times, and largest error of harm, for which a cell agrees.
 LIMIT = 0.2
 
 GOALS: tuple[CellsWithin[CcafctEntry], ...] = (
@@ -25,7 +25,7 @@ def judged(entries: Iterable[CcafctEntry]) -> list[CcafctEntry]:
 
 
 def verdicts(entries: Sequence[CcafctEntry]) -> list[CellsVerdict]:
-    """Return every goal that has cells."""
+    """Return the verdict of every goal that has cells."""
     return list(goals.cells_verdicts(GOALS, entries))
 
 
@@ -40,6 +40,6 @@ def summary(entries: Sequence[CcafctEntry]) -> list[dict[str, Any]]:
 
 
 def missed(entries: Iterable[CcafctEntry]) -> list[CcafctEntry]:
-    """Return the cells beyond their goal, the furthest first."""
+    """Return the cells beyond their goal, those with the largest errors first."""
     off = [e for e in entries if e.within is False]
     return sorted(off, key=lambda e: -(e.size("relative") or 0.0))

@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from tailback.store.results import Results
     from tailback_studies.experiments.dctcp_internet_2014.points import DctcpBatch
 
-#: Seeds of each point; a quick run uses the second number.
+#: Number of seeds of each point, and that of a quick run.
 SEEDS = 3
 PAGE_SEEDS = 5
 QUICK_SEEDS = 2
 
 
 class DctcpInternet2014(Reproduction):
-    """The experiment."""
+    """The experiment `dctcp-internet-2014`."""
 
     name = "dctcp-internet-2014"
     title = (
@@ -83,20 +83,20 @@ class DctcpInternet2014(Reproduction):
         def jobs(batch: DctcpBatch) -> list[Job]:
             seeds = _seeds(every, batch, request)
             here = Job(batch.scenario, batch.set, seeds)
-            # On Linux, the results of the simulator are beside it.
+            # On Linux, the report shows the simulator's results next to those of Linux.
             return [here, replace(here, engine="sim")] if on_linux else [here]
 
         return Study({name: jobs(batch) for name, batch in batches.items()}, findings)
 
 
 def _seeds(every: int, batch: DctcpBatch, request: Request) -> int:
-    """Return the number of seeds. A page uses all of them, except for curves that show one run."""
+    """Return the number of seeds. A page uses all seeds, except for curves that show one run."""
     most = batch.most_seeds or every
     return every if request.page and most > 1 else min(every, most)
 
 
 def _series(results: Results) -> list[pl.DataFrame]:
-    """Return the series of each point's first run, times in seconds."""
+    """Return the series of each point's first run, with times in seconds."""
     import polars as pl
 
     return [

@@ -1,4 +1,4 @@
-"""Linux beside the simulator and the paper: the same runs on both engines."""
+"""Compares Linux with the simulator and the paper: the same runs on both engines."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tailback_studies.experiments.dctcp_internet_2014 import points as pts
 from tailback_studies.experiments.dctcp_internet_2014 import table1
 from tailback_studies.experiments.dctcp_internet_2014.builder import Builder, DctcpMeasures
 
-#: Of Figures 6 to 10: the title, the batch, the columns of parameters that make a point.
+#: For Figures 6 to 10: the title, the batch, and the columns of parameters that distinguish points.
 FIGURES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     *((f"Figure 5, M = {m:g}", f"step-{tag}", (f"{pts.ECN}.min",)) for tag, m in pts.ROWS),
     ("Figure 6", "fig6", ("flows.dctcp.count", f"{pts.ECN}.min")),
@@ -27,13 +27,13 @@ FIGURES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
 
 
 def refused(batches: Mapping[str, pts.DctcpBatch], engine: str) -> dict[str, str]:
-    """Return the batches that an engine cannot run, with its reasons."""
+    """Return the batches that an engine cannot run, with the engine's reasons."""
     runner = engines.get(engine)
     out = {}
     for name, batch in batches.items():
         try:
             with warnings.catch_warnings():
-                # The runs print the same warning again.
+                # Warnings are suppressed here, because the runs print the same warnings again.
                 warnings.simplefilter("ignore", ScenarioWarning)
                 load(batch.scenario, texts(batch.set), 1, runner)
         except ScenarioError as error:
@@ -62,7 +62,7 @@ def with_simulated(cells: Sequence[TableCell], measured: DctcpMeasures) -> list[
 
 
 def sections(builder: Builder) -> Iterator[Section]:
-    """Show Table I on both engines, and how far apart the engines are in the figures."""
+    """Show Table I on both engines, and how much the engines differ in the figures."""
     measured = builder.measured
     if "two-reno" in measured.simulated:
         yield _table1(builder)
@@ -89,7 +89,7 @@ def sections(builder: Builder) -> Iterator[Section]:
 
 
 def _table1(builder: Builder) -> Section:
-    """Show the 25 cells of paper, simulator and Linux."""
+    """Show the 25 cells of Table I from the paper, the simulator and Linux."""
     measured = builder.measured
     of_linux = table1.cells(measured.frames)
     of_sim = table1.cells(measured.simulated)
@@ -139,7 +139,7 @@ def _agrees(cell: TableCell) -> Mark:
 
 
 def _same_miss(linux: TableCell, sim: TableCell) -> bool:
-    """Return whether the simulator misses the criterion too, and on the same side."""
+    """Return whether the simulator also misses the criterion, with an error of the same sign."""
     errors = (linux.error, sim.error)
     known = [error for error in errors if error is not None]
     return sim.status == "miss" and len(known) == 2 and known[0] * known[1] > 0

@@ -1,4 +1,4 @@
-"""The input of the sections, and the cells and claims that they return."""
+"""Holds the input of the sections, and the cells and claims that they return."""
 
 from __future__ import annotations
 
@@ -36,18 +36,18 @@ OCCUPANCY = "mean queue in BDP"
 class DctcpMeasures:
     """The results of all runs of one call of the experiment."""
 
-    #: One row per run (`points.table`), by batch.
+    #: For each batch, a frame with one row for each run (`points.table`).
     frames: dict[str, pl.DataFrame]
     #: Long series (time_s, flow, quantity, value) of single runs, by batch and point.
     series: dict[str, list[pl.DataFrame]] = field(default_factory=dict)
     engine: str = "sim"
     version: str = ""
     quick: bool = False
-    #: On the kernel engine: the same runs in the simulator, as `frames`.
+    #: On the kernel engine, the frames of the same runs in the simulator.
     simulated: dict[str, pl.DataFrame] = field(default_factory=dict)
-    #: Batches that the engine cannot run, and why.
+    #: Batches that the engine cannot run, with the reason.
     refused: Mapping[str, str] = field(default_factory=dict)
-    #: Duration and warm-up of a batch, as texts.
+    #: Duration and warm-up of each batch, as texts.
     lengths: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
 
@@ -90,14 +90,14 @@ class Builder:
         return {group: self.facts(*names) for group, names in groups.items()}
 
     def share(self, tag: str, m: float) -> pts.EqualShare | None:
-        """Return where both flows share equally, for one row of Table I."""
+        """Return the point at which both flows share equally, for one row of Table I."""
         if tag not in self._shares:
             frame = self.measured.frames.get(f"step-{tag}")
             self._shares[tag] = None if frame is None else table1.share(frame, m)
         return self._shares[tag]
 
     def claim(self, says: str, found: str, criterion: str, holds: bool) -> None:
-        """Record a claim of the paper's text, its measurement, and when the claim holds."""
+        """Record a claim of the paper's text, the measurement, and the criterion for the claim."""
         self.claims.append((says, found, criterion, mark(holds, no="does not hold")))
 
 

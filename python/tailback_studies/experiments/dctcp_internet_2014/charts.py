@@ -1,4 +1,4 @@
-"""Curves that are drawn, from measurements and from formulas."""
+"""Draws curves from measurements and from formulas."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from tailback_studies.experiments.dctcp_internet_2014 import points as pts
 
 
 def staircase_rows(means: pl.DataFrame, m: float) -> pl.DataFrame:
-    """Return the rows for a step curve: each row at the start of its step, the last one also at its
-    end."""
+    """Return the rows for a step curve: each row at the start of its step, and the last row also at
+    its end."""
     edges = [pts.staircase(k, m) for k in means["k"].to_list()]
     rows = means.with_columns(pl.Series("x", [max(low, 1.0) for low, _ in edges]))
     last = rows.tail(1).with_columns(pl.lit(edges[-1][1]).alias("x"))
@@ -21,7 +21,8 @@ def staircase_rows(means: pl.DataFrame, m: float) -> pl.DataFrame:
 
 
 def window(run: pl.DataFrame, quantity: str, start: float, end: float) -> pl.DataFrame:
-    """Return a quantity between two times, the value at the start included: time_s, flow, value."""
+    """Return a quantity between two times, including its value at the start: time_s, flow,
+    value."""
     rows = run.filter(pl.col("quantity") == quantity).sort("time_s")
     before = (
         rows.filter(pl.col("time_s") < start)
@@ -35,13 +36,14 @@ def window(run: pl.DataFrame, quantity: str, start: float, end: float) -> pl.Dat
 
 
 def sawtooth(rows: pl.DataFrame) -> str:
-    """Return the smallest and the largest window in words."""
+    """Return the smallest and the largest window as text."""
     values = rows["value"].to_list()
     return f"{min(values):.0f} to {max(values):.0f} segments" if values else "nothing"
 
 
 def formula_curve(low: float, high: float) -> pl.DataFrame:
-    """Return Max_Prob_DCTCP over Min_Thresh_DCTCP by formula (3), up to probability 1."""
+    """Return the curve of Max_Prob_DCTCP over Min_Thresh_DCTCP by formula (3), up to probability
+    1."""
     end = min(high, 0.9)
     xs = [low + (end - low) * i / 120 for i in range(121)]
     return pl.DataFrame({"x": xs, "y": [pts.formula3(x) for x in xs]})
@@ -50,8 +52,8 @@ def formula_curve(low: float, high: float) -> pl.DataFrame:
 def fixed_point(min_ratio: float, bdp: float = 20.8333) -> float:
     """Return the Max_Prob_DCTCP at which W_DCTCP = 1/p and W_Reno = 0.87/sqrt(p) are equal.
 
-    Growth is half a packet per RTT, marks come with the probability of the slope, Min_Thresh_Reno
-    is the BDP, slopes are 2 BDP wide and the pipe is full: 2 W = BDP + q.
+    It assumes growth of half a packet per RTT, marks with the probability of the slope, a
+    Min_Thresh_Reno of one BDP, slopes that are 2 BDP wide, and a full pipe: 2 W = BDP + q.
     """
     width, max_reno = 2.0, 0.1
     low, high = 1.0, 3.0

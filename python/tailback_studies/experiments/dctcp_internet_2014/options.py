@@ -1,4 +1,5 @@
-"""What the paper leaves open: the reading taken here, and the alternatives that are tried."""
+"""Lists the options that the paper leaves open: the reading used here, and the alternatives that
+are tried."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ _PER_CLASS = {f"{_QUEUE}.average": "class"}
 
 
 def _dctcp(**options: Any) -> dict[str, Any]:
-    """Return DCTCP with all of the paper's modifications except for these options."""
+    """Return DCTCP with the paper's modifications, and with these options changed."""
     return {"flows.dctcp.cc": {"name": "dctcp", "version": "paper-2014", **options}}
 
 
@@ -31,7 +32,7 @@ def _patch(**options: Any) -> dict[str, Any]:
 
 
 Basis = Literal["stated", "kernel", "default", "inferred"]
-#: The words for each basis.
+#: Texts for the basis of an option.
 BASES: dict[Basis, str] = {
     "stated": "stated in the paper",
     "kernel": "Linux 3.2, which the paper ran",
@@ -99,8 +100,8 @@ DECLARED: tuple[tuple[str, str, Basis, str], ...] = (
     ("fraction F of one ACK", "0 or 1", "default", "the paper updates alpha on every ACK"),
 )
 
-#: Combinations of the open options that are scored against all of Table I and formula (3). The
-#: first is the one of the figures; those with `True` are part of a quick run.
+#: Combinations of the open options. Each is scored against all of Table I and formula (3). The
+#: figures use the first. A quick run has those with `True`.
 READINGS: tuple[tuple[str, str, dict[str, Any], bool], ...] = (
     ("taken", "the reading of this report", {}, True),
     (
@@ -155,11 +156,11 @@ READINGS: tuple[tuple[str, str, dict[str, Any], bool], ...] = (
     ("idle-hold", "average held over idle times", {f"{_QUEUE}.idle": "hold"}, False),
 )
 
-#: Readings that differ only in RED's idle clock, fastest first. The two-Reno cells of Table I
-#: choose one of them.
+#: Readings that differ only in RED's idle clock, the fastest clock first. The two-Reno cells of
+#: Table I decide which clock is used.
 CLOCKS = ("taken", "idle-100", "idle-500", "avpkt", "idle-1500", "idle-hold")
 
-#: Every entry is compared with the chosen reading, on two rows of Table I and on a slope.
+#: Alternatives. Each is compared with the chosen reading, on two rows of Table I and on a slope.
 OPTIONS: tuple[Option, ...] = (
     Option("uniformised", "RED gaps uniformised as in Linux", _LINUX_RED),
     Option("wait", "RED gaps as ns-2's wait", _WAIT),

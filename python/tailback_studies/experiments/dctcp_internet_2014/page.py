@@ -1,4 +1,4 @@
-"""The page in docs: Table I, its criteria, and what the paper leaves open."""
+"""Makes the page in docs: Table I, its criteria, and what the paper leaves open."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tailback_studies.reproduction.judges import Judge
 from tailback_studies.reproduction.page import Page
 from tailback_studies.reproduction.shown import goals_table
 
-#: Criteria by the quantities of their cells: their names, and the limit in words.
+#: Criteria, keyed by the quantities of their cells: the name of each, and its limit as text.
 JUDGED = (
     (("k_over_m",), "Table I: K/M of equal sharing", "0.1 or one frame"),
     (("utilisation",), "Table I: utilisation, Reno and DCTCP", "0.01"),
@@ -30,7 +30,7 @@ LEAD = (
 
 
 def judges(cells: Sequence[TableCell]) -> list[Judge]:
-    """Return the criteria of Table I and their results."""
+    """Return the criteria of Table I with their results."""
     out = []
     for quantities, title, limit in JUDGED:
         group = [c for c in cells if c.quantity in quantities and c.tolerance is not None]
@@ -53,7 +53,7 @@ def judges(cells: Sequence[TableCell]) -> list[Judge]:
 
 
 def page(whole: Report, facts_by_part: Mapping[str, Facts]) -> Page:
-    """Return the tables of the report below the criteria."""
+    """Return the page: the criteria, then the tables of the report."""
     missed = [c for c in whole.cells if c.status == "miss"]
     result: list[Block] = [goals_table(judges(whole.cells), Facts()), Text(CHOSEN)]
     if missed:

@@ -1,4 +1,4 @@
-"""The parts of the experiment."""
+"""Lists the parts of the experiment."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PARTS: tuple[str, ...] = (
     "bdp",
     "ablation",
 )
-"""Every figure and table of the paper, and three parts beyond it."""
+"""Every figure and table of the paper, and three parts that the paper does not have."""
 
 BEYOND = ("readings", "bdp", "ablation")
-"""Parts that the paper does not have: on the kernel engine they run where they are named."""
+"""Parts that the paper does not have. On the kernel engine, they run only if they are named."""

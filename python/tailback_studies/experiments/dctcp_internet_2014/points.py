@@ -1,7 +1,7 @@
-"""The runs for each figure, and the values that are read from them.
+"""Plans the runs for each figure, and computes values from them.
 
-A batch is a scenario file, possibly with changes; figures share batches. Every batch of a call goes
-into one pool.
+A batch is a scenario file, possibly with changes. Several figures can share a batch. All batches of
+a call run in one pool.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from tailback_studies.reproduction import sources
 
 #: Bandwidth-delay product of the paper's scenario, bytes (10 Mbit/s x 25 ms).
 BDP = 31_250
-#: Frame, bytes.
+#: Size of a frame, bytes.
 FRAME = 1_500
-#: Min_Thresh_Reno / BDP of Table I, as in the names of the scenario files.
+#: Values of Min_Thresh_Reno / BDP in Table I, with their text in the names of scenario files.
 ROWS: tuple[tuple[str, float], ...] = (
     ("0.125", 0.125),
     ("0.25", 0.25),
@@ -31,10 +31,10 @@ ROWS: tuple[tuple[str, float], ...] = (
     ("0.707", 0.70711),
     ("1", 1.0),
 )
-#: Batches with single runs that are drawn over time.
+#: Batches whose single runs are drawn over time.
 DRAWN = ("fig1", "fig2")
 
-#: Makes Linux's frames as large as the paper's: their 1500 B include Ethernet.
+#: Payload with which Linux's frames are as large as the paper's 1500 B, which include Ethernet.
 LINUX_FRAMES: Mapping[str, Any] = {"tcp.mss": 1434, "tcp.header": 66, "path.offloads": False}
 
 ECN = "bottleneck.queue.ecn"
@@ -48,27 +48,27 @@ def scenario(name: str) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class DctcpBatch:
-    """One scenario with its sweep."""
+    """A scenario with its sweep."""
 
     name: str
     scenario: dict[str, Any]
     set: dict[str, Any] = field(default_factory=dict)
-    #: Use fewer seeds than requested.
+    #: Number of seeds, if it is smaller than the requested number.
     most_seeds: int | None = None
 
 
 @dataclass(frozen=True)
 class Option:
-    """An option that the paper leaves open, or states and that is tested here, with the changes for
-    it.
+    """An option to test, with the values that change it. The paper leaves it open, or states its
+    value.
     """
 
     id: str
-    #: The changes that are tried, for the table.
+    #: The tested value, as text for the table.
     title: str
-    #: Changes, as paths and values.
+    #: The changed values, by path.
     set: Mapping[str, Any]
-    #: The rows to which it applies.
+    #: The rows to which the changes apply.
     rows: tuple[str, ...] = ("step-0.125", "step-1", "slope-0.5")
 
 
@@ -76,7 +76,7 @@ class Option:
 
 
 def thin(made: dict[str, Any], keep: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
-    """Return a scenario with only those rows of its zipped axes that `keep` wants."""
+    """Return a scenario with only the rows of its zipped axes that `keep` accepts."""
     out = copy.deepcopy(made)
     for zipped in out.get("sweep", {}).get("zip", []):
         keys = list(zipped)
@@ -88,14 +88,14 @@ def thin(made: dict[str, Any], keep: Callable[[dict[str, Any]], bool]) -> dict[s
 
 
 def every(made: dict[str, Any], step: int) -> dict[str, Any]:
-    """Return a scenario with every `step`-th row of its zipped axes, the last one always."""
+    """Return a scenario with every `step`-th row of its zipped axes, and always the last row."""
     count = len(next(iter(made["sweep"]["zip"][0].values())))
     wanted = iter([i % step == 0 or i == count - 1 for i in range(count)])
     return thin(made, lambda _row: next(wanted))
 
 
 def bdp_size(value: Any, bdp: float = BDP) -> float:
-    """Return a size in BDP: bytes or "0.5bdp"."""
+    """Return a size in BDP. It is given in bytes or as text such as "0.5bdp"."""
     if isinstance(value, str):
         if value.endswith("bdp"):
             return float(value[:-3])
@@ -150,7 +150,7 @@ def plan(
         add("slope", document)
     if "fig9" in wanted:
         document = scenario("formula3")
-        # Not shortened: in a short run noise alone pushes Jain's index below 1.
+        # This batch is not shortened: in a short run, noise alone pushes Jain's index below 1.
         add("formula3", every(document, 3) if quick else document, _LONG)
     if "fig10" in wanted:
         for width in ("bdp", "min"):
@@ -182,8 +182,8 @@ _LONG = {"duration": "210s", "warmup": "10s"}
 
 
 def _reading() -> dict[str, dict[str, Any]]:
-    """Return the runs that score a reading of the open options: Table I near equal sharing, formula
-    (3)."""
+    """Return the scenarios that score a reading of the open options: Table I near equal sharing,
+    and formula (3)."""
     out: dict[str, dict[str, Any]] = {}
     for tag, m in ROWS:
         made = scenario(f"fig5-m{tag}")
@@ -197,8 +197,8 @@ def _reading() -> dict[str, dict[str, Any]]:
 
 
 def steps(frames: Iterable[int]) -> dict[str, list[str]]:
-    """Return a zipped axis of step thresholds, each in the middle of the step of this many
-    frames."""
+    """Return a zipped axis of step thresholds. Each threshold is in the middle of the step that
+    holds this many frames."""
     sizes = [f"{FRAME * n - FRAME // 2}b" for n in frames]
     return {f"{ECN}.min": sizes, f"{ECN}.max": sizes}
 
@@ -211,15 +211,16 @@ def lengths(batch: DctcpBatch) -> tuple[str, str]:
 
 
 def _quick(made: Mapping[str, Any]) -> dict[str, Any]:
-    """Shorten runs. Runs that are drawn over time are short already."""
+    """Shorten runs for a quick run. Runs that are drawn over time are already short."""
     if made["record"].get("series") == "changes":
         return {}
     return {"duration": "45s", "warmup": "5s"}
 
 
 def near_equal_share(document: dict[str, Any], m: float, most: int) -> dict[str, Any]:
-    """Return the part of a staircase in which equal sharing is searched. It has at most this many
-    steps from Min_Thresh_Reno to 2.4 times that (Min_Thresh_Reno = BDP/8) or 1.6 times (BDP)."""
+    """Return the part of a staircase in which equal sharing is searched. It has at most `most`
+    steps, from Min_Thresh_Reno to 2.4 times that value (for Min_Thresh_Reno = BDP/8) or 1.6 times
+    that value (for BDP)."""
     top = 1.6 + 0.9 * (1.0 - m)
     values = document["sweep"]["zip"][0][f"{ECN}.min"]
     near = [k for k in values if bdp_size(k) <= top * m + FRAME / BDP]
@@ -244,10 +245,12 @@ def _ablation_bases(*, quick: bool) -> dict[str, dict[str, Any]]:
 
 
 def table(points: Iterable[Any]) -> pl.DataFrame:
-    """One row per run: the parameters and what the figures need.
+    """Return a frame with one row for each run: its parameters, and the values that the figures
+    need.
 
-    ratio is Reno's throughput over the mean of the DCTCP flows' (or, between two Reno flows, the
-    first's over the second's); occupancy is in bytes.
+    The column ratio is Reno's throughput divided by the mean throughput of the DCTCP flows. Between
+    two Reno flows it is the first flow's throughput divided by the second's. The column occupancy
+    is in bytes.
     """
     rows: list[dict[str, Any]] = []
     for run in points:
@@ -278,17 +281,17 @@ def table(points: Iterable[Any]) -> pl.DataFrame:
 
 
 def _scalar(value: Any) -> Any:
-    """Return a parameter as a column can hold it."""
+    """Return a parameter as a scalar that a column can hold."""
     return value if isinstance(value, int | float | str | bool) else str(value)
 
 
-#: Columns of `aggregate`, each with `_low` and `_high`.
+#: Columns of `aggregate`. Each also has a column `_low` and `_high`.
 AVERAGED = ("ratio", "jain", "utilisation", "occupancy")
 
 
 def aggregate(frame: pl.DataFrame, by: Sequence[str], bdp: float = BDP) -> pl.DataFrame:
-    """Return the means over seeds with 95 % intervals, one row for each combination of `by`, in
-    order.
+    """Return means over seeds with 95 % intervals. Each combination of the columns `by` has one
+    row, in their order.
 
     The ratio's mean is geometric.
     """
@@ -310,7 +313,8 @@ def aggregate(frame: pl.DataFrame, by: Sequence[str], bdp: float = BDP) -> pl.Da
         row["ratio_low"] = None if low is None else math.exp(low)
         row["ratio_high"] = None if high is None else math.exp(high)
         rows.append(row)
-    # Add the columns of an interval even if no row has one: columns must not depend on the data.
+    # Add the columns of an interval even if no row has an interval, because columns must not depend
+    # on the data.
     floats = [f"{q}{end}" for q in AVERAGED for end in ("", "_low", "_high")]
     return pl.DataFrame(rows, infer_schema_length=None).with_columns(
         pl.col(floats).cast(pl.Float64)
@@ -322,28 +326,29 @@ def aggregate(frame: pl.DataFrame, by: Sequence[str], bdp: float = BDP) -> pl.Da
 
 @dataclass(frozen=True)
 class EqualShare:
-    """The parameter at which both flows get the same rate, and the other values there."""
+    """The parameter at which both flows get the same rate, and other values at this parameter."""
 
-    #: The parameter (K/M, or Max_Prob_DCTCP).
+    #: The parameter: K/M or Max_Prob_DCTCP.
     x: float
     ci95: float | None
-    #: Seeds with a crossing.
+    #: Number of seeds with a crossing.
     n: int
     utilisation: float
     utilisation_ci95: float | None
     #: The mean queue in BDP.
     occupancy: float
     occupancy_ci95: float | None
-    #: The neighbouring grid values.
+    #: The grid values on both sides of the crossing.
     between: tuple[float, float]
 
 
 def equal_share(
     frame: pl.DataFrame, x: str, *, falling: bool, bdp: float = BDP
 ) -> EqualShare | None:
-    """Where log(ratio) crosses 0 along column `x`: the crossing of the means over seeds.
+    """Return where log(ratio) crosses 0 along the column `x`. The crossing is that of the means
+    over seeds.
 
-    The interval comes from the crossings of the single seeds. Return None if the grid has no
+    The interval comes from the crossings of the single seeds. Returns None if the grid has no
     crossing.
     """
     xs = sorted(float(v) for v in frame[x].unique())
@@ -384,8 +389,8 @@ def equal_share(
     )
 
 
-#: A flow that gets less than this share of the other counts as getting this share: the logarithm of
-#: 0 would be infinite.
+#: The least share of the other flow's rate with which a flow is counted. It avoids the logarithm of
+#: 0, which is infinite.
 STARVED = 1e-3
 
 
@@ -405,14 +410,15 @@ def _mean_at(
 
 
 def staircase(k: float, m: float) -> tuple[float, float]:
-    """Return the step around K = `k` bytes, as K/M: every K in it holds the same number of
-    frames."""
+    """Return the step around K = `k` bytes as a range of K/M. Every K in it holds the same number
+    of frames."""
     frames = math.ceil(k / FRAME)
     return (frames - 1) * FRAME / (m * BDP), frames * FRAME / (m * BDP)
 
 
 def formula3(min_ratio: float, max_prob_reno: float = 0.1) -> float:
-    """Formula (3): the Max_Prob_DCTCP of equal sharing for Min_Thresh_DCTCP/Min_Thresh_Reno.
+    """Return the Max_Prob_DCTCP of equal sharing for Min_Thresh_DCTCP/Min_Thresh_Reno by formula
+    (3).
 
     Min_DCTCP/Min_Reno = (r - 1)/r with r = Max_Prob_DCTCP/Max_Prob_Reno.
     """
@@ -422,6 +428,6 @@ def formula3(min_ratio: float, max_prob_reno: float = 0.1) -> float:
 
 
 def half(row: Mapping[str, Any], name: str) -> float | None:
-    """Return the half width of an interval of `aggregate`."""
+    """Return half the length of an interval of `aggregate`."""
     high = row.get(f"{name}_high")
     return None if high is None else float(high) - float(row[name])

@@ -1,4 +1,4 @@
-"""The report: a section for each part, the verdict in front, claims and set-up behind."""
+"""Makes the report: the verdict, a section for each part, then claims and set-up."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ MAKERS: Mapping[str, Callable[[Builder], Section | None]] = {
 
 
 def report(builder: Builder, parts: Sequence[str]) -> Report:
-    """Return the report on these parts."""
+    """Return the report with these parts."""
     # Table I comes first: its criteria decide the result of the experiment.
     first = ("table1", "readings")
     order = sorted((p for p in PARTS if p in parts), key=lambda p: p not in first)
@@ -84,7 +84,7 @@ def report(builder: Builder, parts: Sequence[str]) -> Report:
 
 
 def _result(builder: Builder) -> list[Section]:
-    """Say how many of the numbers with a criterion agree."""
+    """Return a sentence about how many of the numbers with a criterion agree."""
     judged = [c for c in builder.cells if c.tolerance is not None]
     if not judged:
         return []

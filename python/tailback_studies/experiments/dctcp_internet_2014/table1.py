@@ -1,4 +1,4 @@
-"""Table I: the published values, the measured ones, and how far apart they may be."""
+"""Compares Table I with the measured values. Defines how much they may differ."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Table1Row:
     m: float
     k_over_m: float
     utilisation: float
-    #: Mean queue in BDP.
+    #: Mean queue, in BDP.
     occupancy: float
     two_reno_utilisation: float
     two_reno_occupancy: float
@@ -33,19 +33,19 @@ def published() -> list[Table1Row]:
 
 
 def with_k(frame: pl.DataFrame) -> pl.DataFrame:
-    """Add the step threshold in bytes as column k."""
+    """Add the step threshold in bytes as the column k."""
     key = pl.col(f"p:{pts.ECN}.min").map_elements(pts.bdp_size, return_dtype=pl.Float64)
     return frame.with_columns((key * pts.BDP).round(3).alias("k"))
 
 
 def share(frame: pl.DataFrame, m: float) -> pts.EqualShare | None:
-    """Return where both flows share equally, for one row, as K/M."""
+    """Return the K/M at which both flows share equally, for one row."""
     ready = with_k(frame).with_columns((pl.col("k") / (m * pts.BDP)).alias("x"))
     return pts.equal_share(ready, "x", falling=True)
 
 
 def step_cells(row: Table1Row, equal_share: pts.EqualShare | None) -> list[TableCell]:
-    """K/M, utilisation and queue of Reno and DCTCP at equal sharing.
+    """Return the cells of K/M, utilisation and queue of Reno and DCTCP at equal sharing.
 
     K/M may be off by 0.1 or one frame (the queue does not distinguish closer thresholds),
     utilisation by 0.01, the queue by 0.02 BDP or 8 %.
@@ -87,7 +87,7 @@ def step_cells(row: Table1Row, equal_share: pts.EqualShare | None) -> list[Table
 
 
 def two_reno_cells(row: Table1Row, frame: pl.DataFrame) -> list[TableCell]:
-    """Return utilisation and queue of two Reno flows."""
+    """Return the cells of utilisation and queue of two Reno flows."""
     head = f"Table I/M={row.m:g}"
     size = pl.col(f"p:{pts.CLASSIC}.min").map_elements(pts.bdp_size, return_dtype=pl.Float64)
     runs = frame.filter((size - row.m).abs() < 1e-3)

@@ -1,4 +1,4 @@
-"""Words and numbers of the report."""
+"""Formats words and numbers of the report."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def verdict(cell: TableCell, digits: str) -> Value:
 
 
 def miss_text(cell: TableCell) -> str:
-    """Return a missed cell in words."""
+    """Return a sentence about a missed cell."""
     if cell.measured is None:
         return f"{cell.id}: not measured"
     return (
@@ -50,7 +50,7 @@ def miss_text(cell: TableCell) -> str:
 
 
 def rate(value: Any) -> float:
-    """Return a rate in bit/s."""
+    """Format a rate in bit/s."""
     if isinstance(value, str):
         number = value.lower().removesuffix("bit")
         scale = {"k": 1e3, "m": 1e6, "g": 1e9}.get(number[-1:], 1.0)
@@ -70,7 +70,8 @@ def nearest(grid: Sequence[float], want: float) -> float:
 
 
 def interpolate(xs: Sequence[float], ys: Sequence[float], x: float) -> float | None:
-    """Return the value at x on straight lines between points; None outside."""
+    """Return the value at x on the straight lines between points. Return None outside of the
+    points."""
     for (a, b), (u, v) in zip(
         zip(xs, ys, strict=True), zip(xs[1:], ys[1:], strict=True), strict=False
     ):
@@ -80,7 +81,7 @@ def interpolate(xs: Sequence[float], ys: Sequence[float], x: float) -> float | N
 
 
 def straight(xs: Sequence[float], ys: Sequence[float]) -> tuple[str, float]:
-    """Return the least-squares line in words and the largest distance from it."""
+    """Return the least-squares line as text, and the largest distance of a point from it."""
     n = len(xs)
     mx, my = sum(xs) / n, sum(ys) / n
     square = sum((x - mx) ** 2 for x in xs)

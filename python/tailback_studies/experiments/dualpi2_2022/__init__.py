@@ -20,20 +20,20 @@ from tailback_studies.reproduction.experiment import Findings, Found, Reproducti
 if TYPE_CHECKING:
     from tailback_studies.experiments.dualpi2_2022.on_linux import OnLinux
 
-#: Groups of runs, by their name on the command line.
+#: The parts, which are groups of runs, by their names on the command line.
 GROUPS: Mapping[str, tuple[Run, ...]] = {
     **{kind: tuple(run for run in RUNS if run.archive.kind == kind) for kind in (MIXED, OVERLOAD)},
     **{a.part: tuple(run for run in RUNS if run.archive == a) for a in ARCHIVES},
 }
-#: A part without a result file: tries one by one the readings that the source leaves open.
+#: A part without a result file. It tries, one by one, the readings that the source leaves open.
 READINGS = "readings"
 PARTS: tuple[str, ...] = (*GROUPS, READINGS)
-#: Seeds of each run; a quick run uses one.
+#: Number of seeds of each run. A quick run uses one.
 SEEDS = 5
 
 
 class DualPi2(Reproduction):
-    """The experiment."""
+    """The experiment `dualpi2-2022`."""
 
     name = "dualpi2-2022"
     title = (
@@ -44,7 +44,7 @@ class DualPi2(Reproduction):
     parts = PARTS
 
     def study(self, request: Request) -> Study:
-        """Return the runs of the source, and the readings if they are requested."""
+        """Return the runs of the source. Add the readings if they are requested."""
         from tailback_studies.experiments.dualpi2_2022 import (
             law,
             on_linux,
@@ -67,7 +67,7 @@ class DualPi2(Reproduction):
         quick = request.quick
         seconds = points.QUICK_SECONDS if quick else points.SECONDS
         tried = readings.plan(quick=quick) if request.named_part(READINGS) else {}
-        # The baseline is among the runs of the source, if those are run at all.
+        # If the runs of the source are requested, they contain the baseline.
         shared = bool(runs) and set(tried.get(BASELINE, ())) <= set(runs)
 
         def findings(results: Found) -> Findings:
@@ -109,8 +109,8 @@ class DualPi2(Reproduction):
         return [run for run in runs if run in published_runs()] if request.quick else runs
 
     def _on_linux(self, runs: Sequence[Run], request: Request) -> OnLinux:
-        """Divide these runs into those that Linux can execute and those that it cannot; an error if
-        it can execute none."""
+        """Divide these runs into those that Linux can execute and those that it cannot. Raise an
+        error if it can execute none."""
         from tailback_studies.experiments.dualpi2_2022 import on_linux, points
 
         played = on_linux.divide(runs)

@@ -1,11 +1,12 @@
-"""The set-up with the basis of each part, and the causes of differences from the source."""
+"""Describes the set-up with the basis of each part, and the causes of differences from the
+source."""
 
 from __future__ import annotations
 
 from tailback_studies.experiments.dualpi2_2022.layout import MIXED, OVERLOAD
 from tailback_studies.experiments.dualpi2_2022.points import DualPi2Entry
 
-#: What, value here, basis. Stated: in `info`, a file of each archive.
+#: Item, value here, basis. "Stated" means in `info`, a file of each archive.
 DECLARED: tuple[tuple[str, str, str], ...] = (
     (
         "bottleneck",
@@ -111,7 +112,7 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
 
 
 def cause(entry: DualPi2Entry) -> str:
-    """Return why a cell is off if the cause is known, otherwise the facts about the cell."""
+    """Return the cause of a cell's error if it is known, otherwise facts about the cell."""
     if entry.chance:
         return "chance: the published value is within the range of one more run"
     stem, _, statistic = entry.column.rpartition("_")

@@ -1,4 +1,4 @@
-"""Published and measured values beside one another, one place for each case."""
+"""Draws published and measured values next to each other, at one place for each case."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import polars as pl
 
 from tailback.figures.theme import CATEGORIES, INK, MUTED, Chart
 
-#: Published or measured, and their colours.
+#: Whether values are published or measured, with their colours.
 WHOSE = {"published": MUTED, "measured": CATEGORIES[0]}
 
 

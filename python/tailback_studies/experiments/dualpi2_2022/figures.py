@@ -1,4 +1,4 @@
-"""Figures: statistics and ratios published and measured, beside one another."""
+"""Draws published and measured statistics and ratios next to each other."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def beside(
 
 
 def side_of(run: Run, name: str) -> str:
-    """Return a class as headings have it."""
+    """Return the name of a class for headings."""
     if run.archive.aqm == "dualpi2":
         return name
     return "with ECN" if name == "L" else "without ECN"

@@ -1,4 +1,4 @@
-"""The coupling law, p_C = (p_L / 2)², which must hold in what is measured."""
+"""Checks that measurements follow the coupling law, p_C = (p_L / 2)²."""
 
 from __future__ import annotations
 
@@ -14,40 +14,41 @@ from tailback_studies.experiments.dualpi2_2022.points import BEFORE, DualPi2Stor
 
 @dataclass(frozen=True)
 class Law:
-    """p_C over (p_L / 2) squared in a run of DualPI2 without overload of L."""
+    """The ratio of p_C to (p_L / 2) squared in a run of DualPI2 without overload of L."""
 
     run: Run
-    #: Shares of packets, over all seeds; p_l counts only the marks of the coupling.
+    #: Shares of packets over all seeds. p_l counts only the marks of the coupling.
     p_l: float
     p_c: float
-    #: The mean of the squared probability, sampled every second; None without samples.
+    #: The mean of the squared probability, sampled every second. None without samples.
     square: float | None
-    #: Relative 95 % half width from the counts of marks and drops, and from the samples if they are
-    #: used.
+    #: Relative half-width of the 95 % interval, from the counts of marks and drops, and from the
+    #: samples if they are used.
     noise: float
     published: float | None
 
     @property
     def ratio(self) -> float:
-        """The ratio, which is 1 if the law holds and the probability does not vary."""
+        """The ratio of p_C to (p_L / 2)². It is 1 if the law holds and the probability does not
+        vary."""
         return self.p_c / (self.p_l / 2) ** 2
 
     @property
     def judged(self) -> float:
-        """The ratio, which is 1 if the law holds: if p varies, C drops by the mean of its
-        square."""
+        """The ratio of p_C to the mean of the squared probability. It is 1 if the law holds even if
+        the probability varies."""
         if self.run.archive.kind == OVERLOAD or not self.square:
             return self.ratio
         return self.p_c / self.square
 
     @property
     def limit(self) -> float:
-        """The larger of 6 % and the noise."""
+        """The largest error that counts as agreement: the larger of 6 % and the noise."""
         return max(0.06, self.noise)
 
     @property
     def holds(self) -> bool:
-        """Whether it is within its limit."""
+        """Whether the ratio is within its limit."""
         return abs(self.judged - 1) <= self.limit
 
 
@@ -87,7 +88,7 @@ def _law(run: Run, stored: Sequence[DualPi2Stored]) -> Law | None:
 
 
 def _probabilities(run: Run, stored: DualPi2Stored) -> list[float]:
-    """Return p in every second of the measured time."""
+    """Return the probability p in every second of the measured time."""
     import polars as pl
 
     start = (BEFORE + left_out(run)) * 1e9

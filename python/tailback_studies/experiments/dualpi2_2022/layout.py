@@ -1,8 +1,9 @@
-"""The result files of the source: their names, which rows and columns they have, what is published.
+"""Defines the result files of the source: their names, their rows and columns, and the published
+values.
 
-An archive holds the runs of one pair of congestion controls on one queue; a case is a run of it, or
-of an overload run the TCP flows or the UDP flow. `_ecn` is the class of the flows with ECN (L on
-DualPI2), `_nonecn` the other one (C).
+An archive has the runs of one pair of congestion controls on one queue. A case is a run of the
+archive, or the TCP flows or the UDP flow of an overload run. `_ecn` is the class of the flows with
+ECN (L on DualPI2), `_nonecn` the class of the other flows (C).
 """
 
 from __future__ import annotations
@@ -19,17 +20,17 @@ MIXED, OVERLOAD = "mixed-rtt", "overload"
 
 @dataclass(frozen=True)
 class Archive:
-    """A result file: which pair of congestion controls on which queue."""
+    """A result file: the runs of one pair of congestion controls on one queue."""
 
-    #: The source's name.
+    #: The name of the archive in the source.
     name: str
-    #: The folder inside it.
+    #: The folder inside the archive.
     run: str
-    #: MIXED or OVERLOAD.
+    #: The kind of runs: MIXED or OVERLOAD.
     kind: str
     #: The queue: dualpi2, pie or fq_codel.
     aqm: str
-    #: Congestion controls of the flow with ECN and of the one without.
+    #: Congestion controls of the flow with ECN and of the flow without ECN.
     ccs: tuple[str, str]
 
     @property
@@ -41,12 +42,13 @@ class Archive:
 
     @property
     def any_ect(self) -> bool:
-        """DualPI2's `any_ect`: stated for all runs but those of Prague and CUBIC in overload."""
+        """DualPI2's `any_ect`. The source states it for all runs except overload runs of Prague and
+        CUBIC."""
         return self.aqm == "dualpi2" and (self.kind == MIXED or self.ccs[1] == "reno")
 
     @property
     def title(self) -> str:
-        """The archive in words."""
+        """The archive as text."""
         first, second = (WORDS[cc] for cc in self.ccs)
         ecn = "" if self.ccs[0] == "prague" else "ECN-"
         return f"{ecn}{first} and {second} on {WORDS[self.aqm]}"
@@ -73,7 +75,7 @@ def _overload(name: str, ccs: tuple[str, str]) -> Archive:
 
 
 #: The archives of mixed round-trip times and of overload, as the source's repository lists them.
-#: The results of those with Reno are not among the data here.
+#: The results of the archives with Reno are not among the data here.
 ARCHIVES: tuple[Archive, ...] = (
     _mixed("pcdualpi2", "dualpi2", 20, ("prague", "cubic")),
     _mixed("ecpie", "pie", 15, ("cubic", "cubic")),
@@ -85,39 +87,40 @@ ARCHIVES: tuple[Archive, ...] = (
     _overload("prdualpi2", ("prague", "reno")),
 )
 
-#: Round-trip times of the flow with ECN and of the one without, ms; 0: no such flow.
+#: Round-trip times of the flow with ECN and of the flow without, ms. 0 means no such flow.
 RTTS_ECN = (5, 100)
 RTTS_NONECN = (0, 5, 10, 20, 50, 100)
-#: UDP in overload, Mbit/s of its payload, and TCP flows in each class (`s5`).
+#: UDP rates in overload, Mbit/s of payload, and number of TCP flows in each class (`s5`).
 UDP_MBIT = (50, 70, 100, 140, 200)
 TCP_FLOWS = 5
 #: Base round-trip time in overload, ms.
 OVERLOAD_RTT = 10
-#: How many of five flows send packets, in L and in C: with UDP in L, with UDP in C. The source's
-#: own rates per flow show it. Where P1 is 0 and P25 is not, one flow of five is idle. In L with UDP
-#: in C, P25 is 0 and P75 is 5/3 of the mean.
+#: How many of five flows send packets, in L and in C, for UDP in L and for UDP in C. The source's
+#: own rates per flow show this number. If P1 is 0 and P25 is not, one of five flows is idle. In L
+#: with UDP in C, P25 is 0 and P75 is 5/3 of the mean.
 ACTIVE: Mapping[str, tuple[int, int]] = {"L": (4, 4), "C": (3, 4)}
-#: Rows of Prague and CUBIC whose window statistics show other counts: UDP in L and in C, Mbit/s.
+#: Rows of Prague and CUBIC whose window statistics show other numbers of flows: UDP in L and in C,
+#: Mbit/s.
 ACTIVE_IN: Mapping[tuple[int, int], tuple[int, int]] = {(140, 0): (3, 4)}
 
 
 @dataclass(frozen=True)
 class Run:
-    """One run; in overload it has two rows."""
+    """A run of the source. An overload run has two rows."""
 
     archive: Archive
-    #: Round-trip times, ms; 0: no such flow.
+    #: Round-trip times, ms. 0 means no such flow.
     rtt_ecn: int
     rtt_nonecn: int
-    #: TCP flows in each class.
+    #: Number of TCP flows in each class.
     flows: int = 1
-    #: UDP in the class with ECN and in the other one, Mbit/s.
+    #: UDP rate in the class with ECN and in the other class, Mbit/s.
     udp: tuple[int, int] = (0, 0)
 
     @property
     def active_by_class(self) -> tuple[int, int]:
-        """TCP flows that send packets, in the class with ECN and in the other one, by the class of
-        UDP.
+        """Number of TCP flows that send packets, in the class with ECN and in the other class. It
+        depends on the class of UDP.
         """
         if self.archive.kind == MIXED:
             return self.flows, self.flows
@@ -125,7 +128,8 @@ class Run:
 
     @property
     def active(self) -> tuple[int, int]:
-        """The same as counted from the source's rates, where those allow counting."""
+        """Number of TCP flows that send packets, as counted from the source's rates where these
+        allow it."""
         counted = ACTIVE_IN.get(self.udp) if self.archive.ccs[1] == "cubic" else None
         return counted or self.active_by_class
 
@@ -148,7 +152,7 @@ class Run:
 
     @property
     def words(self) -> str:
-        """A longer form of the title."""
+        """A longer form of `title`."""
         if self.archive.kind == OVERLOAD:
             where = "L" if self.udp[0] else "C"
             return f"{sum(self.udp)} Mbit/s of UDP in {where}"
@@ -167,7 +171,7 @@ class DualPi2Case:
     """A row of the source."""
 
     run: Run
-    #: Whose statistics it has: "tcp" or "udp" in overload, "" otherwise.
+    #: Whose statistics the row has: "tcp" or "udp" in overload, otherwise "".
     whose: str
 
     @property
@@ -177,7 +181,7 @@ class DualPi2Case:
 
     @property
     def classes(self) -> tuple[str | None, str | None]:
-        """The classes of the columns `_ecn` and `_nonecn`; None where the class has no flow."""
+        """The classes of the columns `_ecn` and `_nonecn`. None for a class without a flow."""
         run = self.run
         if self.whose == "udp":
             ecn, nonecn = run.udp
@@ -243,7 +247,7 @@ def _runs() -> tuple[Run, ...]:
 RUNS = _runs()
 CASES: tuple[DualPi2Case, ...] = tuple(case for run in RUNS for case in run.cases)
 
-#: Archive, case, column.
+#: Key of a value: archive, case, column.
 Key = tuple[str, str, str]
 
 

@@ -1,4 +1,4 @@
-"""Which rows Linux can run, with which module, and why it cannot run the others."""
+"""Decides which rows Linux can run, with which module, and why it cannot run the others."""
 
 from __future__ import annotations
 
@@ -25,23 +25,24 @@ REASON = (
 
 
 PACED = replace(AS_PUBLISHED, set={"tcp.pacing": "fq"})
-"""The guest's TCP joins segments only where the queue sees them joined."""
+"""With fq as the pacing queue, the guest's TCP joins segments only where the queue sees them
+joined."""
 
 DEVIATION = "fq paces segment by segment: TCP joins none"
 
 
 @dataclass(frozen=True)
 class OnLinux:
-    """The runs that Linux can execute."""
+    """The runs that Linux can execute, and those that it cannot."""
 
     runs: Sequence[Run]
     refused: Sequence[Run]
-    """For `REASON`."""
+    """The runs that Linux cannot execute, because of `REASON`."""
     variant: DualPi2Variant = PACED
 
 
 def prague_module() -> str | None:
-    """Return the module of the kit in use that registers Prague, if there is one."""
+    """Return the module of the kit in use that registers Prague, or None."""
     named = (extra for extra in kits.current().extras() if extra["current"])
     return next((str(extra["name"]) for extra in named if PRAGUE in extra["cc"]), None)
 
@@ -51,7 +52,7 @@ def divide(runs: Sequence[Run]) -> OnLinux:
     module = prague_module()
     if module is not None:
         control = {"kernel": True, "module": module}
-        # Prague asks for the feedback of every mark; a module cannot negotiate it by itself.
+        # Prague requests the feedback of every mark. A module cannot negotiate this by itself.
         flow = {"tcp": {"ecn_feedback": "accecn"}}
         variant = replace(PACED, ccs={PRAGUE: control}, flows={PRAGUE: flow})
         return OnLinux(runs, (), variant)
@@ -59,12 +60,12 @@ def divide(runs: Sequence[Run]) -> OnLinux:
 
 
 def json(entry: DualPi2Entry) -> dict[str, Any]:
-    """Return a cell that was not run, as `reproduce --json` lists it."""
+    """Return a cell that was not run in the form of `reproduce --json`."""
     return {**entry.json(), "refused": REASON}
 
 
 def table(refused: Sequence[DualPi2Entry], facts: Facts) -> Table:
-    """List what was not run, case by case."""
+    """List the cells that were not run, case by case."""
     by_case: dict[tuple[str, str], list[DualPi2Entry]] = {}
     for entry in refused:
         key = entry.run.archive.title, f"{entry.run.words} {entry.case.whose}".strip()

@@ -1,4 +1,4 @@
-"""The page of the experiment: goals, misses, corrections, open questions, readings."""
+"""Makes the page of the experiment: goals, misses, corrections, open questions, readings."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def sections(
     results: Sequence[Iterable[DualPi2Stored]],
     facts: Facts,
 ) -> list[Section]:
-    """Return the whole page."""
+    """Return the sections of the whole page."""
     signs = signature.signatures(entries)
     result = present(
         goals_table(truth.judged_goals(entries), facts) if entries else None,
@@ -85,7 +85,7 @@ def _open(facts: Facts) -> Table:
     return Table("open", "Open questions", columns, table, "", facts)
 
 
-#: Question, what was tried, result, verdict.
+#: Open questions: question, what was tried, result, verdict.
 QUESTIONS: tuple[tuple[str, str, str, str], ...] = (
     (
         "C's queue beside a Prague flow with a short round-trip time: if CUBIC has a long one, "

@@ -1,4 +1,4 @@
-"""What is run for which rows, and the cells that the runs give."""
+"""Makes the jobs of the rows, and computes cells from their runs."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from tailback_studies.experiments.dualpi2_2022.recorder import recorded
 from tailback_studies.reproduction.entries import Entry as BaseEntry
 from tailback_studies.reproduction.sources import scenario, set_value
 
-#: The seconds that are measured, and those of a quick run.
+#: Seconds that are measured, and seconds of a quick run.
 SECONDS = 250.0
 QUICK_SECONDS = 50.0
-#: How long flows have run when the source begins to measure, s. Alone at 100 ms Prague fills the
-#: link in each of its samples, which takes 33 s at one segment in each RTT.
+#: Seconds for which flows have run when the source begins to measure. At 100 ms, a Prague flow
+#: alone fills the link in each sample. With one more segment in each RTT, that takes 33 s.
 BEFORE = 40.0
-#: Frame and payload of iperf's UDP packets, bytes.
+#: Bytes of frame and payload of iperf's UDP packets.
 UDP_FRAME, UDP_PAYLOAD = 1512, 1470
-#: Queues of the archives that are not DualPI2, as `tc qdisc` printed them; options that are missing
+#: Queues of the archives other than DualPI2, as `tc qdisc` printed them. Options that are missing
 #: here have tc's default.
 QUEUES: Mapping[str, Mapping[str, Any]] = {
     "pie": {"aqm": "pie", "limit": "40000p", "target": "15ms", "tupdate": "16ms", "ecn": True},
@@ -44,7 +44,8 @@ QUEUES: Mapping[str, Mapping[str, Any]] = {
         "ecn": True,
     },
 }
-#: Queues that stock Linux can run as the source did: the L class needs Prague.
+#: Queues that unpatched Linux can run as the source did. DualPI2 is missing, because its L class
+#: needs Prague.
 STOCK = ("pie", "fq_codel")
 
 _PERCENT = 100.0
@@ -53,29 +54,30 @@ _BYTES_PER_MBIT = 125_000.0
 
 @dataclass(frozen=True)
 class DualPi2Variant:
-    """A way to run the rows: the changes to the scenario files."""
+    """Changes to the scenario files with which the rows are run."""
 
-    #: Options of the queue, by its name.
+    #: Options of the queue, by the queue's name.
     queue: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     #: Options by congestion control.
     ccs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    #: Other keys of its flows, by congestion control.
+    #: Other keys of flows, by congestion control.
     flows: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     #: Other values by path, e.g. "bottleneck.link".
     set: Mapping[str, Any] = field(default_factory=dict)
-    #: Frame bytes of UDP for each byte of payload that its rate counts.
+    #: Bytes of a UDP frame for each byte of payload that the UDP rate counts.
     udp_overhead: float = UDP_FRAME / UDP_PAYLOAD
-    #: Flows of the classic class start this much later, s.
+    #: Seconds by which flows of the classic class start later.
     later: float = 0.0
-    #: Which flows of overload send packets: as counted, by the class of UDP alone, or all five.
+    #: Which flows of overload send packets: as counted from the source, by the class of UDP alone,
+    #: or all five.
     active: Literal["counted", "general", "all"] = "counted"
-    #: Added to every base round-trip time, ms.
+    #: Milliseconds that are added to every base round-trip time.
     longer: float = 0.0
-    #: Whether DualPI2's `any_ect` is set where the source states it.
+    #: Whether `any_ect` of DualPI2 is set where the source states it.
     any_ect: bool = True
-    #: Whether queue delays are computed as the source's recorder does.
+    #: Whether queue delays are computed as the source's recorder computes them.
     recorder: bool = True
-    #: How long the flows have run when the source begins to measure, s.
+    #: Seconds for which the flows have run when the source begins to measure.
     before: float = BEFORE
 
 
@@ -83,7 +85,7 @@ AS_PUBLISHED = DualPi2Variant()
 
 
 class DualPi2Stored(Protocol):
-    """A stored run, as far as cells need it."""
+    """A stored run, with the data that cells need."""
 
     @property
     def summary(self) -> Mapping[str, Any]:
@@ -115,7 +117,7 @@ class DualPi2Entry(BaseEntry):
 
     @property
     def coordinates(self) -> dict[str, Any]:
-        """Archive, case and column, and what was run."""
+        """Archive, case and column of the cell, and what was run."""
         ecn, nonecn = self.run.udp
         return {
             "archive": self.run.archive.name,
@@ -139,8 +141,8 @@ def job(
 
 
 def left_out(run: Run) -> float:
-    """Return the start that the source leaves out, s: 4 s and 40 times the larger round-trip
-    time."""
+    """Return how much of the start the source leaves out, s: 4 s plus 40 times the larger
+    round-trip time."""
     return 4 + 40 * max(run.rtt_ecn, run.rtt_nonecn) / 1000
 
 
@@ -186,7 +188,7 @@ def _udp(source: dict[str, Any], run: Run, variant: DualPi2Variant) -> None:
 
 
 def stock(run: Run) -> bool:
-    """Return whether a Linux without Prague can do this run as the source did."""
+    """Return whether a Linux without Prague can execute this run as the source did."""
     return run.archive.aqm in STOCK
 
 
@@ -210,7 +212,8 @@ def entries(
                 value = estimate(samples)
                 key = (run.archive.name, case.name, column)
                 cell = TableCell.of("/".join(key), column, unit(column), known.get(key), value)
-                # Rows that are not among the data were unknown when the set-up was fixed.
+                # Rows that are not among the data of this package were unknown when the set-up was
+                # fixed.
                 cell = replace(cell, blind=key not in known)
                 kept = tuple(result for result in samples if result is not None)
                 out.append(DualPi2Entry(case, column, cell=cell, values=kept))
@@ -225,7 +228,7 @@ def unit(column: str) -> str:
 def values(
     case: DualPi2Case, stored: DualPi2Stored, *, recorder: bool = True
 ) -> dict[str, float | None]:
-    """Return the columns of a row from one run; null where the run has no value."""
+    """Return the columns of a row from one run. A value that the run does not have is null."""
     classes = {entry["name"]: entry for entry in stored.summary["classes"]}
     out: dict[str, float | None] = {}
     for side, name in zip(("ecn", "nonecn"), case.classes, strict=True):
@@ -254,9 +257,9 @@ def _of_class(
     rate: Mapping[str, float | None],
     delay: Mapping[str, float | None],
 ) -> dict[str, Mapping[str, float | None]]:
-    """Return the quantities of a class, in the units of the source."""
+    """Return the quantities of a class in the units of the source."""
     samples = entry["samples"]
-    # One factor for all samples: the mean queue delay of the run, not that of each second.
+    # All samples have the same factor: the mean queue delay of the run, not that of each second.
     seconds = None if delay["mean"] is None else (delay["mean"] + rtt) / 1000
     return {
         "qs": delay,
@@ -270,10 +273,10 @@ def _of_class(
 def _rate(
     case: DualPi2Case, entry: Mapping[str, Any], stored: DualPi2Stored
 ) -> dict[str, float | None]:
-    """Return rates per flow and second, byte/s, idle flows included."""
+    """Return the rate of each flow in each second, byte/s, including idle flows."""
     samples = entry["samples"]
     if case.whose == "udp":
-        # The class's share of the link: the statistics of rates are of TCP flows.
+        # Use the class's share of the link, because the statistics of rates are those of TCP flows.
         return _scaled(samples["utilisation"], _capacity() / 8)
     idle = case.run.flows - entry["flows"]
     if not idle:
@@ -294,7 +297,7 @@ def _rates(entry: Mapping[str, Any], stored: DualPi2Stored) -> list[float]:
 
 
 def _capacity() -> float:
-    """Return the rate of the link with UDP, bit/s."""
+    """Return the link's rate for runs with UDP, bit/s."""
     text: str = scenario(__package__, OVERLOAD)["bottleneck"]["rate"]
     return float(text.removesuffix("Mbit")) * 1e6
 
@@ -312,7 +315,7 @@ def _ratio(first: float | None, second: float | None) -> float | None:
 
 
 def _utilisation(case: DualPi2Case, stored: DualPi2Stored) -> dict[str, float | None]:
-    """Return the percentage of the link that the row's classes use together, each second."""
+    """Return in each second the percentage of the link that the row's classes use together."""
     names = [name for name in case.classes if name is not None]
     if len(names) == len(stored.summary["classes"]):
         (queue,) = stored.summary["queues"].values()
@@ -334,7 +337,8 @@ def _together(names: Sequence[str], stored: DualPi2Stored) -> list[float]:
 
 
 def statistics(samples: Sequence[float]) -> dict[str, float | None]:
-    """Return the source's statistics: percentiles by nearest rank, the deviation of a sample."""
+    """Return the source's statistics: percentiles by nearest rank, and the standard deviation of a
+    sample."""
     n = len(samples)
     if not n:
         return dict.fromkeys(STATISTICS)

@@ -1,4 +1,4 @@
-"""Questions that stay open beside the goals, with the tables behind the answers."""
+"""Lists questions that the goals leave open, with the tables behind the answers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tailback_studies.experiments.dualpi2_2022.points import DualPi2Entry, DualP
 from tailback_studies.experiments.dualpi2_2022.rows import number
 from tailback_studies.reproduction.readings import BASELINE
 
-#: Entries by reading, as `readings.measured` has them.
+#: The entries of each reading, as `readings.measured` returns them.
 Found = Mapping[str, Sequence[DualPi2Entry]]
 
 _AS_SET_UP = "as set up"

@@ -1,7 +1,7 @@
-"""Readings: each part of the set-up changed, and the effect on the errors.
+"""Tries readings: changes each part of the set-up alone, and shows the effect on the errors.
 
-`CHANGES` undo the corrections from the source's own files, one by one and all together. `TRIED` are
-other readings of details that the source leaves open.
+`CHANGES` undo corrections that follow from the source's own files, one by one and all together.
+`TRIED` has other readings of details that the source leaves open.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ _COUPLED = _on("dualpi2", MIXED)
 
 
 def _short(run: Run) -> bool:
-    """Return whether C's queue is an open question in this run: C is beside a Prague flow with a
-    short round-trip time."""
+    """Return whether C's queue is an open question in this run. It is if C is beside a Prague flow
+    with a short round-trip time."""
     return _COUPLED(run) and run.rtt_ecn == min(RTTS_ECN) and run.rtt_nonecn > 0
 
 
@@ -99,7 +99,7 @@ CHANGES: tuple[Read, ...] = (
         lambda run: run.active != run.active_by_class,
     ),
 )
-"""The corrections, each undone."""
+"""Readings that each undo one correction, or all of them."""
 
 TRIED: tuple[Read, ...] = (
     Reading(
@@ -180,11 +180,11 @@ TRIED: tuple[Read, ...] = (
 """Other readings of details that the source leaves open."""
 
 EVERY: tuple[Read, ...] = (*CHANGES[1:], *TRIED, CHANGES[0])
-"""The readings, in the order of their runs: the longest come last."""
+"""All readings in the order of their runs. The longest come last."""
 
 
 def plan(*, quick: bool) -> dict[str, list[Run]]:
-    """Return the published runs that each reading concerns; all of them for the baseline."""
+    """Return the published runs that each reading concerns. The baseline concerns all runs."""
     known = [run for run in RUNS if run in published_runs()]
     if quick:
         known = known[::3]
@@ -245,7 +245,7 @@ def _table(reading: Read, found: Mapping[str, Sequence[DualPi2Entry]]) -> Block:
     title = reading.title[:1].upper() + reading.title[1:]
     if not rows:
         return Text(f"**{title}**: no cell with a goal changes.")
-    # The title of a table has no code.
+    # A table title cannot contain code.
     title = title.replace("`", "")
     columns = [*words(""), *right("cells", "within", "median error", "90th percentile")]
     return Table(f"reading-{reading.id}", title, columns, rows, "")

@@ -1,9 +1,9 @@
-"""Queue delays as the source's recorder computes them.
+"""Computes queue delays as the source's recorder does.
 
-The queue writes each packet's delay into its IP header, in 11 bits: units of 2^15 ns, cut, and from
-256 units on a float of 7 binary digits, cut again (`testbed_add_metrics`, `int2fl` of the source's
-`testbed.h` and `numbers.h`). The reader converts this to microseconds, cut as well
-(`qdelay_decode`).
+The queue writes each packet's delay into the IP header in 11 bits. The delay is rounded down to
+units of 2^15 ns. From 256 units on, it is a float of 7 binary digits, rounded down again
+(`testbed_add_metrics`, `int2fl` of the source's `testbed.h` and `numbers.h`). The reader converts
+it to microseconds and also rounds down (`qdelay_decode`).
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import polars as pl
 
-#: Binary digits of a unit, in ns.
+#: Binary digits of a nanosecond count that a unit leaves out.
 UNIT_BITS = 15
-#: Binary digits behind the first one (`QDELAY_M`).
+#: Binary digits after the first digit (`QDELAY_M`).
 MANTISSA_BITS = 7
 
 
 def cut(delay_ns: int) -> int:
-    """Return a delay as the queue writes it, in units."""
+    """Return a delay as the queue writes it, in units of 2^15 ns."""
     units = delay_ns >> UNIT_BITS
     exponent = max(0, units.bit_length() - 1 - MANTISSA_BITS)
     return units >> exponent << exponent
@@ -36,10 +36,10 @@ def read(units: int) -> float:
 
 
 def recorded(buckets: pl.DataFrame) -> dict[str, float | None]:
-    """Return the statistics of recorded delays, from a histogram of those in ns.
+    """Return the statistics of recorded delays, computed from a histogram of true delays in ns.
 
-    A bucket is narrower than the steps of the recorder. It has delays of at most two steps, and is
-    divided in proportion.
+    A bucket is narrower than the steps of the recorder. Its delays belong to at most two steps, and
+    its count is divided between them in proportion.
     """
     counts: dict[int, float] = {}
     rows = zip(*(buckets[name].to_list() for name in ("lower", "width", "count")), strict=True)
@@ -55,14 +55,14 @@ def recorded(buckets: pl.DataFrame) -> dict[str, float | None]:
 @cache
 def _parts(lower: int, width: int) -> tuple[int, int, float]:
     """Return the two delays that the recorder writes for a bucket, and the share of the larger
-    one."""
+    delay."""
     low, high = cut(lower), cut(lower + width - 1)
     return low, high, 1.0 if low == high else (lower + width - (high << UNIT_BITS)) / width
 
 
 def weighted(buckets: list[tuple[float, float]]) -> dict[str, float | None]:
-    """Return mean, percentiles by nearest rank and deviation of ascending values with their
-    counts."""
+    """Return mean, percentiles by nearest rank, and deviation of values in ascending order with
+    their counts."""
     names = ("mean", "p1", "p25", "p75", "p99", "stddev")
     total = math.fsum(count for _, count in buckets)
     if not total:

@@ -1,4 +1,4 @@
-"""The report: how far off each group of cells is, figures, every row, and what was run."""
+"""Makes the report: the errors of each group of cells, figures, every row, and the set-up."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ QUICK = " A quick run: the published rows only, one fifth of their time, one see
 
 @dataclass(frozen=True)
 class DualPi2Runs:
-    """The results behind a report."""
+    """The runs and results behind a report."""
 
     facts: Facts
     quick: bool
     tails: pl.DataFrame | None = None
-    """Tails of queue delays, as `tails.tails` makes them."""
+    """Tails of queue delays, as `tails.tails` returns them."""
 
 
 def ran(
@@ -67,7 +67,7 @@ def report(
     basis: DualPi2Runs,
     refused: Sequence[DualPi2Entry] = (),
 ) -> Report:
-    """Return the report of a run; `refused` are the cells that the engine could not run."""
+    """Return the report of a run. `refused` has the cells that the engine could not run."""
     signs = signature.signatures(entries)
     result = present(
         goals_table(truth.judged_goals(entries), basis.facts),

@@ -1,4 +1,4 @@
-"""Every cell: tables of the report, what is beyond its goal, and the files."""
+"""Lists every cell: tables of the report, the cells beyond their goals, and the files."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def _signed(entry: DualPi2Entry, kind: str) -> str | None:
 
 
 def all_cells(entries: Sequence[DualPi2Entry]) -> str:
-    """Return every cell as CSV, published or not."""
+    """Return every cell as CSV, including cells without a published value."""
     head = ("archive", "case", "column", "unit", "published", "measured")
     rows: list[Sequence[object]] = [
         (*head, "difference", "relative", "n", "ci95", "tolerance", "within", "blind")

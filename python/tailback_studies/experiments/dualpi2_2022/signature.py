@@ -1,4 +1,4 @@
-"""Which queue UDP pushes to the target: L where it overloads L, C elsewhere."""
+"""Decides which queue UDP pushes to the target: L if UDP overloads L, otherwise C."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from tailback.report.tables import left, mark
 from tailback_studies.experiments.dualpi2_2022.layout import OVERLOAD, Run
 from tailback_studies.experiments.dualpi2_2022.points import UDP_FRAME, UDP_PAYLOAD, DualPi2Entry
 
-#: Rate of the link with UDP, Mbit/s.
+#: Rate of the link in runs with UDP, Mbit/s.
 _LINK_MBIT = 100.0
 
 
 def udp_share(payload_mbit: float) -> float:
-    """Return the percentage of UDP that must be dropped if it gets the whole link: (input -
+    """Return the percentage of UDP that must be dropped if UDP gets the whole link: (input -
     capacity)/input."""
     sent = payload_mbit * UDP_FRAME / UDP_PAYLOAD
     return max(0.0, 100 * (sent - _LINK_MBIT) / sent)
@@ -26,7 +26,7 @@ QS = ("qs_ecn_mean", "qs_nonecn_mean")
 
 @dataclass(frozen=True)
 class Signature:
-    """Which queue is held at the target in a run with UDP, published and measured."""
+    """The queue that is at the target in a run with UDP, published and measured."""
 
     run: Run
     published: str | None
@@ -34,12 +34,13 @@ class Signature:
 
     @property
     def agrees(self) -> bool | None:
-        """Whether the published and the measured queue are the same; None if none is published."""
+        """Whether the published and the measured queue are the same. None if no queue is
+        published."""
         return None if self.published is None else self.published == self.measured
 
 
 def signatures(entries: Iterable[DualPi2Entry]) -> list[Signature]:
-    """Return the queue that is at the target (L where UDP overloads it, else C), by run of
+    """Return the queue that is at the target (L if UDP overloads it, otherwise C) for each run of
     overload."""
     by_run: dict[Run, dict[str, DualPi2Entry]] = {}
     for e in entries:
@@ -59,8 +60,8 @@ def signatures(entries: Iterable[DualPi2Entry]) -> list[Signature]:
 
 
 def at_target(q_l: float, q_c: float) -> str:
-    """Return "L" or "C": its mean delay (ms) is within 20 % of the target of 15 ms while the
-    other's is below 2.5 ms; "neither" otherwise.
+    """Return "L" or "C" if its mean delay is within 20 % of the target of 15 ms, and the other
+    queue's mean delay is below 2.5 ms. Otherwise return "neither".
     """
     for name, held, other in (("L", q_l, q_c), ("C", q_c, q_l)):
         if 12 <= held <= 18 and other < 2.5:

@@ -1,4 +1,4 @@
-"""The tails of queue delays: curves of packets measured, percentiles published."""
+"""Computes the tails of queue delays: measured curves over packets, and published percentiles."""
 
 from __future__ import annotations
 
@@ -12,13 +12,15 @@ from tailback_studies.experiments.dualpi2_2022 import charts
 from tailback_studies.experiments.dualpi2_2022.figures import place_of, side_of
 from tailback_studies.experiments.dualpi2_2022.layout import MIXED, OVERLOAD, RUNS, Run, published
 
-#: Percentiles that the source has, as shares beyond.
+#: Percentiles that the source has, as shares of packets with a longer delay.
 _BEYOND = {"p1": 99.0, "p25": 75.0, "p75": 25.0, "p99": 1.0}
 
 
 def tails(runs: Sequence[Run], results: Sequence[Results]) -> pl.DataFrame | None:
-    """Return the percentage of packets beyond a delay, by run and class: at most 120 points of
-    each, evenly spaced in the logarithm of the percentage."""
+    """Return the percentage of packets with a longer delay, by run and class.
+
+    Each curve has at most 120 points, evenly spaced in the logarithm of the percentage.
+    """
     frames = []
     for run, result in zip(runs, results, strict=True):
         for name in ("L", "C"):
@@ -59,7 +61,7 @@ def _tail(result: Results, name: str) -> pl.DataFrame | None:
     )
 
 
-#: Runs whose tails are drawn: more curves in one panel cannot be distinguished.
+#: Runs whose tails are drawn. More curves in one panel could not be distinguished.
 _TAILS = {
     MIXED: ((5, 5), (5, 100), (100, 5), (100, 100)),
     OVERLOAD: ((0, 50), (0, 200), (50, 0), (100, 0), (200, 0)),

@@ -1,4 +1,4 @@
-"""The goals for the cells, and the summary."""
+"""Has the goals for the cells, and makes the summary."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tailback_studies.reproduction import goals
 from tailback_studies.reproduction.goals import CellsVerdict, CellsWithin
 from tailback_studies.reproduction.judges import Judge, judge
 
-#: Delays of the source are multiples of this, ms.
+#: Published delays are multiples of this, ms.
 RESOLUTION_MS = 0.032768
 
 
@@ -116,7 +116,7 @@ def judged(entries: Iterable[DualPi2Entry]) -> list[DualPi2Entry]:
 
 
 def verdicts(entries: Sequence[DualPi2Entry]) -> list[CellsVerdict]:
-    """Return every goal that has cells."""
+    """Return the verdict of every goal that has cells."""
     return list(goals.cells_verdicts(GOALS, entries))
 
 
@@ -126,7 +126,8 @@ def judged_goals(entries: Sequence[DualPi2Entry]) -> list[Judge]:
 
 
 def summary(entries: Sequence[DualPi2Entry], laws: Sequence[Law]) -> list[dict[str, Any]]:
-    """Return the summary of `reproduce --json`: by column, the goals, the signature, the law."""
+    """Return the summary of `reproduce --json`: by column, then the goals, the signature and the
+    coupling law."""
     signs = [sign.agrees for sign in signatures(entries) if sign.agrees is not None]
     by_kind = {kind: [w.holds for w in laws if w.run.archive.kind == kind] for kind in _LAWS}
     return [
@@ -136,5 +137,5 @@ def summary(entries: Sequence[DualPi2Entry], laws: Sequence[Law]) -> list[dict[s
     ]
 
 
-#: Rows of the law by kind of run: where p is steady, and where it varies.
+#: Rows of the coupling law by kind of run: with a steady p, and with a varying p.
 _LAWS = {OVERLOAD: "law.overload", MIXED: "law.mixed-rtt"}

@@ -1,4 +1,4 @@
-"""Kernels side by side: what one flow gets on each, and two test beds of their time."""
+"""Compares kernels: one flow on each kernel, and two published test beds."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ PARTS = ("alone", "acks", "sce-2019", "dualpi2-2022")
 
 
 class Kernels(Reproduction):
-    """The experiment."""
+    """The experiment `kernels`."""
 
     name = "kernels"
     title = "Kernels side by side: today's Linux and 6.12, 6.1 and 5.10"
@@ -20,7 +20,7 @@ class Kernels(Reproduction):
     needs_kernel = True
 
     def study(self, request: Request) -> Study:
-        """Return the cells on every kernel, and those of the test beds on two."""
+        """Return the study: cells on every kernel, and cells of the test beds on two kernels."""
         if request.engine == "sim":
             raise InputError(
                 f"{self.name}: compares kernels of Linux, which the simulator is not; expected "
@@ -46,7 +46,7 @@ class Kernels(Reproduction):
 
 
 def _built(request: Request) -> tuple[list[str], list[str]]:
-    """Return the kernels to compare, the one in use first, and those of the test beds."""
+    """Return the kernels to compare (the kit in use first), and the kernels for the test beds."""
     from tailback.kernel import kit
 
     there_are = {one.release for one in kit.all_kits()}

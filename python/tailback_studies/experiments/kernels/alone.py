@@ -1,4 +1,4 @@
-"""One flow through a queue on every kernel: what differs beyond noise."""
+"""Compares one flow through a queue on every kernel, to find differences beyond noise."""
 
 from __future__ import annotations
 
@@ -39,14 +39,15 @@ def jobs(kernels: Sequence[str], seeds: int) -> list[Job]:
 
 
 def ack_jobs(kernels: Sequence[str], seeds: int) -> list[Job]:
-    """Return jobs that run the same sweep through fq_codel, with a receiver that delays no ACK."""
+    """Return jobs that run the same sweep through fq_codel, with a receiver that does not delay
+    ACKs."""
     made = scenario(__package__, "alone")
     own = {"bottleneck.queue": {"aqm": "fq_codel", "ecn": True}, "tcp.delack": False}
     return [Job(made, {"kernel": kernel, **own}, seeds) for kernel in kernels]
 
 
 def compared(kernels: Sequence[str], results: Sequence[Results]) -> Comparison:
-    """Compare the kernels with the first one."""
+    """Return the comparison of all kernels with the first kernel."""
     columns = [
         VariantResults(
             kernel, found.engine, found.version, {}, found, seeds_by_point(found.points), kernel
@@ -57,7 +58,7 @@ def compared(kernels: Sequence[str], results: Sequence[Results]) -> Comparison:
 
 
 def _place(cell: Cell) -> tuple[str, str]:
-    """Return the congestion control and the queue."""
+    """Return the congestion control and the queue of a cell."""
     named = str(cell.labels.get("bottleneck.queue", "fq_codel"))
     found = next(name for name in ("fq_codel", "pie", "cake") if name in named)
     return str(cell.params["flows.flow.cc"]), found
@@ -69,7 +70,7 @@ def cells(made: Comparison, part: str) -> list[dict[str, Any]]:
 
 
 def section(made: Comparison, facts: Facts) -> Section:
-    """Show the results of each kernel, the differences beyond noise, and their reasons."""
+    """Show the results of each kernel, the differences beyond noise, and their causes."""
     return Section(
         "alone", "One flow", [_values(made, facts), _differences(made, facts), *_why(made, facts)]
     )
@@ -143,8 +144,7 @@ def _differences(comparison: Comparison, facts: Facts, name: str = "alone-differ
 
 
 def _why(made: Comparison, facts: Facts) -> list[Text | Table]:
-    """Show the differences, counted by cell, with the cause if the sources of both kernels show
-    one."""
+    """Count the differences by cell, and show the cause if the sources of both kernels show one."""
     counts: dict[tuple[str, str, str], int] = {}
     for cell in made.cells:
         for other in made.others:

@@ -1,6 +1,7 @@
-"""Test beds of published experiments: their stock cells on an old and a new kernel.
+"""Runs cells of published test beds on an old and a new kernel, using cells that unpatched Linux
+can run.
 
-The hashes of their names decide which cells are sampled, so that nobody chooses them.
+A hash of each cell's name decides whether it is sampled, so that the choice is not ours.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ def sce_jobs(kernels: Sequence[str], *, quick: bool) -> list[Job]:
 
 
 def dualpi2_runs(*, quick: bool) -> list[Run]:
-    """Return a sample of runs of its PIE and FQ-CoDel archives, half from each."""
+    """Return a sample of runs of the source's PIE and FQ-CoDel archives, half from each."""
     out: list[Run] = []
     for aqm in dualpi2.STOCK:
         runs = {
@@ -82,7 +83,7 @@ def dualpi2_jobs(kernels: Sequence[str], *, quick: bool) -> list[Job]:
     """Return jobs that run the same cells on each kernel, with one seed each."""
     seconds = dualpi2.QUICK_SECONDS if quick else dualpi2.SECONDS
     made = [dualpi2.job(run, seeds=1, seconds=seconds) for run in dualpi2_runs(quick=quick)]
-    # Packets that TCP joins for fq would stay joined in the bottleneck's queue.
+    # Segments that TCP joins for fq would stay joined in the bottleneck's queue.
     own = {"tcp.pacing": "fq"}
     return [Job(job.scenario, {"kernel": kernel, **own}, 1) for kernel in kernels for job in made]
 
@@ -92,11 +93,11 @@ def dualpi2_jobs(kernels: Sequence[str], *, quick: bool) -> list[Job]:
 
 @dataclass(frozen=True)
 class Bed:
-    """A test bed, and the results of each kernel."""
+    """A test bed, with the results of each kernel."""
 
     name: str
     entries: Mapping[str, Sequence[Entry]]
-    """Entries by kernel; the same cells in the same order."""
+    """Entries by kernel. All kernels have the same cells in the same order."""
 
 
 def sce_bed(kernels: Sequence[str], results: Sequence[Results], *, quick: bool) -> Bed:
@@ -114,7 +115,7 @@ def sce_bed(kernels: Sequence[str], results: Sequence[Results], *, quick: bool) 
 
 
 def dualpi2_bed(kernels: Sequence[str], results: Sequence[Results], *, quick: bool) -> Bed:
-    """Return the columns of dualpi2-2022 for this table: means of delay, rate, marks and drops."""
+    """Return the cells of dualpi2-2022: means of delay, rate, marks and drops."""
     runs = dualpi2_runs(quick=quick)
     kept = ("rate_ratio", "qs_ecn_mean", "qs_nonecn_mean", "rpf_ecn_mean", "rpf_nonecn_mean")
     return Bed(
@@ -132,7 +133,7 @@ def _by_kernel(kernels: Sequence[str], results: Sequence[Results]) -> dict[str, 
 
 
 def section(bed: Bed, lead: str, facts: Facts) -> Section:
-    """Show every cell beside the published number, and which kernel is closer."""
+    """Show every cell next to the published number, and which kernel is closer to it."""
     return Section(bed.name, bed.name, [Text(lead), _nearer(bed, facts), _cells(bed, facts)])
 
 

@@ -1,4 +1,5 @@
-"""Why a kernel gives another result than the newest, as far as the sources of both show it."""
+"""Lists why a kernel gives another result than the newest kernel, if the sources of both show
+it."""
 
 from __future__ import annotations
 
@@ -22,4 +23,4 @@ CAUSES: Mapping[tuple[str, str, str], str] = {
     for cc in ("cubic", "reno", "dctcp", "bbr")
     for kernel in ("6.12", "6.1", "5.10")
 }
-"""Causes by congestion control, queue and kernel; a missing entry means an unknown cause."""
+"""Causes by congestion control, queue and kernel. A missing entry means an unknown cause."""

@@ -1,4 +1,4 @@
-"""The page of kernels side by side."""
+"""Makes the page that compares kernels."""
 
 from __future__ import annotations
 

@@ -9,17 +9,17 @@ from tailback_studies.experiments.l4s_tests_2020.causes import NOT_RUN
 from tailback_studies.experiments.l4s_tests_2020.layout import ROWS, L4sRow, published_names
 from tailback_studies.reproduction.experiment import Findings, Found, Reproduction, Request, Study
 
-#: Scenarios of the source.
+#: Scenarios of the source, which are the parts.
 TABLES: tuple[str, ...] = ("s1", "s2", "s3", "s4", "s6")
-#: No table: readings of what the source leaves open, one by one.
+#: A part without a table: it tries, one by one, readings of details that the source leaves open.
 READINGS = "readings"
 PARTS: tuple[str, ...] = (*TABLES, READINGS)
-#: Seeds of each row; a quick run uses one. S2 and S3 are drawn from one run each.
+#: Number of seeds of each row. A quick run uses one. S2 and S3 are drawn from one run each.
 SEEDS = 5
 
 
 class L4sTests(Reproduction):
-    """The experiment."""
+    """The experiment `l4s-tests-2020`."""
 
     name = "l4s-tests-2020"
     title = "L4S tests: Heist and others, heistp/l4s-tests, 2020"
@@ -84,7 +84,7 @@ class L4sTests(Reproduction):
         """Return the requested rows of S1 and S6, in the order of the source."""
         from tailback_studies.experiments.l4s_tests_2020 import points
 
-        # Readings are compared with the set-up.
+        # The part with readings needs these rows, because it compares readings with the set-up.
         wanted = {*request.parts, *(("s1", "s6") if request.named_part(READINGS) else ())}
         rows = [row for row in ROWS if row.table in wanted]
         if request.engine != "sim":

@@ -1,4 +1,5 @@
-"""S4: four flows in each direction at asymmetric rates (rrul_be). The source only has plots."""
+"""S4: four flows in each direction at asymmetric rates (rrul_be). The source has only plots of
+it."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ from tailback_studies.experiments.l4s_tests_2020.points import CCS, QUEUES
 from tailback_studies.reproduction.shown import with_half
 from tailback_studies.reproduction.sources import scenario
 
-#: Rates up and down, Mbit/s, and the limits of pfifo there, packets.
+#: Rates up and down in Mbit/s, and the limits of pfifo at these rates in packets.
 RATES = (((1, 10), (20, 200)), ((1, 20), (20, 400)), ((5, 100), (100, 1000)))
 RTTS_MS = (20, 80)
 
@@ -37,7 +38,7 @@ class BothWaysCase:
 
     @property
     def where(self) -> str:
-        """Rates and round-trip time."""
+        """Rates and round-trip time as text."""
         return f"{self.up_mbit} up, {self.down_mbit} down Mbit/s, {self.rtt_ms} ms"
 
 
@@ -48,7 +49,7 @@ CASES: tuple[BothWaysCase, ...] = tuple(
     for cc in ("cubic", "prague")
     for queue in ("fq_codel", "dualpi2", "pfifo")
 )
-#: Those of a quick run.
+#: The cases of a quick run.
 QUICK: tuple[BothWaysCase, ...] = tuple(c for c in CASES if (c.down_mbit, c.rtt_ms) == (10, 20))
 
 
@@ -76,7 +77,7 @@ def made(case: BothWaysCase) -> dict[str, Any]:
 
 
 def _rates(result: Results, name: str) -> list[float | None]:
-    """Return the sum of the flows of a direction, Mbit/s, by seed."""
+    """Return the summed throughput of the flows of a direction, Mbit/s, by seed."""
     return [
         sum(
             flow["throughput_mbit"] or 0.0
@@ -88,7 +89,7 @@ def _rates(result: Results, name: str) -> list[float | None]:
 
 
 def probe_ms(result: Results, rtt_ms: int) -> list[float | None]:
-    """Return the mean round-trip time of the probes, by seed: the base RTT and the queues of both
+    """Return the mean round-trip time of the probes by seed: the base RTT plus the queues of both
     directions."""
     out: list[float | None] = []
     for run in result:
@@ -99,7 +100,7 @@ def probe_ms(result: Results, rtt_ms: int) -> list[float | None]:
 
 
 def blocks(cases: Sequence[BothWaysCase], results: Sequence[Results], facts: Facts) -> list[Block]:
-    """Show the throughput of each direction, and the waiting time of a probe."""
+    """Show the throughput of each direction, and how long a probe waits."""
     if not cases:
         return []
     rows: list[list[Value]] = []

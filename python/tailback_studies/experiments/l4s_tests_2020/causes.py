@@ -1,8 +1,9 @@
-"""The set-up with the basis of each part, the rows that are not run, and errors of the source."""
+"""Describes the set-up with the basis of each part, the rows that are not run, and errors in the
+source."""
 
 from __future__ import annotations
 
-#: What, value here, basis.
+#: Item, value here, basis.
 DECLARED: tuple[tuple[str, str, str], ...] = (
     (
         "bottleneck",
@@ -66,7 +67,7 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
     ("ping", "none", "Flent's ping beside S1 and S6 has only 20 packets a second"),
 )
 
-#: What is not run, how many rows, why.
+#: Rows that are not run: what, how many, why.
 NOT_RUN: tuple[tuple[str, int | None, str], ...] = (
     (
         "S1 through cnq_codel_af",
@@ -80,7 +81,7 @@ NOT_RUN: tuple[tuple[str, int | None, str], ...] = (
     ),
 )
 
-#: Changes after the comparison: what, before, after, why.
+#: Changes that were made after the comparison: item, before, after, reason.
 CHANGED: tuple[tuple[str, str, str, str], ...] = (
     (
         "data segments of Accurate ECN",
@@ -90,7 +91,7 @@ CHANGED: tuple[tuple[str, str, str, str], ...] = (
     ),
 )
 
-#: Question, what was tried, result, verdict.
+#: Open questions: question, what was tried, result, verdict.
 QUESTIONS: tuple[tuple[str, str, str, str], ...] = (
     (
         "beside Prague at a FIFO, CUBIC gets more in the simulator than in the source",

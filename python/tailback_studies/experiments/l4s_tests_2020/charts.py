@@ -1,4 +1,4 @@
-"""Figures: published against measured, curves in small panels, dots by queue."""
+"""Draws figures: published against measured values, curves in small panels, dots by queue."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import polars as pl
 
 from tailback.figures.theme import CATEGORIES, MUTED, Chart, colour_scale
 
-#: Colours of published values, of measured ones, and of those without a published value.
+#: Colours of published values, of measured values, and of measured values without a published
+#: value.
 PUBLISHED = (MUTED, CATEGORIES[0], CATEGORIES[4])
 
 
@@ -54,7 +55,7 @@ def _ends(frame: pl.DataFrame) -> tuple[float, float]:
 
 
 def _axis(low: float, high: float, log: bool) -> alt.Axis:
-    """Return a logarithmic axis with ticks at 1, 2 and 5 of each decade, or at 1 only if there are
+    """Return a logarithmic axis with ticks at 1, 2 and 5 of each decade, or only at 1 if there are
     many decades."""
     if not log:
         return alt.Axis(tickCount=5)

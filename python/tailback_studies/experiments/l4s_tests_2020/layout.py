@@ -1,4 +1,4 @@
-"""The rows of the source: what ran, how each is called, what is published."""
+"""Defines the rows of the source: what ran, the name of each, and the published values."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ CCS = (
     ("prague", "cubic"),
     ("cubic", "cubic"),
 )
-#: Queues of S1 in the order of the source; pfifo has another limit at each rate.
+#: Queues of S1 in the order of the source. pfifo has another limit at each rate.
 QUEUES_S1: Mapping[int, tuple[str, ...]] = {
     50: ("dualpi2", "pfifo(1000)", "fq_codel"),
     10: ("dualpi2", "pfifo(200)", "fq_codel"),
 }
-#: A queue of S1 that Linux does not have; its rows are not run.
+#: A queue of S1 that Linux does not have. Its rows are not run.
 NOT_RUN = "cnq_codel_af"
 QUEUES_S6 = (
     "fq_codel(1q)",
@@ -34,7 +34,7 @@ QUEUES_S6 = (
     "red(150000b)",
     "red(400000b)",
 )
-#: S6's rate and round-trip time.
+#: Rate and round-trip time of S6.
 S6_MBIT, S6_RTT_MS = 50, 20
 
 
@@ -44,7 +44,7 @@ class Flow:
 
     cc: str
     rtt_ms: int
-    #: Whether its ECN field is cleared before the queue.
+    #: Whether the flow's ECN field is cleared before the queue.
     bleached: bool = False
 
     @property
@@ -57,7 +57,7 @@ class Flow:
 class L4sRow:
     """A row of the source: two flows through a queue."""
 
-    #: `s1` or `s6`.
+    #: The table of the row: `s1` or `s6`.
     table: str
     rate_mbit: int
     queue: str
@@ -65,7 +65,7 @@ class L4sRow:
 
     @property
     def name(self) -> str:
-        """Returns the name of the row as in the source's files."""
+        """Return the name of the row in the source's files."""
         first, second = self.flows
         if self.table == "s6":
             ecn = "noecn" if second.bleached else "ecn"
@@ -75,7 +75,7 @@ class L4sRow:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns with numbers: both rates, and what is computed from them."""
+        """The columns with numbers: both rates, and the values computed from them."""
         return ("D1", "D2", "jain" if self.table == "s1" else "ratio")
 
 
@@ -94,20 +94,20 @@ S6: tuple[L4sRow, ...] = tuple(
 )
 ROWS = S1 + S6
 
-#: Rows that are wrong in the source, and how; no criterion counts them.
+#: Rows that are wrong in the source, with the error. No criterion counts them.
 DEFECTS: Mapping[L4sRow, str] = {
     L4sRow("s1", 50, "pfifo(1000)", (Flow("cubic", 10), Flow("prague", 10))): (
         "the source repeats the row of cubic at 20 ms and prague at 10 ms there, digit by digit"
     ),
 }
 
-#: Table, name of the row, column.
+#: Key of a value: table, name of the row, column.
 Key = tuple[str, str, str]
 
 
 @cache
 def published() -> Mapping[Key, float]:
-    """Read the source's values for the rows that are run; held-out rows are missing."""
+    """Read the source's values for the rows that are run. Held-out rows are missing."""
     out: dict[Key, float] = {}
     for line in published_rows(__package__, "rtt.csv"):
         if line["queue"] == NOT_RUN:
@@ -125,7 +125,7 @@ def published() -> Mapping[Key, float]:
             "s6", int(line["rate_mbit"]), line["queue"], (Flow(line["first"], rtt), second)
         )
         one, two = float(line["first_mbit"]), float(line["second_mbit"])
-        # The source's own ratio is rounded to whole numbers.
+        # Compute the ratio here, because the source's own ratio is rounded to whole numbers.
         out["s6", row.name, "D1"], out["s6", row.name, "D2"] = one, two
         out["s6", row.name, "ratio"] = one / two
     return out
@@ -138,7 +138,8 @@ def published_names() -> frozenset[tuple[str, str]]:
 
 
 def twin(row: L4sRow) -> tuple[L4sRow, tuple[int, int]] | None:
-    """Return the row that repeats the same experiment, and which flow corresponds to which there.
+    """Return the row that repeats the same experiment, and which of its flows corresponds to which
+    flow here.
 
     At equal round-trip times the order of two congestion controls does not matter, and two equal
     flows are interchangeable.

@@ -1,4 +1,4 @@
-"""What is run for which rows, and the cells that the runs give."""
+"""Makes the jobs of the rows, and computes cells from their runs."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from tailback_studies.experiments.l4s_tests_2020.layout import DEFECTS, L4sRow, 
 from tailback_studies.reproduction.entries import Entry as BaseEntry
 from tailback_studies.reproduction.sources import scenario, set_value
 
-#: Congestion controls of that tree: Prague before it scaled with the RTT, with its carry.
+#: Congestion controls of the source's kernel tree. Its Prague did not scale with the RTT yet, and
+#: has a carry.
 CCS: Mapping[str, Mapping[str, Any]] = {"prague": {"rtt_scaling": "off", "window": "carry"}}
 
-#: The source's description of each queue; options that are missing here have tc's default.
+#: The source's description of each queue. Options that are missing here have tc's default.
 QUEUES: Mapping[str, Mapping[str, Any]] = {
     "dualpi2": {"aqm": "dualpi2", "min_qlen_step": 2},
     "pfifo(1000)": {"aqm": "fifo", "limit": "1000p"},
@@ -53,28 +54,28 @@ QUEUES: Mapping[str, Mapping[str, Any]] = {
     },
 }
 
-#: End of a run of a table and the start of its measurement, s; a quick run has the times of S6.
+#: End of a run and start of its measured time for each table, s. A quick run has the times of S6.
 WINDOWS: Mapping[str, tuple[float, float]] = {"s1": (179.0, 60.0), "s6": (59.0, 40.0)}
 QUICK_WINDOW = WINDOWS["s6"]
 
 
 @dataclass(frozen=True)
 class L4sVariant:
-    """A way to run the rows: the changes to the set-up."""
+    """Changes to the set-up with which the rows are run."""
 
     queue: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """Options by aqm."""
+    """Options of queues, by their `aqm`."""
     ccs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Options by congestion control."""
     set: Mapping[str, Any] = field(default_factory=dict)
-    """Other values by path."""
+    """Other values, by path."""
 
 
 AS_PUBLISHED = L4sVariant()
 
 
 class L4sStored(Protocol):
-    """A stored run, as far as cells need it."""
+    """A stored run, with the data that cells need."""
 
     @property
     def summary(self) -> Mapping[str, Any]:
@@ -89,7 +90,7 @@ class L4sEntry(BaseEntry):
     column: str
 
     def error(self, kind: str) -> float | None:
-        """Return the error; for rates also relative to the link's rate."""
+        """Return the error of the cell. For rates, it may be relative to the link's rate."""
         error = super().error(kind)
         if kind == "capacity":
             return None if error is None else error / self.row.rate_mbit
@@ -97,7 +98,7 @@ class L4sEntry(BaseEntry):
 
     @property
     def coordinates(self) -> dict[str, Any]:
-        """Table, row and column, and what was run."""
+        """Table, row and column of the cell, and what was run."""
         first, second = self.row.flows
         return {
             "table": self.row.table,
@@ -168,7 +169,7 @@ def entries(rows: Sequence[L4sRow], results: Sequence[Iterable[L4sStored]]) -> l
             cell = TableCell.of(
                 name, QUANTITIES[column], UNITS[column], value, estimate(samples), note=note(row)
             )
-            # The description that came with the rows uses S1: only S6 is held out.
+            # The description that came with the rows uses S1, so only S6 is held out.
             cell = replace(cell, blind=row.table != "s1")
             kept = tuple(sample for sample in samples if sample is not None)
             out.append(L4sEntry(row, column, cell=cell, values=kept))
@@ -176,12 +177,12 @@ def entries(rows: Sequence[L4sRow], results: Sequence[Iterable[L4sStored]]) -> l
 
 
 def note(row: L4sRow) -> str:
-    """Return what is wrong with a row in the source; empty if it is right."""
+    """Return the error of a row in the source. Empty if the row has no error."""
     return DEFECTS.get(row, "")
 
 
 def values(row: L4sRow, summary: Mapping[str, Any]) -> dict[str, float | None]:
-    """Return the columns of a row from one run; null where the run has no value."""
+    """Return the columns of a row from one run. A value that the run does not have is null."""
     rates = [flow["throughput_mbit"] for flow in summary["flows"]]
     first, second = rates
     made = None

@@ -1,5 +1,5 @@
-"""Details that the source leaves open, tried one by one after the comparison; the set-up is
-unchanged."""
+"""Tries details that the source leaves open, one by one, after the comparison. The set-up itself
+stays unchanged."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tailback_studies.reproduction.entries import sizes
 from tailback_studies.reproduction.readings import BASELINE, Reading, before_and_after
 from tailback_studies.reproduction.shown import signed, size
 
-#: Seeds of each row.
+#: Number of seeds of each row.
 SEEDS = 2
 
 READINGS: tuple[Reading[L4sVariant, L4sRow], ...] = (

@@ -1,4 +1,5 @@
-"""The report and the page: how far off each group of cells is, figures, every row, the set-up."""
+"""Makes the report and the page: the errors of each group of cells, figures, every row, and the
+set-up."""
 
 from __future__ import annotations
 
@@ -51,7 +52,7 @@ def drawn(results: Sequence[Results], warmup: str = "") -> Facts:
 
 
 def sections(entries: Sequence[L4sEntry], run_facts: Facts) -> list[Section]:
-    """Show how far off the cells are, and which cells are furthest off."""
+    """Show the errors of the cells, and the cells with the largest errors."""
     result: list[Block] = []
     if entries:
         result = [goals_table(truth.judges(entries), run_facts)]
@@ -70,7 +71,7 @@ def sections(entries: Sequence[L4sEntry], run_facts: Facts) -> list[Section]:
 
 
 def basis(run_facts: Facts) -> list[Section]:
-    """Show the set-up, the changes, the rows not run, errors of the source, and open questions."""
+    """Show the set-up, the changes, the rows not run, errors in the source, and open questions."""
     out = [
         Section("set-up", "Set-up", [setup(DECLARED, run_facts)]),
         Section("changed", "Changed after the comparison", [_changed(run_facts)]),
@@ -107,7 +108,7 @@ def _not_run(made: Facts) -> Table:
 def report(
     entries: Sequence[L4sEntry], extra: Sequence[Section], run_facts: Facts, *, quick: bool
 ) -> Report:
-    """Return the report of a run; `extra` has the sections of S2 to S4."""
+    """Return the report of a run. `extra` has the sections of S2 to S4."""
     return Report(
         name="",
         title=TITLE,
@@ -128,7 +129,7 @@ def page(entries: Sequence[L4sEntry], extra: Sequence[Section], made: Facts) -> 
 
 
 def shares(entries: Sequence[L4sEntry], run_facts: Facts) -> list[Block]:
-    """Compare measured with published shares of the link (S1)."""
+    """Draw measured against published shares of the link (S1)."""
     rows_ = []
     for e in truth.S1_GOAL.own(entries):
         if e.cell.published is None or e.cell.measured is None:

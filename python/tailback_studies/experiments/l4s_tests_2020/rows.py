@@ -1,4 +1,4 @@
-"""Every row: tables of the report, and the cells beyond their goals."""
+"""Lists every row: tables of the report, and the cells beyond their goals."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PLACES = {"s1": "S1: fairness by round-trip time", "s6": "S6: two flows in one R
 
 
 def by_queue(entries: Sequence[L4sEntry], facts: Facts) -> Table:
-    """Show the errors of S1's rates for each queue, beside the source's own repeatability."""
+    """Show the errors of S1's rates for each queue, next to the source's own repeatability."""
     pairs = truth.twins()
     rows: list[list[Value]] = []
     own = truth.S1_GOAL.own(entries)

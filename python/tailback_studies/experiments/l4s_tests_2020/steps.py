@@ -1,4 +1,4 @@
-"""S2 and S3: one flow through a shaper whose rate changes. The source only has plots of them."""
+"""S2 and S3: one flow through a shaper whose rate changes. The source has only plots of both."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from tailback_studies.experiments.l4s_tests_2020.layout import WORDS
 from tailback_studies.experiments.l4s_tests_2020.points import CCS, QUEUES
 from tailback_studies.reproduction.sources import scenario
 
-#: Rates after the fall in S2, Mbit/s; base round-trip times, ms.
+#: Rates after the fall in S2, Mbit/s, and base round-trip times, ms.
 S2_MBIT = (25, 10, 5, 1)
 RTTS_MS = (20, 80)
-#: Packets of a slot where the path is bursty.
+#: Packets in each slot of a bursty path.
 SLOT_PACKETS = {"s2": 16, "s3": 32}
-#: When the rate of S2 falls, s.
+#: Time at which the rate of S2 falls, s.
 STEP_S = 30.0
-#: Seconds of a bin of a curve; its value is the bin's largest sample.
+#: Seconds of a bin of a curve. The value of a bin is its largest sample.
 BIN_S = 0.25
 
 
@@ -37,12 +37,12 @@ class StepCase:
     queue: str
     rtt_ms: int
     bursty: bool
-    #: Rate after the fall in S2, Mbit/s; 0: S3.
+    #: Rate after the fall in S2, Mbit/s. 0 means S3.
     to_mbit: int = 0
 
     @property
     def path(self) -> str:
-        """The kind of path, in a word."""
+        """The kind of path, as a word."""
         return "bursty" if self.bursty else "clean"
 
     @property
@@ -64,12 +64,12 @@ def cases(table: str) -> tuple[StepCase, ...]:
 
 
 def quick(table: str) -> tuple[StepCase, ...]:
-    """Return the cases of a quick run: 20 ms, and of S2 the step to 10 Mbit/s."""
+    """Return the cases of a quick run: 20 ms, and for S2 only the step to 10 Mbit/s."""
     return tuple(c for c in cases(table) if c.rtt_ms == 20 and c.to_mbit in (0, 10))
 
 
 def job(case: StepCase) -> Job:
-    """Return the jobs: one run each, as in the source."""
+    """Return the job of a case, with one run as in the source."""
     return Job(made(case), {}, 1)
 
 
@@ -81,7 +81,7 @@ def made(case: StepCase) -> dict[str, Any]:
         bottleneck["rate"]["steps"][1][1] = f"{case.to_mbit}Mbit"
     bottleneck["queue"] = dict(QUEUES[case.queue])
     if case.table == "s3" and case.queue == "fq_codel" and case.cc == "cubic":
-        # The order that the source describes for S3 only.
+        # The source describes this order of the path only for S3.
         bottleneck["queue"]["ecn"] = False
     out["path"]["rtt"] = f"{case.rtt_ms}ms"
     options = CCS.get(case.cc)
@@ -92,8 +92,8 @@ def made(case: StepCase) -> dict[str, Any]:
 
 
 def _slots(out: dict[str, Any], packets: int) -> None:
-    """The second netem of the source, before the queue in both directions: `delay 200us slot 800us
-    5ms packets N limit 10000`, behind a link that adds no delay.
+    """Add the second netem of the source, before the queue in both directions: `delay 200us slot
+    800us 5ms packets N limit 10000`, behind a link that adds no delay.
     """
     slots = {"min": "800us", "max": "5ms", "packets": packets, "delay": "200us"}
     queue = {"aqm": "fifo", "limit": "10000p"}
@@ -107,8 +107,11 @@ def _slots(out: dict[str, Any], packets: int) -> None:
 
 
 def traces(results: Sequence[Results], quantity: str) -> pl.DataFrame:
-    """Return the columns case (its number), time_s and value. For `srtt` the value is a bin's
-    largest, in ms; for `rate` a bin's mean, in Mbit/s."""
+    """Return the columns case (its number), time_s and value.
+
+    For `srtt`, a value is a bin's largest sample in ms. For `rate`, it is a bin's mean in
+    Mbit/s.
+    """
     frames = []
     for number, result in enumerate(results):
         (run,) = result
@@ -129,15 +132,15 @@ def traces(results: Sequence[Results], quantity: str) -> pl.DataFrame:
 
 
 def after_the_step(trace: pl.DataFrame, rtt_ms: int) -> tuple[float, float]:
-    """Return the largest smoothed RTT after the rate fell, ms, and for how long it was more than
-    twice the RTT of an empty path, s."""
+    """Return the largest smoothed RTT after the rate fell, ms, and how long it was more than twice
+    the RTT of the empty path, s."""
     later = trace.filter(pl.col("time_s") >= STEP_S)
     over = later.filter(pl.col("value") > 2 * rtt_ms)
     return float(later["value"].max() or 0.0), over.height * BIN_S  # type: ignore[arg-type]
 
 
 def blocks_s2(runs: Sequence[StepCase], results: Sequence[Results], facts: Facts) -> list[Block]:
-    """Show the smoothed RTT around the step, and the time until it is down again."""
+    """Show the smoothed RTT around the step, and how long it takes to fall again."""
     if not runs:
         return []
     srtt = traces(results, "srtt")

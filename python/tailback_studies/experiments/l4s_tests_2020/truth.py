@@ -1,4 +1,5 @@
-"""The goals, set before the first comparison, and how far off the source is from itself."""
+"""Has the goals, which were set before the first comparison, and measures the source's own
+noise."""
 
 from __future__ import annotations
 
@@ -17,9 +18,9 @@ from tailback_studies.reproduction.goals import (
 )
 from tailback_studies.reproduction.judges import Judge, Noise, judge
 
-#: Errors of S1's rates over the link's: median and 90th percentile.
+#: Limits for the errors of S1's rates, divided by the link's rate: median and 90th percentile.
 S1_MEDIAN, S1_P90 = 0.025, 0.08
-#: Largest error of S6's ratios.
+#: Largest error of S6's ratios that counts as agreement.
 S6_LIMIT = 0.35
 
 
@@ -46,7 +47,7 @@ def judged(entries: Iterable[L4sEntry]) -> list[L4sEntry]:
 
 
 def verdicts(entries: Sequence[L4sEntry]) -> list[ErrorsVerdict | CellsVerdict]:
-    """Return every goal that has cells."""
+    """Return the verdict of every goal that has cells."""
     return [
         *goals.errors_verdicts([S1_GOAL], entries),
         *goals.cells_verdicts([S6_GOAL], entries),
@@ -65,8 +66,8 @@ def summary(entries: Sequence[L4sEntry]) -> list[dict[str, Any]]:
 
 
 def missed(entries: Iterable[L4sEntry]) -> list[L4sEntry]:
-    """Return the cells of S1 beyond the goal for the 90th percentile, and those of S6 beyond their
-    limit; the furthest of each first."""
+    """Return the cells of S1 beyond the goal for the 90th percentile, and the cells of S6 beyond
+    their limit. The largest errors come first."""
     one = [e for e in entries if _rate(e) and (e.size("capacity") or 0.0) > S1_P90]
     six = [e for e in entries if e.within is False]
     return [
@@ -76,8 +77,8 @@ def missed(entries: Iterable[L4sEntry]) -> list[L4sEntry]:
 
 
 def twins() -> list[tuple[str, float]]:
-    """Return the flows of S1 in repeated experiments, by queue: how far their rates are apart, over
-    the link's rate."""
+    """Return the flows of repeated experiments in S1, by queue, with the difference of their rates
+    divided by the link's rate."""
     known = published()
     out = []
     for row in S1:
@@ -88,14 +89,14 @@ def twins() -> list[tuple[str, float]]:
             one = (row.name, column)
             two = (other[0].name, ("D1", "D2")[theirs])
             values = [known.get(("s1", *place)) for place in (one, two)]
-            # Each pair once.
+            # Count each pair once.
             if one < two and values[0] is not None and values[1] is not None:
                 out.append((row.queue, abs(values[0] - values[1]) / row.rate_mbit))
     return out
 
 
 def noise(pairs: Sequence[tuple[str, float]], queue: str = "") -> Noise | None:
-    """Return how far the source is from itself, over these pairs or over the pairs of a queue."""
+    """Return the source's own noise, over these pairs or over the pairs of one queue."""
     gaps = [gap for where, gap in pairs if queue in ("", where)]
     middle, high = median(gaps), nearest_rank(gaps, 0.9)
     return None if middle is None or high is None else Noise(len(gaps), middle, high)

@@ -10,7 +10,7 @@ SEEDS = 5
 
 
 class QuicAndTcp(Reproduction):
-    """The experiment."""
+    """The experiment `quic-and-tcp`."""
 
     name = "quic-and-tcp"
     title = "QUIC stacks beside TCP flows of the kernel: a study of tailback's own"
@@ -19,8 +19,8 @@ class QuicAndTcp(Reproduction):
     needs_kernel = True
 
     def study(self, request: Request) -> Study:
-        """Plan the transfers alone and the meetings at each rate. Some run only if they are
-        named."""
+        """Plan the transfers alone, and the meetings at each rate. Some of them run only if they
+        are named."""
         if request.engine == "sim":
             raise InputError(
                 f"{self.name}: runs programs, which the simulator does not run; expected --engine "

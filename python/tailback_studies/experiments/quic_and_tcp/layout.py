@@ -1,4 +1,5 @@
-"""Stacks, kernel flows, links and queues of the study. Fixed before the first run."""
+"""Defines stacks, kernel flows, links and queues of the study. They were fixed before the first
+run."""
 
 from __future__ import annotations
 
@@ -9,18 +10,19 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Stack:
-    """A QUIC stack as its authors ship it, with a congestion control: their default or another."""
+    """A QUIC stack as its authors ship it, with its default congestion control or another."""
 
     kind: str
-    """The ready-made entry."""
+    """The `kind` of the stack's ready-made program in a scenario."""
     control: str
-    """What its authors call it."""
+    """The name that its authors give the congestion control."""
     word: str | None = None
-    """The option's value in a scenario; empty for the default."""
+    """The congestion control's name in a scenario. None for the default."""
     fastest_mbit: int = 100
-    """At higher rates a run needs too much CPU time of the guest."""
+    """The highest rate at which the stack runs, Mbit/s. At higher rates, a run needs too much CPU
+    time of the guest."""
     only_rtt_ms: int | None = None
-    """The only RTT at which it runs, if its runs are expensive; empty for all RTTs."""
+    """The only RTT at which the stack runs, if its runs are expensive. None for all RTTs."""
 
     def is_at(self, link: Link, rtt_ms: int) -> bool:
         """Return whether the stack runs at this rate and RTT."""
@@ -40,8 +42,9 @@ STACKS = (
 )
 
 LATER = (Stack("quiche", "CUBIC"), Stack("quiche", "BBRv2", word="bbr2"))
-"""A stack added after the first runs: it has a part of its own, its default and the only BBRv2. Its
-CUBIC sends small datagrams at every rate (programs.md), which makes its runs expensive.
+"""A stack that was added after the first runs. Its part has its default congestion control and the
+only BBRv2 of the study. Its CUBIC sends small datagrams at every rate (programs.md), which makes
+its runs expensive.
 """
 
 CCS = ("cubic", "reno", "bbr")
@@ -68,12 +71,13 @@ class Link:
 
 
 LINKS = (Link(20, (10, 40, 160), 40, 10), Link(100, (10, 40, 160), 20, 5))
-"""Durations by rate. At 100 Mbit/s half as long: there are five times the packets."""
+"""Links with RTTs and durations. Runs at 100 Mbit/s are half as long, because they have five times
+the packets."""
 
 MET_AT_100 = Link(100, (40,), 20, 5)
 FURTHER_AT_100 = Link(100, (10, 160), 20, 5)
-"""Meetings at 100 Mbit/s take two processors an hour at these two RTTs, so they are a part of their
-own.
+"""Meetings at these two RTTs and 100 Mbit/s, as a separate part: they need two processors for an
+hour.
 """
 
 
@@ -84,7 +88,7 @@ class Meeting:
     link: Link
     stacks: tuple[Stack, ...] = STACKS
     asked: bool = False
-    """Whether it runs only if it is named."""
+    """Whether the meeting runs only if it is named."""
 
 
 MEETINGS: Mapping[str, Meeting] = {
@@ -93,12 +97,12 @@ MEETINGS: Mapping[str, Meeting] = {
     "beside-100-rtts": Meeting(FURTHER_AT_100, asked=True),
     "beside-20-quiche": Meeting(Link(20, (40,), 40, 10), LATER, asked=True),
 }
-"""By part."""
+"""The meetings, by part."""
 
 QUICK = Link(20, (40,), 15, 5)
 
 SHARED = ("fifo 0.5 BDP", "fifo 1 BDP", "fifo 4 BDP", "dualpi2")
-"""Queues in which flows compete: the others keep them apart."""
+"""Queues in which flows compete. The other queues keep flows apart."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +115,7 @@ class QuicPlace:
 
     @property
     def name(self) -> str:
-        """The name in the ids of cells."""
+        """The name of the bottleneck in the ids of cells."""
         return f"{self.link.rate_mbit} Mbit/s/{self.rtt_ms} ms/{self.queue}"
 
 
@@ -124,7 +128,8 @@ def places(link: Link) -> Iterator[QuicPlace]:
 
 @dataclass(frozen=True)
 class Pair:
-    """A flow of the kernel and its competitor: a stack, or `None` for a second flow like it."""
+    """A flow of the kernel and its competitor: a stack, or `None` for a second flow of the same
+    kind."""
 
     place: QuicPlace
     stack: Stack | None
@@ -132,8 +137,8 @@ class Pair:
 
 
 def pairs(meeting: Meeting) -> list[Pair]:
-    """Return every meeting. The kernel's flows among themselves come first: harm is relative to
-    them."""
+    """Return every meeting. The kernel's flows among themselves come first, because harm is
+    relative to them."""
     return [
         Pair(place, stack, cc)
         for stack in (None, *meeting.stacks)

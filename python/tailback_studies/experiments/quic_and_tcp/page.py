@@ -1,4 +1,4 @@
-"""The page of the study: tables and figures of the shares of QUIC and TCP beside one another."""
+"""Makes the page of the study: tables and figures of the shares of QUIC and TCP."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The scenario of each meeting, and the values read from its runs."""
+"""Makes the scenario of each meeting, and computes values from its runs."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from tailback.store.results import Results
 
 BYTES: Mapping[int, int] = {20: 20_000_000, 100: 50_000_000}
-"""Size of the transfer alone, by rate in Mbit/s."""
+"""Size of a transfer alone in bytes, by rate in Mbit/s."""
 
 FETCH_S = 30
-"""Duration that is longer than any of these transfers takes."""
+"""Duration in seconds that is longer than any of these transfers."""
 
 
 def job(pair: Pair, *, seeds: int) -> Job:
@@ -30,8 +30,8 @@ def job(pair: Pair, *, seeds: int) -> Job:
         del table["programs"]
         table["flows"].append({**table["flows"][0], "name": "other"})
     else:
-        # A transfer without end only ends by an error. The study counts these, so they are no
-        # failure of the run.
+        # A transfer without an end ends only by an error. The study counts these errors, so they
+        # must not fail the run.
         table["programs"][0].update(kind=pair.stack.kind, expect=1)
         if pair.stack.word is not None:
             table["programs"][0]["control"] = pair.stack.word
@@ -39,7 +39,7 @@ def job(pair: Pair, *, seeds: int) -> Job:
 
 
 def fetch_job(fetch: Fetch, *, seeds: int) -> Job:
-    """Return the job that transfers so many bytes through an empty bottleneck."""
+    """Return the job of one transfer through an empty bottleneck."""
     table = _at(fetch.place)
     table.update(duration=f"{FETCH_S}s", warmup="0s")
     size = BYTES[fetch.place.link.rate_mbit]
@@ -69,11 +69,13 @@ class Met:
 
     pair: Pair
     share: Estimate
-    """Throughput of the first flow (QUIC, or the second flow of the kernel) over that of both."""
+    """Throughput of the first flow (QUIC, or the second flow of the kernel), divided by that of
+    both flows."""
     tcp_mbit: Estimate
     quic_mbit: Estimate
     harm: Estimate
-    """Share of its rate that the kernel's flow loses, compared with a second one of its kind."""
+    """Share of its rate that the kernel's flow loses, compared with a meeting with a second flow of
+    its kind."""
     delay_ms: Estimate
     """Mean queueing delay of all packets."""
     marks: Estimate
@@ -81,10 +83,10 @@ class Met:
     drops: Estimate
     """Drops of the QUIC stack's packets, per thousand."""
     runs: int
-    """Runs of this meeting."""
+    """Number of runs of this meeting."""
     ended_s: tuple[float, ...]
-    """When the stack gave up, in s, in each run in which it did. All numbers above leave these runs
-    out.
+    """Times in s at which the stack gave up, one for each run in which it did. All numbers above
+    leave these runs out.
     """
 
 
@@ -92,7 +94,7 @@ Summary = Mapping[str, Any]
 
 
 def met(pairs: Sequence[Pair], results: Sequence[Results]) -> list[Met]:
-    """Return the results of every meeting; harm is computed seed by seed."""
+    """Return the results of every meeting. Harm is computed seed by seed."""
     every = {
         pair: {run.seed: run.summary for run in found}
         for pair, found in zip(pairs, results, strict=True)
@@ -141,13 +143,14 @@ def _tcp(run: Summary) -> float:
 
 
 def _other(run: Summary) -> Summary:
-    """Return the program's results, or those of the second flow."""
+    """Return the results of the program, or those of the second flow."""
     found: Summary = run["programs"][0] if run.get("programs") else run["flows"][1]
     return found
 
 
 def _ended(run: Summary) -> float | None:
-    """Return the time in s at which a side of the program ended, if before the end of the run."""
+    """Return the time in s at which a side of the program ended, or None if it ran until the end of
+    the run."""
     if not run.get("programs"):
         return None
     at = [one for one in run["programs"][0]["exit_s"].values() if one is not None]
@@ -173,7 +176,7 @@ class Fetched:
     completion_s: Estimate
     delay_ms: Estimate
     ect: Estimate
-    """Share of packets sent with an ECN-capable codepoint; only for programs."""
+    """Share of sent packets with an ECN-capable codepoint. Only programs have it."""
 
 
 def fetched(fetches: Sequence[Fetch], results: Sequence[Results]) -> list[Fetched]:

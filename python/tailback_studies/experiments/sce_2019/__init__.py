@@ -9,7 +9,7 @@ from tailback.errors import InputError
 from tailback_studies.experiments.sce_2019.layout import MODES, SETUPS, TABLES, SceSetup, TableId
 from tailback_studies.reproduction.experiment import Findings, Found, Reproduction, Request, Study
 
-#: Groups of tables, by their name on the command line.
+#: Groups of tables, which are the parts, by their names on the command line.
 GROUPS: Mapping[str, tuple[TableId, ...]] = {
     "one-flow": tuple(t for t in TABLES.values() if t.setup.kind == "one-flow"),
     "two-flow": tuple(t for t in TABLES.values() if t.setup.kind == "two-flow"),
@@ -18,16 +18,16 @@ GROUPS: Mapping[str, tuple[TableId, ...]] = {
     "fair-queued": tuple(t for t in TABLES.values() if t.setup.mode == MODES[2]),
     "jain": tuple(t for t in TABLES.values() if t.quantity == "jain"),
 }
-#: No table: the mechanisms, switched off one by one.
+#: A part without a table: the mechanisms are switched off one by one.
 ABLATION = "ablation"
 PARTS: tuple[str, ...] = (*GROUPS, ABLATION, *(table.part for table in TABLES.values()))
-#: Seeds of each point.
+#: Number of seeds of each point.
 SEEDS = 1
 PAGE_SEEDS = 5
 
 
 class Sce2019(Reproduction):
-    """The experiment."""
+    """The experiment `sce-2019`."""
 
     name = "sce-2019"
     title = (
@@ -38,7 +38,7 @@ class Sce2019(Reproduction):
     parts = PARTS
 
     def study(self, request: Request) -> Study:
-        """Return the cells of the requested tables, and the mechanisms if they are requested."""
+        """Return the cells of the requested tables. Add the mechanisms if they are requested."""
         from tailback_studies.experiments.sce_2019 import ablation, page, points, report, truth
 
         every = request.seeds_or(PAGE_SEEDS if request.page else SEEDS)
@@ -91,7 +91,7 @@ class Sce2019(Reproduction):
 
 
 def _tables(request: Request) -> list[TableId]:
-    """Return the tables that these parts need, by number; all tables if no part is given."""
+    """Return the tables that these parts need, by number. Without parts, return all tables."""
     if not request.named:
         return list(TABLES.values())
     numbers = {t.number for part in request.parts for t in GROUPS.get(part, ())}

@@ -1,4 +1,4 @@
-"""The mechanisms, switched off or changed one by one, and the effect on the errors."""
+"""Switches off or changes the mechanisms one by one, and shows the effect on the errors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tailback_studies.reproduction.readings import BASELINE, Reading, before_and
 
 
 def _with(*ccs: str) -> Callable[[SceSetup], bool]:
-    """Return a test for set-ups with one of these congestion controls."""
+    """Return a function that tests whether a set-up has one of these congestion controls."""
     return lambda setup: bool(set(setup.ccs) & set(ccs))
 
 
@@ -125,25 +125,25 @@ TRIED: tuple[Reading[SceVariant, SceSetup], ...] = (
 )
 
 
-#: Changes that run on every cell; the others run on a sample.
+#: Changes that run on every cell. The other changes run on a sample.
 EVERY = (
     *("no-memory", "fresh", "precise", "sticky", "echo", "round-ssthresh"),
     *("slope", "one-way", "sce-only"),
 )
-#: Seeds of these runs.
+#: Number of seeds of these runs.
 SEEDS = 1
 
 
 @dataclass(frozen=True)
 class Remark:
-    """The effects that the source leaves "under investigation", with the cells that show them."""
+    """An effect that the source leaves "under investigation", with the cells that show it."""
 
     id: str
     title: str
     quantity: str
     setups: tuple[SceSetup, ...]
     places: tuple[Place, ...]
-    #: The rows of `TRIED` to run these cells with.
+    #: The rows of `TRIED` with which these cells are run.
     tried: tuple[str, ...]
     text: str
 

@@ -1,10 +1,11 @@
-"""The set-up with the basis of each part, and the causes of differences from the source."""
+"""Describes the set-up with the basis of each part, and the causes of differences from the
+source."""
 
 from __future__ import annotations
 
 from tailback_studies.experiments.sce_2019.points import SceEntry
 
-#: What, value here, basis.
+#: Item, value here, basis.
 DECLARED: tuple[tuple[str, str, str], ...] = (
     ("bottleneck", "Cake, besteffort, on both egresses: ACKs pass a second Cake", "stated"),
     ("modes", "flowblind, flowblind with sce-single, triple-isolate; SCE on in each", "stated"),
@@ -58,7 +59,7 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
 
 
 def cause(entry: SceEntry) -> str:
-    """Return why a cell is off if the cause is known, otherwise the facts about the cell."""
+    """Return the cause of a cell's error if it is known, otherwise facts about the cell."""
     cell, setup = entry.cell, entry.table.setup
     if entry.chance:
         return f"chance: within the range of single runs with {cell.n} seeds"

@@ -1,4 +1,4 @@
-"""Errors of cells, in the groups that the table of mechanisms shows."""
+"""Computes the errors of the groups of cells that the table of mechanisms shows."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tailback.metrics.statistics import median, nearest_rank
 from tailback_studies.experiments.sce_2019.points import SceEntry
 from tailback_studies.reproduction.entries import sizes
 
-#: Columns of the table: heading, kind of error, which cells.
+#: Columns of the table: heading, kind of error, and which cells belong to it.
 COLUMNS: tuple[tuple[str, str, Callable[[SceEntry], bool]], ...] = (
     (
         "throughput, one flow or fair-queued",

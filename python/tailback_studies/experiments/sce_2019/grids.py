@@ -1,4 +1,4 @@
-"""Each table of the source as the report shows it, measured and published in one cell."""
+"""Draws each table of the source, with measured and published values in one cell."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from tailback_studies.experiments.sce_2019.layout import (
 from tailback_studies.experiments.sce_2019.maps import MODE_WORDS
 from tailback_studies.experiments.sce_2019.points import SceEntry
 
-#: Errors up to the first limit are green, beyond the second red.
+#: Errors up to the first limit are green, errors beyond the second limit red.
 GOOD = {"throughput_mbit": 0.02, "tcp_rtt_ms": 0.08, "jain": 0.015}
 
 
 BAD = {"throughput_mbit": 0.1, "tcp_rtt_ms": 0.25, "jain": 0.06}
 
 
-#: Half of the published values' last digit, with room for its binary form.
+#: Half of the last digit of published values, slightly enlarged for binary rounding.
 ROUNDING = {"throughput_mbit": 0.00501, "tcp_rtt_ms": 0.00501, "jain": 0.000501}
 
 
@@ -86,7 +86,7 @@ def number(value: float | None, table: TableId) -> str:
 
 
 def colours() -> str:
-    """Return the meaning of green and red."""
+    """Return a sentence about the meaning of green and red."""
     good, bad = (
         ", ".join(f"{100 * limits[q]:g} % of a {WORDS[q]}" for q in QUANTITIES)
         + f", {limits['jain']:g} of Jain's index"

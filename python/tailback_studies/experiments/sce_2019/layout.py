@@ -1,4 +1,4 @@
-"""The tables of the source: their numbers, rows and columns, and their published values."""
+"""Defines the tables of the source: their numbers, rows and columns, and their published values."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ NAMES = {
     "dctcp": "DCTCP",
     "dctcp-sce": "DCTCP-SCE",
 }
-#: Options of Cake for pairs: one queue; one queue where SCE marks begin at the target; a queue for
-#: each flow.
+#: Options of Cake for pairs: one queue; one queue whose SCE marks begin at the target; one queue
+#: for each flow.
 MODES = ("flowblind", "flowblind sce-single", "triple-isolate")
 #: Modes in which both flows share a queue.
 SHARED = MODES[:2]
@@ -47,9 +47,9 @@ WORDS = {"throughput_mbit": "throughput", "tcp_rtt_ms": "TCP RTT", "jain": "Jain
 
 @dataclass(frozen=True)
 class SceSetup:
-    """The flows and the mode of Cake that the runs of a table have in common."""
+    """The flows and the mode of Cake that all runs of a table share."""
 
-    #: One of `MODES`; empty for one flow, where it makes no difference.
+    #: One of `MODES`. Empty for one flow, for which the mode makes no difference.
     mode: str
     #: The congestion controls of the flows.
     ccs: tuple[str, ...]
@@ -76,7 +76,7 @@ class TableId:
     """A table of the source."""
 
     number: int
-    #: throughput_mbit, tcp_rtt_ms or jain.
+    #: The quantity of the table: throughput_mbit, tcp_rtt_ms or jain.
     quantity: str
     setup: SceSetup
 
@@ -97,7 +97,7 @@ class Grid:
 
     #: Rates of Cake, Mbit/s.
     rates: tuple[float, ...]
-    #: Delays of netem, both directions together, ms.
+    #: Delays of netem for both directions together, ms.
     delays: tuple[float, ...]
 
 
@@ -139,8 +139,8 @@ def _tables() -> Mapping[int, TableId]:
 TABLES = _tables()
 SETUPS = tuple(dict.fromkeys(table.setup for table in TABLES.values() if table.number >= 12))
 
-#: Seconds of a test by rate (Mbit/s) for delays of 20, 40, 80 and 160 ms; 30 below, but see
-#: `seconds`.
+#: Seconds of a test by rate (Mbit/s), for delays of 20, 40, 80 and 160 ms. Tests with lower rates
+#: take 30 s, but see `seconds`.
 _SECONDS = {
     0.5: (30, 30, 30, 60),
     1.0: (30, 30, 30, 60),
@@ -154,7 +154,7 @@ _SECONDS = {
 
 
 def seconds(rate: float, delay: float) -> int:
-    """Return how long the test of a cell is, s."""
+    """Return how long the test of a cell takes, s."""
     if rate == 50 and delay in (0, 10):
         return 40
     if delay < 20:
@@ -162,7 +162,8 @@ def seconds(rate: float, delay: float) -> int:
     return _SECONDS[rate][(20.0, 40.0, 80.0, 160.0).index(delay)]
 
 
-#: Table, position of the flow in its pair (0 in a table of Jain's index), rate, delay.
+#: Key of a value: table, position of the flow in its pair (0 in a table of Jain's index), rate,
+#: delay.
 Key = tuple[int, int, float, float]
 
 

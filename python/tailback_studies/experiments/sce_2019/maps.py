@@ -1,4 +1,4 @@
-"""Maps of errors: a coloured cell for each cell of the source's tables."""
+"""Draws maps of errors, with a coloured cell for each cell of the source's tables."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from tailback.report import Block, Facts, ReportFigure, Section
 from tailback_studies.experiments.sce_2019.layout import MODES, NAMES, QUANTITIES, WORDS
 from tailback_studies.experiments.sce_2019.points import SceEntry
 
-#: Errors at which the colour scale ends.
+#: The error at which the colour scale ends, by quantity.
 LIMITS = {"throughput_mbit": 0.1, "tcp_rtt_ms": 0.25}
-#: Modes as headings have them.
+#: Names of modes in headings.
 MODE_WORDS = {
     "flowblind": "one queue",
     "flowblind sce-single": "one queue, sce-single",

@@ -1,4 +1,4 @@
-"""The cells that are far off, one by one, with the known causes."""
+"""Lists the cells with large errors one by one, with the known causes."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from tailback_studies.experiments.sce_2019.maps import flow_of
 from tailback_studies.experiments.sce_2019.points import SceEntry
 from tailback_studies.reproduction.shown import signed
 
-#: Cells further off than this are listed one by one.
+#: The smallest error of a cell that is listed.
 LISTED = 0.25
 
 
-#: Jain's indices further off than this are listed.
+#: The smallest error of Jain's index that is listed.
 LISTED_JAIN = 0.06
 
 

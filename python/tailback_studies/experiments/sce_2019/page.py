@@ -1,4 +1,5 @@
-"""The page in docs: the errors before and after the one change that the held-out cells led to."""
+"""Makes the page in docs: the errors before and after the only change that followed from the
+held-out cells."""
 
 from __future__ import annotations
 
@@ -39,7 +40,7 @@ def first(*, seeds: int) -> list[SceBatch]:
 
 
 def merged(now: Sequence[SceEntry], before: Sequence[SceEntry]) -> list[SceEntry]:
-    """Return every cell as it was in the first comparison."""
+    """Return every cell with its value in the first comparison."""
     hidden = blind()
     old = {(entry.table.number, entry.cell.id): entry for entry in before}
     out = []
@@ -56,7 +57,7 @@ def page(
     facts: Facts,
     tried: Facts,
 ) -> Page:
-    """Return the page; `whole` is the report of the cells."""
+    """Return the page. `whole` is the report of the cells."""
     then = goals_table(truth.judges(before), facts)
     then = replace(then, id="first", title="Goals in the first comparison", caption="")
     known = {section.id: section for section in whole.sections}

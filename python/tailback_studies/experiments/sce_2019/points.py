@@ -1,4 +1,4 @@
-"""What is run for which tables, and the cells that the runs give."""
+"""Makes the jobs of the tables, and computes cells from their runs."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from tailback_studies.experiments.sce_2019.layout import (
 from tailback_studies.reproduction.entries import Entry as BaseEntry
 from tailback_studies.reproduction.sources import scenario, set_value
 
-#: The round trip of the test bed itself, ms.
+#: Round-trip time of the test bed itself, ms.
 BASE_MS = 0.9
 #: Congestion controls of a Linux without the patches of SCE.
 STOCK = ("cubic", "reno", "dctcp")
-#: Field of a flow's summary by quantity.
+#: Field of a flow's summary, by quantity.
 _FIELDS = {"throughput_mbit": "throughput_mbit", "tcp_rtt_ms": "srtt_ms_mean"}
-#: Options of Cake for the modes of pairs; one flow uses the first.
+#: Options of Cake for the modes of pairs. One flow uses the first mode.
 _QUEUES: Mapping[str, Mapping[str, Any]] = {
     "": {"flow": "flowblind", "sce": "on"},
     "flowblind": {"flow": "flowblind", "sce": "on"},
@@ -39,24 +39,24 @@ _QUEUES: Mapping[str, Mapping[str, Any]] = {
     "triple-isolate": {"flow": "triple-isolate", "sce": "on"},
 }
 
-#: Rate, Mbit/s, and delay, ms.
+#: A place in a table: rate in Mbit/s, and delay in ms.
 Place = tuple[float, float]
 
 
 @dataclass(frozen=True)
 class SceVariant:
-    """A way to run the cells: the changes to the scenario files."""
+    """Changes to the scenario files with which the cells are run."""
 
-    #: Options by congestion control, over those of the scenario file.
+    #: Options by congestion control. They replace those of the scenario file.
     ccs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     #: Options of Cake in every mode.
     queue: Mapping[str, Any] = field(default_factory=dict)
     #: Options of Cake by mode, or other values by path.
     modes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     set: Mapping[str, Any] = field(default_factory=dict)
-    #: Factor of the length of each test.
+    #: Factor by which the length of each test is multiplied.
     stretch: float = 1.0
-    #: Length of every test, s; 0 if each cell has its own.
+    #: Length of every test, s. 0 if each cell has its own length.
     seconds: float = 0.0
     #: Base round-trip time of the test bed, ms.
     base_ms: float = BASE_MS
@@ -67,17 +67,17 @@ AS_PUBLISHED = SceVariant()
 
 @dataclass(frozen=True)
 class SceEntry(BaseEntry):
-    """A cell of a table, or one of the two numbers in a cell of pairs."""
+    """A cell of a table. In a table of pairs, one of the two numbers in a cell."""
 
     table: TableId
-    #: Number of the flow, from 1; 0 for a value of both flows.
+    #: Number of the flow, from 1. 0 for a value of both flows.
     position: int
     rate_mbit: float
     delay_ms: float
 
     @property
     def cc(self) -> str:
-        """The congestion control of the flow; both names, joined, for a value of both."""
+        """The congestion control of the flow. For a value of both flows, both names joined."""
         ccs = self.table.setup.ccs
         return ccs[self.position - 1] if self.position else "/".join(ccs)
 
@@ -89,12 +89,12 @@ class SceEntry(BaseEntry):
 
     @property
     def place(self) -> Place:
-        """Row and column."""
+        """The row and column of the cell."""
         return self.rate_mbit, self.delay_ms
 
     def error(self, kind: str) -> float | None:
-        """Return the error over the published value, over the rate of Cake (throughput only), or
-        absolute."""
+        """Return the error: relative to the published value, relative to the rate of Cake (for
+        throughput only), or absolute."""
         if kind != "capacity":
             return super().error(kind)
         if self.table.quantity != "throughput_mbit" or self.cell.error is None:
@@ -103,7 +103,7 @@ class SceEntry(BaseEntry):
 
     @property
     def coordinates(self) -> dict[str, Any]:
-        """Table, row and column, and which flows competed there."""
+        """Table, row and column of the cell, and which flows competed."""
         return {
             "table": self.table.number,
             "kind": self.table.setup.kind,
@@ -140,7 +140,7 @@ def plan(
     engine: str = "sim",
     variant: SceVariant = AS_PUBLISHED,
 ) -> list[SceBatch]:
-    """Return the jobs that give these cells of these set-ups."""
+    """Return the jobs for these cells of these set-ups."""
     stock = engine != "sim"
     return [
         SceBatch(setup, places, Job(_scenario(setup, places, variant, stock=stock), {}, seeds))
@@ -155,8 +155,8 @@ def _scenario(
     document = scenario(__package__, setup.kind)
     queue = {"aqm": "cake", "tins": "besteffort", **_QUEUES[setup.mode]}
     if stock:
-        # Linux has no SCE (without an SCE flow that changes little), and its receive buffers in the
-        # guest have a fixed size.
+        # Linux does not have SCE, which changes little without an SCE flow. Its receive buffers in
+        # the guest have a fixed size.
         queue["sce"] = "off"
         del document["tcp"]
     document["bottleneck"]["queue"] = {
@@ -191,10 +191,10 @@ def every(setups: Iterable[SceSetup]) -> dict[SceSetup, list[Place]]:
 
 
 def sample(setups: Iterable[SceSetup]) -> dict[SceSetup, list[Place]]:
-    """Return a sample that is chosen without results.
+    """Return a sample of cells that does not depend on results.
 
-    One flow: of each congestion control every rate and every delay once. Pairs: one cell of each
-    pair and mode, such that together they cover all cells in turn.
+    For one flow, the sample has every rate and every delay once for each congestion control. For
+    pairs, it has one cell of each pair and mode, so that together they cover all cells in turn.
     """
     out: dict[SceSetup, list[Place]] = {}
     for setup in setups:
@@ -206,7 +206,7 @@ def sample(setups: Iterable[SceSetup]) -> dict[SceSetup, list[Place]]:
                 for row, rate in enumerate(grid.rates)
             ]
         else:
-            # 7 and 20 have no common divisor: every cell comes once in 20 set-ups.
+            # 7 and 20 have no common divisor, so every cell occurs once in 20 set-ups.
             row, column = divmod(7 * at % (len(grid.rates) * len(grid.delays)), len(grid.delays))
             out[setup] = [(grid.rates[row], grid.delays[column])]
     return out
@@ -282,7 +282,7 @@ def tables_of(setups: Iterable[SceSetup], quantities: Sequence[str] | None = Non
 
 
 def options_told() -> list[str]:
-    """Return the options of the congestion controls, in words."""
+    """Return the options of the congestion controls as text."""
     return [
         f"{name}: {', '.join(f'{key} = {value}' for key, value in table.items() if key != 'name')}"
         for name, table in cc_options().items()

@@ -1,4 +1,4 @@
-"""Open questions of the experiment: what was tried, what came out, and the verdict."""
+"""Lists open questions of the experiment: what was tried, the result, and the verdict."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def table(by_reading: Mapping[str, Sequence[SceEntry]]) -> Table:
 
 
 def _speaks(found: Mapping[str, Sequence[SceEntry]], reading: str) -> str:
-    """Say how many errors rise without a part of the set-up, and how many fall."""
+    """Return how many errors rise without a part of the set-up, and how many fall."""
     before, changed = _pair(found, reading)
     rise = fall = 0
     for _, kind, own in COLUMNS:

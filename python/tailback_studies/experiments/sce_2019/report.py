@@ -1,4 +1,5 @@
-"""The report: the errors of each group of cells, maps of errors, every table, and the runs."""
+"""Makes the report: the errors of each group of cells, maps of errors, every table, and the
+set-up."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Each table of the source as files: published, measured and their difference.
+"""Writes each table of the source to files, with published values, measured values and their
+differences.
 
 There is a row for each rate and a column for each delay. The two flows of a pair share one cell,
 as in the source.
@@ -12,7 +13,7 @@ from tailback.report.tables import csv_text
 from tailback_studies.experiments.sce_2019.layout import NAMES, UNITS, TableId
 from tailback_studies.experiments.sce_2019.points import Place, SceEntry
 
-#: The value in the cells of a block.
+#: Which value the cells of a block of rows show.
 BLOCKS: Mapping[str, Callable[[SceEntry], float | None]] = {
     "published": lambda entry: entry.cell.published,
     "measured": lambda entry: entry.cell.measured,

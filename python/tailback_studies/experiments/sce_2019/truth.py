@@ -1,4 +1,4 @@
-"""The goals, and how far off the source is from itself."""
+"""Has the goals, and measures the source's own noise."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tailback_studies.reproduction.judges import Judge, Noise, judge
 
 
 def _clear(entry: SceEntry) -> bool:
-    """Return whether no flow shares a queue with another."""
+    """Return whether no two flows share a queue."""
     return entry.table.quantity == "throughput_mbit" and not entry.table.setup.shared
 
 
@@ -70,7 +70,7 @@ GOALS: tuple[ErrorsBelow[SceEntry], ...] = (
 
 
 def verdicts(entries: Sequence[SceEntry]) -> list[ErrorsVerdict]:
-    """Return every goal that has cells."""
+    """Return the verdict of every goal that has cells."""
     return list(goals.errors_verdicts(GOALS, entries))
 
 
@@ -107,8 +107,8 @@ def _any(_rate: float) -> bool:
 
 
 def noise(quantity: str, kind: str, rates: Callable[[float], bool] = _any) -> dict[str, float]:
-    """Return how far the source is from itself. In a shared queue, CUBIC and Reno do not respond to
-    SCE. So the two shared modes repeat one experiment."""
+    """Return the source's own noise. In a shared queue, CUBIC and Reno do not respond to SCE, so
+    the two shared modes repeat one experiment."""
     known = published()
     gaps = []
     for table in TABLES.values():

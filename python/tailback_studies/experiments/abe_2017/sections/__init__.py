@@ -1,1 +1,1 @@
-"""Sections of the report, one file each."""
+"""The sections of the report. Each has a module."""

@@ -1,4 +1,4 @@
-"""Time that a flow that enters needs to reach its fair share."""
+"""Section: the time that a new flow needs to reach its fair share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rates at equal mark probability against the table of the reference."""
+"""Section: rates at equal mark probability, compared with the table of the ABE paper."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tailback_studies.reproduction.shown import with_half
 
 
 def blocks(points: Sequence[equal.EqualPoint], facts: Facts) -> list[Block]:
-    """Show the ratios against the table."""
+    """Compare the measured ratios with the table of the ABE paper."""
     columns = [
         *left("", "marks"),
         *right("beta", "Mbit/s", "ratio", "by the table", "error", "by the law of random marks"),

@@ -1,4 +1,4 @@
-"""The expectations, the measurements, and why an expectation fails."""
+"""Section: the expectations, the measurements, and why an expectation does not hold."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def p99(changes: Mapping[single.AbeSetup, Mapping[float, tuple[float, float]]]) 
     return Table("p99", "99th percentile of the queue delay", columns, rows, caption)
 
 
-#: The smallest change of the 99th percentile that counts.
+#: The smallest change of the 99th percentile that is counted, ms.
 FAR = 0.1
 
 

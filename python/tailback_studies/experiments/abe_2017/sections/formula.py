@@ -1,4 +1,4 @@
-"""Utilisation by the formula of the reference against what was measured."""
+"""Section: utilisation by the formula of the ABE paper, compared with measurements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ten flows with ABE against ten without."""
+"""Section: ten flows with ABE against ten flows without ABE."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tailback_studies.reproduction.shown import with_half
 
 
 def blocks(points: Sequence[groups.GroupPoint], facts: Facts) -> list[Block]:
-    """Show ten flows with ABE against ten without."""
+    """Show ten flows with ABE against ten flows without ABE."""
     out: list[Block] = []
     frame = pl.DataFrame(
         [

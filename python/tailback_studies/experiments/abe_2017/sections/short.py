@@ -1,4 +1,4 @@
-"""Completion times of short flows, and reductions after slow start."""
+"""Section: completion times of short flows, and reductions after slow start."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ def blocks(measurements: AbeMeasures, facts: Facts) -> list[Block]:
 
 
 def _luck(cc: str, queue: str, points: Sequence[short.ShortPoint]) -> Table:
-    """Show the flows that ended before the first mark, flows just longer, and what ABE changes for
-    them."""
+    """Compare flows that ended before the first mark with slightly longer flows, and show what ABE
+    changes for both."""
     factors = (beta_text(cc, b) for b in betas_of(points))
     columns = [*left("size, segments"), *right("flows with a mark", *factors)]
     sizes = sorted({p.segments for p in points})

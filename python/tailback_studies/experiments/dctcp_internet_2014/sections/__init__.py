@@ -1,1 +1,1 @@
-"""Sections of the report: figures of the paper, and what goes beyond it."""
+"""The sections of the report: figures of the paper, and parts that the paper does not have."""

@@ -1,4 +1,4 @@
-"""Beyond the paper: what each open option changes."""
+"""Section beyond the paper: what each open option changes."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def ablation_row(frame: pl.DataFrame | None, row: str) -> list[dict[str, float]]
 
 
 def baseline_cells(base: Mapping[str, list[dict[str, float]] | None]) -> list[Value]:
-    """Return the row of the declared defaults."""
+    """Return the row of the chosen reading."""
     out: list[Value] = []
     for row in ABLATION_ROWS:
         found = base[row]
@@ -107,7 +107,7 @@ def baseline_cells(base: Mapping[str, list[dict[str, float]] | None]) -> list[Va
 def difference_cells(
     base: list[dict[str, float]] | None, tried: list[dict[str, float]] | None
 ) -> list[Value]:
-    """Return the differences to the defaults, paired by seed."""
+    """Return the differences from the chosen reading, paired by seed."""
     if not base or not tried:
         return [None] * len(QUANTITIES)
     by_seed = {one["seed"]: one for one in base}

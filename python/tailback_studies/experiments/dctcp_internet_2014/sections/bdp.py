@@ -1,4 +1,4 @@
-"""Beyond the paper: formula (3) at other bandwidth-delay products."""
+"""Section beyond the paper: formula (3) at other bandwidth-delay products."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""RED's idle clock: chosen from the two-Reno cells of Table I alone, then used to predict the
-rest.
+"""Section: RED's idle clock. Only the two-Reno cells of Table I choose it; the chosen clock then
+predicts all other cells.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ DCTCP are predicted.
 
 
 def blocks(builder: Builder) -> list[Block]:
-    """Show the clocks on both kinds of cells; nothing without those runs."""
+    """Show the errors of each clock on both kinds of cells. Return nothing without those runs."""
     titles = {name: title for name, title, _, _ in READINGS}
     clocks: dict[str, tuple[list[TableCell], list[TableCell]]] = {}
     for name in CLOCKS:

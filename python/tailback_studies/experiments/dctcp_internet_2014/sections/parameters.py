@@ -14,7 +14,7 @@ from tailback_studies.experiments.dctcp_internet_2014.builder import Builder, dr
 
 
 def fig3(_builder: Builder) -> Section:
-    """Show the probability over the average queue, from the scenario files."""
+    """Draw the mark probability over the average queue, as set in the scenario files."""
     rows: list[dict[str, Any]] = []
     for name, file in (("step threshold (IV-B)", "fig5-m0.5"), ("slopes (IV-C)", "slope")):
         queue = pts.scenario(file)["bottleneck"]["queue"]

@@ -1,4 +1,4 @@
-"""Beyond the paper: which reading of its open options fits."""
+"""Section beyond the paper: which reading of the paper's open options fits best."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tailback_studies.experiments.dctcp_internet_2014.sections import clock
 
 
 def readings(builder: Builder) -> Section | None:
-    """Show which combinations of the open options agree with everything published."""
+    """Show which combinations of the open options agree with all published results."""
     rows: list[list[Value]] = []
     used: list[str] = []
     for name, title, _, _ in READINGS:

@@ -1,4 +1,4 @@
-"""Figure 10: everything scaled with m."""
+"""Figure 10: all parameters scaled with m."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tailback_studies.experiments.dctcp_internet_2014.words import interpolate, 
 
 
 def fig10(builder: Builder) -> Section | None:
-    """Show the runs in which everything is scaled with m."""
+    """Show the runs in which all parameters are scaled with m."""
     frames: list[pl.DataFrame] = []
     names = {"bdp": "DCTCP slope 2 BDP wide", "min": "DCTCP slope 2 Min_Thresh_Reno wide"}
     present: list[str] = []

@@ -1,4 +1,4 @@
-"""Figures 7 to 9: slopes for both, and formula (3)."""
+"""Figures 7 to 9: slopes for both kinds of flows, and formula (3)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tailback_studies.experiments.dctcp_internet_2014.words import nearest, sixt
 
 
 def slopes(builder: Builder) -> pl.DataFrame | None:
-    """Return the runs of the slope grid with columns min (BDP) and prob."""
+    """Return the runs of the slope grid with the columns min (in BDP) and prob."""
     frame = builder.measured.frames.get("slope")
     if frame is None:
         return None
@@ -189,12 +189,13 @@ def fig9(builder: Builder) -> Section | None:
 
 @dataclass(frozen=True)
 class RidgePoint:
-    """Where both flows get the same rate at one Min_Thresh_DCTCP."""
+    """The parameters at which both flows get the same rate, for one Min_Thresh_DCTCP."""
 
     point: dict[str, Any] | None
-    """Point of the ridge: Max_Prob over Reno's, and 1 over Min_Thresh in BDP."""
+    """Point of the ridge in the figure: Max_Prob divided by Reno's, and 1 divided by Min_Thresh in
+    BDP."""
     columns: list[Value]
-    """Max_Prob_DCTCP by formula (3), as measured, and half of the interval."""
+    """Max_Prob_DCTCP by formula (3), the measured value, and half of its interval."""
 
 
 def _equal_share(builder: Builder, runs: pl.DataFrame, min_thresh: float) -> RidgePoint:
@@ -207,7 +208,7 @@ def _equal_share(builder: Builder, runs: pl.DataFrame, min_thresh: float) -> Rid
     measured = half = point = None
     if crossing:
         measured = math.exp(crossing.x)
-        # The interval is for the logarithm: its upper half is wider.
+        # The interval was computed for the logarithm, so its upper half is longer.
         half = measured * math.expm1(crossing.ci95) if crossing.ci95 else None
         point = {
             "x": measured / 0.1,

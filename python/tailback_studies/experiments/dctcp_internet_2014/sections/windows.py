@@ -55,7 +55,7 @@ def fig1(builder: Builder) -> Section | None:
 
 
 def fig2(builder: Builder) -> Section | None:
-    """Windows, marks and drops of two flows."""
+    """Draw windows, marks and drops of two flows."""
     runs = builder.measured.series.get("fig2")
     frame = builder.measured.frames.get("fig2")
     if not runs or frame is None:
@@ -76,7 +76,7 @@ def fig2(builder: Builder) -> Section | None:
     marks = events.filter(pl.col("event") == "marked").height
     note = ""
     if events.height > 1800:
-        # Events closer than this would share a tick.
+        # Events closer than this would share one tick.
         events = (
             events.with_columns((pl.col("time_s") / 0.02).floor().alias("bin"))
             .unique(["bin", "flow", "event"], maintain_order=True)
