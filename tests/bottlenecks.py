@@ -1,4 +1,4 @@
-"""A bottleneck and flows for tests that run one scenario on both engines."""
+"""Defines a bottleneck and flows for tests that run one scenario on both engines."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ rate = "10Mbit"
 rtt      = "25ms"
 offloads = false
 """
-"""A link of 10 Mbit/s and an RTT of 25 ms. Tests put `duration` before it, and a queue and flows
-after."""
+"""A link of 10 Mbit/s and an RTT of 25 ms. Tests put `duration` before this text, and a queue and
+flows after it."""
 
 DCTCP = """
 [[flows]]

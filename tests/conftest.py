@@ -54,7 +54,7 @@ seeds = 2
 """
 )
 
-# On a slow machine progress would be printed on stderr, whose content tests compare.
+# On a slow machine, progress would be printed on stderr, but tests compare the content of stderr.
 os.environ["TAILBACK_PROGRESS"] = "off"
 
 Tailback = Callable[..., subprocess.CompletedProcess[str]]
@@ -62,7 +62,7 @@ Tailback = Callable[..., subprocess.CompletedProcess[str]]
 
 @pytest.fixture
 def scenario(tmp_path: Path) -> Path:
-    """A scenario of one run."""
+    """Write a scenario of one run, and return its path."""
     path = tmp_path / "scenario.toml"
     path.write_text(SCENARIO, encoding="utf-8")
     return path
@@ -70,7 +70,8 @@ def scenario(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def sweep(tmp_path: Path) -> Path:
-    """A scenario of twelve runs: 3 rates, 2 congestion controls, 2 seeds."""
+    """Write a scenario of twelve runs (3 rates, 2 congestion controls, 2 seeds), and return its
+    path."""
     path = tmp_path / "sweep.toml"
     path.write_text(SWEEP, encoding="utf-8")
     return path
@@ -95,8 +96,11 @@ def tailback(tmp_path: Path) -> Tailback:
 
 @pytest.fixture(scope="session")
 def kernel_kit() -> Kit:
-    """Return the kernel kit. Without one in the cache, build it, which takes minutes. Build missing
-    modules of tailback's own, which takes seconds."""
+    """Return the kernel kit.
+
+    If the cache has no kit, build it, which takes minutes. If modules of tailback's own are
+    missing, build them, which takes seconds.
+    """
     try:
         kit = kernel_kits.current()
     except InputError:
@@ -107,7 +111,8 @@ def kernel_kit() -> Kit:
 
 @pytest.fixture(scope="session")
 def own_cache(kernel_kit: Kit, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A cache with the built kit and the modules of the tests; deleted after them."""
+    """Yield a cache with the built kit and the modules of the tests. It is deleted after the
+    tests."""
     cache = tmp_path_factory.mktemp("kit")
     folder = cache / "kits/own"
     folder.mkdir(parents=True)
@@ -191,7 +196,7 @@ def contents(out: Path) -> dict[str, bytes]:
 
 
 class Archive(apt.Apt):
-    """A fake apt archive that has, by name of a package, these versions."""
+    """A fake apt archive. For each package name it has the given versions."""
 
     def __init__(self, held: dict[str, list[str]]) -> None:
         self._held = held

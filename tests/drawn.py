@@ -1,6 +1,7 @@
-"""Draws published cells by the hashes of their names, so that nobody selects the good ones.
+"""Draws published cells by the hashes of their names, so that nobody selects only cells with good
+results.
 
-A table in the repository has the results of these cells, so that a change shows in a diff.
+A table in the repository has the results of the drawn cells, so that a diff shows if they change.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ T = TypeVar("T")
 
 
 def draw(items: Iterable[T], name: Callable[[T], str], count: int) -> list[T]:
-    """Return this many of the items, those with the smallest hashes of their names."""
+    """Return `count` of the items: those whose names have the smallest hashes."""
 
     def by(item: T) -> str:
         return hashlib.sha256(name(item).encode()).hexdigest()

@@ -1,8 +1,8 @@
-"""Checks changes that must not change results, with hashes. A fixed set of scenarios runs in the
-simulator, and their jobs for guests of the kernel engine are hashed, too.
+"""Checks by hashes that a change of the code does not change results. A fixed set of scenarios runs
+in the simulator. The jobs of these scenarios for guests of the kernel engine are hashed, too.
 
-`python tests/guard.py` prints what changed. `--update` writes the tables, after a change that is
-meant to change results and says so in the changelog ("Results changed").
+`python tests/guard.py` prints what changed. `--update` writes the tables. Use it only after a
+change that is meant to change results, and mention that in the changelog ("Results changed").
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ JOBS = HERE / "jobs.tsv"
 
 
 def kit() -> str:
-    """The features of a kernel, from the registry, so that no kernel has to be built."""
+    """Return the features of a kernel, taken from the registry, so that no kernel has to be
+    built."""
     from tailback import registry
 
     qdiscs: dict[str, str | None] = dict.fromkeys(("htb", "netem", "noqueue"))
@@ -33,7 +34,7 @@ def kit() -> str:
     for entry in registry.entries("aqm"):
         for kind in entry["kinds"]:
             qdiscs[kind] = None if entry["built_in"] else f"/modules/sch_{kind}.ko"
-    # A module of the user provides what Linux does not have.
+    # A module of the user provides the algorithms that Linux does not have.
     linux = [entry for entry in registry.entries("cc") if entry.get("since")]
     ccs = {
         entry["kernel"]: None if entry["built_in"] else f"/modules/tcp_{entry['kernel']}.ko"
@@ -49,7 +50,7 @@ def kit() -> str:
 
 
 FILES = ("summary.json", "series.parquet", "histograms.parquet", "packets.pcapng")
-"""The hashed files of a run: those that depend on the scenario alone."""
+"""The files of a run that are hashed. They depend on the scenario alone."""
 
 
 def scenarios(file: Path = SCENARIOS) -> dict[str, dict[str, Any]]:
@@ -71,14 +72,14 @@ def results(out: Path) -> dict[str, str]:
     made = {}
     paths = []
     for number, (name, scenario) in enumerate(scenarios().items()):
-        # The file has to be in the folder of the files that a scenario names.
+        # The trace must be in the folder to which the names in a scenario are relative.
         path = out / f"{number}.toml"
         path.write_text(toml.dumps(scenario), encoding="utf-8")
         paths.append((name, path))
     for name in ("trace.txt", "sizes.txt"):
         (out / name).write_bytes((HERE / name).read_bytes())
     with warnings.catch_warnings():
-        # Some scenarios are unusual on purpose.
+        # Some scenarios are unusual on purpose, so their warnings are suppressed.
         warnings.simplefilter("ignore", ScenarioWarning)
         ran = run_many([Job(path) for _, path in paths], out=out / "results", progress=False)
     for (name, _), one in zip(paths, ran, strict=True):
@@ -90,7 +91,7 @@ def results(out: Path) -> dict[str, str]:
 
 
 def jobs() -> dict[str, str]:
-    """Return a hash of the guest's job for each scenario that the kernel engine takes."""
+    """Return a hash of the guest's job for each scenario that the kernel engine accepts."""
     from tailback import _native
     from tailback.base import toml
     from tailback.errors import ScenarioError
@@ -103,7 +104,8 @@ def jobs() -> dict[str, str]:
                 text, name, folder=HERE, engine="kernel", engine_version="guard", kit=told_kit
             )
         except ScenarioError:
-            # The scenario is for the simulator only, or it is rejected for another reason.
+            # The kernel engine rejects the scenario: it is for the simulator only, or has another
+            # error.
             made[name] = "refused"
             continue
         told = [loaded.guest_job(index, told_kit) for index in range(len(loaded.points))]
@@ -112,7 +114,8 @@ def jobs() -> dict[str, str]:
 
 
 def _hash(file: Path, run_id: str) -> str:
-    """Hash a file; a summary without its run id, which changes whenever the engine's sources do."""
+    """Hash a file. From a summary, remove the run id, which changes whenever the engine's sources
+    do."""
     if not file.exists():
         return "-"
     data = file.read_bytes()
@@ -128,7 +131,7 @@ def recorded(table: Path) -> dict[str, str]:
 
 
 def moved(now: dict[str, str], table: Path) -> list[str]:
-    """Return what differs from a table: names, and the columns of each."""
+    """Return the differences from a table: names, and the columns that differ for each."""
     columns = table.read_text(encoding="utf-8").splitlines()[0].split("\t")[1:]
     before = recorded(table)
     out = [f"{name}: is not in {table.name}" for name in now if name not in before]
@@ -141,7 +144,7 @@ def moved(now: dict[str, str], table: Path) -> list[str]:
 
 
 def main() -> int:
-    """Run the set; return 1 if something changed."""
+    """Run the set of scenarios. Return 1 if a hash changed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--update", action="store_true", help="write what is found as the tables")
     update = parser.parse_args().update

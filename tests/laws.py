@@ -1,9 +1,11 @@
-"""Response functions of congestion controls: the law, the simulator and Linux.
+"""Measures response functions of congestion controls: by their formula (law), in the simulator and
+on Linux.
 
 One flow runs on a link without a queue, whose `schedule` loses or marks packets by number. An early
-packet ends slow start. After it the link hits every n-th packet, or each packet with probability p;
-in the latter case there are five lists. Both engines see the same numbers. The mean number of
-packets in flight is the number of packets that arrive in a round-trip time.
+lost or marked packet ends slow start. After that, the link loses or marks every n-th packet, or
+each packet with probability p. In the latter case, five random lists are run. Both engines use the
+same numbers. The mean number of packets in flight is the number of packets that arrive in a
+round-trip time.
 
     python tests/laws.py    writes laws/linux.tsv, from the kernel engine
 
@@ -27,9 +29,9 @@ TABLE = Path(__file__).resolve().parent / "laws/linux.tsv"
 
 MSS = 1448
 LISTS = 5
-"""Lists of random numbers, each drawn with its own seed."""
+"""How many lists of random numbers a case has. Each is drawn with its own seed."""
 MOST = 4000
-"""Length of a list; the kernel engine's module has room for 4096."""
+"""Length of a list. The kernel engine's module has space for 4096 numbers."""
 
 SCENARIO = """\
 title = "a response function"
@@ -64,18 +66,18 @@ class Case:
 
     cc: str
     signal: str
-    """`drops` or `marks`."""
+    """Whether packets are lost or marked: `drops` or `marks`."""
     every: int
-    """Distance between lost or marked packets; the mean distance if it is random."""
+    """Distance between lost or marked packets. If it is random, the mean distance."""
     random: bool
     law: float
-    """Packets in flight according to the formula."""
+    """Mean number of packets in flight according to the formula."""
     formula: str
     rtt_ms: int
     seconds: int
     warmup: int
     first: int
-    """The packet that ends slow start."""
+    """The number of the packet that ends slow start."""
     fast_convergence: bool = True
     seed: int = 1
     """The seed of the first list."""

@@ -1,7 +1,8 @@
-"""Reads which modules the sources of a Rust crate name.
+"""Finds which modules the sources of a Rust crate name, for tests of their dependencies.
 
-A child that names an item declared in its folder's root (`mod.rs`) makes no arrow to a sibling. An
-item that the root only re-exports with `use` makes an arrow to the module that declares it."""
+A module that names an item declared in its folder's root (`mod.rs`) does not depend on a sibling.
+If the root only re-exports the item with `use`, the module depends on the module that declares the
+item."""
 
 from __future__ import annotations
 
@@ -32,8 +33,8 @@ def sources(folder: Path) -> Iterator[Path]:
 
 
 def use_tree(text: str) -> Iterator[tuple[RustPath, str]]:
-    """Yield the paths of a `use` declaration, lists expanded, each with the name that it
-    imports."""
+    """Yield the paths of a `use` declaration with its lists expanded. Each comes with the name that
+    it imports."""
     text = text.strip()
     head, brace, _ = text.partition("{")
     if brace:
@@ -76,11 +77,11 @@ class RustModule:
     path: RustPath
     text: str
     uses: Mapping[str, RustPath]
-    """Names that `use` imports, with their paths."""
+    """Names that `use` imports, each with its path."""
     globs: frozenset[RustPath]
-    """Modules that it imports with a glob."""
+    """Modules that the file imports with a glob."""
     inline: frozenset[RustPath]
-    """Paths that the code names in full, without an import."""
+    """Paths that the code names in full, without importing them."""
 
 
 def module_path(source: Path, file: Path) -> RustPath:
@@ -92,7 +93,7 @@ def module_path(source: Path, file: Path) -> RustPath:
 
 
 def _absolute(at: RustPath, path: RustPath, aliases: frozenset[str]) -> RustPath | None:
-    """Return a path as seen from the crate's root; `None` for a path into another crate."""
+    """Return a path as seen from the crate's root. Return `None` for a path into another crate."""
     if path[0] == "crate" or path[0] in aliases:
         return path[1:]
     if path[0] not in ("self", "super"):
@@ -127,7 +128,7 @@ def parse(text: str, at: RustPath, children: frozenset[str], aliases: frozenset[
 
 @cache
 def modules(source: Path) -> Mapping[RustPath, RustModule]:
-    """Return the modules in a crate's `src` by path. If there are two roots, `lib.rs` is used."""
+    """Return the modules in a crate's `src` by path. If the crate has two roots, use `lib.rs`."""
     files: dict[RustPath, Path] = {}
     for file in sources(source):
         files.setdefault(module_path(source, file), file)
@@ -171,12 +172,12 @@ def _followed(crate: Mapping[RustPath, RustModule], path: RustPath) -> RustPath:
 
 
 def folders(crate: Mapping[RustPath, RustModule]) -> list[RustPath]:
-    """Return the paths of modules that have submodules, the root first."""
+    """Return the paths of modules that have submodules, with the root first."""
     return sorted({path[:-1] for path in crate if path})
 
 
 def graph(crate: Mapping[RustPath, RustModule], folder: RustPath) -> dict[str, set[str]]:
-    """Return for each file of a folder the other files there that it names, at any depth."""
+    """Return for each file of a folder which other files of the folder it names, at any depth."""
     depth = len(folder)
     rooms: dict[str, set[str]] = {}
     for path, module in crate.items():

@@ -1,4 +1,4 @@
-"""Stored runs with programs, made without a guest: a run of the simulator with files added."""
+"""Makes stored runs with programs without a guest: runs the simulator and adds files to the run."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ DATE = 1_767_225_600
 
 
 def measures(mbit: float, **more: Any) -> dict[str, Any]:
-    """Return the measures of packets at this rate for 2 s."""
+    """Return the measures of a program's packets at this rate for 2 s."""
     delivered = int(mbit * 250_000)
     spread = {"mean": 25.0, "p50": 24.5, "p99": 31.0, "max": 33.0}
     return {
@@ -58,7 +58,7 @@ def measures(mbit: float, **more: Any) -> dict[str, Any]:
 
 
 def program(name: str, mbit: float, **more: Any) -> dict[str, Any]:
-    """A program of one 5-tuple."""
+    """Return the summary of a program with one 5-tuple."""
     one = {
         "protocol": "udp",
         "sender": "10.3.0.1:4433",
@@ -79,7 +79,7 @@ def program(name: str, mbit: float, **more: Any) -> dict[str, Any]:
 
 
 def stored(out: Path, *programs: dict[str, Any]) -> Results:
-    """Run the scenario and add programs to its results; the second seed has 0.1 Mbit/s more."""
+    """Run the scenario and add programs to its results. The second seed gets 0.1 Mbit/s more."""
     results = tailback.run(SCENARIO, out=out)
     for number, run in enumerate(results):
         own = [

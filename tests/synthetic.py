@@ -1,4 +1,4 @@
-"""Made-up results, for tests of code that reads results."""
+"""Makes synthetic results, for tests of code that reads results."""
 
 from __future__ import annotations
 

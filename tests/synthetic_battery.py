@@ -1,4 +1,4 @@
-"""Made-up runs of a battery, for tests of its report and its statistics."""
+"""Makes synthetic runs of a battery, for tests of its report and its statistics."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ UNITS = {"kbit": 1e3, "Mbit": 1e6, "us": 1e3, "ms": 1e6, "s": 1e9}
 BINS = (1000, 3000, 9000, 27000, 81000, 243000, 729000, 1000000)
 
 Effect = Callable[[str, Spot], float]
-"""A factor for the queue delay of class C, given the variant and the place."""
+"""Returns a factor for the queue delay of class C, given the variant and the place."""
 
 
 class FakeRun(Run):
@@ -38,7 +38,7 @@ class FakeRun(Run):
         flow: str | None = None,  # noqa: ARG002 (as its parent)
         link: str | None = None,  # noqa: ARG002
     ) -> pl.DataFrame:
-        """Return exponential delays with the mean of the class."""
+        """Return exponentially distributed delays with the mean of the class."""
         name = quantity.rpartition(".")[2]
         found = next((c for c in self.summary["classes"] if c["name"] == name), None)
         if found is None:
@@ -62,7 +62,7 @@ def base_units(value: Any) -> Any:
 
 
 def stat(mean: float, spread: float = 0.5) -> dict[str, float]:
-    """Return plausible percentiles."""
+    """Return plausible percentiles around a mean."""
     return {
         "n": 100,
         "mean": mean,
@@ -77,7 +77,7 @@ def stat(mean: float, spread: float = 0.5) -> dict[str, float]:
 
 
 def summary(at: Spot, file: str, noise: random.Random, factor: float) -> dict[str, Any]:
-    """Return a plausible record: equal rates, 0.5 ms in L and 15 ms in C."""
+    """Return a plausible summary: equal rates, 0.5 ms of delay in L and 15 ms in C."""
     flows = {"L": at.l_flows, "C": at.c_flows}
     total = sum(flows.values())
     classes = []

@@ -67,7 +67,7 @@ def test_utilisation_is_the_reference_s_table(
 def test_cubic_without_a_buffer() -> None:
     assert predict.cubic_utilisation(0.7, 1) == pytest.approx(0.925)
     assert predict.cubic_utilisation(0.85, 1) == pytest.approx(0.9625)
-    # With a buffer the mean of min(1, x (1 - (1 - beta) s^3)) is computed numerically.
+    # With a buffer, compute the mean of min(1, x (1 - (1 - beta) s^3)) numerically.
     steps = 100_000
     mean = sum(min(1, 1.1 * (1 - 0.3 * ((i + 0.5) / steps) ** 3)) for i in range(steps)) / steps
     assert predict.cubic_utilisation(0.7, 1.1) == pytest.approx(mean, abs=1e-6)
@@ -79,8 +79,8 @@ def test_ratios_at_equal_probability_are_the_reference_s_table() -> None:
     cubic = [round(predict.ratio("cubic", beta), 2) for beta in betas]
     assert reno == [1.37, 1.53, 1.73, 2.03, 2.52]
     assert cubic == [1.0, 1.05, 1.11, 1.20, 1.33]
-    # Random marks with a factor of one half: the constant of the square-root law by Ott, Kemperman
-    # and Mathis.
+    # For random marks with a factor of one half, this is the constant of the square-root law by
+    # Ott, Kemperman and Mathis.
     assert predict.random_constant(0.5) == pytest.approx(1.3098, abs=1e-4)
 
 
@@ -102,7 +102,8 @@ def test_fast_convergence_costs_utilisation() -> None:
     windows = [264.0, 262.0]
     with_it = predict.utilisation_by_cycles("cubic", 0.7, windows, 264, 0.16)
     without = predict.utilisation_by_cycles("cubic", 0.7, windows, 264, 0.16, fast=False)
-    # By the shapes alone: a mean of 0.925 without, and 0.879 with it (0.85 for 61 % of the time).
+    # From the shapes alone, the mean is 0.925 without and 0.879 with fast convergence (0.85 for 61
+    # % of the time).
     assert 0.04 < without - with_it < 0.07
 
 
@@ -152,7 +153,7 @@ def test_linux_has_experiments_one_to_four(tmp_path: Path) -> None:
 
 
 class Entered:
-    """A run in which the second flow delivers a certain rate since 30 s."""
+    """A run in which the second flow delivers at a given rate from 30 s on."""
 
     def __init__(self, rates: list[tuple[float, float]]) -> None:
         self.summary = {
@@ -193,7 +194,7 @@ def test_steps_down_to_the_path() -> None:
 def choice(
     beta: float, gain: float, loss: float, delay: float, seconds: float
 ) -> tradeoff.TradeoffPoint:
-    """Return a factor with made-up numbers."""
+    """Return the result of a factor with synthetic numbers."""
     when = estimate([seconds])
     return tradeoff.TradeoffPoint("reno", "pie", beta, gain, loss, delay, delay, when)
 
@@ -202,7 +203,7 @@ def test_the_pareto_front() -> None:
     points = [
         choice(0.5, 0, 0, 5, 10),
         choice(0.7, 0.1, 0.1, 6, 12),
-        # As good as 0.7 in gain, and worse in everything else.
+        # This factor is as good as 0.7 in gain, and worse in everything else.
         choice(0.8, 0.1, 0.2, 7, 13),
         choice(0.9, 0.2, 0.3, 8, 20),
     ]
@@ -241,7 +242,7 @@ def test_one_newreno_flow_on_codel(tmp_path: Path) -> None:
     assert [p.beta for p in points] == [0.5, 0.7, 0.8]
     gain = points[2].gain.mean
     assert gain is not None
-    # The reference gives 1.194 for a queue of 6 % of the path.
+    # The ABE paper gives 1.194 for a queue of 6 % of the path.
     assert gain == pytest.approx(1.195, abs=0.02)
     assert points[0].gain.mean is None
 
@@ -262,8 +263,8 @@ def test_cubic_gains_less_than_newreno(tmp_path: Path) -> None:
 
 
 def test_utilisation_of_cells_drawn_by_hash(tmp_path: Path) -> None:
-    """Compare one flow with the formula, and with the formula cycle by cycle, both where its
-    assumptions hold and where they do not."""
+    """Compare one flow with the formula, and with the formula applied cycle by cycle. Use cells in
+    which the formula's assumptions hold, and cells in which they do not."""
     planned = single.plan(layout.KERNEL_PARTS, quick=False, seeds=1, engine="sim")
     every = [
         (setup, job, rtt, beta)
@@ -305,7 +306,7 @@ def test_the_rate_at_equal_mark_probability(tmp_path: Path) -> None:
         measured = found[beta].ratio.mean
         assert measured is not None
         assert measured == pytest.approx(ratio, rel=0.08)
-    # The Mathis formula: 1.22 / sqrt(p) segments every 50 ms.
+    # By the Mathis formula, the flow sends 1.22 / sqrt(p) segments every 50 ms.
     rate = found[0.5].throughput.mean
     assert rate == pytest.approx(math.sqrt(1.5 / 1e-3) * 1448 * 8 / 0.05 / 1e6, rel=0.06)
 
@@ -320,7 +321,7 @@ def test_a_part_ends_with_a_report(tmp_path: Path) -> None:
     text = (done.report_dir / "report.md").read_text(encoding="utf-8")
     assert "lucky / unlucky" in text
     assert "Pareto front" in text
-    # With separate queues the competitor only loses capacity that the other flow left unused
+    # With separate queues, the competitor loses only capacity that the other flow did not use
     # before.
     loss = {c["id"]: c["measured"] for c in done.cells if c["quantity"] == "competitor_loss"}
     assert loss["Trade-off/reno/pie/beta 0.5"] == 0
@@ -336,7 +337,7 @@ SIGNALS = ("marks-avoidance", "marks-one-round", "mark-then-loss", "loss-then-ma
 
 
 def traces(engine: str, out: Path) -> dict[tuple[str, str], responses.Trace]:
-    """Return the response of senders with ABE to these signals."""
+    """Return how senders with ABE respond to these signals."""
     change = {"sweep": {"flows.flow.cc": ABE}}
     jobs = [tailback.Job(responses.HERE / f"{name}.toml", change) for name in SIGNALS]
     found = {}
@@ -363,7 +364,7 @@ def test_the_modules_answer_as_the_simulator(tmp_path: Path) -> None:
     for case, trace in linux.items():
         ours = responses.changes(simulated[case])
         assert [r.response for r in ours] == [r.response for r in responses.changes(trace)], case
-    # After the first mark ssthresh is 80 % of the window; after the first loss, half of it.
+    # The first mark reduces ssthresh to 80 % of the window, the first loss to half of it.
     first = {
         name: next(row.ssthresh for row in linux[name, "reno"] if row.ssthresh)
         for name in ("marks-one-round", "losses-3")

@@ -1,4 +1,5 @@
-"""An index that was changed and sealed again, compared with the runs that it names."""
+"""Checks that an index that was changed and sealed again is compared with the runs that it
+names."""
 
 from __future__ import annotations
 
@@ -115,7 +116,7 @@ def test_runs_that_change_places_are_found_without_a_look_at_them(results: Path)
 def test_what_was_written_agrees(results: Path, tailback: Tailback) -> None:
     assert len(package.open_results(results)) == 24
     assert tailback("verify", results).returncode == 0
-    # Missing or damaged runs are no fault of the index: commands that need them report them.
+    # Missing or damaged runs are no error of the index. Commands that need these runs report them.
     first, second, *_ = sorted((results / "runs").iterdir())
     shutil.rmtree(first)
     (second / "manifest.json").write_text("{}")
@@ -124,7 +125,7 @@ def test_what_was_written_agrees(results: Path, tailback: Tailback) -> None:
 
 
 UNUSUAL = [
-    # Numbers of two units, shapes of a link, tables, and values written as multiples.
+    # The sweep has numbers of two units, shapes of a link, tables, and values written as multiples.
     {"bottleneck.queue.limit": ["20p", "40p", "60kb"]},
     {"bottleneck.queue.limit": ["0.5bdp", "1bdp", "2bdp"]},
     {"bottleneck.queue": ["fifo", {"aqm": "codel", "target": "3ms"}, "fq_codel"]},

@@ -37,7 +37,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> tailback.Results:
 
 def test_a_grid_stands_for_the_sweep_of_the_file(tmp_path: Path) -> None:
     grid = {"path.rtt": ["10ms", "20ms"], "bottleneck.queue.aqm": ["fifo", "codel"]}
-    # The file's options of CoDel would be rejected for a FIFO, so the queue is replaced.
+    # A FIFO would reject the file's options of CoDel, so the whole queue is replaced.
     swept = tailback.sweep(SWEEP, grid, set={"bottleneck.queue": "fifo"}, seeds=1, out=tmp_path)
     found = [(run.params["path.rtt"], run.params["bottleneck.queue.aqm"]) for run in swept.points]
     assert found == [(1e7, "fifo"), (1e7, "codel"), (2e7, "fifo"), (2e7, "codel")]
@@ -64,7 +64,7 @@ def test_series_and_histograms_agree_with_the_summary(results: tailback.Results)
     delay = results.histogram(run)
     queue = run.summary["queue"]
     assert delay["count"].sum() == queue["packets"]
-    # The mean over the middles of buckets is exact to within half a bucket, 2^-11.
+    # The mean of the buckets' middles is exact to half a bucket, a relative error of 2^-11.
     total = sum((low + (width - 1) / 2) * n for low, width, n in delay.iter_rows())
     mean_ms = total / queue["packets"] / 1e6
     assert math.isclose(mean_ms, queue["delay_ms"]["mean"], rel_tol=2**-11)
@@ -320,13 +320,13 @@ def test_a_scenario_is_loaded_for_an_engine(tmp_path: Path) -> None:
     assert kernel.points[0].canonical == sim.points[0].canonical
     assert kernel.points[0].run_id != sim.points[0].run_id
     assert kernel.id != sim.id
-    # A scenario loaded for one engine does not run on the other.
+    # A scenario loaded for one engine cannot run on the other.
     with pytest.raises(ValueError, match="loaded for the kernel"):
         kernel.run(0, _native.Store(tmp_path), _native.Control())
     with pytest.raises(ValueError, match="no engine"):
         _native.load(text, "f", engine="simulator")  # type: ignore[arg-type]
 
-    # The simulator rejects what only the kernel has, and names the place.
+    # The simulator rejects a feature that only the kernel has, and the error names its place.
     own = b"""duration = "1s"
 bottleneck.rate = "1Mbit"
 [[flows]]

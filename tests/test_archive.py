@@ -1,4 +1,5 @@
-"""Stored results: listed, found by a part of an id or as the latest, compared, deleted."""
+"""Tests the commands on stored results: list, find by a part of an id or as the latest, compare,
+delete."""
 
 from __future__ import annotations
 
@@ -37,7 +38,7 @@ def command(tmp_path: Path) -> Command:
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """Make two sweeps that share a run, and return their folder; the second is the later one."""
+    """Make two sweeps that share a run, and return their folder. The second sweep is the later."""
     root = tmp_path / "results"
     for rtts, when in ((["10ms", "20ms"], 1e9), (["20ms", "40ms"], 2e9)):
         made = tb.sweep(SCENARIO, {"path.rtt": rtts}, seeds=1, out=root, progress=False)
@@ -74,7 +75,7 @@ def test_a_sweep_is_found_as_the_latest_and_by_the_beginning_of_its_id(root: Pat
 
 def test_sweeps_of_one_title_are_known_as_namesakes(root: Path) -> None:
     later, earlier = ids(root)
-    # The sweeps are dated years apart, so they are not runs of one edited file.
+    # The sweeps are dated years apart, so the second is not a variant that the same command made.
     assert archive.namesakes(later, root) == []
     for identity in (later, earlier):
         os.utime(root / "sweeps" / identity / "index.json", (2e9, 2e9))
@@ -131,7 +132,7 @@ def test_a_run_that_another_sweep_needs_stays(root: Path, command: Command) -> N
 def test_what_no_sweep_names_goes_and_age_and_version_choose_sweeps(root: Path) -> None:
     later, earlier = ids(root)
     assert archive.plan(root).runs == []
-    # The sweeps are dated 2001 and 2033: only the first is more than a day old.
+    # The sweeps are dated 2001 and 2033, so only the first is more than a day old.
     assert [one.index.id for one in archive.plan(root, older_days=1).sweeps] == [earlier]
     version = archive.kept(root)[0].index.engine_version
     assert archive.plan(root, versions={"sim": {version}}).sweeps == []
@@ -162,7 +163,7 @@ def test_run_says_where_its_results_are_and_what_was_reused(
     assert f"sweep results/sweeps/{sweep}, 2 runs: " in first
     again = command("run", "mine.toml", "--seeds", "3", "--out", "results").stderr
     assert "3 runs, 2 stored already: " in again
-    # The sweep has three runs, and `explain` needs the id of one.
+    # The sweep has three runs, so `explain` needs the id of one run.
     run = tb.open_results(tmp_path / "results")[0].run_id
     assert f"next: tailback explain {run}, tailback plot, tailback report\n" in again
     elsewhere = command("run", "mine.toml", "--out", "there").stderr

@@ -1,4 +1,4 @@
-"""Imports point one way: no two folders of the package import each other."""
+"""Checks that imports point one way: no two folders of the package import each other."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Graph = Mapping[str, set[str]]
 
 
 def circles(graph: Graph) -> list[list[str]]:
-    """Return the groups of nodes that all reach each other."""
+    """Return the groups of nodes in which every node can reach every other."""
     reach = {node: _reached(graph, node) for node in graph}
     groups = {
         tuple(sorted({a} | {b for b in reach[a] if a in reach.get(b, ())}))
@@ -55,7 +55,8 @@ def _modules(package: Path = PACKAGE) -> Iterator[tuple[str, ast.Module]]:
 
 
 def _imports(module: ast.Module, known: Iterable[str], package: Path = PACKAGE) -> Iterator[str]:
-    """Return a module's imports from a package, inside functions too, but not for type checkers."""
+    """Return a module's imports from a package. Imports inside functions count, imports for type
+    checkers do not."""
     known = set(known)
     skipped = {
         id(inner)
@@ -88,7 +89,7 @@ def python_graph(package: Path = PACKAGE) -> dict[str, set[str]]:
 
     graph: dict[str, set[str]] = {room(name): set() for name in known if name}
     for name, module in modules.items():
-        # The package's own modules may import all that it offers.
+        # The package's own modules may import everything that the package offers.
         if name in ("", "__init__", "__main__"):
             continue
         others = {room(other) for other in _imports(module, known, package)}
@@ -97,8 +98,11 @@ def python_graph(package: Path = PACKAGE) -> dict[str, set[str]]:
 
 
 OFFERED = {"comparison": {"report"}, "store": {"explain", "plot", "report", "running"}}
-"""Imports inside methods of lower folders: reports of a comparison; figures, reports and
-explanations of results; and the engine versions that results are compared with."""
+"""Imports that are allowed inside methods of lower folders.
+
+They are for reports of a comparison, for figures, reports and explanations of results, and for the
+engine versions with which results are compared.
+"""
 
 
 def test_no_folder_of_the_package_imports_itself_through_others() -> None:
@@ -114,12 +118,13 @@ OFFERED_FILES = {
     "comparison.model": {"comparison.gate", "comparison.notebook", "report.comparison"},
     "store.results": {"report.sweep"},
 }
-"""The same imports by file: those that make reports of a comparison and of results on request."""
+"""The allowed imports by file: modules that make reports of a comparison and of results on
+request."""
 
 
 def file_graph(package: Path) -> dict[str, set[str]]:
-    """Return the imports of each file of a package. A package counts if one of its own names is
-    imported, but not if it only contains the imported module."""
+    """Return the imports of each file of a package. An import of a package counts only if it uses
+    the package's own names, not if it only leads to a module in it."""
     modules = dict(_modules(package))
     graph: dict[str, set[str]] = {}
     for name, module in modules.items():
@@ -177,7 +182,7 @@ def test_studies_use_the_modules_of_the_core_that_the_page_lists() -> None:
     listed = set(re.findall(r"^\| `tailback\.([a-z_.]+)` \|", page, flags=re.M))
     core = set(dict(_modules()))
     used = {imported for _, module in _modules(STUDIES) for imported in _imports(module, core)}
-    # If a module of a package is listed, the package itself need not be listed.
+    # If a module inside a package is listed, the package itself need not be listed.
     packages = {name for name in used if any(other.startswith(f"{name}.") for other in core)}
     assert listed - core == set()
     assert used - packages - listed == set()
@@ -193,7 +198,7 @@ RUST_FOLDERS = [
     for source in sorted(CRATES.glob("*/src"))
     for crate, folder in _folders(source.parent)
 ]
-"""Every folder of every crate; each crate begins with the root of its sources."""
+"""Every folder of every crate, with the root of each crate's sources first."""
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Batteries: their parts, their findings, their reports, bad input."""
+"""Tests batteries: their parts, their findings, their reports, bad input."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_every_point_leaves_out_40_rtts_and_4_s_of_250_s() -> None:
             at = cases.spot(file, values)
             longest = max(rtt for rtt in (at.l_rtt, at.c_rtt) if rtt is not None)
             warmup = base_units(row.get("warmup", table["warmup"]))
-            # The warm-up is 4 s, and 40 s more for each second of RTT.
+            # The warm-up is 4 s plus 40 s for each second of RTT.
             assert warmup == pytest.approx((40 * longest / 1e3 + 4) * 1e9), (file, row)
             assert table["duration"] == "250s"
 
@@ -120,18 +120,18 @@ def test_every_case_of_a_part_has_words_of_its_own() -> None:
 
 
 def test_normalised_rate_is_over_an_equal_share() -> None:
-    # An equal share is 10 Mbit/s: 40 Mbit/s among 4 flows.
+    # An equal share of 40 Mbit/s among 4 flows is 10 Mbit/s.
     assert measures.normalised_rate(15.0, 40.0, 4) == pytest.approx(1.5)
 
 
 def test_normalised_window_is_over_an_equal_window() -> None:
-    # L has 2 flows with RTTs of 0.5 + 9.5 ms, C has 3 flows with 15 + 10 ms. With equal windows W
-    # the link carries W (2 / 10 ms + 3 / 25 ms) = 320 W a second. 40 Mbit/s are 5 MB/s: W = 15625
-    # bytes.
+    # L has 2 flows with RTTs of 0.5 + 9.5 ms, C has 3 flows with 15 + 10 ms. With equal windows W,
+    # the link carries W (2 / 10 ms + 3 / 25 ms) = 320 W a second. A link of 40 Mbit/s carries 5
+    # MB/s, so W = 15625 bytes.
     groups = [Group(2, 9.5, 0.5), Group(3, 10.0, 15.0)]
     assert measures.normalised_window(15625.0, 40.0, groups) == pytest.approx(1.0)
     assert measures.normalised_window(31250.0, 40.0, groups) == pytest.approx(2.0)
-    # With equal rates, windows are in proportion to RTTs: 5 MB/s / 5 flows x 10 ms = 10000 bytes.
+    # With equal rates, windows are proportional to RTTs: 5 MB/s / 5 flows x 10 ms = 10000 bytes.
     assert measures.normalised_window(10000.0, 40.0, groups) == pytest.approx(0.64)
 
 
@@ -147,9 +147,8 @@ def test_normalised_values_of_a_point() -> None:
     found = made(["a", "b"], parts=["flows"], seeds=2)
     point = next(p for p in Gathered(found).of("flows") if (p.at.l_flows, p.at.c_flows) == (2, 8))
     values = {(row, name): stat["mean"] for row, name, stat in normalised(point, "a")}
-    # Synthetic flows have equal rates, give or take 2 % of noise. So their windows are in
-    # proportion to the RTTs, 10.5 and 25 ms; the equal window is 1 / ((2 / 10.5 + 8 / 25) / 10) per
-    # ms.
+    # Synthetic flows have equal rates with 2 % of noise. So their windows are proportional to the
+    # RTTs, 10.5 and 25 ms. The equal window is 1 / ((2 / 10.5 + 8 / 25) / 10) per ms.
     assert values["normalised rate", "L"] == pytest.approx(1.0, rel=0.06)
     equal = 10 / (2 / 10.5 + 8 / 25)
     assert values["normalised window", "L"] == pytest.approx(10.5 / equal, rel=0.08)
@@ -173,8 +172,7 @@ def test_a_line_as_tc_prints_it() -> None:
         "scheduler": "credit",
     }
     line = qdisc({"name": "dualpi2", "options": options})
-    # The line is printed in the report of 2019 on the refactoring. Only 818/256 = 3.1953125 is
-    # rounded.
+    # The report of 2019 on the refactoring prints this line. Only 818/256 = 3.1953125 is rounded.
     assert line.partition(" [")[0] == (
         "qdisc dualpi2 limit 40000p target 15ms tupdate 16ms alpha 0.156250 beta 3.195312 any_ect "
         "coupling_factor 2 drop_on_overload step_thresh 1ms drop_dequeue classic_protection 10%"
@@ -229,8 +227,10 @@ def small(
     seeds: int,
     rtts: dict[str, str] | None = None,
 ) -> BatteryComparison:
-    """Compare variants on one part with short runs at one rate. `rtts` maps RTTs to warm-ups: with
-    it, both classes have the same RTT in every run."""
+    """Compare variants on one part with short runs at one rate.
+
+    `rtts` maps RTTs to warm-ups. With `rtts`, both classes have the same RTT in every run.
+    """
     if rtts:
         axis = {"path.rtt": [*rtts], "warmup": [*rtts.values()]}
         base = {**base, "sweep": {"zip": [axis]}}
@@ -255,7 +255,7 @@ def test_a_against_a_flags_nothing(tmp_path: Path) -> None:
     assert len(found.cells) >= 15
     assert all(d.absolute == 0 for cell in found.cells for d in cell.differences.values())
     assert not found.flagged()
-    # Variants with other seeds are compared unpaired.
+    # Variants with different seeds are compared as unpaired samples.
     found = small(tmp_path, "1-1", ["a", "b:seed=101"], short, seeds=8, rtts=rtts)
     judged = [d for cell in found.cells for d in cell.differences.values() if d.q is not None]
     assert len(judged) >= 12
@@ -276,7 +276,7 @@ def test_a_target_of_20_percent_more_is_found(tmp_path: Path) -> None:
     [difference] = [
         d for cell, _, d in found.flagged() if (cell.name, cell.quantity) == ("C", "delay_ms.mean")
     ]
-    # The variant's target is 20 % longer, and so is the queue delay.
+    # The variant's target is 20 % longer, so the queue delay is also 20 % longer.
     assert difference.relative == pytest.approx(0.2, abs=0.04)
 
 
@@ -414,8 +414,8 @@ def test_a_step_threshold_by_link(tmp_path: Path) -> None:
 
 
 def pdf_parts(data: bytes) -> tuple[int, set[str], set[str]]:
-    """Return the number of pages, the headings of the outline, and the letters that are
-    searchable."""
+    """Return the number of pages, the headings of the outline, and the searchable letters of a
+    PDF."""
     pages = len(re.findall(rb"/Type\s*/Page\b", data))
     streams = re.findall(rb"stream\r?\n(.*?)\r?\nendstream", data, re.DOTALL)
     plain = data
@@ -497,7 +497,8 @@ def test_versions_of_2019_are_experiments() -> None:
     for name in ("dualpi2-2019-wrr", "dualpi2-2019-refactoring"):
         study = experiment(name)
         assert isinstance(study, Versions)
-        # On Linux the queue needs a module, and DCTCP of that kernel version another one.
+        # On Linux the queue needs a module, and the DCTCP of that kernel version needs another
+        # module.
         assert study.base["flows.L.cc"]["version"] == "linux-3.19"
         told = {row: what for row, what, _ in study.setup_on("kernel")}
         assert set(told) - {row for row, _, _ in study.setup} == {"queue"}

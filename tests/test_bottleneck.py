@@ -1,4 +1,4 @@
-"""A bottleneck to which the caller gives datagrams."""
+"""Tests a bottleneck to which the caller gives datagrams."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ name = "mine"
 
 
 def deliveries(bottleneck: tb.Bottleneck) -> list[tb.Delivery]:
-    """Everything that is inside, polled when the bottleneck asks for it."""
+    """Return all packets in the bottleneck, polled at the times that it requests."""
     found = []
     while (now := bottleneck.next()) is not None:
         while (delivery := bottleneck.poll(now)) is not None:
@@ -35,9 +35,9 @@ def test_datagrams_wait_for_one_another_and_are_marked() -> None:
         bottleneck.push(0, 1208, "ect1", handle)
     found = deliveries(bottleneck)
     assert [one.handle for one in found] == list(range(10))
-    # 1250 bytes take 10 ms at 1 Mbit/s, and half of the path is the way back.
+    # 1250 bytes take 10 ms at 1 Mbit/s. The one-way delay is half of the path's RTT.
     assert [one.at for one in found] == [(5 + 10 * i) * 1_000_000 for i in range(10)]
-    # All that waited for longer than the step of 1 ms.
+    # All packets that waited for longer than the step threshold of 1 ms are marked.
     assert [one.ecn for one in found] == ["ect1"] + 9 * ["ce"]
     assert {(one.to, one.sent, one.cause, one.link) for one in found} == {
         ("receiver", 0, None, None)

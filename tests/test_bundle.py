@@ -1,4 +1,4 @@
-"""Bundles: their content, their verification, and what an untrusted one cannot do."""
+"""Tests bundles: their content, their verification, and attacks by an untrusted bundle."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def write(path: Path, files: Mapping[str, bytes]) -> Path:
 
 
 def changed(files: Files, change: Callable[[Files], None], *, honest: bool) -> Files:
-    """Return the files of a bundle after a change; with `honest`, update their hashes in the
+    """Return the files of a bundle after a change. With `honest`, update their hashes in the
     bundle."""
     made = dict(files)
     change(made)

@@ -1,4 +1,4 @@
-"""The bottleneck for C: a program in C gets what a program in Python gets."""
+"""Tests the bottleneck for C: a program in C gets the same packets as a program in Python."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_a_program_in_c_measures_the_same(tmp_path: Path) -> None:
 
 
 def test_the_header_is_that_of_the_sources() -> None:
-    """`make header` writes it; cbindgen is not needed to use it."""
+    """`make header` writes the header with cbindgen. Users of the header do not need cbindgen."""
     tool = ROOT / "target/tools/bin/cbindgen"
     if not tool.exists():
         pytest.skip("cbindgen is missing; run: make header")

@@ -24,7 +24,7 @@ from tailback_studies.reproduction.shown import facts
 
 @dataclass(frozen=True)
 class Fake:
-    """A run with these completion times in ms."""
+    """A run whose requests have these completion times in ms."""
 
     times: list[float]
     seed: int = 1
@@ -38,7 +38,7 @@ class Fake:
 
 def as_published(factor: float = 1.0) -> list[points.CcafctEntry]:
     """Return entries of every row. Times beside a competitor are `factor` times the published
-    ones."""
+    times."""
     known = layout.published()
     results = []
     for row in ROWS:
@@ -59,7 +59,7 @@ def test_rows_of_the_source() -> None:
 
 
 def test_harm_of_the_source_is_the_one_here() -> None:
-    """The source's harm follows from the published times; those have one decimal, hence the
+    """Compute the source's harm from the published times. They have one decimal, hence the
     tolerance."""
     known = layout.published()
     for row, column in known:
@@ -134,7 +134,8 @@ def test_statistics_are_the_sources() -> None:
 
 
 def test_statistics_of_lognormal_sizes() -> None:
-    """The source gives P5 and P95 of lognormal sizes: the median is the root of their product."""
+    """The source gives P5 and P95 of lognormal sizes. Their median is the square root of P5 times
+    P95."""
     draw = random.Random(1)
     p5, p95 = 65536, 2097152
     sigma = math.log(p95 / p5) / (2 * 1.645)
@@ -195,7 +196,7 @@ DRAWN = {
     "10ms/prague": (14.2, 26.5, 49.2, 1.9, 3.6, 4.3),
 }
 """Recorded errors of rows with one seed, by column, in percent of the published value. A hash
-selects the rows, so that bad ones are included."""
+selects the rows, so that rows with large errors are included."""
 MORE = 5.0
 """The largest allowed growth of an error, percentage points."""
 

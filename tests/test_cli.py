@@ -1,4 +1,4 @@
-"""The command line: exit status, JSON, messages."""
+"""Tests the command line: exit status, JSON, messages."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_json_is_what_the_design_says_and_nothing_else(tailback: Tailback, scena
     assert [flow["name"] for flow in point["flows"]] == ["cubic", "dctcp"]
     for flow in point["flows"]:
         assert_shape(flow, FLOW)
-    # Two long flows fill the 10 Mbit/s between them.
+    # Two long flows together fill the link of 10 Mbit/s.
     total = sum(flow["throughput_mbit"] for flow in point["flows"])
     assert 8.5 < total < 10
     assert point["queue"] == point["queues"]["bottleneck"]
@@ -202,7 +202,7 @@ def test_the_table_groups_seeds(tailback: Tailback, sweep: Path) -> None:
     assert done.returncode == 0
     lines = done.stdout.splitlines()
     assert lines[0].strip() == "two flows"
-    # 2 flows at each of 6 points, title, head, and the line about seeds.
+    # The table has 2 flows at each of 6 points, a title, a head, and the line about seeds.
     assert len(lines) == 15
     assert "±" in lines[2]
     assert "2 seeds" in lines[-1]
@@ -255,7 +255,7 @@ def test_columns_have_names_of_their_own_and_the_first_run_fits(tmp_path: Path) 
     title, head, row = on_a_terminal("run", first, "--out", tmp_path / "results", columns=100)
     names = re.split(r"\s{2,}", head)
     assert len(set(names)) == len(names) == len(row.split())
-    # Every column names its unit, except counts and names.
+    # Every column names its unit, except for counts and names.
     counts = {"retrans", "drops", "marks"}
     assert all(re.search(r" (ms|%)$|^Mbit/s$", name) for name in set(names[2:]) - counts), names
     assert max(map(len, (title, head, row))) <= 100
@@ -298,8 +298,8 @@ def test_the_table_shows_requests_by_size(tailback: Tailback, tmp_path: Path) ->
     # The number is Poisson-distributed: mean 1000, standard deviation 32.
     assert 870 < started < 1130
     assert started - 20 <= completed <= started
-    # The link has no other traffic. Requests of a segment or two take two round-trip times, larger
-    # ones more. Bins of very large requests may be empty.
+    # The link has no other traffic. Requests of one or two segments take two round-trip times,
+    # larger requests take more. Bins of very large requests may be empty.
     times = [float(cell) for cell in row[3:] if cell != "–"]
     assert len(times) >= 7
     assert times[0] == pytest.approx(20, abs=1)
@@ -352,7 +352,8 @@ def test_a_sweep_has_a_report(tailback: Tailback, sweep: Path, tmp_path: Path) -
     page = tmp_path / done.stdout.strip()
     assert page.name == "index.html"
     text = (page.parent / "report.md").read_text(encoding="utf-8")
-    # n, seeds, duration, warm-up and engine are the same everywhere, so the page prints them once.
+    # n, seeds, duration, warm-up and engine are the same for all figures, so the page prints them
+    # once.
     for fact in ("12, 2 seeds per point", "2 s simulated", "the first 0.5 s", "sim 0."):
         assert text.count(fact) == 1, fact
     assert text.count("| 5 Mbit/s | cubic | cubic | cubic |") == 1

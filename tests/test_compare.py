@@ -1,4 +1,4 @@
-"""Comparisons: their statistics, what is flagged, the command."""
+"""Tests comparisons: their statistics, which differences are flagged, the command."""
 
 from __future__ import annotations
 
@@ -49,9 +49,8 @@ def test_tails_are_exact_where_there_is_a_closed_form(size: float) -> None:
 
 
 def test_numbers_are_those_of_the_textbooks_formulas() -> None:
-    # Expected values by the sums of Abramowitz and Stegun, 26.7.3, for four degrees of freedom, and
-    # by
-    # Welch's formula in fractions.
+    # The expected values follow from the sums of Abramowitz and Stegun, 26.7.3, for four degrees of
+    # freedom, and from Welch's formula in fractions.
     base, other = [1.0, 2.5, 2.0, 4.0, 3.1], [1.4, 3.1, 1.9, 4.9, 3.3]
     same, apart = paired(base, other), unpaired(base, other[:4])
     assert same is not None
@@ -89,7 +88,7 @@ def test_welch_difference_of_students_sleep_data() -> None:
 
 
 def test_a_relative_difference_has_the_spread_of_both() -> None:
-    # A variant that is exactly 1.1 times the baseline, seed by seed: the ratio has no spread.
+    # The variant is exactly 1.1 times the baseline for each seed, so the ratio has no spread.
     base = [10.0, 11.0, 12.0]
     found = paired(base, [1.1 * x for x in base])
     assert found is not None
@@ -106,18 +105,19 @@ def test_what_has_no_spread_has_no_interval() -> None:
     same = paired([1.0, 2.0, 3.0], [1.0, 2.0, 3.0])
     assert same is not None
     assert (same.absolute, same.relative, same.ci95, same.p) == (0.0, 0.0, None, None)
-    # All five pairs differ in the same direction, which is as likely as five heads or five tails.
+    # All five pairs differ in the same direction. The probability is that of five heads or five
+    # tails.
     constant = paired([1.0, 2.0, 3.0, 4.0, 5.0], [1.1, 2.1, 3.1, 4.1, 5.1])
     assert constant is not None
     assert constant.absolute == pytest.approx(0.1)
     assert (constant.ci95, constant.p) == (None, 2 / 32)
-    # There are 20 ways to choose 3 of 6 values, and two of them are as extreme.
+    # 3 of 6 values can be chosen in 20 ways, and two of these are as extreme.
     apart = unpaired([1.0, 1.0, 1.0], [2.0, 2.0, 2.0])
     assert apart is not None
     assert (apart.ci95, apart.p) == (None, 0.1)
     assert paired([], []) is None
     assert unpaired([], [1.0]) is None
-    # A difference in percent of zero does not exist.
+    # A difference from zero cannot be given in percent.
     grown = paired([0.0, 0.0, 0.0], [1.0, 2.0, 4.0])
     assert grown is not None
     assert (grown.relative, grown.relative_ci95) == (None, None)
@@ -145,7 +145,7 @@ def test_of_many_differences_of_nothing_none_is_flagged() -> None:
         found.append(unpaired([draw(9, 1) for _ in range(5)], [draw(9, 3) for _ in range(10)]))
     ps = [d.p for d in found if d is not None and d.p is not None]
     assert len(ps) == 2000
-    # 5 % are flagged by chance; three standard deviations of this share are 1.5 %.
+    # 5 % are flagged by chance. Three standard deviations of this share are 1.5 %.
     assert 0.035 < sum(p < 0.05 for p in ps) / 2000 < 0.065
     qs = false_discovery(ps, list(range(len(ps))))
     assert not any(q is not None and q < 0.05 for q in qs)
@@ -179,7 +179,7 @@ def test_a_change_of_the_queue_is_found(tmp_path: Path) -> None:
     assert (cell.kind, cell.name) == ("link", "bottleneck")
     assert difference.paired
     assert difference.flagged
-    # The target rose by 15 ms, and the delay rose by about as much.
+    # The target rose by 15 ms, so the delay rose by about 15 ms.
     assert 10 < difference.absolute < 20
     assert difference.ci95 is not None
     assert difference.ci95 < 3
@@ -196,7 +196,7 @@ def test_engines_are_compared_unpaired(tmp_path: Path) -> None:
     made = tb.compare(CODEL, {"one": {}, "two": {"path.rtt": "21ms"}}, seeds=4, out=tmp_path)
     one, two = made.variants
     assert all(d.paired for cell in made.cells for d in cell.differences.values())
-    # Make the second variant one of the other engine: there a seed gives other random numbers.
+    # Let the second variant use the other engine, in which a seed gives other random numbers.
     found = judge([one, replace(two, engine="kernel")], select(["jain"]))
     [cell] = found.cells
     assert not cell.differences["two"].paired
@@ -267,7 +267,7 @@ def test_flows_of_other_names_are_matched_in_order(tmp_path: Path) -> None:
         for column, at_ in zip(found.variants, ((0, 1), (0, 1), (0,)), strict=True)
     ]
     first, second = found.cells
-    # Flows are matched by name first, the others in the order of the file; the output says so.
+    # Flows are matched by name first, then in the order of the file. The output mentions this.
     assert first.values["both"].mean == pytest.approx(means[1][1])
     assert second.values["both"].mean == pytest.approx(means[1][0])
     assert second.other_names == {"both": "reno"}
@@ -372,7 +372,7 @@ def test_the_table_and_the_report(tailback: Tailback, tmp_path: Path) -> None:
     [row] = [r for r in rows if (r["quantity"], r["variant"]) == ("delay_ms.mean", "slow")]
     assert row["flagged"] == "True"
     assert float(row["difference"]) > 10
-    # A repeated comparison reuses all stored runs and prints the same.
+    # A repeated comparison reuses all stored runs and prints the same output.
     again = tailback(
         "compare", file, "--variant", "base", "--variant", SLOW, "--seeds", "4", "--no-report"
     )
@@ -496,7 +496,7 @@ def test_bad_words(tailback: Tailback, scenario: Path, tmp_path: Path) -> None:
 
 
 def test_harm_of_the_textbook() -> None:
-    """Compute harm by hand: 4 s instead of 1 s, and a quarter of the rate, are both a loss of
+    """Compute harm by hand: 4 s instead of 1 s, and a quarter of the rate, are both a harm of
     3/4."""
     assert harm(1.0, 4.0, "less") == harm(8.0, 2.0, "more") == 0.75
     assert harm(2.0, 2.0, "less") == harm(2.0, 2.0, "more") == 0.0
@@ -541,7 +541,7 @@ def test_harm_is_of_a_variant_and_untested(tmp_path: Path) -> None:
 
 def test_a_competitor_is_taken_out_by_its_name(tmp_path: Path, tailback: Tailback) -> None:
     file = tmp_path / "two.toml"
-    # The flow starts late, so that setting only its `stop` to 0 would be an error.
+    # The flow starts late, so setting only its `stop` to 0 would be an error.
     rival = '\n[[flows]]\nname = "rival"\ncc = "cubic"\nstart = "100ms"\n'
     file.write_text(SCENARIO + rival, encoding="utf-8")
     words = ("--seeds", 3, "--no-report", "--json")
@@ -586,5 +586,5 @@ def test_sides_with_other_numbers_of_seeds_say_so(tailback: Tailback, tmp_path: 
     done = tailback("compare", *names, "--no-report", "--metric", "throughput_mbit")
     assert "mean over 3 seeds of " in done.stdout
     assert " and 2 seeds of " in done.stdout
-    # Each side's mean is over all of its runs; otherwise the output would say how many of 3.
+    # Each side's mean is over all of its runs. Otherwise the output would say over how many of 3.
     assert " of 3)" not in done.stdout

@@ -1,4 +1,4 @@
-"""Errors that a command prints: the place, the line with a caret, and what to do."""
+"""Tests the errors that a command prints: the place, the line with a caret, and the advice."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def marked(lines: list[str]) -> str:
-    """Return the text above the carets."""
+    """Return the text that the carets mark."""
     _, source, carets, *_ = lines
     return source[carets.index("^") : carets.rindex("^") + 1]
 
@@ -197,7 +197,8 @@ def test_damage_ends_in_what_to_do_about_it(tailback: Tailback) -> None:
 
 
 def test_diagnostics_of_the_engine_with_plugins_are_printed_alike() -> None:
-    """An engine with plugins is another compiled module, with its own class of diagnostics."""
+    """An engine with plugins is another compiled module, with its own class of diagnostics. These
+    must be printed in the same way."""
     line = "queue = 'mine'"
     other = SimpleNamespace(
         place="f.toml:3:9", line=3, column=9, width=6, source=line, message="no", help="use fifo"

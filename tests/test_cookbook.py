@@ -1,4 +1,4 @@
-"""Every recipe of the cookbook runs as it is printed."""
+"""Checks that every recipe of the cookbook runs as printed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""One run on several cores: the same bytes, and a message where only one core can be used."""
+"""Tests one run on several cores: it gives the same bytes, or a message if it can use only one
+core."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The costs of runs that `check` and `run` print."""
+"""Tests the costs of runs that `check` and `run` print."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Plugins: crates that are compiled with the engine, and the errors for those that cannot be.
+"""Tests plugins: crates that are compiled with the engine, and errors for crates that cannot be
+compiled.
 
-The tests build one copy with three crates; cargo finds the engine as `make build` has left it.
+The tests build one copy with three crates. Cargo reuses the engine that `make build` has compiled.
 """
 
 from __future__ import annotations
@@ -78,7 +79,7 @@ def test_a_copy_says_what_it_has(shelf: Path) -> None:
     for line in ("  cc my-cc: ", "  aqm my-queue: ", "  traffic my-traffic: "):
         assert line in done.stdout
     assert "compiling my-cc, my-queue, my-traffic with the engine" in done.stderr
-    # The engine with these crates is in the cache now, and is not compiled again.
+    # The cache now has the engine with these crates, which is not compiled again.
     again = command(shelf, "list", "cc", "--options", *words)
     assert (again.returncode, again.stderr) == (0, "")
     assert "    beta = 0.7  (float, 0.1 to 0.9)" in again.stdout
@@ -137,8 +138,8 @@ def test_the_ways_to_name_a_crate_are_one(shelf: Path, tmp_path: Path) -> None:
 
 
 def test_their_tests_are_those_of_tailback(shelf: Path) -> None:
-    """cargo compiles and runs the test of a new crate. This test only checks that it calls the
-    functions that the engine's own tests call."""
+    """Check that the test of a new crate calls the functions that the engine's own tests call.
+    Cargo runs the test of the crate; this test only reads it."""
     text = (shelf / "my-cc" / "tests" / "conformance.rs").read_text(encoding="utf-8")
     assert "tailback_conformance::tests!(my_cc::register);" in text
     for kind in ("cc", "queue", "traffic"):
@@ -180,7 +181,7 @@ def test_crates_by_their_paths_are_part_of_it(shelf: Path, tmp_path: Path) -> No
 
 
 def changed(shelf: Path, into: Path, name: str, *edits: tuple[str, str]) -> Path:
-    """Copy the congestion control under another name and edit the text of its source."""
+    """Copy the congestion control under another name, and edit its source."""
     folder = into / name
     shutil.copytree(shelf / "my-cc", folder)
     for path in (folder / "Cargo.toml", folder / "src" / "lib.rs"):
@@ -514,7 +515,7 @@ def test_a_window_of_0_ends_the_run(wrapped: Path, tmp_path: Path) -> None:
         r"at 0 segments in cong_avoid at 0\.\d{6} s; leave at least 1, or nothing more is sent",
         failure,
     )
-    # The run of the other control is finished and returned.
+    # The run with the other control has finished, and is returned.
     [results] = caught.value.results
     assert [run.labels["flows.it.cc"] for run in results] == ["whole"]
 
@@ -531,7 +532,7 @@ def test_a_hook_that_never_returns_costs_its_run_alone(
     assert done.returncode == 1, done.stderr
     assert '"loops" has not returned from cong_avoid for 5 s, at 0.' in done.stderr
     assert "Traceback" not in done.stderr
-    # There is one worker, so the next run needed a new one.
+    # There is only one worker thread, so the next run needed a new thread.
     results = tb.open_results(out)
     assert [run.labels["flows.it.cc"] for run in results] == ["whole"]
     assert command(shelf, "verify", out).returncode == 0

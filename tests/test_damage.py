@@ -1,4 +1,4 @@
-"""Damaged or forged results: detected, reported, and never used."""
+"""Tests that damaged or forged results are detected, reported, and never used."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ from tailback.store import layout
 from tailback.store.run_folder import StoredRun
 
 EVERY = 11
-"""Each command meets every 11th kind of damage here; tests/faults/damage.py tries all of them."""
+"""Each command meets every 11th kind of damage in this test. tests/faults/damage.py tries all
+kinds."""
 
 TRIES = [
     f"{kind} | {command.name}"
@@ -31,8 +32,7 @@ TRIES = [
 
 @pytest.fixture(scope="module")
 def survey() -> dict[str, list[str]]:
-    """Return the errors of every command on every damage, from one process that forks for each
-    try."""
+    """Return the errors of every command after every damage. One process forks for each try."""
     script = ROOT / "tests" / "faults" / "damage.py"
     done = subprocess.run(
         [sys.executable, script, "--json", "--every", str(EVERY)],
@@ -115,7 +115,7 @@ def test_times_of_another_run_are_not_read(results: Path, tailback: Tailback) ->
         _ = StoredRun(one).timing
     done = tailback("verify", results)
     assert (done.returncode, f"{one}/timing.json: that of another run" in done.stderr) == (1, True)
-    # Earlier versions did not write the run id.
+    # Earlier versions of tailback did not write the run id.
     old = json.loads(whole)
     del old["sha256"], old["run_id"]
     (one / "timing.json").write_bytes(_native.seal(json.dumps(old, indent=1)))
@@ -153,13 +153,13 @@ def test_a_report_replaces_reports_only(results: Path, tailback: Tailback) -> No
     assert "notes.txt" in done.stderr
     assert (folder / "notes.txt").read_text() == "mine"
     (folder / "notes.txt").unlink()
-    # A report with damaged files is still a report.
+    # A report with damaged files still counts as a report.
     (folder / "index.html").write_text("half")
     (folder / "report.md").unlink()
     assert tailback("verify", results).returncode == 1
     assert tailback("report", results).returncode == 0
     assert tailback("verify", results).returncode == 0
-    # Other things at the report's place: a moved report, a folder without a marker, a link.
+    # Something else is at the report's place: a moved report, a folder without a marker, a link.
     other = folder.with_name("f" * 20)
     folder.rename(other)
     other.rename(folder)

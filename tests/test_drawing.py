@@ -1,4 +1,4 @@
-"""Figures are the same in every process, whatever it has drawn before."""
+"""Tests that a process draws the same figure, whatever it has drawn before."""
 
 from __future__ import annotations
 

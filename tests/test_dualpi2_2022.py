@@ -1,4 +1,4 @@
-"""The experiment of 2022: its rows, its definitions, its goals, and a few of its numbers."""
+"""Tests the experiment of 2022: its rows, its definitions, its goals, and a few of its numbers."""
 
 from __future__ import annotations
 
@@ -74,7 +74,8 @@ def test_published_values() -> None:
 
 
 def test_ratios_and_windows_of_the_source_are_as_defined_here() -> None:
-    """The ratio is that of mean rates, a window a rate times mean queue delay and base RTT."""
+    """The source's ratio is that of mean rates. Its window is a rate times the sum of mean queue
+    delay and base RTT."""
     known = layout.published()
     for case in CASES:
         key = (case.run.archive.name, case.name)
@@ -90,8 +91,8 @@ def test_ratios_and_windows_of_the_source_are_as_defined_here() -> None:
 
 
 def test_udp_counts_its_payload() -> None:
-    """The share of the link at 50 and 70 Mbit/s shows this, as does the loss at 140 and 200
-    Mbit/s."""
+    """The source's UDP rate counts payload. The share of the link at 50 and 70 Mbit/s shows this,
+    and so does the loss at 140 and 200 Mbit/s."""
     known = layout.published()
     for rate in (50, 70):
         used = known[OVERLOAD, f"mix_1000d_u{rate}s5_r_u0s5_udp", "util_mean"]
@@ -122,7 +123,8 @@ def test_idle_flows_in_the_rates_of_the_source() -> None:
 
 
 def test_the_law_in_the_source() -> None:
-    """With ten flows and UDP p_C = (p_L/2)^2 within 6 % wherever L is not overloaded."""
+    """With ten flows and UDP, p_C = (p_L/2)^2 holds within 6 % in all rows in which L is not
+    overloaded."""
     laws = {}
     for run in RUNS:
         found = law.published_law(run)
@@ -130,7 +132,8 @@ def test_the_law_in_the_source() -> None:
             laws[run.udp] = found
     for udp in ((0, 50), (0, 70), (0, 100), (50, 0), (70, 0)):
         assert laws[udp] == pytest.approx(1, abs=0.06)
-    # With two flows the probability varies, and the mean of a square exceeds the mean squared.
+    # With two flows the probability varies, and the mean of its square exceeds the square of its
+    # mean.
     mixed = law.published_law(one(PC, "mix_1000_d5005_r5005"))
     assert mixed == pytest.approx(1.296, abs=0.001)
 
@@ -247,7 +250,7 @@ class Made:
 
 
 def stat(mean: float) -> dict[str, float]:
-    """Return statistics that all differ from one another."""
+    """Return statistics whose values all differ."""
     shares = {"mean": 1.0, "p1": 0.5, "p25": 0.8, "p75": 1.2, "p99": 1.5, "stddev": 0.1}
     return {name: mean * share for name, share in shares.items()}
 
@@ -331,7 +334,8 @@ def test_columns_of_the_rows_of_overload() -> None:
 
 
 def test_published_delays_are_what_the_recorder_can_write() -> None:
-    """Every published percentile of delays is a value that the recorder has, to the microsecond."""
+    """Every published percentile of delays is a value that the recorder can write, to the
+    microsecond."""
     values = {round(recorder.read(recorder.cut(i << 15)), 3) for i in range(4096)}
     found = [
         value
@@ -343,7 +347,7 @@ def test_published_delays_are_what_the_recorder_can_write() -> None:
 
 
 def test_what_the_recorder_makes_of_a_delay() -> None:
-    # Delays up to 255 units of 2^15 ns are exact; above, steps are 2 and then 4 units wide.
+    # Delays up to 255 units of 2^15 ns are exact. Above, steps are 2 and then 4 units wide.
     cuts = [recorder.cut(units << 15) for units in (0, 1, 255, 256, 257, 511, 512, 515, 516)]
     assert cuts == [0, 1, 255, 256, 256, 510, 512, 512, 516]
     assert recorder.cut((1 << 15) - 1) == 0
@@ -363,7 +367,7 @@ def test_recorded_statistics() -> None:
     mean = (300 * 0.032 + 50 * 0.065 + 50 * 0.098) / 500
     assert found["qs_ecn_mean"] == pytest.approx(mean)
     assert [found[f"qs_ecn_{p}"] for p in ("p1", "p25", "p75", "p99")] == [0, 0.032, 0.032, 0.098]
-    # A window is a rate times the recorded mean and the base round-trip time.
+    # A window is a rate times the sum of the recorded mean delay and the base round-trip time.
     assert found["win_ecn_mean"] == pytest.approx(3e6 * (mean + 5) / 1000)
 
 
@@ -396,14 +400,13 @@ def test_goals() -> None:
     (verdict,) = truth.verdicts(judged)
     assert (verdict.goal.id, verdict.cells, verdict.within) == ("dualpi2.rate_ratio", 4, 3)
     assert not verdict.holds
-    # Ten of eleven cells are within the tolerance, which suffices; nine of eleven do not.
+    # Ten of eleven cells within the tolerance are enough, nine of eleven are not.
     assert truth.verdicts(judged[:1] * 10 + judged[3:])[0].holds
     assert not truth.verdicts(judged[:1] * 9 + judged[3:] * 2)[0].holds
     queue = truth.judged([entry(case, "qs_ecn_mean", 0.34, value) for value in (0.25, 0.43, 0.45)])
     assert [e.within for e in queue] == [True, True, False]
     tcp, _ = one(OVERLOAD, "mix_1000d_u0s5_r_u200s5").cases
-    # Delays of the source are multiples of 0.033 ms, so a smaller error than that is within the
-    # goal.
+    # Delays of the source are multiples of 0.033 ms, so a smaller error is within the goal.
     short = truth.judged([entry(tcp, "qs_ecn_mean", 0.0526, value) for value in (0.021, 0.018)])
     assert [e.within for e in short] == [True, False]
     (pie,) = one("ecpie_res_mr", "mix_1000_d5005_r5020").cases
@@ -415,7 +418,7 @@ def test_chance_is_what_one_more_run_would_give() -> None:
     (case,) = one(PC, "mix_1000_d5005_r5020").cases
     runs = (0.9, 1.0, 1.1, 1.0, 1.0)
     # The standard deviation is 0.0707, and t with four degrees of freedom is 2.776. For one more
-    # run the interval is 0.0707 x 2.776 x sqrt(1 + 1/5) = 0.215 either way.
+    # run, the interval is ± 0.0707 x 2.776 x sqrt(1 + 1/5) = 0.215.
     for known, told in ((1.21, True), (1.22, False), (0.79, True)):
         assert entry(case, "rate_ratio", known, 1.0, runs).chance is told
     assert not entry(case, "rate_ratio", 1.3, 1.0, (1.0,)).chance
@@ -453,8 +456,8 @@ def test_the_law_and_its_noise() -> None:
 
 
 def test_the_law_of_a_probability_that_varies() -> None:
-    """p is 0.05 and 0.15 in turn. L marks 2 x 0.1 of its packets; C drops the mean square,
-    0.0125."""
+    """p alternates between 0.05 and 0.15. L marks 2 x 0.1 of its packets, and C drops the mean of
+    the square, 0.0125."""
     run = one(PC, "mix_1000_d5005_r5005")
     classes = [
         {"name": "L", "packets": 100_000, "drops": 0, "causes": {"mark": 20_000}},
@@ -507,7 +510,7 @@ def test_rows_with_prague_are_refused_one_by_one_or_run_by_a_module(
     flow = made["flows"][0]
     assert flow["cc"] == {"name": "prague", "kernel": True, "module": "mine"}
     assert flow["tcp"] == {"ecn_feedback": "accecn"}
-    # Apart from these two keys, the scenarios are the same.
+    # Except for these two keys, the scenarios are equal.
     flow.update(cc="prague")
     del flow["tcp"]
     assert made == points.made(without.refused[0], 250, on_linux.PACED)
@@ -558,8 +561,8 @@ def quick(tmp_path_factory: pytest.TempPathFactory) -> list[points.DualPi2Entry]
 def test_the_cells_drawn_are_within_their_goals_but_for_those_listed(
     quick: list[points.DualPi2Entry],
 ) -> None:
-    """Tolerances are the goals of the page. A table lists each cell beyond its goal, with its
-    error."""
+    """The tolerances are the goals of the page. A table in the repository lists each cell beyond
+    its goal, with its error."""
     held = [e for e in quick if e.within is not None]
     assert len(held) >= 20
     misses = [_miss(e) for e in held if not e.within]

@@ -1,4 +1,5 @@
-"""`tailback evaluate`: the rules of verdicts, the command, and an algorithm that breaks a rule."""
+"""Tests `tailback evaluate`: the rules of verdicts, the command, and an algorithm that breaks a
+rule."""
 
 from __future__ import annotations
 
@@ -48,8 +49,8 @@ def test_a_verdict_needs_the_whole_interval(values: tuple[float, ...], verdict: 
 
 
 def test_intervals_of_several_points_hold_together() -> None:
-    # Student's t with 2 degrees of freedom is 4.303 at 97.5 %. Five intervals that hold together
-    # are wider.
+    # Student's t with 2 degrees of freedom is 4.303 at 97.5 %. Five simultaneous intervals are
+    # wider.
     [one] = [point(1.0, 2.0, 3.0)]
     ends, wider = one.ends(1), one.ends(5)
     assert ends is not None
@@ -180,7 +181,7 @@ def test_harm_is_less_what_the_incumbent_does_to_itself(tmp_path: Path) -> None:
     assert found.verdict == "worse"
     assert found.ci95 is not None
     assert found.ci95[0] > 0.05
-    # A flow alone has the link to itself: its competitor sends nothing.
+    # A flow alone has the whole link, because its competitor sends nothing.
     assert all(
         run.summary["flows"][1]["throughput_mbit"] in (0, None) for run in results["cubic, alone"]
     )
@@ -203,7 +204,7 @@ def test_harm_to_video_is_in_its_delay_and_its_bitrate(tmp_path: Path) -> None:
     rows = list(zip(*(frames[f"cubic, {what}"] for what in of), strict=True))
     rates = [[one["bitrate_mbit"] for one in row] for row in rows]
     p95s = [[one["delay_ms"]["p95"] for one in row] for row in rows]
-    # Alone the video has its largest bitrate.
+    # Without a competitor, the video has its largest bitrate.
     assert all(alone > 1.5 > max(itself, beside) for alone, itself, beside in rates)
     wanted = [(b - c) / a for a, b, c in rates]
     assert bitrate.outcome(bbr, request, results).value == pytest.approx(sum(wanted) / 2)
@@ -234,7 +235,7 @@ def test_a_point_of_an_ellipse_is_a_second_of_payload(tmp_path: Path) -> None:
     [flow] = run.summary["flows"]
     mean = sum(rate for _, rate in points) / len(points)
     assert mean == pytest.approx(flow["throughput_mbit"], rel=0.02)
-    # Headers and retransmissions do not count: less than 1448 of 1514 bytes.
+    # Headers and retransmissions are not counted, so the goodput is at most 1448 of 1514 bytes.
     assert mean < 20 * 1448 / 1514
 
 
@@ -354,7 +355,7 @@ def test_parts_of_other_sources_run_only_if_they_are_named(tmp_path: Path) -> No
 
 
 def test_bbr_keeps_deep_buffers_shorter_than_cubic(tmp_path: Path) -> None:
-    """Check the findings of nsperf's experiments on deep buffers and on random loss."""
+    """Check nsperf's findings on deep buffers and on random loss."""
     small = {"duration": "20s", "sweep": {"bottleneck.queue.limit": ["10bdp"]}}
     lossy = {"duration": "8s", "sweep": {"bottleneck.loss": [0.001]}, "bottleneck.rate": "200Mbit"}
     criteria = [

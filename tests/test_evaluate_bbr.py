@@ -1,4 +1,5 @@
-"""`evaluate bbr`: cases that pass, cases that fail by design, and planted faults, one per case."""
+"""Tests `evaluate bbr`: cases that pass, cases that fail by design, and one planted fault for each
+case."""
 
 from __future__ import annotations
 
@@ -51,8 +52,8 @@ def test_the_draft_passes_every_case(store: Path) -> None:
     evaluation = evaluated(DRAFT, store)
     assert set(verdicts(evaluation).values()) == {"pass"}, evaluation.sections
     values = {section.id: section.value for section in evaluation.sections}
-    # Exactly the draft's values: gains of 128/256 and 230/256, and whole numbers of rounds and
-    # steps.
+    # These are exactly the draft's values: gains of 128/256 and 230/256, and whole numbers of
+    # rounds and steps.
     assert (values["A.3"], values["A.8"]) == (0.5, 230 / 256)
     assert (values["A.4"], values["A.5"]) == (4, 3)
     assert (values["A.14"], values["A.18"], values["A.19"]) == (4, 4, 4)
@@ -137,7 +138,7 @@ def _trace(**columns: list[float]) -> StateTrace:
 
 
 def test_extra_acked_is_what_exceeds_the_bandwidth() -> None:
-    # 1 segment in 10 ms is expected; 5 come with the third ACK, then none for 50 ms.
+    # 1 segment in 10 ms is expected. 5 segments arrive with the third ACK, then none for 50 ms.
     acked = [1, 2, 7, 7, 7, 7, 7, 8]
     trace = _trace(
         acked_bytes=[1448.0 * n for n in acked],

@@ -1,4 +1,4 @@
-"""The experiment of 2014: the evaluation of runs, on made-up and on a few real ones."""
+"""Tests the experiment of 2014: the evaluation of synthetic and of a few real runs."""
 
 from __future__ import annotations
 
@@ -46,7 +46,8 @@ def test_a_crossing_of_a_staircase_lies_between_its_steps() -> None:
 
 
 def test_noise_on_a_flat_part_makes_one_crossing() -> None:
-    # The curve falls below 0 and rises above it again. Pooled, the two middle values are 0.05.
+    # The curve falls below 0 and rises above it again. Pooled to be monotone, the two middle values
+    # are 0.05.
     found = crossing([1.0, 2.0, 3.0, 4.0], [1.0, -0.1, 0.2, -1.0], falling=True)
     assert found
     assert found.x == pytest.approx(3.0 + 0.05 / 1.05)
@@ -90,12 +91,12 @@ def test_equal_share_of_a_staircase() -> None:
     m = 0.125
     found = table1.share(pts.table(staircase_runs(5.25)), m)
     assert found
-    # The crossing is between the middles of the steps of 5 and 6 frames, at three quarters.
+    # The crossing is at three quarters between the middles of the steps of 5 and 6 frames.
     assert found.x == pytest.approx(5.25 * pts.FRAME / (m * pts.BDP))
     assert found.utilisation == pytest.approx(0.9 + 0.01 * 5.75)
     assert found.occupancy == pytest.approx(0.1 * 5.75)
     assert found.n == 3
-    # The three seeds are 0.01 frames apart: t = 4.303 with 2 degrees of freedom.
+    # The crossings of the three seeds are 0.01 frames apart. t is 4.303 with 2 degrees of freedom.
     frames = found.ci95 / (pts.FRAME / (m * pts.BDP)) if found.ci95 else 0.0
     assert frames == pytest.approx(4.302653 * 0.01 / math.sqrt(3), rel=1e-6)
 
@@ -125,7 +126,7 @@ def test_formula_3() -> None:
 
 
 def test_half_the_growth_and_half_the_marks_have_nearly_the_same_fixed_point() -> None:
-    # With W = 2/p and 1.22/sqrt(p), and uniformised RED, these ratios follow.
+    # These ratios follow from windows of 2/p and 1.22/sqrt(p), and from uniformised RED.
     for min_ratio, expected in ((0.125, 0.109), (0.25, 0.127), (0.5, 0.186), (0.75, 0.350)):
         assert fixed_point(min_ratio) == pytest.approx(expected, rel=0.08)
 
@@ -197,7 +198,8 @@ def test_frames_on_linux_are_those_of_the_paper() -> None:
 
 
 def test_engines_stand_side_by_side() -> None:
-    """Linux misses like the simulator if it misses the same cells in the same direction."""
+    """A miss on Linux counts as the simulator's miss if the same cell misses in the same
+    direction."""
     parts = ("table1", "fig10")
     both = measured(parts)
     low = pl.col("utilisation") - 0.05
@@ -254,7 +256,7 @@ def test_figures_have_no_more_rows_than_altair_takes(
 ) -> None:
     for figure in built[1].figures():  # type: ignore[attr-defined]
         made = export.spec(figure.chart)
-        # Also validate the chart with Altair, which reports skip.
+        # Also validate the chart with Altair, because reports skip this check.
         figure.chart.to_dict()
         for rows in made.get("datasets", {}).values():
             assert len(rows) <= 5000
@@ -294,7 +296,8 @@ def test_one_part_alone_makes_a_report() -> None:
 
 
 def test_rows_of_table_1_drawn_by_hash(tmp_path: Path) -> None:
-    """Two rows, near equal sharing, with one seed each and the tolerances of the experiment."""
+    """Two rows near equal sharing, with one seed each, have errors within the experiment's
+    tolerances."""
     names = [f"readings/taken/{kind}" for kind in ("two-reno", *(f"step-{t}" for t, _ in pts.ROWS))]
     batches = pts.plan(["readings"], [], [("taken", {})], quick=False)
     published = table1.published()
@@ -326,7 +329,8 @@ def test_thresholds_between_two_frames_are_the_same_queue(tmp_path: Path) -> Non
 
 
 def test_table_1_comes_out(tmp_path: Path) -> None:
-    """Check every published cell within the tolerances of the report, with two Reno flows too."""
+    """Every published cell, including those with two Reno flows, is within the report's
+    tolerance."""
     result = get("dctcp-internet-2014").run(
         ["table1"], RunOptions(seeds=2, jobs=2, out=tmp_path, progress=False), quick=True
     )

@@ -1,4 +1,5 @@
-"""Explanations of runs whose cause is known by construction: each names it."""
+"""Tests that explanations of runs name the cause. Each scenario is built to have one known
+cause."""
 
 from __future__ import annotations
 
@@ -52,12 +53,12 @@ def said(part: Found) -> str:
 
 FIFO = {"aqm": "fifo", "limit": "1bdp"}
 LATE = [{"cc": "cubic", "start": "9.9s"}]
-"""Flows for scenarios about another source: a scenario needs a flow, so this one starts late."""
+"""A flow for scenarios about another source. A scenario needs a flow, so this flow starts late."""
 WIDE = {"rate": "1Gbit", "queue": {"aqm": "fifo", "limit": "100000p"}}
 
 
 def test_whose_application_has_no_more_to_send(results: Path) -> None:
-    """Requests fit into the first window: the sender sends all of one at once, then waits."""
+    """Requests fit into the first window: the sender sends a whole request at once, then waits."""
     web = {"kind": "web", "arrival": "50ms", "min": "5kb", "max": "6kb"}
     got = found(results, bottleneck=WIDE, flows=LATE, traffic=[web])
     source = got["flows"][1]
@@ -81,7 +82,7 @@ def test_who_is_paced(results: Path) -> None:
 
 
 def test_whose_window_is_the_limit_and_was_never_reduced(results: Path) -> None:
-    """The capacity of the path takes longer to fill than the run lasts."""
+    """Filling the capacity of the path takes longer than the run lasts."""
     got = found(results, duration="1s", path={"rtt": "100ms"}, bottleneck=WIDE)
     flow, link = got["flows"][0], got["links"][0]
     assert flow["limit"] == "cwnd"
@@ -106,7 +107,7 @@ def test_whom_only_marks_hold(results: Path) -> None:
 
 
 def test_what_slow_start_overshoots(results: Path) -> None:
-    """The first loss is that of the window that doubled into a full buffer."""
+    """The first loss happens in the window that had just doubled into a full buffer."""
     got = found(results, duration="2s", bottleneck={"rate": "50Mbit", "queue": FIFO})
     flow, link = got["flows"][0], got["links"][0]
     first = flow["reductions"]["listed"][0]
@@ -139,7 +140,8 @@ def test_how_slow_start_ended(results: Path) -> None:
         listed["time_s"],
         listed["from"],
     )
-    # The buffer holds one round trip. The window had doubled into it, so as many packets were lost.
+    # The buffer holds one round trip. The window had doubled to fill it, so as many packets were
+    # lost.
     assert by_loss["queue_ms"] == pytest.approx(20, rel=0.2)
     (event,) = found(results, duration="3s", bottleneck=narrow, flows=reno)["links"][0]["events"]
     assert by_loss["lost"] == event["busiest_count"] > 50
@@ -169,8 +171,8 @@ def test_how_slow_start_ended(results: Path) -> None:
     by_search, text = end(**far, flows=[{"cc": {"name": "cubic", "slow_start": "search"}}])
     assert (by_search["why"], by_search["lost"]) == ("search", 0)
     assert "by SEARCH: deliveries were a quarter behind" in text
-    # The buffer overflows after slow start has ended, by what was in flight at its end. `lost`
-    # counts these packets as the overshoot.
+    # The buffer overflows after slow start has ended, because of the packets in flight at its end.
+    # `lost` counts these packets as the overshoot.
     short = {"rate": "50Mbit", "queue": {"aqm": "fifo", "limit": "2bdp"}}
     late, text = end(
         path={"rtt": "100ms"},
@@ -204,7 +206,7 @@ def test_a_queue_that_an_aqm_holds_is_no_standing_queue(results: Path) -> None:
     assert link["queue"] == "held"
     assert "the AQM holds it below its target of 20 ms." in said(link)
     assert "standing queue" not in said(link)
-    # A FIFO has no target. Its queue is a standing queue because no AQM controls it.
+    # A FIFO has no target. Its queue is a standing queue, because no AQM controls it.
     fifo = found(results, bottleneck={"rate": "20Mbit", "queue": FIFO}, **keys)["links"][0]
     assert (fifo["target_ms"], fifo["queue"]) == (None, "standing")
 
@@ -221,27 +223,27 @@ def test_a_loss_that_was_scheduled(results: Path) -> None:
 
 
 def test_a_flight_that_is_lost_whole(results: Path) -> None:
-    """No ACK comes back, and the probe is lost too, so the timeout fires."""
+    """No ACK returns, and the probe is lost too, so the timeout fires."""
     bottleneck = {**WIDE, "schedule": {"drops": [*range(200, 215)]}}
     got = found(results, duration="3s", bottleneck=bottleneck, tcp={"rwnd": "14kb"})
     flow = got["flows"][0]
     assert flow["reductions"]["by_reason"]["timeout"] >= 1
     timeout = next(r for r in flow["reductions"]["listed"] if r["reason"] == "timeout")
     assert timeout["to"] == 1
-    # The probe comes after two RTTs, and the timeout at least 200 ms after it.
+    # The probe follows after two RTTs, and the timeout at least 200 ms after the probe.
     assert flow["seconds"]["timeout"] > 0.2
     assert "a retransmission timeout" in said(flow)
 
 
 def test_a_loss_that_a_probe_repairs(results: Path) -> None:
-    """A window of one segment: no later segment reveals the loss."""
+    """The window has one segment, so no later segment reveals the loss."""
     bottleneck = {**WIDE, "schedule": {"drops": [40]}}
     got = found(results, duration="3s", bottleneck=bottleneck, tcp={"rwnd": "1500b"})
     assert got["flows"][0]["reductions"]["by_reason"] == {"probe": 1}
 
 
 def test_a_reduction_that_was_spurious(results: Path) -> None:
-    """The link pauses for a second: the timeout is spurious and undone."""
+    """The link pauses for a second, so the timeout is spurious and is undone."""
     steps = [["0s", "10Mbit"], ["3s", "1kbit"], ["4s", "10Mbit"]]
     bottleneck = {"rate": {"steps": steps}, "queue": {"aqm": "fifo", "limit": "1000p"}}
     got = found(results, bottleneck=bottleneck, tcp={"rwnd": "30kb"})
@@ -268,7 +270,7 @@ def test_whose_bytes_stand_in_a_bloated_buffer(results: Path) -> None:
 
 
 def test_a_queue_of_bursts(results: Path) -> None:
-    """A source sends at twice the rate for a tenth of the time."""
+    """A source sends at twice the link's rate for a tenth of the time."""
     constant = {"on_distribution": "constant", "off_distribution": "constant"}
     on_off = {"kind": "on-off", "rate": "20Mbit", "on": "20ms", "off": "180ms", **constant}
     bottleneck = {"rate": "10Mbit", "queue": {"aqm": "fifo", "limit": "1000p"}}
@@ -320,7 +322,8 @@ def test_why_prague_starves_cubic_in_one_queue(results: Path) -> None:
 
 
 def test_why_dctcp_gets_a_tenth_under_dualpi2(results: Path) -> None:
-    """Half of its packets are marked, because the step is shorter than two packet times."""
+    """Half of DCTCP's packets are marked, because the step threshold is shorter than two packet
+    times."""
     got = puzzle(results, "dctcp-dualpi2")
     dctcp = next(flow for flow in got["flows"] if flow["name"] == "dctcp")
     assert 0.8 < dctcp["throughput_mbit"] < 1.3
@@ -339,11 +342,12 @@ SAME = {"flows.dctcp.cc": "cubic", "flows.dctcp.ecn": True}
 
 @pytest.mark.parametrize("sets", [{}, SAME], ids=["beside dctcp", "beside itself"])
 def test_why_cubic_takes_turns_on_a_short_path(results: Path, sets: dict[str, object]) -> None:
-    """Windows are two segments: each loss costs a timeout, and meanwhile the other has the link."""
+    """Windows have two segments, so each loss costs a timeout. During the timeout the other flow
+    has the link."""
     got = puzzle(results, "cubic-dctcp", **sets)
     (pair,) = got["pairs"]
     assert pair["turns"]
-    # Which of the two it is depends on a few seconds in which neither flow leads.
+    # A few seconds in which neither flow leads decide which of the two texts is printed.
     kind = "There are two states" if pair["states"] else "They take turns"
     assert pair["lead"]["changes"] >= 10
     assert min(pair["timer_shares"]) > 0.3

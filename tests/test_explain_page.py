@@ -1,4 +1,4 @@
-"""docs/how-to/explain.md shows what its commands print."""
+"""Checks that docs/how-to/explain.md shows the output of its commands."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def test_the_page_has_what_its_commands_print(tmp_path: Path) -> None:
 
 
 def test_the_causes_are_named(tmp_path: Path) -> None:
-    """Check that each scenario of the figure is limited by the cause that it is made for."""
+    """Check that in each scenario of the figure, the flow is limited by the intended cause."""
     import tailback
     from tailback.explain import explain
 

@@ -1,6 +1,7 @@
-"""Exports: the packet capture compared with the summary of the same run, and CSV with the frames.
+"""Tests exports: compares the packet capture with the summary of the run, and CSV files with the
+frames.
 
-The test reads captures with a reader of its own and, where it is installed, with tshark.
+The test reads captures with its own reader, and with tshark if it is installed.
 """
 
 from __future__ import annotations
@@ -170,7 +171,7 @@ def test_sojourn_times_of_a_capture_are_the_histogram(
     capture: tuple[dict[str, Any], dict[str, list[Packet]]],
 ) -> None:
     summary, packets = capture
-    # At one time drops precede departures: CoDel drops the head and then sends the next packet.
+    # At equal times, drops precede departures: CoDel drops the head, then sends the next packet.
     events = [(p.time_ns, 0, p) for p in packets["bottleneck.in"]]
     events += [(p.time_ns, 1, p) for p in packets["bottleneck.drop"]]
     events += [(p.time_ns, 2, p) for p in packets["bottleneck.out"]]
@@ -180,7 +181,8 @@ def test_sojourn_times_of_a_capture_are_the_histogram(
         if place == 0:
             arrived[packet.key].append(time_ns)
             continue
-        # A full buffer drops the newest packet, which just arrived; the algorithm drops the oldest.
+        # A full buffer drops the newest packet, which has just arrived. The algorithm drops the
+        # oldest.
         waited = arrived[packet.key]
         since = waited.pop() if packet.comment == "overflow" else waited.popleft()
         if place == 2 and packet.measured:
@@ -217,8 +219,11 @@ def tshark(*args: str | Path) -> list[str]:
 def seen_at_the_sender(
     tailback: Tailback, tmp_path: Path, run_id: str, summary: dict[str, Any]
 ) -> list[int]:
-    """Check the capture as one taken at the sender: data precedes the queue, and each ACK follows
-    its data. Return the last acknowledged number of each flow."""
+    """Check that the capture looks like one taken at the sender: data precedes the queue, and each
+    ACK follows its data.
+
+    Return the last acknowledged number of each flow.
+    """
     chosen = ("--interface", "bottleneck.in", "--interface", "bottleneck.back.out")
     done = tailback("export", run_id, "--format", "pcapng", "--out", "sender.pcapng", *chosen)
     assert done.returncode == 0, done.stderr

@@ -1,4 +1,4 @@
-"""Which differences are flagged when the tests are not independent of each other."""
+"""Tests which differences are flagged if the tests depend on each other."""
 
 from __future__ import annotations
 
@@ -20,13 +20,14 @@ def flagged(qs: list[float | None]) -> list[bool]:
 def test_each_a_family_of_its_own_is_benjamini_and_hochberg() -> None:
     families = list(range(15))
     qs = false_discovery(TEXTBOOK, families)
-    # At 5 % the first four p values are flagged.
+    # At a level of 5 %, the first four p values are flagged.
     assert flagged(qs) == [True] * 4 + [False] * 11
     assert qs[3] == pytest.approx(0.0095 * 15 / 4)
-    # A q never exceeds that of a larger p: 0.0298 x 15 / 7 is less than 0.0278 x 15 / 6.
+    # A q value never exceeds that of a larger p value: 0.0298 x 15 / 7 is less than 0.0278 x 15 /
+    # 6.
     assert qs[5] == qs[6] == pytest.approx(0.0298 * 15 / 7)
     assert qs[14] == 1.0
-    # The result does not depend on the order, and undecided tests do not count.
+    # The result does not depend on the order, and tests without a p value are not counted.
     again = false_discovery([None, *reversed(TEXTBOOK), None], [0, *reversed(families), 0])
     assert again[1:-1] == qs[::-1]
 
@@ -34,7 +35,7 @@ def test_each_a_family_of_its_own_is_benjamini_and_hochberg() -> None:
 def test_one_family_is_benjamini_and_yekutieli() -> None:
     qs = false_discovery(TEXTBOOK, [0] * 15)
     assert qs == pytest.approx(stats.false_discovery_control(TEXTBOOK, method="by").tolist())
-    # The level is divided by 1 + 1/2 + ... + 1/15 = 3.318: three are left.
+    # The level is divided by 1 + 1/2 + ... + 1/15 = 3.318, so only three differences are flagged.
     assert flagged(qs) == [True] * 3 + [False] * 12
 
 
@@ -47,11 +48,11 @@ def test_a_chosen_family_pays_for_having_been_chosen() -> None:
     # One of four families is selected, so the level within that family is a quarter of 5 %.
     ps = [0.001, 0.02, 0.04, 0.5, 0.6, 0.7]
     qs = false_discovery(ps, ["a", "a", "a", "b", "c", "d"])
-    # The factor for three tests is 1 + 1/2 + 1/3 = 11/6. Family "a" has p = 0.0055, which is 0.022
-    # among four. Its tests have 0.0055, 0.055 and 0.0733, each times four.
+    # The factor for three tests is 1 + 1/2 + 1/3 = 11/6. Family "a" has p = 0.0055, which becomes
+    # 0.022 among four families. Its tests have 0.0055, 0.055 and 0.0733, each times four.
     assert qs[:3] == pytest.approx([0.022, 0.22, 0.04 * 11 / 6 * 4])
     assert flagged(qs) == [True, False, False, False, False, False]
-    # With two selected families the level within each is half of 5 %.
+    # With two selected families, the level within each is half of 5 %.
     qs = false_discovery([0.001, 0.02, 0.001, 0.5, 0.6], ["a", "a", "b", "c", "d"])
     assert qs[1] == pytest.approx(0.02 * 1.5 * 4 / 2)
 
@@ -68,7 +69,7 @@ def test_a_q_is_the_level_at_which_the_rule_flags() -> None:
 
 
 def by_the_rule(ps: list[float], families: list[int], level: float) -> list[bool]:
-    """The two steps of Benjamini and Bogomolov, at one level."""
+    """Return the flags that the two steps of Benjamini and Bogomolov give at one level."""
     groups = {f: [p for p, g in zip(ps, families, strict=True) if g == f] for f in set(families)}
     adjusted = {f: stats.false_discovery_control(group, method="by") for f, group in groups.items()}
     simes = [float(min(found)) for found in adjusted.values()]
@@ -86,9 +87,12 @@ POINTS, CELLS, PAIRS = 6, 20, 2000
 
 
 def p_values(seeds: int, paired: bool, change: float) -> np.ndarray:
-    """Make comparisons of made-up runs. At each point all quantities follow the flow's throughput
-    (a correlation of 0.9); one in four is heavy-tailed. At the first point all values of the
-    variant are larger by `change` standard deviations."""
+    """Return the p values of comparisons of synthetic runs.
+
+    At each point, all quantities follow the flow's throughput with a correlation of 0.9. One in
+    four is heavy-tailed. At the first point, all values of the variant are larger by `change`
+    standard deviations.
+    """
     draw = np.random.default_rng(7)
     shape = (PAIRS, 2, seeds, POINTS)
     common = draw.standard_normal((*shape, 1))
@@ -103,7 +107,7 @@ def p_values(seeds: int, paired: bool, change: float) -> np.ndarray:
 
 
 def points_flagged(ps: np.ndarray) -> np.ndarray:
-    """Return for each comparison at how many points anything is flagged."""
+    """Return for each comparison the number of points at which a difference is flagged."""
     families = [point for point in range(POINTS) for _ in range(CELLS)]
     found = []
     for each in ps:
@@ -121,6 +125,7 @@ def test_a_against_a_flags_something_in_one_comparison_of_twenty(seeds: int, pai
 def test_what_differs_is_found_there_and_nowhere_else() -> None:
     found = points_flagged(p_values(10, paired=False, change=2.5))
     assert found[:, 0].mean() > 0.95
-    # With one true family among six, the share of false ones stays within the level.
+    # With one truly different family among six, the share of false discoveries stays within the
+    # level.
     false = found[:, 1:].sum(axis=1) / np.maximum(found.sum(axis=1), 1)
     assert false.mean() <= 0.05

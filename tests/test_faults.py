@@ -1,6 +1,6 @@
-"""Commands whose calls to the file system fail, and commands that are killed: a few of each.
+"""Tests a few commands whose calls to the file system fail, and a few commands that are killed.
 
-All of them: tests/faults/inject.py and tests/faults/kill.py.
+tests/faults/inject.py and tests/faults/kill.py test all commands.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Each field of the summary is declared once: the summary, its shape, metrics, assertions and
-frames have exactly the declared fields."""
+"""Checks that each field of the summary is declared once. The summary, its shape, metrics,
+assertions and frames must have exactly the declared fields."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from test_metrics import SCENARIO
 Json = Mapping[str, Any]
 
 LEAVES = ("text", "identity", "count", "number", "causes", "numbers")
-"""Kinds of fields without inner fields, except statistics; each may be `optional`."""
+"""Kinds of fields that have no inner fields, except for statistics. Each may be `optional`."""
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +61,7 @@ def pairs(
 
 
 def changed(summary: Json, place: tuple[Any, ...], value: Any) -> dict[str, Any]:
-    """Return a summary with another value at a path; `...` removes the key."""
+    """Return a summary with another value at a path. `...` as the value removes the key."""
     other = copy.deepcopy(dict(summary))
     holder: Any = other
     for key in place[:-1]:
@@ -75,7 +75,7 @@ def changed(summary: Json, place: tuple[Any, ...], value: Any) -> dict[str, Any]
 
 def test_the_summary_has_what_is_declared(summary: Json) -> None:
     assert summary["traffic"][0]["completions"]["bins"]
-    # Each source has the fields of its kind; together the sources have all fields.
+    # Each source has only the fields of its kind. Together, the sources have all fields.
     known = {key for source in summary["traffic"] for key in source}
     assert known == {field.name for field in fields.inside("traffic")}
     assert all("chunks" in flow for flow in summary["flows"])
@@ -86,7 +86,7 @@ def test_the_summary_has_what_is_declared(summary: Json) -> None:
 
 
 def programless(summary: Json) -> Json:
-    """Return the summary with its keys in the declared order."""
+    """Return the summary without programs, with its keys in the declared order."""
     return {field.name: summary[field.name] for field in fields.summary()}
 
 

@@ -1,5 +1,5 @@
-"""Flent: it opens and plots exported files, and its numbers are the run's; `compare` reads its data
-files beside runs; foreign files are errors."""
+"""Tests Flent's data files: Flent opens and plots exported files, with the numbers of the run.
+`compare` reads data files next to runs. Foreign files are errors."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ FIRST, SECOND = (0x1B, 0x9E, 0x77), (0xD9, 0x5F, 0x02)
 """The colours of Flent's first two curves."""
 
 CACHE = Path(sys.prefix) / "matplotlib"
-"""The folder of Matplotlib's list of fonts, kept because making it takes seconds."""
+"""The folder of Matplotlib's list of fonts. It is kept, because making the list takes seconds."""
 
 FLENT = """\
 import sys
@@ -92,7 +92,7 @@ def flent(folder: Path, *commands: str) -> str:
         check=False,
         env={**os.environ, "HOME": str(folder), "MPLBACKEND": "Agg", "MPLCONFIGDIR": str(CACHE)},
     )
-    # It always ends with status 0; errors are only in its output.
+    # Flent always ends with status 0, so errors are only in its output.
     assert (done.returncode, done.stderr) == (0, "")
     greetings = ("Starting Flent", "Initialised matplotlib")
     lines = done.stdout.splitlines(keepends=True)
@@ -140,7 +140,7 @@ def test_flent_plots_a_run(
     assert exported(tailback, two, "two")["metadata"]["NAME"] == "tcp_2up"
     wanted = [("one", plot) for plot in PLOTS_OF_ONE] + [("two", plot) for plot in PLOTS_OF_TWO]
     if engine == "kernel":
-        # Both engines write the same fields, so a few plots suffice here.
+        # Both engines write the same fields, so a few plots suffice for this engine.
         wanted = [
             ("one", "totals_with_tcp_rtt"),
             ("two", "tcp_cwnd"),
@@ -157,7 +157,7 @@ def test_flent_plots_a_run(
         if file == "two" and plot in ("totals", "upload", "tcp_rtt", "tcp_cwnd", "tcp_rtt_cdf"):
             assert found.get(SECOND, 0) > 100, (file, plot)
 
-    # The numbers that Flent prints are the run's.
+    # Flent prints the numbers of the run.
     for made, file, names in ((one, "one", [""]), (two, "two", ["::1", "::2"])):
         text = flent(tmp_path, f"-i {file}.flent.gz -f summary")
         means = dict(re.findall(r"^ (\S.*?) +: +([\d.]+) ", text, re.MULTILINE))
@@ -209,7 +209,7 @@ def test_every_byte_is_in_the_file(
     assert len(data["x_values"]) == 51
     assert all(len(column) == 51 for column in data["results"].values())
     assert data["metadata"]["LENGTH"] == pytest.approx(4.95 - since)
-    # Flent's box and cumulative plots leave out the warm-up.
+    # Flent's box and cumulative plots leave out the warm-up of the run.
     delay, total = data["metadata"]["DELAY"], data["metadata"]["TOTAL_LENGTH"]
     assert delay == since
     assert total - delay == pytest.approx(4.95)
@@ -313,18 +313,19 @@ def test_what_has_no_series_is_not_exported(tailback: Tailback, tmp_path: Path) 
     assert not (tmp_path / "x.json").exists()
 
 
-# Times as on a test bed: flows start 5 s into the test, and each sample has a duration.
+# Times are as on a test bed: flows start 5 s after the test, and each sample has a duration.
 T0 = 1_563_000_000.0
 RATES = {"TCP upload::1": (4.0, 6.0), "TCP upload::2": (3.0, 2.0)}
 
 
 def measured(**changes: Any) -> dict[str, Any]:
-    """Return a data file as a test bed writes it; changes are by path, `None` removes a key."""
+    """Return a data file as a test bed writes it. `changes` are values by path; `None` removes a
+    key."""
     raw: dict[str, list[dict[str, float]]] = {
         "Ping (ms) ICMP": [{"t": T0 + 0.2 * i, "val": 40.5} for i in range(1, 70)]
     }
     for name, (early, late) in RATES.items():
-        # 1 s of start-up at one rate and 3 s at another, in samples of unequal length.
+        # The samples have unequal lengths: 1 s of start-up at one rate, then 3 s at another rate.
         ends = ((5.25, 0.25), (6.0, 0.75), (8.0, 2.0), (9.0, 1.0))
         raw[name] = [
             {"t": T0 + end, "dur": dur, "val": early if end <= 6 else late} for end, dur in ends
@@ -410,7 +411,7 @@ def test_a_test_bed_beside_a_run(tailback: Tailback, tmp_path: Path) -> None:
     assert found["run", "throughput_ratio"]["bed"] == (pytest.approx(5.5 / 2.25), 1)
     assert len(found) == 7
 
-    # The warm-up of the run is left out of the data too.
+    # The warm-up of the run is also left out of the data file.
     warm = run(tmp_path, TWO, warmup="1s")
     compared = compare_stored([bed, warm.path])
     found = values(compared)
@@ -427,7 +428,7 @@ def test_a_test_bed_beside_a_run(tailback: Tailback, tmp_path: Path) -> None:
     assert "one run of each point shows nothing about noise" in done.stdout
     page = Path(re.search(r"report: (.*)", done.stdout)[1])  # type: ignore[index]
     assert "bed.flent.gz" in (tmp_path / page).read_text(encoding="utf-8")
-    # A data file is compared with a whole sweep, here of one point.
+    # A data file is compared with a whole sweep, which has one point here.
     assert tailback("compare", "bed.flent.gz", tmp_path / "results").returncode == 0
 
 
@@ -464,13 +465,13 @@ def test_files_of_a_folder_are_replicates(tmp_path: Path) -> None:
     bed = cell.values["bed"]
     assert bed.n == 3
     assert bed.mean == pytest.approx(6.5)
-    # Student's t for two degrees of freedom; the three values are 1 apart.
+    # The interval uses Student's t for two degrees of freedom. The three values are 1 apart.
     assert bed.half_width == pytest.approx(4.302652730 / 3**0.5, rel=1e-9)
     assert cell.values["two through CoDel"].n == 2
     assert not cell.differences["bed"].paired
     assert cell.differences["bed"].p is not None
     assert (one.seed, two.seed) == (1, 2)
-    # Data files have no seeds, so they are not paired.
+    # Data files have no seeds, so they cannot be paired with runs.
     for i in range(3):
         write(other / f"{i}.flent.gz", measured(metadata__TITLE="other"))
     made = compare_stored([tmp_path / "bed", other])

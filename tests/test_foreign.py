@@ -1,4 +1,4 @@
-"""Untrusted input: special files, decompression bombs, wrong shapes and numbers."""
+"""Tests untrusted input: special files, decompression bombs, wrong shapes and numbers."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_a_file_that_grows_is_read_to_its_limit(tmp_path: Path) -> None:
     assert foreign.read(path, limit=10) == b"0123456789"
     with pytest.raises(InputError, match="larger than"):
         foreign.read(path, limit=9)
-    # Files of /proc report a size of 0 and still have content.
+    # Files in /proc report a size of 0, although they have content.
     with pytest.raises(InputError, match="larger than"):
         foreign.read(Path("/proc/self/status"), limit=9)
 
@@ -288,7 +288,7 @@ main()
 
 
 def test_bombs_take_little_memory(tmp_path: Path) -> None:
-    """10 MB that unpack to gigabytes, and objects that take 20 times the size of their text."""
+    """Files of 10 MB unpack to gigabytes, and objects need 20 times the size of their text."""
     (tmp_path / "good.flent.gz").write_bytes(measured())
     # Blocks after a full flush are independent, so one block may be repeated.
     packer = zlib.compressobj(9, wbits=31)
@@ -317,7 +317,8 @@ def test_bombs_take_little_memory(tmp_path: Path) -> None:
 
 
 def test_a_trace_is_there_once_for_all_points_and_seeds(tmp_path: Path) -> None:
-    """A trace of two million lines for 2000 runs: 32 GB if each run had a copy."""
+    """A trace of two million lines is used by 2000 runs. If each run had a copy, they would need 32
+    GB."""
     (tmp_path / "up").write_text("".join(f"{i // 2}\n" for i in range(2_000_000)))
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     scenario = tmp_path / "it.toml"
@@ -333,7 +334,8 @@ def test_a_trace_is_there_once_for_all_points_and_seeds(tmp_path: Path) -> None:
 
 
 def test_a_sweep_is_refused_before_it_fills_the_memory(tmp_path: Path) -> None:
-    """Values are copied into every point, so a small file with many points needs much memory."""
+    """A sweep copies its values into every point, so a small file with many points needs much
+    memory."""
     steps = ", ".join(f'["{i}ms", "10Mbit"]' for i in range(10_000))
     scenario = tmp_path / "it.toml"
     scenario.write_text(

@@ -1,6 +1,6 @@
-"""Fuzzes readers of untrusted files: any bytes give a value or an error message.
+"""Fuzzes readers of untrusted files: any bytes must give a value or an error message.
 
-`TAILBACK_FUZZ=N` tries N files for each instead of the same few every time.
+`TAILBACK_FUZZ=N` tries N random files for each reader, instead of the same few files every time.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ FLENT = {
 
 
 def refused_or(read: Callable[[], object]) -> None:
-    """Read a file; an error has to be a sentence without control characters."""
+    """Read a file. An error must be a sentence without control characters."""
     said = "read"
     try:
         read()

@@ -1,4 +1,4 @@
-"""The gate: three answers, their error rates, baseline files, output for a build server."""
+"""Tests the gate: three answers, their error rates, baseline files, output for a build server."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tailback.metrics.margins import Samples
 
 CODEL = SCENARIO.replace("10Mbit", "20Mbit").replace('"2s"', '"6s"').replace('"500ms"', '"2s"')
 SLOW = "slow:bottleneck.queue.target=20ms"
-"""A variant with four times the target."""
+"""A variant whose target is four times as long."""
 
 
 def drawn(seed: int, n: int, rise: float, spread: float, *, paired: bool = True) -> Samples:
@@ -41,8 +41,8 @@ def drawn(seed: int, n: int, rise: float, spread: float, *, paired: bool = True)
 
 @pytest.mark.parametrize("paired", [True, False])
 def test_at_the_bound_each_answer_is_wrong_as_often_as_the_level_says(paired: bool) -> None:
-    """With a true rise of exactly 10 %, "beyond" and "within" are each wrong in 5 % of the
-    tests."""
+    """If the true rise is exactly the threshold of 10 %, "beyond" and "within" are each wrong in 5
+    % of the tests."""
     found = [drawn(i, 8, 0.10, 1, paired=paired).against(0.10, relative=True) for i in range(2000)]
     for said in ([one.more() for one in found], [one.less() for one in found]):
         # Three standard deviations of the share in 2000 draws are 1.5 %.
@@ -50,9 +50,9 @@ def test_at_the_bound_each_answer_is_wrong_as_often_as_the_level_says(paired: bo
 
 
 def test_two_one_sided_tests_of_a_textbook() -> None:
-    # Five differences with mean 0.2 and standard deviation 0.158114: the standard error is
-    # 0.0707107.
-    # For bounds of ±0.5, t = 4.24264 and 9.89949 with four degrees of freedom; t at 5 % is 2.13185.
+    # The five differences have mean 0.2 and standard deviation 0.158114, so the standard error is
+    # 0.0707107. For bounds of ±0.5, t is 4.24264 and 9.89949 with four degrees of freedom. At 5 %,
+    # t is 2.13185.
     samples = Samples((1.0, 2.0, 3.0, 4.0, 5.0), (1.0, 2.1, 3.2, 4.3, 5.4), paired=True)
     above = samples.against(0.5, relative=False)
     below = samples.against(-0.5, relative=False, falls=True)
@@ -83,7 +83,7 @@ def test_what_has_no_spread_is_told_by_the_number_of_runs() -> None:
     assert five.bounds(0.05, relative=True) == (0.0, 0.0)
     assert four.bounds(0.05, relative=True) == (None, None)
     assert four.against(0.1, relative=True).runs(0.05) == 5
-    # A value exactly at its bound does not exceed it: here there are no drops on either side.
+    # A value exactly at its bound does not exceed the bound. Here neither variant has drops.
     none = Samples((0.0,) * 5, (0.0,) * 5, paired=True)
     for falls in (False, True):
         found = none.against(-0.1 if falls else 0.1, relative=True, falls=falls)
@@ -116,8 +116,8 @@ def test_a_negative_baseline_rises_towards_zero() -> None:
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> tb.Comparison:
-    """Compare a queue with an identical one, one with other seeds, and one with four times the
-    target."""
+    """Return a comparison of a queue with an identical queue, with other seeds, and with four times
+    the target."""
     variants: dict[str, dict[str, object]] = {
         "base": {},
         "again": {"title": "again"},
@@ -146,13 +146,13 @@ def test_three_answers(made: tb.Comparison) -> None:
     assert verdict.text().endswith("seeds would")
     assert verdict.seeds is not None
     assert verdict.seeds > 6
-    # Of several cells, one beyond the bound fails the gate; all must be within it to pass.
+    # A single cell beyond the bound fails the gate. To pass, all cells must be within the bound.
     assert only(made, "again", "slow").gate(limit).answer == "exceeds"
     assert only(made, "again", "other").gate("link.delay_ms.mean:+0.1%").answer == "unknown"
-    # Within ±60 % the delays are equivalent; a delay four times as long is not.
+    # With a bound of ±60 %, equal queues are equivalent. A delay four times as long is not.
     assert only(made, "other").gate(["delay_ms.mean:60%", "link.delay_ms.mean:9"]).answer == "holds"
     assert only(made, "slow").gate("delay_ms.mean:60%").answer == "exceeds"
-    # The bound is on a fall, and the delay rose.
+    # The bound limits a fall, but the delay rose.
     assert only(made, "slow").gate("delay_ms.mean:-10%").answer == "holds"
 
 
@@ -171,8 +171,8 @@ def test_what_a_variant_lacks_cannot_be_told(made: tb.Comparison) -> None:
 
 
 def test_one_of_many_exceeds_by_chance_no_more_often() -> None:
-    """With 20 cells at their bound, one exceeds it by chance in most comparisons; the gate corrects
-    it."""
+    """If 20 cells are exactly at their bound, one exceeds it by chance in most comparisons. The
+    gate corrects for this."""
     alone = together = 0
     for i in range(200):
         ps = [drawn(20 * i + k, 6, 0.10, 1).against(0.10, relative=True).more() for k in range(20)]
@@ -186,7 +186,7 @@ def test_looks_are_fixed_beforehand() -> None:
     assert looks(LAST_LOOK) == [10, 20, 40, 80]
     assert looks(25) == [10, 20, 25]
     assert looks(4) == [4]
-    # Looking four times and stopping at the first answer errs in at most 5 %.
+    # Four looks that stop at the first answer err in at most 5 % of cases.
     wrong = 0
     for i in range(1000):
         every = drawn(i, 80, 0.10, 1)
@@ -263,7 +263,7 @@ def test_seeds_are_added_until_it_can_be_told(command: Command, tmp_path: Path) 
         command, *two, SLOW, "--fail-if", "delay_mean_ms:+10%", "--seeds", "auto", "--quiet"
     )
     assert clear[0] == 3
-    # `--quiet` must not leave its variable to later commands.
+    # `--quiet` must not leave its environment variable to later commands.
     assert "TAILBACK_QUIET" not in os.environ
     assert clear[1]["gate"]["level"] == pytest.approx(LEVEL / 4)
     assert {c["values"]["base"]["n"] for c in clear[1]["cells"] if c["kind"] == "link"} == {10}
@@ -309,7 +309,7 @@ def test_a_baseline_is_kept_in_a_file(command: Command, tmp_path: Path) -> None:
     direct = compare(command, file, *two)[1]
     for a, b in zip(slow["gate"]["verdicts"], direct["gate"]["verdicts"], strict=True):
         assert a["low"] == pytest.approx(b["low"], rel=1e-6)
-    # A stored sweep can be compared too. With fewer seeds, only those of both sides count.
+    # A stored sweep can be compared too. If it has fewer seeds, only the common seeds are used.
     assert compare(command, kept, "latest", "--metric", "jain")[0] == 0
     few = compare(command, kept, file, "--seeds", 2, *limit)[1]
     assert {c["differences"]["f"]["n"] for c in few["cells"] if c["differences"]} == {2}

@@ -1,4 +1,5 @@
-"""Grading: untrusted submissions, their places, costs and values; assertions as objects."""
+"""Tests grading: untrusted submissions with the places of their errors, their costs and values, and
+assertions as objects."""
 
 from __future__ import annotations
 
@@ -127,7 +128,7 @@ def test_the_command_prints_a_table_csv_and_json(tailback: Tailback) -> None:
     wrong = next(row for row in data["submissions"] if row["name"] == "syntax")
     assert (wrong["errors"][0]["line"], wrong["errors"][0]["column"]) == (1, 12)
     rows = list(csv.DictReader(io.StringIO(tailback("grade", ".", "hand-in", "--csv").stdout)))
-    # A spreadsheet would run a name that begins with "=".
+    # A spreadsheet would run a name that begins with "=" as a formula.
     assert [row["name"] for row in rows] == ["'=2+3", "short", "syntax"]
     assert float(rows[1]["delay_ms.max of bottleneck at most 20"]) < 20
 

@@ -1,5 +1,8 @@
-"""A fixed set of scenarios, which uses every entry and key, gives unchanged jobs for guests.
-The tests of the run crate (guarded.rs) check the results of the same set."""
+"""Checks that a fixed set of scenarios, which uses every entry and key, gives unchanged jobs for
+guests.
+
+The tests of the run crate (guarded.rs) check the results of the same set.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +39,8 @@ def test_every_entry_is_there(kind: str) -> None:
 
 
 def test_every_key_is_there() -> None:
-    """The set uses every key of the schema, except those that only name or assert."""
+    """The set uses every key of the schema, except keys that only name something or assert a
+    bound."""
     schema = json.loads(
         (HERE.parent / "docs/reference/scenario.schema.json").read_text(encoding="utf-8")
     )

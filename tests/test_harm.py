@@ -1,4 +1,5 @@
-"""Harm in runs: assertions, `run --without`, plots. `test_compare` tests comparisons."""
+"""Tests harm in runs: assertions, `run --without`, plots. `test_compare` tests harm in
+comparisons."""
 
 from __future__ import annotations
 
@@ -98,7 +99,7 @@ def test_an_assertion_on_harm_makes_the_runs_without_the_competitor(tmp_path: Pa
         assert own["throughput"] == harms[-1]
         rtts = [one["rtt_ms"]["mean"] for one in (free, with_it)]
         assert own["rtt_mean"] == (rtts[1] - rtts[0]) / rtts[1]
-        # The flow has no chunks and does not end, so these two measures do not exist.
+        # The flow has no chunks and does not end, so it has no value for these two measures.
         assert own["chunk_mean"] is own["completion"] is None
         assert "harm" not in flow(beside, "newcomer")
         assert beside.summary["traffic"][0]["harm"]["newcomer"]["one_way_p99"] > 0
@@ -137,7 +138,7 @@ def test_without_a_name_every_other_flow_has_to_hold(tmp_path: Path) -> None:
 def test_stored_results_keep_their_harm(tmp_path: Path) -> None:
     made = run(tmp_path, TWO, "newcomer", "stream")
     again = tb.open_results(tmp_path)
-    # The sweep run last is the latest, even if the others are dated the same second.
+    # The sweep that ran last is the latest, even if others have the same second in their dates.
     assert again.id == made.id
     for _ in range(20):
         run(tmp_path, TWO, "newcomer", "stream")
@@ -152,7 +153,7 @@ def test_stored_results_keep_their_harm(tmp_path: Path) -> None:
     shutil.rmtree(tmp_path / "runs" / again[0].without["newcomer"])
     lost = tb.open_results(tmp_path)
     assert set(flow(lost[0], "incumbent")["harm"]) == {"stream"}
-    # Run without `--without`, the same scenario has no harm.
+    # Without `--without`, the same scenario has no harm.
     assert "harm" not in flow(run(tmp_path / "plain")[0], "incumbent")
 
 
@@ -201,7 +202,7 @@ def test_harm_over_a_sweep(tmp_path: Path) -> None:
     titled = resolve(results, PlotRequest(without="newcomer", y="harm_one_way_p99")).y.title
     assert titled == "harm to one-way delay, 99th percentile by newcomer"
     assert plan.command().endswith("--without newcomer")
-    # With two competitors, the plot has to name one of them.
+    # With two competitors, the user must name one for the plot.
     with pytest.raises(InputError, match="needs two results"):
         resolve(results, PlotRequest(y="harm_throughput"))
     only = run(tmp_path, TWO, "newcomer")

@@ -1,4 +1,4 @@
-"""Help texts: every command has examples that parse, and a help text for each option."""
+"""Checks that every command has examples that parse, and a help text for each option."""
 
 from __future__ import annotations
 
@@ -56,5 +56,5 @@ def test_commands_are_grouped_by_purpose() -> None:
     text = cli.get_help(context)
     order = [text.index(f"{heading}:") for heading in PURPOSES]
     assert order == sorted(order)
-    # click shortens a long sentence to "...".
+    # click shortens a long sentence, which then ends in "...".
     assert "..." not in text.replace("[ARGS]...", "")

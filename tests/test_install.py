@@ -1,4 +1,4 @@
-"""The wheel in an empty environment: no compiler, no checkout."""
+"""Tests the wheel in an empty environment, without a compiler and a checkout."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ ROOT = Path(__file__).resolve().parent.parent
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel that `make wheel` makes, from files that are built already."""
+    """Build the wheel as `make wheel` does, from files that are already compiled."""
     out = tmp_path_factory.mktemp("dist")
     # Delete the files of an earlier build, which would hide that this build omits some.
     shutil.rmtree(ROOT / "data/data/share", ignore_errors=True)
     (ROOT / "data/data/share").mkdir(parents=True)
     prefix = Path(sys.prefix)
-    # Without these, cargo would compile everything again for another interpreter.
+    # Without these variables, cargo would compile everything again for another interpreter.
     env = os.environ | {"PYO3_PYTHON": str(prefix / "bin/python"), "VIRTUAL_ENV": str(prefix)}
     for command in (
         [sys.executable, "scripts/manual.py", "data/data/share"],
@@ -38,7 +38,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An environment with the wheel and its dependencies only."""
+    """Return an environment that has only the wheel and its dependencies."""
     folder = tmp_path_factory.mktemp("environment")
     subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
     install = [str(folder / "bin/pip"), "install", "--quiet", "--disable-pip-version-check"]
@@ -85,8 +85,8 @@ def test_the_wheel_is_for_other_machines_and_has_everything(wheel: Path) -> None
         text=True,
         check=True,
     )
-    # glibc 2.34 is the oldest of a distribution with Python 3.11. `linux_x86_64` would be this
-    # machine.
+    # glibc 2.34 is the oldest in a distribution with Python 3.11. The tag `linux_x86_64` would mean
+    # that the wheel is only for this machine.
     assert '"manylinux_2_34_x86_64"' in audit.stdout
     assert "cp311-abi3-manylinux" in wheel.name
     with zipfile.ZipFile(wheel) as archive:

@@ -1,4 +1,5 @@
-"""Endpoints of the QUIC interop runner in their images, and images as roots of other programs."""
+"""Tests endpoints of the QUIC interop runner in their images, and images as roots of other
+programs."""
 
 from __future__ import annotations
 
@@ -50,7 +51,8 @@ def image(kernel_kit: Kit, tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.copy(HERE / name, image / name)
     (image / "app").mkdir()
     shutil.copy(HERE / "endpoint", image / "app")
-    # The image's own users are kept; its host names, which are of another network, are not.
+    # The image's own users stay. Its host names are replaced, because they are those of another
+    # network.
     (image / "etc/passwd").write_text("root:x:0:0:of the image:/root:/bin/sh\n")
     (image / "etc/hosts").write_text("192.0.2.1 server4\n")
     return image
@@ -77,7 +79,7 @@ def test_a_client_fetches_all_that_the_server_has(tmp_path: Path, image: Path) -
     assert entry["status"] == {"sender": None, "receiver": 0}
     found = entry["results"]
     assert found["whole_files"] == 2
-    # The network also carries the handshake and headers.
+    # The network carries the handshake and headers in addition to the payload.
     assert 600_000 < entry["delivered_bytes"] < 640_000
     assert found["seconds"] == pytest.approx(entry["completion_s"], abs=0.2)
     assert found["goodput_mbit"] == pytest.approx(4.8 / found["seconds"])
@@ -86,7 +88,7 @@ def test_a_client_fetches_all_that_the_server_has(tmp_path: Path, image: Path) -
         assert len([*folder.glob("qlog/*.qlog")]) == 1
         assert "CLIENT_HANDSHAKE_TRAFFIC_SECRET" in (folder / "keys.log").read_text()
     assert json.loads((logs["receiver"] / "interop.json").read_text())["bytes"] == 600_000
-    # The program's files are not written into the image. A repeated seed repeats the run.
+    # The program's files are not written into the image. The same seed gives the same run.
     assert not (image / "app/notes").exists()
     run(path, tmp_path / "two")
     first, second = contents(tmp_path / "one"), contents(tmp_path / "two")

@@ -1,6 +1,7 @@
-"""A hostile program inside a guest can reach nothing of this machine.
+"""Checks that a hostile program inside a guest cannot reach anything on this machine.
 
-isolation/hostile.c is that program: it tries each way out and prints how far it got.
+isolation/hostile.c is the hostile program. It tries each way out of the guest, and prints how far
+it got.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ sender = { run = ["hostile", "NAME"WORDS] }
 
 
 def entry(name: str, *words: object) -> str:
-    """Return the table of a program that tries one thing."""
+    """Return the table of a program that makes one attempt."""
     listed = "".join(f', "{word}"' for word in words)
     return ENTRY.replace("NAME", name).replace("WORDS", listed)
 
@@ -70,7 +71,7 @@ class Ran:
     said: dict[str, str]
 
     def results(self, name: str) -> dict[str, int]:
-        """Return the result of each attempt of an entry; a negative one is the error number."""
+        """Return the result of each attempt of an entry. A negative result is an error number."""
         found = re.findall(r"^hostile: (\S+) (-?\d+)$", self.said[name], re.MULTILINE)
         return {what: int(number) for what, number in found}
 
@@ -83,7 +84,7 @@ def run(hostile: Path, *entries: str) -> Ran:
     try:
         tb.run(file, engine="kernel", out=out)
     finally:
-        # However the run ended, none of its processes may be left.
+        # However the run ended, none of its processes may still exist.
         wait_for(lambda: guests(hostile) == [])
     said = {
         path.parent.parent.name: path.read_text(encoding="utf-8", errors="replace")
@@ -131,7 +132,7 @@ def test_files_and_the_network_of_this_machine_are_not_there(
     read = ran.said["read"]
     assert "a secret of this machine" not in read
     assert f"hostile: {secret} -2" in read
-    # The guest has its own file of users, with other contents.
+    # The guest has its own file of users, with other content.
     assert "/etc/passwd holds root:x:0:0:" in read
     mine = Path("/etc/passwd").read_text(encoding="utf-8")
     assert mine.splitlines()[1] not in read
@@ -160,7 +161,7 @@ OWN = {
     *("bin", "dev", "etc", "lib", "lib64", "proc", "root", "run", "sbin", "sys", "tmp"),
     *("usr", "var", ".", "..", "files", "work", "out"),
 }
-"""Entries that every root has, including this machine's."""
+"""Entries that every root file system has, including that of this machine."""
 
 
 @pytest.mark.usefixtures("kernel_kit")
@@ -172,7 +173,7 @@ def test_nobody_sends_in_the_name_of_another(hostile: Path) -> None:
         ran = run(hostile, flow, entry("spoof", "10.1.0.1", "10.2.0.1", "fd00:4::1", "fd00:3::99"))
     tried = ran.results("spoof")
     # Linux lets a program with these rights send all of these packets: frames between the hosts of
-    # the flow, packets from a borrowed address, and packets on paths without a route. No device
+    # the flow, packets with a false address, and packets on paths without a route. No device
     # accepts them.
     assert tried["frames"] == 1000
     [number] = (re.search(r'"spoof": (\d+) frames', str(one.message)) for one in told)
@@ -183,7 +184,7 @@ def test_nobody_sends_in_the_name_of_another(hostile: Path) -> None:
     [mine], [other] = beside["flows"], alone["flows"]
     for what in ("throughput_mbit", "retransmits", "drops", "packets"):
         assert mine[what] == other[what] > 0
-    # A program's system calls take time, which moves the clock's phase.
+    # The system calls of a program take time, which shifts the phase of the clock.
     assert mine["rtt_ms"]["mean"] == pytest.approx(other["rtt_ms"]["mean"], rel=1e-4)
     assert beside["queue"]["packets"] == alone["queue"]["packets"]
     assert beside["programs"][0]["packets"] == 0
@@ -205,7 +206,7 @@ def test_disk_and_processes_of_a_program_are_few(hostile: Path) -> None:
 def test_who_forks_for_ever_and_wants_to_survive_ends_with_the_run(hostile: Path) -> None:
     before = set(os.listdir("/proc"))
     run(hostile, entry("forks"), entry("survive"))
-    # Look for any new process of this name, also one that is not a guest's.
+    # Look for any new process with this name, even if it does not belong to a guest.
     left = [
         number
         for number in set(os.listdir("/proc")) - before

@@ -1,4 +1,4 @@
-"""Which marks the receiver of Accurate ECN counts, on both engines, according to its ACKs.
+"""Tests which marks the receiver of Accurate ECN counts on both engines, according to its ACKs.
 
 A path that loses most ACKs makes the sender time out and repeat segments that arrived long before.
 """

@@ -1,4 +1,5 @@
-"""The kernel engine on the machine's clock, and the page that compares it with virtual time."""
+"""Tests the kernel engine on the machine's clock, and the page that compares it with virtual
+time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One core for each guest: which guest gets which core, and which processes move there."""
+"""Tests that each guest gets a core of its own, and that its processes move to this core."""
 
 from __future__ import annotations
 

@@ -75,10 +75,9 @@ def test_versions_differ_on_linux(tmp_path: Path) -> None:
 def test_windows_grow_by_acks_or_by_segments(tmp_path: Path) -> None:
     """Windows that grow half as fast cause half as many drops.
 
-    With delayed ACKs, a window grows by half a segment in a round trip if ACKs count, and by a
-    whole one if segments count.
-    Linux sends more than one ACK for two segments, so the engines are compared where each segment
-    has an ACK of its own.
+    With delayed ACKs, a window grows by half a segment in a round trip if it counts ACKs, and by a
+    whole segment if it counts segments. Linux sends more than one ACK for two segments, so the
+    engines are compared with one ACK for each segment.
     """
     drops = {}
     for growth in ("acks", "segments"):

@@ -60,7 +60,7 @@ rate  = "4Mbit"
 
 
 def both(out: Path, text: str, queue: dict[str, Any], **sets: object) -> list[dict[str, Any]]:
-    """Summaries of simulator and kernel, in this order."""
+    """Return the summaries of simulator and kernel, in this order."""
     options = {f"bottleneck.queue.{name}": value for name, value in queue.items()}
     summaries = []
     for engine in ("sim", "kernel"):
@@ -79,14 +79,14 @@ def of_class(summary: dict[str, Any], name: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("queue", "share"),
     [
-        # `wrr_ratio` is the number of packets of L for each packet of C.
+        # `wrr_ratio` is how many packets of L are sent for each packet of C.
         ({"version": "dualpi2-2019-wrr-counter", "wrr_ratio": 3}, 1 / 4),
         ({"version": "dualpi2-2019-wrr-counter", "wrr_ratio": 7}, 1 / 8),
-        # The ratio is 100 over the percentage, less 1.
+        # The ratio is 100 divided by the percentage, minus 1.
         ({"version": "dualpi2-2019-wrr-percent", "classic_protection": 25}, 1 / 4),
         ({"version": "dualpi2-2019-wrr-percent", "classic_protection": 15}, 1 / 6),
         ({"version": "dualpi2-2019-refactored", "classic_protection": 30}, 0.3),
-        # The shift favours L by more than any packet of C waits.
+        # The shift prefers L by more time than any packet of C waits.
         ({"version": "dualpi2-2019-02-21", "tshift": "100s"}, 0),
     ],
     ids=lambda value: value.get("version") if isinstance(value, dict) else "",
@@ -94,7 +94,7 @@ def of_class(summary: dict[str, Any], name: str) -> dict[str, Any]:
 def test_a_scheduler_shares_a_full_link(
     tmp_path: Path, queue: dict[str, Any], share: float
 ) -> None:
-    # Neither p nor a full buffer drops packets: both queues grow for the whole run.
+    # Neither p nor a full buffer drops packets, so both queues grow for the whole run.
     full = {"target": "100s", "l_drop": 0, **queue}
     sim, kernel = both(
         tmp_path, SCENARIO + STREAMS, full, **{"bottleneck.rate": "4Mbit", "duration": "14s"}
@@ -139,9 +139,9 @@ def test_flows_share_as_in_the_simulator(tmp_path: Path, queue: dict[str, Any]) 
 @pytest.mark.parametrize(
     ("l_drop", "delay"),
     [
-        # The buffer is full: 300 packets at 8 Mbit/s.
+        # The buffer is full: 300 packets wait at 8 Mbit/s.
         (0, 454),
-        # L is dropped by p, so its delay is the target.
+        # p drops packets of L, so the delay of L is the target.
         (50, 20),
     ],
 )
@@ -152,7 +152,8 @@ def test_overload_of_l_overflows_or_is_dropped(tmp_path: Path, l_drop: int, dela
         entry = of_class(summary, "L")
         assert entry["samples"]["drop_share"]["mean"] == pytest.approx(0.2, abs=0.005)
         assert entry["delay_ms"]["mean"] == pytest.approx(delay, rel=0.05)
-        # Without `l_drop` L only loses packets to a full buffer; with it, the buffer never fills.
+        # Without `l_drop`, L loses packets only if the buffer is full. With `l_drop`, the buffer
+        # never fills.
         assert set(summary["queue"]["causes"]) & {"overflow"} == (
             {"overflow"} if not l_drop else set()
         )
@@ -169,8 +170,8 @@ def test_the_same_seed_gives_the_same_bytes(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("ecn", ["ect1", "not-ect"])
 def test_a_captureless_run_counts_marks_and_drops(tmp_path: Path, ecn: str) -> None:
-    # With captures the guest may read a packet at another time. TCP would respond to that, a stream
-    # does not.
+    # Captures may make the guest read a packet at another time. TCP would respond to the
+    # difference, a stream does not.
     stream = f'[[traffic]]\nkind = "cbr"\nrate = "21Mbit"\necn = "{ecn}"\n'
     text = SCENARIO.replace('statistics = "1s"', "") + stream
     change = {"bottleneck.queue.version": "dualpi2-2019-wrr-counter", "warmup": "0s"}
@@ -180,17 +181,17 @@ def test_a_captureless_run_counts_marks_and_drops(tmp_path: Path, ecn: str) -> N
         [run] = tb.run(text, set=sets, engine="kernel", out=tmp_path / str(captures))
         counts.append([run.summary["queue"][name] for name in ("marks", "drops")])
     assert counts[0][ecn == "not-ect"] > 50
-    # A packet that leaves at the very end is seen by only one of the two.
+    # Only one of the two counters sees a packet that leaves at the very end.
     assert counts[0] == pytest.approx(counts[1], abs=3)
 
 
 def test_offloads_are_split(tmp_path: Path) -> None:
     change = {"bottleneck.queue.version": "dualpi2-2019-wrr-counter", "path.offloads": True}
     [run] = tb.run(SCENARIO + FLOWS, set=change, engine="kernel", out=tmp_path)
-    # The queue splits joined packets, so none comes out as it went in.
+    # The queue splits joined packets, so no packet leaves in the form in which it arrived.
     flows = {flow["name"]: flow for flow in run.summary["flows"]}
     assert sum(flow["throughput_mbit"] for flow in flows.values()) == pytest.approx(19.1, abs=0.4)
-    # A packet of 64 kB takes 26 ms; those of L never wait for one.
+    # A packet of 64 kB takes 26 ms. The packets of L never wait for such a packet.
     assert flows["L"]["rtt_ms"]["p50"] < 24
 
 

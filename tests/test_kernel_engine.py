@@ -1,4 +1,4 @@
-"""The kernel engine: the simulator's columns, its determinism, and what it maps."""
+"""Tests the kernel engine: it has the simulator's columns, is deterministic, and maps every key."""
 
 from __future__ import annotations
 
@@ -48,7 +48,8 @@ def both(tmp_path: Path, text: str, **values: object) -> tuple[dict[str, Any], d
 
 
 def columns(value: object, path: str = "") -> set[str]:
-    """Return the paths of all fields; those in `causes` differ by run."""
+    """Return the paths of all fields. Those inside `causes` are left out, because they differ
+    between runs."""
     if isinstance(value, Mapping):
         if path.endswith(".causes"):
             return {path}
@@ -149,7 +150,7 @@ def test_nothing_before_the_warm_up_counts(tmp_path: Path) -> None:
     queue = {"aqm": "fifo", "limit": "50p"}
     whole, _ = one(tmp_path, text, warmup="0s", bottleneck__queue=queue)
     later, _ = one(tmp_path, text, bottleneck__queue=queue)
-    # It is the same run; only counting begins later.
+    # The run is the same, only counting begins later.
     assert later["flows"][0]["from_s"] == 1.0
     for before, after in (
         (whole["queue"]["packets"], later["queue"]["packets"]),
@@ -164,7 +165,7 @@ def test_every_flow_has_its_own_rtt(tmp_path: Path) -> None:
     text = BASE + '[[flows]]\ncc = "cubic"\n[[flows]]\ncc = "cubic"\nrtt = "80ms"\n'
     kernel, _ = one(tmp_path, text, bottleneck__queue={"aqm": "fifo", "limit": "5p"})
     near, far = kernel["flows"]
-    # At most five packets are before a packet in the queue, and each takes 1.2 ms.
+    # At most five packets are in the queue before a packet, and each takes 1.2 ms.
     for flow, rtt in ((near, 20), (far, 80)):
         assert rtt <= flow["rtt_ms"]["p50"] <= rtt + 8
 
@@ -238,10 +239,10 @@ back = ["up"]
 def test_cake_filters_as_many_acks_as_in_the_simulator(tmp_path: Path, chosen: str) -> None:
     kernel, sim = both(tmp_path, NARROW_WAY_BACK, links__up__queue__ack_filter=chosen)
     mine, theirs = kernel["queues"]["up"], sim["queues"]["up"]
-    # The filter drops more than half of the ACKs; the rest fills the link of 400 kbit/s.
+    # The filter drops more than half of the ACKs. The remaining ACKs fill the link of 400 kbit/s.
     assert mine["drops"] > mine["packets"] > 0.99 * 8 * 400e3 / 8 / 66
-    # Packets on their way when measuring begins or ends count on one engine only. At most these are
-    # the pipe and a full queue, with two segments for each ACK.
+    # Only one engine counts packets that are on their way when measuring begins or ends. Their
+    # number is at most the pipe and a full queue, with two segments for each ACK.
     edge = (40e6 * 0.02 / 8 / 1514 + 200) / 2
     assert mine["drops"] == pytest.approx(theirs["drops"], abs=edge)
     assert mine["packets"] == pytest.approx(theirs["packets"], abs=edge)
@@ -270,7 +271,8 @@ def test_the_rate_changes_when_it_should(tmp_path: Path) -> None:
     text = BASE + '[[flows]]\ncc = "cubic"\n'
     steps = {"steps": [["0s", "10Mbit"], ["1500ms", "2Mbit"]]}
     kernel, run = one(tmp_path, text, bottleneck__rate=steps, warmup="500ms")
-    # 1 s at 10 Mbit/s and 1.5 s at 2 Mbit/s; of the 1514 bytes of each packet 1448 are payload.
+    # The transfer takes 1 s at 10 Mbit/s and 1.5 s at 2 Mbit/s. Each packet of 1514 bytes has 1448
+    # bytes of payload.
     assert kernel["queue"]["utilisation"] == pytest.approx(1.0, abs=0.01)
     mean = (10 * 1 + 2 * 1.5) / 2.5 * 1448 / 1514
     assert kernel["flows"][0]["throughput_mbit"] == pytest.approx(mean, rel=0.03)
@@ -293,8 +295,8 @@ def test_the_rate_changes_when_it_should(tmp_path: Path) -> None:
 def test_a_shapers_burst_decides_as_in_the_simulator(
     tmp_path: Path, burst: str, delack: bool, mbit: tuple[float, float]
 ) -> None:
-    # Packets take 1.2 ms, the step threshold is 1 ms: with tc's burst a pair passes unmarked. With
-    # delayed ACKs the pairs fall in and out of step, and the engines differ by this effect.
+    # Packets take 1.2 ms, and the step threshold is 1 ms. With tc's burst, a pair of packets passes
+    # unmarked. With delayed ACKs, packets sometimes arrive in pairs, so the engines differ.
     queue = {"aqm": "dualpi2", "any_ect": True}
     text = BASE + '[[flows]]\ncc = "dctcp"\necn = true\n'
     kernel, sim = both(
@@ -316,8 +318,8 @@ def test_a_shapers_burst_decides_as_in_the_simulator(
 def test_adaptive_red_adapts_as_in_the_simulator(
     tmp_path: Path, count: int, probability: tuple[float, float]
 ) -> None:
-    # tc computes min, max and the weight. The probability leaves its initial 0.02, so the kernel
-    # got the option to adapt, too.
+    # tc computes min, max and the weight. The probability leaves its initial value of 0.02, so the
+    # kernel also got the option to adapt.
     queue = {
         "aqm": "red",
         "limit": "150000b",
@@ -345,7 +347,7 @@ def test_adaptive_red_adapts_as_in_the_simulator(
 
 @pytest.mark.parametrize("packets", [2, 16])
 def test_slots_let_as_much_pass_as_in_the_simulator(tmp_path: Path, packets: int) -> None:
-    # Slots come every 2.9 ms on average, uniform between 0.8 and 5 ms; 30 Mbit/s arrive.
+    # Slots come every 2.9 ms on average, uniformly between 0.8 and 5 ms. 30 Mbit/s arrive.
     slots = {"min": "800us", "max": "5ms", "packets": packets, "delay": "200us"}
     text = BASE + '[[traffic]]\nkind = "cbr"\nrate = "30Mbit"\n'
     chosen = {"duration": "20s", "bottleneck__rate": "10Gbit", "bottleneck__slots": slots}
@@ -353,7 +355,8 @@ def test_slots_let_as_much_pass_as_in_the_simulator(tmp_path: Path, packets: int
         summary["traffic"][0]["throughput_mbit"] for summary in both(tmp_path, text, **chosen)
     ]
     if packets == 2:
-        # 6,900 gaps of 2.9 ms with a standard deviation of 1.2 ms: the mean is exact to 0.5 %.
+        # The run has 6,900 gaps of 2.9 ms with a standard deviation of 1.2 ms, so their mean is
+        # exact to 0.5 %.
         expected = packets * 1514 * 8 / 2.9e-3 / 1e6
         assert received == [pytest.approx(expected, rel=0.02)] * 2
     else:
@@ -446,8 +449,8 @@ def test_what_is_stopped_sends_no_more(tmp_path: Path) -> None:
 
 
 def test_many_flows_are_served_as_few_are(tmp_path: Path) -> None:
-    """In the guest each endless flow has a thread; with sixteen or more the agent reads all of
-    them."""
+    """In the guest, each endless flow has a thread. With sixteen or more flows, the agent itself
+    reads all of them."""
     text = BASE + (
         '[[flows]]\nname = "long"\ncc = "cubic"\ncount = 14\n'
         '[[flows]]\nname = "stopped"\ncc = "cubic"\nstop = "2s"\n'
@@ -516,7 +519,7 @@ def test_delay_jitter_and_loss_of_a_link(tmp_path: Path) -> None:
     lost = mine["sent_packets"] - mine["received_packets"]
     assert 140 < lost < 300
     assert mine["sent_packets"] == theirs["sent_packets"]
-    # The field `drops` counts the same packets for both engines.
+    # The field `drops` counts the same packets on both engines.
     assert abs(lost - theirs["drops"]) < 80
     assert lost - 60 < mine["drops"] <= lost
     parts = [*lossy["flows"], *lossy["traffic"]]
@@ -574,7 +577,7 @@ def test_what_is_overtaken_where_packets_change_their_order_was_not_dropped(
     assert summary["queue"]["packets"] > 1000
     assert summary["queue"]["drops"] == summary["flows"][0]["drops"] == 0
     assert run.manifest["environment"]["guest"]["warnings"] == []
-    # The drops of a queue that only the kernel has are counted, too: netem loses packets.
+    # The drops of a queue that only the kernel has are also counted. Here netem loses packets.
     lossy, run = one(tmp_path, text.replace("50%", "50% loss 1%"), warmup="0s")
     [flow] = lossy["flows"]
     assert flow["drops"] > 10
@@ -600,8 +603,8 @@ def test_dctcp_without_ecn_negotiates_none_and_is_reno(tmp_path: Path) -> None:
     assert kernel["queue"]["drops"] > 0
 
 
-# Without timeouts and reordering, senders retransmit exactly what was dropped, with any control,
-# rate and buffer.
+# Without timeouts and reordering, senders retransmit exactly the dropped packets, with any
+# congestion control, rate and buffer.
 @pytest.mark.parametrize(
     ("cc", "rate", "limit", "rtt", "seconds"),
     [
@@ -640,8 +643,8 @@ def test_without_captures_what_is_not_known_is_null(tmp_path: Path, aqm: str) ->
     text = SCENARIO + '[[traffic]]\nkind = "cbr"\nrate = "4Mbit"\n'
     queue: dict[str, object] = {"aqm": aqm} if aqm == "fifo" else {"aqm": aqm, "ecn": True}
     if aqm in ("fifo", "red"):
-        # RED's buffer never fills: captures do not show a packet that is marked and then finds it
-        # full.
+        # RED's buffer must never fill, because captures do not show that a marked packet then finds
+        # a full buffer.
         queue["limit"] = "40p" if aqm == "fifo" else "400kb"
     watched, _ = one(tmp_path, text, bottleneck__queue=queue)
     blind, _ = one(tmp_path, text, bottleneck__queue=queue, record__captures=False)
@@ -688,7 +691,7 @@ def test_a_table_shows_a_dash_for_what_is_not_known(tailback: Tailback, scenario
 
 def test_every_drop_and_mark_is_an_event(tmp_path: Path) -> None:
     summary, run = one(tmp_path, SCENARIO, record__events=True)
-    # Events cover the whole run, counts only the time after the warm-up.
+    # Events cover the whole run, but counts cover only the time after the warm-up.
     kinds = run.series().filter(pl.col("time_ns") >= 500_000_000)["quantity"]
     for kind, count in (("drop", "drops"), ("mark", "marks")):
         rows = kinds.str.starts_with(f"{kind}.").sum()
@@ -699,7 +702,7 @@ def test_every_drop_and_mark_is_an_event(tmp_path: Path) -> None:
 # --- classes ----------------------------------------------------------------------------
 
 CLASSES = (
-    # All hosts of a guest have the same timer ticks, so the simulator's get the same phase.
+    # All hosts of a guest have the same timer ticks, so the simulator's hosts get the same phase.
     'timer_phase = "0s"\n'
     + BASE
     + """

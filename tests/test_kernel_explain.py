@@ -1,4 +1,4 @@
-"""Explanations of runs on real Linux, from its tcp_info."""
+"""Tests explanations of runs on real Linux, which use its tcp_info."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Guests that fail, guests that try to access this machine, and the user's modules."""
+"""Tests guests that fail, guests that try to access this machine, and the user's modules."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ def leftovers(out: Path) -> list[str]:
 
 
 def has_landlock() -> bool:
-    """Whether this machine can confine a process's file access; checked as the launcher does."""
+    """Return whether this machine can confine a process's file access, by the launcher's own
+    check."""
     create_ruleset, version = 444, 1
     return bool(ctypes.CDLL(None).syscall(create_ruleset, None, 0, version) > 0)
 
@@ -110,7 +111,7 @@ def test_what_tc_refuses_fails_its_run_only(tailback: Tailback, scenario: Path) 
     assert done.returncode == 1
     [point] = json.loads(done.stdout)["points"]
     assert point["queue"]["packets"] > 0
-    # The error has the rejected line and tc's message.
+    # The error contains the line that tc rejected, and tc's message.
     assert "tc qdisc add dev out parent 1:1 handle 10: sfq limt 50" in done.stderr
     assert 'What is "limt"?' in done.stderr
     again = tailback("run", scenario, "--engine", "kernel", "--json")
@@ -162,7 +163,7 @@ LONG = SCENARIO.replace('duration = "2s"', 'duration = "100000s"')
 
 
 def start(tmp_path: Path, *args: str) -> subprocess.Popen[str]:
-    """Start the command with long runs; return once their guests are there."""
+    """Start the command with long runs. Return once their guests exist."""
     file = tmp_path / "long.toml"
     file.write_text(LONG, encoding="utf-8")
     ours = subprocess.Popen(
@@ -179,7 +180,7 @@ def start(tmp_path: Path, *args: str) -> subprocess.Popen[str]:
 
 @contextlib.contextmanager
 def ended(ours: subprocess.Popen[str]) -> Iterator[None]:
-    """Check at the end of a test that none of its processes is left, whatever the result."""
+    """Check at the end of a test that all its processes have ended, whatever the result."""
     try:
         yield
     finally:
@@ -257,7 +258,7 @@ box poweroff -f
 
 
 def test_a_guest_reaches_its_own_files_only(own_kit: Kit, tmp_path: Path) -> None:
-    """A guest's first process looks for files that the guest was not given."""
+    """The first process of a guest looks for files that the guest was not given."""
     kit = own_kit
     before = sorted(path.name for path in kit.root.iterdir())
     secret = tmp_path / "secret"
@@ -301,7 +302,7 @@ def test_a_guest_reaches_its_own_files_only(own_kit: Kit, tmp_path: Path) -> Non
     assert (workplace / "results/mine").exists()
     assert sorted(path.name for path in kit.root.iterdir()) == before
     [devices] = [line for line in lines if line.startswith("devices: ")]
-    # The kernel itself makes the other devices, and they lead nowhere.
+    # The kernel itself makes the other devices, and they give no access to this machine.
     assert set(devices.split()[1:]) <= {"lo", "dummy0", "ifb0", "ifb1"}
 
 
@@ -375,9 +376,10 @@ cc = { name = "fixed", kernel = true, module = "own" }
 def test_a_congestion_control_of_the_users_runs(own_kit: Kit, tmp_path: Path) -> None:
     [run] = tb.run(STEADY, engine="kernel", out=tmp_path)
     [flow] = run.summary["flows"]
-    # The window is 20 segments in each RTT; the tolerance covers the packets' transmission time.
+    # The window is 20 segments for each RTT. The tolerance covers the packets' transmission time.
     assert flow["throughput_mbit"] == pytest.approx(20 * 1448 * 8 / 20e-3 / 1e6, rel=0.02)
-    # An unknown name with a module is a control of the kernel, so `kernel = true` may be omitted.
+    # If a module provides an unknown name, it is a congestion control of the kernel, so `kernel =
+    # true` may be omitted.
     implied = STEADY.replace("kernel = true, ", "")
     assert tb.check(implied, engine="kernel").points[0].run_id == run.run_id
     with pytest.raises(ScenarioError, match=r"module own registers .*fixed.*, not cubic"):
@@ -415,7 +417,8 @@ def test_versions_of_a_queue_side_by_side(own_kit: Kit, tailback: Tailback, scen
 
 
 def test_another_version_is_another_run(own_kit: Kit, tmp_path: Path) -> None:
-    """The queues hold 10 and 30 packets of 1.2 ms each, and the stream keeps them full."""
+    """The queues of the two versions hold 10 and 30 packets of 1.2 ms each, and the stream keeps
+    them full."""
     del own_kit
     text = SCENARIO + '[[traffic]]\nkind = "cbr"\nrate = "15Mbit"\n'
     runs = [
@@ -441,9 +444,11 @@ def test_a_changed_line_of_a_module_is_found_and_none_is_not(tmp_path: Path) -> 
         )
         return len(found.cells), {f"{c.name} {c.quantity}" for c, _, _ in found.flagged()}
 
-    # A module built from the kernel's own source behaves like the built-in queue: nothing differs.
+    # A module built from the kernel's own source behaves like the built-in queue, so the results
+    # are equal.
     cells, none = flagged(None, "today")
     assert cells > 10
     assert none == set()
-    # With the change, the step does not mark a packet of DCTCP that is alone in L. So L is longer.
+    # With the changed line, the step does not mark a DCTCP packet that is alone in L, so L is
+    # longer.
     assert "dctcp rtt_ms.mean" in flagged("today", "changed")[1]

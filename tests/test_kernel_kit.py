@@ -1,4 +1,4 @@
-"""The kernel kit: its sources, the inputs that it rejects, and the built kit."""
+"""Tests the kernel kit: its sources, the inputs that it rejects, and the built kit."""
 
 from __future__ import annotations
 
@@ -62,7 +62,8 @@ def test_one_line_sources_are_read() -> None:
     ]
     assert entries[0].signed_by == "/keyrings/vendor.gpg"
     assert entries[2].components == ("main", "contrib")
-    # Neither an entry with a vendor's key nor one of the security archive is a mirror of Debian.
+    # An entry with a vendor's key is not a mirror of Debian. An entry of the security archive is
+    # not, either.
     assert apt.choose_mirror(entries) == "http://mirror.example.org/debian"
 
 
@@ -151,7 +152,7 @@ def test_a_program_that_is_waited_for_ends_with_us(tmp_path: Path) -> None:
         time.sleep(0.01)
     ours.send_signal(signal.SIGTERM)
     ours.wait(30)
-    # A dead orphan may wait until init reaps it.
+    # A dead orphan process may wait until init reaps it.
     stat = Path(f"/proc/{pid.read_text().strip()}/stat")
     assert not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] == "Z"
 
@@ -178,7 +179,7 @@ def test_options_that_did_not_land_are_found() -> None:
     mine = config.parse("CONFIG_A=m\nCONFIG_E=y\nCONFIG_F=n\n", "mine")
     final = config.values("CONFIG_A=m\nCONFIG_B=y\n# CONFIG_E is not set\nCONFIG_G=y\n")
     wrong = config.refused([ours, mine], final)
-    # Option A was set twice, and its last value is final. C and F are absent, which means n. D is
+    # Option A was set twice, so its last value is final. C and F are absent, which means n. D is
     # optional.
     assert wrong == {"ours": ["CONFIG_B=m (is y)"], "mine": ["CONFIG_E=y (is n)"]}
 
@@ -228,7 +229,7 @@ def test_the_kit_is_known_by_all_that_goes_into_it() -> None:
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    """The part of a kernel tree that is checked before a build."""
+    """Make the part of a kernel tree that is checked before a build."""
     files = {
         "Makefile": "# SPDX\nVERSION = 6\nPATCHLEVEL = 18\nSUBLEVEL = 2\nEXTRAVERSION = -mine\n",
         "Kconfig": 'mainmenu "Linux"\n',
@@ -519,7 +520,8 @@ def test_an_option_the_kernel_does_not_have_is_named(kernel_kit: Kit, tmp_path: 
 
 
 def test_a_kit_that_was_moved_builds_no_modules(tmp_path: Path) -> None:
-    """The kernel's Makefile names the folder that it was built in; kbuild would write there."""
+    """The kernel's Makefile has the path of the folder in which it was built. kbuild would write to
+    that folder."""
     for place in ("before", "now"):
         (tmp_path / place / "build").mkdir(parents=True)
     makefile = "export KBUILD_OUTPUT = {}\n"

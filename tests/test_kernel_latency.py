@@ -1,4 +1,5 @@
-"""One-way delays, and the round trips of ping, on the kernel engine: as in the simulator."""
+"""Tests one-way delays and round trips of ping: the kernel engine gives the results of the
+simulator."""
 
 from __future__ import annotations
 
@@ -44,7 +45,7 @@ back  = ["up.back"]
 
 @pytest.fixture(scope="module")
 def of_both(tmp_path_factory: pytest.TempPathFactory) -> list[list[dict[str, Any]]]:
-    """The sources of the simulator and those of the kernel engine."""
+    """Return the sources of the simulator's run and of the kernel engine's run."""
     out = tmp_path_factory.mktemp("latency")
     found = []
     for engine in ("sim", "kernel"):
@@ -59,7 +60,7 @@ def test_one_way_delays_agree(of_both: list[list[dict[str, Any]]]) -> None:
     for sim, kernel in zip(*of_both, strict=True):
         for quantile in ("mean", "p50", "p99"):
             expected = sim["one_way_delay_ms"][quantile]
-            # Half of the 20 ms, and a queue of a flow that fills 50 packets.
+            # The delay is half of the 20 ms, plus the queue of a flow that fills 50 packets.
             assert 30 < expected < 72
             assert kernel["one_way_delay_ms"][quantile] == pytest.approx(expected, rel=0.01)
         assert kernel["received_packets"] == pytest.approx(sim["received_packets"], abs=2)
@@ -72,7 +73,7 @@ def test_round_trips_agree(of_both: list[list[dict[str, Any]]]) -> None:
     for quantile in ("mean", "p50", "p99"):
         rtt = sim["rtt_ms"][quantile]
         assert kernel["rtt_ms"][quantile] == pytest.approx(rtt, rel=0.01)
-    # The way back has a wire of 10 Mbit/s with ACKs only: 10 ms and hardly a queue.
+    # The way back is a wire of 10 Mbit/s with ACKs only. Its delay is 10 ms, with hardly a queue.
     back = kernel["echoes"]["back_ms"]["p50"]
     assert back == pytest.approx(sim["echoes"]["back_ms"]["p50"], rel=0.01)
     assert back == pytest.approx(10, abs=0.3)

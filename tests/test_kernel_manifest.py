@@ -1,4 +1,4 @@
-"""The manifest of a kit, and the check that the kit is unchanged."""
+"""Tests the manifest of a kit, and the check that the kit is unchanged."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ def test_a_kit_that_is_not_what_was_built_is_refused(
     if what == "change":
         change(path)
     elif what == "swap":
-        # Replace the module by another valid one of the same kit.
+        # Replace the module by another valid module of the same kit.
         shutil.copy2(made_up.path / "root/modules/sch_pie.ko", path)
     elif what == "add":
         path.write_text("new")
@@ -180,7 +180,7 @@ def test_a_manifest_that_was_changed_with_its_files_is_refused(made_up: Kit) -> 
     (made_up.path / "kit.json").write_text(json.dumps(manifest))
     with pytest.raises(InputError, match=r"has changed since it was built: kit\.json differs"):
         kits.current()
-    # A manifest with a matching hash is valid, and makes another kit.
+    # A manifest with a matching hash is valid, but describes another kit.
     manifest["hash"] = kits.content_hash(manifest)
     (made_up.path / "kit.json").write_text(json.dumps(manifest))
     assert kits.current().identity != made_up.identity

@@ -1,4 +1,5 @@
-"""A rate of 0 on the kernel engine: nothing leaves or is lost, and the rate is back at once."""
+"""Tests a rate of 0 on the kernel engine: no packet leaves or is lost, and the rate returns
+immediately."""
 
 from __future__ import annotations
 
@@ -48,7 +49,7 @@ def test_a_stream_waits_in_the_queue(tmp_path: Path) -> None:
     sim, kernel = both(tmp_path, STREAM)
     assert kernel.manifest.get("environment", {}).get("warnings", []) == []
     for run in (sim, kernel):
-        # 3 Mbit/s arrive for a second and wait, except the packet that was already leaving.
+        # 3 Mbit/s arrive for a second and wait, except for the packet that was already leaving.
         assert run.summary["queue"]["drops"] == 0
         assert run.summary["queue"]["occupancy_bytes_max"] == pytest.approx(375_000, rel=0.01)
         # The first packet that arrives during the outage waits for a second.

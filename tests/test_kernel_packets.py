@@ -1,5 +1,5 @@
-"""Packet captures of the kernel engine, compared with the guest's summary; tshark's analysis of
-them, compared with the kernel's counters."""
+"""Compares packet captures of the kernel engine with the guest's summary, and tshark's analysis of
+them with the kernel's counters."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_a_scheduled_loss_is_seen_before_the_queue_and_dropped(
     came, left, gone = (packets[f"bottleneck.{place}"] for place in ("in", "out", "drop"))
     assert Counter(map(key, came)) == Counter(map(key, left + gone))
     assert len(gone) == summary["queue"]["drops"]
-    # The schedule counts packets with payload, so the test does the same.
+    # The schedule counts only packets with payload, so the test does the same.
     data = [p for p in came if p.header[23] == 6 and p.length > 100]
     dropped = {(key(p), p.time_ns) for p in gone if p.comment == "scheduled"}
     assert {(key(p), p.time_ns) for p in (data[399], data[899])} <= dropped
@@ -113,7 +113,7 @@ def test_wireshark_counts_what_the_kernel_counts(
 ) -> None:
     summary, run_id = run(tailback, tmp_path, PACKETS, *KERNEL, "--set", "warmup=0s")
     file = tmp_path / "results" / "runs" / run_id / "packets.pcapng"
-    # Real devices compute the checksums of TCP and UDP, but virtual ones leave them wrong.
+    # Real devices compute the checksums of TCP and UDP, but virtual devices leave them wrong.
     bad = "_ws.malformed || ip.checksum.status == 0"
     assert tshark("-r", file, "-o", "ip.check_checksum:TRUE", "-Y", bad) == []
     marked = tshark(

@@ -1,4 +1,4 @@
-"""Measures of programs from their packets, compared with the programs' own output."""
+"""Compares measures of programs, computed from their packets, with the programs' own output."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ def test_the_rtt_is_what_ping_says(run: tailback.Run) -> None:
         assert tuple_["protocol"] == protocol
         assert program["rtt_of"] == "base and sojourn"
         assert len(own) == program["packets"] == program["received_packets"] == count
-        # The program itself adds some microseconds. A reply is taken to wait as long as the one
-        # before it.
+        # The program itself adds some microseconds. The test assumes that a reply waits as long as
+        # the previous reply.
         assert program["rtt_ms"]["mean"] == pytest.approx(sum(own) / count, abs=0.2)
         assert program["rtt_ms"]["max"] == pytest.approx(max(own), abs=0.5)
         assert program["back_mbit"] == program["throughput_mbit"]

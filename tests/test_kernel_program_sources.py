@@ -1,4 +1,4 @@
-"""The sources of programs that are compiled for the guest: comments do not count."""
+"""Tests the hash of the sources of programs for the guest: comments do not change it."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_comments_are_removed_and_literals_stay() -> None:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of the sources of programs, which `built` uses."""
+    """Make a copy of the programs' sources for `built` to use."""
     for name in ("rust", "quic-go"):
         shutil.copytree(built.HERE / name, tmp_path / name)
     monkeypatch.setattr(built, "HERE", tmp_path)

@@ -1,4 +1,4 @@
-"""Programs in a guest: their environment, their start and end, and their stored files."""
+"""Tests programs in a guest: their environment, their start and end, and their stored files."""
 
 from __future__ import annotations
 
@@ -159,7 +159,8 @@ def test_what_programs_find_and_leave(tmp_path: Path) -> None:
     )
     listed = [line for line in said if line in ("tools", "notes.txt")]
     assert listed == ["notes.txt", "tools"] * 2
-    # The shell is the second process. The other three of five are the commands that count.
+    # The shell is the second process. The other three of the five processes are the commands that
+    # count them.
     number, processes = map(int, said[-3].split())
     assert (number, processes) == (2, 5)
     assert said[-2:] == ["CapEff:\t00000000000425fb", "NoNewPrivs:\t1"]
@@ -172,7 +173,7 @@ def test_what_programs_find_and_leave(tmp_path: Path) -> None:
         times = [float(ms) for ms in re.findall(r"time=([\d.]+)", text)]
         # Each way has two links of 10 ms, and path.rtt.
         assert times == pytest.approx([40, 40], abs=1), text
-    # After SIGTERM one of the programs ends by itself; the other one is killed.
+    # After SIGTERM, one of the programs ends by itself. The other is killed.
     asked = programs["asked"]
     assert asked["status"] == {"sender": 0, "receiver": 137}
     assert asked["exit_s"]["sender"] == pytest.approx(1.0, abs=0.05)
@@ -257,8 +258,7 @@ def test_programs_end_while_flows_go_on(tmp_path: Path) -> None:
         f'{BASE}[[flows]]\ncc = "cubic"\n[[programs]]\nname = "late"\n'
         f'receiver = {{ run = ["sh", "-c", "{late}"] }}\n'
     )
-    # The receiver reads late. If arriving data woke the agent all the time, virtual time would
-    # stop.
+    # The receiver reads late. If arriving data always woke the agent, virtual time would stop.
     _, one = run(path, tmp_path / "out")
     assert (one.path / "programs/late/receiver/out/said").read_text() == "late\n"
 
@@ -270,7 +270,7 @@ def test_the_processors_counter_is_the_clock(kernel_kit: Kit, tmp_path: Path) ->
     words = ("gcc", "-O1", "-static", "counter.c", "-o", "counter")
     subprocess.run(words, cwd=tmp_path, check=True)
     path = tmp_path / "scenario.toml"
-    # An access that is denied and is not a read of the clock ends the program: 128 + SIGSEGV.
+    # A denied access that is no reading of the clock ends the program with 128 + SIGSEGV.
     path.write_text(
         f'{BASE}[[programs]]\nname = "counter"\nfiles = ["counter"]\nexpect = 139\n'
         'sender.run = ["counter"]\n'
@@ -285,7 +285,8 @@ def test_the_processors_counter_is_the_clock(kernel_kit: Kit, tmp_path: Path) ->
     looks = [[int(word) for word in line.split()] for line in text.splitlines()]
     assert len(looks) == 3
     for first, clock, last, processor in looks:
-        # The uptime is over a minute. Each read takes 256 ns, and may show up to 256 ns too much.
+        # The uptime is over a minute. Each reading takes 256 ns, so it may show up to 256 ns too
+        # much.
         assert 60e9 < first / 4 < clock < last / 4 < first / 4 + 3 * 256
         assert processor == 0
     assert looks[1][0] - looks[0][0] == pytest.approx(4e9, rel=1e-3)
@@ -302,6 +303,7 @@ def test_openssl_takes_no_random_numbers_of_the_processor(tmp_path: Path) -> Non
     said = (one.path / "programs/told/sender/stdout.txt").read_text()
     words = re.match(r"OPENSSL_ia32cap=0x([0-9a-f]+):0x([0-9a-f]+)", said)
     assert words is not None, said
-    # RDRAND is in CPUID leaf 1 (with ECX above EDX), RDSEED in leaf 7; neither may be offered.
+    # CPUID shows RDRAND in leaf 1 (with ECX above EDX) and RDSEED in leaf 7. The guest must offer
+    # neither.
     assert (int(words[1], 16) >> 62 & 1, int(words[2], 16) >> 18 & 1) == (0, 0)
     assert int(words[1], 16) >> 26 & 1, "SSE2 stays"

@@ -1,4 +1,4 @@
-"""Several kernels: the source of a release, the kits that are built, unsupported features."""
+"""Tests several kernels: the source of a release, the built kits, unsupported features."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_a_module_of_ours_that_an_older_kernel_does_not_build_is_left_out(
     told = capsys.readouterr().err
     assert "this kit does not have sch_wred" in told
     assert "no such function" in told
-    # On the newest kernel it is an error if a module cannot be built.
+    # On the newest kernel, a module that cannot be built is an error.
     newest = made_up(tmp_path, "7.3.4", ())
     with pytest.raises(TailbackError, match="sch_wred"):
         own.add(newest.path, jobs=1, steps=Steps(enabled=False))
@@ -92,7 +92,7 @@ def test_a_module_of_ours_that_an_older_kernel_does_not_build_is_left_out(
 
 @pytest.fixture
 def three(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Kit]:
-    """Make kits of three releases, by release. 7.3 is in use, and 6.1 has two kits."""
+    """Make four kits of three releases. 7.3 is in use, and 6.1 has two kits."""
     cache = tmp_path / "cache"
     monkeypatch.setenv("TAILBACK_KIT", str(cache))
     found = {}
@@ -150,8 +150,8 @@ def test_older_kernels_are_asked_under_their_names() -> None:
 
 
 def test_what_says_nothing_of_the_newest_kernel_leaves_its_kit() -> None:
-    """Configuration for older releases must not change the hash, or the newest kit is built
-    again."""
+    """Configuration for older releases must not change the hash of the newest kit. Otherwise that
+    kit would be built again."""
     ours = [configs.ours()]
     assert build.kernel_hash("a", ours) == build.kernel_hash("a", [*ours, *configs.older("7.3")])
     assert modules.build_flags("7.3.4") == ["ARCH=um"]
@@ -228,7 +228,7 @@ def test_a_kernel_that_is_not_built_is_refused_before_boot(
         "  use a kit that is built, or `tailback kernel build --release 6.12` first",
     ]
     path.write_text(SCENARIO)
-    # The number counts as it is written: 5.1 is not 5.10.
+    # The release is compared as text, so 5.1 is not 5.10.
     said = tailback("check", path, "--engine", "kernel", "--set", "kernel=5.1")
     assert (said.returncode, "no kit of 5.1:" in said.stderr) == (2, True)
     assert tailback("check", path, "--engine", "kernel", "--set", "kernel=5.10").returncode == 0
@@ -270,7 +270,7 @@ def test_each_kernel_has_runs_of_its_own(three: dict[str, Kit]) -> None:
     assert [point.kernel for point in scenario.points] == ["5.10", "6.1", "7.3"]
     before = {point.run_id for point in scenario.points}
     assert len(before) == 3
-    # Without this kit the next one of 6.1 is used, which is another kernel.
+    # Without this kit, the next kit of 6.1 is used, which has another kernel.
     shutil.rmtree(three["6.1"].path)
     after = {point.run_id for point in tb.check(swept, engine="kernel").points}
     assert len(before - after) == 1

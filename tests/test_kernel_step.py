@@ -1,4 +1,5 @@
-"""A step threshold and PI2 on the kernel engine: tailback's modules against the simulator."""
+"""Compares a step threshold and PI2 on the kernel engine (modules of tailback) with the
+simulator."""
 
 from __future__ import annotations
 
@@ -84,8 +85,8 @@ def test_packets_without_ecn_are_dropped_or_pass(
     tmp_path: Path, queue: dict[str, object], cause: str
 ) -> None:
     sim, kernel = both(tmp_path, SCENARIO + STREAM, {"aqm": "step", **queue})
-    # A tenth of the stream is dropped. Captures attribute the last drops before the end to an
-    # algorithm.
+    # A tenth of the stream is dropped. Captures attribute the last drops before the end of the run
+    # to an algorithm.
     of_sim, of_kernel = (found["queue"]["causes"][cause] for found in (sim, kernel))
     assert of_kernel == pytest.approx(of_sim, rel=0.02)
     assert sim["queue"]["drops"] == of_sim > 1000

@@ -1,4 +1,4 @@
-"""The walls between a guest's process and the rest of the machine.
+"""Tests the walls between a guest's process and the rest of the machine.
 
 The probes (tests/modules/probes) are system calls that code in a guest could try. A plain program
 makes them behind the launcher, and a module makes them in a guest.
@@ -33,15 +33,15 @@ from tailback.kernel.kit import Kit
 
 MIB = 64
 LIMITS = {
-    # A process may have the guest's memory and some more, at most the launcher's whole allowance.
+    # A process may have the guest's memory plus the launcher's whole allowance.
     "memory-mib": MIB + confine.SPARE_MIB,
     "file-gib": 16,
     "processes": 512,
 }
-"""The most that each probe may get of a resource; these probes report how much they got."""
+"""The most that a probe may get of a resource. These probes report how much they got."""
 
 PROBES = 54
-"""How many other probes there are; every one of them has to fail."""
+"""How many other probes exist. Every one of them must fail."""
 
 
 @pytest.fixture(scope="session")
@@ -90,7 +90,7 @@ class Machine:
 
 @pytest.fixture
 def machine() -> Iterator[Machine]:
-    """Make the targets, owned by the user that the probes run as."""
+    """Make the targets. They belong to the user that runs the probes."""
     with contextlib.ExitStack() as stack:
         folder = Path(tempfile.mkdtemp(prefix="tailback-walls-", dir="/var/tmp"))
         stack.callback(shutil.rmtree, folder)
@@ -139,7 +139,7 @@ def launch(
     user: int | None,
     mode: str = "seccomp",
 ) -> tuple[int, str]:
-    """Run the probes behind the launcher; return its status and output."""
+    """Run the probes behind the launcher. Return its exit status and output."""
     words: list[object] = [programs / "launch", os.getpid(), MIB, confined, mode]
     words += ["-r", machine.folder / "kit"]
     words += ["-x", programs / "plain", "-w", machine.folder / "work", "--", programs / "plain"]
@@ -158,7 +158,7 @@ def launch(
             extra_groups=None if user is None else [],
         )
         status = child.wait(60)
-        # Like tailback, kill the whole group: without a PID namespace its other processes would
+        # Kill the whole group, like tailback: without a PID namespace, its other processes would
         # survive.
         with contextlib.suppress(ProcessLookupError):
             os.killpg(child.pid, signal.SIGKILL)
@@ -166,7 +166,7 @@ def launch(
 
 
 def judged(said: str) -> tuple[dict[str, str], dict[str, int]]:
-    """Return the result of every probe, and how much of each resource it got."""
+    """Return the result of every probe, and how much of each resource a probe got."""
     found = {name: int(value) for name, value in re.findall(r"probe: (\S+) (-?\d+)", said)}
     amounts = {name: found.pop(name) for name in LIMITS if name in found}
     shown = {n: errno.errorcode[-v] if v < 0 else f"done ({v})" for n, v in found.items()}
@@ -187,13 +187,13 @@ def refused(said: str, *, processes: bool = True) -> None:
 
 
 def counts_processes() -> bool:
-    """Whether this machine limits how many processes root has in a namespace."""
+    """Return whether this machine limits how many processes root may have in a namespace."""
     major, minor = map(int, re.findall(r"\d+", os.uname().release)[:2])
     return os.geteuid() != 0 or (major, minor) >= (6, 14)
 
 
 def sleepers(programs: Path) -> list[str]:
-    """Return processes that the probes have left."""
+    """Return processes of the probes that still exist."""
     found = []
     for line in Path("/proc").glob("[0-9]*/cmdline"):
         with contextlib.suppress(OSError):
@@ -207,8 +207,8 @@ def sleepers(programs: Path) -> list[str]:
 def test_nothing_of_the_machine_is_reached(
     programs: Path, machine: Machine, without: list[str], mode: str
 ) -> None:
-    """Each of the two walls around files holds without the other, and so does the system call
-    filter when it lets a kernel trace its children."""
+    """Each of the two walls around files works without the other. The system call filter also works
+    if it lets a kernel trace its children."""
     status, said = launch(programs, machine, without, "confined", None, mode)
     assert status == 0, said
     walls = confine.Walls.parse(said.splitlines()[0])
@@ -218,7 +218,7 @@ def test_nothing_of_the_machine_is_reached(
     }
     assert walls.missing.keys() == set().union(*(expected[name] for name in without))
     assert (walls.warning is None) == (not without)
-    # Without namespaces root may have any number of processes.
+    # Without namespaces, root may have any number of processes.
     refused(said, processes="namespaces" not in without and counts_processes())
     machine.is_untouched()
     wait_for(lambda: sleepers(programs) == [])
@@ -288,7 +288,7 @@ def test_a_module_in_a_guest_reaches_nothing(
     assert finished.walls.missing == {}
     refused("\n".join(lines), processes=counts_processes())
     machine.is_untouched()
-    # The process that tried to survive the run has ended, too.
+    # The process that tried to outlive the run has also ended.
     wait_for(lambda: guests(tmp_path) == [])
 
 
@@ -333,7 +333,8 @@ LONG = SCENARIO.replace('duration = "2s"', 'duration = "100000s"')
 
 
 def everything_of(folder: Path) -> list[int]:
-    """Return processes with arguments or files in a folder: launchers, kernels, guest programs."""
+    """Return all processes with arguments or files in a folder: launchers, kernels, guest
+    programs."""
     found = []
     for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
@@ -347,7 +348,7 @@ def everything_of(folder: Path) -> list[int]:
 @pytest.mark.usefixtures("kernel_kit")
 @pytest.mark.parametrize("delay_s", [0.0, 0.02, 0.3])
 def test_nothing_outlives_a_killed_parent(tmp_path: Path, delay_s: float) -> None:
-    """No process is left, whether the parent is killed as guests start or while they run."""
+    """No process survives, whether the parent is killed while guests start or while they run."""
     file = tmp_path / "long.toml"
     file.write_text(LONG, encoding="utf-8")
     ours = subprocess.Popen(
@@ -401,7 +402,7 @@ def test_a_pause_of_ours_is_harmless(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_a_console_that_is_read_late_is_read_whole() -> None:
-    """The output before a program's end is complete, however late it is read."""
+    """The output before a program's end is complete, even if it is read late."""
     child = subprocess.Popen(
         ["sh", "-c", "sleep 0.3; echo tailback: done; exec sleep 0.1"], stdout=subprocess.PIPE
     )
@@ -482,7 +483,7 @@ def test_a_kernel_that_warns_warns_of_its_run(tmp_path: Path) -> None:
     ("name", "message"),
     [
         ("bugs", "the guest's kernel failed: BUG: failure at .*tcp_nasty.c"),
-        # The kernel prints a bug and the run finishes as usual; it fails all the same.
+        # The kernel prints a bug but the run ends as usual. The run must fail all the same.
         ("says_bug", "the guest's kernel failed: BUG: KASAN"),
         ("halts", "the guest ended early"),
         ("lies", "the files that the guest left are not a result"),

@@ -1,4 +1,5 @@
-"""Weighted RED on the kernel engine: the module `sch_wred` against the simulator's `wred`."""
+"""Compares weighted RED on the kernel engine (the module `sch_wred`) with the simulator's
+`wred`."""
 
 from __future__ import annotations
 
@@ -49,7 +50,8 @@ def both(tmp_path: Path, text: str, **changes: object) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("uniformise", ["linux", "wait", "none"])
 def test_a_stream_above_the_rate_loses_what_is_above_it(tmp_path: Path, uniformise: str) -> None:
-    # Count from the start: later a steady stream may settle into one pattern, whatever the seed.
+    # Count from the start, because a steady stream may later settle into one pattern, whatever the
+    # seed.
     change = {"bottleneck.queue.classic.uniformise": uniformise, "warmup": "0s"}
     counts = []
     for engine in ("sim", "kernel"):

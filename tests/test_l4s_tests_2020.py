@@ -1,4 +1,5 @@
-"""The L4S tests of 2020: rows, the planned set-up, statistics, twins, and cells drawn by hash."""
+"""Tests the experiment l4s-tests-2020: rows, the planned set-up, statistics, twins, and cells drawn
+by hash."""
 
 from __future__ import annotations
 
@@ -42,14 +43,14 @@ class Fake:
 
     @property
     def summary(self) -> dict[str, Any]:
-        """Return the part of a summary that cells are computed from."""
+        """Return the part of a summary from which cells are computed."""
         rates = (self.first, self.second)
         return {"flows": [{"throughput_mbit": rate} for rate in rates]}
 
 
 def as_published(off: float = 0.0, seeds: int = 5) -> list[points.L4sEntry]:
-    """Return entries of every row. `off` is added to the first flow's rate, as a share of the
-    link's."""
+    """Return entries of every row with the published rates. `off` is added to the first flow's
+    rate, as a share of the link's rate."""
     known = layout.published()
     results = []
     for row in layout.ROWS:
@@ -204,7 +205,7 @@ def test_errors_are_counted_over_the_rate() -> None:
     )
     assert judge.cells == cells
     assert judge.blind == 0, "the description of the set-up follows from S1 in part"
-    # Half of the flows are as published, the other half is off by 4 % of the link's rate.
+    # Half of the flows have the published rates, the other half differ by 4 % of the link's rate.
     assert judge.median == pytest.approx(0.02, abs=1e-9)
     assert judge.p90 == pytest.approx(0.04, abs=1e-9)
     assert judge.holds
@@ -274,8 +275,8 @@ DRAWN = {
     "s6/pie/prague-vs-cubic-ecn": (33.7,),
     "s6/fq_codel(1q,1ms/20ms)/prague-vs-cubic-ecn": (25.4,),
 }
-"""Recorded errors of rows with one seed: rates in percent of the link's, ratios relative to the
-published one. A hash selects the rows, so that bad ones are included."""
+"""Recorded errors of rows with one seed: rates in percent of the link's rate, ratios relative to
+the published ratio. A hash selects the rows, so that rows with large errors are included."""
 MORE = {"s1": 2.0, "s6": 5.0}
 """The largest allowed growth of an error, percentage points."""
 

@@ -1,4 +1,5 @@
-"""The laboratory in the browser gives the results of native runs, and the page works as it says."""
+"""Tests that the laboratory in the browser gives the results of native runs, and that the page
+works as its text promises."""
 
 from __future__ import annotations
 
@@ -48,7 +49,7 @@ def built() -> Path:
 
 
 def node(script: str, *words: str, given: object = None) -> Any:
-    """Run a script of the laboratory; return what it prints as JSON."""
+    """Run a script of the laboratory. Return the JSON that it prints, parsed."""
     done = subprocess.run(
         ["node", str(WEB / "test" / script), *words],
         input=json.dumps(given),
@@ -88,7 +89,8 @@ def _series(run: StoredRun) -> dict[str, str]:
 
 
 def test_a_browser_measures_what_native_runs_measure(built: Path, tmp_path: Path) -> None:
-    """Run ids, summaries, accounts and series are identical, byte by byte."""
+    """Run ids, summaries, accounts and series are identical byte by byte in browser and native
+    runs."""
     del built
     files = {
         name: (guard.HERE / name).read_text(encoding="utf-8") for name in ("trace.txt", "sizes.txt")
@@ -190,7 +192,7 @@ def test_a_slider_runs_the_scenario_again_beside_the_run_before(seen: dict[str, 
 
 
 def test_a_menu_changes_the_algorithm_and_adds_options(seen: dict[str, Any]) -> None:
-    # CoDel has no limit in bytes, so the menu drops that option.
+    # CoDel has no limit in bytes, so the page drops that option.
     assert seen["queue"] == '{ aqm = "codel" }'
     assert seen["option"] == '{ aqm = "codel", target = "5ms" }'
     assert seen["kept"] == '{ aqm = "fq_codel", target = "5ms" }'
@@ -234,7 +236,7 @@ PAGE = f"<!doctype html><body>{page.EMPTY}</body>"
 
 @pytest.fixture
 def serving() -> Iterator[server.Server]:
-    """Serve a small page."""
+    """Serve a small page for the tests."""
     one = server.Server(PAGE.encode())
     thread = Thread(target=one.serve_forever)
     thread.start()
@@ -265,7 +267,7 @@ def test_the_server_answers_its_address_only(serving: server.Server) -> None:
     assert (headers["Cache-Control"], headers["Referrer-Policy"]) == ("no-store", "no-referrer")
     for path in ("/", address.path + "x", address.path + "../", "/../../etc/passwd", "/index.html"):
         assert ask(serving, path)[0] == 404, path
-    # A foreign host name that resolves to this machine is rejected.
+    # A foreign host name is rejected even if it resolves to this machine.
     assert ask(serving, address.path, host=f"evil.example:{serving.server_port}")[0] == 404
     assert ask(serving, address.path, method="HEAD")[:2] == (200, b"")
     for method in ("POST", "PUT", "DELETE"):
@@ -343,7 +345,8 @@ def test_the_examples_of_the_gallery_are_valid() -> None:
 
 
 def test_a_stored_run_is_its_scenario_again() -> None:
-    """Most points can be written as a scenario. Others, such as those with traces, are rejected."""
+    """Most points can be written as a scenario. Others, such as points with traces, are
+    rejected."""
     rejected = []
     for name, text in scenarios().items():
         point = _native.load(text.encode(), name, folder=guard.HERE).points[0]

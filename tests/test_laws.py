@@ -1,4 +1,4 @@
-"""The simulator's response functions against those of Linux (laws/linux.tsv)."""
+"""Compares the simulator's response functions with those of Linux (laws/linux.tsv)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 import laws
 from laws import CASES, Case
 
-#: Cases of some hundred thousand packets; crates/engine/tests/laws.rs has the others.
+#: Cases of at most some hundred thousand packets. crates/engine/tests/laws.rs has the other cases.
 SHORT = [case for case in CASES if case.every < 100_000]
 
 
@@ -22,8 +22,8 @@ def test_the_simulators_window_is_that_of_linux(
 ) -> None:
     of_linux = laws.linux()[case.name]
     assert len(of_linux) == case.lists
-    # The difference is at most one segment, the unit of windows, or Linux's interval over the
-    # lists.
+    # The largest allowed difference is one segment, the unit of windows, or Linux's interval over
+    # the lists if it is larger.
     off = laws.mean(simulated[case.name]) - laws.mean(of_linux)
     assert abs(off) <= laws.half_width(of_linux)
 

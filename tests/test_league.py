@@ -1,4 +1,4 @@
-"""`scripts/league.py`: the matrix of verdicts."""
+"""Tests the matrix of verdicts that `scripts/league.py` makes."""
 
 from __future__ import annotations
 

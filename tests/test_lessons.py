@@ -1,4 +1,4 @@
-"""Lessons: each page exists, its commands parse, and its assertions hold in the simulator."""
+"""Tests lessons: each page exists, its commands parse, and its assertions hold in the simulator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Links of the README lead to files and headings that exist; `make docs` checks those of docs."""
+"""Checks that links of the README lead to existing files and headings. `make docs` checks the links
+in docs."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ def links(page: Path) -> Iterator[str]:
 
 
 def anchors(page: Path) -> set[str]:
-    """Return the anchors of headings as GitHub and the site generate them."""
+    """Return the anchors of a page's headings, as GitHub and the site generate them."""
     heads = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), flags=re.M)
     return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
 

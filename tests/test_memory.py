@@ -1,4 +1,4 @@
-"""Out of memory: runs are rejected before they start, and a sweep survives."""
+"""Tests lack of memory: runs are rejected before they start, and a sweep survives."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ def test_a_sweep_goes_on_where_memory_ended(tmp_path: Path) -> None:
         runs = folder / "out" / "runs"
         while process.poll() is None and len(list(runs.glob("[!.]*"))) < 2:
             time.sleep(0.005)
-        # From here on the process cannot allocate more memory. What happens depends on the memory
-        # that it has already: the run may end well, or be aborted at any allocation.
+        # From now on, the process cannot allocate more memory. The outcome depends on the memory
+        # that it already has: the run may finish, or be aborted at any allocation.
         resource.prlimit(process.pid, resource.RLIMIT_AS, (1 << 20, 1 << 20))
         process.wait(timeout=120)
     assert run(SWEEP, folder).returncode == 0

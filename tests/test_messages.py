@@ -1,4 +1,4 @@
-"""Wrong input, in Python and on the command line: one sentence says what is wrong."""
+"""Tests wrong input, in Python and on the command line: one sentence must tell what is wrong."""
 
 from __future__ import annotations
 
@@ -250,7 +250,7 @@ def test_an_ascii_terminal_takes_everything(tailback: Tailback, scenario: Path) 
 
 
 def test_what_a_scenario_may_not_have_is_not_proposed() -> None:
-    """A scenario with `links` does not have `bottleneck`, though others do."""
+    """A scenario with `links` cannot have `bottleneck`, although other scenarios can."""
     scenario = but(links={"there": {"rate": "10Mbit"}})
     del scenario["bottleneck"]
     scenario["flows"] = [{"cc": "cubic", "route": ["there"]}]

@@ -1,6 +1,7 @@
-"""Every metric through every command: the same number, and the one that its definition gives.
+"""Tests that every command gives the same number for a metric, and that the number follows from the
+metric's definition.
 
-The definitions are evaluated here from the stored JSON, without `tailback.metrics`.
+This test evaluates the definitions itself from the stored JSON, without `tailback.metrics`.
 """
 
 from __future__ import annotations
@@ -227,7 +228,7 @@ BESIDE = {
     "foreign_ms": "responsiveness.foreign_ms",
     "loaded_ms": "responsiveness.loaded_ms",
 }
-"""The paths of metrics whose name differs from that of their field."""
+"""The paths of metrics whose name differs from that of their field, with that field."""
 
 
 def parts(summary: Json, on: str) -> Iterator[tuple[str, str, Json]]:
@@ -281,7 +282,8 @@ def expected(metric: Metric, runs: list[tb.Run]) -> Expected:
 
 
 def gain(run: tb.Run, part: Json) -> float | None:
-    """Return the throughput relative to that with the standard backoff, 0.7, and the same seed."""
+    """Return the flow's throughput divided by its throughput with the standard backoff (0.7) and
+    the same seed."""
     others = [one for one in run.beside.values() if one.params[KEY] == 0.7]
     over = [one for one in others if one.seed == run.seed and run.baseline == one.run_id]
     if not over:
@@ -383,7 +385,7 @@ def test_plots_draw_what_is_defined(results: tb.Results, kind: str) -> None:
             own = sorted(by_seed.values())
             shown = drawn_values(results, metric, kind, where)
             if kind in ("cdf", "ccdf"):
-                # A CCDF ends before the largest value: nothing exceeds it.
+                # A CCDF ends before the largest value, because no value exceeds it.
                 inner = [one for one in own if kind == "cdf" or one < own[-1]]
                 for one in inner:
                     assert any(x == pytest.approx(one, rel=1e-5, abs=1e-9) for x in shown), (
@@ -438,7 +440,7 @@ def test_comparisons_have_what_is_defined(compared: tb.Comparison) -> None:
 
 
 def test_harm_is_what_it_is_defined_as(compared: tb.Comparison) -> None:
-    """Harm by Ware and others: the loss divided by the better value."""
+    """Harm is defined by Ware and others: the loss divided by the better value."""
     alone, beside = ([stored(run) for run in point(v.results)] for v in compared.variants)
     reads: dict[str, tuple[Callable[[Json, Json], float | None], bool]] = {
         "harm.throughput": (lambda _, part: part["throughput_mbit"], True),
@@ -490,7 +492,7 @@ def test_the_gate_holds_what_is_defined(compared: tb.Comparison) -> None:
     for metric in HARM:
         with pytest.raises(InputError, match=f"write {metric.path}:\\+0.1"):
             hold(compared, [Threshold.parse(f"{metric.path}:10%")])
-    # The classic flow has harm with every seed, and it is far below 1000.
+    # The classic flow suffers harm with every seed, but far less than 1000.
     found = hold(compared, [Threshold.parse("harm.throughput@classic:+1000")])
     assert found.answer == "holds"
     assert {verdict.cell.name for verdict in found.verdicts} == {"classic"}
@@ -700,7 +702,8 @@ def test_survivors_are_no_sample(lossy: tb.Results, tailback: Tailback, tmp_path
     ]
     for flow in flows:
         if flow["completion_s"] is None:
-            # The transfer began within an RTT of the start and lasted until the end.
+            # The transfer began within an RTT of the run's start, and lasted until the end of the
+            # run.
             assert 20 - 0.06 <= flow["unfinished_s"] <= 20
     assert all("unfinished_s" not in run.summary["flows"][1] for run in lossy), "it has no size"
     frame = lossy.frame().filter(flow="short")

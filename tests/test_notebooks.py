@@ -1,4 +1,4 @@
-"""The notebooks of docs/notebooks: their cells run as written, without a network."""
+"""Checks that the notebooks of docs/notebooks run as written, without a network."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
 
 def shown(value: Any) -> str:
     """Return what a notebook displays for the value of a cell."""
-    # Displaying a chart needs IPython; writing its specification does not.
+    # Displaying a chart needs IPython, but writing its specification does not.
     if isinstance(value, alt.TopLevelMixin):
         return json.dumps(value.to_dict())
     found = getattr(value, "_repr_html_", None)
@@ -29,7 +29,7 @@ def shown(value: Any) -> str:
 
 
 def run_cell(source: str, names: dict[str, Any], file: str) -> str | None:
-    """Run a cell; returns what it displays."""
+    """Run a cell, and return what it displays."""
     module = ast.parse(source, file)
     last = module.body[-1] if module.body else None
     if not isinstance(last, ast.Expr):
@@ -64,7 +64,7 @@ def test_a_notebook_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyP
     for number, cell in enumerate(notebook["cells"]):
         if cell["cell_type"] != "code":
             continue
-        # Outputs are not stored, because they would show numbers of another version.
+        # Outputs are not stored, because they could show numbers of another version.
         assert cell["outputs"] == []
         text = run_cell("".join(cell["source"]), names, f"{path.name}, cell {number}")
         displayed += bool(text)
@@ -94,7 +94,7 @@ def test_unknown_names_are_errors_with_the_nearest(results: tailback.Results) ->
     for call, said in calls:
         with pytest.raises(InputError, match=said):
             call()
-    # The name of a group of flows selects its flows, too.
+    # The name of a group of flows also selects the group's flows.
     assert results.series(quantity="cwnd", flow="cubic")["flow"].n_unique() == 2
 
 

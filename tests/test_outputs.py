@@ -1,4 +1,5 @@
-"""The outputs in the README, the first run and the tutorials are what the commands print today.
+"""Checks that the outputs in the README, the first run and the tutorials are what the commands
+print today.
 
 Commands that need Linux, a compiler or a long search are left out.
 """
@@ -23,7 +24,7 @@ PAGES = (
 )
 LEFT_OUT = re.compile(r"engine[ =]kernel|tailback (?:kernel|tune|build)|--with")
 CHANGES = re.compile(r"\.\.\.|CPU time")
-"""Lines that depend on the machine, or from which a part is omitted."""
+"""Matches lines that depend on the machine, and lines from which a part is omitted."""
 
 
 def commands(page: str) -> Iterator[tuple[str, list[str]]]:
@@ -35,7 +36,7 @@ def commands(page: str) -> Iterator[tuple[str, list[str]]]:
 
 
 def words(line: str) -> str:
-    """Return a line with single spaces; numbers may contain other kinds of spaces."""
+    """Return a line with single spaces, because numbers may contain other kinds of spaces."""
     return " ".join(line.split())
 
 

@@ -1,4 +1,4 @@
-"""The packetdrill scripts of the kernel kit's source tree, played against the simulator's TCP."""
+"""Plays the packetdrill scripts of the kernel kit's source tree against the simulator's TCP."""
 
 from __future__ import annotations
 
@@ -55,19 +55,19 @@ def test_the_kernels_scripts_are_as_the_table_says(
     assert _run(command, "--kernel").stdout == TABLE.read_text()
     assert _run(command, "--kernel", "--markdown").stdout == PAGE.read_text()
     verdicts = {s["script"]: s["verdict"] for s in told["scripts"]}
-    # The core features of the simulator: these must keep passing.
+    # These scripts test core features of the simulator, so they must pass.
     for kind in ("slow_start_slow-start-ack", "fast_recovery", "sack_sack-shift", "ecn_ecn"):
         those = [v for name, v in verdicts.items() if name.startswith(f"tcp_{kind}")]
         assert those
         assert set(those) == {"pass"}, kind
-    # A script counts as passed only if at least one of its checks could have failed.
+    # A script counts as passed only if at least one of its checks could fail.
     for script in told["scripts"]:
         judged = script["assertions"] + script["fields"]
         if script["verdict"] == "pass":
             assert judged > 0 or script["packets"] > 1, script
         elif script["verdict"] == "runs":
             assert (judged, script["packets"]) == (0, 1), script
-    # Scripts of Accurate ECN run, except those about parts of the handshake that are unsupported.
+    # Scripts of Accurate ECN run, except those about unsupported parts of the handshake.
     accurate = [s for s in told["scripts"] if s["script"].startswith("tcp_accecn_")]
     assert len(accurate) > 50
     beyond = {s["category"] for s in accurate if s["verdict"] == "not applicable"}

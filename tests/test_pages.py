@@ -1,4 +1,4 @@
-"""Pages with untrusted names in every place: they appear as text and never as markup."""
+"""Tests pages with untrusted names in every place: names must appear as text, never as markup."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ NASTY = [
 
 
 TOGETHER = 4
-"""How many names share a figure, because drawing takes long."""
+"""How many names share one figure, because drawing takes long."""
 
 
 class Page(HTMLParser):
@@ -138,12 +138,12 @@ def nasty_report(names: list[str]) -> Report:
 
 @pytest.fixture(scope="module")
 def nasty(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Write that report; return its folder."""
+    """Write that report, and return its folder."""
     return write(nasty_report(NASTY), tmp_path_factory.mktemp("pages") / "nasty", pdf=True).parent
 
 
 def policy_of(page: Page) -> dict[str, str]:
-    """Return what the page's content security policy allows, by directive."""
+    """Return what the page's content security policy allows, for each directive."""
     [policy] = [m["content"] for m in page.metas if m.get("http-equiv")]
     assert policy is not None
     return dict(part.strip().split(" ", 1) for part in policy.split(";"))
@@ -164,7 +164,7 @@ def checked(text: str) -> Page:
         for s in page.scripts
     ]
     assert policy["script-src"].split() == (hashes or ["'none'"])
-    # A browser normalises line breaks; a script with `\r` would not match its hash.
+    # A browser normalises line breaks, so a script with `\r` would not match its hash.
     assert not any("\r" in script for script in page.scripts)
     return page
 
@@ -234,7 +234,7 @@ def test_a_figure_names_a_file_of_its_folder() -> None:
 
 
 def test_pages_of_stored_sweeps_and_comparisons(tmp_path: Path) -> None:
-    """A foreign results folder: titles, labels and citations are untrusted."""
+    """Titles, labels and citations of a foreign folder of results are untrusted."""
     out = tmp_path / "results"
     tb.run(SCENARIO, set={"sweep": {"path.rtt": ["10ms", "20ms"]}}, out=out)
     name = " ".join(NASTY[:13])
@@ -284,7 +284,7 @@ def test_a_browser_draws_the_figures_and_runs_nothing_else(nasty: Path, tmp_path
         timeout=120,
         check=False,
     )
-    # The console would show violations of the policy and errors of scripts.
+    # The console would show errors of scripts and violations of the policy.
     assert "CONSOLE" not in done.stderr
     page = Page(done.stdout)
     assert done.stdout.count('class="marks"') == len(NASTY) // TOGETHER

@@ -1,4 +1,4 @@
-"""Texts follow the style of the project: no banned phrases, no long sentences."""
+"""Checks that texts follow the style of the project: no banned phrases, no long sentences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The simulator's part of the package works without the Python modules that only Unix has."""
+"""Checks that the simulator's part of the package works without the Python modules that only Unix
+has."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from tailback.errors import InputError
 from tailback.running import engines
 
 UNIX_ONLY = ("fcntl", "grp", "pty", "pwd", "resource", "termios", "tty")
-"""Modules that Python does not have on Windows."""
+"""Modules that Python on Windows does not have."""
 
 SHIM = f"""
 import builtins, runpy, sys
@@ -42,7 +43,7 @@ sweep = { "path.rtt" = ["10ms", "20ms"] }
 
 
 def tailback(folder: Path, *words: str) -> str:
-    """Run a command with a shim that hides Unix modules from all modules of tailback but one."""
+    """Run a command with a shim that hides Unix modules from all modules of tailback except one."""
     done = subprocess.run(
         [sys.executable, "-c", SHIM, *words],
         cwd=folder,

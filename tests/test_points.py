@@ -1,4 +1,5 @@
-"""Points of sweeps differ by value and unit, and every command identifies them by one key."""
+"""Tests that points of sweeps differ by value and unit, and that every command identifies them by
+one key."""
 
 from __future__ import annotations
 
@@ -36,7 +37,7 @@ LIMIT = "bottleneck.queue.limit"
         ((2e7, "20ms"), (2e7, "0.02s"), True),
         ((20480.0, "20kb"), (20480.0, "20480"), True),
         ((1000.0, "1000p"), (1000.0, "1000 packets"), True),
-        # In a sweep over several units, the parameters are strings.
+        # In a sweep over several units, parameters are strings.
         ((1000.0, "1000p"), ("1000p", "1000p"), True),
         ((1e7, "10Mbit"), (1e7, "10000kbit"), True),
     ],

@@ -1,4 +1,4 @@
-"""Threads that may be abandoned, and the watch that detects stuck runs."""
+"""Tests threads that can be abandoned, and the watch that detects stuck runs."""
 
 from __future__ import annotations
 
@@ -67,9 +67,9 @@ def test_no_progress_for_long_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
         now += 0.5
         runs["goes on"] += 0.01
         seen.append(watch.stuck(runs.items()))
-    # A run counts as stuck from the second look without progress on.
+    # A run counts as stuck from the second look without progress.
     assert seen == [[]] * 6 + [["stuck"]] * 2
-    # If the whole process was stopped for an hour, a run seems to have waited only one second.
+    # If the whole process was stopped for an hour, the watch counts only one second of waiting.
     watch = pool.Watch(3.0)
     watch.stuck(runs.items())
     now += 3600

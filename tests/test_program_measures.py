@@ -1,5 +1,5 @@
-"""The evaluation of programs after a run: tables, metrics, frames, assertions, comparisons, plots
-and reports, and numbers and logs from their files."""
+"""Tests how programs are evaluated after a run: tables, metrics, frames, assertions, comparisons,
+plots, reports, and the numbers and logs in their files."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_a_program_is_found_where_flows_are(results: Results) -> None:
     flow = summary["flows"][0]["throughput_mbit"]
     total = metrics.find("throughput_total_mbit").value(summary)
     assert total == pytest.approx(flow + 4.0 + 0.01)
-    # Jain's index counts flows. A program that only probes is no flow.
+    # Jain's index is over flows. A program that only probes is no flow.
     assert summary["jain"] == 1.0
     assert metrics.find("throughput_ratio").value(summary) is None, "three groups"
     two = {**summary, "programs": summary["programs"][:1]}
@@ -73,8 +73,8 @@ def test_assertions_name_programs(results: Results) -> None:
     assert failed("rtt_ms.p99", "quic", max=30.0) == [
         "rtt_ms.p99 of program quic is 31, expected at most 30 (seed 1)"
     ]
-    # Without a name, a metric applies to flows; numbers from files apply to every program that has
-    # them.
+    # Without a name, a metric applies to flows. A number from files applies to every program that
+    # has it.
     assert failed("throughput_mbit", min=2.0) == []
     assert failed("results.goodput_mbit", min=3.0) == []
     assert failed("results.loss", max=1.0) == [
@@ -174,7 +174,7 @@ def test_numbers_come_out_of_files_by_path(tmp_path: Path) -> None:
     ):
         _, missing = numbers.read([entry(asked("a", file, scale=1e20))], tmp_path)
         assert said in missing[0]
-    # A symbolic link may lead outside of the run, so it does not count as a file.
+    # A symbolic link may lead outside of the run, so it is not accepted as a file.
     (tmp_path / "programs/iperf3/sender/out/link.json").symlink_to("/etc/hostname")
     _, missing = numbers.read([entry(asked("a", "link.json"))], tmp_path)
     assert "no file link.json" in missing[0]
@@ -202,7 +202,7 @@ def test_rtts_below_that_of_the_path_are_seconds() -> None:
 
     assert qlog.rtt_unit_ms(log(0.0203, 0.0312), 20.0) == 1000.0
     assert qlog.rtt_unit_ms(log(20.3, 31.2), 20.0) == 1.0
-    # The value is no possible RTT of this path in either unit, so the default unit applies.
+    # In both units, the value is an impossible RTT for this path, so the default unit applies.
     assert qlog.rtt_unit_ms(log(0.000001), 20.0) == 1.0
     assert qlog.rtt_unit_ms(log(), 20.0) == 1.0
 
@@ -216,7 +216,7 @@ def test_qlog_of_both_versions_and_forms(tmp_path: Path) -> None:
     ]
     old = tmp_path / "old.sqlog"
     records = [header(reference_time=epoch, time_format="relative"), *events]
-    # The program was killed, so its log ends with half a record.
+    # The program was killed, so its log ends with an incomplete record.
     old.write_text(
         "".join(f"\x1e{json.dumps(one)}\n" for one in records) + '\x1e{"time": 2, "metrics_updated'
     )
@@ -228,7 +228,7 @@ def test_qlog_of_both_versions_and_forms(tmp_path: Path) -> None:
     moved = qlog.over_run(trace, trace.cwnd, **at)
     assert [at for at, _ in moved] == pytest.approx([0.5, 0.6])
     assert [value for _, value in moved] == [12_000.0, 24_000.0]
-    # The same log with a record per line, relative times and an unknown clock.
+    # The same log has one record per line here, relative times and an unknown clock.
     new = tmp_path / "new.sqlog"
     common = {
         "time_format": "relative_to_previous_event",
@@ -241,7 +241,7 @@ def test_qlog_of_both_versions_and_forms(tmp_path: Path) -> None:
     assert trace.cwnd == [(0.0, 12_000.0), (101.0, 24_000.0)]
     moved = qlog.over_run(trace, trace.cwnd, **at)
     assert [at for at, _ in moved] == pytest.approx([1.0, 1.101]), "as if it began with the program"
-    # One file with several connections, whose kind has to be guessed.
+    # One file has several connections, and its kind must be guessed.
     whole = tmp_path / "log.json"
     clock = {"epoch": "1970-01-01T00:00:00.000Z"}
     trace_of = {"common_fields": {"reference_time": clock}, "events": events}

@@ -1,4 +1,4 @@
-"""The user's programs: their packages, the checks before a boot, warnings."""
+"""Tests the user's programs: their packages, the checks before a boot, warnings."""
 
 from __future__ import annotations
 
@@ -83,11 +83,11 @@ def test_only_a_run_with_programs_has_words_for_them(kernel_kit: Kit) -> None:
     plain = guest.boot_words(kernel_kit, 64, 1, "virtual")
     words = guest.boot_words(kernel_kit, 64, 1, "virtual", given)
     assert "time-travel-start=1700000000" in plain
-    # A minute passes before time 0.
+    # The guest's clock runs for a minute before time 0.
     start = "time-travel-start=1767225540000000000"
     expected = {start, *(guest.PROGRAM_WORDS if kernel_kit.lets_time_pass else ())}
     assert {*words} - {*plain} == expected
-    # These words only work after the word that chooses the clock.
+    # These words have an effect only after the word that chooses the clock.
     assert words.index("time-travel=inf-cpu") < words.index(start)
     assert not any("tt-" in word for word in guest.boot_words(kernel_kit, 64, 1, "real", given))
 
@@ -110,9 +110,10 @@ def test_what_a_kernel_says_of_programs_becomes_warnings() -> None:
     assert "(rdtsc) 1000 times" in read
     assert "took 0.025 s" in took
     assert "(2.5 % of the run)" in took
-    # In a longer run the same time is too small a part to warn about.
+    # In a longer run, the same time is too small a share to warn about.
     assert len(heard.warnings(10**10)) == 3
-    # If the host cannot trap a read of the counter, tailback cannot name the programs that read it.
+    # If the host cannot trap readings of the counter, tailback cannot name the programs that read
+    # it.
     assert heard.line("time-travel: the processor's counter cannot be trapped")
     assert "a program that reads it sees this machine" in heard.warnings(10**10)[0]
 
@@ -165,7 +166,7 @@ SOURCES = {
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Compile a static program, and one that needs a library of its own."""
+    """Compile a static program, and a program that needs its own library."""
     folder = tmp_path_factory.mktemp("built")
     for name, text in SOURCES.items():
         (folder / name).write_text(text)
@@ -327,7 +328,7 @@ def test_places_are_links_that_the_guest_is_told_of(root: Root, tmp_path: Path) 
 
 
 class Shelf(Apt):
-    """An archive of packages made for the tests; it counts how often it is asked."""
+    """An archive of packages made for the tests. It counts how often it is queried."""
 
     def __init__(self, debs: dict[str, Path]) -> None:
         self.debs = debs
@@ -390,19 +391,18 @@ def test_a_root_is_unpacked_once_and_whole(shelf: Shelf) -> None:
     root = roots.get(["hello"], QUIET)
     top = root.path
     assert root.packages == {"busybox-static": "1", "ca-certificates": "1", "hello": "1"}
-    # All files are installed below /usr, except those in /etc; set-uid bits and documentation are
-    # not.
+    # All files are installed below /usr, except those in /etc. Set-uid bits and documentation are
+    # removed.
     assert (top / "usr/bin/hello").stat().st_mode & 0o7777 == 0o755
     assert (top / "etc/hello.conf").read_text() == "y\n"
     assert not (top / "usr/share/doc").exists()
     assert os.readlink(top / "usr/bin/sh") == "/usr/bin/busybox"
     assert (top / "usr/sbin/arp").is_symlink()
     assert (top / roots.BUNDLE).read_text() == "A\nB\n"
-    # Files that are only needed for installation are left out, unless a program asks for their
-    # package.
+    # Files that only installation needs are left out, unless a program requests their package.
     assert not (top / "usr/sbin/adduser").exists()
     assert (roots.get(["adduser"], QUIET).path / "usr/sbin/adduser").exists()
-    # A second request does not ask the archive, and leaves no other files in the cache.
+    # A second request does not query the archive, and leaves no other files in the cache.
     shelf.debs.clear()
     assert roots.get(["hello"], QUIET) == root
     assert shelf.asked == 2
@@ -425,7 +425,7 @@ def test_what_fails_leaves_no_root(shelf: Shelf, monkeypatch: pytest.MonkeyPatch
     assert list(kits.cache().glob("roots/*/root*")) == []
     assert (roots.get(["hello"], QUIET).path / "usr/bin/hello").exists()
     assert shelf.asked == 1
-    # After `forget`, the archive is asked again.
+    # After `forget`, the archive is queried again.
     roots.forget()
     roots.get(["hello"], QUIET)
     assert shelf.asked == 2

@@ -1,4 +1,5 @@
-"""Progress: lines where stderr is piped, a display in a notebook, nothing if switched off."""
+"""Tests progress: lines if stderr is piped, a display in a notebook, nothing if it is switched
+off."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ from tailback.base import progress
 
 @pytest.fixture(autouse=True)
 def shown(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Show all progress at once: no variable switches it off, and no delay applies."""
+    """Show all progress immediately: no variable switches it off, and no delay applies."""
     monkeypatch.delenv(progress.SHOWN, raising=False)
     monkeypatch.delenv(progress.QUIET, raising=False)
     monkeypatch.setattr(progress, "EVERY_S", -1.0)
@@ -46,7 +47,8 @@ def test_many_short_batches_have_one_clock(
             bar.update(1, 0.5)
             now += 1
             bar.update(2, 1.0)
-    # 40 seconds with at most two runs at a time give a line every five or six seconds.
+    # The batch takes 40 seconds with at most two runs at a time, and prints a line every five or
+    # six seconds.
     assert len(capsys.readouterr().err.splitlines()) == 8
 
 

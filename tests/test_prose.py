@@ -1,4 +1,4 @@
-"""A page with numbers names their source; numbers in names and settings are ignored."""
+"""Checks that a page with numbers names their source. Numbers in names and settings are ignored."""
 
 from __future__ import annotations
 

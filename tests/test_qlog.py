@@ -1,7 +1,7 @@
-"""Exports to qlog: both schemas, the events of the run, and what is left out.
+"""Tests exports to qlog: both schemas, the events of the run, and what the export leaves out.
 
-The schemas here are those of draft-ietf-quic-qlog-main-schema-13 and -quic-events-13, and of qlog
-0.3, as far as tailback writes them.
+The schemas in this file have the parts that tailback writes of draft-ietf-quic-qlog-main-schema-13,
+-quic-events-13 and qlog 0.3.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ HEAD = {
                         "time_format": {
                             "enum": ["relative_to_epoch", "relative_to_previous_event"]
                         },
-                        # A monotonic clock has no known epoch.
+                        # A monotonic clock does not have a known epoch.
                         "reference_time": {
                             "properties": {
                                 "clock_type": {"const": "monotonic"},
@@ -296,9 +296,10 @@ def _log(head: dict[str, Any], events: list[tuple[float, str, dict[str, Any]]]) 
 
 
 def quic() -> bytes:
-    """Log a sender of 1200 bytes of stream data every ms for 5 s, with an RTT of 40 to 44 ms.
+    """Return the log of a sender that sends 1200 bytes of stream data every ms for 5 s, with an RTT
+    of 40 to 44 ms.
 
-    Every hundredth packet is lost, every tenth of the others is marked.
+    Every hundredth packet is lost. Every tenth of the other packets is marked.
     """
     events: list[tuple[float, str, dict[str, Any]]] = []
     for i in range(5000):
@@ -311,7 +312,7 @@ def quic() -> bytes:
             continue
         ack = {"frame_type": "ack", "acked_ranges": [[i]], "ce": i // 10}
         events.append((i + 40.0, "quic:packet_received", {"header": header, "frames": [ack]}))
-        # A second ACK of the same range delivers no more data.
+        # A second ACK of the same range acknowledges no more data.
         events.append((i + 40.0, "quic:packet_received", {"header": header, "frames": [ack]}))
         metrics = {"latest_rtt": 40.0 + i % 5, "smoothed_rtt": 42.0, "congestion_window": 48_000}
         events.append((i + 40.0, "quic:recovery_metrics_updated", metrics))
@@ -340,7 +341,8 @@ def test_a_qlog_file_beside_a_scenario(tmp_path: Path, tailback: Tailback) -> No
         for cell in json.loads(done.stdout)["cells"]
     }
     found = {name: values["qlog"]["mean"] for (of, name), values in cells.items() if of == "cubic"}
-    # The first 0.5 s are left out, as for a run: 4.54 s with 99 of 100 packets acknowledged.
+    # As for a run, the first 0.5 s are left out: 4.54 s remain, with 99 of 100 packets
+    # acknowledged.
     assert found["throughput_mbit"] == pytest.approx(9.5, rel=0.01)
     assert (found["rtt_ms.p50"], found["rtt_ms.p99"]) == (42.0, 44.0)
     assert found["rtt_ms.mean"] == pytest.approx(42, abs=0.05)

@@ -1,4 +1,4 @@
-"""The study of QUIC beside TCP: the computation of its numbers, from made-up runs."""
+"""Tests the study of QUIC beside TCP: it computes the study's numbers from synthetic runs."""
 
 from __future__ import annotations
 
@@ -48,7 +48,8 @@ def _run(seed: int, flows: list[float], programs: list[dict[str, Any]]) -> Any:
 
 
 def _met() -> tuple[list[Any], list[points.Met]]:
-    """Return a meeting with three seeds and its reference runs; the stack ended the second seed."""
+    """Return a meeting with three seeds and its reference runs. In the second seed the stack gave
+    up."""
     results: list[Any] = [
         Made([_two_flows(1, 50.0, 40.0), _two_flows(2, 60.0, 30.0), _two_flows(3, 40.0, 50.0)]),
         Made([_beside(1, 60.0, 30.0), _beside(2, 1.0, 9.0, ended_s=2.5), _beside(3, 75.0, 25.0)]),
@@ -58,7 +59,7 @@ def _met() -> tuple[list[Any], list[points.Met]]:
 
 
 def test_a_run_that_the_stack_ends_is_counted_and_is_in_no_other_number() -> None:
-    """Share, rates and harm are means over the other two seeds."""
+    """Share, rates and harm are means over the two seeds in which the stack did not give up."""
     own, beside = _met()[1][:2]
     assert (own.runs, own.ended_s, own.harm.n) == (3, (), 0)
     assert own.share.mean == pytest.approx((40 / 90 + 30 / 90 + 50 / 90) / 3)
@@ -66,7 +67,7 @@ def test_a_run_that_the_stack_ends_is_counted_and_is_in_no_other_number() -> Non
     assert beside.share.n == 2
     assert beside.share.mean == pytest.approx((60 / 90 + 75 / 100) / 2)
     assert beside.tcp_mbit.mean == pytest.approx(27.5)
-    # With seeds 1 and 3, TCP keeps 30 of 50 and 25 of 40 Mbit/s.
+    # In seeds 1 and 3, TCP keeps 30 of 50 and 25 of 40 Mbit/s.
     assert beside.harm.mean == pytest.approx((20 / 50 + 15 / 40) / 2)
     assert beside.drops.mean == pytest.approx(2.5)
 
@@ -114,7 +115,8 @@ def test_the_parts_are_the_whole_grid() -> None:
 
 
 def test_a_part_that_is_not_run_quickly_says_so() -> None:
-    """Without the quick part's results, an error is raised instead of writing an empty report."""
+    """Without the quick part's results, the study raises an error instead of writing an empty
+    report."""
     experiment = quic_and_tcp.EXPERIMENT
     request = experiment.request(["beside-100-rtts"], RunOptions(engine="kernel"), quick=True)
     with pytest.raises(InputError, match="expected --part alone or beside-20"):

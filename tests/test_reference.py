@@ -1,4 +1,4 @@
-"""The reference: its examples run, and it is complete."""
+"""Checks that the reference is complete and that its examples run."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ SIMULATED = [(kind, name) for kind, name in ENTRIES if kind.registry != "program
 PROGRAMS = [
     (kind, name) for kind, name in ENTRIES if kind.registry == "programs" and name != "interop"
 ]
-"""Endpoints of the interop runner are container images; tests/test_interop.py tests some."""
+"""Endpoints of the interop runner, which are container images. tests/test_interop.py tests some of
+them."""
 NOT_BUILT = re.compile(r"[^\n]*: ([\w-]+) is not built; run: tailback kernel build --program \1")
 
 

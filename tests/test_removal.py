@@ -1,4 +1,4 @@
-"""Only two functions remove folders, one for each language, and never by name alone."""
+"""Checks that only two functions remove folders, one for each language, and never by name alone."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ SOURCES = {
 PLACES = {"python/tailback/base/folders.py", "crates/record/src/scratch.rs"}
 
 CALLERS = {
-    # Each of these modules removes a folder that it made, below a folder that it names. `results
-    # prune` moves what it deletes into such a folder first.
+    # Each of these modules removes only a folder that it made, below a folder that it names.
+    # `results prune` first moves what it deletes into such a folder.
     "python/tailback/store/archive.py",
     "scripts/generate.py",
     "python/tailback/plugins/workspace.py",

@@ -1,4 +1,4 @@
-"""Reports: the contents of their files, for any subject."""
+"""Tests reports: the contents of their files, for any subject."""
 
 from __future__ import annotations
 
@@ -60,13 +60,14 @@ CELLS = (
 
 def test_a_page_needs_nothing_from_the_network() -> None:
     page = to_html(report(ReportFigure("f", "Figure", chart(), "caption")))
-    # Contents of scripts are text: only elements load something.
+    # Contents of scripts are text, so only elements load something.
     elements = re.sub(r"(<script[^>]*>).*?</script>", r"\1", page, flags=re.DOTALL)
     assert elements.count("<script") == 3
     assert re.findall(r"<(?:script|link|img|iframe)[^>]*(?:src|href)\s*=", elements) == []
     assert "@import" not in page
     assert "window.vegaEmbed" in page
-    # The library, the figures and the drawing code are a script each, and no text ends one early.
+    # The library, the figures and the drawing code each have a script, and no text ends a script
+    # early.
     assert page.count("</script") == 3
 
 
@@ -113,7 +114,8 @@ def test_what_everything_rests_on_is_said_once() -> None:
         "duration": "60 s simulated",
         "engine": "sim 0.1",
     }
-    # A fact of only some tables is printed beside them, and so is one that differs from most.
+    # A fact that only some tables have is printed beside them. A fact that differs from most is,
+    # too.
     head = dict(made.head())
     assert head["engine"] == "sim 0.1"
     assert head["duration"] == "60 s simulated (unless stated below)"
@@ -152,7 +154,7 @@ def test_a_table_on_paper_is_never_smaller_than_it_can_be_read() -> None:
     heads = [[head["text"].replace("\n", " ") for head in part["heads"]] for part in parts]
     assert all(head[0] == "metric" for head in heads), "each part says what its rows are of"
     assert [name for head in heads for name in head[1:]] == [column.title for column in columns[1:]]
-    # The caption is under the last part. Columns are distributed evenly over the parts.
+    # The caption is under the last part. Columns are divided evenly between the parts.
     assert [bool(part["caption"]) for part in parts] == [False] * (len(parts) - 1) + [True]
     assert max(map(len, heads)) - min(map(len, heads)) <= 2
     [whole] = pdf.table_parts(Table("t", "Narrow", columns[:4], [row[:4] for row in rows]), {})

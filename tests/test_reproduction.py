@@ -1,4 +1,5 @@
-"""A reproduction from scratch: the code of an experiment, and what the layer adds."""
+"""Tests a reproduction written from scratch: the code of an experiment, and what the shared layer
+adds."""
 
 from __future__ import annotations
 
@@ -52,14 +53,15 @@ SCENARIO: dict[str, Any] = {
     "sweep": {"bottleneck.rate": ["5Mbit", "10Mbit"]},
 }
 PUBLISHED = {5.0: 4.7, 10.0: 5.0}
-"""Published throughput by rate in Mbit/s: at 5 about what runs give, at 10 half of it."""
+"""Published throughput by rate, Mbit/s. At 5 it is about the measured throughput, at 10 half of
+it."""
 
 THROUGHPUT = CellsWithin[Entry]("throughput", "throughput", "relative", lambda _: True, 0.1, 0.5)
 ERRORS = ErrorsBelow[Entry]("errors", "all errors", "relative", lambda _: True, 0.1, 0.2)
 
 
 class Toy(Reproduction):
-    """An experiment of one table with one row."""
+    """An experiment with one table of one row."""
 
     name = "toy"
     title = "Toy: Nobody, 2026"

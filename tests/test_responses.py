@@ -1,4 +1,4 @@
-"""The simulator's response to marks and losses against the tables of the kernel."""
+"""Compares the simulator's response to marks and losses with the tables of the kernel."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_the_simulator_responds_as_the_kernel(
     observed = simulated[name, cc].trace
     rows = responses.changes(observed)
     if (known := responses.DELAYED.get(name)) is not None:
-        # Known deviation: traces are the same until the receive window is almost at its largest.
+        # Known deviation: the traces agree until the receive window has almost its largest size.
         first = responses.compare(table.rows[cc], rows).first
         assert first is not None
         assert min(row.acked for row in first) >= known
@@ -37,7 +37,7 @@ def test_the_simulator_responds_as_the_kernel(
     assert [r.response for r in rows] == [r.response for r in table.rows[cc]]
     off = max(abs(a.time_us - b.time_us) for a, b in zip(rows, table.rows[cc], strict=True))
     assert off <= TIME_US
-    # A trace keeps one row for each microsecond, so its number of rows may differ a little.
+    # A trace has one row for each microsecond, so the number of rows may differ slightly.
     assert abs(len(observed) - table.count[cc]) <= max(3, table.count[cc] // 1000)
 
 

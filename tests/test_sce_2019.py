@@ -1,4 +1,5 @@
-"""The experiment of 2019: its tables, its sample, the evaluation of results, and a few cells."""
+"""Tests the experiment of 2019: its tables, its sample, the evaluation of results, and a few
+cells."""
 
 from __future__ import annotations
 
@@ -37,7 +38,7 @@ from tailback_studies.reproduction.readings import BASELINE
 
 
 def number(quantity: str, mode: str, *ccs: str) -> int:
-    """Return the number of the table of this quantity and set-up."""
+    """Return the number of the table with this quantity and set-up."""
     (found,) = [
         t.number
         for t in layout.TABLES.values()
@@ -111,7 +112,7 @@ def test_published_values() -> None:
 
 
 def test_the_noise_of_the_source() -> None:
-    """The difference between the authors' two runs of the same experiment."""
+    """The noise is the difference between the authors' two runs of the same experiment."""
     own = truth.noise("throughput_mbit", "relative")
     assert own["cells"] == 120
     assert own["median"] == pytest.approx(0.034, abs=0.0005)
@@ -204,7 +205,7 @@ def test_linux_has_no_sce(tailback: Tailback, kernel_kit: Kit, tmp_path: Path) -
 def made_up(
     answer: Callable[[TableId, int, float, float], float], wanted: Sequence[TableId]
 ) -> list[pts.SceEntry]:
-    """Return the cells of runs whose measured values `answer` gives."""
+    """Return the cells of synthetic runs, whose measured values `answer` returns."""
     setups = tuple(dict.fromkeys(table.setup for table in wanted))
     batches = pts.plan(pts.every(setups), seeds=1)
     fields = {"throughput_mbit": "throughput_mbit", "tcp_rtt_ms": "srtt_ms_mean"}
@@ -255,7 +256,7 @@ def test_cells_name_table_row_and_column() -> None:
     assert cell.measured == pytest.approx(4.76 * 1.03)
     assert not cell.blind
     assert by_id["Table 12/25Mbit/20ms"].cell.blind
-    # The set-up of DCTCP was changed after all cells had been seen, so they are not held out.
+    # The set-up of DCTCP was changed after all its cells had been seen, so they are not held out.
     assert not by_id["Table 15/25Mbit/20ms"].cell.blind
     told = by_id["Table 25/50Mbit/20ms/2"].json()
     assert (told["table"], told["cc"], told["peer"], told["position"]) == (25, "dctcp", "cubic", 2)
@@ -265,7 +266,7 @@ def test_cells_name_table_row_and_column() -> None:
 
 
 def test_goals() -> None:
-    """Each definition of the error applies to its own cells."""
+    """Each definition of the error applies to its own group of cells."""
     rows = {row["quantity"]: row for row in truth.summary(made_up(off_by(1.05), ALL))}
     clear = rows["throughput_mbit.one-flow,fair-queued"]
     assert (clear["cells"], clear["median_goal_error"]) == (5 * 64 + 600, pytest.approx(0.05))
@@ -273,7 +274,7 @@ def test_goals() -> None:
     assert rows["throughput_mbit.one-flow,fair-queued.cubic,reno"]["cells"] == 2 * 64 + 3 * 40
     shared = rows["throughput_mbit.shared"]
     assert shared["cells"] == 1200
-    # The error is 5 % of a flow's rate, which is about half of the link's.
+    # The error is 5 % of the flow's rate, which is about half of the link's rate.
     assert 0.01 < shared["median_goal_error"] < 0.03
     assert shared["source_noise"]["cells"] == 120
     assert rows["tcp_rtt_ms.from-5Mbit"]["cells"] + rows["tcp_rtt_ms.below-5Mbit"]["cells"] == 2120
@@ -337,7 +338,7 @@ def test_what_a_mechanism_does_is_told_of_the_cells_it_concerns() -> None:
     rows = [BASELINE, *(tried.id for tried in ablation.TRIED)]
     remarks = [f"{r.id}/{name}" for r in ablation.REMARKS for name in (BASELINE, *r.tried)]
     assert list(plan) == [*rows, *remarks]
-    # One flow, and five pairs in three modes: 16 set-ups, with every cell of each.
+    # Sixteen set-ups (one flow, and five pairs in three modes) have every cell.
     assert len(plan["precise"]) == 16
     assert sum(len(batch.places) for batch in plan["precise"]) == 64 + 15 * 20
     assert set(ablation.EVERY) <= {tried.id for tried in ablation.TRIED}
@@ -364,8 +365,8 @@ DRAWN = 48
 
 
 def test_cells_drawn_by_hash(tmp_path: Path) -> None:
-    """Each cell is compared with the limit at the 90th percentile of its group. The table lists the
-    cells beyond it."""
+    """Each cell is compared with the limit for the 90th percentile of its group. A table in the
+    repository lists the cells beyond the limit."""
     every = [(s, place) for s, places in pts.every(layout.SETUPS).items() for place in places]
     chosen = draw(every, lambda at: f"{at[0].title}, {at[1][0]:g} Mbit/s, {at[1][1]:g} ms", DRAWN)
     wanted: dict[SceSetup, list[pts.Place]] = {}
@@ -401,7 +402,7 @@ def test_cells_on_the_kernel(kernel_kit: Kit, tmp_path: Path) -> None:
 
 
 def test_cake_keeps_the_rate_of_the_link(kernel_kit: Kit, tmp_path: Path) -> None:
-    """Steps and overhead of the link are exactly Cake's."""
+    """The kernel's rate steps and link overhead are exactly Cake's."""
     made = {
         "duration": "10s",
         "bottleneck": {
@@ -414,7 +415,7 @@ def test_cake_keeps_the_rate_of_the_link(kernel_kit: Kit, tmp_path: Path) -> Non
     }
     (run,) = tailback.run(made, out=tmp_path, progress=False, engine="kernel")
     queue = run.summary["queue"]
-    # With the overhead, a packet of 1514 bytes takes the time of 1552 bytes.
+    # With the overhead, a packet of 1514 bytes takes as long as 1552 bytes.
     sent = queue["utilisation"] * 1552 / 1514
     assert sent == pytest.approx(1, abs=0.005)
     assert queue["drops"] == 0

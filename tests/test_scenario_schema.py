@@ -1,4 +1,4 @@
-"""The published schema is equivalent to the engine's, and repeats no part of it."""
+"""Checks that the published schema is equivalent to the engine's, and repeats no part of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Statistics of recorded series are weighted by time, so that the sampling does not change them."""
+"""Tests that statistics of recorded series are weighted by time, so that the way of sampling does
+not change them."""
 
 from __future__ import annotations
 
@@ -19,8 +20,8 @@ from tailback.plot import PlotRequest
 from tailback.plot.plan import PlotPanel
 from tailback.plot.resolve import resolve
 
-# Slow start reaches a large window, which then stays for long. So half of the changes happen in
-# the first moments.
+# Slow start reaches a large window, which then stays for long. So half of the changes happen in the
+# first moments of the run.
 TEXT = """\
 duration = "20s"
 warmup   = "{warmup}"
@@ -131,12 +132,12 @@ def test_over_time_an_interval_has_the_mean_of_its_time(runs: dict[str, tb.Resul
 
 
 def test_means_of_a_step() -> None:
-    """The series is 1 until 1 s, 5 until 4 s, then 2."""
+    """The series has the value 1 until 1 s, 5 until 4 s, then 2."""
     times, values = np.array([0.0, 1.0, 4.0]), np.array([1.0, 5.0, 2.0])
     found = series.means_between(times, values, np.array([0.0, 2.0, 4.0, 6.0, 8.0, 10.0]), 7.0)
     assert found[:4].tolist() == [3.0, 5.0, 2.0, 2.0]
     assert np.isnan(found[4])
-    # The last sample lasts no time, but it is the only value in its interval.
+    # The last sample holds for no time, but it is the only value in its interval.
     found = series.means_between(times, values, np.array([0.0, 2.0, 4.0, 6.0]), 4.0)
     assert found.tolist() == [3.0, 5.0, 2.0]
 
@@ -171,7 +172,7 @@ def test_an_unknown_series_is_refused(runs: dict[str, tb.Results]) -> None:
             call(quantity="cwn")
     with pytest.raises(InputError, match="did you mean"):
         results.series(0, ["cwnd", "backlog_byte"])
-    # A series that could have been recorded, but was not, is empty.
+    # A series that could have been recorded, but was not, gives an empty frame.
     assert results.series(quantity="drop.loss").is_empty()
     assert results.series(quantity="acked_bytes").is_empty()
     assert results.series_statistics("acked_bytes").columns[-1] == "max"

@@ -1,4 +1,5 @@
-"""The fast check of JSON, which builds no objects, accepts exactly what Python accepts."""
+"""Tests that the fast check of JSON, which builds no objects, accepts exactly what the Python check
+accepts."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ from tailback.store import shape
 from tailback.store.run_folder import SUMMARY
 
 MIXED = ROOT / "examples/datacentre.toml"
-"""An example with requests, whose completions are in bins. Tests add a class to its flows."""
+"""An example whose requests are counted in bins of sizes. Tests add a class to its flows."""
 
 OTHERS: list[Any] = [
     *(None, True, -1, 0, 1.5, -1.5, 2**64 - 1, 2**64, 1e19, 1.7e19, 1e100, 1e101),
@@ -85,7 +86,7 @@ def test_what_fits_is_what_python_takes(summary: dict[str, Any]) -> None:
         assert not fits or taken(data), data
         fitting += fits
         refused += not fits
-    # The changes test both outcomes often enough.
+    # The changes give both outcomes (accepted, rejected) often enough.
     assert fitting > 1000
     assert refused > 2000
 
@@ -118,7 +119,7 @@ def test_text_that_is_no_json_of_ours_does_not_fit(summary: dict[str, Any]) -> N
     ):
         assert not native.fits(data)
         assert not taken(data)
-    # With a repeated key, the check does not ignore the first value.
+    # If a key is repeated, the check must not ignore its first value.
     assert not native.fits(f'{{"seed": "", {good[1:]}'.encode())
 
 

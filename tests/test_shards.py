@@ -1,4 +1,4 @@
-"""Splitting a batch into parts, and merging the stores of the parts."""
+"""Tests splitting a batch into shards, and merging the stores of the shards."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tailback.store import layout
 def test_parts_are_the_whole_and_cost_about_the_same(costs: dict[str, float], count: int) -> None:
     parts = deal(costs, count)
     assert sorted(one for part in parts for one in part) == sorted(costs)
-    # Every machine deals the same parts, whatever the order of the runs.
+    # Every machine computes the same shards, whatever the order of the runs.
     assert deal(dict(reversed(costs.items())), count) == parts
     sums = [math.fsum(costs[one] for one in part) for part in parts]
     assert max(sums) - min(sums) <= max(costs.values(), default=0) + 1e-6

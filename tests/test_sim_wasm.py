@@ -1,4 +1,4 @@
-"""`tailback-sim` gives the same bytes in WebAssembly as on this machine.
+"""Checks that `tailback-sim` gives the same bytes in WebAssembly as on this machine.
 
 `make lab` builds the example for WebAssembly, `cargo test` for this machine.
 """

@@ -1,4 +1,4 @@
-"""Transport stacks as kinds of `[[programs]]` in the simulator.
+"""Tests transport stacks as kinds of `[[programs]]` in the simulator.
 
 The tests build one copy of the engine with quinn, smoltcp and a stack that makes mistakes.
 """
@@ -74,7 +74,7 @@ struct Rogue(&'static str);
 
 @pytest.fixture(scope="module")
 def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A cache, and beside it a stack that makes mistakes."""
+    """Make a cache, and next to it a stack that makes mistakes."""
     folder = tmp_path_factory.mktemp("stacks")
     begin.write("stack", folder / "rogue")
     source = folder / "rogue/src/lib.rs"
@@ -133,7 +133,7 @@ def command(*words: str | Path, **environment: str) -> subprocess.CompletedProce
 def test_quinn_alone_and_beside_cubic(stacks: list[Path], tmp_path: Path) -> None:
     [run] = tb.run(ALONE, out=tmp_path, plugins=stacks)
     [quinn] = run.summary["programs"]
-    # Linux in the guest, with the same version of quinn: 8.638 s and 21 marks.
+    # Linux in the guest, with the same version of quinn, took 8.638 s and had 21 marks.
     assert quinn["completion_s"] == pytest.approx(8.638, abs=0.02)
     assert 18 <= quinn["marks"] <= 24
     assert quinn["drops"] == 0
@@ -146,11 +146,11 @@ def test_quinn_alone_and_beside_cubic(stacks: list[Path], tmp_path: Path) -> Non
     assert f".tailback-quinn-{crate.read(QUINN).hash}" in run.manifest["engine_version"]
     [run] = tb.run(BESIDE, out=tmp_path, plugins=stacks)
     [quinn], [cubic] = run.summary["programs"], run.summary["flows"]
-    # Linux in the guest: 9.81 and 9.48 Mbit/s, 59 and 60 marks.
+    # Linux in the guest had 9.81 and 9.48 Mbit/s, with 59 and 60 marks.
     assert quinn["throughput_mbit"] == pytest.approx(9.81, abs=0.1)
     assert cubic["throughput_mbit"] == pytest.approx(9.476, abs=0.1)
     assert quinn["marks"] == pytest.approx(59, abs=4)
-    # The queue delay of both is part of both round-trip times.
+    # Both round-trip times include the common queue's delay.
     assert quinn["rtt_ms"]["mean"] == pytest.approx(cubic["rtt_ms"]["mean"], rel=0.05)
 
 
@@ -182,7 +182,7 @@ def test_copies_and_both_directions(stacks: list[Path], tmp_path: Path) -> None:
     for one in programs.values():
         assert one["completion_s"] < 2.5
         assert one["delivered_bytes"] > 1_000_000
-    # The megabyte of the last one passes the other queue.
+    # The megabyte of the last program passes the other queue.
     there, back = run.summary["queues"]["bottleneck"], run.summary["queues"]["bottleneck.back"]
     assert there["packets"] > 2_100
     assert 690 < back["packets"] < 2_100
@@ -279,9 +279,10 @@ def test_the_versions_of_a_lock_file_are_those_that_are_compiled() -> None:
     )
     text = locks.merged(engine, [own])
     found = re.findall(r'name = "(\w+)"\nversion = "([\d.]+)"', text)
-    # Where one version can serve both, the engine's remains.
+    # If one version can serve both, the engine's version stays.
     assert found == [("libc", "0.2.1"), ("quic", "1.2.0"), ("rand", "0.8.5"), ("rand", "0.9.1")]
-    # With two versions of a package, cargo wants to know which is meant.
+    # If the lock file has two versions of a package, cargo requires each dependency to name its
+    # version.
     assert re.search(r'(?s)name = "quic".*? "rand 0.9.1"', text)
     assert text.startswith("version = 4\n")
 

@@ -1,4 +1,5 @@
-"""Real transport stacks as endpoints of the simulator: each is a crate with its own tests."""
+"""Tests real transport stacks as endpoints of the simulator. Each stack is a crate with its own
+tests."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ STACKS = sorted(path.parent for path in (ROOT / "stacks").glob("*/Cargo.toml"))
 
 
 def _cargo(stack: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    """Run cargo on a stack, in the versions of its lock file."""
+    """Run cargo on a stack, with the versions of the stack's lock file."""
     manifest = ["--locked", "--quiet", "--manifest-path", str(stack / "Cargo.toml")]
     return subprocess.run(
         ["cargo", *words, *manifest], capture_output=True, text=True, timeout=900, check=False

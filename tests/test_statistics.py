@@ -1,4 +1,4 @@
-"""Statistics of metrics, computed by hand for a few numbers."""
+"""Tests statistics of metrics against values computed by hand."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_welchs_interval_of_a_ratio_has_the_spread_of_both() -> None:
     assert found.relative_ci95 == pytest.approx(t * math.sqrt(vb + ratio**2 * va) / fmean(BASE))
     spread = math.sqrt((variance(BASE) + variance(OTHER)) / 2)
     assert found.effect_size == pytest.approx(found.absolute / spread)
-    # With all values negated, the relative difference and its width are the same.
+    # If all values are negated, the relative difference and its interval have the same size.
     mirrored = unpaired([-x for x in BASE], [-x for x in OTHER])
     assert mirrored is not None
     assert mirrored.relative == pytest.approx(found.relative)
@@ -75,7 +75,7 @@ def test_one_run_has_a_difference_and_no_interval() -> None:
 def test_values_without_spread_are_told_by_their_number() -> None:
     found = unpaired((2.0,) * 3, (3.0,) * 4)
     assert found is not None
-    # 2 of the 35 ways to choose three of seven values are as extreme.
+    # Three of seven values can be chosen in 35 ways, and 2 of these are as extreme.
     assert found.p == pytest.approx(2 / 35)
     assert (found.absolute, found.relative, found.ci95) == (1.0, 0.5, None)
     same = unpaired((2.0,) * 3, (2.0,) * 4)
@@ -129,9 +129,9 @@ def test_the_number_of_runs_is_the_least_that_is_enough(size: float) -> None:
 
     assert enough(found)
     assert not enough(found - 1)
-    # A difference to the other side needs as many runs.
+    # A difference of the opposite sign needs as many runs.
     assert Contrast(9, -size * 3.0, 1.0, 8.0, 0.1, 3.0).runs(0.05) == found
-    # With so many runs Student's t is nearly normal.
+    # With this many runs, Student's t is nearly normal.
     normal = NormalDist().inv_cdf
     asymptotic = ((normal(0.95) + normal(POWER)) / size) ** 2
     assert asymptotic <= found <= asymptotic + 4
@@ -142,7 +142,8 @@ def test_no_number_of_runs_tells_what_is_at_the_limit() -> None:
     needed = 2.4865 / math.sqrt(MOST_RUNS)
     assert Contrast(9, 0.99 * needed, 1.0, 8.0, 0.1, 1.0).runs(0.05) is None
     assert Contrast(9, 1.01 * needed, 1.0, 8.0, 0.1, 1.0).runs(0.05) is not None
-    # Without spread, enough equal signs are needed: five heads in a row have 2^-5 < 0.05.
+    # Without spread, enough equal signs are needed: five in a row have a probability of 2^-5 <
+    # 0.05.
     assert Contrast(9, 1.0, 0.0, 8.0, 0.1, 0.0).runs(0.05) == 5
 
 
@@ -158,7 +159,7 @@ def test_bounds_of_pairs_in_the_quantitys_unit_are_students() -> None:
 def test_bounds_of_a_negative_baseline_enclose_what_was_measured(paired: bool) -> None:
     base, other = (-10.0, -12.0, -11.0), (-8.0, -8.5, -9.0)
     low, high = Samples(base, other, paired).bounds(0.05, relative=True)
-    # A rise of a negative value is how much nearer it is to 0.
+    # The rise of a negative value is how much closer it gets to 0.
     rise = fmean(other) / fmean(base) - 1
     assert low is not None
     assert high is not None
@@ -187,7 +188,7 @@ def test_a_crossing_lies_where_the_line_between_its_neighbours_does() -> None:
 def test_neighbours_that_violate_the_order_are_pooled_by_weight() -> None:
     assert monotone([1.0, 5.0, 2.0, 2.0, 9.0], falling=False) == [1.0, 3.0, 3.0, 3.0, 9.0]
     assert monotone([9.0, 2.0, 5.0, 5.0, 1.0], falling=True) == [9.0, 4.0, 4.0, 4.0, 1.0]
-    # Two equal neighbours violate nothing.
+    # Two equal neighbours do not violate monotonicity.
     assert monotone([2.0, 2.0, 1.0], falling=True) == [2.0, 2.0, 1.0]
 
 
@@ -201,7 +202,7 @@ def test_an_estimate_ends_where_values_do() -> None:
     low, high = found.ci95
     assert low == pytest.approx(mean - half)
     assert high == 1.0
-    # `half_width` is that of the interval before it is cut at 1.
+    # `half_width` is that of the interval before the interval is cut at 1.
     assert found.half_width == pytest.approx(half)
     assert found.scaled(10).ci95 == (10 * low, 10.0)
     assert found.scaled(10).of == 4
@@ -270,7 +271,7 @@ def test_a_ratio_is_that_of_the_means_of_two_groups() -> None:
     assert metric.value({"flows": flows[:1]}) is None
     assert metric.value({"flows": [*flows, flow("c", 1.0)]}) is None
     assert metric.value({"flows": [flow("a", 1.0), flow("b", None)]}) is None
-    # With a single group of flows, the programs are the second group.
+    # If the run has only one group of flows, the programs are the second group.
     programs = [flow("p", 6.0)]
     assert metric.value({"flows": flows[:1], "programs": programs}) == pytest.approx(1 / 3)
     assert metric.value({"flows": flows, "programs": programs}) == 2.0
@@ -279,7 +280,7 @@ def test_a_ratio_is_that_of_the_means_of_two_groups() -> None:
 @pytest.mark.parametrize(
     ("better", "alone", "contended", "expected"),
     [
-        # Of 10 Mbit/s, 4 are lost; of the completion time of 5 s, the competitor causes 3.
+        # 4 of 10 Mbit/s are lost. Of the completion time of 5 s, the competitor causes 3 s.
         ("more", 10.0, 6.0, 0.4),
         ("more", 10.0, 12.0, -0.2),
         ("more", 10.0, 0.0, 1.0),

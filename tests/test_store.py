@@ -1,4 +1,5 @@
-"""The store: the same bytes whatever the number of threads, resumption, failures."""
+"""Tests the store: it has the same bytes whatever the number of threads, resumes, and survives
+failures."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ def long_sweep(tmp_path: Path) -> Path:
 
 
 def folders(out: Path) -> dict[str, tuple[int, int]]:
-    """Return inode and change time of each finished run; both change if a run is repeated."""
+    """Return inode and change time of each finished run. Both change if the run is repeated."""
     return {
         path.name: (path.stat().st_ino, (path / "timing.json").stat().st_mtime_ns)
         for path in (out / "runs").glob("[!.]*")
@@ -142,8 +143,8 @@ def test_a_full_disk_is_a_clear_error_and_leaves_no_half_run(
     scenario: Path, tmp_path: Path
 ) -> None:
     def full() -> None:
-        # A limit on file sizes makes writes beyond 1 KiB fail: the manifest fits, the summary does
-        # not.
+        # A limit on file sizes makes writes beyond 1 KiB fail. The manifest is smaller, the summary
+        # is larger.
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (1016, 1016))
 

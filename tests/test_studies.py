@@ -1,4 +1,5 @@
-"""Packages of studies: what they add, which packages are rejected, and the example of the page."""
+"""Tests packages of studies: what they add, which packages are rejected, and the example in
+docs."""
 
 from __future__ import annotations
 

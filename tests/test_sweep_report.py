@@ -1,4 +1,5 @@
-"""The report of a sweep: the axes of its figures, and every number in its file."""
+"""Tests the report of a sweep: its figures have the axes of the sweep, and `cells.csv` has every
+number."""
 
 from __future__ import annotations
 

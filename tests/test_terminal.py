@@ -1,4 +1,4 @@
-"""Output: text from files is never a terminal command or markup, and errors are sentences."""
+"""Tests output: text from files is never a terminal command or markup, and errors are sentences."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tailback.base.foreign import shown
 PACKAGE = Path(tb.__file__).parent
 
 NASTY = "bytes [/s] [bold]x[/bold] :smile: \x1b]0;owned\x07\x1b[2J\x9b31m\x7f\u202e\u200b\r"
-"""Rich markup, terminal commands, and letters that reorder or hide text."""
+"""Text with Rich markup, terminal commands, and characters that reorder or hide text."""
 
 CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069]")
 
@@ -31,7 +31,7 @@ def harmless(*texts: str) -> None:
 
 
 def test_there_is_one_place_that_prints() -> None:
-    """All text goes through `terminal` or `PlainConsole`, which escape control characters."""
+    """All text passes through `terminal` or `PlainConsole`, which escape control characters."""
     printers = {PACKAGE / "base" / "terminal.py", PACKAGE / "base" / "console.py"}
     found = []
     for path in PACKAGE.rglob("*.py"):
@@ -148,7 +148,7 @@ def test_names_in_a_data_file_are_escaped(tailback: Tailback, tmp_path: Path) ->
 
 
 def test_what_an_encoding_has_not_is_escaped(scenario: Path, tmp_path: Path) -> None:
-    """The terminal's encoding is plain ASCII."""
+    """The encoding of the terminal is plain ASCII."""
     plain = {**os.environ, "LC_ALL": "C", "PYTHONIOENCODING": "ascii"}
     title = 'title="caf\u00e9 \U0001f600"'
     for args in (("--seeds", "2"), ("--json",)):

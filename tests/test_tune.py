@@ -1,4 +1,4 @@
-"""A search for the best values: its options, its results, and their repetition."""
+"""Tests a search for the best values: its options, its results, and their repetition."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_the_same_seed_gives_the_same_result_at_any_jobs(tuned: Tuned, tmp_path:
 
 
 def test_the_front_is_what_nothing_beats(tuned: Tuned, tmp_path: Path) -> None:
-    """Compare the front with a sweep over every value that was tried."""
+    """Compare the front with a sweep over all values that the search tried."""
     assert len(tuned.tried) == 12
     limits = sorted({str(one.values["bottleneck.queue.limit"]) for one in tuned.tried})
     grid = {"bottleneck.queue.limit": limits, "path.rtt": ["10ms", "20ms"]}
@@ -107,7 +107,7 @@ def test_the_front_is_what_nothing_beats(tuned: Tuned, tmp_path: Path) -> None:
         measured = point.tried.measured
         limit = str(point.values["bottleneck.queue.limit"])
         assert measured.value("delay_ms.mean") == pytest.approx(found[limit][0])
-    # Along the front, the first goal gets worse and the second better.
+    # Along the front, the first goal gets worse and the second gets better.
     delays = [point.tried.measured.value("delay_ms.mean") for point in tuned.front]
     shares = [point.tried.measured.value("utilisation") for point in tuned.front]
     assert delays == sorted(delays)
@@ -125,7 +125,7 @@ def test_it_ends_on_seeds_that_the_search_did_not_see(tuned: Tuned, tmp_path: Pa
     out = tuned.folder.parent.parent
     seeds = {json.loads((out / "runs" / one / "manifest.json").read_text())["seed"] for one in ids}
     assert seeds == {3, 4, 5, 6}
-    # The difference is to runs with the same seeds and the file's own limit.
+    # The difference is from runs with the same seeds and the file's own limit.
     values = {"bottleneck.queue.limit": point.values["bottleneck.queue.limit"], "seed": 3}
     grid = {"path.rtt": ["10ms", "20ms"]}
     own = tailback.sweep(TOY, grid, set=values, seeds=4, out=tmp_path)
@@ -193,7 +193,7 @@ def test_one_goal_has_one_best(tmp_path: Path) -> None:
 
 
 def test_a_combination_that_cannot_be_is_a_candidate_that_failed(tmp_path: Path) -> None:
-    """CoDel has the option `target` and a FIFO does not, so such a candidate fails."""
+    """CoDel has the option `target` and a FIFO does not, so a candidate with both fails."""
     scenario = TOY.replace('{ aqm = "fifo", limit = "30p" }', '"codel"')
     asked = {**ASKED, "sampler": "random", "unseen": 2}
     asked["vary"] = {
@@ -392,7 +392,7 @@ def test_what_is_open_is_not_called_no_worse() -> None:
     delay = goals.Goal(goals.quantity("delay_ms.p99", there), "minimise")
     used = goals.Goal(goals.quantity("utilisation", there), "maximise")
     assert FEWEST == 6
-    # The difference is the same with every seed. Fewer than six seeds cannot decide it.
+    # The difference is the same with every seed, and fewer than six seeds cannot decide it.
     for seeds, answer in ((1, "open"), (2, "open"), (5, "open"), (6, "worse")):
         point = _point([10.0] * seeds, [29.2] * seeds)
         assert point.answer(delay) == answer
@@ -485,7 +485,7 @@ def test_no_number_covers_another() -> None:
         for other in placed[:i]:
             room = 6.5 * (len(one.text) + len(other.text)) / 2
             assert abs(one.x - other.x) >= room or abs(one.y - other.y) >= labels.SIZE
-    # In a corner only one direction has space for the label; a point without text is not placed.
+    # In a corner, the label fits in only one direction. A point without a text gets no label.
     corner, none = labels.place([("3", 518, 2), ("", 400, 200)], 520, 300)
     assert corner is not None
     assert (corner.x < 518, corner.y > 2) == (True, True)

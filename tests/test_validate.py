@@ -1,4 +1,5 @@
-"""The simulator against Linux: verdicts on made-up numbers, and cells that agree tightly."""
+"""Tests the comparison of the simulator with Linux: verdicts on synthetic numbers, and cells that
+agree closely."""
 
 from __future__ import annotations
 
@@ -54,21 +55,22 @@ def test_errors_are_relative_to_the_kernel() -> None:
 
 def test_noise_is_welchs_interval_of_the_difference() -> None:
     found = measure([10.0, 11.0, 12.0], [9.0, 10.0, 11.0])
-    # Two samples of three values with variance 1: standard error sqrt(2/3), 4 degrees of freedom.
+    # Two samples of three values with variance 1 have a standard error of sqrt(2/3), and 4 degrees
+    # of freedom.
     assert found.noise == pytest.approx(2.776445 * math.sqrt(2 / 3) / 10, rel=1e-6)
     assert not found.inside_noise, "three seeds say too little of their spread"
     five = [8.0, 9.0, 10.0, 11.0, 12.0]
     assert measure([x + 1 for x in five], five).inside_noise
     near = [9.0, 9.1, 9.2, 9.3, 9.4]
     assert not measure([x + 1 for x in near], near).inside_noise
-    # With one seed, or without spread, the noise is unknown and excuses no miss.
+    # With one seed, or without spread, the noise is unknown and does not excuse a miss.
     assert measure([10.0], [9.0]).noise is None
     assert not measure([10.0, 10.0], [9.0, 9.0]).inside_noise
 
 
 def test_a_pair_is_judged_by_its_fair_shares_and_by_its_ratio() -> None:
     found = alone([summary(6.0, 3.0)], [summary(5.0, 4.0)], ("reno", "cubic"))
-    # An error of 1 Mbit/s is 20 % of the fair share of 5, and 10 % of the rate of 10.
+    # An error of 1 Mbit/s is 20 % of the fair share of 5 Mbit/s, and 10 % of the rate of 10 Mbit/s.
     assert [m.error for m in found.of("throughput")] == pytest.approx([0.2, -0.2])
     assert [m.error_of_rate for m in found.of("throughput")] == pytest.approx([0.1, -0.1])
     (ratio,) = found.of("ratio")
@@ -84,7 +86,7 @@ def test_a_pair_is_judged_by_its_fair_shares_and_by_its_ratio() -> None:
 
 
 def test_errors_over_the_rate_forgive_what_a_fair_share_does_not() -> None:
-    """One of 64 flows may get no throughput: a fair share is only 1.6 % of the rate."""
+    """One of 64 flows may get no throughput, because its fair share is only 1.6 % of the rate."""
     mix = ("cubic",) * 64
     fair = 10 / 64
     starved = alone([summary(0.0, *[fair] * 63)], [summary(*[fair] * 64)], mix)
@@ -93,7 +95,7 @@ def test_errors_over_the_rate_forgive_what_a_fair_share_does_not() -> None:
 
 
 def test_flows_alike_are_compared_in_order_of_throughput() -> None:
-    """Runs differ in which flow is the slow one."""
+    """Which flow is slow differs between runs."""
     sim = [summary(1.0, 4.0, 5.0), summary(4.0, 1.0, 5.0)]
     kernel = [summary(4.0, 1.0, 5.0), summary(4.0, 1.0, 5.0)]
     found = alone(sim, kernel, ("reno", "reno", "cubic"))
@@ -105,11 +107,11 @@ def test_flows_alike_are_compared_in_order_of_throughput() -> None:
     assert len(THROUGHPUT.misses(found)) == 2
     (miss,) = misses([found])
     assert (miss.limit, miss.count) == (THROUGHPUT, 2)
-    # Many flows are compared in four parts: five flows make parts of 1, 1, 1 and 2.
+    # Many flows are compared in four parts. Five flows make parts of 1, 1, 1 and 2 flows.
     many = alone([summary(5.0, 1.0, 4.0, 2.0, 3.0)], [summary(*[3.0] * 5)], ("reno",) * 5)
     assert [m.sim for m in many.of("order")] == [(1.0,), (2.0,), (3.0,), (4.5,)]
-    # Flows of one congestion control on separate hosts are distinguishable, so order does not
-    # matter.
+    # Flows of one congestion control on separate hosts can be distinguished, so they are not
+    # compared in order.
     apart = cell("cake", ("reno",) * 3, 10e6, 0.02, sim, kernel, kinds=("a", "b", "c"))
     assert apart.of("order") == []
     (queue,) = (q for q in grid.QUEUES if q.hosts)
@@ -150,7 +152,7 @@ def test_what_is_sent_again_is_a_goal_of_its_own() -> None:
     found = alone([sim], [summary(9.0, drops=56_101)])
     assert SIGNALS.misses(found) == []
     assert [m.error for m in RETRANSMITS.misses(found)] == [pytest.approx(1.333, abs=1e-3)]
-    # A difference of a few packets is no miss.
+    # A difference of a few packets does not count as a miss.
     few = alone([summary(9.0, drops=6)], [summary(9.0, drops=2)])
     assert RETRANSMITS.misses(few) == []
     assert "or 5 packets" in RETRANSMITS.text
@@ -160,8 +162,8 @@ def test_goals_count_cells() -> None:
     good = alone([summary(9.0)], [summary(9.0)])
     bad = alone([summary(9.0, delay=6.0)], [summary(10.0, delay=5.0)])
     found = judges([good] * 19 + [bad])
-    # In order: the median; throughput; delay; marks and drops; retransmissions; throughput over
-    # rate.
+    # The goals come in this order: the median; throughput; delay; marks and drops; retransmissions;
+    # throughput relative to the rate.
     assert [judge.within for judge in found] == [None, 19, 19, 20, 20, 19]
     assert [judge.holds for judge in found] == [True] * 6
     assert found[0].median == 0
@@ -221,7 +223,8 @@ def test_causes_are_what_was_measured() -> None:
     told = causes.judged(miss, [same])
     assert (told.text, told.sim, told.kernel) == (causes.UNKNOWN, (5.0, 5.0), (6.0, 6.0))
     assert told.error == pytest.approx(-1 / 6)
-    # In the neighbouring cell the engines are the other way round, so the miss is one of phases.
+    # In the neighbouring cell the engines differ in the opposite direction, so phases cause the
+    # miss.
     other = alone([summary(6.0)] * 5, [summary(5.0)] * 5)
     assert causes.judged(miss, [other]) == causes.Cause(causes.PHASES, 0.0, (5.0, 6.0), (5.0, 6.0))
 
@@ -234,7 +237,8 @@ def test_runs_settle_if_both_engines_have_the_same_few_states() -> None:
         return causes.settles(miss, [again])
 
     assert found((5.0, 5.0, 5.1, 6.0), (5.1, 6.0, 6.0, 6.0))
-    # Not two common states: one engine has its own state; there is one state; all runs differ.
+    # The engines do not settle in two common states: one engine has its own state, there is only
+    # one state, or all runs differ.
     assert not found((5.0, 5.0, 6.0, 6.0), (5.0, 5.0, 6.0, 7.0))
     assert not found((5.0, 5.1, 5.2, 5.3), (5.0, 5.1, 5.2, 5.3))
     assert not found((1.0, 2.0, 3.0, 4.0, 5.0), (1.0, 2.0, 3.0, 4.0, 5.0))
@@ -242,7 +246,8 @@ def test_runs_settle_if_both_engines_have_the_same_few_states() -> None:
 
 
 def test_neighbours_are_the_same_cell_a_little_off(tmp_path: Path) -> None:
-    """Settings that belong to a rate do not change with it; without misses nothing runs."""
+    """Settings that depend on the rate do not change, because neighbours have the cell's rate.
+    Without misses, nothing runs."""
     found = []
     for queue in grid.QUEUES:
         for mix in queue.mixes:
@@ -281,8 +286,9 @@ def test_every_scenario_is_complete() -> None:
             if queue.base == "fast":
                 assert len(loaded.points) == 15
                 continue
-            # 2 rates and 5 seeds, with 3 round-trip times. Requests have 2 round-trip times. One is
-            # enough with a queue for each flow, and where the test is about something else.
+            # The grid has 2 rates, 3 round-trip times and 5 seeds. Requests have 2 round-trip
+            # times. One is enough with a queue for each flow, and if the test is about something
+            # else.
             one = ("fq_", "cake", "dualpi2-options", "dualpi2-udp")
             times = 2 if queue.family == "web" else 1 if queue.name.startswith(one) else 3
             assert len(loaded.points) == 10 * times
@@ -358,7 +364,7 @@ def test_the_report_of_a_small_grid(tmp_path: Path, kernel_kit: Kit, tailback: T
     assert [c["flows"] for c in shown["cells"]] == [["reno"]] * 4
     assert [v["holds"] for v in shown["summary"]] == [True] * 6
     assert shown["misses"] == []
-    # A part of the validation does not overwrite the page of the whole.
+    # A part of the validation does not overwrite the page of the whole validation.
     docs = tmp_path / "docs" / "evidence"
     assert not (docs / "validation.md").exists()
     text = (tmp_path / "docs" / "evidence" / "validation-codel.md").read_text(encoding="utf-8")
@@ -367,7 +373,7 @@ def test_the_report_of_a_small_grid(tmp_path: Path, kernel_kit: Kit, tailback: T
     whole = json.loads((docs / f"validation-codel{published.RESULTS}").read_text("utf-8"))
     figures = [b["figure"] for s in whole["sections"] for b in s["blocks"] if "figure" in b]
     assert "validation-codel/errors-codel.svg" in figures
-    # Both engines side by side, since the cells are few.
+    # The page shows both engines side by side, because the cells are few.
     (side,) = (s for s in whole["sections"] if s["title"] == published.SIDE_BY_SIDE)
     (table,) = (b for b in side["blocks"] if "columns" in b)
     assert [row[0] for row in table["rows"]] == [c["id"] for c in shown["cells"]]

@@ -2,9 +2,10 @@
 
     .venv/bin/python tests/faults/damage.py [--every N] [--json]
 
-Expected: no traceback. `run` repeats damaged runs and gives the right results. Every other command
-gives the usual output if it does not need the damaged file, or ends with an error that names the
-place. `verify` finds every damage. Nothing outside the folder of results is touched.
+No command may print a traceback. `run` must repeat damaged runs and give the right results. Every
+other command must give its usual output if it does not need the damaged file, or end with an error
+that names the damaged path. `verify` must find all damage. No command may touch a file outside the
+folder of results.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ def _flip(at: float) -> Callable[[Path], object]:
 
 
 def _instead(make: Callable[[Path], object]) -> Callable[[Path], object]:
-    """Replace a file or folder by something else."""
+    """Return a damage that replaces a file or folder by something else."""
 
     def damage(path: Path) -> None:
         _remove(path)
@@ -66,7 +67,7 @@ def _instead(make: Callable[[Path], object]) -> Callable[[Path], object]:
 
 
 def _as_link(path: Path) -> None:
-    """Move a file or folder elsewhere and leave a link to it."""
+    """Move a file or folder elsewhere, and leave a link to its new path."""
     work = next(parent for parent in path.parents if parent.name == "work")
     elsewhere = work / f"moved-{path.name}"
     path.rename(elsewhere)
@@ -92,7 +93,7 @@ OF_A_FILE: dict[str, Callable[[Path], object]] = {
 
 
 def _sealed(change: Callable[[dict[str, Any]], object]) -> Callable[[Path], object]:
-    """Change a sealed file and seal it again, as an attacker can."""
+    """Return a damage that changes a sealed file and computes a new seal, as an attacker can."""
 
     def damage(path: Path) -> None:
         data = json.loads(path.read_bytes())
@@ -135,7 +136,7 @@ OF_AN_INDEX: dict[str, Callable[[dict[str, Any]], object]] = {
 
 
 def _summary(change: Callable[[dict[str, Any]], object]) -> Callable[[Path], object]:
-    """Change a summary and its hash in the manifest."""
+    """Return a damage that changes a summary, and its hash in the manifest."""
 
     def damage(run: Path) -> None:
         summary = json.loads((run / "summary.json").read_bytes())
@@ -200,7 +201,7 @@ OF_A_RUN: dict[str, Callable[[Path], object]] = {
 
 
 def kinds() -> dict[str, Callable[[Path], object]]:
-    """Return every damage by name, as a function of the folder of results."""
+    """Return every kind of damage by name, as a function of the folder of results."""
     found: dict[str, Callable[[Path], object]] = {}
 
     def add(name: str, damage: Callable[[Path], object], place: Callable[[Path], Path]) -> None:
@@ -262,7 +263,7 @@ COMMANDS = (
 
 
 def attempt(made: Prepared, kind: str, damage: Callable[[Path], object]) -> list[str]:
-    """Run one command on one damage; return what is wrong."""
+    """Run one command after one damage. Return what is wrong."""
     name = made.command.name
     made.fresh()
     victim = made.work / "victim"
@@ -298,7 +299,7 @@ def attempt(made: Prepared, kind: str, damage: Callable[[Path], object]) -> list
 
 
 NAMELESS = ("index.json: missing", "index.json: a link to nothing")
-"""Damage that looks like a sweep that was never there: runs are shown without a title."""
+"""Damage after which the sweep seems to be missing. Its runs are then shown without a title."""
 
 
 def _after_run(made: Prepared, kind: str, ended: harness.Ended) -> list[str]:
@@ -327,7 +328,7 @@ def survey(every: int = 1, *, tell: bool = False) -> dict[str, list[str]]:
     with TemporaryDirectory(prefix="tailback-damage-", dir=harness.MEMORY) as folder:
         for shift, command in enumerate(COMMANDS):
             prepared = _prepare(command, Path(folder))
-            # Start one kind later for each command, so that together they meet all kinds.
+            # Start one kind later for each command, so that all commands together meet all kinds.
             chosen = list(kinds().items())[shift % every :: every]
             for kind, damage in chosen:
                 wrong = attempt(prepared, kind, damage)
@@ -338,7 +339,7 @@ def survey(every: int = 1, *, tell: bool = False) -> dict[str, list[str]]:
 
 
 def _prepare(command: Command, folder: Path) -> Prepared:
-    """Like `harness.prepare`, for commands that need more than arguments."""
+    """Prepare a command like `harness.prepare`, for commands that need more than arguments."""
     if command.name == "open_results":
         made = harness.prepare(Command(command.name, ("verify",), command.before), folder)
         made.fresh()

@@ -1,7 +1,7 @@
-"""Commands that are disturbed, and the checks afterwards.
+"""Runs commands that tests disturb, and checks the results afterwards.
 
-A command runs in a fork of this process, which has imported tailback already: a try takes some
-hundredths of a second. It works in a copy of a folder that was prepared for it.
+A command runs in a fork of this process, which has already imported tailback. A try therefore takes
+some hundredths of a second. The command works in a copy of a folder that was prepared for it.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Command:
     args: Sequence[str]
     before: Sequence[Sequence[str]] = ()
     statuses: Sequence[int] = (0,)
-    """Exit statuses that the command may have when it is undisturbed."""
+    """Exit statuses that the command may have if nothing disturbs it."""
 
 
 RUN = ("run", "SCENARIO")
@@ -79,7 +79,7 @@ class Ended:
     """How a command ended."""
 
     status: int
-    """Exit status, or the negated number of the signal."""
+    """Exit status, or the negated number of the signal that ended the command."""
     stdout: str
     stderr: str
     seconds: float
@@ -87,11 +87,12 @@ class Ended:
 
 @dataclass
 class Prepared:
-    """A command with its starting folder and its undisturbed results."""
+    """A command with its starting folder, and the results it has if nothing disturbs it."""
 
     command: Command
     place: Path
-    """The folder of the command, with its starting state in `start`, and `work`."""
+    """A folder of the command. Its subfolder `start` has the starting state, and the command runs
+    in `work`."""
     reference: dict[str, bytes] = field(default_factory=dict)
     seconds: float = 0.0
     stdout: str = ""
@@ -107,7 +108,7 @@ class Prepared:
         shutil.copytree(self.place / "start", self.work, symlinks=True)
 
     def call(self, within: Callable[[], None] | None = None) -> Callable[[], int]:
-        """Return the body of a child process; it calls `within` right before the command."""
+        """Return the body of a child process. It calls `within` immediately before the command."""
         return lambda: tailback(self.args(), within)
 
     def args(self) -> list[str]:
@@ -212,7 +213,7 @@ def contents(folder: Path) -> dict[str, bytes]:
     found = {}
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
-        # `run` moves a damaged folder here unchanged; its contents do not count.
+        # `run` moves a damaged folder here unchanged, so its contents are not compared.
         if "/.damaged" in name or name.startswith("runs/.damaged"):
             continue
         if path.is_symlink() or not (path.is_dir() or path.is_file()):
@@ -221,16 +222,16 @@ def contents(folder: Path) -> dict[str, bytes]:
             if not any(path.iterdir()):
                 found[name + "/"] = b""
         else:
-            # Wall times differ in every run: check only that the file exists.
+            # Wall times differ in every run, so check only that the file exists.
             found[name] = b"" if path.name == "timing.json" else path.read_bytes()
     return found
 
 
 def afterwards(made: Prepared) -> list[str]:
-    """Return what is wrong after a disturbance, in the folder and in the next command."""
+    """Return what is wrong after a disturbance: in the folder, and in the next command."""
     wrong = []
     before = run(lambda: tailback(["verify"]), made.work)
-    # Either nothing is stored yet, or everything stored is complete.
+    # Either nothing is stored yet, or everything that is stored is complete.
     nothing = "no such folder" in before.stderr or "no results" in before.stderr
     if before.status != 0 and not nothing:
         wrong.append(f"verify after it: {before.status} {before.stderr}")

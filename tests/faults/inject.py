@@ -2,12 +2,12 @@
 
     .venv/bin/python tests/faults/inject.py [--tries N] [--fault NAME]... [--command NAME]...
 
-Without --tries every call fails once; with it, this many calls of each command and fault, evenly
-spaced. Exit status 1 if anything was found. A command whose n-th call fails has to end with status
-1 (2 if its input cannot be read) and an error that names a path. If the call does not matter, it
-has to end with 0 and the right files. Stored files must be complete, and the same command without a
-fault must leave the right files and nothing else. `short` and `EINTR` must have no effect. `kill`
-ends the process at the n-th call.
+Without --tries, every call fails once. With --tries N, N calls fail for each command and fault,
+evenly spaced. The exit status is 1 if an error was found. A command whose n-th call fails must end
+with status 1 (2 if its input cannot be read) and an error that names a path. If the call does not
+matter, the command must end with status 0 and the right files. Stored files must be complete, and
+the same command without a fault must leave the right files and nothing else. `short` and `EINTR`
+must have no effect. `kill` ends the process at the n-th call.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ FAIL, SHORT, KILL = 0, 1, 2
 
 @dataclass(frozen=True)
 class Fault:
-    """The way in which a call fails."""
+    """How a call fails."""
 
     name: str
     mode: int
@@ -83,7 +83,7 @@ def _calls(made: Prepared, fault: Fault) -> int:
 
 
 def disturb(made: Prepared, fault: Fault, nth: int) -> list[str]:
-    """Make one try; return what is wrong."""
+    """Disturb a command once. Return what is wrong."""
     made.fresh()
     ended = harness.run(made.call(lambda: _arm(made, fault, nth)), made.work)
     wrong = []
@@ -100,7 +100,7 @@ def disturb(made: Prepared, fault: Fault, nth: int) -> list[str]:
     elif fine:
         if not ended.stderr:
             found = harness.contents(made.work)
-            # The next command removes what this one could not.
+            # The next command removes the files that this command could not remove.
             kept = {k: v for k, v in found.items() if not re.search(r"\.tailback-\d", k)}
             wrong += harness.different(made.reference, kept)
     else:
@@ -113,17 +113,17 @@ def disturb(made: Prepared, fault: Fault, nth: int) -> list[str]:
 
 
 def spread(calls: int, tries: int | None) -> list[int]:
-    """Return the numbers of the calls that fail."""
+    """Return the numbers of the calls that fail, counted from the start of the command."""
     if tries is None or tries >= calls:
         return list(range(1, calls + 1))
-    # Take the middle of each part, so that another number of tries hits other calls.
+    # Take the middle of each part, so that another number of tries chooses other calls.
     return sorted({1 + int((i + 0.5) * calls / tries) for i in range(tries)})
 
 
 def inject(
     commands: Sequence[Command], faults: Sequence[Fault], tries: int | None, *, tell: bool = True
 ) -> tuple[int, list[str]]:
-    """Disturb commands; return the number of tries and what was found."""
+    """Disturb commands. Return the number of tries, and the errors that were found."""
     harness.preload()
     count, found = 0, []
     with TemporaryDirectory(prefix="tailback-faults-", dir=harness.MEMORY) as folder:

@@ -2,10 +2,10 @@
 
     .venv/bin/python tests/faults/kill.py [--tries N] [--command NAME]... [--seed N]
 
-SIGKILL at a moment drawn evenly from the time that the command takes, then the command again. It
-has to leave the same files as without a kill, and nothing else. `--command reproduce` runs a
-published experiment and takes minutes; `--command processes` has 2 to 4 processes in one folder
-and kills one of them. Exit status 1 if anything was found.
+A try sends SIGKILL at a random moment while the command runs, then runs the command again. The
+second command must leave the same files as without a kill, and no others. `--command reproduce`
+runs a published experiment and takes minutes; `--command processes` has 2 to 4 processes in one
+folder and kills one of them. The exit status is 1 if an error was found.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ PROCESSES = "processes"
 
 
 def kill(made: Prepared, moment: float) -> tuple[bool, list[str]]:
-    """Make one try; return whether the command was killed before its end, and what is wrong."""
+    """Kill a command once. Return whether it was killed before its end, and what is wrong."""
     made.fresh()
     ended = harness.run(made.call(), made.work, kill_after=moment)
     wrong = []
@@ -39,7 +39,7 @@ def kill(made: Prepared, moment: float) -> tuple[bool, list[str]]:
 
 
 def together(made: Prepared, count: int, moment: float) -> list[str]:
-    """Run several processes in one folder and kill the first; return what is wrong."""
+    """Run several processes in one folder, and kill the first. Return what is wrong."""
     made.fresh()
     children = []
     for _ in range(count):

@@ -21,8 +21,8 @@ def with_spread(estimate: Estimate, *, counted: bool = True) -> str:
 
     `counted` prints the number of runs with a value if some runs have no value.
 
-    An interval that is smaller than the last digit shown is omitted. If some transfers had not
-    finished, the bound of the mean over all runs is shown instead.
+    An interval that is smaller than the last digit shown is omitted. If some transfers did not
+    finish, the bound of the mean over all runs is shown instead.
     """
     of = "" if estimate.whole or not counted else f" ({estimate.n} of {estimate.of})"
     if estimate.at_least is not None:

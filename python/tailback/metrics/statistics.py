@@ -21,7 +21,7 @@ class Estimate:
     n: int
     """How many runs have a value."""
     mean: float | None
-    """The mean. `None` if no run has a value, or if some transfers had not finished: the finished
+    """The mean. `None` if no run has a value, or if some transfers did not finish: the finished
     transfers are not a fair sample."""
     ci95: tuple[float, float] | None
     """95 % interval of the mean, cut to the possible values. `None` for one run, and for identical
@@ -30,7 +30,7 @@ class Estimate:
     runs: int | None = None
     """Number of all runs, including runs without a value. `None` if it equals `n`."""
     at_least: float | None = None
-    """If some transfers had not finished, a bound that the mean over all runs exceeds."""
+    """If some transfers did not finish, a bound that the mean over all runs exceeds."""
 
     @property
     def half_width(self) -> float | None:
