@@ -17,9 +17,11 @@ from tailback_studies.experiments import get
 from tailback_studies.experiments.pam_2025_l4s import (
     EXPERIMENT,
     PARTS,
+    TABLES,
     claims,
     layout,
     points,
+    readings,
     report,
     truth,
 )
@@ -68,8 +70,8 @@ def test_rows_of_the_source() -> None:
     assert len(ROWS) == len(set(ROWS)) == 765
     assert len(layout.known_rows()) == 383
     assert layout.known_rows() <= set(ROWS)
-    assert PARTS == ("cubic", "bbr", "bbr3", "2ms", "many")
-    counts = {part: sum(row.part == part for row in ROWS) for part in PARTS}
+    assert PARTS == ("cubic", "bbr", "bbr3", "2ms", "many", "readings")
+    counts = {part: sum(row.part == part for row in ROWS) for part in TABLES}
     assert counts == {"cubic": 90, "bbr": 45, "bbr3": 135, "2ms": 135, "many": 360}
 
 
@@ -215,13 +217,26 @@ def test_misses_start_with_the_worst() -> None:
 def test_report_and_page_of_synthetic_results() -> None:
     entries = as_published(added=8.0)
     made = facts([])
-    assert "Every row" in to_markdown(report.report(entries, made, quick=False))
-    text = report.page(entries, made).text("tailback reproduce pam-2025-l4s --page", 1.0)
+    assert "Every row" in to_markdown(report.report(entries, [], made, quick=False))
+    text = report.page(entries, [], made).text("tailback reproduce pam-2025-l4s --page", 1.0)
     short = page(Whole.parse(text), "pam-2025-l4s", truth.judges(entries))
     headings = [line for line in short.splitlines() if line.startswith("## ")]
     assert headings[:2] == ["## Conclusions", "## Verdict"], "the page opens with the claims"
     assert short.index("## Verdict") < short.index("Rates, % of the link's rate")
     assert len(short.split()) <= MAX_WORDS
+
+
+def test_readings_change_one_thing() -> None:
+    row = readings.rows_of(readings.READINGS[0])[0]
+    plain = points.made(row)
+    for reading in readings.READINGS:
+        changed = readings.made(row, reading.variant)
+        check(changed)
+        differing = [key for key in changed if changed[key] != plain[key]]
+        assert len(differing) == 1, reading.id
+    groups = readings.jobs()
+    assert {len(jobs) for jobs in groups.values()} == {75}
+    assert groups["baseline"][0].scenario == plain
 
 
 def test_engines_and_parts() -> None:

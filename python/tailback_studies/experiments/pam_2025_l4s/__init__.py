@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from tailback.errors import InputError
 from tailback_studies.experiments.pam_2025_l4s.causes import NOT_RUN
-from tailback_studies.experiments.pam_2025_l4s.layout import ROWS, PamRow, known_rows
+from tailback_studies.experiments.pam_2025_l4s.layout import QUICK_BDP, ROWS, PamRow, known_rows
 from tailback_studies.reproduction.experiment import Findings, Found, Reproduction, Request, Study
 
 #: Parts: a competitor at 10 ms with one flow a side, BBRv3 at 2 ms, several flows a side.
-PARTS: tuple[str, ...] = tuple(dict.fromkeys(row.part for row in ROWS))
+TABLES: tuple[str, ...] = tuple(dict.fromkeys(row.part for row in ROWS))
+#: No part of the source: readings of what it leaves open, one by one.
+READINGS = "readings"
+PARTS: tuple[str, ...] = (*TABLES, READINGS)
 #: Seeds of each row; a quick run uses one.
 SEEDS = 3
-#: The buffer of a quick run.
-QUICK_BDP = 2.0
 
 
 class Pam(Reproduction):
@@ -26,21 +27,32 @@ class Pam(Reproduction):
 
     def study(self, request: Request) -> Study:
         """Return the requested rows."""
-        from tailback_studies.experiments.pam_2025_l4s import points, report, truth
+        from tailback_studies.experiments.pam_2025_l4s import (
+            points,
+            readings,
+            report,
+            truth,
+        )
 
         rows = self._rows(request)
         every = request.seeds_or(SEEDS, quick=1)
         quick = request.quick
+        tried = readings.jobs() if request.named_part(READINGS) else {}
 
         def findings(results: Found) -> Findings:
             made = report.ran(results["rows"])
             entries = points.entries(rows, results["rows"])
-            written = report.report(entries, made, quick=quick)
-            page = report.page(entries, made) if request.page else None
+            extra = []
+            if tried:
+                facts = report.ran([one for name in tried for one in results[name]])
+                extra.append(readings.section(readings.measured(results), facts))
+            written = report.report(entries, extra, made, quick=quick)
+            page = report.page(entries, extra, made) if request.page else None
             cells = [entry.json() for entry in entries]
             return Findings(written, cells, truth.summary(entries), truth.judges(entries), page)
 
-        return Study({"rows": [points.job(row, seeds=every) for row in rows]}, findings)
+        jobs = {"rows": [points.job(row, seeds=every) for row in rows], **tried}
+        return Study(jobs, findings)
 
     def _rows(self, request: Request) -> list[PamRow]:
         """Return the requested rows, in the order of the source."""

@@ -14,6 +14,8 @@ PACKET = 1500
 #: Base round-trip times in ms, with the threshold or target of every queue at them, ms.
 THRESHOLDS_MS: Mapping[int, int] = {10: 5, 2: 1}
 BUFFERS_BDP = (0.5, 1.0, 2.0, 4.0, 8.0)
+#: The buffer of a quick run.
+QUICK_BDP = 2.0
 #: Queues as the source names them, in the order of the table of errors, and in words.
 QUEUES: Mapping[str, str] = {
     "FIFO": "FIFO",

@@ -87,22 +87,25 @@ def _listed(
     return Table(name, title, words(*columns), [list(row) for row in rows], "", made)
 
 
-def report(entries: Sequence[PamEntry], made: Facts, *, quick: bool) -> Report:
-    """Return the report of a run."""
+def report(
+    entries: Sequence[PamEntry], extra: Sequence[Section], made: Facts, *, quick: bool
+) -> Report:
+    """Return the report of a run; `extra` has the section of the readings."""
     return Report(
         name="",
         title=TITLE,
         lead=LEAD + (QUICK if quick else ""),
         meta=head(SOURCE, made, entries),
-        sections=[*sections(entries, made), *basis(made), *every_row(entries)],
+        sections=[*sections(entries, made), *extra, *basis(made), *every_row(entries)],
         cells=[entry.cell for entry in entries],
     )
 
 
-def page(entries: Sequence[PamEntry], made: Facts) -> Page:
+def page(entries: Sequence[PamEntry], extra: Sequence[Section], made: Facts) -> Page:
     """Return the page in docs."""
     lead = f"{SOURCE}. {LEAD}\n\n{HELD_OUT}"
-    return Page(TITLE, lead, [*sections(entries, made), *basis(made), *every_row(entries)], made)
+    shown = [*sections(entries, made), *extra, *basis(made), *every_row(entries)]
+    return Page(TITLE, lead, shown, made)
 
 
 # --- claims ---------------------------------------------------------------------------------------

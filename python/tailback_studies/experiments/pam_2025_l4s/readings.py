@@ -1,0 +1,122 @@
+"""Details that the source leaves open, tried one by one after the comparison; the set-up is
+unchanged."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tailback.metrics.statistics import median, nearest_rank
+from tailback.report import Facts, Section, Table, Value
+from tailback.report.tables import right, words
+from tailback.running.batch import Job
+from tailback.store.results import Results
+from tailback_studies.experiments.pam_2025_l4s import points, truth
+from tailback_studies.experiments.pam_2025_l4s.layout import QUICK_BDP, ROWS, PamRow, known_rows
+from tailback_studies.experiments.pam_2025_l4s.points import PamEntry
+from tailback_studies.reproduction.entries import sizes
+from tailback_studies.reproduction.readings import BASELINE, Reading, before_and_after
+from tailback_studies.reproduction.shown import size
+from tailback_studies.reproduction.sources import set_value
+
+#: Seeds of each row.
+SEEDS = 1
+
+
+@dataclass(frozen=True)
+class PamVariant:
+    """A way to run the rows: the changes to the set-up."""
+
+    set: Mapping[str, Any] = field(default_factory=dict)
+    """Values by path."""
+    prague: Mapping[str, Any] = field(default_factory=dict)
+    """Options of Prague."""
+    prague_tcp: Mapping[str, Any] = field(default_factory=dict)
+    """Keys of Prague's TCP."""
+
+
+READINGS: tuple[Reading[PamVariant, PamRow], ...] = (
+    Reading(
+        "delack",
+        "Prague's receiver acknowledges every segment (`delack`)",
+        PamVariant(prague_tcp={"delack": False}),
+    ),
+    Reading(
+        "single",
+        "Prague sends single segments (`min_burst = 1`)",
+        PamVariant(prague={"min_burst": 1}),
+    ),
+    Reading(
+        "jitter",
+        "the path behind the queue adds up to 1 ms, in order (`jitter`)",
+        PamVariant(set={"bottleneck.jitter": "1ms"}),
+    ),
+    Reading(
+        "bits",
+        "alpha has 20 bits, as in version 0.6 (`alpha_bits`)",
+        PamVariant(prague={"alpha_bits": 20}),
+    ),
+)
+
+
+def rows_of(reading: Reading[PamVariant, PamRow]) -> list[PamRow]:
+    """Return the rows of a quick run that a reading concerns."""
+    known = known_rows()
+    quick = (row for row in ROWS if row in known and row.buffer_bdp == QUICK_BDP)
+    return [row for row in quick if reading.concerns(row)]
+
+
+def made(row: PamRow, variant: PamVariant) -> dict[str, Any]:
+    """Return the scenario of a row with the changes of a reading."""
+    out = points.made(row)
+    out["flows"][0]["cc"].update(variant.prague)
+    if variant.prague_tcp:
+        out["flows"][0]["tcp"] = dict(variant.prague_tcp)
+    for path, value in variant.set.items():
+        set_value(out, path, value)
+    return out
+
+
+def jobs() -> dict[str, list[Job]]:
+    """Return the jobs of the set-up and of each reading."""
+    variants = {BASELINE: PamVariant(), **{r.id: r.variant for r in READINGS}}
+    rows = {BASELINE: rows_of(READINGS[0]), **{r.id: rows_of(r) for r in READINGS}}
+    return {
+        name: [Job(made(row, variant), {}, SEEDS) for row in rows[name]]
+        for name, variant in variants.items()
+    }
+
+
+def measured(results: Mapping[str, Sequence[Results]]) -> dict[str, list[PamEntry]]:
+    """Return the cells of the set-up and of each reading."""
+    found = {r.id: points.entries(rows_of(r), results[r.id]) for r in READINGS}
+    return {BASELINE: points.entries(rows_of(READINGS[0]), results[BASELINE]), **found}
+
+
+def section(found: Mapping[str, Sequence[PamEntry]], facts: Facts) -> Section:
+    """Show the errors before and after, over all cells that a reading concerns."""
+    rows: list[list[Value]] = []
+    for reading in READINGS:
+        before, after = before_and_after(found, reading)
+        for goal, title in zip(truth.GOALS, ("rates, of the link's", "srtt"), strict=True):
+            errors = [sizes(goal.own(side), goal.kind) for side in (before, after)]
+            rows.append(
+                [
+                    reading.title,
+                    title,
+                    len(errors[0]),
+                    *(size(median(side), "") for side in errors),
+                    *(size(nearest_rank(side, 0.9), "") for side in errors),
+                ]
+            )
+    columns = [
+        *words("read otherwise", ""),
+        *right("cells", "median before", "after", "90th percentile before", "after"),
+    ]
+    caption = (
+        "Published rows with a buffer of 2 BDP, in the set-up and with the reading, one seed. "
+        "Tried after the comparison; the set-up is unchanged."
+    )
+    table = Table("readings", "Other readings of what is left open", columns, rows, caption, facts)
+    return Section("readings", "What is left open", [table])
