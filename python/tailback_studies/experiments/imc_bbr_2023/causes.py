@@ -45,6 +45,7 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
         "(2, not 2.885), and PROBE_UP, which ends when the rate stops growing, not at 1.25 "
         "bandwidth-delay products in flight",
     ),
+    ("seeds", "one", "five trials in the source; a seed takes ten minutes of processor time"),
     (
         "sender's queue",
         "none; BBR paces by its own timer",
@@ -87,7 +88,18 @@ CHANGED: tuple[tuple[str, str, str, str], ...] = (
         "Linux does (`tcp_sack_compress_send_ack`); on Linux itself both numbers were equal. "
         "Found by these cells, before this set-up was written",
     ),
+    ("seeds", "three", "one", "time: changed after 78 rows had run with one seed"),
 )
 
 #: Question, what was tried, result, verdict.
-QUESTIONS: tuple[tuple[str, str, str, str], ...] = ()
+QUESTIONS: tuple[tuple[str, str, str, str], ...] = (
+    (
+        "4.15's CUBIC at 10 MB and 10 or 20 Mbit/s has more than the link carries",
+        "iperf 3.1.3's way to count: the flow stops after 60 s, what arrives until its queue is "
+        "empty counts, and is divided by 60 s (1 seed, 5 ms)",
+        "10.64 Mbit/s at 10 Mbit/s (published 10.42; 8.80 in the set-up), 20.27 at 20 Mbit/s "
+        "(20.12; 19.13)",
+        "explained: the report of 3.1.3 waits behind up to 8 s of data. Not played, because it "
+        "is not in the source's scripts. The opposite signs are these cells, too",
+    ),
+)
