@@ -1,4 +1,4 @@
-//! A bottleneck for Python programs with a loop and a clock of their own.
+//! A bottleneck for Python programs with their own loop and clock.
 
 use std::sync::{Mutex, PoisonError};
 

@@ -1,4 +1,4 @@
-//! What is wrong with a scenario, for Python: place, message and hints as separate fields.
+//! What is wrong with a scenario, for Python: position, message and hints as separate fields.
 
 use pyo3::prelude::*;
 use tailback_record::foreign::shown;
@@ -8,28 +8,28 @@ use tailback_scenario::{Diagnostic as Problem, Place};
 #[pyclass(frozen, eq, hash, get_all, module = "tailback._native")]
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Diagnostic {
-    /// The place as shown to the user: `FILE:LINE:COLUMN`, the path of a table, or an option; may
-    /// be empty.
+    /// The position as shown to the user: `FILE:LINE:COLUMN`, the path of a table, or an option. It
+    /// may be empty.
     place: String,
-    /// The file as the caller named it, or the option (`--set a=b`); empty without a file.
+    /// The file as the caller named it, or the option (`--set a=b`). Empty without a file.
     file: String,
-    /// Line, from 1; 0 without a file.
+    /// Line, from 1. 0 without a file.
     line: usize,
-    /// Column in characters, from 1; 0 without a file.
+    /// Column in characters, from 1. 0 without a file.
     column: usize,
-    /// Number of characters to mark on this line, from the column on.
+    /// Number of characters to mark on this line, beginning at the column.
     width: usize,
     /// The text of the line.
     source: String,
-    /// The text of a `--set`, `a=b`; `None` if the error is in the file.
+    /// The text of a `--set`, as `a=b`. `None` if the error is in the file.
     option: Option<String>,
-    /// The message.
+    /// What is wrong.
     message: String,
-    /// The kind of value that was expected.
+    /// What was expected, if known.
     expected: Option<String>,
-    /// The nearest valid name.
+    /// The nearest valid name, if one is near.
     nearest: Option<String>,
-    /// How to correct the error, an imperative.
+    /// An imperative that says how to correct the error.
     help: Option<String>,
     /// Message and hints in one line.
     text: String,
@@ -49,7 +49,7 @@ impl From<&Problem> for Diagnostic {
 }
 
 impl Diagnostic {
-    /// Returns a message at a place of a file.
+    /// Returns a message at a position in a file.
     pub fn of(at: &Place, text: String) -> Diagnostic {
         Diagnostic {
             place: format!("{}:{}:{}", shown(&at.file), at.line, at.column),
@@ -70,7 +70,7 @@ impl Diagnostic {
 
 #[pymethods]
 impl Diagnostic {
-    /// Makes a message that comes from Python, with its place if it has one.
+    /// Makes a message that comes from Python, with its position if known.
     #[new]
     #[pyo3(signature = (message, place = ""))]
     fn new(message: String, place: &str) -> Diagnostic {
@@ -90,7 +90,8 @@ impl Diagnostic {
         }
     }
 
-    /// Returns the same message with another place to show; the place in the file is kept.
+    /// Returns the same message with another position to show. The position in the file does not
+    /// change.
     fn at(&self, place: String) -> Diagnostic {
         Diagnostic {
             place,

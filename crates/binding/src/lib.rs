@@ -1,8 +1,8 @@
-//! The Python binding, kept as thin as possible. Everything a user touches is Python code in
+//! The Python binding, kept as thin as possible. All that users call is Python code in
 //! `python/tailback`.
 //!
-//! [`fill`] adds the functions and classes to a module. One such module is `tailback._native`.
-//! There is another one for every set of plugins that the engine is built with.
+//! [`fill`] adds the functions and classes to a module. One such module is `tailback._native`. For
+//! every set of plugins, the engine is built as another module.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -25,7 +25,7 @@ pyo3::import_exception!(tailback.errors, EnginePanic);
 pyo3::import_exception!(tailback.errors, InputError);
 pyo3::import_exception!(tailback.errors, ScenarioError);
 
-/// Returns release and hash of the engine's sources, and the plugins that are compiled in.
+/// Returns release and hash of the engine's sources, including the plugins that are compiled in.
 #[pyfunction]
 fn engine_version() -> String {
     tailback_run::crates::versioned(tailback_run::VERSION)
@@ -63,8 +63,8 @@ fn json_schema() -> String {
     tailback_scenario::json_schema().to_string()
 }
 
-/// Returns every key of scenario files by its path, as JSON: shell completion offers these for
-/// `--set`.
+/// Returns every key of scenario files by its path, as JSON. Shell completion offers these paths
+/// for `--set`.
 #[pyfunction]
 fn keys_json() -> String {
     let paths = tailback_scenario::key_paths();
@@ -75,7 +75,7 @@ fn keys_json() -> String {
 /// Adds all functions and classes to a module, with these plugins compiled in.
 ///
 /// # Errors
-/// `InputError` with all errors in the algorithms that the plugins register.
+/// `InputError` with all errors in what the plugins register.
 pub fn fill(module: &Bound<'_, PyModule>, crates: &'static [Crate]) -> PyResult<()> {
     tailback_run::panics::keep_those_of_runs();
     tailback_run::crates::install(crates)

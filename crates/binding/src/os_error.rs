@@ -5,7 +5,7 @@ use std::io;
 use pyo3::exceptions::{PyOSError, PyPermissionError};
 use pyo3::prelude::*;
 
-/// `PermissionError` where writing is not permitted, `OSError` for anything else.
+/// Returns `PermissionError` if writing is not permitted, and `OSError` for other errors.
 pub fn os_error(error: io::Error) -> PyErr {
     match error.kind() {
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {

@@ -12,7 +12,7 @@ use crate::shape::Shape;
 use crate::stored::is_held;
 use crate::{Cancelled, EnginePanic};
 
-/// A folder of runs. Opening it removes the leftovers of killed processes.
+/// A folder of runs. Opening it removes what killed processes left behind.
 #[pyclass(frozen, module = "tailback._native")]
 pub struct Store {
     pub(crate) inner: tailback_record::folder::Store,
@@ -27,7 +27,7 @@ impl Store {
             .map_err(os_error)
     }
 
-    /// Whether a run is finished and every file of it is unchanged since it was written.
+    /// Returns whether a run is finished and all its files are unchanged since they were written.
     fn contains(&self, py: Python<'_>, run_id: &str) -> PyResult<bool> {
         py.detach(|| self.inner.contains(run_id)).map_err(os_error)
     }
@@ -60,9 +60,9 @@ impl Store {
         })
     }
 
-    /// Moves a damaged run to `runs/.damaged`. Returns a sentence that says what is wrong with it
-    /// and where it is now, or `None` for an intact run. `found` is damage that the caller found by
-    /// checking more than hashes.
+    /// Moves a damaged run to `runs/.damaged`. Returns a sentence with the damage and the run's new
+    /// path, or `None` for an intact run. `found` is damage that the caller found by checking more
+    /// than hashes.
     #[pyo3(signature = (run_id, found = None))]
     fn set_aside(
         &self,
@@ -74,8 +74,8 @@ impl Store {
             .map_err(os_error)
     }
 
-    /// Creates a folder for temporary files of a run. The caller has to remove it; if the caller
-    /// does not, a later process does so after this process has ended.
+    /// Creates a folder for temporary files of a run. The caller must remove it. Otherwise a later
+    /// process removes it, after this process has ended.
     fn workplace(&self, run_id: &str) -> PyResult<PathBuf> {
         self.inner.workplace(run_id).map_err(os_error)
     }
@@ -94,8 +94,8 @@ pub struct Control {
 
 #[pymethods]
 impl Control {
-    /// Makes the control of a run that may use this many cores. With `fail` the run panics halfway,
-    /// so that tests can check what a panic costs.
+    /// Makes the control of a run that may use this many cores. With `fail`, the run panics
+    /// halfway, so that tests can check what else a panic affects.
     #[new]
     #[pyo3(signature = (*, cores = 1, fail = false))]
     fn new(cores: usize, fail: bool) -> Control {
@@ -113,7 +113,7 @@ impl Control {
         self.inner.cancel();
     }
 
-    /// Whether the run was asked to stop.
+    /// Returns whether the run was asked to stop.
     #[getter]
     fn cancelled(&self) -> bool {
         self.inner.is_cancelled()
@@ -137,14 +137,14 @@ impl Control {
     }
 }
 
-/// From now on keeps messages of panics outside of runs instead of printing them, for a program
-/// that reports these in its own way.
+/// From now on, stores messages of panics outside runs instead of printing them. For programs that
+/// report panics themselves.
 #[pyfunction]
 pub fn keep_panics() {
     panics::keep_all();
 }
 
-/// Returns the last panic message that was kept, with its place in the code.
+/// Returns the last stored panic message, with its position in the code.
 #[pyfunction]
 pub fn kept_panic() -> Option<String> {
     panics::kept()

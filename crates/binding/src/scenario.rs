@@ -26,7 +26,7 @@ pub struct Scenario {
     folder: PathBuf,
 }
 
-/// One point of a sweep with one seed.
+/// One point of a sweep, with one seed.
 #[pyclass(frozen, module = "tailback._native")]
 pub struct Point {
     scenario: Arc<tailback_scenario::Scenario>,
@@ -48,8 +48,8 @@ pub struct Assert {
 /// Reads and validates a scenario for an engine ("sim" or "kernel") and expands its sweep.
 ///
 /// `folder` holds the files that the scenario names (traces), `memory` is what a run may use,
-/// bytes. `engine_version` becomes part of the names of runs (default: the simulator's own). `kit`
-/// has the features of the kernel, as JSON. Raises `ScenarioError` with everything that is wrong.
+/// bytes. `engine_version` becomes part of the ids of runs (default: the simulator's version).
+/// `kit` has the features of the kernel, as JSON. Raises `ScenarioError` with all errors.
 #[pyfunction]
 #[pyo3(signature = (text, file, overrides = Vec::new(), seeds = None, *, folder = None, memory = None, engine = "sim", engine_version = None, kit = None))]
 #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
@@ -101,8 +101,8 @@ pub fn load(
         })
 }
 
-/// Returns the folders that a scenario names as plugins. Each has a diagnostic at its place, which
-/// says that the folder does not exist. The other arguments are those of `load`.
+/// Returns the folders that a scenario names as plugins. Each folder has a diagnostic at its
+/// position, which says that the folder does not exist. The arguments are those of `load`.
 #[pyfunction]
 pub fn named_plugins(
     text: &[u8],
@@ -138,7 +138,7 @@ impl Scenario {
         self.inner.engine.name()
     }
 
-    /// Version of that engine; if points have different versions, each version once.
+    /// Version of the engine. If points have different versions, this lists each version once.
     #[getter]
     fn engine_version(&self) -> &str {
         &self.inner.engine_version
@@ -150,7 +150,7 @@ impl Scenario {
         &self.inner.id
     }
 
-    /// The paths of each axis of the sweep, slowest first; an axis has several paths if they
+    /// The paths of each axis of the sweep, slowest axis first. An axis has several paths if they
     /// advance together.
     #[getter]
     fn axes(&self) -> Vec<Vec<String>> {
@@ -216,7 +216,7 @@ impl Scenario {
             .collect()
     }
 
-    /// The number of seeds, if the caller requested one.
+    /// The number of seeds, if the caller has set it.
     #[getter]
     fn seeds(&self) -> Option<u64> {
         self.inner.source.seeds
@@ -253,7 +253,7 @@ impl Scenario {
         !installed().is_empty()
     }
 
-    /// Returns the same scenario with other engine versions, by the kernel that a point names
+    /// Returns the same scenario with other engine versions, from the kernel that a point names
     /// (`None` if it names no kernel). Raises `ValueError` for a kernel without a version.
     fn versioned(&self, versions: HashMap<Option<String>, String>) -> PyResult<Scenario> {
         let versions: HashMap<_, Arc<str>> = versions
@@ -273,10 +273,10 @@ impl Scenario {
         })
     }
 
-    /// Runs a point in the simulator and stores its folder; other Python threads run meanwhile.
-    /// Raises `ValueError` for a scenario that was loaded for another engine, and `OSError` if it
-    /// cannot write the folder. Raises `Cancelled` if `control` is cancelled, and `EnginePanic` if
-    /// the engine panics.
+    /// Runs a point in the simulator and stores its folder. Other Python threads can run in the
+    /// meantime. Raises `ValueError` for a scenario that was loaded for another engine, and
+    /// `OSError` if it cannot write the folder. Raises `Cancelled` if `control` is cancelled, and
+    /// `EnginePanic` if the engine panics.
     fn run(&self, py: Python<'_>, index: usize, store: &Store, control: &Control) -> PyResult<()> {
         let point =
             self.inner.points.get(index).ok_or_else(|| {
@@ -292,8 +292,8 @@ impl Scenario {
     }
 
     /// Returns the job that the guest of the kernel engine runs for a point, as JSON. `kit` has the
-    /// features of its kernel, and `places` has the paths of packages and files for its programs.
-    /// Both are JSON.
+    /// features of the kernel, and `places` the paths of packages and files for programs. Both are
+    /// JSON.
     #[pyo3(signature = (index, kit, places = "{}"))]
     fn guest_job(&self, index: usize, kit: &str, places: &str) -> PyResult<String> {
         guest::job(self.at(index)?, &guest::kit(kit)?, &guest::places(places)?)
@@ -304,8 +304,8 @@ impl Scenario {
         guest::script(self.at(index)?, &guest::kit(kit)?)
     }
 
-    /// Stores the content of the guest's result folder and the numbers of its programs, by program
-    /// and name. Returns the guest's warnings.
+    /// Stores the content of the guest's result folder, and the numbers from its programs' files.
+    /// The numbers are by program and name. Returns the guest's warnings.
     #[pyo3(signature = (index, store, results, *, environment, wall_s, cpu_s, memory_bytes, numbers = None))]
     #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn store_guest(
@@ -349,7 +349,7 @@ impl Point {
 
 #[pymethods]
 impl Point {
-    /// The swept keys and their values as written in the file.
+    /// The swept keys, with their values as the file writes them.
     #[getter]
     fn labels<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let labels = PyDict::new(py);
@@ -360,7 +360,7 @@ impl Point {
         Ok(labels)
     }
 
-    /// Sweep parameters: a number in base units or a name, by path.
+    /// The swept keys, each with a number in base units or a name.
     #[getter]
     fn params<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let params = PyDict::new(py);
@@ -379,14 +379,14 @@ impl Point {
         self.point().seed
     }
 
-    /// Identity of the run: hash of canonical point, seed and engine version.
+    /// Id of the run: a hash of canonical point, seed and engine version.
     #[getter]
     fn run_id(&self) -> &str {
         &self.point().run_id
     }
 
-    /// Identity of the baseline run: it has the same seed, and every flow has its standard backoff.
-    /// `None` if the sweep does not have such a run.
+    /// Id of the baseline run. It has the same seed, and every flow has the standard response to
+    /// marks. `None` if the sweep has no such run.
     #[getter]
     fn baseline(&self) -> Option<&str> {
         let points = &self.scenario.points;
@@ -400,12 +400,13 @@ impl Point {
         &self.point().canonical
     }
 
-    /// Whether the network can be split into this many parts, to run on as many cores.
+    /// Returns whether the network can be split into this many parts, in order to use as many
+    /// cores.
     fn splits(&self, cores: usize) -> bool {
         Split::of(&self.point().plan, cores).is_some()
     }
 
-    /// The kernel that the point names, if any.
+    /// The kernel that the point names, or `None`.
     #[getter]
     fn kernel(&self) -> Option<&str> {
         self.point().plan.kernel.as_deref()
@@ -440,7 +441,7 @@ impl Point {
         tailback_scenario::estimate_memory(&self.point().plan)
     }
 
-    /// Estimated number of packets that pass the links of the run; a packet counts at every link.
+    /// Estimated number of packets that pass the links of the run. A packet counts at every link.
     #[getter]
     fn packets(&self) -> u64 {
         tailback_scenario::estimate_packets(&self.point().plan)

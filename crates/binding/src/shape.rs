@@ -1,8 +1,8 @@
 //! Checks whether JSON has a given shape without building Python objects.
 //!
 //! Python declares the shapes (`tailback.store.shape`), and reports what is wrong with a file that
-//! does not fit. This module accepts nothing that Python would reject. Where a number or a text
-//! can be read in two ways, this module is strict, and Python checks again what is rejected here.
+//! does not fit. This module accepts only what Python would accept. Where a number or a text can be
+//! read in two ways, this module rejects it, and Python then checks again.
 
 use std::cell::Cell;
 use std::fmt;
@@ -13,10 +13,10 @@ use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visi
 use serde_json::Value;
 use tailback_record::stored::is_id;
 
-/// Floats at least this large may come from whole numbers that are too large for 64 bits.
+/// Floats of at least this size may come from whole numbers that do not fit into 64 bits.
 const LARGE: f64 = 1.8e19;
 
-/// A shape of JSON, with the greatest permitted depth and size.
+/// A shape of JSON, with the largest permitted depth and size.
 #[pyclass(frozen, module = "tailback._native")]
 pub struct Shape {
     node: Node,
@@ -41,7 +41,8 @@ impl Shape {
         })
     }
 
-    /// Whether JSON has this shape. False is not final: Python may still accept it.
+    /// Returns whether JSON has this shape. If this returns false, Python may still accept the
+    /// JSON.
     #[pyo3(name = "fits")]
     fn fits_in_python(&self, py: Python<'_>, data: &[u8]) -> bool {
         py.detach(|| self.fits(data))
@@ -49,7 +50,8 @@ impl Shape {
 }
 
 impl Shape {
-    /// Whether JSON has this shape; false is not final.
+    /// Returns whether JSON has this shape. If this returns false, Python may still accept the
+    /// JSON.
     pub fn fits(&self, data: &[u8]) -> bool {
         let left = Cell::new(self.values);
         let whole = Fit {
@@ -74,10 +76,10 @@ enum Node {
     Identity,
     /// Null, or a value of this shape.
     Maybe(Box<Node>),
-    /// A table with any keys, whose values have this shape.
+    /// A table with any keys. All values have this shape.
     Each(Box<Node>),
     List(Box<Node>),
-    /// A table with these keys, at most 64; each has a name, a shape, and whether it is required.
+    /// A table with these keys, at most 64. Each has a name, a shape, and whether it is required.
     Table(Vec<(String, Node, bool)>),
 }
 
@@ -111,7 +113,7 @@ impl Node {
     }
 }
 
-/// A value being checked against a shape.
+/// A value that is being checked against a shape.
 #[derive(Clone, Copy)]
 struct Fit<'a> {
     node: &'a Node,
@@ -120,7 +122,7 @@ struct Fit<'a> {
 }
 
 impl<'a> Fit<'a> {
-    /// Returns the shape of the value, given that it is not null.
+    /// Returns the shape of the value, if the value is not null.
     fn bare(&self) -> &'a Node {
         match self.node {
             Node::Maybe(inner) => inner,
@@ -181,7 +183,7 @@ impl<'de> Visitor<'de> for Fit<'_> {
     }
 
     fn visit_i64<E: Error>(self, _: i64) -> Result<(), E> {
-        // Only negative numbers arrive here: others arrive as `u64`.
+        // Only negative numbers arrive here. Other numbers arrive as `u64`.
         self.one_of(|node| matches!(node, Node::Number))
     }
 
@@ -242,7 +244,7 @@ impl<'de> Visitor<'de> for Fit<'_> {
     }
 }
 
-/// Matches a key against the keys of a table.
+/// Finds a key among the keys of a table.
 struct Name<'a>(&'a [(String, Node, bool)]);
 
 impl<'de> DeserializeSeed<'de> for Name<'_> {

@@ -19,8 +19,8 @@ fn raised(fault: Fault) -> PyErr {
     }
 }
 
-/// The folder of a run. It returns a file only if the file is unchanged since it was written.
-/// Raises `DamagedResults` for a changed file, `OSError` for a file that it cannot read.
+/// The folder of a run. It returns only files that are unchanged since they were written. Raises
+/// `DamagedResults` for a changed file, `OSError` for a file that it cannot read.
 #[pyclass(frozen, module = "tailback._native")]
 pub struct RunFolder {
     inner: stored::RunFolder,
@@ -36,7 +36,7 @@ impl RunFolder {
         py.detach(|| RunFolder::open(&path)).map_err(raised)
     }
 
-    /// Identity of the run according to its manifest.
+    /// Id of the run, according to its manifest.
     #[getter]
     fn run_id(&self) -> &str {
         &self.run_id
@@ -61,25 +61,26 @@ impl RunFolder {
         Ok(PyBytes::new(py, &bytes))
     }
 
-    /// Whether the run has a file of this name.
+    /// Returns whether the run has a file with this name.
     fn has(&self, name: &str) -> bool {
         self.inner.has(name)
     }
 
-    /// Returns the bytes of a file; of a table, only if it can be read in bounded memory.
+    /// Returns the bytes of a file. Returns a table only if reading it needs a limited amount of
+    /// memory.
     fn read<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyBytes>> {
         let bytes = py.detach(|| self.inner.read(name)).map_err(raised)?;
         Ok(PyBytes::new(py, &bytes))
     }
 
-    /// Returns the JSON of the summary with at most this many flows, and how many flows are
-    /// omitted.
+    /// Returns the JSON of the summary with at most this many flows, and the number of flows that
+    /// it leaves out.
     fn brief<'py>(&self, py: Python<'py>, most: usize) -> PyResult<(Bound<'py, PyBytes>, usize)> {
         let found = py.detach(|| self.inner.brief(most)).map_err(raised)?;
         Ok((PyBytes::new(py, &found.0), found.1))
     }
 
-    /// Checks a file that is too large to keep in memory.
+    /// Checks a file that is too large to read into memory.
     fn check(&self, py: Python<'_>, name: &str) -> PyResult<()> {
         py.detach(|| self.inner.check_file(name)).map_err(raised)
     }
@@ -96,7 +97,7 @@ impl RunFolder {
         })
     }
 
-    /// Whether the summary has the given shape and belongs to this run.
+    /// Returns whether the summary has the given shape and belongs to this run.
     fn fits(&self, summary: &Shape) -> Result<bool, Fault> {
         let data = self.inner.read(stored::SUMMARY)?;
         let own = Some((self.run_id.clone(), self.seed));
@@ -104,7 +105,7 @@ impl RunFolder {
     }
 }
 
-/// Returns the identity and seed in a manifest or summary.
+/// Returns the run id and the seed in a manifest or summary.
 fn of_run(json: &[u8]) -> Option<(String, u64)> {
     #[derive(serde::Deserialize)]
     struct OfRun {
@@ -115,38 +116,38 @@ fn of_run(json: &[u8]) -> Option<(String, u64)> {
     Some((found.run_id, found.seed))
 }
 
-/// Whether a run folder is intact and its summary has the given shape. False is not final: Python
-/// may still accept the folder.
+/// Returns whether a run folder is intact and its summary has the given shape. If this returns
+/// false, Python may still accept the folder.
 pub fn is_held(path: &Path, summary: &Shape) -> bool {
     stored::check(path).is_ok()
         && RunFolder::open(path).is_ok_and(|run| run.fits(summary).is_ok_and(|fits| fits))
 }
 
-/// Checks every file of a run folder; raises the same errors as `RunFolder`.
+/// Checks every file of a run folder. Raises the same errors as `RunFolder`.
 #[pyfunction]
 pub fn check_run(py: Python<'_>, path: PathBuf) -> PyResult<()> {
     py.detach(|| stored::check(&path)).map_err(raised)
 }
 
-/// Whether a text can be the identity of a run, a sweep or a comparison: 20 digits of a hash.
+/// Returns whether a text can be the id of a run, a sweep or a comparison: 20 digits of a hash.
 #[pyfunction]
 pub fn is_id(name: &str) -> bool {
     stored::is_id(name)
 }
 
-/// Returns the text of a JSON object with its own SHA-256 as last entry.
+/// Returns the text of a JSON object, with its own SHA-256 as the last entry.
 #[pyfunction]
 pub fn seal<'py>(py: Python<'py>, text: &str) -> Bound<'py, PyBytes> {
     PyBytes::new(py, &tailback_record::seal::seal(text))
 }
 
-/// Whether a sealed file is unchanged since it was written.
+/// Returns whether a sealed file is unchanged since it was written.
 #[pyfunction]
 pub fn is_whole(sealed: &[u8]) -> bool {
     tailback_record::seal::is_whole(sealed)
 }
 
-/// A folder in `parent` that only this process uses. Opening one removes the folders of dead
+/// A folder in `parent` that only this process uses. Opening it removes the folders of ended
 /// processes.
 #[pyclass(frozen, module = "tailback._native")]
 pub struct Scratch {

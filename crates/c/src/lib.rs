@@ -49,7 +49,7 @@ pub unsafe extern "C" fn tailback_bottleneck_new(
     message: *mut c_char,
     capacity: usize,
 ) -> *mut Bottleneck {
-    // SAFETY: the caller promises a string.
+    // SAFETY: the caller promises a string that ends with a zero byte.
     let text = unsafe { CStr::from_ptr(scenario) };
     let made = match text.to_str() {
         Ok(text) => Inner::from_toml(text).map_err(|error| error.to_string()),
@@ -60,7 +60,7 @@ pub unsafe extern "C" fn tailback_bottleneck_new(
         Err(text) => {
             if !message.is_null() && capacity > 0 {
                 let most = text.len().min(capacity - 1);
-                // Cut between characters.
+                // Cut between two characters.
                 let len = (0..=most)
                     .rfind(|at| text.is_char_boundary(*at))
                     .unwrap_or(0);
@@ -82,7 +82,7 @@ pub unsafe extern "C" fn tailback_bottleneck_new(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tailback_bottleneck_free(bottleneck: *mut Bottleneck) {
     if !bottleneck.is_null() {
-        // SAFETY: it is a box of ours.
+        // SAFETY: the pointer comes from `Box::into_raw` in tailback_bottleneck_new.
         drop(unsafe { Box::from_raw(bottleneck) });
     }
 }
@@ -171,7 +171,7 @@ pub unsafe extern "C" fn tailback_poll(
             Ecn::Ce => CE,
         },
     };
-    // SAFETY: the caller promises a place.
+    // SAFETY: the caller promises that `delivery` can be written.
     unsafe { delivery.write(made) };
     true
 }
@@ -221,7 +221,7 @@ mod tests {
         let scenario = c"\"\u{e4}\u{e4}\u{e4}\" = 1\n";
         for capacity in 1..80 {
             let mut message = vec![1; capacity];
-            // SAFETY: a string, and as many bytes as stated.
+            // SAFETY: the scenario is a C string, and the buffer has as many bytes as stated.
             let made = unsafe {
                 tailback_bottleneck_new(scenario.as_ptr(), message.as_mut_ptr(), capacity)
             };

@@ -1,4 +1,4 @@
-//! Requirements on a congestion control, whatever happens to its connection.
+//! Requirements that a congestion control must meet, whatever happens to its connection.
 
 use proptest::prelude::*;
 use tailback_engine::cc::{Build, MAX_CWND};
@@ -27,7 +27,7 @@ fn op() -> impl Strategy<Value = Op> {
         1 => (1_000..=2_000_000_u32).prop_map(Op::Ack),
         4 => (1..=100_u32).prop_map(Op::AckEce),
         4 => (1..=100_u32).prop_map(Op::AckEsce),
-        // Duplicate ACKs: they acknowledge no new segment.
+        // Duplicate ACKs, which acknowledge no new segment.
         1 => Just(Op::AckEce(0)),
         1 => Just(Op::AckEsce(0)),
         2 => Just(Op::Lose),
@@ -39,8 +39,8 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// Returns the complete defaults of an entry, and variants with a single option changed. An option
-/// is set to every word, to both bools, or to both ends of its range. Omits variants that the entry
+/// Returns the complete defaults of an entry, and variants in which one option has another value:
+/// each of its words, true and false, or both ends of its range. Omits variants that the entry
 /// rejects.
 fn variants(entry: &'static Entry<Build>) -> Vec<Options> {
     let mut variants = vec![complete_defaults(entry)];
@@ -77,7 +77,7 @@ fn variants(entry: &'static Entry<Build>) -> Vec<Options> {
             }
         }
     }
-    // `abe` is only accepted together with other options.
+    // `abe` is accepted only together with other options.
     if entry.options.iter().any(|opt| opt.name == "abe") {
         for (reading, further) in [("rfc8511", false), ("freebsd", false), ("freebsd", true)] {
             for beta in [0.001, 0.8, 0.999] {
@@ -93,7 +93,7 @@ fn variants(entry: &'static Entry<Build>) -> Vec<Options> {
     variants
 }
 
-/// Plays operations. Returns cwnd and ssthresh after each.
+/// Plays operations. Returns cwnd and ssthresh after each operation.
 fn play(
     entry: &'static Entry<Build>,
     options: &Options,
@@ -136,7 +136,7 @@ fn play(
     Ok(seen)
 }
 
-/// Runs all tests below.
+/// Runs all tests of this module.
 pub fn conforms(entry: &'static Entry<Build>) {
     survives_anything_and_repeats_it(entry);
     if let Some(reduced) = after_a_mark(entry) {
@@ -144,9 +144,8 @@ pub fn conforms(entry: &'static Entry<Build>) {
     }
 }
 
-/// Plays random ACKs, marks, losses, timeouts and pauses, with every option at every word and at
-/// both ends of its range. The window stays within bounds, and a second run gives the same
-/// windows.
+/// Plays random ACKs, marks, losses, timeouts and pauses with all variants of the options. The
+/// window must stay within its limits, and a second run must give the same windows.
 pub fn survives_anything_and_repeats_it(entry: &'static Entry<Build>) {
     let config = ProptestConfig {
         failure_persistence: None,
@@ -164,9 +163,9 @@ pub fn survives_anything_and_repeats_it(entry: &'static Entry<Build>) {
     });
 }
 
-/// Returns the window that one mark leaves of 100 segments, within the round of the mark; without
-/// marks it has to grow again. Returns `None` for a model of the path, which does not take a single
-/// mark for congestion.
+/// Returns the window that is left of 100 segments in the round of one mark. Without further marks,
+/// the window must grow again. Returns `None` for a congestion control that models the path,
+/// because a single mark is no sign of congestion for it.
 pub fn after_a_mark(entry: &'static Entry<Build>) -> Option<u32> {
     let cc = (entry.build)(&complete_defaults(entry));
     let mut host = Host::new(cc, 100, Time::from_ms(20));

@@ -1,8 +1,8 @@
 //! Requirements on every congestion control, queue discipline, kind of traffic and transport stack:
-//! functions that take an entry and panic if it does not meet them.
+//! functions that take an entry and panic if the entry does not meet a requirement.
 //!
-//! `crates/engine/tests` runs them on the entries of this tree. A crate with its own algorithms
-//! gets all of them by one line in a file of its folder `tests`:
+//! `crates/engine/tests` runs them on tailback's entries. A plugin gets all of them with one line
+//! in a file in its folder `tests`:
 //!
 //! ```ignore
 //! tailback_conformance::tests!(my_cc::register);
@@ -22,7 +22,7 @@ use std::sync::OnceLock;
 
 use tailback_engine::crates::{Crate, Registry, install};
 
-/// The tests of everything that a function registers.
+/// Declares the tests of everything that a function registers.
 #[macro_export]
 macro_rules! tests {
     ($register:path) => {
@@ -61,10 +61,10 @@ macro_rules! tests {
     };
 }
 
-/// Returns the registry that a function fills; every call returns the same one.
+/// Returns the registry that a function fills. Every call returns the same registry.
 ///
 /// # Panics
-/// If the function registers nothing, or a name that is taken.
+/// If the function registers nothing, or registers a name that is taken.
 pub fn registered(register: fn(&mut Registry)) -> &'static Registry {
     static REGISTRY: OnceLock<Registry> = OnceLock::new();
     REGISTRY.get_or_init(|| {

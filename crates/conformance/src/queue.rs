@@ -1,4 +1,4 @@
-//! Requirements on a queue discipline, whatever its options.
+//! Requirements that a queue discipline must meet, whatever its options.
 
 use std::collections::VecDeque;
 
@@ -23,7 +23,7 @@ enum Op {
     Arrive(u32, u16, Ecn),
     /// The link asks for packets.
     Leave(u8),
-    /// Time passes, us; timers that are due fire.
+    /// Time passes, us, and timers that are due fire.
     Wait(u32),
     /// The link's rate changes, bit/s.
     Rate(u64),
@@ -47,10 +47,11 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
     proptest::collection::vec(op, 1..400)
 }
 
-/// Draws a value that an option allows. Small values are more likely, as they make queues drop.
+/// Draws a value that an option allows. Small values are more likely, because they make queues
+/// drop.
 fn random_value(opt: &Opt, rng: &mut Stream) -> Value {
     match random_value_of(opt.kind, rng) {
-        // Limit the periods of timers: longer ones only take longer to test.
+        // Limit the periods of timers, because longer periods only make the test slower.
         Value::Time(t) if matches!(opt.name, "tupdate" | "max_rtt" | "typical_rtt") => {
             Value::Time(t.max(Time::from_us(600)))
         }
@@ -150,7 +151,7 @@ fn order(entry: &Entry<Build>, options: &Options) -> Order {
     }
 }
 
-/// A queue under test and a model of its expected content.
+/// A queue under test, and a model of what it should contain.
 struct Bench {
     name: &'static str,
     /// The order of packets that the entry declares for these options.
@@ -159,8 +160,8 @@ struct Bench {
     sink: Sink,
     now: Time,
     timer: Option<Time>,
-    /// Numbers of the packets in the queue, by flow and in order of arrival; for
-    /// [`Order::Classes`], by flow and ECN field.
+    /// For each flow, the numbers of the packets in the queue, in the order of arrival. For
+    /// [`Order::Classes`], for each flow and ECN field.
     inside: Vec<VecDeque<(u64, Ecn)>>,
     arrived: u64,
     left: u64,
@@ -233,7 +234,7 @@ impl Bench {
         self.check();
     }
 
-    /// Asks the queue for a packet. Returns false if it gives none.
+    /// Asks the queue for a packet. Returns false if the queue returns no packet.
     fn leave(&mut self) -> bool {
         let mut packet = Packet::new(0, 0, Ecn::NotEct);
         loop {
@@ -266,12 +267,12 @@ impl Bench {
         }
         let inside = &mut self.inside[place];
         if self.order == Order::None {
-            // Packets before this one may still be in the queue, so they do not count as dropped.
+            // Earlier packets may still be in the queue, so they do not count as dropped.
             if let Ok(index) = inside.binary_search_by_key(&packet.seq, |(seq, _)| *seq) {
                 inside.make_contiguous()[..=index].rotate_right(1);
             }
         }
-        // Where the order holds, all earlier packets of the flow were dropped.
+        // If the order holds, all earlier packets of the flow were dropped.
         let before = loop {
             let (seq, ecn) = inside.pop_front().unwrap_or_else(|| {
                 panic!("{}: packet {} out of order or twice", self.name, packet.seq)
@@ -339,16 +340,16 @@ impl Bench {
     }
 }
 
-/// Runs all tests below.
+/// Runs all tests of this module.
 pub fn conforms(entry: &'static Entry<Build>) {
     is_documented(entry);
     conserves_packets_order_and_ecn(entry);
     serves_a_long_overload(entry);
 }
 
-/// Any sequence of arrivals, departures, waits and rates, with random options. Every packet comes
-/// out once or is dropped once, in order, with its ECN field or a mark. The same seed gives the
-/// same result again.
+/// Plays random sequences of arrivals, departures, waits and rates, with random options. Every
+/// packet must leave once or be dropped once, in order, with its ECN field or a mark. The same seed
+/// must give the same result.
 pub fn conserves_packets_order_and_ecn(entry: &'static Entry<Build>) {
     let config = ProptestConfig {
         cases: 300,
@@ -359,7 +360,7 @@ pub fn conserves_packets_order_and_ecn(entry: &'static Entry<Build>) {
         let options = some_options(entry, seed);
         let mut bench = Bench::new(entry, &options, seed);
         bench.run(&ops);
-        // A second run from the same stream.
+        // A second run with the same random numbers.
         let mut again = Bench::new(entry, &options, seed);
         again.run(&ops);
         prop_assert_eq!(&bench.log, &again.log);
@@ -367,8 +368,9 @@ pub fn conserves_packets_order_and_ecn(entry: &'static Entry<Build>) {
     });
 }
 
-/// A load of 1.5 times the rate for 20 s. Packets are conserved and served without a pause. This
-/// covers the algorithm's steady state, for which the random sequences are too short.
+/// Offers 1.5 times the rate for 20 s. Every packet must leave or be dropped, and the link must
+/// never pause. This tests the algorithm's steady state, for which the random sequences are too
+/// short.
 pub fn serves_a_long_overload(entry: &'static Entry<Build>) {
     for seed in 0..8 {
         let mut bench = Bench::new(entry, &some_options(entry, seed), seed);
@@ -386,8 +388,8 @@ pub fn serves_a_long_overload(entry: &'static Entry<Build>) {
     }
 }
 
-/// Every option has a unique name and documentation. Finishing complete options again changes
-/// nothing.
+/// Every option must have a unique name and documentation. Finishing complete options again must
+/// not change them.
 pub fn is_documented(entry: &'static Entry<Build>) {
     fn documented(entry: &str, opts: &[Opt]) {
         for (i, opt) in opts.iter().enumerate() {
@@ -404,7 +406,7 @@ pub fn is_documented(entry: &'static Entry<Build>) {
     }
     assert!(!entry.doc.is_empty() && !entry.follows.is_empty());
     documented(entry.name, entry.options);
-    // Finishing them again changes nothing.
+    // Finishing complete options again must not change them.
     let options = complete_defaults(entry);
     let mut again = options.clone();
     assert_eq!((entry.finish)(&mut again), Ok(()));

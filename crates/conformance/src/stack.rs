@@ -1,4 +1,4 @@
-//! Requirements on a transport stack.
+//! Requirements that a transport stack must meet.
 
 use std::sync::Arc;
 
@@ -13,14 +13,14 @@ use tailback_record::{Measures, Outcome};
 
 use crate::plans::*;
 
-/// Runs all tests below.
+/// Runs all tests of this module.
 pub fn conforms(entry: &'static Entry<Build>) {
     delivers_over_a_link(entry);
     does_the_same_again(entry);
     is_ready_to_start(entry);
 }
 
-/// A run of 5 s over 10 Mbit/s and 20 ms with this stack alone.
+/// Runs this stack alone for 5 s over 10 Mbit/s and 20 ms.
 fn run(entry: &'static Entry<Build>, seed: u64) -> Outcome {
     let bottleneck = link(10_000_000, "fifo", &[("limit", Value::Packets(50))]);
     let mut plan = plan(Time::from_secs(5), vec![bottleneck], Vec::new());
@@ -50,7 +50,7 @@ fn measures(outcome: &Outcome) -> &Measures {
     &outcome.programs[0].measures
 }
 
-/// With default options its data passes the link, at more than a tenth of the rate.
+/// With default options, the stack must send data over the link at more than a tenth of the rate.
 pub fn delivers_over_a_link(entry: &'static Entry<Build>) {
     let outcome = run(entry, 1);
     let bytes = measures(&outcome).delivered_bytes;
@@ -61,8 +61,8 @@ pub fn delivers_over_a_link(entry: &'static Entry<Build>) {
     );
 }
 
-/// The same seed gives the same packets: nothing depends on a clock, addresses of memory or
-/// randomness of the system.
+/// The same seed must give the same packets. They must not depend on a clock, memory addresses or
+/// random numbers of the system.
 pub fn does_the_same_again(entry: &'static Entry<Build>) {
     let [one, other] = [1, 1].map(|seed| run(entry, seed));
     let key = |outcome: &Outcome| {
@@ -74,8 +74,8 @@ pub fn does_the_same_again(entry: &'static Entry<Build>) {
     assert_eq!(key(&one), key(&other), "{}: two runs differ", entry.name);
 }
 
-/// Before it starts it is not done, and its header is one of UDP or of raw IP. Its first wake-up may
-/// come at any time.
+/// Before an endpoint starts, it must not be done, and its header must be that of UDP or of raw IP.
+/// Its first wake-up may come at any time.
 pub fn is_ready_to_start(entry: &'static Entry<Build>) {
     let options = complete_defaults(entry);
     let ends: [Box<dyn Endpoint>; 2] = (entry.build.ends)(&options, &Setting::of(1));

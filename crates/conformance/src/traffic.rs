@@ -1,4 +1,4 @@
-//! Requirements on a kind of traffic.
+//! Requirements that a kind of traffic must meet.
 
 use tailback_engine::plan::*;
 use tailback_engine::registry::{Entry, complete_defaults};
@@ -10,7 +10,7 @@ use tailback_record::Completion;
 
 use crate::plans::*;
 
-/// Runs all tests below.
+/// Runs all tests of this module.
 pub fn conforms(entry: &'static Entry<Build>) {
     has_steps_of_its_transport_and_seed(entry);
     has_every_packet_somewhere(entry);
@@ -54,7 +54,8 @@ fn steps(entry: &'static Entry<Build>, seed: u64) -> Vec<(Time, Step)> {
     all
 }
 
-/// Steps depend only on the transport and the seed, and are no faster than the transport declares.
+/// Steps must suit the transport, depend only on the seed, and be no faster than the transport
+/// declares.
 pub fn has_steps_of_its_transport_and_seed(entry: &'static Entry<Build>) {
     let all = steps(entry, 1);
     assert!(!all.is_empty(), "{}: it sends nothing", entry.name);
@@ -76,7 +77,7 @@ pub fn has_steps_of_its_transport_and_seed(entry: &'static Entry<Build>) {
             (step, _) => panic!("{}: {step:?}", entry.name),
         }
     }
-    // On average the source sends no faster than it declares.
+    // On average, the source must send no faster than it declares.
     let last = all[all.len() - 1].0.since(all[0].0).as_secs_f64();
     match entry.build.transport {
         Transport::Datagrams(of) => {
@@ -89,7 +90,7 @@ pub fn has_steps_of_its_transport_and_seed(entry: &'static Entry<Build>) {
             let least = datagrams.rate.time_for(sent).as_secs_f64();
             assert!(last >= least * 0.999, "{}", entry.name);
         }
-        // A source that loads and probes a path declares the least gap between its probes only.
+        // A source that loads and probes a path declares only the least time between its probes.
         Transport::Connections { .. } if all.iter().any(|(_, step)| *step == Step::Load) => {}
         Transport::Connections { gap, .. } => {
             let mean = gap(&options).as_secs_f64() * 999.0;
@@ -98,8 +99,8 @@ pub fn has_steps_of_its_transport_and_seed(entry: &'static Entry<Build>) {
     }
 }
 
-/// Plays the traffic through a link that drops. Every packet is accounted for, and every connection
-/// opened before the source stopped completes.
+/// Plays the traffic through a link that drops. Every packet must have arrived or been dropped, and
+/// every connection opened before the source stopped must complete.
 pub fn has_every_packet_somewhere(entry: &'static Entry<Build>) {
     let rtt = Time::from_ms(10);
     let options = complete_defaults(entry);

@@ -1,8 +1,8 @@
 //! The input of the guest: namespaces and devices, the lines for `ip` and `tc`, flows and sources
 //! with their times, and where to capture.
 //!
-//! The host decides everything, because it can reject, show and test it; the agent only carries it
-//! out.
+//! The host makes all decisions, because it can reject, show and test them. The agent only carries
+//! them out.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use tailback_record::{ClassPlan, meter};
 
-/// Version of this format; host and agent come from the same build.
+/// Version of this format. Host and agent come from the same build.
 pub const FORMAT: u32 = 1;
 
 /// The input of one run.
@@ -28,11 +28,12 @@ pub struct Job {
     pub record: Record,
     /// Modules to load, in order.
     pub modules: Vec<Module>,
-    /// Values to write first in the first namespace; the keys are paths below `/proc/sys`.
+    /// Values to write before anything else in the first namespace. The keys are paths below
+    /// `/proc/sys`.
     pub sysctls: Vec<(String, String)>,
     /// Network namespaces.
     pub namespaces: Vec<Namespace>,
-    /// Pairs of devices between them.
+    /// Pairs of devices between the namespaces.
     pub veths: Vec<Veth>,
     /// Whether the devices segment and merge packets (TSO, GSO, GRO).
     pub offloads: bool,
@@ -57,37 +58,38 @@ pub struct Job {
 /// The hardware address of every device.
 pub const HARDWARE_ADDRESS: [u8; 6] = [2, 0, 0, 0, 0, 1];
 
-/// A device that receives from a host of programs, with the frames that the kernel accepts there.
-/// The filter is needed because a program can send anything, by any device of its host.
+/// A device that receives from a host of programs, and the filter for the frames that the kernel
+/// accepts there. A filter is needed because a program can send anything through any device of its
+/// host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Gate {
     /// The device.
     pub device: Device,
     /// Index of the entry whose host the device receives from, and which host of the entry that is.
     pub host: (usize, usize),
-    /// Source and destination of the packets that pass; all others are dropped.
+    /// Pairs of source and destination address of the packets that pass. All others are dropped.
     pub pairs: Vec<(IpAddr, IpAddr)>,
 }
 
 impl Gate {
-    /// Preference of the filter that drops all other packets.
+    /// Preference of the filter rule that drops all other packets.
     pub const DROP: u32 = 3;
 }
 
 /// Which data a run records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
-    /// Interval of samples, ns.
+    /// Time between samples, ns.
     pub interval_ns: u64,
-    /// Whether samples become rows of the series; they always count in the means.
+    /// Whether samples become rows of the series. They count in the means in any case.
     pub series: bool,
-    /// Whether the sender is sampled after every ACK, to find changes of its window.
+    /// Whether the sender is sampled after every ACK, in order to find changes of its window.
     pub changes: bool,
     /// Whether the sender's state is recorded after every ACK and every timer of TCP.
     pub acks: bool,
     /// Whether every drop and mark becomes an event.
     pub events: bool,
-    /// Interval of the samples for statistics, ns; 0 without statistics.
+    /// Time between the samples for statistics, ns; 0 without statistics.
     pub statistics_ns: u64,
     /// Whether packets are captured before and behind the queues.
     pub captures: bool,
@@ -109,7 +111,7 @@ pub struct Module {
 pub struct Namespace {
     /// Name, for messages.
     pub name: String,
-    /// Values to write in the namespace; the keys are paths below `/proc/sys`.
+    /// Values to write in the namespace. The keys are paths below `/proc/sys`.
     pub sysctls: Vec<(String, String)>,
 }
 
@@ -134,7 +136,7 @@ pub struct Device {
     pub name: String,
 }
 
-/// The program that runs a line.
+/// What runs a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Tool {
@@ -142,24 +144,24 @@ pub enum Tool {
     Ip,
     /// iproute2's `tc`.
     Tc,
-    /// The agent itself: it starts the timer of adaptive RED below a device.
+    /// The agent itself, which starts the timer of adaptive RED below a device.
     Adapt,
-    /// The agent itself: it makes or changes a queue discipline that tc does not know.
+    /// The agent itself, which makes or changes a queue discipline that tc does not know.
     Qdisc,
 }
 
-/// Lines for one program in one namespace.
+/// Lines for one tool in one namespace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Batch {
     /// Index of the namespace.
     pub namespace: usize,
-    /// The program.
+    /// The tool that runs the lines.
     pub tool: Tool,
-    /// The arguments of the program; each line is a call.
+    /// The arguments of the tool. Each line is one call.
     pub lines: Vec<String>,
 }
 
-/// Lines that run at a time during the run.
+/// Lines that run at a given time during the run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Change {
     /// Time of the change, ns.
@@ -175,7 +177,7 @@ pub struct Flow {
     pub name: String,
     /// Name of the congestion control in results.
     pub cc: String,
-    /// The kernel's name of the congestion control.
+    /// Name of the congestion control in the kernel.
     pub kernel_cc: String,
     /// Whether ECN is negotiated.
     pub ecn: bool,
@@ -187,66 +189,66 @@ pub struct Flow {
     pub sender_address: Ipv4Addr,
     /// The receiver's address.
     pub receiver_address: Ipv4Addr,
-    /// The receiver's port; the sender's is the same.
+    /// The receiver's port. The sender's port is the same.
     pub port: u16,
     /// Time at which the sender connects, including the seed's random offset, ns.
     pub start_ns: u64,
-    /// Time from which the flow sends no new data, ns.
+    /// Time after which the flow sends no new data, ns.
     pub stop_ns: Option<u64>,
-    /// Payload to send; `None` for a flow without end.
+    /// Payload to send, bytes. `None` for a flow without end.
     pub bytes: Option<u64>,
     /// Payload of a full segment, bytes.
     pub mss: u16,
     /// Bytes of a frame in addition to its payload.
     pub header: u16,
-    /// The send buffer, bytes as `SO_SNDBUF` counts.
+    /// The send buffer, bytes as `SO_SNDBUF` counts them.
     pub send_buffer: u32,
     /// The largest receive window that the receiver offers, bytes.
     pub window: u32,
-    /// Whether TCP paces, at a rate that it computes itself.
+    /// Whether TCP paces, at a rate that TCP computes.
     pub pacing: bool,
-    /// Whether the receiver uses its quick ACKs first, before it delays ACKs.
+    /// Whether the receiver sends its quick ACKs before it delays ACKs.
     pub quickack: bool,
-    /// Constant delay between the sender and the first capture on its way, ns. The time of sending
-    /// is the capture time minus this delay.
+    /// Constant delay between the sender and the first capture on the path, ns. A packet was sent
+    /// at its capture time minus this delay.
     pub access_delay_ns: u64,
     /// The links that the data passes.
     pub route: Vec<usize>,
     /// The links that the ACKs pass.
     pub back: Vec<usize>,
-    /// Differentiated services codepoint of its packets.
+    /// Differentiated services codepoint of the flow's packets.
     #[serde(default)]
     pub dscp: u8,
-    /// The flow's application, if it limits the flow.
+    /// The application, if it limits the flow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub application: Option<Application>,
 }
 
-/// The application of a flow.
+/// An application that limits its flow.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Application {
-    /// Payload rate at which the application writes, bit/s.
+    /// Payload rate at which the application writes, bit/s. `None` if it does not write at a rate.
     pub rate_bit: Option<u64>,
-    /// The chunks that the application writes.
+    /// The chunks that the application writes. `None` if it does not write chunks.
     pub chunks: Option<Chunks>,
-    /// Begin and end of each pause, ns.
+    /// Start and end of each pause, ns.
     pub pauses: Vec<[u64; 2]>,
 }
 
-/// The chunks that the application of a flow writes.
+/// The chunks that an application writes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Chunks {
     /// Payload of a chunk, bytes.
     pub bytes: u64,
-    /// Number of chunks; `None` for chunks without end.
+    /// Number of chunks. `None` for chunks without end.
     pub count: Option<u64>,
-    /// Interval from one chunk to the next, ns.
+    /// Time from one chunk to the next, ns. `None` if the receiver requests the chunks.
     pub every_ns: Option<u64>,
     /// If the receiver requests the chunks: how long it waits before each request, ns.
     pub think_ns: Option<u64>,
     /// Payload of a request, bytes.
     pub request: u16,
-    /// Rate of the slowest link of the route, bit/s.
+    /// Rate of the slowest link on the route, bit/s.
     pub rate_bit: u64,
     /// Round-trip time without queues, ns.
     pub rtt_ns: u64,
@@ -257,9 +259,9 @@ pub struct Chunks {
 pub struct Source {
     /// Name in results.
     pub name: String,
-    /// Kind in the registry.
+    /// The source's kind, which is its name in the registry.
     pub kind: String,
-    /// The options in full, as text that the registry's grammar reads.
+    /// The complete options, as text in the registry's grammar.
     pub options: Vec<(String, String)>,
     /// Namespace of the sender.
     pub sender: usize,
@@ -269,37 +271,37 @@ pub struct Source {
     pub sender_address: Ipv4Addr,
     /// The receiver's address.
     pub receiver_address: Ipv4Addr,
-    /// The receiver's port; the sender's is the same.
+    /// The receiver's port. The sender's port is the same.
     pub port: u16,
     /// Time before which the source sends nothing, including the seed's random offset, ns.
     pub start_ns: u64,
-    /// Time from which the source sends nothing more, ns.
+    /// Time after which the source sends nothing, ns.
     pub stop_ns: Option<u64>,
-    /// The links that its packets pass.
+    /// The links that the source's packets pass.
     pub route: Vec<usize>,
-    /// Differentiated services codepoint of its packets.
+    /// Differentiated services codepoint of the source's packets.
     #[serde(default)]
     pub dscp: u8,
-    /// The connections of a source over TCP; `None` for UDP.
+    /// The connections of a source that uses TCP. `None` for UDP.
     #[serde(default)]
     pub connections: Option<Connections>,
 }
 
-/// The TCP connections of a source. The server, at the end that sends, listens at the source's
+/// The TCP connections of a source. The server is the end that sends, and listens at the source's
 /// port. Each client has its own port.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Connections {
-    /// The settings that connections share with flows; port and size differ for each connection.
+    /// The settings that connections share with flows. Port and size differ for each connection.
     pub flow: Flow,
     /// The first port of clients.
     pub first_port: u16,
-    /// Largest number of simultaneous clients; each has a port.
+    /// Largest number of simultaneous clients. Each client has a port.
     pub limit: u16,
-    /// Rate of the slowest link of the route, bit/s.
+    /// Rate of the slowest link on the route, bit/s.
     pub rate_bit: u64,
     /// Round-trip time without queues, ns.
     pub rtt_ns: u64,
-    /// The largest size of a response, bytes.
+    /// The largest possible size of a response, bytes.
     pub most_bytes: u64,
 }
 
@@ -308,7 +310,7 @@ pub struct Connections {
 pub struct Program {
     /// Name in results.
     pub name: String,
-    /// Kind as the scenario states it; may be empty.
+    /// Kind as the scenario sets it. It may be empty.
     pub kind: String,
     /// Namespace of the sender's host.
     pub sender: usize,
@@ -318,24 +320,24 @@ pub struct Program {
     pub sender_addresses: (Ipv4Addr, Ipv6Addr),
     /// The addresses of the receiver's host.
     pub receiver_addresses: (Ipv4Addr, Ipv6Addr),
-    /// The program on the sender's host, and the one on the receiver's.
+    /// The program on the sender's host, and the program on the receiver's host.
     pub sides: [Option<Side>; 2],
-    /// Environment variables in addition to those of every program.
+    /// Environment variables in addition to those that every program has.
     pub env: Vec<(String, String)>,
     /// The folder of the guest's root in which its packages are unpacked.
     pub root: String,
-    /// Its files: the name below `/files`, and the path in the guest's root.
+    /// The entry's files: for each, the name below `/files` and the path in the guest's root.
     pub files: Vec<(String, String)>,
     /// Names of both hosts, if the scenario sets them.
     #[serde(default)]
     pub host_names: Option<[String; 2]>,
     /// Time at which the sides that are not servers start, including the seed's random offset, ns.
     pub start_ns: u64,
-    /// Time at which the programs are asked to end, ns.
+    /// Time at which tailback asks the programs to end, ns.
     pub stop_ns: Option<u64>,
-    /// Expected exit status of a side that ends by itself.
+    /// Expected exit status of a side that ends without being asked to.
     pub expect: i32,
-    /// Constant delay between the sender's host and the first capture on its way, ns.
+    /// Constant delay between the sender's host and the first capture on the path, ns.
     pub access_delay_ns: u64,
     /// Round-trip time without queues, including the delays of links, ns.
     pub base_rtt_ns: u64,
@@ -345,7 +347,7 @@ pub struct Program {
     pub back: Vec<usize>,
     /// Differentiated services codepoint of the packets of both hosts.
     pub dscp: u8,
-    /// The files that both sides share, for endpoints of the QUIC interop runner.
+    /// The files that both sides share, if they are endpoints of the QUIC interop runner.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interop: Option<Interop>,
 }
@@ -353,7 +355,7 @@ pub struct Program {
 /// The files that the client of an entry fetches from its server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Interop {
-    /// Files by name, with their sizes, bytes.
+    /// The name and size (bytes) of each file.
     pub files: Vec<(String, u64)>,
 }
 
@@ -362,9 +364,11 @@ pub struct Interop {
 pub struct Side {
     /// The program and its arguments.
     pub run: Vec<String>,
-    /// The sign that a server is ready. A server starts before the run, which waits for this sign.
+    /// How to see that a server is ready. `None` for a client. A server starts before the run,
+    /// which waits until the server is ready.
     pub ready: Option<Ready>,
-    /// The folder of the guest's root that is the side's root, if that is not made of packages.
+    /// The folder of the guest's root that becomes the side's root. `None` if the root is made of
+    /// packages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub root: Option<String>,
     /// The working folder, if the scenario sets it.
@@ -375,7 +379,7 @@ pub struct Side {
     pub env: Vec<(String, String)>,
 }
 
-/// The sign that a server is ready.
+/// How to see that a server is ready.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Ready {
@@ -390,9 +394,9 @@ pub enum Ready {
 }
 
 impl Job {
-    /// Returns the flow, source or program of each number in a packet. Flows, sources and their
-    /// connections have one port each, in the order of these numbers. Programs do not have such a
-    /// port: the addresses of their hosts identify their packets.
+    /// Returns the flow, source or program of each number in a packet. Each flow, source and
+    /// connection of a source has one port, in the order of these numbers. Programs have no such
+    /// port, because the addresses of their hosts identify their packets.
     pub fn owners(&self) -> Arc<[u32]> {
         let connections = self.sources.iter().map(|source| &source.connections);
         let limits = connections.map(|c| c.as_ref().map_or(0, |c| c.limit));
@@ -408,31 +412,33 @@ pub struct Link {
     pub name: String,
     /// Name of the queue discipline in results.
     pub aqm: String,
-    /// tc's name for the kind of queue discipline, to find its statistics.
+    /// The name of the queue discipline's kind in tc, which tells where its statistics are.
     pub kind: String,
-    /// The namespace of the queue, which is in front of [`Link::device`]. Packets that enter the
-    /// queue are captured as they come in through the other devices of this namespace.
+    /// The namespace with the queue, which is in front of [`Link::device`]. Packets that enter the
+    /// queue are captured when they come in through the other devices of this namespace.
     pub namespace: usize,
-    /// The device behind the queue. Packets that leave the queue are captured as they go out there.
+    /// The device behind the queue. Packets that leave the queue are captured when they go out
+    /// there.
     pub device: String,
-    /// Rates in bit/s, each with the time in ns from which it holds; times ascend from 0.
+    /// Rates in bit/s, each with the time in ns from which it applies. Times ascend from 0.
     pub rates: Vec<(u64, u64)>,
-    /// How much the queue may hold. This distinguishes a full buffer from the algorithm's drops.
+    /// How much the queue may hold. This tells drops by a full buffer from drops by the algorithm.
     pub limit: Limit,
-    /// Where the algorithm drops.
+    /// Whether the algorithm drops on arrival or on departure.
     pub drops_at: DropsAt,
     /// Whether packets of all flows leave in the order in which they came.
     pub in_order: bool,
     /// Whether packets of each flow leave in the order in which they came.
     pub keeps_order: bool,
-    /// The namespace behind the queue with a lossy wire between its devices `in` and `out`.
+    /// The namespace behind the queue. Between its devices `in` and `out` is a wire that loses
+    /// packets.
     pub loss_namespace: Option<usize>,
-    /// Numbers of data packets, from 1, that are marked whatever the queue does.
+    /// Numbers of the data packets, counted from 1, that a schedule marks whatever the queue does.
     pub scheduled_marks: Vec<u64>,
-    /// Numbers of data packets, from 1, that are dropped whatever the queue does.
+    /// Numbers of the data packets, counted from 1, that a schedule drops whatever the queue does.
     pub scheduled_drops: Vec<u64>,
-    /// The namespace of the schedule, in front of that of the queue. Packets are captured as they
-    /// come in there.
+    /// The namespace with the schedule, in front of the queue's namespace. Packets are captured
+    /// when they come in there.
     pub schedule_namespace: Option<usize>,
     /// Classes of flows whose first link this is.
     pub classes: Vec<ClassPlan>,
@@ -446,16 +452,16 @@ pub enum Limit {
     Packets(u64),
     /// A number of frame bytes.
     Bytes(u64),
-    /// The limit is not known.
+    /// The limit is unknown.
     Unknown,
 }
 
-/// Where a queue's algorithm drops.
+/// When a queue's algorithm drops packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DropsAt {
-    /// It drops packets as they arrive.
+    /// When packets arrive.
     Enqueue,
-    /// It drops packets as they leave the queue.
+    /// When packets leave the queue.
     Dequeue,
 }

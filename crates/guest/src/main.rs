@@ -1,6 +1,6 @@
 //! The agent: the first process of the guest.
 //!
-//! It reads `/job/job.json`, runs the job and leaves its result in `/results`. Its messages go to
+//! It reads `/job/job.json`, runs the job and writes its result to `/results`. Its messages go to
 //! the console, one line each, and begin with `tailback:`; the host reads these lines. The agent
 //! also starts itself again, to set up the host of a program and to be the first process there.
 

@@ -6,7 +6,7 @@ use tailback_record::Outcome;
 /// Name of the file in the result folder.
 pub const FILE: &str = "result.postcard";
 
-/// A finished run.
+/// What a guest leaves after a complete run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct GuestResult {
     /// The measurements.
@@ -17,7 +17,7 @@ pub struct GuestResult {
     pub about_programs: Vec<String>,
 }
 
-/// The environment of the run in the guest.
+/// What the run used in the guest: kernel, tools and settings.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Environment {
     /// `uname -r`.
@@ -26,16 +26,16 @@ pub struct Environment {
     pub iproute2: String,
     /// Every queue discipline as `tc -d qdisc show` prints it, by namespace.
     pub qdiscs: Vec<(String, String)>,
-    /// Statistics of the queues under test at the end, `tc -s qdisc show`, by link.
+    /// Statistics of each link's queue at the end, from `tc -s qdisc show`.
     pub statistics: Vec<(String, String)>,
-    /// TCP sysctls during the run, by namespace: path and value.
+    /// TCP sysctls during the run: namespace, path and value.
     pub sysctls: Vec<(String, String, String)>,
     /// Offload settings: each device, and which offloads are on.
     pub offloads: Vec<(String, String)>,
-    /// Doubts about the run, e.g. memory pressure or a lost capture.
+    /// Reasons to doubt the run, e.g. memory pressure or a lost capture.
     pub warnings: Vec<String>,
-    /// Captured packets, before and behind the queues.
+    /// Number of packets captured before and behind the queues.
     pub captured: u64,
-    /// Packets that did not fit into the capture rings.
+    /// Number of packets that did not fit into the capture rings.
     pub capture_lost: u64,
 }

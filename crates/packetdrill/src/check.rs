@@ -12,18 +12,18 @@ use std::collections::BTreeMap;
 pub struct Statement {
     /// Line of the script, from 1.
     pub line: u32,
-    /// The action of the statement.
+    /// What the statement does.
     pub action: Action,
 }
 
-/// The action of a statement.
+/// What a statement does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// The expression has to be true.
+    /// Checks that the expression is true.
     Assert(Expression),
-    /// The name gets the value of the expression.
+    /// Sets the name to the value of the expression.
     Assign(String, Expression),
-    /// A `print`, which is ignored.
+    /// Does nothing, because it is a `print`.
     Pass,
 }
 
@@ -34,9 +34,9 @@ pub enum Expression {
     Number(i64),
     /// A value of `tcp_info`, a constant or a variable of the script.
     Name(String),
-    /// Negation.
+    /// A negated expression.
     Not(Box<Expression>),
-    /// Two values and their operator.
+    /// Two expressions and their operator.
     Binary(Box<Expression>, &'static str, Box<Expression>),
     /// A chain of comparisons: `a <= b < c`.
     Chain(Box<Expression>, Vec<(&'static str, Expression)>),
@@ -62,7 +62,7 @@ impl std::fmt::Display for Expression {
 pub type Values = BTreeMap<String, i64>;
 
 impl Expression {
-    /// Returns the value of the expression; the error is a name without a value.
+    /// Returns the value of the expression. The error is a name that has no value.
     pub fn value(&self, values: &Values) -> Result<i64, String> {
         Ok(match self {
             Expression::Number(n) => *n,
@@ -102,7 +102,7 @@ impl Expression {
         })
     }
 
-    /// Lists the names in the expression, each with its value if it has one: `a = 3, b = 4`.
+    /// Lists the names in the expression with their values, where known: `a = 3, b = 4`.
     pub fn explain(&self, values: &Values) -> String {
         let mut names = Vec::new();
         self.names(&mut names);

@@ -1,4 +1,4 @@
-//! The negotiation of ECN between two ends, and its notation in scripts and in the simulator.
+//! The negotiation of ECN between two ends, and how scripts and the simulator write it.
 
 use tailback_engine::packet::{Ecn, Packet};
 use tailback_engine::plan::EcnFeedback;
@@ -6,7 +6,7 @@ use tailback_engine::tcp::accecn::{self, Answer, Counters};
 
 use crate::script::Segment;
 
-/// The form of ECN that an end supports.
+/// Which form of ECN an end supports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Much {
     None,
@@ -14,7 +14,7 @@ pub(crate) enum Much {
     Accurate,
 }
 
-/// The result of the negotiation. Each end asks for, or grants, the form that it is set to.
+/// The result of the negotiation. Each end asks for, or grants, the form of ECN that it is set to.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Agreed {
     /// The setting of this end.
@@ -46,7 +46,7 @@ impl Agreed {
         let asks = accecn::requests(accecn::flags_of(syn.ace()));
         let ecn = match asks {
             true if ours == Much::Accurate => Much::Accurate,
-            // An end that does not know a later extension treats it as RFC 3168.
+            // An end that does not know a later extension treats its SYN as one of RFC 3168.
             _ if syn.has('E') && syn.has('W') => ours.min(Much::Rfc3168),
             _ => Much::None,
         };

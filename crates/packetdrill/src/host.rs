@@ -1,10 +1,10 @@
 //! The host under test: the simulator's sender and receiver. Also translates between the bytes of a
 //! script and the segments of the simulator.
 //!
-//! Outgoing: a segment has the same bytes whenever it is sent, those of its first payload.
+//! Outgoing: the payload of a segment is the same whenever the segment is sent.
 //!
-//! Incoming: the edges of all packets that the script sends divide the stream into segments, so a
-//! packet usually arrives as one segment. If other packets overlap it, it is passed on as several
+//! Incoming: the stream is divided into segments where packets of the script begin or end, so a
+//! packet usually arrives as one segment. If other packets overlap it, it arrives as several
 //! segments at the same instant, and only the last ACK counts.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -30,24 +30,24 @@ use crate::verdict::{Beyond, Category};
 const OUR_MSS: u32 = 1460;
 /// Segment size of an end that does not announce a size (RFC 9293 section 3.7.1).
 const DEFAULT_MSS: u32 = 536;
-/// Bytes of each segment that timestamps take.
+/// Bytes of the timestamp option in each segment.
 const TIMESTAMPS_LEN: u32 = 12;
-/// Bytes of each segment that the AccECN option takes, if all segments carry it.
+/// Bytes of the AccECN option in each segment, if all segments carry it.
 const ACCECN_LEN: u32 = 12;
 
-/// A packet the host has sent.
+/// A packet that the host has sent.
 #[derive(Clone, Debug)]
 pub(crate) struct Sent {
     /// Time at which the packet was sent.
     pub at: Time,
-    /// First byte of the payload, and one past the last.
+    /// First byte of the payload. `end` is one past the last byte.
     pub start: u32,
     pub end: u32,
     /// Acknowledgement number.
     pub ack: u32,
     /// SACK blocks, bytes.
     pub sack: Vec<(u32, u32)>,
-    /// Time whose timestamp the packet echoes.
+    /// The time whose timestamp the packet echoes.
     pub echo: Time,
     pub syn: bool,
     pub ece: bool,
@@ -57,8 +57,8 @@ pub(crate) struct Sent {
     pub ace: Option<u32>,
     /// Counters of the AccECN option, as on the wire.
     pub accecn: Option<[Option<u32>; 3]>,
-    /// Whether the simulator decided the packet's sending or contents; otherwise it belongs to the
-    /// handshake.
+    /// Whether the simulator decided when the packet was sent, or its content. If not, the packet
+    /// belongs to the handshake.
     pub judged: bool,
 }
 
@@ -77,27 +77,28 @@ pub(crate) struct Host {
     receiver: Receiver,
     /// Packets that were sent and that the script has not checked yet.
     pub out: VecDeque<Sent>,
-    /// The first byte of each sent segment; the last entry is where the next segment will begin.
+    /// The first byte of each sent segment. The last entry is where the next segment will begin.
     begins: Vec<u32>,
-    /// The edges of the segments to be received, bytes.
+    /// Where the segments to be received begin and end, bytes.
     edges: Vec<u32>,
     /// Indices of the segments that have arrived.
     arrived: BTreeSet<usize>,
-    /// The send times of this host's timestamps, by the names that the script gives them.
+    /// The send times of this host's timestamps. The keys are the values that the script gives
+    /// them.
     stamps: BTreeMap<u32, Time>,
     mss: u32,
     /// Whether both ends support SACK.
     sack: bool,
     /// Whether both ends send timestamps.
     pub timestamps: bool,
-    /// Bits by which to shift the other end's window.
+    /// Number of bits by which to shift the other end's window.
     scale: u32,
     /// The other end's window, bytes.
     window: u64,
     /// Time at which this host's SYN, or SYN-ACK, was sent.
     syn_at: Time,
-    /// Whether this end asks for Accurate ECN, or the other end asked and gets it or RFC 3168. If
-    /// so, the simulator decides the flags of the handshake.
+    /// Whether this end asks for Accurate ECN, or the other end has asked and gets Accurate ECN or
+    /// RFC 3168. If so, the simulator decides the flags of the handshake.
     pub negotiates: bool,
     /// Whether both ends agreed on Accurate ECN.
     pub accurate: bool,
@@ -127,7 +128,7 @@ impl Host {
         let sack = syn.options().contains(&TcpOption::SackPermitted);
         let accurate = agreed.ecn == Much::Accurate;
         let inbound: Vec<&Segment> = inbound.collect();
-        // If all full segments carry the option, leave room for it in each.
+        // If all full segments carry the option, reduce their payload by its length.
         let option = accurate && matches!(setup.option, AccEcnOption::Full | AccEcnOption::Persist);
         let opens = |p: &&Segment| p.accecn().is_some();
         let heard = opens(&syn) || inbound.first().is_some_and(opens);
@@ -263,7 +264,7 @@ impl Host {
         self.take_data(packet, now)
     }
 
-    /// Adds a packet that does not come from the simulator.
+    /// Adds a packet that does not come from the simulator to the packets that were sent.
     fn push(&mut self, at: Time, seq: u32, set: impl FnOnce(&mut Sent)) {
         let mut sent = Sent {
             at,
@@ -296,7 +297,7 @@ impl Host {
         }
     }
 
-    /// Notes that the other end supports the option, once it has sent one.
+    /// Once the other end has sent the option, notes that it supports the option.
     fn hear_option(&mut self, packet: &Segment) {
         if packet.accecn().is_some() {
             self.receiver.hears_option(true);
@@ -319,8 +320,8 @@ impl Host {
             ace: (self.accurate || self.negotiates && packet.has(flags::SYN))
                 .then(|| accecn::ace(packet.flags)),
             accecn: on_the_wire(packet),
-            // The script decides when the first SYN is sent, and the simulator its flags and later
-            // SYNs.
+            // The script decides when the first SYN is sent. The simulator decides its flags, and
+            // all later SYNs.
             judged: self.negotiates || !(packet.has(flags::SYN) && now == self.syn_at),
         };
         if packet.has(flags::ACK) {
@@ -369,7 +370,8 @@ impl Host {
         }
     }
 
-    /// Writes for the application. With `nodelay`, it has switched Nagle's algorithm off.
+    /// Writes data for the application. With `nodelay`, the application has turned Nagle's
+    /// algorithm off.
     pub fn write(&mut self, bytes: u64, nodelay: bool, now: Time) -> Result<(), Beyond> {
         if !nodelay {
             self.check_nagle(bytes)?;
@@ -405,8 +407,8 @@ impl Host {
         self.sender.set_rwnd(self.window / u64::from(self.mss));
     }
 
-    /// Updates the window as Linux's `tcp_ack_update_window`: a window that shrinks without
-    /// progress is old.
+    /// Updates the window as Linux's `tcp_ack_update_window` does: a packet with a smaller window
+    /// that acknowledges nothing new is old.
     fn take_window(&mut self, packet: &Segment, advanced: bool) {
         let told = u64::from(packet.win.unwrap_or(0)) << self.scale;
         if advanced || told > self.window {
@@ -474,7 +476,7 @@ impl Host {
             return Ok(());
         }
         if self.window != old_window && ack == una && packet.sack().is_empty() {
-            // The packet updates the window.
+            // The packet updates the window, so the sender may be able to send.
             self.with_sender(now, |s, wire| s.write(0, now, wire));
             return Ok(());
         }

@@ -5,9 +5,9 @@
 //! some two hundred such scripts.
 //!
 //! packetdrill can also test a TCP in a shared library (`--so_filename`). This crate does not use
-//! that, because packetdrill itself is not packaged in the Debian suites this project builds on.
-//! Instead it is a small interpreter, written from scratch, of the part of the language that
-//! concerns a TCP without a kernel around it.
+//! that, because the Debian suites that tailback builds on do not package packetdrill. Instead,
+//! this crate is a small interpreter, written from scratch. It understands the part of the language
+//! that is about TCP without the rest of a kernel.
 //!
 //! | file | what |
 //! |---|---|
@@ -25,15 +25,15 @@
 //!
 //! The interpreter checks which data segments and ACKs leave and when, and their SACK blocks,
 //! echoed timestamps, ECN flags and codepoints. It also checks the ACE field, the AccECN option,
-//! and assertions on `tcp_info`. It does not check what the simulator does not have:
+//! and assertions on `tcp_info`. It does not check what the simulator does not support:
 //! - the handshake, except for its flags if an end asks for Accurate ECN: this crate answers the
 //!   handshake and sets up the ends accordingly;
 //! - the PSH flag, the advertised window, options of SYN and SYN-ACK;
 //! - how many segments share one packet: the simulator does not have TSO or GRO, so an expected
 //!   packet of several segments is compared with as many segments of the simulator, all at the
 //!   expected time;
-//! - the exchange of FIN: a script is checked as long as the connection is open;
-//! - values of `tcp_info` that the simulator does not keep; the result lists them.
+//! - the exchange of FIN: a script is checked only as long as the connection is open;
+//! - values of `tcp_info` that the simulator does not have; the result lists them.
 //!
 //! Time is virtual: events happen exactly at the script's times. The time of a packet from the
 //! simulator may differ from the expected time by packetdrill's tolerance.
@@ -58,7 +58,7 @@ use std::path::{Path, PathBuf};
 /// Folder of the scripts in a kernel's source tree.
 const SELFTESTS: &str = "tools/testing/selftests/net/packetdrill";
 
-/// Returns the folder of the kernel's scripts. This is `TAILBACK_PACKETDRILL`, or it is in a source
+/// Returns the folder of the kernel's scripts. The folder is `TAILBACK_PACKETDRILL`, or in a source
 /// tree of the kernel kit (`TAILBACK_KIT`, or `tailback/kernel` in the user's cache).
 pub fn kernel_scripts() -> Option<PathBuf> {
     if let Some(named) = std::env::var_os("TAILBACK_PACKETDRILL") {
@@ -108,12 +108,13 @@ fn below(folder: &Path, levels: u32) -> Option<PathBuf> {
         // While a tree is unpacked, its name ends in `.part`.
         .filter(|p| p.is_dir() && p.extension().is_none_or(|x| x != "part"))
         .collect();
-    // Sort by name, so that the choice is reproducible; the search begins at the last, the newest.
+    // Sort by name, so that the choice is reproducible. The search begins at the last folder, which
+    // is the newest.
     inner.sort();
     inner.iter().rev().find_map(|p| below(p, levels - 1))
 }
 
-/// Returns the scripts of a folder, by name.
+/// Returns the scripts of a folder, sorted by name.
 pub fn scripts_in(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
     let mut found: Vec<PathBuf> = std::fs::read_dir(folder)?
         .filter_map(|e| Some(e.ok()?.path()))

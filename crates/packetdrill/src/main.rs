@@ -23,7 +23,7 @@ runs (and asserts nothing), FAIL with line, expected and got, or n/a with the re
 Exit status: 0 none fails, 1 a script fails, 2 bad input.
 ";
 
-/// The form in which the verdicts are printed.
+/// How to print the verdicts.
 enum Form {
     Table,
     Json,
@@ -34,12 +34,13 @@ fn main() -> ExitCode {
     match run(std::env::args().skip(1)) {
         Ok((text, failed)) => {
             use std::io::Write;
-            // It is no error if the reader closes the pipe early.
+            // If the reader closes the pipe early, that is not an error.
             let _ = std::io::stdout().write_all(text.as_bytes());
             ExitCode::from(u8::from(failed))
         }
         Err(message) => {
-            // Names of files and texts of scripts may contain control characters.
+            // Escape control characters, because names of files and texts of scripts may contain
+            // them.
             for line in message.trim_end().lines() {
                 eprintln!("{}", shown(line));
             }

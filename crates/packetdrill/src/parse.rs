@@ -1,4 +1,4 @@
-//! The parser of scripts. Its errors have line, column and what was expected.
+//! The parser of scripts. Its errors state the line, the column and what was expected.
 
 mod python;
 
@@ -11,7 +11,7 @@ pub struct SyntaxError {
     pub line: u32,
     /// Column in characters, from 1.
     pub column: u32,
-    /// The text or element that was expected there.
+    /// What was expected there.
     pub expected: String,
     /// The text that was found there.
     pub found: String,
@@ -50,8 +50,8 @@ pub fn parse(text: &str) -> Parsed<Script> {
 struct Reader {
     text: Vec<char>,
     at: usize,
-    /// Whether some part of the file was valid. Only then do errors quote the file: the user may
-    /// have named another kind of file, such as one with passwords.
+    /// Whether some part of the file was valid. Only then do errors quote the file, because the
+    /// user may have named another kind of file, such as one with passwords.
     known: bool,
     /// Number of operands and brackets of the current expression.
     parts: u32,
@@ -201,7 +201,7 @@ impl Reader {
         let relative = self.take("+");
         let from = self.seconds()?;
         self.blanks();
-        // `a...b` is a system call that blocks from a to b; it is made at a.
+        // `a...b` is a system call that blocks from a to b. It is called at a.
         let until = if self.take("...") {
             self.blanks();
             self.take("+");
@@ -224,7 +224,7 @@ impl Reader {
         })
     }
 
-    /// Parses a time in seconds; returns ns.
+    /// Parses a time in seconds. Returns ns.
     fn seconds(&mut self) -> Parsed<u64> {
         let digit = |c: Option<&char>| c.is_some_and(char::is_ascii_digit);
         let whole = self.word(|c| c.is_ascii_digit());
@@ -247,7 +247,7 @@ impl Reader {
             .take(9)
             .collect();
         let below: u64 = nine.parse().map_err(|_| self.error("a time in seconds"))?;
-        // The limit keeps sums of times below the largest value.
+        // The limit keeps sums of times below the largest number of 64 bits.
         if whole > MOST_SECONDS {
             return Err(self.error("a time of at most 100000 seconds"));
         }

@@ -7,8 +7,8 @@ use crate::verdict::{Category, Judged, Verdict};
 /// A script's name (without `.pkt`) and its verdict.
 pub type Row = (String, Judged);
 
-/// Known reasons why scripts of the kernel fail. Each is a deviation from Linux that the head of
-/// the simulator's TCP documents.
+/// Known reasons why scripts of the kernel fail. Each is a deviation from Linux that the module
+/// comment of the simulator's TCP lists.
 const KNOWN: &[(&str, &str)] = &[(
     "tcp_accecn_sack_space_grab",
     "A packet of the simulator has room for three SACK blocks, or two and the AccECN \
@@ -90,7 +90,7 @@ pub fn table(rows: &[Row]) -> String {
 }
 
 /// Returns JSON: `{"kernel", "scripts": [...], "pass", "runs", "fail", "not_applicable"}`.
-/// `version` is that of the kernel to which the scripts belong, if any.
+/// `version` is the version of the kernel to which the scripts belong, if any.
 pub fn json(rows: &[Row], version: Option<&str>) -> Value {
     let scripts: Vec<Value> = rows
         .iter()
@@ -169,8 +169,8 @@ fn cell(text: &str) -> String {
     text.replace('|', "\\|")
 }
 
-/// Returns a page that lists the scripts that pass, that fail with the reason, and that do not
-/// apply. `version` is that of the kernel to which the scripts belong.
+/// Returns a page that lists scripts that pass, scripts that fail with the reason, and scripts that
+/// do not apply. `version` is the version of the kernel to which the scripts belong.
 pub fn markdown(rows: &[Row], version: Option<&str>) -> String {
     let of = version.map_or(String::new(), |v| {
         format!("The scripts are those of Linux {v}.\n")

@@ -1,4 +1,4 @@
-//! The clock of a script: plays it against the simulator's TCP.
+//! Plays a script against the simulator's TCP, in virtual time.
 
 use std::collections::BTreeSet;
 
@@ -13,9 +13,9 @@ use crate::setup::{Setup, beyond};
 use crate::verdict::{Beyond, Category, Judged, Verdict};
 use crate::words::{describe, told};
 
-/// packetdrill's tolerance of times.
+/// packetdrill's tolerance for times.
 const TOLERANCE: Time = Time::from_ms(4);
-/// How long to wait for a packet that may come at any time (`*`).
+/// How long to wait for a packet that may be sent at any time (`*`).
 const PATIENCE: Time = Time::from_secs(10);
 
 enum Stop {
@@ -59,7 +59,7 @@ struct Run<'a> {
     fields: u32,
     assertions: u32,
     unjudged: BTreeSet<String>,
-    /// Variables to which assertions have assigned values.
+    /// Variables that assertions have set.
     variables: Values,
 }
 
@@ -305,7 +305,7 @@ impl Run<'_> {
                 };
                 match call.errno.as_deref() {
                     None => {}
-                    // The call failed, so nothing was written.
+                    // The call failed, so no data was written.
                     Some("EFAULT" | "EAGAIN") => return Ok(()),
                     Some(errno) => {
                         return no(
@@ -344,8 +344,8 @@ impl Run<'_> {
                 value.clone_into(&mut self.setup.cc);
                 Ok(())
             }
-            // These concern buffers, routes and the results of reads, which the simulator does not
-            // have.
+            // These are about buffers, routes and the results of reads, which the simulator does
+            // not have.
             (
                 "SO_REUSEADDR" | "SO_SNDBUF" | "IP_MTU_DISCOVER" | "IP_TOS" | "IP_FREEBIND"
                 | "TCP_INQ",
@@ -402,7 +402,7 @@ impl Run<'_> {
         }
     }
 
-    /// Returns the next packet of the simulator, if the simulator sends one by `latest`.
+    /// Returns the next packet that the simulator sends by `latest`, or `None`.
     fn next_sent(&mut self, latest: Time) -> Option<Sent> {
         let host = self.host.as_mut()?;
         while host.out.is_empty() && host.deadline() <= latest {
@@ -412,8 +412,8 @@ impl Run<'_> {
         host.out.pop_front()
     }
 
-    /// Checks whether `sent` is `packet`, or a part of it whose bytes below `at` have already come.
-    /// Returns the number of fields that the script states and that match.
+    /// Checks whether `sent` is `packet`, or a part of `packet` whose bytes below `at` have already
+    /// been sent. Returns the number of fields that the script states and that match.
     fn matches(&self, packet: &Segment, sent: &Sent, at: u32) -> Option<u32> {
         let begins = sent.start == at && sent.end <= packet.end;
         let ace = sent.ace.is_none_or(|ace| ace == packet.ace());
@@ -426,7 +426,7 @@ impl Run<'_> {
         let flags = if sent.ace.is_some() {
             ace
         } else {
-            // The CWR flag is on the first segment of a burst only.
+            // The CWR flag is only on the first segment of a burst.
             let cwr = packet.has('W') == sent.cwr || (at > packet.start && !sent.cwr);
             cwr && packet.has('E') == sent.ece
         };

@@ -18,27 +18,27 @@ pub struct Event {
     pub line: u32,
     /// Time of the step.
     pub at: When,
-    /// Content of the step.
+    /// What happens in the step.
     pub what: What,
 }
 
 /// The time of a step. Numbers are in ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
-    /// Time since the script began: the earliest and the latest.
+    /// The earliest and the latest time since the script began.
     Absolute(u64, u64),
-    /// Time since the previous step: the earliest and the latest.
+    /// The earliest and the latest time since the previous step.
     Relative(u64, u64),
     /// At any time (`*`).
     Any,
 }
 
-/// The content of a step.
+/// What happens in a step.
 #[derive(Clone, Debug)]
 pub enum What {
     /// A TCP packet.
     Packet(Box<Segment>),
-    /// An ICMP message, unparsed.
+    /// An ICMP message, which is not parsed.
     Icmp(String),
     /// A system call.
     Call(Call),
@@ -59,15 +59,15 @@ pub struct Segment {
     pub flags: String,
     /// First sequence number, bytes, relative to the SYN.
     pub start: u32,
-    /// One past the last sequence number.
+    /// The sequence number after the last one.
     pub end: u32,
-    /// Acknowledgement number.
+    /// Acknowledgement number, if the script states it.
     pub ack: Option<u32>,
-    /// Window field without scaling.
+    /// Window field, not scaled, if the script states it.
     pub win: Option<u32>,
-    /// Urgent pointer.
+    /// Urgent pointer, if the script states it.
     pub urgent: Option<u32>,
-    /// TCP options; `None` if the script gives no list.
+    /// TCP options. `None` if the script has no list of options.
     pub options: Option<Vec<TcpOption>>,
 }
 
@@ -82,12 +82,12 @@ impl Segment {
         self.end.wrapping_sub(self.start)
     }
 
-    /// Whether there is no payload.
+    /// Returns whether the packet has no payload.
     pub fn is_empty(&self) -> bool {
         self.start == self.end
     }
 
-    /// Returns the options; empty if the script gives no list.
+    /// Returns the options. Empty if the script has no list of options.
     pub fn options(&self) -> &[TcpOption] {
         self.options.as_deref().unwrap_or(&[])
     }
@@ -124,7 +124,7 @@ impl Segment {
         })
     }
 
-    /// Returns value and echo of the timestamp option.
+    /// Returns the value and the echo of the timestamp option.
     pub fn timestamps(&self) -> Option<(u32, u32)> {
         self.options().iter().find_map(|o| match o {
             TcpOption::Timestamps(value, echo) => Some((*value, *echo)),
@@ -138,7 +138,7 @@ impl Segment {
 pub enum TcpOption {
     /// `nop` or `eol`.
     Padding,
-    /// `...`: any further options.
+    /// `...`: any other options may follow.
     Any,
     /// Maximum segment size, bytes.
     Mss(u32),
@@ -152,7 +152,7 @@ pub enum TcpOption {
     Timestamps(u32, u32),
     /// The AccECN option: byte counters of ECT(1), CE and ECT(0), as on the wire.
     AccEcn([Option<u32>; 3]),
-    /// Another option, as written.
+    /// Another option, as the script writes it.
     Other(String),
 }
 
@@ -161,7 +161,7 @@ pub enum TcpOption {
 pub struct Call {
     /// Name of the call.
     pub name: String,
-    /// Arguments, as written.
+    /// Arguments, as the script writes them.
     pub args: Vec<String>,
     /// Value that the call returns.
     pub result: i64,
@@ -170,7 +170,7 @@ pub struct Call {
 }
 
 impl Call {
-    /// Returns an argument; empty if the call does not have it.
+    /// Returns an argument. Empty if the call does not have this argument.
     pub fn arg(&self, n: usize) -> &str {
         self.args.get(n).map_or("", String::as_str)
     }

@@ -1,4 +1,4 @@
-//! The configuration of a script, and the parts of it that the simulator does not support.
+//! The settings in a script, and the parts of a script that the simulator does not support.
 
 use tailback_engine::plan::AccEcnOption;
 
@@ -6,7 +6,7 @@ use crate::ecn::Much;
 use crate::script::{Script, TcpOption, What};
 use crate::verdict::{Beyond, Category};
 
-/// The settings of Linux that the simulator has, too.
+/// The settings of Linux that the simulator also has.
 #[derive(Clone, Debug)]
 pub(crate) struct Setup {
     /// Name of the congestion control.
@@ -15,11 +15,11 @@ pub(crate) struct Setup {
     pub idle_restart: bool,
     /// The form of ECN that this end asks for when it connects.
     pub ecn: Much,
-    /// The highest form of ECN that this end agrees to when the other end asks.
+    /// The best form of ECN that this end accepts when the other end asks.
     pub ecn_accept: Much,
     /// When this end sends the option of Accurate ECN.
     pub option: AccEcnOption,
-    /// Whether ECN is switched off if it seems not to pass the path (`tcp_ecn_fallback`).
+    /// Whether ECN is turned off if it seems not to work on the path (`tcp_ecn_fallback`).
     pub fallback: bool,
     /// Whether timestamps are offered.
     pub timestamps: bool,
@@ -63,7 +63,7 @@ impl Setup {
         };
         match name.rsplit('/').next().unwrap_or(name) {
             "defaults.sh" => {
-                // The simulator always behaves like these settings, so they are skipped.
+                // The simulator always behaves as these settings demand, so they are skipped.
                 self.idle_restart = false;
                 (self.ecn, self.ecn_accept) = (Much::None, Much::None);
                 self.timestamps = true;
@@ -74,7 +74,7 @@ impl Setup {
             "set_sysctls.py" | "sysctl" => {
                 let mut quoted = false;
                 for &arg in args {
-                    // This continues a quoted list.
+                    // This word continues a quoted list.
                     let inner = quoted;
                     quoted ^= arg.matches('"').count() % 2 == 1;
                     if !(inner || arg.starts_with('-')) {
@@ -114,7 +114,8 @@ impl Setup {
         match (name, value) {
             ("tcp_slow_start_after_idle", _) => self.idle_restart = value != "0",
             ("tcp_ecn", value) => {
-                // Linux's `enum tcp_ecn_mode` is what an end asks for, and what it agrees to.
+                // In Linux's `enum tcp_ecn_mode`, the two values are what an end asks for, and what
+                // it accepts.
                 (self.ecn, self.ecn_accept) = match value {
                     "0" => (Much::None, Much::None),
                     "1" => (Much::Rfc3168, Much::Rfc3168),
@@ -135,7 +136,7 @@ impl Setup {
                 };
             }
             ("tcp_ecn_fallback", _) => self.fallback = value != "0",
-            // It sets the minimum frequency of the option.
+            // This sets how often the option is sent at least.
             ("tcp_ecn_option_beacon", _) => {}
             ("tcp_timestamps", _) => self.timestamps = value != "0",
             ("tcp_sack", _) => self.sack = value != "0",
@@ -164,7 +165,7 @@ impl Setup {
 }
 
 /// Returns the part of a script because of which the whole script does not apply: its line, and the
-/// reason. If there are several, the kind that explains the script best is returned.
+/// reason. If there are several such parts, returns the kind that explains the script best.
 pub(crate) fn beyond(script: &Script) -> Option<(u32, Beyond)> {
     if script
         .options

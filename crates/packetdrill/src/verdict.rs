@@ -1,10 +1,10 @@
-//! The verdict on the simulator, and why a script does not apply to it.
+//! The verdict about the simulator, and why a script does not apply to it.
 
-/// Why a script does not apply to the simulator. The order decides which reason is reported: the
-/// kinds that explain a script best come first.
+/// Why a script does not apply to the simulator. The order decides which reason is reported. The
+/// kinds that explain a script best are first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Category {
-    /// The script only concerns IPv6.
+    /// The script is only about IPv6.
     Ipv6,
     /// TCP Fast Open.
     FastOpen,
@@ -14,13 +14,13 @@ pub enum Category {
     SynCookies,
     /// Urgent data.
     Urgent,
-    /// Zero copy and timestamps of sends, which use a socket's error queue.
+    /// Zero copy and timestamps of sends, which use the error queue of a socket.
     ErrorQueue,
-    /// Nagle's algorithm, corking, boundaries of messages.
+    /// Nagle's algorithm, corking, and boundaries of messages.
     Nagle,
     /// Path MTU discovery and ICMP.
     Pmtu,
-    /// A connection that gives up.
+    /// A connection that gives up after timeouts.
     GiveUp,
     /// Receive buffers, and windows that close.
     Window,
@@ -32,7 +32,7 @@ pub enum Category {
     NoSack,
     /// Parts of segments: the simulator sends and receives complete segments.
     PartOfSegment,
-    /// The handshake and resets in it.
+    /// The handshake, and resets during the handshake.
     Handshake,
     /// Challenge ACKs (RFC 5961).
     Challenge,
@@ -43,7 +43,7 @@ pub enum Category {
 }
 
 impl Category {
-    /// Returns a short label.
+    /// Returns a short label for this category.
     pub const fn label(self) -> &'static str {
         match self {
             Category::Ipv6 => "IPv6",
@@ -68,20 +68,20 @@ impl Category {
     }
 }
 
-/// The result of a script.
+/// What the test of a script found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// The simulator behaves as expected.
     Pass {
-        /// Line of the packet at which the connection begins to close, where checking ends; `None`
-        /// if the whole script was checked.
+        /// Line of the packet that begins to close the connection, where checking ends. `None` if
+        /// the whole script was checked.
         until: Option<u32>,
     },
     /// The simulator behaves differently.
     Fail {
         /// Line in the script.
         line: u32,
-        /// The packet or value that the script expects.
+        /// What the script expects.
         expected: String,
         /// What the simulator sent or did.
         got: String,
@@ -90,36 +90,36 @@ pub enum Verdict {
     NotApplicable {
         /// Line in the script.
         line: u32,
-        /// The kind of reason.
+        /// The category of the reason.
         category: Category,
         /// The reason.
         why: String,
     },
 }
 
-/// A verdict and the checks behind it.
+/// A verdict, and what was checked for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Judged {
     /// The verdict.
     pub verdict: Verdict,
-    /// Expected packets that the simulator sent.
+    /// Number of expected packets that the simulator sent.
     pub packets: u32,
     /// How many fields of these packets the script states: ECN field, flags of ECN, AccECN option,
     /// SACK blocks, echoed timestamp.
     pub fields: u32,
     /// Number of assertions that held.
     pub assertions: u32,
-    /// Values in assertions that were not checked, because the simulator does not keep them.
+    /// Values in assertions that were not checked, because the simulator does not have them.
     pub unjudged: Vec<String>,
 }
 
 impl Judged {
-    /// Whether a different sender or receiver could have failed. A single packet of which the
-    /// script states only the sequence range does not count, because every TCP sends it.
+    /// Returns whether a different sender or receiver could have failed. A single packet with only
+    /// a sequence range does not count, because every TCP sends it.
     pub fn asserts(&self) -> bool {
         self.assertions + self.fields > 0 || self.packets > 1
     }
 }
 
-/// The reason why a script does not apply.
+/// Why a script does not apply: category and reason.
 pub(crate) type Beyond = (Category, String);

@@ -1,4 +1,4 @@
-//! The Python module `tailback._native`: the binding, with the algorithms of this tree.
+//! The Python module `tailback._native`: the binding, with tailback's own algorithms.
 
 use pyo3::prelude::*;
 

@@ -1,4 +1,5 @@
-//! A summary with only the first of its flows: what a table shows of a hundred thousand flows.
+//! A summary with only the first of its flows: enough for a table if a run has a hundred thousand
+//! flows.
 
 use std::fmt;
 use std::io::Write;
@@ -6,7 +7,7 @@ use std::io::Write;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-/// The key of the flows in a summary.
+/// The key of a summary under which the flows are.
 const FLOWS: &str = "flows";
 
 /// Returns the JSON of a summary with at most this many flows and everything else unchanged, and

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The effect on a packet.
+/// What happens to a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// The packet is dropped.
@@ -28,14 +28,14 @@ macro_rules! causes {
             /// Number of causes.
             pub const COUNT: usize = [$($name),*].len();
 
-            /// The name in summaries and events.
+            /// Returns the name in summaries and events.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Cause::$variant => $name,)*
                 }
             }
 
-            /// The effect on the packet.
+            /// Returns what happens to the packet.
             pub const fn effect(self) -> Effect {
                 match self {
                     $(Cause::$variant => Effect::$effect,)*
@@ -78,13 +78,13 @@ causes! {
 }
 
 impl Cause {
-    /// The quantity of such events in the series: `drop.<name>` or `mark.<name>`.
+    /// Returns the quantity of such events in the series: `drop.<name>` or `mark.<name>`.
     pub fn event(self) -> String {
         let kind = if self.is_drop() { "drop" } else { "mark" };
         format!("{kind}.{}", self.name())
     }
 
-    /// Whether the packet is dropped.
+    /// Returns whether the packet is dropped.
     #[inline]
     pub const fn is_drop(self) -> bool {
         matches!(self.effect(), Effect::Drop)
@@ -104,7 +104,7 @@ pub enum Seen {
 
 /// Counters, one for each [`Cause`].
 ///
-/// Sums saturate, because a guest may send any counters.
+/// Sums saturate, because a guest may send any numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts(pub [u64; Cause::COUNT]);
 
@@ -115,22 +115,22 @@ impl Counts {
         self.0[cause as usize] += 1;
     }
 
-    /// Number of events of one cause.
+    /// Returns the number of events of one cause.
     pub fn get(&self, cause: Cause) -> u64 {
         self.0[cause as usize]
     }
 
-    /// Number of drops of all causes.
+    /// Returns the number of drops of all causes.
     pub fn drops(&self) -> u64 {
         self.of(Effect::Drop)
     }
 
-    /// Number of CE marks of all causes (SCE marks are counted separately).
+    /// Returns the number of CE marks of all causes. SCE marks are counted separately.
     pub fn marks(&self) -> u64 {
         self.of(Effect::Ce)
     }
 
-    /// Number of SCE marks.
+    /// Returns the number of SCE marks.
     pub fn sce_marks(&self) -> u64 {
         self.of(Effect::Sce)
     }
@@ -154,7 +154,7 @@ impl Counts {
 mod tests {
     use super::*;
 
-    /// The names are stored in runs, so they must not change.
+    /// Stored runs contain these names, so they must not change.
     #[test]
     fn each_cause_has_its_name_and_effect() {
         let expected = [
@@ -183,7 +183,7 @@ mod tests {
 
     #[test]
     fn counters_sum_by_effect_and_saturate() {
-        // Each cause is counted once more than the one before it: 1, 2, ... 14.
+        // Each cause is counted once more than the previous cause: 1, 2, ... 14.
         let mut counts = Counts::default();
         for (times, cause) in (1..).zip(Cause::ALL) {
             (0..times).for_each(|_| counts.add(cause));

@@ -5,36 +5,36 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Series, SeriesId};
 
-/// A completed connection.
+/// A completed request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Completion {
-    /// When the client received the last byte, ns from the start of the run.
+    /// When the client received the last byte, ns since the start of the run.
     pub at_ns: u64,
-    /// Bytes of payload.
+    /// Payload, bytes.
     pub bytes: u64,
-    /// Time from the client's connect to its last byte, ns.
+    /// Time from the client's connect, or request, to its last byte, ns.
     pub took_ns: u64,
 }
 
 /// The requests that began after the warm-up.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Completions {
-    /// Number of connections begun.
+    /// Number of requests begun.
     pub started: u64,
     /// Number of requests rejected because of the limit on simultaneous connections.
     pub refused: u64,
-    /// Nominal rate of the slowest link of the route, bit/s.
+    /// Nominal rate of the slowest link on the route, bit/s.
     pub rate_bit: u64,
     /// Base round-trip time, including the delays of links, ns.
     pub rtt_ns: u64,
-    /// The largest possible size, bytes.
+    /// The largest possible payload of a request, bytes.
     pub most_bytes: u64,
-    /// Connections completed before the end, in the order of completion.
+    /// Requests completed before the end of the run, in the order of completion.
     pub done: Vec<Completion>,
 }
 
 impl Completions {
-    /// Appends two rows for each completed connection, at the time of its last byte: its duration
+    /// Appends two rows for each completed request, at the time of its last byte: its duration
     /// (`completion_ns`) and its size (`completion_bytes`).
     pub fn rows(&self, source: &str, series: &mut Series) {
         let [took, bytes]: [SeriesId; 2] =

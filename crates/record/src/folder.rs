@@ -1,10 +1,10 @@
 //! The run folder: the stored results of a run, written atomically.
 //!
-//! A run is written into a folder that only its process uses. That folder is then renamed to
-//! `runs/<run_id>`. A folder of that name is therefore complete, whatever happened to the process.
-//! If two processes finish the same run, the first one wins and the other discards its own copy.
-//! Every file, the folder and the rename are synced. So a power failure leaves a run either whole
-//! or absent. If a file system does not honour the sync, the run's hashes detect the damage.
+//! A process first writes a run into a folder that no other process uses. It then renames this
+//! folder to `runs/<run_id>`. So a folder with such a name is always complete, even if the process
+//! was killed. If two processes finish the same run, the first wins, and the second discards its
+//! copy. Every file, the folder and the rename are synced, so after a power failure a run is
+//! complete or absent. If a file system ignores the sync, the run's hashes detect the damage.
 //!
 //! | file | content |
 //! |---|---|
@@ -17,7 +17,8 @@
 //! | `timing.json` | wall and CPU time, host: everything that differs when the same run is repeated; sealed by itself |
 //!
 //! A folder is used only if it is unchanged since it was written: [`crate::stored`] reads and
-//! checks it. A damaged folder is moved to `runs/.damaged`, never removed, and its run is repeated.
+//! checks it. tailback never removes a damaged folder: it moves the folder to `runs/.damaged` and
+//! repeats the run.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -33,52 +34,52 @@ use crate::seal::{self, Hashing, Mark};
 use crate::stored::{self, FORMAT, Fault};
 use crate::{Outcome, summary::Summary, table};
 
-/// The data that identifies a run, for `manifest.json`.
+/// What identifies a run, for `manifest.json`.
 #[derive(Clone, Debug, Serialize)]
 pub struct Manifest<'a> {
-    /// Identity of the run: hash of canonical point, seed and engine version.
+    /// Identity of the run: a hash of canonical point, seed and engine version.
     pub run_id: &'a str,
     /// Engine, e.g. `sim`.
     pub engine: &'a str,
-    /// Release of the engine and hash of its sources.
+    /// Release of the engine, and hash of its sources.
     pub engine_version: &'a str,
     /// Seed of the run.
     pub seed: u64,
-    /// The point with every default filled in, in base units.
+    /// The point with all defaults, in base units.
     pub canonical: serde_json::Value,
-    /// What each algorithm of the run (e.g. `aqm.codel`) follows, such as an RFC or a kernel.
+    /// What each algorithm of the run (e.g. `aqm.codel`) follows: an RFC or a kernel, for example.
     pub follows: Vec<(String, String)>,
-    /// The environment of the run beyond the engine, if any: kernel, modules, tools, settings.
+    /// The environment of the run besides the engine, if known: kernel, modules, tools, settings.
     pub environment: Option<serde_json::Value>,
 }
 
-/// The data that differs when the same run is repeated, for `timing.json`.
+/// What differs when a run is repeated, for `timing.json`.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Timing {
     /// Wall time of the simulation, s.
     pub wall_s: f64,
     /// CPU time of the simulation, s.
     pub cpu_s: f64,
-    /// Name of the computer on which it ran.
+    /// Name of the computer that ran the simulation.
     pub host: String,
-    /// Data packets sent by TCP senders.
+    /// Number of data packets that TCP senders sent.
     pub data_packets: u64,
     /// Number of calendar events. For the kernel engine, number of packets captured.
     pub events: u64,
-    /// Largest memory of the run's process, bytes. `None` if the run has no process of its own.
+    /// Largest memory of the run's process, bytes. `None` if the run does not have its own process.
     pub memory_bytes: Option<u64>,
 }
 
-/// Whether a run is new in the store.
+/// Whether a run was already in the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stored {
     /// The run was new, and its folder was written.
     New,
-    /// Another process had finished the run before.
+    /// Another process had already finished the run.
     Already,
 }
 
-/// A folder of runs that this process may write to.
+/// The folder `runs`, to which this process may write.
 #[derive(Debug)]
 pub struct Store {
     runs: PathBuf,
@@ -89,7 +90,7 @@ pub struct Store {
 const DAMAGED: &str = ".damaged";
 
 impl Store {
-    /// Opens (and creates) `runs` in `root` and removes half-written runs of killed processes.
+    /// Opens `runs` in `root`, or creates it. Removes incomplete runs of killed processes.
     pub fn open(root: &Path) -> io::Result<Store> {
         let runs = root.join("runs");
         fs::create_dir_all(&runs).map_err(|e| at(&runs, e))?;
@@ -98,12 +99,12 @@ impl Store {
         Ok(Store { runs, scratch })
     }
 
-    /// Path of the folder of a run with this identity. The folder may not exist yet.
+    /// Returns the path of the folder of a run with this identity. The folder may not exist yet.
     pub fn path(&self, run_id: &str) -> PathBuf {
         self.runs.join(run_id)
     }
 
-    /// Whether the run is finished, with every file unchanged since it was written.
+    /// Returns whether the run is finished, with every file unchanged since it was written.
     pub fn contains(&self, run_id: &str) -> io::Result<bool> {
         match stored::check(&self.path(run_id)) {
             Ok(()) => Ok(true),
@@ -112,8 +113,8 @@ impl Store {
         }
     }
 
-    /// Moves a damaged run out of the way. Returns what is wrong with it and where it is now, or
-    /// `None` if it is not damaged. `found` is damage that the caller found and that hashes do not
+    /// Moves a damaged run to another folder. Returns the damage and the run's new path, or `None`
+    /// if the run is not damaged. `found` is damage that the caller found and that hashes do not
     /// show.
     pub fn set_aside(&self, run_id: &str, found: Option<&str>) -> io::Result<Option<String>> {
         let path = self.path(run_id);
@@ -123,8 +124,8 @@ impl Store {
         let damaged = self.runs.join(DAMAGED);
         fs::create_dir_all(&damaged).map_err(|e| at(&damaged, e))?;
         refuse_link(&damaged)?;
-        // Another process may be doing the same. If it has stored the run again meanwhile, that run
-        // is not moved.
+        // Another process may do the same. If it has already stored the run again, do not move that
+        // run.
         let lock = lock_of(&damaged).map_err(|e| at(&damaged, e))?;
         lock.lock().map_err(|e| at(&damaged, e))?;
         let what = match (stored::check(&path), found) {
@@ -144,8 +145,8 @@ impl Store {
         Ok(Some(format!("{what}; moved to {}", to.display())))
     }
 
-    /// Path for a file of a run that is not finished yet. The file becomes part of the run's
-    /// folder. Afterwards either [`Store::write`] or [`Store::discard`] ends the run.
+    /// Returns the path for a file of an unfinished run. The file becomes part of the run's folder.
+    /// Call [`Store::write`] or [`Store::discard`] afterwards.
     pub fn scratch_file(&self, run_id: &str, name: &str) -> io::Result<PathBuf> {
         let folder = self.scratch.path().join(run_id);
         fs::create_dir_all(&folder).map_err(|e| at(&folder, e))?;
@@ -153,7 +154,7 @@ impl Store {
     }
 
     /// Creates a folder for temporary files of a run, which are not part of its result. The folder
-    /// is removed when the store is dropped, if not before.
+    /// is removed when the store is dropped, or earlier.
     pub fn workplace(&self, run_id: &str) -> io::Result<PathBuf> {
         static SERIAL: AtomicU64 = AtomicU64::new(0);
         let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
@@ -162,13 +163,13 @@ impl Store {
         Ok(folder)
     }
 
-    /// Removes the scratch files of a run that will not be finished.
+    /// Removes the unfinished files of a run that will not be finished.
     pub fn discard(&self, run_id: &str) {
         self.scratch.discard(run_id);
     }
 
-    /// Writes a finished run, including its scratch files. An error leaves nothing of the run
-    /// behind.
+    /// Writes a finished run, including the files from [`Store::scratch_file`]. After an error, no
+    /// files of the run are left.
     pub fn write(
         &self,
         manifest: &Manifest<'_>,
@@ -198,12 +199,13 @@ impl Store {
             renamed = fs::rename(folder, &target);
         }
         renamed.map_err(|e| at(&target, e))?;
-        // Syncs the rename. The run is complete even if this fails.
+        // This syncs the rename. The run is complete even if it fails.
         sync_folder(&self.runs).map(|()| Stored::New)
     }
 }
 
-/// Rejects a symbolic link below the folder of results, because it would lead out of that folder.
+/// Returns an error for a symbolic link in the folder of results, because it would lead out of that
+/// folder.
 fn refuse_link(folder: &Path) -> io::Result<()> {
     let kind = fs::symlink_metadata(folder)
         .map_err(|e| at(folder, e))?
@@ -218,8 +220,8 @@ fn refuse_link(folder: &Path) -> io::Result<()> {
     ))
 }
 
-/// Opens the file that a process locks to have a folder to itself. This is the folder, or on
-/// Windows, which opens no folders, a file in it.
+/// Opens the file that a process locks to use a folder alone. This is the folder itself, or on
+/// Windows, which cannot open folders, a file in it.
 fn lock_of(folder: &Path) -> io::Result<File> {
     if cfg!(windows) {
         let mut options = File::options();
@@ -228,8 +230,8 @@ fn lock_of(folder: &Path) -> io::Result<File> {
     File::open(folder)
 }
 
-/// Syncs the directory entries of a folder. Some file systems reject this, and Windows cannot do
-/// it.
+/// Syncs the directory entries of a folder. Some file systems reject this, and Windows does not
+/// support it.
 fn sync_folder(folder: &Path) -> io::Result<()> {
     if cfg!(windows) {
         return Ok(());
@@ -246,7 +248,7 @@ fn write_files(
     outcome: &Outcome,
     timing: &Timing,
 ) -> io::Result<()> {
-    // Marks the files that were written into the folder during the run.
+    // Compute size and hash of the files that were written into the folder during the run.
     let mut files = serde_json::Map::new();
     mark_files(folder, "", &mut files)?;
     let summary = Summary::new(outcome, manifest.run_id, manifest.seed);
@@ -278,7 +280,8 @@ fn write_files(
     files.insert(stored::HISTOGRAMS.to_owned(), entry_of(&mark, Some(rows)));
 
     let mut timing = serde_json::to_value(timing).map_err(io::Error::from)?;
-    // The manifest has no hash of this file. The run's name binds the file to its run.
+    // The manifest has no hash of this file. The run's identity in the file binds the file to its
+    // run.
     timing["run_id"] = manifest.run_id.into();
     for (name, object) in [
         (stored::TIMING, timing),
@@ -292,8 +295,8 @@ fn write_files(
     Ok(())
 }
 
-/// Adds the marks of all files in a folder and its subfolders. The keys are paths relative to the
-/// first folder.
+/// Adds size and hash of all files in a folder and its subfolders. The keys are paths relative to
+/// the first folder.
 fn mark_files(
     folder: &Path,
     prefix: &str,
@@ -310,7 +313,7 @@ fn mark_files(
             continue;
         }
         if !kind.is_file() {
-            // A link could lead to a file that the run has not written.
+            // A link could lead to a file that the run did not write.
             return Err(at(&path, io::Error::other("not a regular file")));
         }
         // Windows syncs a file only if it was opened for writing.
@@ -332,7 +335,7 @@ fn entry_of(mark: &Mark, rows: Option<u64>) -> serde_json::Value {
     entry
 }
 
-/// The content of the manifest, without its seal.
+/// Returns the content of the manifest, without its seal.
 fn identity(
     manifest: &Manifest<'_>,
     outcome: &Outcome,
@@ -365,7 +368,7 @@ fn identity(
     identity
 }
 
-/// Writes and syncs a file. Returns its mark.
+/// Writes and syncs a file. Returns its size and hash.
 fn written<T>(
     path: &Path,
     write: impl FnOnce(&mut Hashing<&File>) -> io::Result<T>,

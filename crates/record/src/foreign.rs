@@ -6,8 +6,8 @@ use std::fmt::Write as _;
 use std::io::Read as _;
 use std::path::Path;
 
-/// Returns the text of a regular file of at most `limit` bytes, or what is wrong with the file. The
-/// message repeats no content of the file.
+/// Returns the text of a regular file of at most `limit` bytes, or an error. The error does not
+/// repeat content of the file.
 pub fn read_text(path: &Path, limit: u64) -> Result<String, String> {
     let file = open(path).map_err(|error| error.to_string())?;
     let about = file.metadata().map_err(|error| error.to_string())?;
@@ -19,7 +19,7 @@ pub fn read_text(path: &Path, limit: u64) -> Result<String, String> {
         return Err(too_large());
     }
     let mut bytes = Vec::new();
-    // The file may grow meanwhile, and files of /proc have no size.
+    // The file may grow while it is read, and files of /proc have no size.
     file.take(limit + 1)
         .read_to_end(&mut bytes)
         .map_err(|error| error.to_string())?;
@@ -29,7 +29,7 @@ pub fn read_text(path: &Path, limit: u64) -> Result<String, String> {
     String::from_utf8(bytes).map_err(|_| "not UTF-8 text".to_owned())
 }
 
-/// Opens without blocking, because opening a pipe without a writer would wait.
+/// Opens a file without blocking, because opening a pipe would wait for a writer.
 #[cfg(unix)]
 fn open(path: &Path) -> std::io::Result<std::fs::File> {
     use std::os::unix::fs::OpenOptionsExt as _;
@@ -45,8 +45,8 @@ fn open(path: &Path) -> std::io::Result<std::fs::File> {
     std::fs::File::open(path)
 }
 
-/// Returns text that a terminal prints unchanged, on one line. Control characters, and characters
-/// that reorder or hide text, become escapes such as `\x1b`.
+/// Returns a text that is safe to print on one line of a terminal. Control characters, and
+/// characters that reorder or hide text, become escapes such as `\x1b`.
 pub fn shown(text: &str) -> Cow<'_, str> {
     if text.chars().all(harmless) {
         return Cow::Borrowed(text);
@@ -57,7 +57,7 @@ pub fn shown(text: &str) -> Cow<'_, str> {
             out.push(c);
             continue;
         }
-        // Formatting into a string does not fail.
+        // Formatting into a string cannot fail.
         _ = match u32::from(c) {
             code @ 0..=0xff => write!(out, "\\x{code:02x}"),
             code @ 0x100..=0xffff => write!(out, "\\u{code:04x}"),
@@ -68,7 +68,7 @@ pub fn shown(text: &str) -> Cow<'_, str> {
 }
 
 fn harmless(c: char) -> bool {
-    // Rejects the formatting characters (Unicode's Cf) that fonts do not show.
+    // Rejects the formatting characters (Unicode's Cf), which fonts do not show.
     !(c.is_control()
         || matches!(c,
             '\u{ad}'
@@ -98,7 +98,7 @@ mod tests {
         for other in [folder.path(), Path::new("/dev/zero")] {
             assert_eq!(read_text(other, 10).unwrap_err(), "not a regular file");
         }
-        // Files of /proc have size 0.
+        // Files of /proc have size 0, so their size must not limit what is read.
         let own = read_text(Path::new("/proc/self/status"), 1 << 20).unwrap();
         assert!(own.contains("Name:"));
         assert!(read_text(Path::new("/proc/self/status"), 3).is_err());

@@ -1,8 +1,8 @@
 //! Headers of simulated packets as they would be on the wire: Ethernet, IPv4, and TCP or UDP, with
 //! correct lengths and checksums.
 //!
-//! The simulator's packets have no bytes. These headers give a capture what Wireshark needs. The
-//! payload counts as zeros in checksums, but is not written.
+//! The simulator's packets have no bytes, but Wireshark needs headers in a capture. The payload
+//! counts as zeros in checksums, and is not written.
 
 /// Bytes of an Ethernet header.
 pub const ETHERNET: usize = 14;
@@ -26,16 +26,16 @@ pub struct Host {
     pub port: u16,
 }
 
-/// The data about a packet's headers and payload that does not depend on the protocol.
+/// What a packet's headers and payload contain in any protocol.
 #[derive(Clone, Copy, Debug)]
 pub struct Envelope {
-    /// The sender of the packet.
+    /// The end that sends the packet.
     pub from: Host,
-    /// The receiver of the packet.
+    /// The end that receives the packet.
     pub to: Host,
     /// ECN field of the IP header.
     pub ecn: u8,
-    /// Number of payload bytes behind the TCP or UDP header.
+    /// Number of payload bytes after the TCP or UDP header.
     pub payload: u16,
 }
 
@@ -62,19 +62,20 @@ pub struct Segment<'a> {
     pub ack: u32,
     /// Bits of [`flags`].
     pub flags: u16,
-    /// Window field, already scaled.
+    /// The window field, with the window scale already applied.
     pub window: u16,
-    /// Options, a multiple of 4 bytes and at most [`TCP_OPTIONS`].
+    /// Options. Their length is a multiple of 4 bytes and at most [`TCP_OPTIONS`].
     pub options: &'a [u8],
 }
 
-/// Builds TCP options, each padded in front to a multiple of 4 bytes as in Linux, while they fit.
+/// Builds TCP options as long as they fit. As in Linux, padding before each option makes its length
+/// a multiple of 4 bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
     bytes: [u8; TCP_OPTIONS],
     len: usize,
     room: usize,
-    /// Position of the padding before SACK blocks, if there are any.
+    /// Position of the padding before SACK blocks, if SACK blocks were added.
     sack: Option<usize>,
 }
 
@@ -91,12 +92,12 @@ impl Options {
         }
     }
 
-    /// The bytes of the options so far.
+    /// Returns the bytes of the options so far.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes[..self.len]
     }
 
-    /// Adds the maximum segment size, bytes.
+    /// Adds the maximum segment size, bytes. Returns whether it fits.
     pub fn mss(&mut self, mss: u16) -> bool {
         let [high, low] = mss.to_be_bytes();
         self.put(&[2, 4, high, low])
@@ -112,7 +113,7 @@ impl Options {
         self.put(&[4, 2])
     }
 
-    /// Adds TSval and TSecr. On a SYN, SACK permitted takes the place of the padding.
+    /// Adds TSval and TSecr. On a SYN, SACK permitted replaces the padding.
     pub fn timestamps(&mut self, value: u32, echo: u32, sack_permitted: bool) -> bool {
         let mut option = [0; 12];
         option[..2].copy_from_slice(if sack_permitted { &[4, 2] } else { &[NOP, NOP] });
@@ -122,7 +123,7 @@ impl Options {
         self.put(&option)
     }
 
-    /// Adds SACK blocks. Each is its first byte and the byte behind its last.
+    /// Adds SACK blocks. Each block is its first byte and the byte after its last.
     pub fn sack(&mut self, blocks: &[(u32, u32)]) -> bool {
         let blocks = &blocks[..blocks.len().min(4)];
         if blocks.is_empty() {
@@ -142,7 +143,7 @@ impl Options {
     }
 
     /// Adds AccECN in its order 1 (RFC 9768 section 3.2.3): 24-bit counters of bytes with ECT(1),
-    /// CE and ECT(0), or only the first of these. The option may use the padding before SACK
+    /// CE and ECT(0), or only the first counters. The option may use the padding before SACK
     /// blocks.
     pub fn accecn(&mut self, counters: &[u32]) -> bool {
         let counters = &counters[..counters.len().min(3)];
@@ -158,7 +159,7 @@ impl Options {
             if self.len + len - spare > self.room {
                 return false;
             }
-            // The blocks move back, and the option ends where their padding ended.
+            // The blocks move back, so that the option ends where their padding ended.
             let end = self.len;
             let moved = len - spare;
             self.bytes.copy_within(at + 2..end, at + 2 + moved);
@@ -175,14 +176,14 @@ impl Options {
         if self.len + whole > self.room {
             return false;
         }
-        // The padding in front needs no writing, because the bytes start as NOPs.
+        // The padding before the option is already there, because all bytes start as NOPs.
         self.len += whole;
         self.bytes[self.len - option.len()..self.len].copy_from_slice(option);
         true
     }
 }
 
-/// Writes the headers of a TCP segment into `out`, which is emptied first.
+/// Writes the headers of a TCP segment into `out`, after emptying `out`.
 pub fn tcp(envelope: &Envelope, segment: &Segment<'_>, out: &mut Vec<u8>) {
     debug_assert!(segment.options.len().is_multiple_of(4));
     let header = TCP + segment.options.len();
@@ -201,7 +202,7 @@ pub fn tcp(envelope: &Envelope, segment: &Segment<'_>, out: &mut Vec<u8>) {
     out[at + 16..at + 18].copy_from_slice(&folded(sum).to_be_bytes());
 }
 
-/// Writes the headers of a UDP datagram into `out`, which is emptied first.
+/// Writes the headers of a UDP datagram into `out`, after emptying `out`.
 pub fn udp(envelope: &Envelope, out: &mut Vec<u8>) {
     start(envelope, 17, UDP, out);
     let at = out.len();
@@ -211,7 +212,7 @@ pub fn udp(envelope: &Envelope, out: &mut Vec<u8>) {
     out.extend_from_slice(&length.to_be_bytes());
     out.extend_from_slice(&[0; 2]);
     let sum = pseudo_header(envelope, 17, UDP) + sum_of(&out[at..]);
-    // A checksum of 0 would mean that there is no checksum (RFC 768).
+    // A checksum of 0 would mean that the datagram has no checksum (RFC 768).
     let checksum = match folded(sum) {
         0 => 0xFFFF,
         other => other,
@@ -228,7 +229,8 @@ fn start(envelope: &Envelope, protocol: u8, header: usize, out: &mut Vec<u8>) {
     let length = (IPV4 + header) as u16 + envelope.payload;
     out.extend_from_slice(&[0x45, envelope.ecn & 3]);
     out.extend_from_slice(&length.to_be_bytes());
-    // Identification is 0, because nothing is fragmented (RFC 6864). DF is set, and TTL is 64.
+    // Identification is 0, because packets are never fragmented (RFC 6864). DF is set, and TTL is
+    // 64.
     out.extend_from_slice(&[0, 0, 0x40, 0, 64, protocol, 0, 0]);
     out.extend_from_slice(&envelope.from.ip);
     out.extend_from_slice(&envelope.to.ip);
@@ -241,7 +243,7 @@ fn pseudo_header(envelope: &Envelope, protocol: u8, header: usize) -> u32 {
     sum_of(&envelope.from.ip) + sum_of(&envelope.to.ip) + u32::from(protocol) + length
 }
 
-/// Sum of 16-bit words (RFC 1071). The length must be even.
+/// Returns the sum of 16-bit words (RFC 1071). The length must be even.
 fn sum_of(bytes: &[u8]) -> u32 {
     bytes
         .chunks_exact(2)
@@ -274,7 +276,7 @@ mod tests {
         }
     }
 
-    /// Checks the sum over data that contains its own checksum.
+    /// Checks the checksum of data that contains its own checksum.
     fn sums_up(parts: &[u32]) -> bool {
         folded(parts.iter().sum()) == 0
     }
@@ -375,7 +377,7 @@ mod tests {
 
     #[test]
     fn no_datagram_says_that_it_has_no_checksum() {
-        // For one of all ports the sum is 0, which is written as all ones.
+        // For one of all ports, the sum is 0, which must be written as all ones.
         let mut all_ones = 0;
         for port in 0..=u16::MAX {
             let mut envelope = envelope(100);

@@ -1,7 +1,7 @@
-//! The fate of frames and requests. Each has a number and consists of one datagram or several. It
-//! is complete when all of them have arrived.
+//! What happens to frames and requests. Each frame has a number and consists of one or more
+//! datagrams. It is complete when all its datagrams have arrived.
 //!
-//! A request of a ping is a frame of one datagram that is complete when its echo arrives.
+//! A ping's request is a frame of one datagram. It is complete when its echo arrives.
 //!
 //! | word | meaning |
 //! |---|---|
@@ -20,12 +20,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::Histogram;
 
-/// Time after which an incomplete frame is lost, ns.
+/// Time after which an incomplete frame counts as lost, ns.
 const GIVEN_UP_NS: u64 = 10_000_000_000;
-/// A stall is longer than a frame interval plus this time, ns.
+/// A stall is longer than one frame interval plus this time, ns.
 const STALL_NS: u64 = 150_000_000;
 
-/// The rules by which frames count as late, playable or stalled.
+/// The rules that say when frames are late, playable or stalled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrameRules {
     /// Nominal time from one frame to the next, ns.
@@ -36,7 +36,8 @@ pub struct FrameRules {
     pub group: u64,
 }
 
-/// A frame that is not settled: its fate, or that of a frame before it, is still open.
+/// A frame that is not settled, because it, or a frame before it, may still become complete or
+/// lost.
 #[derive(Clone, Debug)]
 struct Frame {
     captured_ns: u64,
@@ -44,7 +45,7 @@ struct Frame {
     complete_ns: Option<u64>,
     /// Number of datagrams that have not arrived.
     left: u32,
-    /// Datagrams that have arrived, one bit each. `more` has the bits beyond the first 64.
+    /// Which datagrams have arrived, one bit for each of the first 64. `more` has the other bits.
     seen: u64,
     /// Bits of the datagrams beyond the first 64.
     more: Vec<u64>,
@@ -58,14 +59,15 @@ pub struct Frames {
     /// Number of the first frame that is not settled.
     first: u64,
     frames: VecDeque<Frame>,
-    /// Whether the frame before the first open one was playable, or is not needed.
+    /// Whether the frame before the first open frame was playable, or is not needed.
     playable: bool,
-    /// When a frame was playable last. Before that, when the first frame was captured.
+    /// When a frame was last playable. Before the first playable frame: when the first frame was
+    /// captured.
     played_ns: Option<u64>,
     out: FrameOutcome,
 }
 
-/// Measurements of the frames of a source.
+/// What was measured about the frames of a source.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct FrameOutcome {
     /// Number of frames captured.
@@ -76,36 +78,36 @@ pub struct FrameOutcome {
     pub lost: u64,
     /// Number of frames whose deadline passed before the end.
     pub judged: u64,
-    /// Number of judged frames that were not complete at their deadline.
+    /// Number of frames that were not complete when their deadline passed.
     pub late: u64,
     /// Delays of complete frames, ns.
     pub delay: Histogram,
     /// Number of stalls.
     pub stalls: u64,
-    /// Time within stalls, from one playable frame to the next, ns.
+    /// Total time of all stalls, each from one playable frame to the next, ns.
     pub stalled_ns: u64,
     /// The longest stall, ns.
     pub longest_stall_ns: u64,
-    /// Bytes of media captured.
+    /// Bytes of media that were captured.
     pub media_bytes: u64,
 }
 
 impl FrameRules {
-    /// The rules for requests, which are never late.
+    /// The rules for requests. A request is never late.
     pub const REQUESTS: FrameRules = FrameRules {
         interval_ns: 0,
         deadline_ns: u64::MAX >> 1,
         group: 0,
     };
 
-    /// The longest time between two playable frames that does not count as a stall, ns.
+    /// Returns the longest time between two playable frames that is not a stall, ns.
     fn longest_gap_ns(&self) -> u64 {
         (3 * self.interval_ns).max(self.interval_ns + STALL_NS)
     }
 }
 
 impl Frames {
-    /// Creates a measurement of frames captured at or after the warm-up.
+    /// Creates the measurement of frames that are captured at or after the warm-up.
     pub fn new(rules: FrameRules, warmup_ns: u64) -> Frames {
         Frames {
             rules,
@@ -118,7 +120,7 @@ impl Frames {
         }
     }
 
-    /// Notes the capture of a frame of this many datagrams and bytes of media. Returns its number.
+    /// Notes that a frame of this many datagrams and media bytes was captured. Returns its number.
     pub fn capture(&mut self, datagrams: u32, media_bytes: u64, now_ns: u64) -> u64 {
         while let Some(front) = self.frames.front()
             && (front.complete_ns.is_some() || front.captured_ns + GIVEN_UP_NS <= now_ns)
@@ -140,7 +142,7 @@ impl Frames {
         self.first + self.frames.len() as u64 - 1
     }
 
-    /// Notes the arrival of a datagram, by its position in the frame. Returns whether the frame is
+    /// Notes the arrival of a datagram, at this position in a frame. Returns whether the frame is
     /// now complete.
     pub fn arrive(&mut self, number: u64, place: u32, now_ns: u64) -> bool {
         let Some(place_of_frame) = number.checked_sub(self.first) else {
@@ -167,19 +169,19 @@ impl Frames {
         true
     }
 
-    /// Number of the first frame that is not settled.
+    /// Returns the number of the first frame that is not settled.
     pub fn first_open(&self) -> u64 {
         self.first
     }
 
-    /// When a frame was captured. `None` if it is settled.
+    /// Returns when a frame was captured, or `None` if it is settled.
     pub fn captured_ns(&self, number: u64) -> Option<u64> {
         let place = number.checked_sub(self.first)?;
         Some(self.frames.get(place as usize)?.captured_ns)
     }
 
-    /// Counts the first frame. If it is not complete, `lost` tells whether it is lost. A frame
-    /// whose deadline lies beyond the end is not counted as late or in time.
+    /// Counts the first frame. If the frame is not complete, `lost` says whether it is lost. A
+    /// frame whose deadline is after the end counts neither as late nor as in time.
     fn settle(&mut self, lost: bool, end_ns: u64) {
         let Some(frame) = self.frames.pop_front() else {
             return;
@@ -224,7 +226,7 @@ impl Frames {
         self.played_ns = Some(last.max(at_ns));
     }
 
-    /// Returns the measurements until the run ends. No frame is expected after `stop_ns`.
+    /// Returns the measurements of the run. No frame is expected after `stop_ns`.
     pub fn finish(mut self, end_ns: u64, stop_ns: u64) -> FrameOutcome {
         let complete = self.frames.iter().rposition(|f| f.complete_ns.is_some());
         let before_last = complete.unwrap_or(0);
@@ -253,8 +255,8 @@ mod tests {
         }
     }
 
-    /// Captures a frame of two datagrams every 40 ms. `arrivals` holds the delay of the second
-    /// datagram of each frame, ms.
+    /// Captures a frame of two datagrams every 40 ms. `arrivals` is the delay of each frame's
+    /// second datagram, ms.
     fn played(group: u64, arrivals: &[Option<u64>]) -> FrameOutcome {
         let mut frames = Frames::new(rules(group), 0);
         for (i, delay) in (0..).zip(arrivals) {
@@ -285,7 +287,7 @@ mod tests {
         arrivals[3] = None;
         let alone = played(0, &arrivals);
         assert_eq!((alone.complete, alone.lost, alone.stalls), (19, 1, 0));
-        // Frames 4 to 9 need frame 3, so they do not play. Frame 2 plays at 90 ms, the key frame 10
+        // Frames 4 to 9 need frame 3, so they do not play. Frame 2 plays at 90 ms, and key frame 10
         // at 410 ms.
         let chained = played(10, &arrivals);
         assert_eq!((chained.complete, chained.lost, chained.late), (19, 1, 1));
@@ -301,8 +303,8 @@ mod tests {
         }
         frames.arrive(2, 0, 90 * MS);
         let out = frames.finish(190 * MS, 190 * MS);
-        // The first frame belongs to the warm-up. The last two may still arrive, and the deadline
-        // of one of these has passed.
+        // The first frame belongs to the warm-up. The last two frames may still arrive. The
+        // deadline of one of them has passed.
         assert_eq!((out.sent, out.complete, out.lost), (3, 1, 1));
         assert_eq!((out.judged, out.late), (2, 1));
     }

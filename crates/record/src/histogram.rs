@@ -1,11 +1,12 @@
 //! An exact, mergeable histogram of non-negative integers.
 //!
-//! Values below 2048 have a bucket each. Above, every power of two is split into 1024 buckets, so
-//! the width of a bucket is at most 2^-10 of its lower bound. Count, sum and maximum are exact.
+//! Each value below 2048 has its own bucket. Above 2048, every power of two is split into 1024
+//! buckets, so the width of a bucket is at most 2^-10 of its lower bound. Count, sum and maximum
+//! are exact.
 //!
-//! With a hundred thousand flows there are as many histograms, so each one needs little memory. A
+//! A run with a hundred thousand flows has as many histograms, so each must use little memory. A
 //! bucket is one byte. A page is 64 buckets, which fill a cache line, and is allocated with its
-//! first value. When a bucket reaches 256 values, they are carried over to a list.
+//! first value. When a bucket reaches 256 values, a separate list counts these 256.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,25 +15,25 @@ const SUB_BITS: u32 = 10;
 const BLOCKS: usize = 55;
 /// Number of buckets in a page.
 const PAGE: usize = 64;
-/// Number of values in one carry.
+/// Number of values that are carried to the list at once.
 const CARRY: u64 = 1 << 8;
-/// Marks an index without a row. `NO_PAGE` marks one without a page.
+/// Marks an index without a row. `NO_PAGE` marks an index without a page.
 const NO_ROW: u8 = u8::MAX;
 const NO_PAGE: u16 = u16::MAX;
 
-/// The pages of a power of two, as indices in `pages`.
+/// The pages of one power of two, as indices into `pages`.
 type Row = [u16; SUB / PAGE];
 
-/// Histogram of `u64` values (ns or bytes), relative bucket width at most 2^-10.
+/// Histogram of `u64` values (ns or bytes), with a relative bucket width of at most 2^-10.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(try_from = "Sparse", into = "Sparse")]
 pub struct Histogram {
-    /// Index in `rows` of each power of two.
+    /// For each power of two, its index in `rows`.
     row: [u8; BLOCKS],
     rows: Vec<Row>,
     /// Counts, modulo [`CARRY`].
     pages: Vec<[u8; PAGE]>,
-    /// The carried counts by [`code`], in ascending order. They are multiples of [`CARRY`].
+    /// Counts that were carried, by [`code`], in ascending order. They are multiples of [`CARRY`].
     carried: Vec<(u16, u64)>,
     count: u64,
     sum: u128,
@@ -59,7 +60,7 @@ impl From<Histogram> for Sparse {
     }
 }
 
-/// Rejects invalid histograms, because the other process may be a guest of unknown programs.
+/// Rejects invalid histograms, because the other process may be a guest that runs unknown programs.
 impl TryFrom<Sparse> for Histogram {
     type Error = &'static str;
 
@@ -107,8 +108,8 @@ impl std::fmt::Debug for Histogram {
     }
 }
 
-/// Block and slot of a value. Block 0 holds 0..1024, block b > 0 holds
-/// 1024 * 2^(b-1) .. 1024 * 2^b in steps of 2^(b-1).
+/// Returns block and slot of a value. Block 0 holds 0..1024, block b > 0 holds 1024 * 2^(b-1) ..
+/// 1024 * 2^b in steps of 2^(b-1).
 #[inline]
 fn slot(value: u64) -> (usize, usize) {
     if value < SUB as u64 {
@@ -118,12 +119,12 @@ fn slot(value: u64) -> (usize, usize) {
     (shift as usize + 1, (value >> shift) as usize - SUB)
 }
 
-/// Number of a bucket, counted over all blocks.
+/// Returns the number of a bucket, counted over all blocks.
 fn code(block: usize, slot: usize) -> u16 {
     (block * SUB + slot) as u16
 }
 
-/// Lower bound and width of a bucket.
+/// Returns the lower bound and the width of a bucket.
 fn bounds(block: usize, slot: usize) -> (u64, u64) {
     if block == 0 {
         (slot as u64, 1)
@@ -134,7 +135,7 @@ fn bounds(block: usize, slot: usize) -> (u64, u64) {
 }
 
 impl Histogram {
-    /// An empty histogram.
+    /// Creates an empty histogram.
     pub fn new() -> Self {
         Self::default()
     }
@@ -161,7 +162,7 @@ impl Histogram {
         }
     }
 
-    /// Counts values in a bucket, and allocates its page.
+    /// Counts `n` values in a bucket. Allocates the bucket's page if needed.
     #[cold]
     fn add(&mut self, block: usize, slot: usize, n: u64) {
         let row = &mut self.row[block];
@@ -196,7 +197,7 @@ impl Histogram {
         }
     }
 
-    /// Block, slot and count of the buckets in use, in ascending order.
+    /// Returns block, slot and count of the buckets that have values, in ascending order.
     fn filled(&self) -> impl Iterator<Item = (usize, usize, u64)> + '_ {
         let mut carried = self.carried.iter().peekable();
         let rows = self.row.iter().enumerate();
@@ -218,34 +219,34 @@ impl Histogram {
         all.filter(|(_, _, n)| *n > 0)
     }
 
-    /// Number of values.
+    /// Returns the number of values.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// Sum of the values, exact.
+    /// Returns the exact sum of the values.
     pub fn sum(&self) -> u128 {
         self.sum
     }
 
-    /// Largest value, exact. `None` if there are no values.
+    /// Returns the exact largest value, or `None` without values.
     pub fn max(&self) -> Option<u64> {
         (self.count > 0).then_some(self.max)
     }
 
-    /// Mean, from the exact sum. `None` if there are no values.
+    /// Returns the mean, from the exact sum, or `None` without values.
     pub fn mean(&self) -> Option<f64> {
         (self.count > 0).then(|| self.sum as f64 / self.count as f64)
     }
 
-    /// Nearest-rank percentile, `p` in 0..=100: the middle of the bucket that holds the value of
-    /// rank ceil(p/100 * n), but at most the maximum. `None` if there are no values.
+    /// Returns the nearest-rank percentile, `p` in 0..=100: the middle of the bucket with the value
+    /// of rank ceil(p/100 * n), but at most the maximum. Returns `None` without values.
     pub fn percentile(&self, p: f64) -> Option<f64> {
         let [value] = self.percentiles([p]);
         value
     }
 
-    /// Several percentiles in one pass. `ps` must be ascending.
+    /// Returns several percentiles in one pass. `ps` must be ascending.
     pub fn percentiles<const N: usize>(&self, ps: [f64; N]) -> [Option<f64>; N] {
         let mut buckets = self.buckets();
         let (mut seen, mut middle) = (0, 0.0);
@@ -260,7 +261,7 @@ impl Histogram {
         })
     }
 
-    /// Lower bound, width and count of the buckets in use, in ascending order.
+    /// Returns lower bound, width and count of the buckets that have values, in ascending order.
     pub fn buckets(&self) -> impl Iterator<Item = (u64, u64, u64)> + '_ {
         self.filled().map(|(block, slot, n)| {
             let (lower, width) = bounds(block, slot);
@@ -310,8 +311,8 @@ mod tests {
         assert_eq!(next, 0, "the last bucket ends at 2^64");
     }
 
-    /// Values around every power of two: each bucket contains its value, and a larger value is
-    /// never in an earlier bucket.
+    /// For values around every power of two: a value's bucket contains the value, and a larger
+    /// value is never in an earlier bucket.
     #[test]
     fn about_every_power_of_two() {
         let powers = (0..64).map(|k| 1_u64 << k);
@@ -343,7 +344,7 @@ mod tests {
         assert_eq!(Histogram::new().percentile(50.0), None);
     }
 
-    /// Compares a histogram with a list of values, for counts at which a byte overflows.
+    /// Compares a histogram with a list of values, for counts at which one byte overflows.
     #[test]
     fn nothing_is_lost_of_what_is_carried() {
         let mut histogram = Histogram::new();
@@ -365,7 +366,7 @@ mod tests {
         assert_eq!(found, counts.map(|(_, n)| 2 * n));
     }
 
-    /// A flow whose RTTs double needs a kilobyte of buckets and little else.
+    /// A flow whose RTTs double needs a kilobyte of buckets and little more.
     #[test]
     fn a_histogram_is_small() {
         assert!(size_of::<Histogram>() <= 176);

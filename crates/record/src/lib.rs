@@ -1,9 +1,9 @@
 //! Measurements of tailback, independent of how an engine takes them: histograms, counters by
 //! cause, time series, the outcome of a run and its summary.
 //!
-//! The simulator, the kernel engine's guest agent and the bindings share it, so that a measurement
-//! has the same definition in every engine. Times are integer nanoseconds, sizes bytes, rates
-//! bit/s.
+//! The simulator, the kernel engine's guest agent and the bindings share this crate, so that a
+//! measurement has the same definition in every engine. Times are integer nanoseconds, sizes bytes,
+//! rates bit/s.
 
 pub mod account;
 #[cfg(feature = "folder")]
@@ -56,7 +56,7 @@ pub use series::{Series, SeriesId};
 pub use stat::Stat;
 pub use summary::Summary;
 
-/// A quotient. `None` if the denominator is not above 0.
+/// Returns a quotient, or `None` if the denominator is not above 0.
 fn ratio(numerator: f64, denominator: f64) -> Option<f64> {
     (denominator > 0.0).then(|| numerator / denominator)
 }

@@ -1,12 +1,12 @@
-//! The counters of a link, with one definition for every engine.
+//! The counters of a link, with the same definition for every engine.
 //!
 //! A [`Meter`] receives packets as plain numbers: the number of a flow, a frame length, a time. The
 //! simulator reports events as they happen. The kernel engine derives them from captures, where it
-//! learns of a drop later than it happened. So nothing here depends on the order of the calls: the
-//! integral of the backlog is the sum over packets of length x time in the queue.
+//! finds a drop later than it happened. So the results do not depend on the order of the calls: the
+//! integral of the backlog is the sum over packets of length times time in the queue.
 //!
 //! A packet's number identifies its flow, or its connection of a source. Counters belong to the
-//! owner of that number: a flow or a source.
+//! owner of this number: a flow or a source.
 
 use std::sync::Arc;
 
@@ -16,9 +16,9 @@ use crate::paged::Paged;
 use crate::series::SeriesKey;
 use crate::{Cause, ClassPlan, Counts, Histogram, LinkOutcome, Outcome, Series};
 
-/// Returns the owner of each number in packets: a flow, a source or a program. Each of these has
-/// one number: first the flows, then the sources, then the programs. The numbers of connections
-/// come after them. `connections` is how many such numbers each source has, or 0.
+/// Returns the owner of each number in packets: a flow, a source or a program. Each flow, source
+/// and program has one number, in this order. The numbers of connections come after them.
+/// `connections` is how many numbers for connections each source has, or 0.
 pub fn owners(
     flows: usize,
     connections: impl IntoIterator<Item = u32>,
@@ -36,48 +36,49 @@ pub fn owners(
     owners.into()
 }
 
-/// The counters of one link, from the warm-up on.
+/// The counters of one link since the warm-up.
 pub struct Meter {
     /// Frame bytes forwarded.
     pub bytes: u64,
-    /// Time from arrival to departure of each forwarded packet, ns. Its count is the number of
-    /// forwarded packets.
+    /// Time from arrival to departure of each forwarded packet, ns. The histogram's count is the
+    /// number of forwarded packets.
     pub delay: Histogram,
     /// Drops and marks of all packets.
     pub counts: Counts,
     warmup_ns: u64,
     backlog: u64,
     backlog_max: u64,
-    /// Sum of length x departure time minus length x arrival time, byte x ns. When the queue is
-    /// empty, this is the integral of its backlog.
+    /// Sum over packets of length times departure time, minus the sum of length times arrival time,
+    /// byte x ns. When the queue is empty, this is the integral of its backlog.
     held: i128,
-    /// Owner (flow or source) of each number in packets.
+    /// The owner (flow or source) of each number in packets.
     owners: Arc<[u32]>,
     by_owner: ByOwner,
-    /// Length x time in the queue of the packets of each number.
+    /// For each number: the sum over its packets of length times time in the queue.
     held_by: Held,
-    /// Least queue delays over windows.
+    /// Least queue delays in windows of time.
     minima: Minima,
     /// Drops and marks over time.
     timeline: Timeline,
-    /// Series by number, which is that of owner and cause. They get names at the end.
+    /// Series of events by number. The number follows from owner and cause. The series get names at
+    /// the end.
     events: Option<Series>,
     details: Option<Box<Details>>,
 }
 
-/// Per-packet data that only some runs record.
+/// What is recorded about each packet only in some runs.
 #[derive(Default)]
 struct Details {
     classes: Option<ClassRecorder>,
     programs: ProgramDelays,
 }
 
-/// Queue delays of the packets of programs, by owner.
+/// Queue delays of programs' packets, by owner.
 #[derive(Default)]
 struct ProgramDelays {
     /// Number of the first owner that is a program.
     first: usize,
-    /// Queue delays, ns. Only for programs whose sender is alone in sending packets over this link.
+    /// Queue delays, ns. Only for programs of which only the sender's packets pass this link.
     delays: Vec<Option<Histogram>>,
 }
 
@@ -92,11 +93,11 @@ impl ProgramDelays {
     }
 }
 
-/// Counters by flow or source. At most links, most owners have no drops and marks. So a row is
-/// created with the first drop or mark of an owner.
+/// Counters by flow or source. At most links, most owners have no drops or marks, so a row is
+/// created only at an owner's first drop or mark.
 #[derive(Default)]
 struct ByOwner {
-    /// Index in `rows` plus 1. 0 means that there is no row.
+    /// For each owner, its index in `rows` plus 1. 0 means that the owner has no row.
     row: Paged<u32>,
     rows: Vec<Counts>,
 }
@@ -139,14 +140,14 @@ impl Meter {
         }
     }
 
-    /// Keeps every drop and mark as a row of the series `drop.<cause>` or `mark.<cause>`, including
-    /// the warm-up. The value of a row is the backlog, bytes.
+    /// Records every drop and mark as a row of the series `drop.<cause>` or `mark.<cause>`,
+    /// including the warm-up. The row's value is the backlog, bytes.
     pub fn record_events(&mut self) {
         self.events = Some(Series::default());
     }
 
-    /// Also counts by class, and takes samples every `interval_ns` up to `end_ns`. An interval of 0
-    /// means no samples.
+    /// Also counts by class, and takes samples every `interval_ns` up to `end_ns`. With an interval
+    /// of 0, it takes no samples.
     pub fn record_classes(&mut self, classes: Vec<ClassPlan>, end_ns: u64, interval_ns: u64) {
         let recorder = ClassRecorder::new(classes, self.warmup_ns, end_ns, interval_ns);
         if recorder.is_some() {
@@ -155,8 +156,7 @@ impl Meter {
     }
 
     /// Also records the queue delays of programs. `first` is the owner of the first program.
-    /// `measured` selects the programs: it is true if only the host of the program's sender sends
-    /// packets over this link.
+    /// `measured` is true for programs of which only the sender's packets pass this link.
     pub fn record_programs(&mut self, first: usize, measured: Vec<bool>) {
         let delays = measured.iter().map(|on| on.then(Histogram::new));
         let delays: Vec<_> = delays.collect();
@@ -165,15 +165,15 @@ impl Meter {
         }
     }
 
-    /// Notes a packet that came to the queue.
+    /// Notes a packet that arrived at the queue.
     #[inline]
     pub fn arrive(&mut self, len: u32, at_ns: u64) {
         self.backlog += u64::from(len);
         self.held -= self.byte_ns(len, at_ns);
     }
 
-    /// Notes a packet that left the queue for the link.
-    #[inline(always)] // called at one place for every packet
+    /// Notes a packet that left the queue and goes over the link.
+    #[inline(always)] // inline, because it is called at one place for every packet
     pub fn forward(&mut self, number: u32, len: u32, arrived_ns: u64, at_ns: u64) {
         self.leave(len, at_ns);
         let delay_ns = at_ns.saturating_sub(arrived_ns);
@@ -194,7 +194,7 @@ impl Meter {
         }
     }
 
-    /// Prefetches the counters of a number that will be forwarded.
+    /// Prefetches the counters for a number whose packet will be forwarded.
     #[inline]
     pub fn fetch(&self, number: u32) {
         self.held_by.fetch(number);
@@ -207,7 +207,7 @@ impl Meter {
         self.count(number, cause, at_ns);
     }
 
-    /// Counts a mark, or a drop that does not change the backlog (a loss behind the queue).
+    /// Counts a mark, or a drop that does not change the backlog (a loss after the queue).
     pub fn count(&mut self, number: u32, cause: Cause, at_ns: u64) {
         let owner = self.owners[number as usize];
         if at_ns >= self.warmup_ns {
@@ -236,25 +236,25 @@ impl Meter {
         i128::from(len) * i128::from(at_ns.max(self.warmup_ns))
     }
 
-    /// Adds a packet in transmission to the integral of the backlog. Such a packet is not part of
-    /// the backlog itself.
+    /// Adds a packet in transmission to the integral of the backlog. The backlog itself does not
+    /// include it.
     pub fn hold(&mut self, len: u32, from_ns: u64, to_ns: u64) {
         self.held += self.byte_ns(len, to_ns) - self.byte_ns(len, from_ns);
     }
 
-    /// Notes a backlog that lasted for some time after the warm-up.
+    /// Notes a backlog that existed for some time after the warm-up.
     #[inline]
     pub fn note_backlog(&mut self, bytes: u64) {
         self.backlog_max = self.backlog_max.max(bytes);
     }
 
-    /// Current backlog, bytes.
+    /// Returns the current backlog, bytes.
     #[inline]
     pub fn backlog(&self) -> u64 {
         self.backlog
     }
 
-    /// Number of drops and marks of a flow or source.
+    /// Returns the numbers of drops and marks of a flow or source.
     pub fn counts_of(&self, owner: usize) -> Counts {
         self.by_owner.get(owner).copied().unwrap_or_default()
     }
@@ -268,13 +268,13 @@ pub struct Measured<F> {
     pub aqm: String,
     /// The counters of the link.
     pub meter: Meter,
-    /// Function that returns the bytes that the link could carry between two times, ns.
+    /// Returns the bytes that the link could carry between two times, ns.
     pub capacity: F,
 }
 
 impl Outcome {
-    /// Completes the flows, sources and samples of an engine with the counters of the links, which
-    /// are in file order. `series`: whether samples and requests become rows.
+    /// Completes the flows, sources and samples of an engine with the counters of the links. Links
+    /// are in file order. `series` says whether samples and requests become rows.
     pub fn complete<F: Fn(u64, u64) -> f64>(
         &mut self,
         links: impl IntoIterator<Item = Measured<F>>,
@@ -345,7 +345,7 @@ impl Outcome {
             minima: meter.minima,
             events: meter.timeline,
         };
-        // Packets that are still in the queue have waited until the end.
+        // Packets that are still in the queue have waited until the end of the run.
         let waited = i128::from(meter.backlog) * i128::from(end_ns.max(meter.warmup_ns));
         self.links.push(LinkOutcome {
             name: link.name,
@@ -363,7 +363,7 @@ impl Outcome {
         });
     }
 
-    /// Name of a flow, source or program, by its number as an owner.
+    /// Returns the name of a flow, source or program, by its number as an owner.
     pub(crate) fn name_of(&self, owner: usize) -> Option<String> {
         let flow = self.flows.get(owner).map(|flow| &flow.name);
         let source = || self.traffic.get(owner.checked_sub(self.flows.len())?);
@@ -374,7 +374,8 @@ impl Outcome {
             .cloned()
     }
 
-    /// Start and end of the measured time of a flow or program, by its number as an owner, ns.
+    /// Returns the start and the end of the measured time of a flow or program, ns, by its number
+    /// as an owner.
     pub(crate) fn measured_time_of(&self, owner: usize) -> (u64, u64) {
         let flow = self.flows.get(owner).map(|flow| (flow.from_ns, flow.to_ns));
         let before = self.flows.len() + self.traffic.len();
@@ -391,7 +392,8 @@ mod tests {
     use super::*;
     use crate::{FlowOutcome, TrafficOutcome};
 
-    /// A flow, a source and a connection of the source, measured from 100 to 1000 ns.
+    /// Returns a meter for a flow, a source and a connection of the source, which measures from 100
+    /// to 1000 ns.
     fn meter() -> Meter {
         Meter::new(owners(1, [1], 0), 100)
     }
@@ -460,7 +462,7 @@ mod tests {
         let source = &outcome.traffic[0].counts;
         assert_eq!((source.marks(), source.drops()), (2, 1));
         assert_eq!(outcome.links[0].counts.marks(), 2);
-        // Events cover the whole run. They are in the order of flow and cause.
+        // Events cover the whole run. They are ordered by flow and cause.
         let series = &outcome.series;
         let names = |key: &SeriesKey| format!("{} {}", key.flow.as_deref().unwrap(), key.quantity);
         let keys: Vec<_> = series.keys.iter().map(names).collect();
@@ -572,7 +574,7 @@ mod tests {
             "100 ns are less than the kept delay: {held:?}"
         );
 
-        // If no series are recorded, requests get no rows.
+        // If series are not recorded, requests get no rows.
         outcome.series = Series::default();
         outcome.complete([link(Meter::new(owners(2, [1], 1), 100))], false);
         assert!(outcome.series.is_empty());

@@ -13,12 +13,12 @@ use crate::{
     ResponsivenessOutcome, Series,
 };
 
-/// Everything one run measured.
+/// Everything that was measured in one run.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Outcome {
     /// Length of the run, ns.
     pub duration_ns: u64,
-    /// Start of the measurement, ns.
+    /// Start of the measured time, ns.
     pub warmup_ns: u64,
     /// The outcome of each flow, in file order.
     pub flows: Vec<FlowOutcome>,
@@ -33,28 +33,29 @@ pub struct Outcome {
     pub classes: Vec<ClassOutcome>,
     /// Samples and events over time.
     pub series: Series,
-    /// Number of data packets that TCP senders sent over the whole run, for speed figures.
+    /// Number of data packets that TCP senders sent in the whole run. It is for figures about
+    /// speed.
     pub data_packets: u64,
     /// Number of calendar events processed.
     pub events: u64,
-    /// Packet counts of the capture, if there is one.
+    /// Numbers of packets in the capture, if the run has a capture.
     pub packets: Option<PacketCount>,
-    /// Whether packets were not observed. Then nothing that follows from packets is available
-    /// (RTTs, delays, backlogs, drops and marks by flow and cause). Links only have
+    /// Whether packets were not observed. Values that follow from packets are then missing: RTTs,
+    /// delays, backlogs, and drops and marks by flow and cause. Links only have
     /// [`LinkOutcome::totals`].
     pub unwatched: bool,
 }
 
-/// Completeness of a run's packet capture.
+/// Whether a run's packet capture is complete.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PacketCount {
-    /// Packets in the capture, counted at every interface.
+    /// Number of packets in the capture, counted at every interface.
     pub recorded: u64,
-    /// Packets beyond the limit of a capture, which are missing in it.
+    /// Number of packets beyond the capture's limit, which are missing in the capture.
     pub lost: u64,
 }
 
-/// Measurements of one TCP flow.
+/// What was measured about one TCP flow.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct FlowOutcome {
     /// Name of the flow.
@@ -67,15 +68,15 @@ pub struct FlowOutcome {
     pub to_ns: u64,
     /// Payload bytes delivered in order in the measured time.
     pub delivered_bytes: u64,
-    /// One sample per ACK of unretransmitted data, ns.
+    /// RTT samples, ns: one for each ACK of data that was sent once.
     pub rtt: Histogram,
-    /// Samples of the sender's state, one at every record interval.
+    /// Samples of the sender's state, one for each record interval.
     pub samples: SenderSamples,
-    /// Data packets sent, retransmissions included.
+    /// Number of data packets sent, including retransmissions.
     pub packets: u64,
-    /// Data packets retransmitted.
+    /// Number of data packets retransmitted.
     pub retransmits: u64,
-    /// Retransmission timeouts.
+    /// Number of retransmission timeouts.
     pub timeouts: u64,
     /// Drops and marks of the flow's packets (data and ACKs) at every link.
     pub counts: Counts,
@@ -87,14 +88,14 @@ pub struct FlowOutcome {
     pub chunks: Option<Box<Completions>>,
 }
 
-/// Samples of a sender until it has delivered everything.
+/// Sums over samples of a sender, until it has delivered all data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SenderSamples {
     /// Number of samples.
     pub n: u64,
     /// Sum of the smoothed RTTs, ns.
     pub srtt_ns: u128,
-    /// Samples at which the receive window limited the sender.
+    /// Number of samples at which the receive window limited the sender.
     pub rwnd_limited: u64,
 }
 
@@ -107,19 +108,19 @@ impl SenderSamples {
     }
 }
 
-/// Measurements of one link and its queue.
+/// What was measured about one link and its queue.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct LinkOutcome {
     /// Name of the link.
     pub name: String,
     /// Name of the queue discipline.
     pub aqm: String,
-    /// Queue delay of every forwarded packet, from enqueue to dequeue, without its own
+    /// Queue delay of every forwarded packet, from enqueue to dequeue, without the packet's own
     /// serialisation, ns.
     pub delay: Histogram,
-    /// Packets forwarded.
+    /// Number of packets forwarded.
     pub packets: u64,
-    /// Frame bytes forwarded.
+    /// Number of frame bytes forwarded.
     pub bytes: u64,
     /// Bytes that the link could have carried between warm-up and end.
     pub capacity_bytes: f64,
@@ -137,16 +138,16 @@ pub struct LinkOutcome {
     pub account: QueueAccount,
 }
 
-/// Counters of a queue, without cause and flow.
+/// Counters of a queue, not divided by cause and flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Totals {
-    /// Packets dropped.
+    /// Number of packets dropped.
     pub drops: u64,
-    /// Packets marked CE. `None` if this queue does not count them.
+    /// Number of packets marked CE. `None` if the queue does not count marks.
     pub marks: Option<u64>,
 }
 
-/// Measurements of one source of traffic.
+/// What was measured about one traffic source.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct TrafficOutcome {
     /// Name of the source.
@@ -157,43 +158,44 @@ pub struct TrafficOutcome {
     pub from_ns: u64,
     /// End of the measured time, ns.
     pub to_ns: u64,
-    /// Packets sent. For TCP, only data packets.
+    /// Number of packets sent. For TCP, only data packets.
     pub sent_packets: u64,
-    /// Packets that arrived. For TCP, only data packets.
+    /// Number of packets that arrived. For TCP, only data packets.
     pub received_packets: u64,
-    /// Frame bytes that arrived. For TCP, only those of data packets.
+    /// Frame bytes that arrived. For TCP, only bytes of data packets.
     pub received_bytes: u64,
     /// Drops and marks of the source's packets at every link.
     pub counts: Counts,
     /// One-way delay of datagrams, from the source to the end of the route, with queues,
     /// transmission and propagation, ns.
     pub one_way: Histogram,
-    /// Echoes, if the datagrams are echoed.
+    /// What was measured about echoes, if the datagrams are echoed.
     pub echoes: Option<Box<EchoOutcome>>,
-    /// Frames, if the source sends media.
+    /// What was measured about frames, if the source sends media.
     pub frames: Option<Box<FrameOutcome>>,
-    /// How long loads of several connections took, such as web pages, ns.
+    /// How long loads that use several connections took, such as web pages, ns.
     pub loads: Histogram,
     /// Responsiveness, if the source measures it.
     pub responsiveness: Option<Box<ResponsivenessOutcome>>,
-    /// Requests, if the source has any.
+    /// Requests, if the source makes requests.
     pub completions: Option<Completions>,
     /// What the source's senders waited for, and why their windows shrank.
     pub account: Option<Account>,
 }
 
-/// Measurements of echoes.
+/// What was measured about echoes.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct EchoOutcome {
     /// Number of requests sent.
     pub sent: u64,
     /// Number of requests whose echo arrived.
     pub answered: u64,
-    /// Number of requests without an echo, although a later one was answered or 10 s have passed.
+    /// Number of requests without an echo for which a later request was answered, or 10 s have
+    /// passed.
     pub lost: u64,
     /// Time from request to echo, ns.
     pub rtt: Histogram,
-    /// Delay of echoes on the way back, ns.
+    /// One-way delay of echoes, ns.
     pub back: Histogram,
 }
 

@@ -1,9 +1,9 @@
-//! A table by number that is mostly empty. An example is the counters of a link by flow, when only
-//! some flows use the link. A page is allocated with the first number on it.
+//! A table, indexed by number, that is mostly empty. An example is a link's counters by flow, if
+//! only some flows use the link. A page is allocated when a number on it is first used.
 
 use crate::fetch;
 
-/// How many numbers a page holds.
+/// Number of values on a page.
 const PAGE: usize = 128;
 
 /// Values by number. Numbers that were never written have the default value.
@@ -32,7 +32,7 @@ impl<T: Copy + Default> Paged<T> {
         }
     }
 
-    /// The value of a number, which the caller may change.
+    /// Returns the value of a number, for changes.
     #[cold]
     pub fn at(&mut self, number: u32) -> &mut T {
         let place = number as usize;
@@ -44,13 +44,13 @@ impl<T: Copy + Default> Paged<T> {
         &mut page[place % PAGE]
     }
 
-    /// The value of a number.
+    /// Returns the value of a number.
     pub fn get(&self, number: usize) -> T {
         let page = self.pages.get(number / PAGE).and_then(Option::as_ref);
         page.map_or_else(T::default, |page| page[number % PAGE])
     }
 
-    /// Numbers and values of the allocated pages, in ascending order.
+    /// Iterates over numbers and values of the allocated pages, in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = (usize, T)> + '_ {
         let pages = self.pages.iter().enumerate();
         let pages = pages.filter_map(|(at, page)| Some((at * PAGE, page.as_ref()?)));

@@ -1,24 +1,24 @@
 //! Packet captures: a writer of pcapng, the format of Wireshark
 //! (draft-ietf-opsawg-pcapng), for both engines.
 //!
-//! A file has one section, with an interface for each place where packets were seen. Each link has
-//! `NAME.in` (packets that arrive at the queue), `NAME.out` (packets that leave the queue) and
-//! `NAME.drop` (packets that the queue dropped or the link lost, with the cause as comment). Times
-//! are in nanoseconds from the start of the run. Packets are Ethernet frames without the bytes
-//! after their headers.
+//! A file has one section, with an interface for each position where packets were captured. Each
+//! link has `NAME.in` (packets that arrive at the queue), `NAME.out` (packets that leave the queue)
+//! and `NAME.drop` (packets that the queue dropped or the link lost, with the cause as a comment).
+//! Times are in nanoseconds from the start of the run. Packets are Ethernet frames without the
+//! bytes after their headers.
 //!
 //! This code replaces pcap-file 2.0, which writes the same bytes but takes 400 instructions a
-//! packet instead of 258. The crate pcap-file also brings eight crates (a second syn among them)
-//! into the kernel's guest.
+//! packet instead of 258. That crate would also add eight crates (among them a second version of
+//! syn) to the kernel's guest.
 
 use std::io::{self, Write};
 
 use crate::{PacketCount, Seen};
 
-/// Largest number of packets in a capture, counted at every interface. A file then has about 2 GB.
+/// Largest number of packets in a capture, counted at every interface. Such a file has about 2 GB.
 const MAX_PACKETS: u64 = 20_000_000;
 
-/// The interfaces of a link: suffix of the name, and what is captured there.
+/// The three interfaces of a link: the suffix of each name, and what is captured there.
 const INTERFACES: [(&str, &str); 3] = [
     ("in", "as packets arrive, before the queue"),
     ("out", "as packets leave the queue"),
@@ -81,12 +81,12 @@ fn interfaces_of(link: &str) -> [Interface; 3] {
     })
 }
 
-/// A place where packets are seen.
+/// A position where packets are captured.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Interface {
     /// Name, e.g. `bottleneck.in`.
     name: String,
-    /// A sentence about what is seen there.
+    /// A sentence that says which packets are captured there.
     description: String,
 }
 
@@ -126,7 +126,7 @@ impl<W: Write> PacketFile<W> {
         file.u32(BYTE_ORDER);
         file.u16(1);
         file.u16(0);
-        // The length of the section is unknown.
+        // The length of the section is unknown when it begins.
         file.u32(u32::MAX);
         file.u32(u32::MAX);
         file.option(SHB_USERAPPL, b"tailback")?;
@@ -136,7 +136,7 @@ impl<W: Write> PacketFile<W> {
             file.begin(INTERFACE);
             file.u16(ETHERNET);
             file.u16(0);
-            // No fixed snap length: packets are cut at different lengths.
+            // No fixed snap length, because packets are cut at different lengths.
             file.u32(0);
             file.option(IF_NAME, interface.name.as_bytes())?;
             file.option(IF_DESCRIPTION, interface.description.as_bytes())?;
@@ -148,8 +148,8 @@ impl<W: Write> PacketFile<W> {
         Ok(file)
     }
 
-    /// Appends a packet. Takes the number of its interface, nanoseconds since the start of the run,
-    /// the number of bytes on the wire, and the bytes that are kept.
+    /// Appends a packet. Takes the interface's number, the time since the start of the run in ns,
+    /// the number of bytes on the wire, and the bytes to store.
     pub fn packet(
         &mut self,
         interface: u32,
@@ -189,7 +189,7 @@ impl<W: Write> PacketFile<W> {
     fn begin(&mut self, kind: u32) {
         self.block.clear();
         self.u32(kind);
-        // A placeholder for the length, which `end` writes.
+        // A placeholder for the block's length, which `end` writes.
         self.u32(0);
     }
 
@@ -235,7 +235,7 @@ mod tests {
     use super::*;
     use crate::Cause;
 
-    /// Returns kind and body of each block, and checks the two lengths of each.
+    /// Returns the kind and body of each block, and checks the two lengths that each block states.
     fn blocks(mut file: &[u8]) -> Vec<(u32, &[u8])> {
         let word = |at: &[u8]| u32::from_le_bytes([at[0], at[1], at[2], at[3]]);
         let mut found = Vec::new();
@@ -278,10 +278,10 @@ mod tests {
         let kinds: Vec<u32> = blocks.iter().map(|b| b.0).collect();
         assert_eq!(kinds, [0x0A0D_0D0A, 1, 1, 1, 6, 6]);
         assert_eq!(blocks[0].1[..4], [0x4D, 0x3C, 0x2B, 0x1A]);
-        // Ethernet, reserved, no snap length, if_name of 4 bytes.
+        // The bytes are Ethernet, reserved, no snap length, and if_name of 4 bytes.
         assert_eq!(blocks[1].1[..8], [1, 0, 0, 0, 0, 0, 0, 0]);
         assert_eq!(blocks[1].1[8..16], [2, 0, 4, 0, b'b', b'.', b'i', b'n']);
-        // if_tsresol 9, the end of options.
+        // The bytes are if_tsresol 9 and the end of options.
         let end = blocks[1].1.len() - 12;
         assert_eq!(blocks[1].1[end..], [9, 0, 1, 0, 9, 0, 0, 0, 0, 0, 0, 0]);
         assert_eq!(

@@ -1,5 +1,5 @@
-//! Measurements of the programs of a run, taken from the network. An entry of `[[programs]]` is a
-//! pair of hosts, and its packets are those between the two.
+//! Measurements of the programs of a run, measured in the network. An entry of `[[programs]]` is a
+//! pair of hosts. Its packets are all packets between the two hosts.
 
 use std::net::IpAddr;
 
@@ -7,14 +7,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Counts, Histogram};
 
-/// Measurements of the packets between two hosts, from the warm-up on.
+/// What was measured about the packets between two hosts since the warm-up.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Measures {
     /// Start of the measured time, ns.
     pub from_ns: u64,
     /// End of the measured time, ns.
     pub to_ns: u64,
-    /// Packets that the sender's host sent.
+    /// Number of packets that the sender's host sent.
     pub sent_packets: u64,
     /// Number of these packets that reached the receiver's host.
     pub received_packets: u64,
@@ -23,26 +23,27 @@ pub struct Measures {
     pub delivered_bytes: u64,
     /// Payload bytes that arrived at the sender's host, counted in the same way.
     pub back_bytes: u64,
-    /// Round-trip times, ns. For TCP, a sample for each ACK of data sent once. For other protocols,
-    /// an estimate: the round-trip time without queues plus the delay in the queues.
+    /// Round-trip times, ns. For TCP, samples: one for each ACK of data that was sent once. For
+    /// other protocols, an estimate: the round-trip time without queues plus the delay in the
+    /// queues.
     pub rtt: Histogram,
     /// Whether `rtt` contains estimates instead of samples.
     pub rtt_estimated: bool,
-    /// Queue delay of the packets of the sender's host at each link of its route, from enqueue to
+    /// Queue delay of packets from the sender's host at each link of the route, from enqueue to
     /// dequeue, ns.
     pub delay: Histogram,
-    /// Drops and marks of the packets of both hosts at every link.
+    /// Drops and marks of packets from both hosts at every link.
     pub counts: Counts,
-    /// Packets of the sender's host by the ECN field with which they were sent. In order: not
-    /// capable, ECT(1), ECT(0), CE.
+    /// Number of packets from the sender's host, by the ECN field when sent. In order: not
+    /// ECN-capable, ECT(1), ECT(0), CE.
     pub ecn_sent: [u64; 4],
-    /// Time from the first to the last packet with payload, including the warm-up, ns. `None` if
-    /// the exchange is not known to be over.
+    /// Time from the first to the last packet with payload, including the warm-up, ns. `None` if it
+    /// is unknown whether the exchange is over.
     pub completion_ns: Option<u64>,
 }
 
 impl Measures {
-    /// Adds other measurements. The measured time then covers both.
+    /// Adds other measurements. The measured time then covers both of them.
     pub fn merge(&mut self, other: &Measures) {
         self.from_ns = self.from_ns.min(other.from_ns);
         self.to_ns = self.to_ns.max(other.to_ns);
@@ -64,50 +65,50 @@ impl Measures {
     }
 }
 
-/// Measurements of an entry of `[[programs]]`.
+/// What was measured about an entry of `[[programs]]`.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct ProgramOutcome {
     /// Name of the entry.
     pub name: String,
-    /// The entry's `kind` in the scenario. Empty if the scenario sets none.
+    /// The entry's `kind` in the scenario. Empty if the scenario does not set it.
     pub kind: String,
     /// Measurements of all packets of the entry.
     pub measures: Measures,
-    /// Measurements by 5-tuple, in the order of their first packets. After the first
-    /// [`MAX_TUPLES`], one entry sums up all others.
+    /// Measurements of each 5-tuple, in the order of their first packets. After [`MAX_TUPLES`]
+    /// entries, one more sums up all others.
     pub tuples: Vec<TupleOutcome>,
-    /// How the sender's and the receiver's side ended. `None` if the side was still running, or
-    /// nothing ran there.
+    /// How the sender's and the receiver's side ended. `None` if the side was still running, or ran
+    /// no program.
     pub ends: [Option<Ended>; 2],
-    /// Numbers from the program's own files, by name. `None` if a number was not found there.
+    /// Numbers from the program's own files, by name. `None` if a number was not found.
     pub numbers: Vec<(String, Option<f64>)>,
 }
 
-/// Number of 5-tuples of a program that its results list separately.
+/// Largest number of 5-tuples that a program's results list separately.
 pub const MAX_TUPLES: usize = 1000;
 
-/// Measurements of the packets of a 5-tuple, in both directions.
+/// What was measured about the packets of a 5-tuple, in both directions.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct TupleOutcome {
-    /// Number of 5-tuples in this entry: 1, or the number beyond the limit.
+    /// Number of 5-tuples in this entry: 1, or in the last entry the number of all others.
     pub tuples: u64,
     /// The number of the protocol.
     pub protocol: u8,
-    /// Address and port at the sender's host. For ICMP the port is the identifier of an echo, or 0
-    /// if the message has no identifier.
+    /// Address and port at the sender's host. For ICMP, the port is the identifier of an echo, or 0
+    /// for other messages.
     pub sender: (IpAddr, u16),
     /// Address and port at the receiver's host.
     pub receiver: (IpAddr, u16),
-    /// The measurements.
+    /// The measurements of the packets.
     pub measures: Measures,
 }
 
 /// How a side of a program ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ended {
-    /// Exit status, or 128 + n after signal n.
+    /// Exit status. After signal n, it is 128 + n.
     pub status: i32,
-    /// Time of the end, ns.
+    /// When the side ended, ns.
     pub at_ns: u64,
 }
 

@@ -7,7 +7,7 @@ use crate::Histogram;
 /// How much a result can be relied on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Confidence {
-    /// There were fewer intervals than an average has.
+    /// The test had fewer intervals than an average needs.
     #[default]
     Low,
     /// Goodput or responsiveness was not stable.
@@ -17,7 +17,7 @@ pub enum Confidence {
 }
 
 impl Confidence {
-    /// The name of the confidence in results.
+    /// Returns the name of the confidence in results.
     pub const fn name(self) -> &'static str {
         match self {
             Confidence::Low => "low",
@@ -30,7 +30,7 @@ impl Confidence {
 /// Responsiveness of the last intervals of a test.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct ResponsivenessOutcome {
-    /// Times of foreign probes, handshake and fetch together, ns.
+    /// Times of foreign probes, ns: handshake and fetch together.
     pub foreign: Histogram,
     /// Times of probes on bulk connections, ns.
     pub loaded: Histogram,
@@ -38,7 +38,7 @@ pub struct ResponsivenessOutcome {
     pub foreign_rpm: Option<f64>,
     /// Round trips per minute on bulk connections.
     pub loaded_rpm: Option<f64>,
-    /// The mean of both.
+    /// The mean of `foreign_rpm` and `loaded_rpm`.
     pub rpm: Option<f64>,
     /// How much the result can be relied on.
     pub confidence: Confidence,

@@ -1,19 +1,19 @@
 //! Quantities sampled over time: the quantities of flows and links, each declared once, and the
 //! times at which their samples become rows of the series.
 //!
-//! To add a quantity, add its line here. An engine that knows its value fills in the field of that
-//! name. Algorithms declare further quantities, called gauges, themselves.
+//! To add a quantity, add its line here. An engine that knows the value sets the field of this
+//! name. Algorithms declare further quantities themselves; these are called gauges.
 
 use crate::{Series, SeriesId};
 
-/// A quantity of the series.
+/// A quantity in the series.
 #[derive(Clone, Copy, Debug)]
 pub struct Quantity {
     /// Name, with the unit as suffix unless the quantity is a count.
     pub name: &'static str,
-    /// Unit.
+    /// Unit of the values.
     pub unit: &'static str,
-    /// Meaning.
+    /// What the quantity means.
     pub doc: &'static str,
     /// When the quantity is recorded.
     pub when: When,
@@ -33,7 +33,7 @@ pub enum When {
 }
 
 impl When {
-    /// The text for the documentation of a quantity.
+    /// Returns how the documentation states when a quantity is recorded.
     pub const fn doc(self) -> &'static str {
         match self {
             When::State => "every interval; with `series = \"acks\"` after every ACK",
@@ -58,13 +58,13 @@ macro_rules! quantities {
                 $(Quantity { name: stringify!($name), unit: $unit, doc: $doc, when: When::$when },)*
             ];
 
-            /// Number of quantities recorded at one of these times.
+            /// Returns how many quantities are recorded at one of these times.
             pub fn rows(when: &[When]) -> u64 {
                 let all = Self::QUANTITIES.iter();
                 all.filter(|quantity| when.contains(&quantity.when)).count() as u64
             }
 
-            /// The values, in the order of `QUANTITIES`.
+            /// Returns the values, in the order of `QUANTITIES`.
             fn values(&self) -> impl Iterator<Item = Option<f64>> {
                 [$(self.$name),*].into_iter()
             }
@@ -73,7 +73,7 @@ macro_rules! quantities {
 }
 
 quantities! {
-    /// A flow at one moment. `None`: not known, or without a value.
+    /// A flow at one moment. `None` means unknown, or without a value.
     FlowState {
         cwnd, "segments", State, "Congestion window.";
         ssthresh, "segments", State, "Slow-start threshold, once there is one.";
@@ -109,19 +109,19 @@ quantities! {
 
 /// The series of a flow.
 ///
-/// The series are declared in this order: those recorded in any case, gauges, and those recorded
-/// after every ACK. All ids follow from the first one, so a hundred thousand flows need no lists of
-/// ids.
+/// The series are declared in this order: series that are always recorded, gauges, and series that
+/// are recorded after every ACK. All ids follow from the first id, so a hundred thousand flows need
+/// no lists of ids.
 pub struct FlowSampler {
     first: SeriesId,
     gauges: u32,
     acks: bool,
-    /// The window at its last change.
+    /// The window when it last changed.
     cwnd: f64,
 }
 
 impl FlowSampler {
-    /// Declares the series of a flow. `acks` tells whether to record the flow's state after every
+    /// Declares the series of a flow. `acks` says whether to record the flow's state after every
     /// ACK.
     pub fn new(series: &mut Series, flow: &str, gauges: &[&str], acks: bool) -> FlowSampler {
         let mut declare = |name: &str| series.id(Some(flow), None, name);
@@ -141,7 +141,7 @@ impl FlowSampler {
         }
     }
 
-    /// The id of the first gauge.
+    /// Returns the id of the first gauge.
     fn first_gauge(&self) -> SeriesId {
         self.first
             .plus(FlowState::rows(&[When::State, When::Interval, When::NoAcks]) as u32)
@@ -152,7 +152,7 @@ impl FlowSampler {
         (0..self.gauges).map(move |gauge| first.plus(gauge))
     }
 
-    /// Whether the state is recorded after every ACK.
+    /// Returns whether the state is recorded after every ACK.
     pub fn acks(&self) -> bool {
         self.acks
     }
@@ -175,7 +175,7 @@ impl FlowSampler {
         }
     }
 
-    /// Records an ACK at the sender, or a timer of the sender.
+    /// Records the state after an ACK at the sender, or after a timer of the sender.
     pub fn ack<G: Into<Option<f64>>>(
         &self,
         at_ns: u64,

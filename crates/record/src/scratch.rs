@@ -1,8 +1,9 @@
-//! Scratch folders: folders that only one process uses, next to the folder that it will write.
+//! Scratch folders: folders that only one process uses, beside the folder that the process will
+//! write.
 //!
-//! Beside a scratch folder is a lock file, which the owning process holds. If another process can
-//! take the lock, the owner is dead, for whatever reason. The next process that opens a scratch
-//! folder in the same place removes what dead owners left.
+//! Beside each scratch folder is a lock file, which the owning process keeps locked. If another
+//! process can lock it, the owner has ended, for whatever reason. The next process that opens a
+//! scratch folder in the same parent removes the folders of ended owners.
 
 use std::fs::{self, File, TryLockError};
 use std::io;
@@ -17,17 +18,17 @@ const LOCK_SUFFIX: &str = ".lock";
 pub struct Scratch {
     folder: PathBuf,
     lock_path: PathBuf,
-    /// The lock, which this process holds as long as it writes.
+    /// The lock file, which this process keeps locked as long as it writes.
     _lock: File,
 }
 
 impl Scratch {
-    /// Creates a scratch folder in the existing folder `parent`, and removes those of dead
-    /// processes.
+    /// Creates a scratch folder in the existing folder `parent`, and removes the scratch folders of
+    /// ended processes.
     pub fn open(parent: &Path) -> io::Result<Scratch> {
         remove_leftovers(parent);
-        // A serial is not reused while its lock file exists. The file may be of this process, or of
-        // a process of the same number on another host.
+        // A serial number is not used again while its lock file exists. The file may belong to this
+        // process, or to a process with the same number on another host.
         static SERIAL: AtomicU64 = AtomicU64::new(0);
         loop {
             let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
@@ -39,7 +40,7 @@ impl Scratch {
                 Err(e) => return Err(at(&lock_path, e)),
             };
             match lock.try_lock() {
-                // Between creation and lock, another process may have removed the file as a
+                // Before this process locked the file, another process may have removed it as a
                 // leftover.
                 Ok(()) if lock_path.exists() => {}
                 Ok(()) | Err(TryLockError::WouldBlock) => continue,
@@ -61,7 +62,7 @@ impl Scratch {
         }
     }
 
-    /// Path of the folder.
+    /// Returns the path of the folder.
     pub fn path(&self) -> &Path {
         &self.folder
     }
@@ -78,8 +79,8 @@ impl Drop for Scratch {
     }
 }
 
-/// Removes the scratch folders of dead processes, which are those whose lock is free. Failures do
-/// no harm, because the next process tries again.
+/// Removes the scratch folders of ended processes, whose locks are free. Failures do no harm,
+/// because the next process tries again.
 fn remove_leftovers(parent: &Path) {
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
         let name = entry.file_name();
@@ -99,8 +100,8 @@ fn remove_leftovers(parent: &Path) {
     }
 }
 
-/// Removes a folder, and then its lock. If the folder cannot be removed, the lock stays, and the
-/// next process tries again.
+/// Removes a folder, and then its lock file. If the folder cannot be removed, the lock file stays,
+/// and the next process tries again.
 fn remove_with_lock(folder: &Path, lock_path: &Path) {
     remove(folder);
     if fs::symlink_metadata(folder).is_err() {
@@ -108,7 +109,7 @@ fn remove_with_lock(folder: &Path, lock_path: &Path) {
     }
 }
 
-/// Whether this is the name of a scratch folder: prefix, process number and serial.
+/// Returns whether this is the name of a scratch folder: prefix, process number and serial number.
 fn is_name(name: &str) -> bool {
     let number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     name.strip_prefix(PREFIX)
@@ -116,8 +117,9 @@ fn is_name(name: &str) -> bool {
         .is_some_and(|(process, serial)| number(process) && number(serial))
 }
 
-/// Removes a folder and its content, as far as possible. No other code in Rust does so. All callers
-/// are in this file and pass a scratch folder. Links are removed, but not their targets.
+/// Removes a folder and its content, as far as possible. No other Rust code in tailback removes
+/// folders. All callers are in this file and pass a scratch folder. Links are removed, but their
+/// targets are not.
 fn remove(folder: &Path) {
     let _ = fs::remove_dir_all(folder);
 }
@@ -135,7 +137,7 @@ mod tests {
     fn leftovers_of_the_dead_go_and_those_of_the_living_stay() {
         let root = tempfile::tempdir().expect("a folder");
         let living = Scratch::open(root.path()).expect("a folder");
-        // The state after a SIGKILL: a lock file that nobody holds, and its folder.
+        // As after a SIGKILL: a lock file that no process holds, and its folder.
         let dead = root.path().join(".tailback-1-0");
         fs::create_dir_all(dead.join("half")).expect("a folder");
         fs::write(root.path().join(".tailback-1-0.lock"), "").expect("a file");
@@ -186,7 +188,7 @@ mod tests {
         let first = Scratch::open(root.path()).expect("a folder");
         let name = first.path().file_name().expect("a name").to_string_lossy();
         let (process, serial) = name.rsplit_once('-').expect("prefix, process, serial");
-        // Other tests take serials meanwhile, so this locks many of the next names.
+        // Other tests use serial numbers in the meantime, so this locks many of the next names.
         let serial: u64 = serial.parse().expect("a number");
         let locks: Vec<File> = (serial + 1..serial + 40)
             .map(|serial| {
@@ -219,7 +221,7 @@ mod tests {
         let name = first.path().file_name().expect("a name").to_string_lossy();
         let (process, serial) = name.rsplit_once('-').expect("prefix, process, serial");
         let serial: u64 = serial.parse().expect("a number");
-        // Other tests take serials meanwhile.
+        // Other tests use serial numbers in the meantime.
         for serial in serial + 1..serial + 40 {
             fs::create_dir(root.path().join(format!("{process}-{serial}"))).expect("a folder");
         }
@@ -238,7 +240,7 @@ mod tests {
     #[test]
     fn a_lock_stays_as_long_as_what_it_is_for() {
         let root = tempfile::tempdir().expect("a folder");
-        // This is a file and not a folder, so it is not removed.
+        // This is a file, not a folder, so it must not be removed.
         let file = root.path().join(".tailback-1-0");
         let lock = root.path().join(".tailback-1-0.lock");
         fs::write(&file, "").expect("a file");

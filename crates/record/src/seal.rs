@@ -1,8 +1,8 @@
-//! JSON files that carry a hash of themselves, and hashes of other files.
+//! JSON files that contain a hash of themselves, and hashes of other files.
 //!
 //! The last line of a sealed object is `"sha256"`, the SHA-256 of every byte before that line. If a
-//! file was cut or a bit changed, the seal does not match. The seal protects against damage and not
-//! against forgery: it does not show who wrote the file.
+//! file was cut or a bit changed, the seal does not match. The seal protects against damage but not
+//! against forgery: it does not prove who wrote the file.
 
 use std::io::{self, Read, Write};
 
@@ -12,7 +12,7 @@ const BEFORE: &str = "  \"sha256\": \"";
 const AFTER: &str = "\"\n}\n";
 const DIGITS: usize = 64;
 
-/// Seals the text of a JSON object that is not empty.
+/// Seals the text of a JSON object, which must not be empty.
 pub fn seal(object: &str) -> Vec<u8> {
     let open = object.trim_end();
     let open = open.strip_suffix('}').unwrap_or(open).trim_end();
@@ -22,7 +22,7 @@ pub fn seal(object: &str) -> Vec<u8> {
     sealed
 }
 
-/// Whether a sealed file is unchanged since it was written.
+/// Returns whether a sealed file is unchanged since it was written.
 pub fn is_whole(sealed: &[u8]) -> bool {
     let line = BEFORE.len() + DIGITS + AFTER.len();
     let Some((body, tail)) = sealed.len().checked_sub(line).map(|at| sealed.split_at(at)) else {
@@ -33,7 +33,7 @@ pub fn is_whole(sealed: &[u8]) -> bool {
         .is_some_and(|digits| digits == sha256(body).as_bytes())
 }
 
-/// SHA-256 in hexadecimal digits.
+/// Returns the SHA-256 in hexadecimal digits.
 pub fn sha256(bytes: &[u8]) -> String {
     hex(Sha256::digest(bytes).as_slice())
 }
@@ -52,7 +52,7 @@ pub struct Mark {
 }
 
 impl Mark {
-    /// The mark of these bytes.
+    /// Returns size and hash of these bytes.
     pub fn of_bytes(bytes: &[u8]) -> Mark {
         Mark {
             bytes: bytes.len() as u64,
@@ -60,7 +60,7 @@ impl Mark {
         }
     }
 
-    /// The mark of all data from a reader.
+    /// Returns size and hash of all data from a reader.
     pub fn of(mut reader: impl Read) -> io::Result<Mark> {
         let mut hashing = Hashing::new(io::sink());
         let mut buffer = vec![0; 1 << 16];
@@ -92,7 +92,7 @@ impl<W: Write> Hashing<W> {
         }
     }
 
-    /// The mark of the data so far.
+    /// Returns size and hash of the data so far.
     pub fn mark(&self) -> Mark {
         Mark {
             bytes: self.bytes,
@@ -141,14 +141,14 @@ mod tests {
         hashing.write_all(b"c").expect("memory");
         let mark = hashing.mark();
         assert_eq!(mark.bytes, 3);
-        // The example of FIPS 180-4.
+        // This is the example of FIPS 180-4.
         assert!(mark.sha256.starts_with("ba7816bf8f01cfea"), "{mark:?}");
         assert_eq!(Mark::of(&b"abc"[..]).expect("memory"), mark);
         assert_eq!(Mark::of_bytes(b"abc"), mark);
     }
 
     /// A reader that gives one byte at a time. It is interrupted before each byte, and fails or
-    /// ends after the last.
+    /// ends after the last byte.
     struct Hesitant {
         bytes: Vec<u8>,
         interrupted: bool,

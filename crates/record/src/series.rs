@@ -3,12 +3,12 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The id of a series, which [`Series::id`] creates.
+/// The id of a series. [`Series::id`] creates it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SeriesId(u32);
 
 impl SeriesId {
-    /// The id of the series that was declared `more` series after this one.
+    /// Returns the id of the series that was declared `more` series after this one.
     pub(crate) fn plus(self, more: u32) -> SeriesId {
         SeriesId(self.0 + more)
     }
@@ -17,17 +17,17 @@ impl SeriesId {
 /// What a series is about.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SeriesKey {
-    /// The flow or traffic source, if the series is about one.
+    /// The flow or traffic source, if the series is about a flow or source.
     pub flow: Option<String>,
-    /// The link, if the series is about one.
+    /// The link, if the series is about a link.
     pub link: Option<String>,
-    /// The quantity, with its unit as suffix if it has one. Examples are `cwnd` (segments),
-    /// `srtt_ns`, `backlog_bytes`, and `drop.overflow` (an event).
+    /// The quantity. Its unit, if any, is the suffix. Examples are `cwnd` (segments), `srtt_ns`,
+    /// `backlog_bytes`, and `drop.overflow` (an event).
     pub quantity: String,
 }
 
-/// Largest number of rows. Later rows are counted in [`Series::lost`] and reported, never dropped
-/// silently.
+/// Largest number of rows. Later rows are counted in [`Series::lost`] and reported, so that they
+/// are not lost silently.
 pub const MAX_ROWS: usize = 20_000_000;
 
 /// Samples and events in the order they were recorded.
@@ -58,14 +58,14 @@ impl Series {
         SeriesId((self.keys.len() - 1) as u32)
     }
 
-    /// An id with the caller's number, for a series that only gets its key at the end
+    /// Returns an id from the caller's number, for a series that gets its key only at the end
     /// ([`Series::name`]).
     pub(crate) fn numbered(number: u32) -> SeriesId {
         SeriesId(number)
     }
 
-    /// Gives keys to series that only have numbers. Only series with rows get a key, in the order
-    /// of the numbers.
+    /// Gives keys to series that have only numbers. Only series with rows get keys, in the order of
+    /// the numbers.
     pub(crate) fn name(&mut self, key: impl Fn(u32) -> SeriesKey) {
         let numbers = self.key.iter().max().map_or(0, |last| *last as usize + 1);
         let mut place = vec![None; numbers];
@@ -112,12 +112,12 @@ impl Series {
         self.value.extend(other.value);
     }
 
-    /// Number of rows kept.
+    /// Returns the number of rows that are stored.
     pub fn len(&self) -> usize {
         self.key.len()
     }
 
-    /// Whether there are no rows.
+    /// Returns whether the series has no rows.
     pub fn is_empty(&self) -> bool {
         self.key.is_empty()
     }
@@ -127,8 +127,8 @@ impl Series {
 mod tests {
     use super::*;
 
-    /// A series with this many rows, to test their limit. It takes 80 MB of memory that are never
-    /// written.
+    /// Returns a series with this many rows, for tests of the limit. It reserves 80 MB of memory
+    /// that are never written.
     fn full(rows: usize) -> Series {
         Series {
             key: vec![0; rows],

@@ -5,9 +5,9 @@ use serde::ser::{SerializeMap, Serializer};
 
 use crate::{Histogram, ratio};
 
-/// Statistics of some numbers, in the unit of the numbers.
+/// Statistics of a list of numbers, in the unit of the numbers.
 ///
-/// In JSON they are an object ([`Stat::only`]).
+/// In JSON, the statistics are an object ([`Stat::only`]).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Stat {
     /// Number of values.
@@ -35,18 +35,18 @@ pub struct Stat {
 }
 
 impl Stat {
-    /// The usual statistics, in the order of the JSON.
+    /// The usual statistics, in the order in which JSON has them.
     pub const NAMES: &'static [&'static str] = &[
         "n", "mean", "stddev", "p1", "p25", "p50", "p75", "p99", "max",
     ];
-    /// The statistics of end-to-end delays, in the order of the JSON.
+    /// The statistics of end-to-end delays, in the order in which JSON has them.
     pub const OF_DELAYS: &'static [&'static str] =
         &["n", "mean", "p50", "p95", "p99", "p999", "max"];
 
-    /// The statistics of some numbers. None of the numbers may be NaN.
+    /// Returns the statistics of some numbers. No number may be NaN.
     pub fn of(mut values: Vec<f64>) -> Stat {
         let n = values.len() as f64;
-        // Computed before sorting, so that the sum adds the values in the order in which they were
+        // Computed before sorting, so that the values are added in the order in which they were
         // taken.
         let mean = ratio(values.iter().sum(), n);
         let stddev = mean.and_then(|mean| {
@@ -70,7 +70,7 @@ impl Stat {
         }
     }
 
-    /// The statistics of a histogram.
+    /// Returns the statistics of a histogram.
     pub fn of_histogram(histogram: &Histogram) -> Stat {
         let [p1, p25, p50, p75, p95, p99, p999] =
             histogram.percentiles([1.0, 25.0, 50.0, 75.0, 95.0, 99.0, 99.9]);
@@ -89,7 +89,7 @@ impl Stat {
         }
     }
 
-    /// The statistics in another unit. `convert` converts a value.
+    /// Returns the statistics in another unit. `convert` converts a value.
     pub fn map(self, convert: impl Fn(f64) -> f64) -> Stat {
         Stat {
             n: self.n,
@@ -106,7 +106,8 @@ impl Stat {
         }
     }
 
-    /// Names and values in the order of the JSON. [`Stat::n`] comes before them in the JSON.
+    /// Returns names and values in the order in which JSON has them. In JSON, [`Stat::n`] comes
+    /// first.
     fn values(&self) -> [(&'static str, Option<f64>); 10] {
         [
             ("mean", self.mean),
@@ -150,16 +151,17 @@ impl Serialize for Only<'_> {
     }
 }
 
-/// The value of rank ceil(p/100 x n) of sorted values, `p` in 0..=100. `None` without values.
-/// [`Histogram::percentile`] uses the same rank.
+/// Returns the value of rank ceil(p/100 x n) of sorted values, `p` in 0..=100, or `None` without
+/// values. [`Histogram::percentile`] uses the same rank.
 fn nearest_rank(sorted: &[f64], p: f64) -> Option<f64> {
     let n = sorted.len();
     let rank = ((p * n as f64 / 100.0).ceil() as usize).clamp(1, n.max(1));
     sorted.get(rank - 1).copied()
 }
 
-/// Standard deviation of the sample (n - 1) in a histogram. Each value counts as the middle of its
-/// bucket, and deviations are from the exact mean. `None` for fewer than two values.
+/// Returns the standard deviation (n - 1) of the values in a histogram. Each value counts as the
+/// middle of its bucket, and deviations are from the exact mean. Returns `None` for fewer than two
+/// values.
 fn stddev(histogram: &Histogram) -> Option<f64> {
     let mean = histogram.mean()?;
     let squares: f64 = histogram
@@ -179,16 +181,16 @@ mod tests {
     #[test]
     fn percentiles_are_values_by_nearest_rank() {
         // Of five values, the 25th percentile is the second (rank ceil(1.25)), the median is the
-        // third, the 99th percentile is the fifth, and the 1st is the first.
+        // third, the 99th percentile is the fifth, and the 1st percentile is the first value.
         let stat = Stat::of(vec![50.0, 10.0, 40.0, 20.0, 30.0]);
         assert_eq!((stat.n, stat.mean, stat.max), (5, Some(30.0), Some(50.0)));
         assert_eq!(
             [stat.p1, stat.p25, stat.p50, stat.p75, stat.p99],
             [10.0, 20.0, 30.0, 40.0, 50.0].map(Some)
         );
-        // The sum of the squared deviations, 400 + 100 + 0 + 100 + 400, over 4.
+        // The squared deviations are 400, 100, 0, 100 and 400. Their sum divided by 4 is 250.
         assert_eq!(stat.stddev, Some(250_f64.sqrt()));
-        // Of four values, the 25th percentile is the first: its rank is 1 exactly.
+        // Of four values, the 25th percentile is the first, because its rank is exactly 1.
         let stat = Stat::of(vec![4.0, 3.0, 2.0, 1.0]);
         assert_eq!([stat.p25, stat.p50, stat.p75], [1.0, 2.0, 3.0].map(Some));
         // Of 101 values, the 1st percentile is the second value. Of 100, it is the first value.

@@ -1,8 +1,8 @@
 //! Reads run folders. A file is used only if it is unchanged since it was written.
 //!
-//! The folder may have any origin. Its files must be regular files, not links, with the sizes and
-//! hashes of the manifest. The manifest must be sealed, have this format, and name the same run as
-//! the folder. The tables must have the columns and rows of a run
+//! The folder may come from anyone. Its files must be regular files, not links, with the sizes and
+//! hashes that the manifest states. The manifest must be sealed, have this format, and name the
+//! same run as the folder does. The tables must have the columns and rows of a run
 //! ([`crate::table::check`]).
 
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ use crate::scratch::at;
 use crate::seal::{Mark, is_whole};
 use crate::table;
 
-/// The manifest: identity of the run and marks of its files.
+/// The manifest: what identifies the run, and size and hash of each file.
 pub const MANIFEST: &str = "manifest.json";
 /// The summary.
 pub const SUMMARY: &str = "summary.json";
@@ -34,18 +34,20 @@ pub const TIMING: &str = "timing.json";
 
 /// The largest JSON file that is read, bytes.
 const MAX_JSON: u64 = 64 << 20;
-/// The largest table that is read, bytes: twice the size of a table with the most rows.
+/// The largest table that is read, bytes: twice the size of a table with the largest number of
+/// rows.
 const MAX_TABLE: u64 = 1 << 30;
 
 /// Version of the layout of a run folder.
 pub const FORMAT: u32 = 2;
 
-/// Why a folder or file is not used.
+/// Why a folder or file cannot be used.
 #[derive(Debug)]
 pub enum Fault {
     /// The folder does not exist.
     Absent(String),
-    /// The folder or file has changed since it was written. The text is a sentence with the path.
+    /// The folder or file has changed since it was written. The text is a sentence that contains
+    /// the path.
     Damaged(String),
     /// The folder or file cannot be read.
     Io(io::Error),
@@ -57,7 +59,7 @@ fn damaged<T>(path: &Path, what: &str) -> Result<T> {
     Err(Fault::Damaged(format!("{}: {what}", path.display())))
 }
 
-/// Whether a name is the id of a run, a sweep or a comparison: 20 digits of a hash.
+/// Returns whether a name is the id of a run, a sweep or a comparison: 20 digits of a hash.
 pub fn is_id(name: &str) -> bool {
     name.len() == 20
         && name
@@ -105,14 +107,14 @@ impl RunFolder {
         let Some(manifest) = manifest else {
             return damaged(&file, "changed since it was written (not JSON)");
         };
-        // Checked before the seal, because earlier versions had no seal.
+        // Check the format before the seal, because earlier versions had no seal.
         if manifest["format"] != FORMAT {
             return damaged(&file, "written by another version of tailback, or damaged");
         }
         if !is_whole(&bytes) {
             return damaged(&file, NOT_WRITTEN);
         }
-        // An absolute path has a last part even for a path like `.`.
+        // An absolute path has a last part, even for a path such as `.`.
         let own = std::path::absolute(path).map_err(|e| Fault::Io(at(path, e)))?;
         let name = own.file_name().and_then(|name| name.to_str());
         let run_id = manifest["run_id"].as_str();
@@ -144,12 +146,12 @@ impl RunFolder {
         })
     }
 
-    /// The manifest's JSON.
+    /// Returns the manifest's JSON.
     pub fn manifest(&self) -> &str {
         &self.manifest
     }
 
-    /// Wall and CPU time as JSON.
+    /// Returns wall and CPU time as JSON.
     pub fn timing(&self) -> Result<Vec<u8>> {
         let file = self.path.join(TIMING);
         let bytes = read_whole(&file, MAX_JSON)?;
@@ -157,14 +159,14 @@ impl RunFolder {
         let Some(timing) = timing.filter(|_| is_whole(&bytes)) else {
             return damaged(&file, NOT_WRITTEN);
         };
-        // Earlier versions did not write the run's id.
+        // Earlier versions did not write the run's id into this file.
         if timing.get("run_id").is_some_and(|id| *id != self.run_id) {
             return damaged(&file, "that of another run");
         }
         Ok(bytes)
     }
 
-    /// Whether the run has a file of this name.
+    /// Returns whether the run has a file with this name.
     pub fn has(&self, name: &str) -> bool {
         self.files.contains_key(name)
     }
@@ -194,8 +196,8 @@ impl RunFolder {
         }
     }
 
-    /// Returns the JSON of the summary with at most this many flows, and the number of flows left
-    /// out.
+    /// Returns the JSON of the summary with at most this many flows, and the number of flows that
+    /// it leaves out.
     pub fn brief(&self, most: usize) -> Result<(Vec<u8>, usize)> {
         let whole = self.read(SUMMARY)?;
         brief(&whole, most).or_else(|_| damaged(&self.path.join(SUMMARY), NOT_WRITTEN))
@@ -228,17 +230,17 @@ impl RunFolder {
 
 const NOT_WRITTEN: &str = "not what was written";
 
-/// Folder for the files that programs left.
+/// Folder for the files that programs wrote.
 pub const PROGRAMS: &str = "programs";
 
-/// Whether this is the path of a file that a program left.
+/// Returns whether this is the path of a file that a program wrote.
 fn is_of_program(name: &str) -> bool {
     let mut parts = name.split('/');
     let inside = |part: &str| !matches!(part, "" | "." | "..") && !part.contains('\0');
     parts.next() == Some(PROGRAMS) && parts.clone().count() > 1 && parts.all(inside)
 }
 
-/// Returns the files of a manifest. `None` if they are not the files of a run.
+/// Returns the files that a manifest lists, or `None` if they are not the files of a run.
 fn files_of(table: &Value) -> Option<BTreeMap<String, (Mark, Option<u64>)>> {
     let mut files = BTreeMap::new();
     for (name, entry) in table.as_object()? {
@@ -314,7 +316,8 @@ mod tests {
         }
     }
 
-    /// A run has a summary and both tables. Tables have a number of rows, other files do not.
+    /// A run has a summary and both tables. The manifest states a number of rows for tables, and
+    /// for no other file.
     #[test]
     fn the_files_of_a_manifest() {
         let mark = || json!({ "bytes": 3, "sha256": "ab" });

@@ -1,8 +1,8 @@
 //! The summary of a run: the object that `--json` prints for a point, without the point's sweep
 //! parameters. (The same run may be part of several sweeps.)
 //!
-//! A value that is not available is `null`, never 0. Field names and units are fixed. Fields may be
-//! added, each by one declaration ([`field`]).
+//! A value that is not available is `null`, never 0. Field names and units are fixed. New fields
+//! may be added, each with one declaration ([`field`]).
 
 mod chunks;
 pub mod field;
@@ -57,8 +57,8 @@ fields! {
     }
 }
 
-/// The flows of a run. Each is summarised only when it is needed, because a hundred thousand at
-/// once would take 50 MB.
+/// The flows of a run. Each flow is summarised only when it is needed, because a hundred thousand
+/// summaries would need 50 MB.
 #[derive(Clone, Copy, Debug)]
 pub struct FlowSummaries<'a> {
     flows: &'a [FlowOutcome],
@@ -66,7 +66,7 @@ pub struct FlowSummaries<'a> {
 }
 
 impl<'a> FlowSummaries<'a> {
-    /// The summaries of the flows, in file order.
+    /// Iterates over the summaries of the flows, in file order.
     pub fn iter(self) -> impl Iterator<Item = FlowSummary<'a>> {
         (self.flows.iter()).map(move |flow| FlowSummary::new(flow, self.watched))
     }
@@ -260,7 +260,7 @@ fields! {
     }
 }
 
-/// Counters by cause. They are written as an object without the counters that are 0.
+/// Counters by cause. JSON leaves out the counters that are 0.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Causes(pub Counts);
 
@@ -279,7 +279,7 @@ impl Serialize for Causes {
 #[serde(transparent)]
 pub struct RunId<'a>(&'a str);
 
-/// Links by name, in file order.
+/// The links by name, in file order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Links(Vec<QueueSummary>);
 
@@ -310,7 +310,7 @@ values! {
 }
 
 impl<'a> Summary<'a> {
-    /// Summarises what a run measured.
+    /// Summarises what was measured in a run.
     pub fn new(outcome: &'a Outcome, run_id: &'a str, seed: u64) -> Summary<'a> {
         let measured_ns = outcome.duration_ns.saturating_sub(outcome.warmup_ns);
         let watched = !outcome.unwatched;
@@ -477,7 +477,7 @@ impl ClassSummary {
     }
 }
 
-/// Jain's fairness index (sum x)^2 / (n sum x^2). `None` if there are no flows or nothing was
+/// Returns Jain's fairness index (sum x)^2 / (n sum x^2), or `None` without flows or if nothing was
 /// delivered.
 fn jain(throughputs: &[f64]) -> Option<f64> {
     let sum: f64 = throughputs.iter().sum();
@@ -493,7 +493,7 @@ fn ms(ns: f64) -> f64 {
     ns / 1e6
 }
 
-/// Mean rate in Mbit/s of this many bytes between two times.
+/// Returns the mean rate of this many bytes between two times, Mbit/s.
 fn mbit(bytes: u64, from_ns: u64, to_ns: u64) -> Option<f64> {
     let elapsed_ns = to_ns.checked_sub(from_ns)?;
     // One bit/ns is one Gbit/s.
@@ -554,7 +554,7 @@ mod tests {
         assert_eq!(flows[0].completion_s, Some(1.5));
         let queue = summary.queue.as_ref().expect("the first link");
         assert_eq!(queue.utilisation, Some(0.9));
-        // 30,000 byte x s over the 10 s after the warm-up.
+        // The backlog is 30,000 byte x s over the 10 s after the warm-up.
         assert_eq!(queue.occupancy_bytes_mean, Some(3_000.0));
         assert_eq!(
             (queue.drops, queue.marks, queue.sce_marks),
@@ -590,7 +590,7 @@ mod tests {
         assert!(json["jain"].is_null());
         assert!(json["queue"]["utilisation"].is_null());
         assert!(json["queue"]["delay_ms"]["mean"].is_null());
-        // A queue that was always empty has a backlog of 0, not an unknown one.
+        // A queue that was always empty has a backlog of 0, not an unknown backlog.
         assert_eq!(json["queue"]["occupancy_bytes_mean"], 0.0);
     }
 

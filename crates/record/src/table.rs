@@ -1,5 +1,5 @@
 //! The tables of a run folder: series and histograms in Parquet, and the checks before a file is
-//! read as one of them.
+//! read as such a table.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -37,11 +37,11 @@ pub const HISTOGRAMS: &str = "message histograms {
     required int64 count;
 }";
 
-/// Number of rows of a row group. It bounds the memory of writer and reader.
+/// Number of rows in a row group. It limits the memory that writer and reader need.
 const GROUP_ROWS: usize = 1 << 20;
 
-/// Largest number of bytes that one compressed byte can become: Snappy's longest copy has 64 bytes
-/// in 3.
+/// Largest number of bytes that one compressed byte can become. Snappy's longest copy encodes 64
+/// bytes in 3.
 const EXPANSION: u64 = 24;
 
 /// Writes a table of this schema. Returns the number of its rows.
@@ -53,8 +53,8 @@ pub fn write<W: Write + Send>(
     let properties = WriterProperties::builder()
         .set_writer_version(WriterVersion::PARQUET_1_0)
         .set_compression(Compression::SNAPPY)
-        // Statistics and offset index are not useful in files of this size, and take space in short
-        // runs.
+        // Statistics and offset index are not useful in files of this size, and use space in the
+        // files of short runs.
         .set_statistics_enabled(EnabledStatistics::None)
         .set_offset_index_disabled(true)
         .set_created_by("tailback".to_owned())
@@ -67,7 +67,7 @@ pub fn write<W: Write + Send>(
             Ok(rows)
         })
         .map_err(|e| match e {
-            // Returns the cause, such as a full disk, because that is what the user needs to read.
+            // Return the cause, such as a full disk, because the user needs to read it.
             ParquetError::External(inner) => match inner.downcast::<io::Error>() {
                 Ok(io) => *io,
                 Err(other) => io::Error::other(other),
@@ -77,14 +77,14 @@ pub fn write<W: Write + Send>(
 }
 
 /// Checks that a file is a table of this schema with this many rows, as [`write`] writes it. An
-/// error states what is wrong. A reader of a checked table needs memory only for its rows and for
+/// error says what is wrong. A reader of a checked table needs memory only for its rows and for
 /// [`EXPANSION`] times its size. The check decompresses nothing.
 pub fn check(file: Bytes, schema: &str, rows: u64) -> Result<(), String> {
     if rows > series::MAX_ROWS as u64 {
         return Err(format!("more than {} rows", series::MAX_ROWS));
     }
     let size = file.len() as u64;
-    // The Parquet reader may panic on inputs that its authors did not test.
+    // The Parquet reader may panic on inputs that its authors have not tested.
     let checked = std::panic::catch_unwind(|| -> Result<(), String> {
         let wrong = |e: ParquetError| format!("not a Parquet file of a run: {e}");
         let reader = SerializedFileReader::new(file).map_err(wrong)?;
@@ -133,7 +133,7 @@ fn check_group(group: &RowGroupMetaData, size: u64) -> Result<(), String> {
     Ok(())
 }
 
-/// The number of values according to the headers of a column's pages.
+/// Returns the number of values that the headers of a column's pages state.
 fn values_of(pages: &mut dyn PageReader) -> Result<u64, ParquetError> {
     let mut values = 0_u64;
     while let Some(page) = pages.peek_next_page()? {
@@ -145,9 +145,9 @@ fn values_of(pages: &mut dyn PageReader) -> Result<u64, ParquetError> {
     Ok(values)
 }
 
-/// Writes the series one after the other, and returns the number of rows. Within a row group, the
-/// key columns of a series are then a single run of equal values. A reader that wants one series
-/// finds it in one place.
+/// Writes the series one after the other, and returns the number of rows. So within a row group,
+/// the key columns of a series have one run of equal values, and a reader finds a series in one
+/// place.
 pub fn write_series<W: Write + Send>(
     writer: &mut SerializedFileWriter<W>,
     series: &Series,
@@ -166,7 +166,8 @@ pub fn write_series<W: Write + Send>(
     Ok(order.len() as u64)
 }
 
-/// The rows in the order of their series, and within a series as recorded (a stable counting sort).
+/// Returns the rows in the order of their series. Within a series, rows stay in the order of
+/// recording (a stable counting sort).
 fn by_key(series: &Series) -> Vec<u32> {
     let mut next = vec![0_u32; series.keys.len() + 1];
     for &key in &series.key {
@@ -191,17 +192,17 @@ struct Owner<'a> {
     quantity: &'a str,
 }
 
-/// A bucket in use. Up to a million buckets are in memory at a time.
+/// A bucket with values. Up to a million buckets are in memory at the same time.
 struct Bucket {
     lower: u64,
     count: u64,
-    /// Index of the histogram's owner.
+    /// Index of the flow or link that the histogram is about.
     owner: u32,
     /// log2 of the bucket's width.
     width_log2: u32,
 }
 
-/// Writes the buckets that are in use. Returns the number of rows.
+/// Writes the buckets that have values. Returns the number of rows.
 pub fn write_histograms<W: Write + Send>(
     writer: &mut SerializedFileWriter<W>,
     outcome: &Outcome,
@@ -268,7 +269,7 @@ pub fn write_histograms<W: Write + Send>(
     });
     let (mut rows, mut written) = (Vec::new(), 0);
     loop {
-        // Written one row group at a time, because all flows together may have many millions of
+        // Write one row group at a time, because all flows together may have many millions of
         // buckets.
         rows.clear();
         rows.extend(buckets.by_ref().take(GROUP_ROWS));
@@ -289,7 +290,7 @@ pub fn write_histograms<W: Write + Send>(
     }
 }
 
-/// Number of rows handed to the column writer at a time.
+/// Number of rows passed to the column writer at a time.
 const BATCH: usize = 8192;
 
 /// Writes the next column, with a value in every row.
@@ -340,7 +341,7 @@ fn optional<'a, R, W: Write + Send>(
     })
 }
 
-/// The text of the row before, in the writer's form. Kept because most rows repeat it.
+/// The text of the previous row, in the writer's form. It is stored because most rows repeat it.
 #[derive(Default)]
 struct Last<'a>(Option<(&'a str, ByteArray)>);
 

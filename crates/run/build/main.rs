@@ -1,5 +1,5 @@
 //! Computes the engine's version: its release and a hash of everything that can change a result. So
-//! a stored run is used only with the code that made it.
+//! tailback uses a stored run only with the code that made it.
 
 mod sources;
 
@@ -7,7 +7,7 @@ use sources::{Hash, files, hash_rust};
 
 /// The roots of all code that determines results: the simulator, the measurements, and the writers
 /// of captures and run folders. Code that reads scenario files is left out, because the canonical
-/// point contains the meaning of a file. The crate `wasm` is built with this script too and must
+/// point contains all that a file means. The crate `wasm` is built with this script too and must
 /// have the same version, so no path is inside this crate.
 const ROOTS: [&str; 3] = [
     "../engine/src/lib.rs",
@@ -19,7 +19,7 @@ const ROOTS: [&str; 3] = [
 /// maturin's source distribution.
 const LOCK: &str = "../../Cargo.lock";
 
-/// Libraries whose releases may differ in the bytes of results: elementary functions, the random
+/// Libraries whose releases may change the bytes of results: elementary functions, the random
 /// generator, and the writers of tables and numbers.
 const LIBRARIES: [&str; 4] = ["libm", "parquet", "rand_pcg", "serde_json"];
 

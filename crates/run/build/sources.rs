@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
-/// FNV-1a with 64 bits. An accidental collision between two states of the sources is practically
-/// impossible, and nobody tries to cause one.
+/// FNV-1a with 64 bits. An accidental collision between two versions of the sources is practically
+/// impossible, and an attacker gains nothing from one.
 pub struct Hash(u64);
 
 impl Default for Hash {
@@ -15,7 +15,7 @@ impl Default for Hash {
 }
 
 impl Hash {
-    /// Adds a word. Boundaries of words change the hash.
+    /// Adds a word. Where words begin and end changes the hash.
     pub fn update(&mut self, word: &str) {
         for byte in word.bytes().chain([0]) {
             self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
@@ -28,8 +28,8 @@ impl Hash {
     }
 }
 
-/// Returns the files of a crate or module: this file, then those of its modules in the order of
-/// declaration, except modules of tests.
+/// Returns the files of a crate or module: this file, then the files of its modules in the order of
+/// declaration. Leaves out test modules.
 pub fn files(root: &Path) -> Vec<PathBuf> {
     let mut found = vec![root.to_owned()];
     let text = std::fs::read_to_string(root)
@@ -46,7 +46,7 @@ pub fn files(root: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Adds the tokens of a file that a release compiles.
+/// Adds the tokens of a file that are compiled into a release.
 pub fn hash_rust(text: &str, hash: &mut Hash) {
     add(parse(text), hash);
 }
@@ -56,7 +56,7 @@ fn parse(text: &str) -> TokenStream {
         .unwrap_or_else(|e| panic!("a source that compiles: {e}"))
 }
 
-/// Returns the modules that a file declares and that are in other files.
+/// Returns the modules that a file declares and that have their own files.
 fn modules(tokens: &TokenStream) -> Vec<String> {
     let kept: Vec<TokenTree> = compiled(tokens.clone());
     let three = kept.windows(3).filter_map(|at| match at {

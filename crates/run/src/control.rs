@@ -5,21 +5,22 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use tailback_engine::crates::Whereabouts;
 
-/// Progress of a run, and the request to stop it; shared between threads.
+/// The progress of a run, and the request to stop the run. Threads share it.
 #[derive(Debug, Default)]
 pub struct Control {
     cancelled: AtomicBool,
     /// The progress, as the bits of a float from 0 to 1.
     fraction: AtomicU64,
-    /// Which hook of a plugin is running; set when the run has begun.
+    /// Which hook of a plugin is running. Set once the run has begun.
     at_work: OnceLock<Whereabouts>,
     panics: bool,
-    /// Number of cores; both 0 and 1 mean one.
+    /// Number of cores. Both 0 and 1 mean one core.
     cores: usize,
 }
 
 impl Control {
-    /// Makes the control of a run that panics halfway, so that tests can check what a panic costs.
+    /// Makes the control of a run that panics halfway, so that tests can check what else a panic
+    /// affects.
     pub fn of_a_panic() -> Control {
         Control {
             panics: true,
@@ -43,7 +44,7 @@ impl Control {
         self.cancelled.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the run was asked to stop.
+    /// Returns whether the run was asked to stop.
     pub fn is_cancelled(&self) -> bool {
         self.cancelled.load(Ordering::Relaxed)
     }

@@ -13,7 +13,7 @@ use crate::{Control, machine, panics};
 
 /// The result of a simulation on several cores.
 pub struct OnCores {
-    /// The measurements, or the reason why they do not exist.
+    /// The measurements, or why they do not exist.
     pub outcome: Result<Box<Outcome>, NoOutcome>,
     /// CPU time of the other threads, s.
     pub elsewhere_s: f64,
@@ -24,12 +24,12 @@ pub struct OnCores {
 pub enum NoOutcome {
     /// The run was cancelled.
     Cancelled,
-    /// The run has to be simulated on one core. Possible reasons: simultaneous events cannot be put
-    /// in order, there are more rows than can be kept, or no more threads can be started.
+    /// The run must be simulated on one core. Possible reasons: the order of simultaneous events
+    /// cannot be decided, the run records too many rows, or no more threads can be started.
     Whole,
 }
 
-/// Simulates a plan with a seed to its end, each part of it in its own thread.
+/// Simulates a plan with a seed to its end. Each part of the plan has its own thread.
 ///
 /// # Panics
 /// If the engine panics, on any thread.
@@ -62,7 +62,7 @@ pub fn simulate(plan: &Arc<Plan>, seed: u64, control: &Control, split: &Split) -
                     others.push(network);
                     elsewhere_s += taken_s;
                 }
-                // The message already includes the place of the panic.
+                // The message already says where the panic happened.
                 Ok(Err(message)) => std::panic::panic_any(Fault(message)),
                 Err(panic) => std::panic::resume_unwind(panic),
             }

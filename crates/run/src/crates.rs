@@ -14,7 +14,7 @@ use tailback_engine::units::Rate;
 
 use crate::panics;
 
-/// Registers all algorithms of these plugins. Call it once, before anything else.
+/// Registers all algorithms of these plugins. Call this once, before anything else.
 ///
 /// # Errors
 /// A sentence for each error in the plugins.
@@ -54,7 +54,7 @@ pub fn install(crates: &'static [Crate]) -> Result<(), Vec<String>> {
     Ok(())
 }
 
-/// Returns why an entry cannot be built with default options.
+/// Returns why an entry cannot be built with default options, or `None`.
 fn wrong<B>(entry: &'static Entry<B>, build: impl FnOnce(&Options)) -> Option<String> {
     let built = panics::caught(|| build(&complete_defaults(entry)));
     let panic = built.err()?;
@@ -65,10 +65,10 @@ fn wrong<B>(entry: &'static Entry<B>, build: impl FnOnce(&Options)) -> Option<St
     ))
 }
 
-/// Largest duration of a probe, which calls every hook once.
+/// Longest time that a probe may take. A probe calls every hook once.
 const PROBE_TIME: Duration = Duration::from_secs(20);
 
-/// Returns the message about a congestion control that wraps a built-in one and does not pass on
+/// Returns the message about a congestion control that wraps a built-in one and does not forward
 /// all hooks.
 fn forgetful(entry: &'static Entry<cc::Build>) -> Option<String> {
     let (tell, told) = mpsc::channel();

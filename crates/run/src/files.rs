@@ -1,4 +1,4 @@
-//! The files and folders that a scenario's programs need, identified by their content.
+//! The files and folders that a scenario's programs need. Their content identifies them.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -15,11 +15,11 @@ const MAX_BYTES: u64 = 4 << 30;
 /// Largest number of entries of a folder.
 const MAX_ENTRIES: usize = 20_000;
 
-/// Limits of a root: bytes, and then entries.
+/// Limits of a root: bytes. The next constant limits its entries.
 const ROOT_BYTES: u64 = 16 << 30;
 const ROOT_ENTRIES: usize = 500_000;
 
-/// Bytes per read.
+/// Number of bytes per read.
 const BUFFER: usize = 1 << 20;
 
 /// Finds a file or folder and hashes its content.
@@ -59,12 +59,12 @@ pub fn find(path: &Path) -> Result<Found, String> {
     })
 }
 
-/// Finds a folder that will be the root of programs, and hashes what they will see of it. These are
+/// Finds a folder that will be the root of programs, and hashes what programs will see of it:
 /// folders and files with their modes, and links, which may point anywhere. Devices, sockets and
 /// pipes are omitted: only root can unpack them from an image, and programs do not see them.
 ///
 /// # Errors
-/// A sentence that says why the folder cannot be used; of unreadable files it lists the first ten.
+/// A sentence that says why the folder cannot be used. It lists at most ten unreadable files.
 pub fn find_root(path: &Path) -> Result<Found, String> {
     let whole = path.canonicalize().map_err(|e| said(&e))?;
     if !whole.is_dir() {
@@ -126,20 +126,20 @@ pub fn find_root(path: &Path) -> Result<Found, String> {
     Ok(Found { path: text, hash })
 }
 
-/// Modes and entries by relative path.
+/// The mode and the content of each entry, by relative path.
 type Entries = BTreeMap<String, (u32, Entry)>;
 
-/// Hashes that this process has computed. They are kept because an image may have gigabytes and a
-/// scenario is read more than once.
+/// Hashes that this process has computed. They are stored because an image may have gigabytes, and
+/// a scenario is read more than once.
 static HASHED: LazyLock<Mutex<BTreeMap<PathBuf, (Entries, String)>>> =
     LazyLock::new(Mutex::default);
 
-/// The contents of a root.
+/// The content of a root.
 #[derive(Default)]
 struct Root {
     entries: Entries,
     bytes: u64,
-    /// Paths that cannot be read.
+    /// Paths that the process cannot read.
     unread: Vec<String>,
 }
 
@@ -204,10 +204,10 @@ impl Root {
 struct Entry {
     executable: bool,
     folder: bool,
-    /// Modification time and file identity; zeros if they are not compared.
+    /// Modification time and identity of the file; zeros if they are not compared.
     stamp: [i64; 3],
     len: u64,
-    /// Target of a link.
+    /// Target, if the entry is a link.
     target: Option<String>,
 }
 

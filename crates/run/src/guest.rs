@@ -1,5 +1,5 @@
-//! Stores the result of a guest as a run folder, after the guest has run. The caller boots and
-//! watches the guest.
+//! Stores the result of a guest as a run folder. The caller boots and watches the guest, and calls
+//! this afterwards.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -18,7 +18,7 @@ const MAX_RESULT: u64 = 2 << 30;
 /// For each program, the names and values of the numbers from its output files.
 pub type Numbers = BTreeMap<String, Vec<(String, Option<f64>)>>;
 
-/// Facts about the run, in addition to the guest's own result.
+/// What is known about the run besides the guest's own result.
 pub struct Ran<'a> {
     /// The description of the kernel kit, as JSON.
     pub environment: &'a str,
@@ -28,15 +28,14 @@ pub struct Ran<'a> {
     pub cpu_s: f64,
     /// Largest memory of the guest, bytes.
     pub memory_bytes: u64,
-    /// Numbers from its programs' files, by program and name; `None` if a number was not found.
+    /// Numbers from the files of the guest's programs. `None` if a number was not found.
     pub numbers: Numbers,
 }
 
-/// Stores what the guest left in its result folder; returns its warnings about programs.
+/// Stores what the guest left in its result folder. Returns the guest's warnings about programs.
 ///
 /// # Errors
-/// The reason why no folder was stored: a file that cannot be read or written, or contradictory
-/// results.
+/// Why no folder was stored: a file that cannot be read or written, or contradictory results.
 pub fn store(
     point: &Point,
     store: &Store,
@@ -73,7 +72,8 @@ pub fn store(
         memory_bytes: Some(ran.memory_bytes),
     };
     let manifest = manifest::of(point, EngineKind::Kernel, Some(whole))?;
-    // A guest's result may contradict itself. Then only this run fails, and the sweep continues.
+    // A guest's result may contradict itself. Then only this run must fail, and the sweep
+    // continues.
     let written = panics::caught(|| store.write(&manifest, &outcome, &timing));
     written.map_err(|_| {
         store.discard(&point.run_id);
@@ -91,7 +91,7 @@ fn read(path: &Path) -> io::Result<GuestResult> {
     postcard::from_bytes(&std::fs::read(path)?).map_err(|e| named(e.to_string()))
 }
 
-/// Moves a file; both paths are usually on the same file system.
+/// Moves a file. Both paths are usually on the same file system.
 fn move_file(from: &Path, to: &Path) -> io::Result<()> {
     std::fs::rename(from, to).or_else(|_| std::fs::copy(from, to).map(drop))
 }

@@ -1,5 +1,5 @@
-//! Runs the points of a scenario, for any caller: slices of the simulator, cancellation, panics,
-//! packet captures, and the run folder with its manifest.
+//! Runs the points of a scenario, for any caller. It handles slices of the simulation,
+//! cancellation, panics, packet captures, and the run folder with its manifest.
 //!
 //! | module | what |
 //! |---|---|
@@ -33,11 +33,11 @@ pub use load::{Source, load};
 pub use sim::run;
 pub use simulate::{Recorder, simulate};
 
-/// Release, and a hash of whatever can change a result of the simulator. Results of two versions
-/// are never mixed.
+/// Release, and a hash of whatever can change a result of the simulator. tailback never mixes
+/// results of two versions.
 pub const VERSION: &str = env!("TAILBACK_ENGINE_VERSION");
 
-/// Why a run did not leave a folder.
+/// Why a run did not produce a folder.
 #[derive(Debug)]
 pub enum Failure {
     /// The caller cancelled the run.

@@ -1,4 +1,4 @@
-//! Loads a scenario file with the files that it names.
+//! Loads a scenario file, and the files that it names.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use tailback_scenario::{
 
 use crate::{VERSION, crates, files};
 
-/// Largest size of a trace, bytes; ten million lines take 90 MB.
+/// Largest size of a trace, bytes. Ten million lines have 90 MB.
 const MAX_TRACE: u64 = 128 << 20;
 
 /// A scenario to load, and the engine to load it for.
@@ -20,13 +20,13 @@ pub struct Source<'a> {
     pub text: &'a [u8],
     /// Name of the file, for messages.
     pub file: &'a str,
-    /// The folder of the files that it names (traces, files of programs).
+    /// The folder to which file names in the scenario are relative (traces, files of programs).
     pub folder: &'a Path,
     /// The overrides (`--set`), in order.
     pub overrides: &'a [Override],
-    /// Number of seeds that replaces `sweep.seeds`.
+    /// Number of seeds, which replaces `sweep.seeds`.
     pub seeds: Option<u64>,
-    /// Memory that a run may use, bytes; `None` if it is not checked.
+    /// Memory that a run may use, bytes. `None` means that memory is not checked.
     pub memory: Option<u64>,
     /// The engine that will run the scenario.
     pub engine: EngineKind,

@@ -10,7 +10,7 @@ use tailback_engine::{aqm, cc, traffic};
 use tailback_record::folder::Manifest;
 use tailback_scenario::{EngineKind, Point};
 
-/// Makes the manifest of a point; `environment` describes the kernel, if the engine has one.
+/// Makes the manifest of a point. `environment` describes the kernel, for an engine that has one.
 pub(crate) fn of(
     point: &Point,
     engine: EngineKind,
@@ -27,7 +27,8 @@ pub(crate) fn of(
     })
 }
 
-/// Returns the sources of a plan's algorithms (an RFC, a kernel version), without duplicates.
+/// Returns the source that each algorithm of a plan follows (an RFC, a kernel version), without
+/// duplicates.
 fn follows(plan: &Plan) -> Vec<(String, String)> {
     fn one<B>(kind: &str, entries: &[&'static Entry<B>], name: &str) -> Option<(String, String)> {
         let entry = find(entries, name)?;

@@ -1,5 +1,5 @@
-//! A panic ends only the run in which it happens. Its message becomes the run's error and is not
-//! printed between a progress bar and the results.
+//! A panic ends only the run in which it happens. Its message becomes the run's error, so that it
+//! is not printed between progress bar and results.
 
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -16,14 +16,14 @@ thread_local! {
 static KEEP: AtomicBool = AtomicBool::new(false);
 static KEPT: Mutex<Option<String>> = Mutex::new(None);
 
-/// From now on keeps the messages of panics inside runs. Call it once, before the first run; until
-/// then such messages are printed as usual.
+/// From now on, stores the messages of panics inside runs. Call this once, before the first run.
+/// Without it, such messages are printed as usual.
 pub fn keep_those_of_runs() {
     let default = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
         if IN_RUN.get() {
             let fault = info.payload().downcast_ref::<Fault>();
-            // The error is in a plugin, so the message does not name a place in the engine.
+            // The error is in a plugin, so the message must not name a position in the engine.
             let text = fault.map_or_else(|| info.to_string(), |fault| fault.0.clone());
             OF_RUN.set(Some(text));
         } else if KEEP.load(Ordering::Relaxed) {
@@ -36,13 +36,13 @@ pub fn keep_those_of_runs() {
     }));
 }
 
-/// From now on also keeps messages of panics outside of runs instead of printing them, for a
-/// program that reports these in its own way.
+/// From now on, also stores messages of panics outside runs instead of printing them. For programs
+/// that report panics themselves.
 pub fn keep_all() {
     KEEP.store(true, Ordering::Relaxed);
 }
 
-/// Returns the last kept message of a panic outside of runs, with its place in the code.
+/// Returns the last stored message of a panic outside runs, with its position in the code.
 pub fn kept() -> Option<String> {
     KEPT.lock().ok()?.clone()
 }

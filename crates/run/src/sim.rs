@@ -11,10 +11,10 @@ use crate::cores::{self, NoOutcome};
 use crate::simulate::simulate;
 use crate::{Control, Failure, machine, manifest, panics};
 
-/// Runs a point and stores its folder; a run that does not complete leaves nothing behind.
+/// Runs a point and stores its folder. A run that does not complete leaves no files.
 ///
 /// # Errors
-/// The reason why no folder was stored.
+/// Why no folder was stored.
 pub fn run(point: &Point, store: &Store, control: &Control) -> Result<(), Failure> {
     let result = run_and_write(point, store, control);
     if result.is_err() {

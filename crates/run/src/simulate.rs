@@ -11,26 +11,28 @@ use tailback_record::Outcome;
 
 use crate::Control;
 
-/// Calendar events between two checks of the control. They take some 20 ms: a run stops soon after
-/// a request, and the checks cost nothing.
+/// Calendar events between two checks of the control. They take some 20 ms, so a run stops soon
+/// after a request, and the checks cost almost nothing.
 const SLICE_EVENTS: u64 = 200_000;
 
-/// Events between two checks if packets are recorded, because a slice keeps its packets in memory.
+/// Events between two checks if packets are recorded. It is smaller, because a slice stores its
+/// packets in memory.
 const SLICE_EVENTS_RECORDING: u64 = 20_000;
 
-/// Events between two checks with plugins, which may be slow but should show progress.
+/// Events between two checks with plugins. It is smaller, because plugins may be slow but should
+/// show progress.
 const SLICE_EVENTS_WATCHED: u64 = 1_000;
 
 /// Writes the packets that were recorded since the last call, in the order of time.
 pub type Recorder<'a> = dyn FnMut(&[PacketEvent]) -> io::Result<()> + 'a;
 
-/// Simulates a plan with a seed to its end; returns `None` if the run was cancelled.
+/// Simulates a plan with a seed to its end. Returns `None` if the run was cancelled.
 ///
 /// # Errors
 /// The error of the recorder.
 ///
 /// # Panics
-/// If the engine panics: see [`crate::panics::caught`].
+/// If the engine panics (see [`crate::panics::caught`]).
 pub fn simulate(
     plan: &Arc<Plan>,
     seed: u64,
@@ -61,7 +63,7 @@ pub fn simulate(
         if let Some(fault) = network.endpoint_fault() {
             let mut names = plan.each_program().map(|entry| entry.name());
             let name = names.nth(fault.entry).unwrap_or_default();
-            // Raised like a panic of the stack: it costs this run.
+            // This panic is like a panic of the transport stack: it ends only this run.
             std::panic::panic_any(Fault(format!(
                 "the {} of \"{name}\" {} (at {:.6} s)",
                 fault.side.name(),

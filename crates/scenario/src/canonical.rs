@@ -1,7 +1,8 @@
 //! The canonical form of a point: defaults filled in, base units, sorted keys.
 //! Its hash, with the seed and the engine's version, names the run ([`crate::hash`]).
 //!
-//! It has every field of a plan, written as [`AsPart`] derives it from the field's declaration.
+//! It contains every field of a plan. [`AsPart`] derives from a field's declaration how it is
+//! written.
 
 use std::fmt::Write as _;
 
@@ -22,7 +23,8 @@ pub(crate) fn canonical(plan: &Plan, traces: &Traces) -> String {
         traces,
     };
     if let Part::Table(mut parts) = plan.part() {
-        // Runs without programs keep the names that they had before programs existed.
+        // Leave the key out if there are no programs, so that runs keep the names from before
+        // programs existed.
         parts.retain(|(name, _)| *name != "programs" || !plan.programs.is_empty());
         parts.push(("version", Part::Value(Value::Int(VERSION))));
         writer.object(parts);
@@ -57,8 +59,8 @@ impl Writer<'_> {
                 self.json(name.as_str());
                 self.text.push('}');
             }
-            // Hash the content of the trace and not its name, because a changed file makes another
-            // run.
+            // Hash the content of the trace and not its name, because a changed file describes
+            // another run.
             Part::Rate(RatePlan::Trace(times)) => {
                 let (count, hash) = (times.len(), self.traces.hash(times));
                 let trace = format!(r#"{{"trace":{{"opportunities":{count},"sha256":"{hash}"}}}}"#);
@@ -133,7 +135,7 @@ impl Writer<'_> {
             (Value::Bool(b), _) => self.json(*b),
             (Value::Int(i), _) => self.json(*i),
             (Value::Float(f), _) => self.json(*f),
-            // A plain number would not show whether it is a time or a size.
+            // A plain number would not show whether the value is a time or a size.
             (Value::Time(t), Some(Kind::TimeOrSize)) => {
                 _ = write!(self.text, r#"{{"ns":{}}}"#, t.0);
             }

@@ -12,17 +12,17 @@ const ACK: u64 = 66;
 /// Length of a full frame, bytes.
 const FRAME: u64 = 1514;
 
-/// Number of iterations in which the share of each link is computed from those of the other links.
+/// Number of iterations that compute the share of each link from the shares of the other links.
 const ROUNDS: usize = 4;
 
 /// Segments that are acknowledged at once after a duplicate arrives (Linux `TCP_MAX_QUICKACKS`).
 const QUICK_ACKS: f64 = 16.0;
 
-/// Estimates how many packets pass the links in a run; a packet counts at every link. Senders'
-/// packets count up to what the links and policers on their way let pass. ACKs count at the links
-/// that they pass, and copies count behind the link that makes them. Losses and marks that do not
-/// depend on a queue may keep a congestion control below the rate of its link. Such a sender counts
-/// as sending less.
+/// Estimates how many packets pass the links in a run; a packet counts at every link that it
+/// passes. Senders' packets count up to what the links and policers on their route let pass. ACKs
+/// count at the links that they pass, and copies count behind the link that makes them. Losses and
+/// marks that do not depend on a queue may keep a congestion control below the rate of its link.
+/// Such a sender counts with fewer packets.
 pub fn estimate_packets(plan: &Plan) -> u64 {
     let offers = offers(plan);
     let links: Vec<Passage> = plan.links.iter().map(|of| Passage::of(plan, of)).collect();
@@ -58,8 +58,8 @@ pub fn estimate_packets(plan: &Plan) -> u64 {
     for offer in &offers {
         let share = offer.links(plan).map(|at| shares[at].of(offer.sender));
         let share = share.fold(1.0, f64::min);
-        // Datagrams that a link drops still pass the links before it; TCP does not send such
-        // segments.
+        // Datagrams that a link drops still pass the links before it; TCP does not send segments
+        // that will be dropped.
         let packets = match offer.sender {
             Sender::Datagrams => offer.packets,
             Sender::Tcp { .. } => offer.packets * share,
@@ -70,7 +70,7 @@ pub fn estimate_packets(plan: &Plan) -> u64 {
         }
     }
     for program in &plan.programs {
-        // The packets of a program are unknown, so assume that it fills its links.
+        // The number of a program's packets is unknown, so assume that they fill the links.
         for at in program.route.iter().chain(&program.back) {
             if let Some(link) = links.get(*at as usize) {
                 add(&[*at], link.carries / FRAME as f64, FRAME as f64);
@@ -84,12 +84,12 @@ pub fn estimate_packets(plan: &Plan) -> u64 {
     libm::round(counts.sum()) as u64
 }
 
-/// Signals that make a sender send less.
+/// What makes a sender send less.
 #[derive(Clone, Copy, Debug)]
 enum Sender {
-    /// No signal: it sends datagrams at its own rate.
+    /// Nothing does: it sends datagrams at its own rate.
     Datagrams,
-    /// Losses. With `marks`, marks of a policer count too: the sender responds to them, or its
+    /// Losses do. With `marks`, a policer's marks do, too: the sender responds to them, or its
     /// packets cannot be marked and are dropped instead.
     Tcp { marks: bool },
 }
@@ -101,12 +101,12 @@ struct Offer<'a> {
     packets: f64,
     /// Frame length of a packet at a link, bytes.
     frame: f64,
-    /// The route of its ACKs, and the number of ACKs for each segment.
+    /// The route of the ACKs, and the number of ACKs for each segment.
     back: Option<(&'a [u32], f64)>,
 }
 
 impl Offer<'_> {
-    /// Returns the links of its route.
+    /// Returns the links on the route.
     fn links(&self, plan: &Plan) -> impl Iterator<Item = usize> {
         let route = self.route.iter().map(|at| *at as usize);
         route.filter(move |at| *at < plan.links.len())
@@ -124,7 +124,7 @@ fn offers(plan: &Plan) -> Vec<Offer<'_>> {
         frame: f64::from(flow.tcp.mss) + f64::from(flow.tcp.header),
         back: Some((&flow.back, acks(plan, &flow.route, flow.tcp.delack))),
     });
-    // The other end sends equally many packets of the same length back.
+    // The other end sends the same number of packets of the same length back.
     let echoes = plan.traffic.iter().filter_map(|source| {
         let Some(Transport::Datagrams(of)) = transport(source.kind) else {
             return None;
@@ -176,12 +176,12 @@ fn datagrams<'a>(plan: &Plan, source: &TrafficPlan, route: &'a [u32]) -> Option<
     })
 }
 
-/// Bytes that are offered to a link, by the signals that make their senders send less.
+/// Bytes that are offered to a link, by what makes their senders send less.
 #[derive(Clone, Copy, Default)]
 struct Offered {
     datagrams: f64,
     tcp: f64,
-    /// Bytes of TCP that a marking policer holds back, too.
+    /// Bytes of TCP that a policer with marks limits, too.
     held_by_marks: f64,
 }
 
@@ -197,13 +197,13 @@ impl Offered {
     }
 }
 
-/// The packets that a link lets pass.
+/// How many packets a link lets pass.
 struct Passage {
     /// Bytes that the link carries.
     carries: f64,
-    /// Bytes of TCP beyond which its policers drop.
+    /// Bytes of TCP beyond which the link's policers drop.
     drops_beyond: f64,
-    /// Bytes of TCP beyond which its policers mark.
+    /// Bytes of TCP beyond which the link's policers mark.
     marks_beyond: f64,
     /// Number of copies behind the link for each packet.
     copied: f64,
@@ -247,7 +247,7 @@ impl Passage {
     }
 }
 
-/// The shares of the offered packets that a link and its policers let pass.
+/// Which shares of the offered packets a link and its policers let pass.
 #[derive(Clone, Copy)]
 struct Shares {
     link: f64,
@@ -275,7 +275,7 @@ impl Shares {
     }
 }
 
-/// The packets that reach a link.
+/// The packets and bytes that reach a link.
 #[derive(Clone, Copy, Default)]
 struct Passing {
     packets: f64,
@@ -304,7 +304,7 @@ fn segments(plan: &Plan, flow: &FlowPlan) -> u64 {
     responding.map_or(most, |segments| most.min(segments as u64))
 }
 
-/// Returns how many segments the application of a flow writes, if it limits the flow.
+/// Returns how many segments a flow's application writes, if it limits the flow.
 fn written_segments(flow: &FlowPlan, active: Time, mss: u64) -> Option<u64> {
     if let Some(rate) = flow.rate {
         return Some(rate.bytes_in(active) / mss + 1);
@@ -315,7 +315,7 @@ fn written_segments(flow: &FlowPlan, active: Time, mss: u64) -> Option<u64> {
     Some(count.saturating_mul(chunks.bytes.0.div_ceil(mss)))
 }
 
-/// Returns how many segments the slowest link of a source of connections carries.
+/// Returns how many segments the slowest link can carry for a source that opens connections.
 fn carried(plan: &Plan, source: &TrafficPlan, active: Time) -> u64 {
     let links = source
         .route

@@ -14,13 +14,14 @@ fn digest(parts: &[&str]) -> String {
     hex(&hash.finalize(), 10)
 }
 
-/// Hashes the content of a file or folder; the caller adds entries in the order of relative paths.
+/// Hashes the content of a file or folder. The caller adds entries in the order of their relative
+/// paths.
 #[derive(Default)]
 pub struct Contents(Sha256);
 
 impl Contents {
     /// Adds the next file: its path in the folder (empty for a single file), whether it is
-    /// executable, and its length. Its bytes follow with [`Contents::bytes`].
+    /// executable, and its length. Add its bytes with [`Contents::bytes`] afterwards.
     pub fn file(&mut self, path: &str, executable: bool, len: u64) {
         self.entry(if executable { "x" } else { "f" }, path);
         self.0.update(len.to_le_bytes());
@@ -32,18 +33,18 @@ impl Contents {
         self.entry("", target);
     }
 
-    /// Adds the next folder; for hashes that include folders.
+    /// Adds the next folder. Only for hashes that include folders.
     pub fn folder(&mut self, path: &str) {
         self.entry("d", path);
     }
 
-    /// Adds the mode of the next entry; for hashes that include modes.
+    /// Adds the mode of the next entry. Only for hashes that include modes.
     pub fn mode(&mut self, mode: u32) {
         self.entry("m", "");
         self.0.update(mode.to_le_bytes());
     }
 
-    /// Adds bytes of the last file.
+    /// Adds bytes of the file that was added last.
     pub fn bytes(&mut self, bytes: &[u8]) {
         self.0.update(bytes);
     }
@@ -72,12 +73,12 @@ pub(crate) fn hex(bytes: &[u8], len: usize) -> String {
         })
 }
 
-/// Returns the name of a run.
+/// Returns the id of a run.
 pub(crate) fn run_id(canonical: &str, seed: u64, engine_version: &str) -> String {
     digest(&[canonical, &seed.to_string(), engine_version])
 }
 
-/// Returns the name of a sweep, given the names of the runs that it contains.
+/// Returns the id of a sweep, from the ids of its runs.
 pub(crate) fn sweep_id<'a>(runs: impl Iterator<Item = &'a str>) -> String {
     let runs: Vec<&str> = runs.collect();
     digest(&runs)

@@ -1,8 +1,8 @@
-//! Reads scenario files: from TOML to runs in which everything is resolved.
+//! Reads scenario files: from TOML to runs whose plans are complete.
 //!
 //! [`load()`] parses a file, applies `--set`, expands the sweep and validates every point. It
-//! reports all errors at once, each at its place. There is no I/O here: the caller reads the file,
-//! and provides [`Request::loader`], which reads a trace beside it.
+//! reports all errors at once, each at its position. This crate does no I/O: the caller reads the
+//! file, and provides [`Request::loader`], which reads traces beside the file.
 //!
 //! The modules, in the order of the data flow:
 //!

@@ -10,11 +10,12 @@ use crate::read::{Diagnostic, Node, Place, Sources, parse, parse_value, render};
 use crate::request::{Loader, Override, Request};
 use crate::scenario::Scenario;
 
-/// Larger files are rejected without reading them, bytes. Scenarios are written by hand, or by
-/// scripts that should use a sweep instead. Errors take up to 300 times the size of the file.
+/// Largest size of a scenario file, bytes. Larger files are rejected before they are read. People
+/// write scenarios by hand, and scripts should use a sweep instead. Errors need up to 300 times the
+/// size of the file.
 pub const MAX_FILE: usize = 1 << 20;
 
-/// Loads a scenario that names no other files.
+/// Loads a scenario that does not name other files.
 pub fn load(
     text: &[u8],
     file: &str,
@@ -26,7 +27,7 @@ pub fn load(
     })
 }
 
-/// Loads a scenario.
+/// Loads a scenario that may name other files.
 pub fn load_with(
     text: &[u8],
     file: &str,
@@ -41,7 +42,7 @@ pub fn load_with(
     })
 }
 
-/// Loads a scenario.
+/// Loads a scenario as the request describes.
 pub fn load_request(request: &Request<'_>) -> Result<Scenario, Vec<Diagnostic>> {
     let text = decode(request.text, request.file).map_err(|diagnostic| vec![diagnostic])?;
     let mut sources = Sources::default();
@@ -54,8 +55,8 @@ pub fn load_request(request: &Request<'_>) -> Result<Scenario, Vec<Diagnostic>> 
     if problems.is_empty() {
         return expand(request, root, &mut sources).map_err(|problems| render(problems, &sources));
     }
-    // After a syntax error the tree lacks part of the file. So other errors are certain only where
-    // the parser could continue.
+    // After a syntax error, a part of the file is missing in the tree. So other errors are certain
+    // only where the parser could continue.
     let syntax = problems.clone();
     let lost = syntax
         .iter()
@@ -63,7 +64,7 @@ pub fn load_request(request: &Request<'_>) -> Result<Scenario, Vec<Diagnostic>> 
         .map(|problem| problem.span)
         .min();
     let lines: Vec<usize> = syntax.iter().map(|p| sources.line(p.span)).collect();
-    // Report one error for each line: further ones are mostly consequences of it.
+    // Report one error for each line, because others are mostly consequences of it.
     let mut reported = BTreeSet::new();
     problems.sort();
     problems.retain(|problem| reported.insert(sources.line(problem.span)));
@@ -78,16 +79,17 @@ pub fn load_request(request: &Request<'_>) -> Result<Scenario, Vec<Diagnostic>> 
     Err(render(problems, &sources))
 }
 
-/// Whether a file has a key of a scenario. If it does not, the user named another file by mistake,
-/// such as a list of passwords.
+/// Returns whether a file has a key of a scenario. Without one, the user named the wrong file by
+/// mistake, such as a list of passwords.
 fn has_known_key(root: &Node) -> bool {
     let known = |key: &str| Plan::TABLE.keys.iter().any(|known| known.name == key);
     root.table()
         .is_some_and(|table| table.0.iter().any(|item| known(&item.key)))
 }
 
-/// Returns the folders that a scenario names as plugins with its key `with`, each with its place.
-/// Returns none if the key is wrong, because loading the scenario reports that.
+/// Returns the folders that a scenario names as plugins with its key `with`, each with its
+/// position. Returns an empty list if the key is wrong, because loading the scenario reports this
+/// error.
 pub fn named_plugins(text: &[u8], file: &str, overrides: &[Override]) -> Vec<(String, Place)> {
     const KEY: &str = "with";
     let Ok(text) = decode(text, file) else {

@@ -16,7 +16,7 @@ use crate::scenario::Scenario;
 /// round-trip times with four blocks of 1 KiB.
 const FLOW: u64 = 8 << 10;
 /// Bytes for a bucket of a histogram. At most every 256th sample needs a new bucket, and there are
-/// no more buckets than the times of a packet fall into.
+/// at most as many buckets as a packet's times can fall into.
 const CARRIED: u64 = 32;
 const SAMPLES_CARRIED: u64 = 256;
 const BUCKETS_CARRIED: u64 = 4096;
@@ -26,24 +26,25 @@ const SOURCE: u64 = 2 << 10;
 const GAUGES: u64 = 2;
 /// Bytes for a connection slot of a source, with its counters at a link.
 const SLOT: u64 = 256;
-/// Bytes for a request while it is kept: time of completion, size and duration.
+/// Bytes for a stored request: time of completion, size and duration.
 const REQUEST: u64 = 48;
 /// Bytes for a link: queue, sink, and a histogram of delays with ten blocks.
 const LINK: u64 = 88 << 10;
-/// Bytes for a segment on its way: 64 in a queue or pipe, as much for its acknowledgement, and two
-/// slots of 32 in the scoreboards. Includes the growth of these buffers by doubling.
+/// Bytes for a segment in flight: 64 in a queue or pipe, 64 for its acknowledgement, and two slots
+/// of 32 in scoreboards. This includes that buffers grow by doubling.
 const SEGMENT: u64 = 384;
-/// Bytes for a packet in a queue or pipe, with the growth of the buffer by doubling.
+/// Bytes for a packet in a queue or pipe. This includes that the buffer grows by doubling.
 const PACKET: u64 = 160;
-/// Bytes for a recorded packet at each place, until it is written.
+/// Bytes for a recorded packet at each link, until it is written.
 const CAPTURED: u64 = 512;
-/// Bytes in a queue without its own limit (Cake's smallest limit is 4 MiB).
+/// Bytes that a queue without a limit of its own may hold (Cake's smallest limit is 4 MiB).
 const UNLIMITED: u64 = 32 << 20;
-/// Bytes for a row of a series: key, time and value, with the growth of its columns.
+/// Bytes for a row of a series: key, time and value. This includes that its columns grow by
+/// doubling.
 const ROW: u64 = 40;
 /// Bytes for a class of flows: a histogram of delays with ten blocks.
 const CLASS: u64 = 84 << 10;
-/// Bytes for a sample for statistics: of a class, then of a link, then of a flow.
+/// Bytes for a statistics sample of a class. The next constants are for a link and for a flow.
 const CLASS_SAMPLE: u64 = 48;
 const LINK_SAMPLE: u64 = 24;
 const FLOW_SAMPLE: u64 = 40;
@@ -66,7 +67,7 @@ pub fn estimate_memory(plan: &Plan) -> u64 {
         else {
             continue;
         };
-        // Allow a third more requests than the mean, and as many rows.
+        // Allow a third more requests than the mean, and two rows for each.
         let requests = plan.duration.0 / gap(&source.options).0.max(1) / 3 * 4;
         let row = if plan.record.series == SeriesMode::Off {
             0
@@ -78,15 +79,14 @@ pub fn estimate_memory(plan: &Plan) -> u64 {
         bytes = bytes.saturating_add(each.saturating_mul(source.count));
     }
 
-    // Segments in flight are what paths and queues hold, up to the receive windows, plus an initial
-    // window for each flow.
+    // The segments in flight are those that paths and queues hold, limited by the receive windows,
+    // plus an initial window for each flow.
     let rtt = plan.flows.iter().map(|flow| flow.rtt).max();
     let links_hold = plan.links.iter().map(|link| {
         let behind = link.delay + link.longest_impairment();
         let on_path = carried(plan, link, rtt.unwrap_or_default() + behind);
         let on_path = on_path.saturating_mul(link.most_copies());
-        // TCP sends no faster than its ACKs arrive, so a queue grows at most by what the link
-        // carries.
+        // TCP sends no faster than ACKs arrive, so a queue grows at most by what its link carries.
         let queue = carried(plan, link, plan.duration).min(capacity(link).of(frame(plan)));
         on_path.saturating_add(queue)
     });
@@ -95,8 +95,8 @@ pub fn estimate_memory(plan: &Plan) -> u64 {
     let windows = windows.map(|flow| window(flow).saturating_mul(flow.count));
     let initial = plan.flows.iter();
     let initial = sum(initial.map(|flow| u64::from(flow.tcp.initial_cwnd) * flow.count));
-    // What a receiver acknowledges before it arrives does not keep a sender from sending more, so only
-    // the windows bound it.
+    // If a receiver acknowledges segments before they arrive, the sender may send more. Then only
+    // the windows limit the segments in flight.
     let early = plan.flows.iter().filter(|flow| acknowledges_early(flow));
     let early = sum(early.map(|flow| window(flow).saturating_mul(flow.count)));
     let segments = sum(links_hold).min(sum(windows));
@@ -105,7 +105,7 @@ pub fn estimate_memory(plan: &Plan) -> u64 {
         .saturating_add(segments.saturating_mul(SEGMENT))
         .saturating_add(unresponsive_packets(plan).saturating_mul(PACKET));
     if plan.record.packets {
-        // Packets that programs send at once are kept until they are written.
+        // Packets that programs send at once are stored until they are written.
         let at_once = initial.saturating_add(early);
         bytes = bytes.saturating_add(at_once.saturating_mul(CAPTURED * (1 + links)));
     }
@@ -165,7 +165,7 @@ pub fn estimate_memory(plan: &Plan) -> u64 {
     bytes.saturating_add(traces)
 }
 
-/// Whether a flow's receiver makes the sender send more than the links carry.
+/// Returns whether a flow's receiver makes the sender send more than the links carry.
 fn acknowledges_early(flow: &FlowPlan) -> bool {
     matches!(
         flow.tcp.receiver,
@@ -206,14 +206,14 @@ fn frame(plan: &Plan) -> u64 {
 }
 
 /// Returns how many full segments a link carries in a time. A negative overhead increases the
-/// number; if it leaves no bytes to charge, there is no bound.
+/// number; if no bytes are left, the number is unlimited.
 fn carried(plan: &Plan, link: &LinkPlan, time: Time) -> u64 {
     let charged = frame(plan).saturating_add_signed(i64::from(link.overhead.min(0)));
     let bytes = link.rate.nominal().bytes_in(time);
     bytes.checked_div(charged).unwrap_or(u64::MAX)
 }
 
-/// The largest content of a queue.
+/// The most that a queue may hold.
 #[derive(Clone, Copy)]
 struct Capacity {
     packets: u64,
@@ -237,7 +237,7 @@ fn capacity(link: &LinkPlan) -> Capacity {
                 Value::Packets(packets) if name.contains("limit") => (*packets, u64::MAX),
                 Value::Bytes(bytes) if name.contains("limit") => (u64::MAX, bytes.0),
                 Value::Table(table) => {
-                    // A queue within a queue has its own limit: add the limits up.
+                    // A queue inside a queue has its own limit, so add the limits up.
                     if let Some(one) = least(table) {
                         let sum = inner.map_or((0, 0), |c| (c.packets, c.bytes));
                         inner = Some(Capacity {
@@ -312,7 +312,7 @@ fn unresponsive_packets(plan: &Plan) -> u64 {
     packets
 }
 
-/// Returns by how many bytes the offered traffic exceeds what a link carries, while it does.
+/// Returns the largest number of bytes by which the offered traffic exceeds what a link carries.
 fn excess_bytes(link: &RatePlan, offered: Rate, time: Time) -> u64 {
     let over = |rate: Rate, time: Time| Rate(offered.0.saturating_sub(rate.0)).bytes_in(time);
     match link {
@@ -325,7 +325,7 @@ fn excess_bytes(link: &RatePlan, offered: Rate, time: Time) -> u64 {
                 .map(|((start, rate), end)| over(*rate, end.since(*start)))
                 .fold(0, u64::saturating_add)
         }
-        // Spread the opportunities evenly, and add the traffic of the longest gap.
+        // Assume evenly spread opportunities, and add the traffic of the longest gap.
         RatePlan::Trace(times) => {
             let period = times.last().copied().unwrap_or_default();
             over(link.nominal(), time).saturating_add(offered.bytes_in(period.min(time)))
@@ -356,7 +356,7 @@ pub fn check_memory(scenario: &Scenario, available_bytes: u64) -> Result<(), Dia
     ))
 }
 
-/// Returns the error about this many flows if they do not fit into memory.
+/// Returns an error if this many flows do not fit into memory.
 pub(crate) fn refuse_flows(flows: u64, available: u64, span: Span) -> Option<Problem> {
     let needed = BASE.saturating_add(flows.saturating_mul(FLOW));
     (needed > available).then(|| {

@@ -1,4 +1,4 @@
-//! The values of a scenario file with their places, so that an editor can change a value without
+//! The values of a scenario file with their positions, so that an editor can change a value without
 //! reading TOML itself.
 
 use serde_json::{Value as Json, json};
@@ -6,12 +6,12 @@ use serde_json::{Value as Json, json};
 use crate::load::MAX_FILE;
 use crate::read::{Node, Toml, parse};
 
-/// Returns every value of a file in the order of the file, with path, kind and place, and the value
-/// of a scalar.
+/// Returns every value of a file in the order of the file: its path, kind and position, and for a
+/// scalar the value.
 ///
-/// A place covers the value as it is written, and counts UTF-16 units, as strings of JavaScript do.
-/// Tables and arrays are listed if they are written inline (`{ ... }`, `[ ... ]`). Of a file with
-/// syntax errors, the values that could be read are listed.
+/// A position covers the value as the file writes it. It counts UTF-16 units, as JavaScript strings
+/// do. Tables and arrays are listed if they are written inline (`{ ... }`, `[ ... ]`). In a file
+/// with syntax errors, the values that could be read are listed.
 pub fn outline(text: &str) -> Json {
     let mut values = Vec::new();
     if text.len() <= MAX_FILE {
@@ -49,7 +49,8 @@ impl Outline<'_> {
         }
     }
 
-    /// Returns a value that is written at its place; `None` if its place is a header.
+    /// Returns a value that is written at its position, or `None` if its position is a table
+    /// header.
     fn value(&self, node: &Node, path: &str) -> Option<Json> {
         let range = node.span.start as usize..node.span.end as usize;
         let written = self.text.get(range.clone())?;
@@ -76,7 +77,7 @@ impl Outline<'_> {
     }
 }
 
-/// Returns the length in UTF-16 units.
+/// Returns the length of a text in UTF-16 units.
 fn units(text: &str) -> usize {
     text.encode_utf16().count()
 }

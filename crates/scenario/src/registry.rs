@@ -1,4 +1,4 @@
-//! The registries as JSON, for `tailback list`, the laboratory and the reference pages.
+//! The registries as JSON, for `tailback list`, the laboratory in the browser and the reference.
 
 use serde_json::{Value, json};
 use tailback_engine::profiles::{self, Profile};
@@ -34,7 +34,7 @@ fn paths() -> Vec<Value> {
     paths.map(path).collect()
 }
 
-/// The stacks in tailback's repository.
+/// Returns the transport stacks in tailback's repository.
 fn adapters() -> Vec<Value> {
     let adapters = stacks::ADAPTERS.iter();
     adapters
@@ -79,7 +79,7 @@ pub fn summary() -> Value {
     })
 }
 
-/// Returns each field with the kind of its values; a table has the fields inside it.
+/// Returns each field with the kind of its values. A table includes the fields inside it.
 fn fields(declared: &[Field]) -> Vec<Value> {
     let field = |field: &Field| {
         let (kind, inner) = match field.kind {
@@ -180,8 +180,8 @@ fn add(value: &mut Value, more: Value) {
     }
 }
 
-/// Returns how the kernel implements an entry: its name there, the first Linux release with it, and
-/// its form, a queue discipline of tc or a module.
+/// Returns how the kernel implements an entry: its name there, the first Linux release that has it,
+/// and whether it is a qdisc or a module.
 fn kernel<B>(entry: &Entry<B>) -> Value {
     match entry.kernel {
         Kernel::Qdisc(face) => json!({
@@ -230,7 +230,7 @@ pub fn tc_line(queue: &Value) -> String {
     show(name, face, entry.options, &options)
 }
 
-/// Reads the options of a canonical point; skips options that another version wrote differently.
+/// Reads the options of a canonical point. Skips options that another version wrote differently.
 fn read_options(known: &'static [Opt], written: &Value) -> Options {
     let mut options = Options::default();
     for opt in known {

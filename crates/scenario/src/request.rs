@@ -3,7 +3,8 @@
 use tailback_engine::keys::EngineKind;
 use tailback_engine::plan::{Plan, Refusal};
 
-/// Returns the text of a file that a scenario names, relative to the scenario, or the error.
+/// Returns the text of a file that a scenario names, or an error. The path is relative to the
+/// scenario.
 pub type Loader<'a> = dyn Fn(&str) -> Result<String, String> + 'a;
 
 /// A file or folder that a scenario names.
@@ -11,14 +12,15 @@ pub type Loader<'a> = dyn Fn(&str) -> Result<String, String> + 'a;
 pub struct Found {
     /// Absolute path of the file or folder.
     pub path: String,
-    /// Hash of the content, see [`crate::Contents`].
+    /// Hash of the content (see [`crate::Contents`]).
     pub hash: String,
 }
 
-/// Finds a file or folder that a scenario names, relative to the scenario, or returns the error.
+/// Finds a file or folder that a scenario names, or returns an error. The path is relative to the
+/// scenario.
 pub type FileLoader<'a> = dyn Fn(&str) -> Result<Found, String> + 'a;
 
-/// `--set key=value`: the value is TOML, a bare word is a string.
+/// The option `--set key=value`. The value is TOML, or a bare word, which is a string.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Override {
     /// A path as in `[sweep]`: `bottleneck.rate`, `flows[0].rtt`, `flows.cubic.cc`.
@@ -27,9 +29,9 @@ pub struct Override {
     pub value: String,
 }
 
-/// Reports what an engine does not support in a plan. It is called for every point, also for plans
-/// with errors. In such a plan wrong values have their default. Meaningless parts are left out,
-/// such as a flow with an unknown congestion control or a missing route.
+/// Reports what an engine does not support in a plan. It is called for every point, even if the
+/// plan has errors. Such a plan has defaults instead of wrong values. It leaves out parts without
+/// meaning, such as a flow with an unknown congestion control or without a route.
 pub type Judge<'a> = dyn Fn(&Plan) -> Vec<Refusal> + 'a;
 
 /// A request to load a scenario.
@@ -39,28 +41,28 @@ pub struct Request<'a> {
     /// Name of the file, for messages.
     pub file: &'a str,
     /// The overrides, which are applied in order. They replace values of the file and of its sweep:
-    /// a key that is set is no longer swept.
+    /// a key with an override is no longer swept.
     pub overrides: &'a [Override],
-    /// Number of seeds that replaces `sweep.seeds`.
+    /// Number of seeds, which replaces `sweep.seeds`.
     pub seeds: Option<u64>,
     /// Reads the files that the scenario names.
     pub loader: &'a Loader<'a>,
-    /// Finds files whose content only the programs of the scenario read.
+    /// Finds files that only the programs of the scenario read, and hashes their content.
     pub files: &'a FileLoader<'a>,
-    /// Finds folders that are roots of programs, in the same way.
+    /// Finds folders that become roots of programs, and hashes their content.
     pub roots: &'a FileLoader<'a>,
-    /// Memory that a run may use, bytes. A scenario with too many flows is rejected before its
-    /// flows are put into memory.
+    /// Memory that a run may use, bytes. A scenario with too many flows is rejected before memory
+    /// for its flows is allocated.
     pub memory: Option<u64>,
     /// The engine that will run the scenario.
     pub engine: EngineKind,
-    /// Version of that engine. It is part of the names of runs.
+    /// Version of the engine. It is part of the ids of runs.
     pub engine_version: &'a str,
     /// Whether the caller attaches endpoints to the entries of `[[programs]]`. If so, the simulator
     /// runs such entries, which do not need programs.
     pub endpoints: bool,
-    /// Reports settings that the engine rejects in addition to the declarations of keys and
-    /// registries.
+    /// Reports settings that the engine rejects, beyond what the declarations of keys and
+    /// registries say.
     pub judge: Option<&'a Judge<'a>>,
 }
 

@@ -8,21 +8,20 @@ use tailback_engine::units::Time;
 
 /// CUBIC's constant C: its window grows by C times the cube of the seconds, segments (RFC 9438).
 const CUBIC_C: f64 = 0.4;
-/// Share of losses up to which BBR keeps its rate: its gain of 1.25 makes up for a fifth. Above,
-/// its rate falls with the square of the losses. The value is that of the simulator at 10 Mbit/s to
-/// 1 Gbit/s with up to 30 % of loss.
+/// Share of losses up to which BBR keeps its rate: its gain of 1.25 makes up for a loss of one
+/// fifth. Above this share, its rate falls with the square of the losses. The value comes from
+/// simulations at 10 Mbit/s to 1 Gbit/s with up to 30 % loss.
 const BBR_KEEPS: f64 = 0.15;
-/// At this multiple of BBRv3's loss threshold and above, losses alone decide its window.
+/// From this multiple of BBRv3's loss threshold on, losses alone determine its window.
 const BBR3_FOLLOWS: f64 = 2.5;
-/// The product of that window and the share of losses, from the same runs: 2.1 to 2.2 at 5 to 10 %
-/// of loss.
+/// The product of BBRv3's window and the share of losses, from the same simulations: 2.1 to 2.2 at
+/// 5 to 10 % loss.
 const BBR3_WINDOW: f64 = 2.2;
 
-/// The way in which a congestion control responds.
+/// How a congestion control responds to losses and marks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Family {
-    /// It reduces its window by a factor at every loss. Unless it is scalable, it does so at every
-    /// mark, too.
+    /// It reduces its window by a factor at every loss and, unless it is scalable, at every mark.
     Reno {
         scalable: bool,
     },
@@ -45,13 +44,13 @@ impl Family {
     }
 }
 
-/// Whether a flow sends less because its packets are marked.
+/// Returns whether a flow sends less because its packets are marked.
 pub fn responds_to_marks(flow: &FlowPlan) -> bool {
     let family = Family::of(&flow.cc);
     flow.ecn && matches!(family, Some(Family::Reno { .. } | Family::Cubic))
 }
 
-/// The effects of the links on segments, independent of their queues.
+/// What links do to segments, apart from their queues.
 #[derive(Clone, Copy, Debug, Default)]
 struct Signals {
     /// Share of segments that are lost.
@@ -63,9 +62,9 @@ struct Signals {
 }
 
 impl Signals {
-    /// Adds the effects of a link: its random losses, its impairments that always act, and with
-    /// `windows` those that act at times. Adds losses and marks of its schedule if that lasts for
-    /// at least `most` segments.
+    /// Adds the effects of a link: its random losses, and its impairments that always act. With
+    /// `windows`, also adds impairments that act only at times. Adds losses and marks of the link's
+    /// schedule if the schedule lasts for at least `most` segments.
     fn add(&mut self, link: &LinkPlan, ecn: bool, most: f64, windows: bool) {
         self.lost += link.loss;
         self.bursts += link.loss;
@@ -91,13 +90,13 @@ impl Signals {
         self.bursts += lost;
     }
 
-    /// Returns the share of segments that cause one response each.
+    /// Returns the share of segments that cause a response.
     fn all(self) -> f64 {
         self.bursts + self.marked
     }
 }
 
-/// Returns the impairments of a link that concern data.
+/// Returns the impairments of a link that affect data.
 pub fn on_data(link: &LinkPlan) -> impl Iterator<Item = &ImpairmentPlan> {
     let impairments = link.impairments.iter();
     impairments.filter(|impairment| impairment.only != Concerns::Acks)
@@ -108,11 +107,11 @@ pub fn long_run(impairment: &ImpairmentPlan, ecn: bool) -> LongRun {
     (impairment.entry().build.long_run)(&impairment.options, ecn)
 }
 
-/// Returns how many segments a flow sends in this many round-trip times with the window that losses
-/// and marks allow. The result is at most `most`, the number without losses and marks. Returns
-/// `None` if the response of its congestion control is unknown.
+/// Returns how many segments a flow sends in this many round-trip times if losses and marks limit
+/// its window. The result is at most `most`, the number without losses and marks. Returns `None` if
+/// the response of its congestion control is unknown.
 ///
-/// Queues are not considered: a flow that fills its link is limited by the link.
+/// This ignores queues: a flow that fills its link is limited by the link.
 pub fn segments(plan: &Plan, flow: &FlowPlan, rtt: Time, rounds: f64, most: f64) -> Option<f64> {
     let with = |windows: bool| {
         let signals = |segments: f64| {
@@ -124,7 +123,8 @@ pub fn segments(plan: &Plan, flow: &FlowPlan, rtt: Time, rounds: f64, most: f64)
             }
             signals
         };
-        // First count the whole schedules, then only those that do not end before the flow does.
+        // Count all schedules first. Then count only schedules that do not end before the flow
+        // does.
         let hoped = sent(&flow.cc, signals(0.0), rtt, rounds, most)?;
         sent(&flow.cc, signals(hoped), rtt, rounds, most)
     };
@@ -136,7 +136,7 @@ pub fn segments(plan: &Plan, flow: &FlowPlan, rtt: Time, rounds: f64, most: f64)
     Some((1.0 - share) * always + share * with(true)?)
 }
 
-/// Returns the share of a flow's time in which impairments act that do not always act.
+/// Returns the share of a flow's time in which impairments act that act only at times.
 fn share_of_windows(plan: &Plan, flow: &FlowPlan) -> f64 {
     let end = flow.stop.unwrap_or(plan.duration).min(plan.duration);
     let active = end.since(flow.start).ns();
@@ -168,17 +168,17 @@ fn sent(control: &Algorithm, signals: Signals, rtt: Time, rounds: f64, most: f64
         Family::Bbr3 => bbr3(control, signals.lost, rounds, most),
         Family::Reno { .. } | Family::Cubic => {
             let (window, beta) = mean_window(control, family, signals, rtt);
-            // The flow is in slow start until the first signal, then reduces its window, and then
-            // has the mean window.
+            // The flow is in slow start until the first signal, then reduces its window, and after
+            // that has the mean window.
             (1.0 + 0.5 / (1.0 - beta)) / signals.all() + rounds * window
         }
     };
     Some(sent.min(most))
 }
 
-/// Returns the segments of BBRv3. Up to the threshold of losses it sends `most`. From 2.5 times the
-/// threshold on, it sends what the window under such losses allows. Between the two, the logarithm
-/// falls linearly.
+/// Returns how many segments BBRv3 sends. Up to its threshold of losses, it sends `most`. From 2.5
+/// times the threshold on, it sends what its window under such losses allows. Between the two, the
+/// logarithm falls linearly.
 fn bbr3(control: &Algorithm, lost: f64, rounds: f64, most: f64) -> f64 {
     let options = control.known().map(|(_, options)| options);
     let threshold = options.map_or(0.02, |options| options.float("loss_threshold"));
@@ -196,10 +196,10 @@ fn bbr3(control: &Algorithm, lost: f64, rounds: f64, most: f64) -> f64 {
 
 /// Returns the mean window, in segments, and the factor of a reduction.
 ///
-/// Scalable controls: marks leave 2 / p, two marks in a round-trip time (RFC 9332 appendix A).
-/// Reno (AIMD): W = sqrt((1 + beta) / (2 (1 - beta) p)). CUBIC: its curve gives
-/// W = (C (3 + beta) / (4 (1 - beta)))^(1/4) (RTT / p)^(3/4) (RFC 9438 section 5.1). If a Reno
-/// that halves its window has a larger window, CUBIC has that one (section 4.3).
+/// Scalable controls: marks leave 2 / p, two marks in a round-trip time (RFC 9332 appendix A). Reno
+/// (AIMD): W = sqrt((1 + beta) / (2 (1 - beta) p)). CUBIC: its curve gives W = (C (3 + beta) / (4
+/// (1 - beta)))^(1/4) (RTT / p)^(3/4) (RFC 9438 section 5.1). If a Reno that halves its window
+/// would have a larger window, CUBIC has this window (section 4.3).
 fn mean_window(control: &Algorithm, family: Family, signals: Signals, rtt: Time) -> (f64, f64) {
     let factor = |name: &str| match control.known()?.1.get(name) {
         Some(Value::Float(factor)) => Some(*factor),

@@ -19,41 +19,41 @@ pub struct Scenario {
     pub title: String,
     /// The engine that it was loaded for.
     pub engine: EngineKind,
-    /// Version of that engine; if points have different versions, each version once.
+    /// Version of the engine. If points have different versions, this lists each version once.
     pub engine_version: String,
-    /// Name of the sweep: a hash of the names of its runs.
+    /// Id of the sweep: a hash of the ids of its runs.
     pub id: String,
-    /// The axes of the sweep, slowest first; seeds are not an axis.
+    /// The axes of the sweep, slowest first. Seeds are not an axis.
     pub axes: Vec<Axis>,
-    /// The runs: the last axis varies fastest, and seeds within it.
+    /// The runs. The last axis varies fastest, and within it the seeds.
     pub points: Vec<Point>,
     /// The assertions to check after the runs.
     pub asserts: Vec<Assert>,
     /// Settings that are allowed but unusual.
     pub warnings: Vec<Diagnostic>,
-    /// The source that it was read from.
+    /// What the scenario was read from.
     pub source: Arc<Source>,
 }
 
-/// The source of a scenario: reading it again gives the same scenario.
+/// What a scenario was read from. Reading it again gives the same scenario.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Source {
     /// The file's content.
     pub text: String,
     /// The overrides (`--set`), in order.
     pub overrides: Vec<Override>,
-    /// The value that replaced `sweep.seeds`.
+    /// The number of seeds that replaced `sweep.seeds`.
     pub seeds: Option<u64>,
-    /// The traces that it names, spelled as in the file.
+    /// The traces that the scenario names, spelled as in the file.
     pub files: Vec<String>,
-    /// `[sweep]` with overrides applied, as JSON in the order of the file; `{}` if the file does
-    /// not have a sweep.
+    /// `[sweep]` with overrides applied, as JSON in the order of the file; `{}` if the file has no
+    /// sweep.
     pub sweep: String,
 }
 
 impl Scenario {
-    /// Returns the same scenario for other versions of its engine, given by the kernel that a point
-    /// names. Only the names of runs and sweep change.
+    /// Returns the scenario with other versions of its engine. `version_of` gives the version for
+    /// the kernel that a point names. Only the ids of runs and sweep change.
     pub fn versioned(mut self, version_of: impl Fn(Option<&str>) -> Arc<str>) -> Scenario {
         let mut versions: Vec<Arc<str>> = Vec::new();
         for point in &mut self.points {
@@ -73,10 +73,10 @@ impl Scenario {
 /// An axis of a sweep: one key, or several that advance together.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Axis {
-    /// The paths as written in the file.
+    /// The paths as the file writes them.
     pub keys: Vec<String>,
-    /// The values: at each position one for each key. A number that depends on the point (a
-    /// multiple of the bdp) is shown as in the file.
+    /// The values at each position, one for each key. A number that depends on the point (a
+    /// multiple of the bdp) is written as in the file.
     pub values: Vec<Vec<Param>>,
 }
 
@@ -94,20 +94,20 @@ pub enum Param {
 pub struct Point {
     /// The swept keys, with their values at this point.
     pub params: Arc<[(String, Param)]>,
-    /// The same values for users, as in the file: "10Mbit", "0.5bdp".
+    /// The same values as the file writes them, for users: "10Mbit", "0.5bdp".
     pub labels: Arc<[String]>,
     /// Seed of the run.
     pub seed: u64,
-    /// Name of the run: a hash of `canonical`, the seed and the engine's version.
+    /// Id of the run: a hash of `canonical`, the seed and the engine's version.
     pub run_id: String,
-    /// Version of the engine that will run it.
+    /// Version of the engine that will run the point.
     pub engine_version: Arc<str>,
-    /// JSON: everything but the seed, with defaults filled in, base units and sorted keys.
+    /// The canonical form, JSON: everything except the seed, with defaults, base units and sorted
+    /// keys.
     pub canonical: Arc<str>,
-    /// The baseline of gains, as an index in the sweep: the point with the same seed in which every
-    /// flow has its standard backoff. `None` if no flow has its own backoff for ECN-Echo, or the
-    /// sweep does not have such a point.
+    /// Index of the baseline for gains: the point with the same seed in which every flow has the
+    /// standard response. `None` if every flow here has it, or if the sweep has no such point.
     pub baseline: Option<usize>,
-    /// The input of the engine; the seed is separate.
+    /// The input of the engine, except the seed.
     pub plan: Arc<Plan>,
 }

@@ -1,4 +1,4 @@
-//! A bottleneck for harnesses that have their own loop and clock.
+//! A bottleneck for test harnesses that have their own loop and clock.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -13,15 +13,15 @@ use crate::error::Error;
 use crate::results::Results;
 use crate::simulation::Simulation;
 
-/// A path with real queues, ECN and competing traffic, to which the caller gives datagrams one by
-/// one.
+/// A path with real queues, ECN and competing traffic, into which the caller pushes datagrams one
+/// by one.
 ///
-/// The scenario has one entry of `[[programs]]`, to which the datagrams belong. Datagrams pass half of
-/// `path.rtt` (20 ms by default) before the first link, as those of flows do. `duration` is
-/// required, as in every scenario, but it does not end anything here.
+/// The scenario has one entry of `[[programs]]`, to which the datagrams belong. Before the first
+/// link, datagrams are delayed by half of `path.rtt` (20 ms by default), like packets of flows.
+/// Every scenario requires `duration`, but here it has no effect.
 ///
-/// Times count from the caller's own origin and must not go back. Competing traffic starts at 0.
-/// Payload stays with the caller: the bottleneck returns the handle that it was given.
+/// Times count from the caller's own start and must not decrease. Competing traffic starts when
+/// they start. The caller stores the payload: the bottleneck only returns the datagram's handle.
 ///
 /// ```
 /// use tailback_sim::{Bottleneck, Ecn, Outcome, Side, Time};
@@ -66,30 +66,30 @@ pub struct Bottleneck {
     now: Time,
 }
 
-/// The fate of a datagram.
+/// What happened to a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// The handle that it was pushed with.
+    /// The handle with which the datagram was pushed.
     pub handle: u64,
-    /// The side that it was sent to.
+    /// The side to which the datagram was sent.
     pub to: Side,
-    /// Time at which it was pushed.
+    /// When the datagram was pushed.
     pub sent: Time,
-    /// Time at which it arrived or was dropped.
+    /// When the datagram arrived or was dropped.
     pub at: Time,
-    /// Whether it arrived.
+    /// Whether the datagram arrived.
     pub outcome: Outcome,
 }
 
 /// Whether a datagram arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It arrived.
+    /// The datagram arrived.
     Arrived {
         /// ECN field of the datagram on arrival.
         ecn: Ecn,
     },
-    /// It was dropped.
+    /// A link dropped the datagram.
     Dropped {
         /// Cause of the drop.
         cause: Cause,
@@ -99,7 +99,7 @@ pub enum Outcome {
 }
 
 impl Event {
-    /// Returns the time from sending to arrival.
+    /// Returns the time from pushing the datagram to its arrival or drop.
     pub fn delay(&self) -> Time {
         self.at.since(self.sent)
     }
@@ -112,12 +112,12 @@ impl Bottleneck {
     /// Loads a scenario with one entry of `[[programs]]`.
     ///
     /// # Errors
-    /// The same as those of [`Simulation::from_toml`].
+    /// The errors of [`Simulation::from_toml`].
     pub fn from_toml(text: &str) -> Result<Bottleneck, Error> {
         Bottleneck::new(Simulation::from_toml(text)?)
     }
 
-    /// Makes the bottleneck of a loaded scenario, with the seed of that scenario.
+    /// Makes the bottleneck of a loaded scenario, with the scenario's seed.
     ///
     /// # Errors
     /// If the scenario does not have exactly one entry of `[[programs]]`.
@@ -127,7 +127,7 @@ impl Bottleneck {
             return Err(Error::Entries(plan.program_count()));
         }
         let mut plan = (*plan).clone();
-        // The harness decides when it ends, so the number of intervals is unknown.
+        // The harness decides when the run ends, so the number of intervals is unknown.
         plan.duration = ENDLESS;
         plan.record.statistics = Time::ZERO;
         let links = plan.links.iter().map(|link| link.name.clone()).collect();
@@ -145,15 +145,15 @@ impl Bottleneck {
         })
     }
 
-    /// The most bytes of a datagram.
+    /// The largest payload of a datagram, bytes.
     pub const MAX_BYTES: usize = (u16::MAX - UDP_IPV4) as usize;
 
-    /// Names of the links, in the order of [`Outcome::Dropped`].
+    /// Returns the names of the links, in the order of the index in [`Outcome::Dropped`].
     pub fn links(&self) -> &[String] {
         &self.links
     }
 
-    /// The time up to which it has run.
+    /// Returns the time up to which the bottleneck has run.
     pub fn now(&self) -> Time {
         self.now
     }
@@ -161,26 +161,26 @@ impl Bottleneck {
     /// Sends a datagram to the receiver's side, along the route; see [`Bottleneck::send`].
     ///
     /// # Panics
-    /// In the same cases.
+    /// If [`Bottleneck::send`] would panic.
     #[track_caller]
     pub fn push(&mut self, now: Time, bytes: usize, ecn: Ecn, handle: u64) {
         self.send(now, Side::Sender, bytes, ecn, handle);
     }
 
-    /// Sends a datagram to the sender's side, along the way back; see [`Bottleneck::send`].
+    /// Sends a datagram to the sender's side, along the return route; see [`Bottleneck::send`].
     ///
     /// # Panics
-    /// In the same cases.
+    /// If [`Bottleneck::send`] would panic.
     #[track_caller]
     pub fn push_back(&mut self, now: Time, bytes: usize, ecn: Ecn, handle: u64) {
         self.send(now, Side::Receiver, bytes, ecn, handle);
     }
 
-    /// Sends a datagram from one side to the other. `bytes` is its payload; links count 42 bytes of
-    /// headers in addition.
+    /// Sends a datagram from one side to the other. `bytes` is its payload; links also count 42
+    /// bytes of headers.
     ///
     /// # Panics
-    /// If the time goes back, or the datagram has more than [`Bottleneck::MAX_BYTES`].
+    /// If the time decreases, or the datagram has more than [`Bottleneck::MAX_BYTES`].
     #[track_caller]
     pub fn send(&mut self, now: Time, from: Side, bytes: usize, ecn: Ecn, handle: u64) {
         let frame = u16::try_from(bytes + usize::from(UDP_IPV4));
@@ -190,18 +190,18 @@ impl Bottleneck {
     }
 
     /// Returns the next datagram, in the order of time, that has arrived or was dropped by now.
-    /// Call it until it returns `None`.
+    /// Call this until it returns `None`.
     ///
     /// # Panics
-    /// If the time goes back.
+    /// If the time decreases.
     #[track_caller]
     pub fn poll(&mut self, now: Time) -> Option<Event> {
         self.advance(now);
         self.events.pop_front()
     }
 
-    /// Returns when to poll next: a datagram may have arrived or been dropped by then. Returns
-    /// `None` if no datagram is in the network.
+    /// Returns when to poll next, because a datagram may have arrived or been dropped by then.
+    /// Returns `None` if no datagram is in the network.
     pub fn next(&self) -> Option<Time> {
         if let Some(event) = self.events.front() {
             return Some(event.at.max(self.now));
@@ -252,5 +252,5 @@ impl Bottleneck {
     }
 }
 
-/// A duration longer than any harness runs, and well within the calendar.
+/// A duration that no harness reaches, and that is far below the largest time of the calendar.
 const ENDLESS: Time = Time::from_secs(1 << 30);

@@ -6,9 +6,10 @@ use tailback_engine::endpoint::{FaultKind, Side};
 use tailback_engine::units::Time;
 use tailback_scenario::Diagnostic;
 
-/// The reason why a simulation, or its result, does not exist.
+/// Why a simulation failed, or could not be made.
 ///
-/// `Debug` prints the same as `Display`, so that the message of `unwrap` in a test can be read.
+/// `Debug` prints the same text as `Display`, so that the message of `unwrap` in a test is
+/// readable.
 #[non_exhaustive]
 pub enum Error {
     /// The scenario has these errors.
@@ -19,9 +20,9 @@ pub enum Error {
     Asserts,
     /// No entry of `[[programs]]` has this name.
     Entry {
-        /// The name that was asked for.
+        /// The name that does not exist.
         name: String,
-        /// The names that exist.
+        /// The names of all entries.
         known: Vec<String>,
     },
     /// No endpoints are attached to these entries.
@@ -30,7 +31,7 @@ pub enum Error {
     Entries(usize),
     /// An endpoint made a mistake that would never end, or would fill the memory.
     Fault {
-        /// Name of the entry.
+        /// Name of the endpoint's entry.
         name: String,
         /// Side of the endpoint.
         side: Side,

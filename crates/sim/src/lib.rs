@@ -58,7 +58,7 @@ pub use tailback_record::summary::{
 pub use tailback_record::{Cause, Stat};
 pub use tailback_scenario::{Diagnostic, Place};
 
-/// The examples of the README are tests.
+/// The examples of the README, which are run as tests.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -8,10 +8,10 @@ use tailback_engine::units::Time;
 use tailback_record::Outcome;
 use tailback_record::summary::{ProgramSummary, QueueSummary, Summary};
 
-/// The results of a run. Measuring begins at the end of the warm-up.
+/// The results of a run. The measured time begins at the end of the warm-up.
 ///
-/// Names are those of the scenario. An unknown name is a mistake in the test: methods panic and
-/// list the names that exist.
+/// Names are those in the scenario. An unknown name is a mistake in the test, so methods panic and
+/// list the known names.
 pub struct Results {
     outcome: Outcome,
     seed: u64,
@@ -48,10 +48,10 @@ impl Results {
     }
 
     /// Returns the payload that reached the receiver of a flow or of endpoints, in Mbit/s of its
-    /// measured time. For other traffic it counts frame bytes.
+    /// measured time. For other traffic, it counts frame bytes.
     ///
     /// # Panics
-    /// If the name does not exist, or none of its time was measured.
+    /// If the name does not exist, or if it has no measured time.
     #[track_caller]
     pub fn throughput_mbit(&self, name: &str) -> f64 {
         let summary = self.summary();
@@ -73,7 +73,7 @@ impl Results {
     /// delivered, by throughput. Other traffic does not count.
     ///
     /// # Panics
-    /// In the same cases as [`Results::throughput_mbit`].
+    /// If [`Results::throughput_mbit`] would panic.
     #[track_caller]
     pub fn share(&self, name: &str) -> f64 {
         let own = self.throughput_mbit(name);
@@ -116,7 +116,7 @@ impl Results {
     }
 
     /// Returns when a flow had delivered its last byte, or both endpoints were done, in s from its
-    /// start. Returns `None` if that did not happen before the end of the run.
+    /// start. Returns `None` if the run ended before that.
     ///
     /// # Panics
     /// If the name does not exist.
@@ -164,7 +164,7 @@ impl Results {
     }
 
     /// Returns times and values of a series, such as `cwnd` or `delivered_bytes` of a flow or of
-    /// endpoints, or `backlog_bytes` of a link. The series is empty if nothing was recorded.
+    /// endpoints, or `backlog_bytes` of a link. The series is empty if the run did not record it.
     ///
     /// # Panics
     /// If the name or the quantity does not exist.
@@ -210,7 +210,7 @@ impl Results {
     /// Returns the receiver's endpoint of an entry, in its state after the run.
     ///
     /// # Panics
-    /// In the same cases as [`Results::sender`].
+    /// If [`Results::sender`] would panic.
     #[track_caller]
     pub fn receiver<E: Endpoint>(&self, name: &str) -> &E {
         self.endpoint(name, Side::Receiver)

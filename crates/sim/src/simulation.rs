@@ -1,4 +1,4 @@
-//! Runs a scenario with endpoints to get results.
+//! Runs a scenario with endpoints, and returns results.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -28,13 +28,14 @@ impl Simulation {
     /// Loads a scenario.
     ///
     /// The text may use the simulator's part of tailback's format. It may also have entries of
-    /// `[[programs]]` without programs: endpoints are attached to them by name
-    /// ([`Simulation::attach`]). Such an entry has the keys `name`, `count`, `start`, `stop`,
-    /// `rtt`, `route`, `back`, `reverse`, `dscp`, `hosts` and `class`. If it has a `kind`, its name
-    /// defaults to the kind, and the endpoints replace that kind's programs.
+    /// `[[programs]]` without programs. Attach endpoints to these by name ([`Simulation::attach`]).
+    /// Such an entry has the keys `name`, `count`, `start`, `stop`, `rtt`, `route`, `back`,
+    /// `reverse`, `dscp`, `hosts` and `class`. If it has a `kind`, its name defaults to the kind,
+    /// and the endpoints replace that kind's programs.
     ///
     /// # Errors
-    /// All errors of the scenario. Sweeps and `[[assert]]` are rejected: a simulation is one run.
+    /// All errors of the scenario. Sweeps and `[[assert]]` are rejected, because a simulation is
+    /// one run.
     pub fn from_toml(text: &str) -> Result<Simulation, Error> {
         Simulation::from_toml_with(text, &[])
     }
@@ -43,7 +44,7 @@ impl Simulation {
     /// "10Mbit")`, `("flows.cubic.cc", "reno")`. Values are TOML; a bare word is a string.
     ///
     /// # Errors
-    /// The same as those of [`Simulation::from_toml`].
+    /// The errors of [`Simulation::from_toml`].
     pub fn from_toml_with(text: &str, set: &[(&str, &str)]) -> Result<Simulation, Error> {
         let overrides: Vec<Override> = set
             .iter()
@@ -88,8 +89,8 @@ impl Simulation {
     }
 
     /// Attaches endpoints to the entry of `[[programs]]` with this name. Datagrams of the sender
-    /// pass the route, which includes the bottleneck by default. Those of the receiver pass the way
-    /// back.
+    /// pass the route, which by default is the bottleneck. Datagrams of the receiver pass the
+    /// return route.
     ///
     /// # Errors
     /// If the entry does not exist.

@@ -16,7 +16,7 @@ impl Draw {
         z ^ (z >> 31)
     }
 
-    /// Draws a whole number from 0 to below `n`; 0 for `n` = 0.
+    /// Draws a whole number from 0 to `n` - 1. Returns 0 if `n` is 0.
     pub fn below(&mut self, n: u64) -> u64 {
         self.next() % n.max(1)
     }
@@ -27,7 +27,7 @@ impl Draw {
         min.saturating_add_unsigned(self.below(span))
     }
 
-    /// Draws a uniform number from 0 to below 1.
+    /// Draws a number from 0 to below 1, uniformly.
     pub fn share(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1_u64 << 53) as f64
     }

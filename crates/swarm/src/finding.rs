@@ -5,9 +5,9 @@ use std::fmt::Display;
 /// A violation of a rule that must hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// The kind of failure, as a text that is the same for all failures of this kind.
+    /// What kind of failure it is, as a text that is equal for all failures of this kind.
     pub kind: String,
-    /// The place of the failure, and its size.
+    /// Where the failure is, and how large.
     pub detail: String,
 }
 

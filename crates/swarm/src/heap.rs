@@ -10,8 +10,8 @@ use std::cell::Cell;
 pub struct Heap;
 
 thread_local! {
-    /// Bytes that this thread holds, and the maximum since [`reset`]. If one thread allocates
-    /// memory and another thread frees it, one of the counts becomes negative.
+    /// Bytes that this thread has allocated, and their maximum since [`reset`]. If one thread
+    /// allocates memory and another thread frees it, one of the counts becomes negative.
     static NOW: Cell<i64> = const { Cell::new(0) };
     static MOST: Cell<i64> = const { Cell::new(0) };
 }
@@ -24,41 +24,41 @@ fn add(bytes: i64) {
     });
 }
 
-// SAFETY: every call is passed to the system allocator, and counting allocates nothing.
+// SAFETY: every call is passed to the system allocator, and counting does not allocate memory.
 unsafe impl GlobalAlloc for Heap {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         add(layout.size() as i64);
-        // SAFETY: the caller keeps this function's contract, which is the same.
+        // SAFETY: the caller obeys this function's contract, which is that of the system allocator.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
         add(-(layout.size() as i64));
-        // SAFETY: the caller keeps this function's contract, which is the same.
+        // SAFETY: the caller obeys this function's contract, which is that of the system allocator.
         unsafe { System.dealloc(at, layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         add(layout.size() as i64);
-        // SAFETY: the caller keeps this function's contract, which is the same.
+        // SAFETY: the caller obeys this function's contract, which is that of the system allocator.
         unsafe { System.alloc_zeroed(layout) }
     }
 
     unsafe fn realloc(&self, at: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         add(size as i64 - layout.size() as i64);
-        // SAFETY: the caller keeps this function's contract, which is the same.
+        // SAFETY: the caller obeys this function's contract, which is that of the system allocator.
         unsafe { System.realloc(at, layout, size) }
     }
 }
 
-/// Restarts the count; returns the bytes that the thread holds now.
+/// Restarts the count. Returns the bytes that the thread has allocated now.
 pub fn reset() -> i64 {
     let now = NOW.get();
     MOST.set(now);
     now
 }
 
-/// Returns the largest number of bytes that this thread has held since [`reset`].
+/// Returns the largest number of bytes that this thread had allocated since [`reset`].
 pub fn most() -> i64 {
     MOST.get()
 }

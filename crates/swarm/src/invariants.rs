@@ -8,7 +8,7 @@ use crate::finding::Finding;
 /// Series whose values may be below zero, because they are differences or credits.
 const SIGNED: [&str; 5] = ["credit", "correction", "gap", "red_count", "_count"];
 
-/// Bytes of frames that each end of the measured time may count or not.
+/// Bytes of the frames that may count or not at the start and the end of the measured time.
 const TWO_FRAMES: f64 = 2.0 * 65_600.0;
 
 /// Checks the measurements of a run.
@@ -33,8 +33,8 @@ pub(crate) fn check(plan: &Plan, seed: u64, outcome: &Outcome, found: &mut Vec<F
     }
 }
 
-/// Checks that every number of a summary is finite and not negative. JSON would hide an error: it
-/// writes a number that is not finite as null, like a missing number.
+/// Checks that every number of a summary is finite and not negative. JSON would hide an error,
+/// because it writes a number that is not finite as null, like a missing number.
 fn numbers(text: &str, found: &mut Vec<Finding>) {
     let around = |at: usize| {
         let before: String = text[..at].chars().rev().take(100).collect();
@@ -93,7 +93,7 @@ fn links(plan: &Plan, outcome: &Outcome, found: &mut Vec<Finding>) {
         {
             found.push(Finding::new("a delay longer than the run", name));
         }
-        // A negative overhead is not charged, and Cake has its own shaper.
+        // A negative overhead reduces what the rate counts, and Cake shapes itself.
         if planned.overhead >= 0 && link.capacity_bytes > 0.0 && planned.queue.name() != "cake" {
             let opportunity = match planned.rate {
                 RatePlan::Trace(_) => 1504.0,

@@ -1,4 +1,4 @@
-//! Random scenarios and random input, and the rules that must hold for all of them.
+//! Random scenarios and random input, and the rules that must hold for them.
 //!
 //! | module | what |
 //! |---|---|

@@ -27,7 +27,7 @@ usage: tailback-swarm run [--from SEED] [--seeds N] [--seconds S] [--jobs J]
        tailback-swarm words               a dictionary for fuzzing scenarios
 Exit status: 0 without findings, 1 with findings, 2 for bad arguments.";
 
-/// Time before progress is shown, and between updates.
+/// Time before progress is shown, and between its updates.
 const PROGRESS: Duration = Duration::from_secs(2);
 
 fn main() -> ExitCode {
@@ -96,7 +96,7 @@ fn show(what: &str, finding: &Finding) {
     println!("{what}: {}: {detail}", finding.kind);
 }
 
-/// Returns the trials that the options request; by default a thousand seeds.
+/// Returns the trials that the options select. The default is a thousand seeds.
 fn plan(options: &[&str]) -> Result<Plan, String> {
     let mut plan = Plan {
         from: 0,
@@ -233,7 +233,8 @@ fn shrink(what: &str) -> Result<bool, String> {
             (table, Limits::default())
         }
     };
-    // A scenario that does not end is tried for minutes at first. Reduced ones have less to do.
+    // A scenario that does not end is tried for minutes at first. Reduced scenarios have less to
+    // do.
     let limits = Limits {
         patience: Duration::from_secs(60),
         ..limits

@@ -15,8 +15,8 @@ enum Step {
 }
 
 /// Returns the smallest scenario found that still has a finding of this kind, with that finding.
-/// `findings` returns all findings of a scenario. Calls `told` with the number of trials after
-/// each.
+/// `findings` returns all findings of a scenario. After each trial, calls `told` with the number of
+/// trials.
 pub fn reduce(
     scenario: &Table,
     kind: &str,
@@ -59,8 +59,8 @@ pub fn reduce(
     }
 }
 
-/// Lists the paths to all parts, from the outside in and from the last to the first. So removing a
-/// part does not move the parts that come later in the list.
+/// Lists the paths to all parts, from the outside in, and from the last part to the first. So
+/// removing a part does not move the parts that are later in the list.
 fn all_paths(value: &Value, at: &mut Vec<Step>, paths: &mut Vec<Vec<Step>>) {
     let inner: Vec<(Step, &Value)> = match value {
         Value::Table(table) => {
@@ -92,7 +92,7 @@ fn part<'v>(value: &'v mut Value, path: &[Step]) -> Option<&'v mut Value> {
         })
 }
 
-/// Removes a part; returns whether it existed.
+/// Removes a part. Returns whether it existed.
 fn remove(value: &mut Value, path: &[Step]) -> bool {
     let Some((last, outer)) = path.split_last() else {
         return false;
@@ -107,7 +107,7 @@ fn remove(value: &mut Value, path: &[Step]) -> bool {
     }
 }
 
-/// Replaces a number by a simpler one, of one digit and zeros.
+/// Replaces a number by a simpler number: one digit followed by zeros.
 fn simplify(value: &mut Value, path: &[Step]) -> bool {
     let Some(value) = part(value, path) else {
         return false;
@@ -132,7 +132,7 @@ fn simplify(value: &mut Value, path: &[Step]) -> bool {
     changed
 }
 
-/// Returns the number with zeros after its first digit.
+/// Returns the number with its first digit and zeros after it.
 fn round(number: u64) -> u64 {
     let unit = 10_u64.pow(number.checked_ilog10().unwrap_or(0));
     number / unit * unit
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn what_does_not_matter_goes() {
-        // An invalid scenario is rejected, which is not a finding, so there is nothing to reduce.
+        // An invalid scenario is rejected. That is not a finding, so nothing can be reduced.
         let table: Table = "duration = \"1s\"".parse().expect("TOML");
         let findings = |table: &Table| trial(&table.to_string(), &Limits::default()).findings;
         assert!(reduce(&table, "does not end", findings, |_| {}).is_none());

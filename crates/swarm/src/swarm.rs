@@ -9,7 +9,7 @@ use crate::finding::Finding;
 use crate::generate;
 use crate::trial::{End, Limits, trial};
 
-/// The trials to make.
+/// Which trials to make.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
     /// The first seed.
@@ -22,7 +22,7 @@ pub struct Plan {
     pub jobs: usize,
 }
 
-/// Numbers of trials by their outcome.
+/// How many trials had which outcome.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
     /// Number of trials.
@@ -33,7 +33,7 @@ pub struct Tally {
     pub cut: u64,
     /// Number of scenarios that were too large.
     pub large: u64,
-    /// Number of rejected scenarios, by message without the numbers in it.
+    /// Number of rejected scenarios for each message. Numbers are removed from the messages.
     pub refused: BTreeMap<String, u64>,
     /// Number of trials with findings.
     pub failed: u64,
@@ -46,7 +46,7 @@ impl Tally {
     }
 }
 
-/// Returns the limits for a seed: every fourth run is made twice.
+/// Returns the limits for a seed. Every fourth run is made twice.
 pub fn limits(seed: u64) -> Limits {
     Limits {
         twice: seed.is_multiple_of(4),
@@ -54,7 +54,7 @@ pub fn limits(seed: u64) -> Limits {
     }
 }
 
-/// Tries the scenarios of a plan's seeds. Calls `told` after each with the tally so far, the seed
+/// Tries the scenarios of a plan's seeds. After each, calls `told` with the tally so far, the seed
 /// and its findings.
 pub fn swarm(plan: &Plan, mut told: impl FnMut(&Tally, u64, &[Finding])) -> Tally {
     let mut tally = Tally::default();
@@ -77,7 +77,8 @@ pub fn swarm(plan: &Plan, mut told: impl FnMut(&Tally, u64, &[Finding])) -> Tall
     tally
 }
 
-/// Calls `task` with each seed of a plan, several at a time, and `told` with each result.
+/// Calls `task` with each seed of a plan, with several seeds at the same time, and `told` with each
+/// result.
 pub(crate) fn for_each_seed<T: Send>(
     plan: &Plan,
     task: impl Fn(u64) -> T + Sync,

@@ -1,4 +1,4 @@
-//! Tries one scenario: loads it for both engines, runs it twice, checks the results.
+//! Tries one scenario: loads it for both engines, runs it twice, and checks the results.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -23,11 +23,11 @@ use crate::{heap, invariants, traces};
 /// How a trial ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum End {
-    /// The scenario is invalid; this is the first diagnostic.
+    /// The scenario is invalid, with this first diagnostic.
     Refused(String),
-    /// The run would take more memory than a trial may.
+    /// The run would need more memory than a trial may use.
     Large,
-    /// The run reached the limit of events; its results so far are checked all the same.
+    /// The run reached the limit of events. Its results so far are checked.
     Cut,
     /// The run ended.
     Done,
@@ -40,7 +40,7 @@ pub enum End {
 pub struct Report {
     /// How the trial ended.
     pub end: End,
-    /// Violations of the invariants.
+    /// Rules that the run has violated.
     pub findings: Vec<Finding>,
 }
 
@@ -51,11 +51,10 @@ pub struct Limits {
     pub events: u64,
     /// Largest estimated memory of a run, bytes.
     pub memory: u64,
-    /// Whether the run is made a second time, in slices of another size and with other segment
-    /// numbers.
+    /// Whether the run is made a second time, with another slice size and other segment numbers.
     pub twice: bool,
-    /// Time after which the trial reports that the run does not end. It is longer than a loaded
-    /// machine needs for this many events.
+    /// Time after which the trial reports that the run does not end. A busy machine needs less time
+    /// for this many events.
     pub patience: Duration,
 }
 
@@ -70,19 +69,19 @@ impl Default for Limits {
     }
 }
 
-/// Number of events at one time after which the run counts as stuck. It is more than the segments
-/// that fit into the memory of a trial.
+/// Number of events at the same time after which the run counts as stuck. More segments than this
+/// do not fit into the memory of a trial.
 const STANDSTILL: u64 = 5_000_000;
 
 /// Events between two checks of a run.
 const SLICE: u64 = 4096;
 
-/// Upper bound of the rows of all events, bytes: 20 for each row, in buffers that grow by doubling.
-/// While a buffer is copied, the old and the new one exist.
+/// Upper limit for the rows of all events, bytes: 20 for each row, in buffers that grow by
+/// doubling. While a buffer is copied, both the old and the new buffer exist.
 const EVENT_ROWS: u64 = 20 * 3 * (tailback_record::series::MAX_ROWS.next_power_of_two() / 2) as u64;
 
 /// Parameters of the second run: another slice size, and segment numbers that start just below
-/// 2^32. The result must be the same.
+/// 2^32. The result must be that of the first run.
 const AGAIN: (u64, u64) = (777, (1 << 32) - 100);
 
 thread_local! {
@@ -91,8 +90,8 @@ thread_local! {
     static CATCHING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Keeps panics of trials instead of printing them, because they are findings. Other panics, such
-/// as those of failed tests, are printed as before.
+/// Stores panics of trials instead of printing them, because they are findings. Other panics, such
+/// as those of failed tests, are still printed.
 pub fn keep_panics() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -107,7 +106,7 @@ pub fn keep_panics() {
     });
 }
 
-/// Keeps the place and the message of a panic.
+/// Stores the position and the message of a panic.
 fn keep(info: &PanicHookInfo<'_>) {
     let place = info.location();
     let place = place.map_or(String::new(), |at| format!("{}:{}", at.file(), at.line()));
@@ -123,7 +122,7 @@ fn keep(info: &PanicHookInfo<'_>) {
     PANIC.set(format!("{place}: {}", text.replace('\n', " ")));
 }
 
-/// Returns the result of `task`, or its panic, which is kept and not printed.
+/// Returns the result of `task`, or its panic, which is stored and not printed.
 pub(crate) fn contained<T>(task: impl FnOnce() -> T) -> thread::Result<T> {
     let outer = CATCHING.replace(true);
     let done = catch_unwind(AssertUnwindSafe(task));
@@ -172,7 +171,7 @@ static KIT: LazyLock<Kit> = LazyLock::new(|| {
     kit
 });
 
-/// Loads a scenario of the swarm; the error is the first diagnostic.
+/// Loads a scenario of the swarm. The error is the first diagnostic.
 pub(crate) fn load(text: &str, engine: EngineKind) -> Result<Scenario, String> {
     load_as(&Request {
         engine,
@@ -205,8 +204,8 @@ fn load_as(request: &Request<'_>) -> Result<Scenario, String> {
     })
 }
 
-/// Tries a scenario. A trial that does not end within the patience of [`Limits`] is abandoned; its
-/// thread continues until the process ends.
+/// Tries a scenario. A trial that does not end within [`Limits::patience`] is abandoned. Its thread
+/// continues until the process ends.
 pub fn trial(text: &str, limits: &Limits) -> Report {
     let (text, limits) = (text.to_owned(), *limits);
     let report = patiently(limits.patience, move || {
@@ -227,7 +226,7 @@ pub(crate) fn patiently<T: Send + 'static>(
 ) -> Result<T, Finding> {
     let (sender, receiver) = mpsc::channel();
     let thread = std::thread::spawn(move || {
-        // If the time was over, the receiver is gone.
+        // If the time is over, nobody receives the result.
         let _ = sender.send(task());
     });
     receiver.recv_timeout(patience).map_err(|_| {
@@ -263,8 +262,8 @@ fn try_out(text: &str, limits: &Limits, found: &mut Vec<Finding>) -> End {
     };
     found.append(&mut broken);
     let took = (heap::most() - before).max(0) as u64;
-    // The number of marks and drops in a storm of retransmissions cannot be predicted, so their
-    // rows have a limit.
+    // The number of marks and drops in a storm of retransmissions cannot be predicted, so assume
+    // the largest possible number of rows.
     let rows = if plan.record.events { EVENT_ROWS } else { 0 };
     if took > 2 * estimate + (16 << 20) + rows {
         let what = format!("{} MiB, estimated {} MiB", took >> 20, estimate >> 20);
@@ -284,8 +283,8 @@ fn try_out(text: &str, limits: &Limits, found: &mut Vec<Finding>) -> End {
         .for_each(|mut wrong| found.append(&mut wrong));
     }
     if limits.twice && whole {
-        // With smaller slices, the second run must not stop at a limit that the first one stepped
-        // over.
+        // With smaller slices, the second run must not stop at a limit that the first run has just
+        // exceeded.
         let limits = &Limits {
             events: 2 * limits.events,
             ..*limits
@@ -306,7 +305,7 @@ fn try_out(text: &str, limits: &Limits, found: &mut Vec<Finding>) -> End {
     if whole { End::Done } else { End::Cut }
 }
 
-/// Checks that Linux either rejects the scenario or gets a job for it.
+/// Checks that the kernel engine either rejects the scenario or makes a job from it.
 fn linux(text: &str, found: &mut Vec<Finding>) {
     let mut wrong = None;
     caught("when loaded for the kernel", found, || {
@@ -346,20 +345,20 @@ fn same_ids(text: &str, scenario: &Scenario, found: &mut Vec<Finding>) {
     }
 }
 
-/// The measurements of a run, and when it was stopped.
+/// The measurements of a run, and when the run was stopped.
 struct Ran {
     measured: Outcome,
     now_ns: u64,
 }
 
-/// Runs a plan for at most this many events; returns the measurements if that was enough.
+/// Runs a plan for at most this many events. Returns the measurements if the run ended.
 pub(crate) fn run_whole(plan: &Arc<Plan>, seed: u64, limits: &Limits) -> Option<Outcome> {
     let (ran, _) = run(plan, seed, SLICE, 0, limits, false);
     let ran = ran.filter(|ran| ran.now_ns >= plan.duration.ns());
     ran.map(|ran| ran.measured)
 }
 
-/// Runs a plan; the result has no outcome if the run does not end.
+/// Runs a plan. The result has no outcome if the run does not end.
 fn run(
     plan: &Arc<Plan>,
     seed: u64,
@@ -383,7 +382,7 @@ fn run(
                 found.push(Finding::new("packets out of order", network.now()));
             }
         }
-        // Drops are counted from the end of the warm-up on, so the sum holds only without one.
+        // Drops count only after the warm-up, so the sum is right only without a warm-up.
         if census && plan.warmup.ns() == 0 {
             let all = network.census();
             if all.entered != all.ended + all.inside + all.dropped {

@@ -1,5 +1,5 @@
-//! The functions that the page calls. Names begin with `lab_`, because in a native test shorter
-//! names could clash with those of C libraries.
+//! The functions that the page calls. Names begin with `lab_`, because shorter names could clash
+//! with names in C libraries in a native test.
 //!
 //! A panic ends the instance, and its message is the last answer.
 
@@ -17,7 +17,7 @@ thread_local! {
     static ANSWER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Makes a panic leave its message as the answer.
+/// From now on, the message of a panic becomes the answer.
 fn keep_panics() {
     static KEPT: Once = Once::new();
     KEPT.call_once(|| {
@@ -32,7 +32,7 @@ fn keep_panics() {
     });
 }
 
-/// Sets the bytes of the answer; returns their number.
+/// Sets the bytes of the answer. Returns their number.
 fn answer(bytes: Vec<u8>) -> usize {
     let len = bytes.len();
     ANSWER.replace(bytes);
@@ -44,7 +44,7 @@ fn input() -> Vec<u8> {
     INPUT.take()
 }
 
-/// Reserves memory for the input of the next call; returns its address.
+/// Reserves memory for the input of the next call. Returns its address.
 #[unsafe(no_mangle)]
 pub extern "C" fn lab_take(len: usize) -> *mut u8 {
     keep_panics();
@@ -61,7 +61,7 @@ pub extern "C" fn lab_answer() -> *const u8 {
     ANSWER.with_borrow(|answer| answer.as_ptr())
 }
 
-/// Returns the length of the last answer, also after a panic.
+/// Returns the length of the last answer, even after a panic.
 #[unsafe(no_mangle)]
 pub extern "C" fn lab_answer_len() -> usize {
     ANSWER.with_borrow(Vec::len)
@@ -74,7 +74,7 @@ pub extern "C" fn lab_about() -> usize {
     answer(Lab::about())
 }
 
-/// Answers with JSON: the values of the scenario in the input, with their places.
+/// Answers with JSON: the values of the scenario in the input, with their positions.
 #[unsafe(no_mangle)]
 pub extern "C" fn lab_outline() -> usize {
     answer(Lab::outline(&input()))
@@ -87,8 +87,8 @@ pub extern "C" fn lab_load() -> usize {
     answer(LAB.with_borrow_mut(|lab| lab.load(&request)))
 }
 
-/// Begins the run of a point; returns whether the point exists. Watches the packets of a link:
-/// keeps up to `stays` stays of packets, from `from_s` on. Watches no link if `link` is
+/// Begins the run of a point. Returns whether the point exists. Watches the packets of a link: from
+/// `from_s` on, records how long up to `stays` packets stay there. Watches no link if `link` is
 /// [`u32::MAX`].
 #[unsafe(no_mangle)]
 pub extern "C" fn lab_begin(point: u32, link: u32, stays: u32, from_s: f64) -> bool {
@@ -131,13 +131,13 @@ pub extern "C" fn lab_rows(series: u32) -> usize {
     answer(LAB.with_borrow(|lab| lab.rows(series)))
 }
 
-/// Answers with JSON: the columns of the watched link, and their form.
+/// Answers with JSON: the columns about the watched link, and their types.
 #[unsafe(no_mangle)]
 pub extern "C" fn lab_watched() -> usize {
     answer(LAB.with_borrow(Lab::watched))
 }
 
-/// Answers with a column of the watched link, by its number in [`lab_watched`].
+/// Answers with a column about the watched link, by its number in [`lab_watched`].
 #[unsafe(no_mangle)]
 pub extern "C" fn lab_column(number: u32) -> usize {
     answer(LAB.with_borrow(|lab| lab.column(number)))

@@ -1,4 +1,4 @@
-//! Holds one scenario and one run at a time, and answers questions about them.
+//! Holds one scenario and one run, and answers questions about them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,8 +25,8 @@ const MEMORY: u64 = 1 << 30;
 /// Largest number of points whose labels are listed.
 const LISTED_POINTS: usize = 500;
 
-/// Largest number of flows and sources that each have a colour. If there are more, each entry of
-/// the scenario has one.
+/// Largest number of flows and sources that each have a colour. If a scenario has more, each of its
+/// entries has a colour.
 const SINGLE: usize = 12;
 
 /// A scenario and its run.
@@ -59,7 +59,7 @@ struct Done {
 struct Rows {
     /// Indices of the rows, sorted by series.
     order: Vec<u32>,
-    /// Where each series begins in `order`, and the end of the last one.
+    /// The position in `order` at which each series begins, and the end of the last series.
     begins: Vec<usize>,
 }
 
@@ -98,7 +98,7 @@ impl Lab {
             .into()
     }
 
-    /// Returns the values of a scenario with their places.
+    /// Returns the values of a scenario with their positions.
     pub fn outline(text: &[u8]) -> Vec<u8> {
         let text = String::from_utf8_lossy(text);
         outline::outline(&text).to_string().into()
@@ -134,7 +134,7 @@ impl Lab {
         let mut plan = Arc::clone(&found.plan);
         let watched = link < plan.links.len();
         if watched {
-            // Recording more does not change other results.
+            // Recording more data does not change other results.
             let record = &mut Arc::make_mut(&mut plan).record;
             record.packets = true;
             record.events = true;
@@ -156,7 +156,7 @@ impl Lab {
         true
     }
 
-    /// Continues the run; returns its progress, or 2 at its end.
+    /// Continues the run. Returns its progress, or 2 at its end.
     pub fn advance(&mut self, events: u64) -> f64 {
         let Some(run) = &mut self.run else {
             return 2.0;
@@ -237,7 +237,7 @@ impl Lab {
         })
     }
 
-    /// Returns the description of the watched link's columns.
+    /// Describes the columns about the watched link.
     pub fn watched(&self) -> Vec<u8> {
         self.answer(|done| match &done.watch {
             Some(watch) => watch.about().to_string().into(),
@@ -245,7 +245,7 @@ impl Lab {
         })
     }
 
-    /// Returns a column of the watched link.
+    /// Returns a column about the watched link.
     pub fn column(&self, number: u32) -> Vec<u8> {
         self.answer(|done| {
             let watch = done.watch.as_ref();
@@ -285,7 +285,7 @@ fn read(request: &Value) -> Result<Scenario, Vec<Diagnostic>> {
     Ok(scenario)
 }
 
-/// Returns what the page shows of a scenario before a run.
+/// Returns what the page shows about a scenario before a run.
 fn about(scenario: &Scenario) -> Value {
     let points = scenario.points.iter().take(LISTED_POINTS).map(|point| {
         let links = point.plan.links.iter().map(|link| {
@@ -324,7 +324,7 @@ fn about(scenario: &Scenario) -> Value {
     })
 }
 
-/// Returns a message with its place.
+/// Returns a message with its position.
 fn diagnostic(problem: &Diagnostic) -> Value {
     json!({
         "line": problem.place.line,
@@ -453,7 +453,7 @@ mod tests {
         assert_eq!(sum(2), queue["marks"].as_f64().expect("marks"));
         assert_eq!(sum(3), queue["drops"].as_f64().expect("drops"));
         assert!(sum(2) > 0.0);
-        // Each packet has exactly one stay.
+        // Every packet has exactly one row of `stays`.
         let rows = about["stays"].as_u64().expect("a number");
         assert_eq!(lab.column(4).len() as u64, 8 * rows);
         let (came, left) = (column(&lab, 4), column(&lab, 5));

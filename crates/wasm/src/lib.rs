@@ -1,5 +1,5 @@
 //! The simulator for a browser, kept as thin as possible. A page passes a scenario and gets the
-//! results of native runs, byte by byte and under the same run ids.
+//! same results as native runs, byte by byte, with the same run ids.
 //!
 //! | module | what |
 //! |---|---|
@@ -9,7 +9,8 @@
 //! | `log` | the events of a run, in words |
 //!
 //! The page writes the input of a call to the memory at the address that `lab_take` returns. It
-//! reads the answer at `lab_answer`. Answers are JSON or columns of little-endian numbers.
+//! reads the answer at the address that `lab_answer` returns. Answers are JSON or columns of
+//! little-endian numbers.
 
 mod face;
 mod lab;

@@ -5,14 +5,14 @@ use serde_json::{Value, json};
 use tailback_record::account::{Reduction, SlowStart};
 use tailback_record::{FlowOutcome, Outcome};
 
-/// Largest number of rows; further rows are only counted.
+/// Largest number of rows. Further rows are only counted.
 const MOST: usize = 4_000;
 
 /// Drops or marks of one flow at one link with the same cause share a row if they follow each other
 /// within this time, ns.
 const TOGETHER_NS: u64 = 50_000_000;
 
-/// Returns the rows in the order of time, and the number of rows that were left out.
+/// Returns the rows in the order of time, and the number of rows that it leaves out.
 pub fn of(outcome: &Outcome) -> Value {
     let mut rows: Vec<(u64, Value)> = Vec::new();
     for flow in &outcome.flows {
@@ -62,7 +62,7 @@ fn slow_start(flow: &FlowOutcome, end: &SlowStart) -> Value {
     })
 }
 
-/// Returns drops and marks; several in short succession share a row.
+/// Returns drops and marks. Several in short succession share a row.
 fn signals(outcome: &Outcome) -> Vec<(u64, Value)> {
     struct Row {
         from_ns: u64,

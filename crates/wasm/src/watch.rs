@@ -1,5 +1,5 @@
-//! The packets at one link: rates, delays, drops and marks over time, and the stay of each packet
-//! in the queue.
+//! The packets at one link: rates, delays, drops and marks over time, and how long each packet
+//! stays in the queue.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -17,13 +17,13 @@ const BINS: u64 = 500;
 /// Smallest width of a bin.
 const LEAST_WIDTH: Time = Time::from_ms(1);
 
-/// Flows and sources that share a colour.
+/// Flows and sources that have the same colour.
 pub struct Group {
     /// The name of the flow or source, or of its entry in the scenario.
     pub name: String,
     /// The congestion control, or the kind of source.
     pub what: String,
-    /// The numbers of its members, flows first.
+    /// The numbers of the group's members, flows first.
     pub owners: Vec<u32>,
 }
 
@@ -42,19 +42,19 @@ struct Waiting {
     came: Time,
     seq: u64,
     ecn: Ecn,
-    /// Index of its stay, if the stay is kept.
+    /// Index of the packet's row in [`Stays`], if it has a row.
     stay: Option<usize>,
 }
 
-/// The stays of packets, column by column.
+/// How long packets stay in the queue: one row for each packet, stored as columns.
 #[derive(Default)]
 struct Stays {
     came_s: Vec<f64>,
-    /// When the packet left or was dropped; NaN if it was still there at the end.
+    /// When the packet left or was dropped. NaN if it was still in the queue at the end.
     left_s: Vec<f64>,
     group: Vec<u8>,
     len: Vec<u16>,
-    /// 0 if the packet was forwarded; otherwise the number of the cause of its drop, plus 1.
+    /// 0 if the packet was forwarded. Otherwise the number of the cause of its drop, plus 1.
     fate: Vec<u8>,
     /// Bits: 1 an ACK, 2 retransmitted, 4 CE on arrival, 8 CE on departure, 16 marked SCE.
     flags: Vec<u8>,
@@ -65,29 +65,29 @@ const CAME_CE: u8 = 4;
 const LEFT_CE: u8 = 8;
 const LEFT_SCE: u8 = 16;
 
-/// The record of one link's packets.
+/// What was recorded about one link's packets.
 pub struct Watch {
     link: u32,
     groups: Vec<Group>,
-    /// The group of each number that packets have.
+    /// The group of each number in packets.
     group_of: Vec<u8>,
     width: Time,
-    /// Bins by group and then by time.
+    /// Bins of each group, in the order of time.
     bins: Vec<Vec<Bin>>,
-    /// Waiting packets, by the number that packets have.
+    /// Waiting packets of each number in packets.
     waiting: Vec<VecDeque<Waiting>>,
     stays: Stays,
-    /// Largest number of stays that are kept.
+    /// Largest number of packets whose stays are recorded.
     most: usize,
     from: Time,
-    /// Time from which stays are missing.
+    /// Time from which stays are not recorded, because the limit was reached.
     until: Option<Time>,
     end: Time,
 }
 
 impl Watch {
-    /// Watches a link of a plan. Keeps at most `most` stays, only of packets that leave at `from`
-    /// or later.
+    /// Watches a link of a plan. Records at most `most` stays, and only of packets that leave at
+    /// `from` or later.
     pub fn new(plan: &Plan, link: usize, groups: Vec<Group>, most: usize, from: Time) -> Watch {
         let owners: Arc<[u32]> = plan.owners();
         let width = Time(plan.duration.ns().div_ceil(BINS)).max(LEAST_WIDTH);
@@ -117,7 +117,7 @@ impl Watch {
         }
     }
 
-    /// Records an event of a packet.
+    /// Records what happened to a packet.
     pub fn see(&mut self, event: &PacketEvent) {
         if event.link != self.link {
             return;
@@ -138,7 +138,7 @@ impl Watch {
         let place = queue
             .iter()
             .position(|w| w.came == packet.stamp && w.seq == packet.seq);
-        // A packet lost behind the queue is not found, because it has left already.
+        // A packet lost behind the queue is not found here, because it has already left the queue.
         let found = place.and_then(|place| queue.remove(place));
         let (came, ecn) = match &found {
             Some(waiting) => (waiting.came, waiting.ecn),
@@ -155,7 +155,7 @@ impl Watch {
         }
     }
 
-    /// Begins the stay of a packet, if fewer than the limit are kept.
+    /// Begins the stay of a packet, unless the limit is reached.
     fn open(&mut self, event: &PacketEvent, came: Time, ecn: Ecn) -> Option<usize> {
         let stays = &mut self.stays;
         if stays.came_s.len() >= self.most {
@@ -243,7 +243,7 @@ impl Watch {
         match number {
             0 => binned(&|bin| bin.bytes as f64 * 8.0 / 1e6 / width_s),
             1 => binned(&|bin| match bin.packets {
-                // Without packets the mean does not exist.
+                // The mean of no packets does not exist.
                 0 => f64::NAN,
                 packets => bin.delay_ns as f64 / 1e6 / packets as f64,
             }),

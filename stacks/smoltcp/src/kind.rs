@@ -59,7 +59,7 @@ pub static ENTRY: Entry<Build> = Entry {
     build: Build { ends },
 };
 
-/// Registers smoltcp: what `tailback run --with stacks/smoltcp` calls.
+/// Registers smoltcp. `tailback run --with stacks/smoltcp` calls this.
 pub fn register(registry: &mut Registry) {
     registry.stack(&ENTRY);
 }

@@ -1,5 +1,5 @@
 //! smoltcp, unmodified, as endpoints of tailback's simulator: one TCP socket that connects and
-//! sends, and one that listens and reads.
+//! sends, and one TCP socket that listens and reads.
 //!
 //! ```
 //! use tailback_sim::Simulation;
@@ -21,8 +21,8 @@
 //! # Ok::<(), tailback_sim::Error>(())
 //! ```
 //!
-//! smoltcp sends IP packets, so a frame has 14 bytes more. smoltcp does not use ECN, and its clock
-//! has a resolution of a microsecond.
+//! smoltcp sends IP packets, so a frame adds 14 bytes to a packet. smoltcp does not use ECN, and
+//! its clock counts microseconds.
 
 mod kind;
 
@@ -37,14 +37,14 @@ use tailback_sim::{Ecn, Endpoint, Time, Transmit};
 
 pub use kind::{ENTRY, register};
 
-/// The settings of both ends.
+/// The settings of an end.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
     /// Congestion control.
     pub control: CongestionControl,
     /// Whether short segments wait for acknowledgements.
     pub nagle: bool,
-    /// Size of the buffers in each direction, bytes; they limit the window.
+    /// Size of the buffer in each direction, bytes. The buffers limit the window.
     pub buffer: usize,
     /// Seed of the initial sequence numbers.
     pub seed: u64,
@@ -69,7 +69,7 @@ const ETHERNET: u16 = 14;
 const PORT: u16 = 5001;
 /// The port of the sender.
 const CLIENT: u16 = 49_152;
-/// The bytes of one write.
+/// The data of one write.
 static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
 
 /// An end of smoltcp: an interface with one socket.
@@ -82,7 +82,7 @@ pub struct Smoltcp {
 }
 
 enum Role {
-    /// The sender; `left` is what it still has to write.
+    /// The sender. `left` is the number of bytes that it must still write.
     Sender {
         left: u64,
         connected: bool,
@@ -102,7 +102,7 @@ pub fn sender(options: &Options, bytes: Option<u64>) -> Smoltcp {
     Smoltcp::new(options, 1, role)
 }
 
-/// Returns a receiver that reads everything.
+/// Returns a receiver that reads all data.
 pub fn receiver(options: &Options) -> Smoltcp {
     Smoltcp::new(options, 2, Role::Receiver { got: 0 })
 }
@@ -139,7 +139,7 @@ impl Smoltcp {
         }
     }
 
-    /// Returns how many bytes have been read here.
+    /// Returns how many bytes this end has read.
     pub fn received_bytes(&self) -> u64 {
         match self.role {
             Role::Sender { .. } => 0,
@@ -156,7 +156,7 @@ impl Smoltcp {
         }
     }
 
-    /// Writes or reads as much as the socket allows; returns whether it did something.
+    /// Writes or reads as much as the socket allows. Returns whether it did anything.
     fn act(&mut self) -> bool {
         let socket = self.sockets.get_mut::<Socket<'_>>(self.handle);
         let mut acted = false;
@@ -221,7 +221,7 @@ impl Endpoint for Smoltcp {
     fn is_done(&self) -> bool {
         let state = self.sockets.get::<Socket<'_>>(self.handle).state();
         match self.role {
-            // All data and the FIN have been acknowledged.
+            // The sender is done once all data and the FIN have been acknowledged.
             Role::Sender { left, connected } => {
                 let over = [State::FinWait2, State::TimeWait, State::Closed];
                 connected && left == 0 && over.contains(&state)
@@ -239,7 +239,7 @@ fn instant(now: Time) -> Instant {
     Instant::from_micros((now.ns() / 1000).cast_signed())
 }
 
-/// The device: one packet that has arrived, and the packets that leave.
+/// The device: one packet that has arrived, and packets that leave.
 #[derive(Default)]
 struct Wire {
     arrived: Option<Vec<u8>>,

@@ -1,10 +1,10 @@
-//! Parses the contents of `%{ ... }%`, the subset of Python that assertions use.
+//! Parses the content of `%{ ... }%`: the subset of Python in which assertions are written.
 
 use super::{Parsed, Reader};
 use crate::check::{Action, Expression, Statement};
 use crate::script::What;
 
-/// Largest number of operands and brackets of an expression. Each takes a stack frame when the
+/// Largest number of operands and brackets of an expression. Each needs a stack frame when the
 /// expression is parsed, evaluated and dropped.
 const MOST_PARTS: u32 = 500;
 
@@ -47,7 +47,7 @@ impl Reader {
         }
     }
 
-    /// Parses `name = value` or `name += value`; the name begins at `start`.
+    /// Parses `name = value` or `name += value`. The name begins at `start`.
     fn assignment(&mut self, name: String, start: usize) -> Parsed<Action> {
         self.python_space();
         let add = self.take("+=");
@@ -159,7 +159,7 @@ impl Reader {
         })
     }
 
-    /// Parses operators from this precedence level up.
+    /// Parses operators from this precedence level on.
     fn binary(&mut self, level: usize) -> Parsed<Expression> {
         const LEVELS: [&[&str]; 4] = [&["|"], &["&"], &["+", "-"], &["*", "/", "%"]];
         let Some(operators) = LEVELS.get(level) else {

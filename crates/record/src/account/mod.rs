@@ -1,9 +1,9 @@
 //! The causes of a run's results: what each sender waited for, every reduction of its window, which
-//! flows filled a queue, and when drops and marks came. `tailback explain` reads them.
+//! flows filled a queue, and when packets were dropped and marked. `tailback explain` reads them.
 //!
-//! Every run keeps this account, so it costs very little: counters by reason, and a list of
+//! Every run records this account, so it must cost very little: counters by reason, and a list of
 //! reductions that ends after [`LISTED`]. The times of reductions and of drops and marks cover the
-//! whole run. Separate counters begin with the end of the warm-up.
+//! whole run. Separate counters start at the end of the warm-up.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::Cause;
 use crate::paged::Paged;
 
-/// Largest number of listed reductions of a flow. All reductions are counted.
+/// Largest number of reductions in the list of a flow. All reductions are counted.
 pub const LISTED: u32 = 1000;
 
 macro_rules! reasons {
@@ -32,7 +32,7 @@ macro_rules! reasons {
                 match self { $($kind::$name => $word,)* }
             }
 
-            /// The meaning of the variant.
+            /// What the variant means.
             pub const fn doc(self) -> &'static str {
                 match self { $($kind::$name => $doc,)* }
             }
@@ -41,7 +41,7 @@ macro_rules! reasons {
 }
 
 reasons! {
-    /// What a sender waits for; one thing at a time.
+    /// What a sender waits for. It waits for one thing at a time.
     Limit {
         Off = "off", "Not started, or finished.";
         Handshake = "handshake", "The answer to its SYN.";
@@ -55,7 +55,7 @@ reasons! {
 }
 
 reasons! {
-    /// Why a window was reduced, or a reduction undone.
+    /// Why a window was reduced, or a reduction was undone.
     Reason {
         Ece = "ece", "CE marks, by ECN-Echo or Accurate ECN.";
         Sce = "sce", "The echo of SCE.";
@@ -75,16 +75,16 @@ reasons! {
 /// A change of the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reduction {
-    /// Time, ns. The lowest bits hold the reason, which saves memory: a hundred thousand flows have
-    /// dozens of reductions each.
+    /// Time, ns. The lowest bits are the reason. This saves memory, because a hundred thousand
+    /// flows may have dozens of reductions each.
     at: u64,
-    /// The window before, segments.
+    /// The window before the change, segments.
     pub from: u32,
-    /// The window after, segments.
+    /// The window after the change, segments.
     pub to: u32,
 }
 
-/// Bits of [`Reduction::at`] for the reason. The remaining bits count up to two years.
+/// Bits of [`Reduction::at`] for the reason. The remaining bits are enough for two years.
 const REASON_BITS: u32 = 8;
 
 impl Reduction {
@@ -97,15 +97,15 @@ impl Reduction {
         }
     }
 
-    /// Time, ns.
+    /// Returns the time, ns.
     pub fn at_ns(&self) -> u64 {
         self.at >> REASON_BITS
     }
 
-    /// Reason of the change.
+    /// Returns the reason of the change.
     pub fn reason(&self) -> Reason {
         let reason = self.at & ((1 << REASON_BITS) - 1);
-        // A guest may send any number.
+        // A guest may send any number, so check it.
         Reason::ALL
             .get(reason as usize)
             .copied()
@@ -116,10 +116,10 @@ impl Reduction {
 /// How the first slow start of a connection ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SlowStart {
-    /// Time, ns.
+    /// When slow start ended, ns.
     pub at_ns: u64,
-    /// Reason: the name of a [`Reason`], [`SlowStart::THRESHOLD`], [`SlowStart::OWN`], or the
-    /// congestion control's own word.
+    /// Why slow start ended: the name of a [`Reason`], [`SlowStart::THRESHOLD`],
+    /// [`SlowStart::OWN`], or a word from the congestion control.
     pub why: String,
     /// The window at that time, segments.
     pub cwnd: u32,
@@ -127,23 +127,23 @@ pub struct SlowStart {
     pub srtt_ns: u64,
     /// The smallest RTT until then, ns.
     pub min_rtt_ns: u64,
-    /// The cost of its overshoot: segments found lost until then, and segments in flight then that
-    /// were lost later.
+    /// The cost of the overshoot: segments lost until slow start ended, plus segments lost later
+    /// that were in flight when it ended.
     pub lost: u64,
-    /// Whether all of these had arrived before the run was over.
+    /// Whether all these segments arrived before the end of the run.
     pub settled: bool,
 }
 
 impl SlowStart {
-    /// The window reached a threshold that the connection began with.
+    /// The window reached the threshold with which the connection began.
     pub const THRESHOLD: &str = "threshold";
-    /// The congestion control ended it and gives no reason.
+    /// The congestion control ended slow start and gives no reason.
     pub const OWN: &str = "own";
 }
 
-/// Number of events by reason.
+/// Number of reductions for each reason.
 pub type Counts = [u64; Reason::COUNT];
-/// Sum of times by [`Limit`], ns.
+/// Total time for each [`Limit`], ns.
 pub type Times = [u64; Limit::COUNT];
 
 /// What a sender waited for, and why its window shrank.
@@ -151,19 +151,19 @@ pub type Times = [u64; Limit::COUNT];
 pub struct Account {
     /// What the sender waits for now.
     pub limit: Limit,
-    /// When the sender began to wait for this, or the end of the warm-up if later.
+    /// When the sender began to wait for `limit`, or the end of the warm-up if this is later.
     since_ns: u64,
-    /// How long the sender waited for each limit, from the warm-up on.
+    /// How long the sender waited for each limit since the warm-up.
     pub limited_ns: Times,
-    /// Reductions from the warm-up on.
+    /// Number of reductions since the warm-up.
     pub counts: Counts,
-    /// The counters before the end of the warm-up.
-    // Boxed to save memory, like the fields below: there are as many accounts as flows.
+    /// The counters from before the end of the warm-up.
+    // Boxed to save memory, like the fields below, because every flow has an account.
     before: Option<Box<Before>>,
     /// The first reductions, in the order of time.
     pub listed: Vec<Reduction>,
     keep: u32,
-    /// The reduction that is going on.
+    /// The reduction that is under way.
     #[serde(default)]
     episode: Episode,
     /// How slow start ended. `None` before its end.
@@ -178,33 +178,33 @@ enum Episode {
     /// Every reduction is complete.
     #[default]
     None,
-    /// The current reduction is counted but not listed, because the list was full.
+    /// The current reduction is counted but not listed, because the list is full.
     Counted,
-    /// The current reduction is the last one in the list.
+    /// The current reduction is the last in the list.
     Listed,
 }
 
-/// The counters of an account at the end of the warm-up.
+/// The counters of an account when the warm-up ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Before {
     limited_ns: Times,
     counts: Counts,
 }
 
-/// The account of the measured time in Linux's `tcp_info`.
+/// What Linux's `tcp_info` shows about the measured time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Told {
-    /// From the warm-up, or from the start if later, to the end.
+    /// From the end of the warm-up, or from the flow's start if later, to the end of the run.
     pub elapsed_ns: u64,
-    /// Time with data in flight or to be sent.
+    /// Time during which data was in flight or waiting to be sent.
     pub busy_ns: u64,
-    /// Time in which the receive window was the limit.
+    /// Time during which the receive window limited sending.
     pub rwnd_limited_ns: u64,
-    /// Time in which the send buffer was the limit.
+    /// Time during which the send buffer limited sending.
     pub sndbuf_limited_ns: u64,
-    /// Samples by congestion state: Open, Disorder, CWR, Recovery, Loss.
+    /// Number of samples in each congestion state: Open, Disorder, CWR, Recovery, Loss.
     pub states: [u64; 5],
-    /// Time between the samples that show the reductions; 0 if every ACK was examined.
+    /// Time between the samples that show reductions; 0 if every ACK was examined.
     pub interval_ns: u64,
 }
 
@@ -226,8 +226,8 @@ impl Default for Account {
 }
 
 impl Account {
-    /// An account that counts without a list of reductions. It is for a source with many
-    /// connections.
+    /// Returns an account that counts reductions but does not list them. It is for sources with
+    /// many connections.
     pub fn counting() -> Account {
         Account {
             keep: 0,
@@ -242,7 +242,7 @@ impl Account {
         self.since_ns = at_ns;
     }
 
-    /// Notes that a timer has fired: the sender waited for it since `from_ns`.
+    /// Notes that a timer has fired, for which the sender has waited since `from_ns`.
     pub fn waited(&mut self, from_ns: u64, at_ns: u64) {
         let limit = self.limit;
         self.turn(Limit::Timeout, from_ns.max(self.since_ns).min(at_ns));
@@ -260,7 +260,7 @@ impl Account {
     }
 
     /// Notes a step of a reduction. The first step counts as a reduction. Later steps only lower
-    /// the window after it. Returns whether this was the first step.
+    /// the window that follows the reduction. Returns whether this was the first step.
     #[cold]
     pub fn stepped(&mut self, at_ns: u64, reason: Reason, from: u32, to: u32) -> bool {
         match self.episode {
@@ -283,7 +283,7 @@ impl Account {
         false
     }
 
-    /// Whether a reduction by steps is going on.
+    /// Returns whether a reduction in steps is under way.
     pub fn is_stepping(&self) -> bool {
         self.episode != Episode::None
     }
@@ -312,14 +312,14 @@ impl Account {
         self.before = (before != Before::default()).then(|| Box::new(before));
     }
 
-    /// How long the sender waited for each limit before the end of the warm-up.
+    /// Returns how long the sender waited for each limit before the end of the warm-up.
     pub fn before_ns(&self) -> Times {
         self.before
             .as_ref()
             .map_or([0; Limit::COUNT], |b| b.limited_ns)
     }
 
-    /// Number of reductions before the end of the warm-up, by reason.
+    /// Returns the number of reductions before the end of the warm-up, by reason.
     pub fn before(&self) -> Counts {
         self.before
             .as_ref()
@@ -342,27 +342,28 @@ impl Account {
     }
 }
 
-/// Windows for the least delay of a queue. A least delay above 0 shows a standing queue.
+/// Length of a window in which the least delay of a queue is taken. A least delay above 0 shows a
+/// standing queue.
 pub const WINDOW_NS: u64 = 100_000_000;
 
 /// Which flows filled a queue, and its drops and marks, over time.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct QueueAccount {
-    /// Bytes x time that each flow or source held in the queue, by name, byte x s. Only forwarded
-    /// packets count.
+    /// How much of the queue each flow or source held: its name, and bytes times the seconds that
+    /// they waited. Only forwarded packets count.
     pub held: Vec<(String, f64)>,
-    /// Least queue delays by window.
+    /// Least queue delays in each window of time.
     pub minima: Minima,
     /// Drops and marks.
     pub events: Timeline,
 }
 
-/// Length x time in the queue, by the number in packets. The unit of time is given by
-/// `HELD_SHIFT`.
+/// The sum of packet length times time in the queue, by the number in packets. `HELD_SHIFT` gives
+/// the unit of time.
 #[derive(Clone, Debug, Default)]
 pub struct Held(Paged<u64>);
 
-/// log2 of the unit of time of [`Held`], ns. With this unit, sums over weeks fit.
+/// log2 of the unit of time of [`Held`], ns. With this unit, sums over weeks fit into 64 bits.
 const HELD_SHIFT: u32 = 10;
 
 impl Held {
@@ -379,7 +380,7 @@ impl Held {
         self.0.fetch(number);
     }
 
-    /// Byte x s by flow or source, only for those that sent something.
+    /// Returns byte x s of each flow or source that has sent packets.
     pub fn by_owner(&self, owners: &[u32]) -> Vec<(usize, f64)> {
         let mut sums: BTreeMap<usize, u64> = BTreeMap::new();
         for (number, held) in self.0.iter().filter(|(_, held)| *held > 0) {
@@ -392,26 +393,26 @@ impl Held {
     }
 }
 
-/// The least queue delay in each window of [`WINDOW_NS`] from the warm-up on. It is 0 in a window
-/// without packets.
+/// The least queue delay in each window of [`WINDOW_NS`] from the warm-up on. In a window without
+/// packets, it is 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Minima {
-    /// Number of whole windows.
+    /// Number of complete windows.
     pub windows: u64,
     /// Sum of the least delays, ns.
     pub sum_ns: u64,
-    /// Number of packets forwarded in whole windows.
+    /// Number of packets forwarded in complete windows.
     packets: u64,
-    /// Sum over those packets of the least delay in their window, ns.
+    /// Sum over these packets of the least delay in their window, ns.
     weighted_ns: u128,
-    /// Windows in which no packet was forwarded.
+    /// Number of windows in which no packet was forwarded.
     pub empty: u64,
     end_ns: u64,
     /// Least delay in the current window. `NONE` before its first packet.
     least_ns: u64,
 }
 
-/// The least delay of a window without a packet so far.
+/// The least delay of a window that has no packets so far.
 const NONE: u64 = u64::MAX;
 
 impl Minima {
@@ -424,8 +425,8 @@ impl Minima {
         }
     }
 
-    /// Notes a packet that left the queue. `before` is the number of packets that left it before,
-    /// from the warm-up on.
+    /// Notes a packet that left the queue. `before` is the number of packets that left the queue
+    /// before this one, since the warm-up.
     #[inline]
     pub fn forward(&mut self, delay_ns: u64, at_ns: u64, before: u64) {
         if at_ns >= self.end_ns {
@@ -434,15 +435,15 @@ impl Minima {
         self.least_ns = self.least_ns.min(delay_ns);
     }
 
-    /// The least delay in the window of a packet, as a mean over packets, ns. This is the part of
-    /// the packets' mean delay that was there throughout. `None` before a whole window with
+    /// Returns the mean over packets of the least delay in their window, ns. This is the part of
+    /// the mean delay that was always there. Returns `None` before the first complete window with
     /// packets.
     pub fn of_a_packet_ns(&self) -> Option<f64> {
         (self.packets > 0).then(|| self.weighted_ns as f64 / self.packets as f64)
     }
 
     /// Ends the windows that are over. `before` is the number of packets that have left the queue
-    /// until now.
+    /// so far.
     #[cold]
     pub fn pass(&mut self, at_ns: u64, before: u64) {
         let over = at_ns
@@ -526,7 +527,7 @@ mod tests {
         account.turn(Limit::Cwnd, 100);
         account.waited(150, 400);
         account.turn(Limit::Recovery, 400);
-        // Nothing was sent since the sender began to wait for this, so all of that time counts.
+        // Nothing was sent since the sender began to wait for this, so the whole time counts.
         account.waited(10, 500);
         account.end_warmup(600);
         account.turn(Limit::Off, 650);
@@ -564,7 +565,7 @@ mod tests {
             minima.forward(delay, at(ms), before);
         }
         minima.pass(at(1_400), 4);
-        // The least delays are 3 and 7, that of the empty window is 0, and then 9.
+        // The least delays are 3, 7, 0 for the empty window, and 9.
         assert_eq!((minima.windows, minima.sum_ns, minima.empty), (4, 19, 1));
         // The first window has two packets.
         assert_eq!(
@@ -583,10 +584,10 @@ mod tests {
             assert_eq!(reduction.reason(), *reason);
             assert_eq!((reduction.from, reduction.to), (30, 21));
         }
-        // Times that are too large are cut to the largest possible time.
+        // A time that is too large becomes the largest possible time.
         let late = Reduction::new(u64::MAX, Reason::Ece, 2, 1);
         assert_eq!((late.at_ns(), late.reason()), (u64::MAX >> 8, Reason::Ece));
-        // A guest may send any number.
+        // A guest may send any number, even an unknown reason.
         let at = 5 << 8 | 255;
         let unknown = Reduction { at, ..late };
         assert_eq!((unknown.at_ns(), unknown.reason()), (5, Reason::Unknown));
@@ -625,7 +626,7 @@ mod tests {
         assert_eq!(source.limited_ns[Limit::Cwnd as usize], 90 + 80);
         assert_eq!(source.counts[Reason::Ece as usize], 4);
         assert_eq!(source.counts[Reason::Timeout as usize], 0);
-        // An account with nothing before the end of the warm-up gets no entry for that time.
+        // An account without events before the end of the warm-up has no entry for that time.
         let mut idle = Account::default();
         idle.end_warmup(0);
         assert_eq!(idle.before, None);

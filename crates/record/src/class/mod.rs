@@ -1,8 +1,8 @@
 //! Statistics by class of flow: the traffic of a class's members at the first link of their route,
-//! and samples of it at a fixed interval.
+//! and samples of this traffic at a fixed interval.
 //!
-//! If samples are requested, the measured time is divided into intervals, from the end of the
-//! warm-up. A last interval that is not whole is left out.
+//! With samples, the measured time is divided into intervals, beginning at the end of the warm-up.
+//! An incomplete last interval is left out.
 
 mod recorder;
 #[cfg(test)]
@@ -14,7 +14,7 @@ use crate::{Counts, Histogram, ratio};
 
 pub(crate) use recorder::ClassRecorder;
 
-/// A class of flows and sources at the link of its members.
+/// A class of flows and sources, at the first link of its members.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClassPlan {
     /// Name of the class.
@@ -23,8 +23,8 @@ pub struct ClassPlan {
     pub number: u32,
     /// TCP flows and programs in the class.
     pub flows: Vec<ClassFlow>,
-    /// Numbers of the unresponsive sources in the class. They continue after the numbers of the
-    /// flows.
+    /// Numbers of the unresponsive sources in the class. The numbers of sources follow the numbers
+    /// of flows.
     pub sources: Vec<u32>,
 }
 
@@ -37,7 +37,7 @@ pub struct ClassFlow {
     pub base_rtt_ns: u64,
 }
 
-/// What the members of a class did at their link.
+/// What happened to the packets of a class at its link.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct ClassOutcome {
     /// The class.
@@ -46,9 +46,9 @@ pub struct ClassOutcome {
     pub link: u32,
     /// Queue delay of every forwarded packet, from enqueue to dequeue as for a link, ns.
     pub delay: Histogram,
-    /// Packets forwarded.
+    /// Number of packets forwarded.
     pub packets: u64,
-    /// Frame bytes forwarded.
+    /// Number of frame bytes forwarded.
     pub bytes: u64,
     /// Drops and marks by cause.
     pub counts: Counts,
@@ -61,30 +61,30 @@ pub struct ClassOutcome {
 /// The traffic of a class in one interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Interval {
-    /// Packets forwarded.
+    /// Number of packets forwarded.
     pub packets: u64,
-    /// Frame bytes forwarded.
+    /// Number of frame bytes forwarded.
     pub bytes: u64,
-    /// Packets that the queue dropped. Packets lost behind the queue count as forwarded.
+    /// Number of packets that the queue dropped. Packets lost behind the queue count as forwarded.
     pub drops: u64,
-    /// CE marks.
+    /// Number of CE marks.
     pub marks: u64,
     /// Sum of the queue delays of forwarded packets, ns.
     pub delay_ns: u64,
 }
 
 impl Interval {
-    /// Mean queue delay, ns.
+    /// Returns the mean queue delay, ns.
     pub fn mean_delay_ns(&self) -> Option<f64> {
         ratio(self.delay_ns as f64, self.packets as f64)
     }
 
-    /// Marks over packets forwarded. `None` if no packet was.
+    /// Returns marks divided by packets forwarded, or `None` if no packet was forwarded.
     pub fn mark_share(&self) -> Option<f64> {
         ratio(self.marks as f64, self.packets as f64)
     }
 
-    /// Drops over packets forwarded and dropped. `None` if there were no packets.
+    /// Returns drops divided by packets forwarded and dropped, or `None` without packets.
     pub fn drop_share(&self) -> Option<f64> {
         ratio(self.drops as f64, (self.packets + self.drops) as f64)
     }
@@ -102,7 +102,8 @@ pub struct LinkSamples {
 }
 
 impl LinkSamples {
-    /// Share of the link's capacity used in an interval. `None` if the link had no capacity.
+    /// Returns the share of the link's capacity that was used in an interval, or `None` if the link
+    /// had no capacity.
     pub fn utilisation(&self, interval: usize, bytes: u64) -> Option<f64> {
         ratio(bytes as f64, *self.capacity_bytes.get(interval)?)
     }

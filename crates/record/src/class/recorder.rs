@@ -1,5 +1,5 @@
-//! Counts by class during a run. The recorder gets each packet that leaves a queue, and each drop
-//! and mark, with their times, in any order. All memory is allocated before the run.
+//! Counts by class during a run. The recorder gets every packet that leaves a queue, every drop and
+//! every mark with its time, in any order. All memory is allocated before the run.
 
 use super::{ClassOutcome, ClassPlan, Interval, LinkSamples};
 use crate::Cause;
@@ -16,31 +16,31 @@ struct Member {
     flow: u32,
 }
 
-/// The counters by class of one link during the run.
+/// The counters of one link's classes during the run.
 pub(crate) struct ClassRecorder {
-    /// Members by number of the flow or source, up to the last number with a class.
+    /// The member for each number of a flow or source, up to the last number with a class.
     members: Vec<Member>,
     classes: Vec<ClassOutcome>,
     cuts: Cuts,
     /// Frame bytes that the link forwarded in each interval.
     bytes: Vec<u64>,
-    /// Frame bytes of each flow of a class in each interval, one flow after the other.
+    /// Frame bytes of each flow of a class in each interval, flow by flow.
     flow_bytes: Vec<u64>,
 }
 
-/// The division of the measured time into intervals.
+/// How the measured time is divided into intervals.
 struct Cuts {
     warmup_ns: u64,
     interval_ns: u64,
-    /// Number of whole intervals.
+    /// Number of complete intervals.
     count: usize,
-    /// Index of the interval of the last event, and its start, ns.
+    /// Index of the interval of the last event. `last_ns` is its start, ns.
     last: usize,
     last_ns: u64,
 }
 
 impl Cuts {
-    /// Index of the interval that contains a time after the warm-up.
+    /// Returns the index of the interval that contains a time after the warm-up.
     #[inline]
     fn find(&mut self, at_ns: u64) -> Option<usize> {
         if self.count == 0 {
@@ -56,7 +56,8 @@ impl Cuts {
 
 impl ClassRecorder {
     /// Creates a recorder for a link with its classes. It takes samples every `interval_ns` between
-    /// the two times, or none if that is 0. Returns `None` if there is nothing to record.
+    /// the two times, or no samples if `interval_ns` is 0. Returns `None` if nothing is to be
+    /// recorded.
     pub fn new(
         classes: Vec<ClassPlan>,
         warmup_ns: u64,
@@ -157,9 +158,9 @@ impl ClassRecorder {
         }
     }
 
-    /// Returns the classes of this link, and its samples if there are any. Intervals count that
-    /// were over at `end_ns`. `capacity` returns the bytes that the link could carry between two
-    /// times, ns.
+    /// Returns the classes of this link, and its samples if samples were taken. Includes the
+    /// intervals that ended by `end_ns`. `capacity` returns the bytes that the link could carry
+    /// between two times, ns.
     pub fn finish(
         self,
         link: u32,

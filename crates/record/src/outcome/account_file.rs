@@ -1,7 +1,7 @@
-//! `account.json`: the stored form of the accounts of a run.
+//! `account.json`: how the accounts of a run are stored.
 //!
-//! Counters are objects that only contain the values other than 0. The reductions of a flow are
-//! stored as columns, which take half the space of objects.
+//! Counters are objects without the values that are 0. The reductions of a flow are stored as
+//! columns, which need half the space of objects.
 
 use std::io::{self, Write};
 
@@ -119,7 +119,7 @@ fn named(name: &str, mut all: Map<String, Value>) -> Value {
     Value::Object(all)
 }
 
-/// A list that creates its elements while it is written. There may be a hundred thousand elements.
+/// A list whose elements are created while it is written, because it may have a hundred thousand.
 struct Each<F>(F);
 
 impl<I: Iterator<Item = Value>, F: Fn() -> I> Serialize for Each<F> {
@@ -128,9 +128,9 @@ impl<I: Iterator<Item = Value>, F: Fn() -> I> Serialize for Each<F> {
     }
 }
 
-/// Writes the file.
+/// Writes `account.json`.
 ///
-/// # Errors
+/// Errors of the writer.
 /// The errors of the writer.
 pub fn write(outcome: &Outcome, to: &mut impl Write) -> io::Result<()> {
     #[derive(Serialize)]

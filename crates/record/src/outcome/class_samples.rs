@@ -4,7 +4,7 @@ use super::Outcome;
 use crate::class::{ClassOutcome, LinkSamples};
 
 impl Outcome {
-    /// The samples of a class, if any were taken and packets were observed.
+    /// Returns the samples of a class, if samples were taken and packets were observed.
     pub fn samples_of(&self, class: &ClassOutcome) -> Option<ClassSamples<'_>> {
         let link = self.links.get(class.link as usize)?;
         let samples = link.samples.as_ref().filter(|_| !self.unwatched)?;
@@ -14,7 +14,7 @@ impl Outcome {
         })
     }
 
-    /// Appends the samples of classes and their flows to the series, each at the end of its
+    /// Appends the samples of classes and their flows to the series, each sample at the end of its
     /// interval.
     pub(crate) fn record_samples(&mut self) {
         let mut series = std::mem::take(&mut self.series);
@@ -67,13 +67,13 @@ pub struct ClassSamples<'a> {
 }
 
 impl ClassSamples<'_> {
-    /// End of an interval, ns.
+    /// Returns the end of an interval, ns.
     fn end_ns(&self, interval: usize) -> u64 {
         self.outcome.warmup_ns + (interval as u64 + 1) * self.link.interval_ns
     }
 
-    /// Rate of a flow of the class, byte/s, in each interval within the flow's measured time.
-    /// `member` is the flow's index. Yields pairs of interval and rate.
+    /// Iterates over the intervals in a flow's measured time, with the flow's rate in each, byte/s.
+    /// `member` is the flow's index in the class.
     fn rates(&self, class: &ClassOutcome, member: usize) -> impl Iterator<Item = (usize, f64)> {
         let flow = class.class.flows[member].flow as usize;
         let (from, to) = self.outcome.measured_time_of(flow);
@@ -87,14 +87,14 @@ impl ClassSamples<'_> {
         rates.collect::<Vec<_>>().into_iter()
     }
 
-    /// Rate of each flow in each interval of its measured time, byte/s, and the window that
-    /// follows, bytes. The window is rate x (mean queue delay of the class in that interval + the
+    /// Returns each flow's rate in each interval of its measured time, byte/s, and the flow's
+    /// window, bytes. The window is rate x (mean queue delay of the class in this interval + the
     /// flow's base RTT).
     pub fn rates_and_windows(&self, class: &ClassOutcome) -> Vec<(f64, f64)> {
         let mut all = Vec::new();
         for (member, flow) in class.class.flows.iter().enumerate() {
             all.extend(self.rates(class, member).map(|(i, rate)| {
-                // If nothing was forwarded, the rate is 0, and so is the window.
+                // If nothing was forwarded, the rate is 0, and so the window is 0, too.
                 let queue_ns = class.intervals[i].mean_delay_ns().unwrap_or(0.0);
                 (rate, rate * (queue_ns + flow.base_rtt_ns as f64) / 1e9)
             }));

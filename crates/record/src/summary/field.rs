@@ -1,44 +1,44 @@
-//! The fields of a summary. Each is declared once, with type, unit, meaning, and its properties as
-//! a metric.
+//! The fields of a summary. Each field is declared once, with its type, unit, meaning, and
+//! properties as a metric.
 //!
-//! Serialisation, the required shape of a stored summary, metrics, assertions, frames and the
-//! reference are derived from the declarations. To add a field, declare it with `fields!` in its
-//! part of the summary, and fill it in.
+//! From these declarations follow the JSON, the check of stored summaries, metrics, assertions,
+//! data frames and the reference. To add a field, declare it with `fields!` in its part of the
+//! summary, and set its value.
 
 use serde::ser::SerializeMap;
 
 use super::Causes;
 use crate::stat::Stat;
 
-/// A field of a part of a summary.
+/// A field in a part of a summary.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Field {
-    /// Key of the field in JSON.
+    /// The field's key in JSON.
     pub name: &'static str,
-    /// Type of its value.
+    /// Type of the field's value.
     pub kind: Kind,
-    /// Meaning of the field.
+    /// What the field means.
     pub doc: &'static str,
     /// Properties of the field as a metric. `None` if it only describes what was measured.
     pub reading: Option<Reading>,
-    /// Names of the statistics that are written, for [`Kind::Statistics`].
+    /// For [`Kind::Statistics`]: names of the statistics that are written.
     pub statistics: &'static [&'static str],
-    /// Whether the key is left out if there is no value.
+    /// Whether the key is left out if the field has no value.
     pub left_out: bool,
     /// Whether the field may be missing in summaries of earlier versions.
     pub added: bool,
-    /// Name of the field's metric, if that differs from the key.
+    /// Name of the field's metric, if it is not the key.
     pub metric: Option<&'static str>,
-    /// For a table: whether its metrics get names as if its fields were in the surrounding table.
+    /// For a table: whether its metrics are named as if its fields were in the surrounding table.
     pub beside: bool,
 }
 
 /// Type of the value of a field.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Kind {
-    /// A text.
+    /// A string.
     Text,
-    /// A text or null.
+    /// A string or null.
     OptionalText,
     /// The id of a run.
     Identity,
@@ -50,7 +50,7 @@ pub enum Kind {
     Number,
     /// A number or null.
     OptionalNumber,
-    /// A [`Stat`], or part of one.
+    /// A [`Stat`], or some of its statistics.
     Statistics,
     /// Counts by cause, or null.
     Causes,
@@ -73,15 +73,15 @@ pub enum Kind {
 pub struct Reading {
     /// Unit. Empty if the number has no unit.
     pub unit: &'static str,
-    /// What each value is weighted by within the run.
+    /// What each value stands for within the run.
     pub weight: Weight,
-    /// Upper bound of the values.
+    /// Upper bound of the values, if they have one.
     pub most: Option<f64>,
-    /// Which direction is better. `None` if neither is.
+    /// Which direction is better. `None` if neither direction is.
     pub better: Option<Better>,
 }
 
-/// What each value is weighted by within a run.
+/// What the mean over a run is taken over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Weight {
     /// A count of events.
@@ -94,7 +94,7 @@ pub enum Weight {
     Samples,
     /// Every request counts once.
     Requests,
-    /// Every moment counts once.
+    /// Every moment of the measured time counts equally.
     Time,
     /// Every interval of `record.statistics` counts once.
     Intervals,
@@ -105,7 +105,7 @@ pub enum Weight {
 }
 
 impl Weight {
-    /// Name of the weight in metrics.
+    /// Returns the weight's name in metrics.
     pub const fn name(self) -> &'static str {
         match self {
             Weight::Count => "count",
@@ -131,7 +131,7 @@ pub enum Better {
 }
 
 impl Better {
-    /// Name of the direction in metrics.
+    /// Returns the direction's name in metrics.
     pub const fn name(self) -> &'static str {
         match self {
             Better::Less => "less",
@@ -140,7 +140,7 @@ impl Better {
     }
 }
 
-/// A field that describes what was measured, or holds other fields.
+/// Declares a field that describes what was measured, or contains other fields.
 pub(crate) const fn about() -> Field {
     Field {
         name: "",
@@ -155,7 +155,7 @@ pub(crate) const fn about() -> Field {
     }
 }
 
-/// A measured number, with its unit and the weight of each value within a run.
+/// Declares a measured number, with its unit and the weight of each value within a run.
 pub(crate) const fn measured(unit: &'static str, weight: Weight) -> Field {
     Field {
         reading: Some(Reading {
@@ -239,16 +239,16 @@ impl Field {
 
 /// The type of a field.
 pub(crate) trait Value {
-    /// The kind of the type in JSON.
+    /// How JSON represents the type.
     const KIND: Kind;
 
-    /// Writes a field with this value into the table that contains it.
+    /// Writes a field with this value into the table that contains the field.
     fn write<M: SerializeMap>(&self, field: &Field, table: &mut M) -> Result<(), M::Error>;
 }
 
-/// A part of a summary, declared by `fields!`.
+/// A part of a summary that is declared with `fields!`.
 pub trait Record {
-    /// The fields of the part, in the order of the JSON.
+    /// The fields of the part, in the order in which JSON has them.
     const FIELDS: &'static [Field];
 }
 
@@ -312,8 +312,8 @@ impl<T: Record + serde::Serialize> Value for Vec<T> {
     }
 }
 
-/// Declares a part of a summary: a struct, its fields, and how it is written. A line is `name: Type
-/// = spec;` with a doc comment, which is also the documentation for users. The spec begins with
+/// Declares a part of a summary: a struct, its fields, and how to write it. A line is `name: Type =
+/// spec;` with a doc comment, which users also see in the documentation. The spec begins with
 /// [`measured`] or [`about`]. `inline name: Type;` includes the fields of another part.
 macro_rules! fields {
     ($(#[doc = $about:literal])+ pub struct $part:ident $(<$life:lifetime>)? { $($lines:tt)* }) => {

@@ -1,12 +1,11 @@
-//! The metrics that are plain fields of a summary. They are derived from the declarations of the
-//! fields.
+//! The metrics that are plain fields of a summary. They follow from the declarations of the fields.
 
 use std::sync::LazyLock;
 
 use super::field::{Field, Kind, Reading, Record, Weight};
 use super::{ClassSummary, FlowSummary, ProgramSummary, QueueSummary, Summary, TrafficSummary};
 
-/// The subject of a metric.
+/// What a metric is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum On {
     /// A flow, a program or a source of traffic.
@@ -23,7 +22,7 @@ impl On {
     /// All subjects.
     pub const ALL: [On; 4] = [On::Flow, On::Link, On::Class, On::Run];
 
-    /// The subject's name before the dot, as in `link.drops`.
+    /// Returns the subject's name before the dot, as in `link.drops`.
     pub const fn name(self) -> &'static str {
         match self {
             On::Flow => "flow",
@@ -39,26 +38,26 @@ impl On {
 pub struct Metric {
     /// Subject of the metric.
     pub on: On,
-    /// Names of the parts of a summary that have the metric: `flow`, `program`, `traffic`.
+    /// Names of the parts of a summary that have this metric, such as `flow`, `program`, `traffic`.
     pub parts: Vec<&'static str>,
     /// Path of the metric, e.g. `rtt_ms.p99`.
     pub path: String,
     /// Path of the field within its part of the summary.
     pub field: String,
-    /// Meaning of the metric.
+    /// What the metric means.
     pub doc: String,
     /// Unit, weight and direction of the metric.
     pub reading: Reading,
 }
 
 impl Metric {
-    /// The name of the metric in tables and frames, e.g. `rtt_p99_ms`.
+    /// Returns the metric's name in tables and data frames, e.g. `rtt_p99_ms`.
     pub fn name(&self) -> String {
         identifier(&self.path)
     }
 }
 
-/// The parts of a summary, by name. If several parts have a metric, the first one declares it.
+/// The parts of a summary, by name. If several parts have a metric, the first part declares it.
 const PARTS: [(&str, On, &[Field]); 6] = [
     ("flow", On::Flow, FlowSummary::FIELDS),
     ("program", On::Flow, ProgramSummary::FIELDS),
@@ -68,7 +67,7 @@ const PARTS: [(&str, On, &[Field]); 6] = [
     ("run", On::Run, Summary::FIELDS),
 ];
 
-/// Every metric that is a field, in the order of the summary.
+/// Returns every metric that is a field, in the order of the summary.
 pub fn metrics() -> &'static [Metric] {
     static METRICS: LazyLock<Vec<Metric>> = LazyLock::new(|| {
         let mut metrics = Vec::new();
@@ -80,8 +79,8 @@ pub fn metrics() -> &'static [Metric] {
     &METRICS
 }
 
-/// Adds the metrics of the fields of a part. `prefix` is put before the paths, `place` before the
-/// paths in the JSON.
+/// Adds the metrics of the fields of a part. `prefix` comes before the metrics' paths, and `place`
+/// before the paths in the JSON.
 fn add(
     metrics: &mut Vec<Metric>,
     (part, on): (&'static str, On),
@@ -119,7 +118,7 @@ fn add(
     }
 }
 
-/// Adds a metric, or notes that this part has the metric as well.
+/// Adds a metric, or notes that this part also has it.
 fn push(
     metrics: &mut Vec<Metric>,
     (part, on): (&'static str, On),
@@ -143,7 +142,7 @@ fn push(
     });
 }
 
-/// Returns the meaning of a statistic of a quantity, and the statistic's properties as a metric.
+/// Returns what a statistic of a quantity means, and the statistic's properties as a metric.
 fn of_statistic(statistic: &str, doc: &str, reading: Reading) -> (String, Reading) {
     let words = match statistic {
         "n" => "Number of values of the",
@@ -170,7 +169,8 @@ fn of_statistic(statistic: &str, doc: &str, reading: Reading) -> (String, Readin
             most: None,
             better: None,
         },
-        // A small spread is neither better nor worse. The upper bound does not apply to the spread.
+        // Neither a small nor a large spread is better. The upper bound does not apply to the
+        // spread.
         "stddev" => Reading {
             most: None,
             better: None,
@@ -181,8 +181,8 @@ fn of_statistic(statistic: &str, doc: &str, reading: Reading) -> (String, Readin
     (format!("{words} {doc}"), reading)
 }
 
-/// The name in tables and frames of a path in the JSON. The unit comes last, as in `rtt_p99_ms` for
-/// `rtt_ms.p99`. A count has no unit.
+/// Returns the name in tables and data frames for a path in the JSON. The unit comes last, as in
+/// `rtt_p99_ms` for `rtt_ms.p99`. A count has no unit.
 pub fn identifier(path: &str) -> String {
     const UNITS: [&str; 4] = ["ms", "mbit", "bytes", "s"];
     let with_unit = |name: &str| {

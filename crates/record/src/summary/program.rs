@@ -121,7 +121,7 @@ fields! {
     }
 }
 
-/// Written as a table.
+/// The list is written as a table.
 impl Value for Vec<(String, Option<f64>)> {
     const KIND: Kind = Kind::Numbers;
 
@@ -139,7 +139,7 @@ impl Serialize for Named<'_> {
 }
 
 impl ProgramSummary {
-    /// Summarises a program. `watched` tells whether packets were observed.
+    /// Summarises a program. `watched` says whether packets were observed.
     pub(super) fn new(program: &ProgramOutcome, watched: bool) -> ProgramSummary {
         let [sender, receiver] = program.ends;
         let at = |end: Option<Ended>| end.map(|end| seconds(end.at_ns));
@@ -183,7 +183,7 @@ impl TupleSummary {
     }
 }
 
-/// Formats address and port. For protocols without ports, only the address.
+/// Formats address and port. Formats only the address for protocols without ports.
 fn named(protocol: u8, address: IpAddr, port: u16) -> String {
     if [6, 17].contains(&protocol) {
         SocketAddr::new(address, port).to_string()
@@ -320,7 +320,7 @@ mod tests {
         assert!(tuples[1]["rtt_of"].is_null());
         assert!(tuples[2]["sender"].is_null());
         assert_eq!(tuples[2]["tuples"].take(), 7);
-        // Without programs, the summary has no key for them.
+        // Without programs, the summary has no key `programs`.
         let none = serde_json::to_value(Summary::new(&Outcome::default(), "", 0));
         assert!(none.expect("plain data").get("programs").is_none());
     }

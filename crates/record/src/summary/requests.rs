@@ -5,7 +5,7 @@ use super::field::{about, fields, measured};
 use crate::completions::{Completion, Completions};
 use crate::stat::Stat;
 
-/// Name and upper bound of each bin, bytes. A further bin contains larger requests.
+/// Name and upper bound of each bin, bytes. One more bin has the larger requests.
 pub const BINS: [(&str, u64); 8] = [
     ("1kB", 1_000),
     ("3kB", 3_000),
@@ -80,8 +80,8 @@ impl CompletionSummary {
     }
 }
 
-/// The time that a lone connection would take at the rate of the link, over the time that it really
-/// took.
+/// Returns the time that the connection would take if it had the link for itself, divided by the
+/// time that it took.
 fn normalised(requests: &Completions, one: &Completion) -> f64 {
     let serialised = one.bytes as f64 * 8e9 / requests.rate_bit.max(1) as f64;
     let least_ns = serialised + 2.0 * requests.rtt_ns as f64;
@@ -110,7 +110,7 @@ mod tests {
                 one(1_001, 22),
                 one(3_000, 46),
                 one(1_000_000, 2_040),
-                // A connection faster than a lone one at the rate of the link.
+                // A connection that is faster than the rate of the link allows.
                 one(1_000_000, 1_019),
             ],
         };
@@ -123,7 +123,8 @@ mod tests {
         let n: Vec<u64> = bins.iter().map(|bin| bin.n).collect();
         assert_eq!(n, [1, 2, 0, 0, 0, 0, 0, 2]);
         assert_eq!(bins[0].upto_bytes, 1_000);
-        // 1 ms plus two round-trip times of 10 ms are 21 ms, half of the 42 ms that it took.
+        // 1 ms plus two round-trip times of 10 ms are 21 ms, half of the 42 ms that the request
+        // took.
         assert_eq!(bins[0].normalised.mean, Some(0.5));
         assert_eq!(bins[0].completion_s.mean, Some(0.042));
         assert_eq!(bins[1].completion_s.max, Some(0.046));
@@ -138,7 +139,7 @@ mod tests {
             (bins[8].upto_bytes, bins[8].n, bins[7].n),
             (5_000_000, 1, 2)
         );
-        // A size above the largest possible size counts with the largest.
+        // A size above the largest possible size counts in the bin of the largest size.
         completions.done.push(one(5_000_001, 2_000));
         assert_eq!(CompletionSummary::new(&completions).bins[8].n, 2);
     }

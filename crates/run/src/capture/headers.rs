@@ -2,10 +2,10 @@
 //!
 //! A simulated packet has a length and the fields that TCP needs, but no bytes. This module makes
 //! addresses and headers for it. A flow goes from 10.1.G.1 to 10.2.G.1 with port 5001 + its number
-//! at both ends; G counts the distinct RTTs from 0. The other traffic is numbered after the flows,
-//! then the programs, whose packets are shown as UDP, and then the connections that the other traffic
-//! may have at a time. Where the simulator does not have a value, a comment below says which value is
-//! written.
+//! at both ends; G counts the distinct RTTs from 0. Numbers continue with the traffic sources, then
+//! the programs, whose packets are shown as UDP, and then the simultaneous connections of the
+//! sources. Where the simulator does not have a value, a comment below says which value is written
+//! instead.
 
 use tailback_engine::cc::{EcnNeed, ecn};
 use tailback_engine::packet::{Packet, flags};
@@ -16,12 +16,12 @@ use tailback_engine::tcp::receiver::Receiver;
 use tailback_engine::units::{Bytes, Time};
 use tailback_record::frame::{self, Envelope, Host, Options, Segment};
 
-/// Port of the first flow; the other flows and the other traffic follow.
+/// Port of the first flow. The other flows and the other traffic follow.
 const FIRST_PORT: u32 = 5001;
-/// Number of ports of one address.
+/// Number of ports that one address can have.
 const PORTS: u32 = 60_000;
 
-/// A connection or stream of datagrams, with the data that its packets share.
+/// A connection or stream of datagrams, with the values that its packets share.
 pub struct Conversation {
     sender: Host,
     receiver: Host,
@@ -30,17 +30,18 @@ pub struct Conversation {
 
 /// The values of a flow's TCP headers.
 struct Tcp {
-    /// Payload of a full segment as the sender cuts it, without the AccECN option.
+    /// Payload of a full segment from the sender, without the AccECN option, bytes.
     mss: u16,
     cut: u16,
-    /// Payload of the flow, if it ends. A source's connections vary in size, so their last segment
-    /// counts as a full one in acknowledgements.
+    /// Payload of the flow, if it ends, bytes. The connections of a source vary in size, so in
+    /// acknowledgements their last segment counts as a full one.
     bytes: Option<u64>,
-    /// Whether the receiver connects: see [`Receiver::connect`].
+    /// Whether the sender accepts, because the receiver opens the connection
+    /// ([`Receiver::connect`]).
     accepts: bool,
     ecn: bool,
     timestamps: bool,
-    /// The window field of a SYN; then that of other segments, and its scale.
+    /// The window field of a SYN. The next fields are the window and the scale of other segments.
     syn_window: u16,
     window: u16,
     scale: u8,
@@ -70,7 +71,7 @@ pub fn conversations(plan: &Plan) -> Vec<Conversation> {
             Some(of) => flow(of),
             None => match sources.get(owner - flows.len()) {
                 Some(of) => source(of),
-                // Stacks have payloads of their own, which are not written.
+                // Transport stacks write their own payloads, which the capture leaves out.
                 None => (programs[owner - flows.len() - sources.len()].rtt, None),
             },
         })
@@ -90,7 +91,8 @@ pub fn conversations(plan: &Plan) -> Vec<Conversation> {
         .collect()
 }
 
-/// Returns the address of an end. Further addresses are used if groups or ports exceed one address.
+/// Returns the address of an end. Uses more addresses if groups or ports do not fit into one
+/// address.
 fn host(side: u8, group: u32, number: u32) -> Host {
     let (net, subnet) = ((group >> 8) as u8, group as u8);
     let last = (number / PORTS) as u8 + 1;
@@ -103,7 +105,7 @@ fn host(side: u8, group: u32, number: u32) -> Host {
 }
 
 impl Conversation {
-    /// Writes the headers of a packet; returns how many bytes of payload follow.
+    /// Writes the headers of a packet. Returns how many bytes of payload follow.
     pub fn headers(&self, packet: &Packet, out: &mut Vec<u8>) -> u16 {
         let back = packet.has(flags::ACK);
         let (from, to) = if back {
@@ -151,13 +153,13 @@ impl Tcp {
     }
 
     fn headers(&self, packet: &Packet, envelope: &Envelope, out: &mut Vec<u8>) {
-        // Write the options that fit into the scenario's frames. If there is more room than headers
-        // need, the rest counts as a trailer of the Ethernet frame.
+        // Write the options that fit into the scenario's frames. If the frame has more bytes than
+        // its headers and payload need, the rest is an Ethernet trailer.
         let fixed = frame::ETHERNET + frame::IPV4 + frame::TCP;
         let room = usize::from(packet.len - packet.payload).saturating_sub(fixed);
         let mut options = Options::new(room);
         let (syn, back) = (packet.has(flags::SYN), packet.has(flags::ACK));
-        // If the receiver connects, the sender's SYN is the reply to the receiver's.
+        // If the receiver connects, the sender's SYN is the answer to the receiver's SYN.
         let reply = match (syn, self.accepts) {
             (true, false) => Some(back),
             (true, true) if !back => Some(true),
@@ -210,7 +212,7 @@ impl Tcp {
         let bits = frame::flags::ACK | ace(packet);
         let at = self.at(packet.seq);
         Segment {
-            // The receiver's SYN has number 0, so everything that it sends later has 1.
+            // The receiver's SYN has number 0, so all its later segments have number 1.
             seq: if back { 1 } else { at },
             ack: if back { at } else { 1 },
             flags: bits,
@@ -226,9 +228,8 @@ impl Tcp {
         bytes.wrapping_add(1) as u32
     }
 
-    /// Writes timestamps in ms, as Linux does by default. In the simulator, data packets do not
-    /// have a TSecr, which is written as 0. ACKs do not have their own TSval, which is written as
-    /// the value that the ACK echoes.
+    /// Writes timestamps in ms, as Linux does by default. The simulator's data packets have no
+    /// TSecr, so 0 is written. Its ACKs have no TSval, so the value that they echo is written.
     fn put_timestamps(&self, packet: &Packet, syn: bool, options: &mut Options) -> bool {
         let value = (packet.sent.ns() / 1_000_000) as u32;
         let echo = if packet.has(flags::ACK) { value } else { 0 };
@@ -251,13 +252,13 @@ impl Tcp {
         options.sack(&blocks[..n]);
     }
 
-    /// Returns the announced MSS, which includes the room of other options (RFC 6691).
+    /// Returns the announced MSS, which includes the bytes of other options (RFC 6691).
     fn announced_mss(&self) -> u16 {
         self.mss + if self.timestamps { 12 } else { 0 }
     }
 }
 
-/// Returns the three flags of ECN, or the ACE field.
+/// Returns the three ECN flags of the TCP header, which are the ACE field in Accurate ECN.
 fn ace(packet: &Packet) -> u16 {
     [
         (flags::ECE, frame::flags::ECE),
@@ -292,7 +293,7 @@ mod tests {
         packet.flags = flags::DATAGRAM;
         let mut frame = Vec::new();
         assert_eq!(program.headers(&packet, &mut frame), 1200 - 42);
-        // Ethernet, IPv4 and UDP, from the sender's side to the receiver's.
+        // Ethernet, IPv4 and UDP, from the sender's side to the receiver's side.
         assert_eq!((frame.len(), frame[23]), (42, 17));
         assert_eq!((frame[27], frame[31]), (1, 2));
     }

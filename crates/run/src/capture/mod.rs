@@ -56,7 +56,7 @@ impl Capture {
         Ok(())
     }
 
-    /// Completes the file; returns how many packets it holds.
+    /// Completes the file. Returns how many packets it has.
     pub fn finish(self) -> io::Result<PacketCount> {
         let (path, file) = (self.path, self.file);
         let finish = || {

@@ -11,14 +11,15 @@ use super::reader::{Bdp, Reader};
 use super::value;
 use crate::read::{Item, Problem, Toml};
 
-/// The word for the value that tc computes.
+/// The word that selects the value that tc computes.
 pub(super) const TC: &str = "tc";
 
-/// The kinds of burst, in words.
+/// What a burst may be, for messages.
 pub(super) const EXPECTED: &str = "a size such as \"1600b\" (units b, kb, mb, gb), \"0b\" for none, or \"tc\" for what tc computes";
 
 impl Reader<'_> {
-    /// Reads the burst of a link after its other keys, when it is known whether its rate is valid.
+    /// Reads the burst of a link. Its other keys must have been read, so that it is known whether
+    /// the rate is valid.
     pub fn burst(&mut self, item: &Item, link: &LinkPlan, rate_known: bool, bdp: Bdp) -> Bytes {
         let Some(burst) = self.size_of_burst(item, link, bdp) else {
             return Bytes(0);
@@ -88,7 +89,7 @@ impl Reader<'_> {
         match self.plain(&item.key, SIZE, node, bdp) {
             Some(Value::Bytes(bytes)) => Some(bytes),
             _ => {
-                // The parser of sizes does not know "tc", so its message is replaced.
+                // The parser of sizes does not know the word "tc", so its message is replaced.
                 if self.problems.len() > before {
                     self.problems.truncate(before);
                     self.wrong(&item.key, node, EXPECTED);

@@ -23,7 +23,7 @@ const MAX_MODULE_NAME: usize = 63;
 /// The longest text of arguments for tc, bytes.
 const MAX_ARGS: usize = 1000;
 
-/// Whether a command line may contain this byte unquoted.
+/// Returns whether a command line may contain this byte without quotes.
 fn printable(byte: u8) -> bool {
     matches!(byte, b' '..=b'~')
 }
@@ -34,12 +34,12 @@ pub(crate) struct Choice {
     pub algorithm: Algorithm,
     /// The module that replaces the algorithm.
     pub module: Option<String>,
-    /// Whether its options are valid; if not, the algorithm has its defaults.
+    /// Whether its options are valid. If not, the algorithm has default options.
     pub valid: bool,
 }
 
 impl Choice {
-    /// Returns the choice if the file names no algorithm.
+    /// Returns the choice that applies if the file does not name an algorithm.
     pub fn default_of<B>(entry: &Entry<B>) -> Choice {
         Choice {
             algorithm: Algorithm::Known {
@@ -76,7 +76,8 @@ pub(super) fn name_expectation(registry: Registry) -> String {
     format!("{article} {} in quotes", registry.noun())
 }
 
-/// Whether a kind of programs is a stack, compiled in or in tailback's repository.
+/// Returns whether a kind of programs is a transport stack that is compiled in or in tailback's
+/// repository.
 fn is_stack(kind: &str) -> bool {
     let stacks = entries(Registry::Stacks);
     adapter(kind).is_some() || stacks.iter().any(|stack| stack.name == kind)
@@ -122,7 +123,7 @@ impl Reader<'_> {
         found
     }
 
-    /// Finds the stack of a kind of programs, which the simulator needs.
+    /// Finds the transport stack for a kind of programs, which the simulator needs.
     pub fn stack(&mut self, kind: &str, span: Span) -> Option<View> {
         let stacks = entries(Registry::Stacks);
         let found = stacks.iter().find(|stack| stack.name == kind).copied();
@@ -152,8 +153,7 @@ impl Reader<'_> {
         None
     }
 
-    /// Reads `"codel"`, `{ aqm = "codel", target = "5ms" }` or `{ aqm = "mysch", kernel = true }`.
-    /// A name that is in no registry but has a module belongs to the kernel as well.
+    /// A name that is in no registry but has a module also belongs to the kernel.
     pub fn choice(
         &mut self,
         registry: Registry,
@@ -234,7 +234,7 @@ impl Reader<'_> {
         module: Option<String>,
     ) -> Choice {
         let name_key = registry.name_key();
-        // Only tc takes arguments; a congestion control does not have any.
+        // Only tc takes arguments. A congestion control has none.
         let keys: &'static [&'static str] = match registry {
             Registry::Aqm => &["aqm", "kernel", "args", "module"],
             _ => &["name", "kernel", "module"],
@@ -302,7 +302,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads a key that is true or false, by default false.
+    /// Reads a key that is true or false. The default is false.
     fn flag(&mut self, table: &Table, key: &str) -> bool {
         let Some(item) = table.item(key) else {
             return false;
@@ -316,8 +316,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads the options of an entry from a table; `skip` are the keys of the table that are no
-    /// options. Does not build the entry if an option is wrong, because the options may be
+    /// Reads the options of an entry from a table. `skip` lists keys of the table that are not
+    /// options. Does not build the entry if an option is wrong, because the options may then be
     /// incomplete.
     pub fn options(
         &mut self,
@@ -347,7 +347,7 @@ impl Reader<'_> {
             && let Err(errors) = (entry.finish)(&mut options)
         {
             for error in errors {
-                // An error in a table of options names the option with the table: "classic.min".
+                // For an error in a table of options, the name includes the table: "classic.min".
                 let mut at = span;
                 let mut within = Some(table);
                 for step in error.option.split('.') {
@@ -392,7 +392,7 @@ impl Reader<'_> {
         Some(Value::Table(options))
     }
 
-    /// Reports an option that the entry does not have; another entry may have it.
+    /// Reports an option that the entry does not have. Another entry may have it.
     fn foreign(
         &mut self,
         registry: Registry,
@@ -500,7 +500,7 @@ fn module_schema() -> Json {
     })
 }
 
-/// Returns the error about one of an entry's options; `of` names the entry.
+/// Returns the error about an option. `of` is the name of the entry.
 pub(crate) fn wrong_option(at: Span, of: &str, error: &OptionError) -> Problem {
     match error.message.split_once(": expected ") {
         Some((message, expected)) => {

@@ -20,14 +20,15 @@ impl<'n> Fields<'n> {
         self.def.keys.iter().position(|key| key.name == name)
     }
 
-    /// Returns the key and value as the file has them, if the file has the key.
+    /// Returns the key and its value, if the file has the key.
     pub fn item(&self, name: &str) -> Option<&'n Item> {
         self.given[self.index(name)?]
             .as_ref()
             .map(|(item, _)| *item)
     }
 
-    /// Returns the place to point at for a key: that of its value, or that of the table.
+    /// Returns the position that errors about a key point at: its value, or the table if the key is
+    /// missing.
     pub fn span_of(&self, name: &str) -> Span {
         self.item(name).map_or(self.span, |item| item.node.span)
     }
@@ -98,7 +99,7 @@ impl Reader<'_> {
                 Some(index) => {
                     let key = &def.keys[index];
                     let value = match key.kind {
-                        // The value is a table, which another reader reads.
+                        // The value is a table, which other code reads.
                         KeyKind::Plain(_) if key.table.is_some() && item.node.table().is_some() => {
                             None
                         }
@@ -118,8 +119,8 @@ impl Reader<'_> {
         fields
     }
 
-    /// Reports a value that the simulator does not support. The kernel engine is checked in the
-    /// plan, where the keys of a flow have replaced those of `[tcp]`.
+    /// Reports a value that the simulator does not support. Values for the kernel engine are
+    /// checked in the plan, where a flow's own keys have replaced those of `[tcp]`.
     fn not_simulated(&mut self, key: &Key, value: &Value, span: Span) {
         if self.engine == EngineKind::Sim
             && let Some(refusal) = key.refuses(EngineKind::Sim, "", value)
@@ -130,7 +131,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads a table of the root, which may be absent.
+    /// Reads a table of the root, which may be missing.
     pub fn table<'n>(
         &mut self,
         top: &Fields<'n>,
@@ -143,7 +144,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Returns the fields of a table that is not in the file.
+    /// Returns the fields of a table that the file does not have.
     fn absent(&self, def: &'static TableDef, span: Span) -> Fields<'static> {
         Fields {
             def,

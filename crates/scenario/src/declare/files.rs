@@ -1,10 +1,10 @@
-//! The files that a scenario names. Each is read once.
+//! The files that a scenario names. Each file is read only once.
 
 use std::collections::HashMap;
 
 use crate::request::{FileLoader, Found};
 
-/// The files that a scenario names, as far as they have been read, and the errors of reading.
+/// The files that were read so far, and the errors of reading.
 #[derive(Default)]
 pub(crate) struct Files(HashMap<String, Result<Found, String>>);
 

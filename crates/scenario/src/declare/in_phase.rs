@@ -4,12 +4,12 @@ use tailback_engine::units::Time;
 
 use crate::read::{Problem, Span};
 
-/// A queue where flows may keep in phase, and the jitter that spreads them.
+/// A queue in which flows may keep in phase, and the jitter that spreads their phases.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct InPhase {
     /// The first queue where flows may keep in phase.
     pub queue: Span,
-    /// The host jitter that spreads phases; `None` if the links do not have a rate.
+    /// The host jitter that spreads the phases. `None` if the links do not have a rate.
     pub jitter: Option<Time>,
 }
 

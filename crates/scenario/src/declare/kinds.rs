@@ -1,4 +1,4 @@
-//! Describes in words what a key of each kind expects.
+//! Describes for messages what a key of each kind expects.
 
 use tailback_engine::keys::{Key, KeyKind};
 use tailback_engine::registry::Kind;
@@ -35,7 +35,7 @@ pub(crate) fn expectation(kind: KeyKind) -> String {
     }
 }
 
-/// Returns an example of a key's value as a file has it.
+/// Returns an example of a key's value, as a file writes it.
 pub(crate) fn example(key: &Key) -> String {
     match key.kind {
         KeyKind::Entry(registry) | KeyKind::Word(registry) => choice::example(registry),

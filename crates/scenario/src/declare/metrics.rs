@@ -31,11 +31,12 @@ keys! {
     }
 }
 
-/// Throughput divided by that with the standard backoff. It needs several points.
+/// Throughput divided by the throughput with the standard response to marks. It needs several
+/// points.
 pub(crate) const GAIN: &str = "throughput_gain";
 
 /// The metrics that are computed (`python/tailback/metrics`), each with its scope and the parts of
-/// a summary that have it.
+/// a summary for which it exists.
 const COMPUTED: [(&str, On, &[&str]); 6] = [
     (GAIN, On::Flow, &["flow"]),
     ("requests_completion_s", On::Flow, &["traffic"]),
@@ -56,7 +57,7 @@ const OF_BINS: [(&str, &str); 7] = [
     ("normalised", ".p99"),
 ];
 
-/// The beginning of the name of a metric of harm.
+/// The beginning of the names of metrics of harm.
 pub(crate) const HARM: &str = "harm.";
 
 /// The metrics of harm, each with the metric that a competitor worsens.
@@ -79,9 +80,9 @@ const OF_HARM: [(&str, &str); 11] = [
 pub struct MetricName {
     /// Scope of the metric.
     pub on: On,
-    /// Path of the metric, e.g. `rtt_ms.p99`.
+    /// Path of the metric in a summary, e.g. `rtt_ms.p99`.
     pub path: String,
-    /// Name of the metric, e.g. `rtt_p99_ms`.
+    /// Name of the metric in tables, e.g. `rtt_p99_ms`.
     pub name: String,
     /// The parts of a summary that have the metric, e.g. `flow` and `program`.
     pub parts: Vec<&'static str>,
@@ -98,7 +99,7 @@ impl MetricName {
     }
 }
 
-/// Returns every metric that an assertion may name, except for numbers from the files of programs.
+/// Returns every metric that an assertion may name, except numbers from the files of programs.
 pub fn metrics() -> &'static [MetricName] {
     static METRICS: LazyLock<Vec<MetricName>> = LazyLock::new(|| {
         let fields = of_fields().iter();

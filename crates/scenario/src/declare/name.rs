@@ -3,16 +3,16 @@
 use super::reader::Reader;
 use crate::read::{Problem, Span, shorten};
 
-/// Whether a text is a valid name of at most this many characters.
+/// Returns whether a text is a valid name of at most this many characters.
 pub(crate) fn is_name(text: &str, most: usize) -> bool {
     let fits = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '+');
     !text.is_empty() && text.chars().count() <= most && text.chars().all(fits)
 }
 
-/// The form of a name, in words.
+/// What a name may be, for messages.
 pub(super) const NAME: &str = "a name of letters, digits, \"_\", \"-\" and \"+\"";
 
-/// The form of a class's name, in words.
+/// What a class's name may be, for messages.
 pub(crate) const CLASS: &str = "a name of 1 to 32 letters, digits, \"_\", \"-\" and \"+\"";
 
 impl Reader<'_> {
@@ -26,7 +26,7 @@ impl Reader<'_> {
         good
     }
 
-    /// Checks the name of a class. It is shorter, because names of series contain it.
+    /// Checks the name of a class. Its limit is shorter, because names of series contain the name.
     pub fn check_class(&mut self, name: &str, span: Span) -> bool {
         let good = is_name(name, 32);
         if !good {

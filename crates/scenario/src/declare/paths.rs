@@ -1,5 +1,5 @@
 //! Every key by its path, as `[sweep]`, `--set` and `--variant` take it. Shell completion uses
-//! this.
+//! these paths.
 
 use serde_json::{Value as Json, json};
 use tailback_engine::keys::{Key, KeyKind, TableDef};
@@ -13,15 +13,15 @@ use super::registries::entries;
 /// A key of a scenario file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyPath {
-    /// `flows.NAME.tcp.mss`; NAME is a name that the scenario chooses.
+    /// The path, such as `flows.NAME.tcp.mss`. NAME is a name that the scenario chooses.
     pub path: String,
-    /// The entry of a registry that has the key; `None` if every entry has it.
+    /// The entry of a registry that has the key. `None` if all entries have it.
     pub entry: Option<&'static str>,
     /// The kind of its values: time, rate, size, count, number, choice, bool, text, list or table.
     pub kind: &'static str,
     /// The words of a choice.
     pub words: Vec<&'static str>,
-    /// The default as written in a file; `None` if `doc` describes it.
+    /// The default as a file writes it. `None` if `doc` describes the default.
     pub default: Option<&'static str>,
     /// Meaning and unit of the values.
     pub doc: &'static str,
@@ -49,7 +49,7 @@ impl KeyPath {
     }
 }
 
-/// Returns every key, in the order of documentation.
+/// Returns every key, in the order in which the reference lists them.
 pub fn key_paths() -> Vec<KeyPath> {
     let mut found = Vec::new();
     table(&Plan::TABLE, "", &mut found);
@@ -73,7 +73,7 @@ fn table(def: &'static TableDef, prefix: &str, found: &mut Vec<KeyPath>) {
             }
             // Assertions do not have names, so a path selects one by its index.
             KeyKind::Asserts => table(&Assert::TABLE, &format!("{path}[0]."), found),
-            // The keys of this table are paths themselves.
+            // The keys of this table are paths themselves, so they are not listed.
             KeyKind::Sweep => {}
             KeyKind::Entry(registry) => {
                 let all = entries(registry);
@@ -149,7 +149,7 @@ fn options(all: &'static [Opt], entry: &'static str, prefix: &str, found: &mut V
     }
 }
 
-/// Returns the type of a kind's values, and the words among them.
+/// Returns the type of a kind's values, and the words that it accepts.
 fn plain(kind: Kind) -> (&'static str, &'static [&'static str]) {
     match kind {
         Kind::Bool => ("bool", &["true", "false"]),

@@ -25,7 +25,7 @@ const MAX_TEXT: usize = 16 << 10;
 const MAX_WORDS: usize = 1000;
 
 impl Reader<'_> {
-    /// Reads texts in order, each with its place.
+    /// Reads texts in order, each with its position.
     pub fn words<'n>(&mut self, item: &'n Item) -> Option<Vec<(&'n str, &'n Node)>> {
         let list = item.node.array().unwrap_or_default();
         if item.node.array().is_none() || list.len() > MAX_WORDS {
@@ -44,7 +44,7 @@ impl Reader<'_> {
         (words.len() == list.len()).then_some(words)
     }
 
-    /// Reads texts by name, sorted.
+    /// Reads texts by name. The result is sorted.
     pub fn texts<'n>(&mut self, item: &'n Item) -> Vec<(&'n Item, &'n str)> {
         let Some(table) = item.node.table() else {
             self.wrong(&item.key, &item.node, TEXTS);
@@ -63,7 +63,7 @@ impl Reader<'_> {
         texts
     }
 
-    /// Reads the sign by which a server is known to be ready.
+    /// Reads when a server counts as ready.
     pub fn ready(&mut self, item: &Item) -> Option<Ready> {
         let text = item.node.string().unwrap_or_default();
         let port = |text: &str| text.parse::<u16>().ok().filter(|port| *port > 0);
@@ -91,7 +91,7 @@ impl Reader<'_> {
         ready
     }
 
-    /// Reads a date, seconds since 1970.
+    /// Reads a date. Returns seconds since 1970.
     pub fn date(&mut self, item: &Item) -> Option<u64> {
         let text = match &item.node.value {
             Toml::String(text) | Toml::Datetime(text) => text.as_str(),
@@ -175,7 +175,7 @@ fn name_of(path: &str) -> Option<&str> {
     good.then_some(last)
 }
 
-/// Returns the seconds since 1970 of "2026-12-01" or "2026-12-01T12:00:00", with or without a Z.
+/// Returns the seconds from 1970 to "2026-12-01" or "2026-12-01T12:00:00", with or without a Z.
 fn seconds_of(text: &str) -> Option<u64> {
     let (date, time) = match text.split_once(['T', ' ']) {
         Some((date, time)) => (date, Some(time.strip_suffix('Z').unwrap_or(time))),
@@ -209,7 +209,7 @@ fn seconds_of(text: &str) -> Option<u64> {
 }
 
 fn leap(year: u64) -> bool {
-    // The rule suffices for years from 1990 to 2099.
+    // This rule for leap years is correct from 1990 to 2099.
     year.is_multiple_of(4)
 }
 

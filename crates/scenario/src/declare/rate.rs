@@ -12,7 +12,7 @@ use super::trace::{Conditions, Traced};
 use super::value;
 use crate::read::{Item, Problem, shorten};
 
-/// The forms of a rate, in words.
+/// What a rate may be, for messages.
 pub(super) const EXPECTED: &str =
     "a rate such as \"100Mbit\", { steps = [[\"0s\", \"50Mbit\"], ...] } or { trace = \"file\" }";
 
@@ -46,8 +46,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Returns the conditions of a link whose rate is a trace of conditions; `rate` reads the
-    /// trace.
+    /// Returns the conditions of a link whose rate is a trace of conditions; `rate` is the key that
+    /// names the trace.
     pub fn conditions(&mut self, rate: &Item) -> Option<Arc<Conditions>> {
         let file = rate.node.table()?.item("trace")?.node.string()?;
         match self.traces.get(file, self.load) {
@@ -72,7 +72,7 @@ impl Reader<'_> {
             };
             let time = self.plain("steps", Kind::Time { min: Time::ZERO }, at, Bdp::Nowhere);
             let value = match rate.string().map(parse_rate) {
-                // A link may stop for a while, but has to begin with a rate above 0.
+                // A link may stop for a while, but must begin with a rate above 0.
                 Some(Ok(Rate(0))) if !steps.is_empty() => Some(Value::Rate(Rate(0))),
                 _ => self.plain("steps", Kind::Rate, rate, Bdp::Nowhere),
             };

@@ -13,14 +13,14 @@ use super::trace::Traces;
 use crate::read::{Item, Node, Problem, Span, shorten};
 use crate::request::{FileLoader, Loader, Request};
 
-/// The size of one `bdp` at a place of the file.
+/// The size of one `bdp` at a position in the file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Bdp {
     /// Size of one `bdp`, bytes.
     Known(f64),
-    /// The rate or the round-trip time is wrong, and its error is already reported.
+    /// Unknown, because the rate or the round-trip time is wrong. That error is already reported.
     Unknown,
-    /// The key belongs to no link, so a bdp is not defined.
+    /// Undefined, because the key does not belong to a link.
     Nowhere,
 }
 
@@ -29,20 +29,20 @@ pub(crate) struct Reader<'a> {
     pub problems: Vec<Problem>,
     /// Warnings about allowed but unusual values.
     pub warnings: Vec<Problem>,
-    /// Where flows may keep in phase at a point. There is one warning for all points.
+    /// Where flows may keep in phase, at the points so far. All points together get one warning.
     pub in_phase: Option<InPhase>,
-    /// Places of swept values whose numbers label the points.
+    /// Positions of swept values whose numbers label the points.
     pub watched: HashSet<Span>,
-    /// The numbers that were read at these places, in base units.
+    /// The numbers that were read at these positions, in base units.
     pub resolved: HashMap<Span, Value>,
-    /// Bytes that the runs may use, if the caller knows the limit.
+    /// Memory that a run may use, bytes, if the caller knows the limit.
     pub memory: Option<u64>,
     /// The engine of the runs.
     pub engine: EngineKind,
     /// Whether the caller attaches endpoints to entries of programs.
     pub endpoints: bool,
     pub(super) load: &'a Loader<'a>,
-    /// The files that rates name.
+    /// The traces and lists that were read.
     pub traces: Traces,
     pub(super) load_files: &'a FileLoader<'a>,
     /// The files that programs need, with their hashes.
@@ -78,7 +78,7 @@ impl Reader<'_> {
         self.problems.push(problem);
     }
 
-    /// Reports a value that does not have the form that its key expects.
+    /// Reports a value that does not have the form that the key expects.
     pub fn wrong(&mut self, name: &str, node: &Node, expected: impl Into<String>) {
         let problem = Problem::new(
             node.span,
@@ -112,7 +112,7 @@ impl Reader<'_> {
         text
     }
 
-    /// Stores the number of a value that a sweep has inserted.
+    /// Stores the number that was read at a position where a sweep has inserted a value.
     pub(super) fn note(&mut self, span: Span, value: &Value) {
         if self.watched.contains(&span) && value.number().is_some() {
             self.resolved.insert(span, value.clone());

@@ -1,4 +1,4 @@
-//! The entries of the engine's registries in the form that the reader and the schema need.
+//! The entries of the engine's registries, in a form for the reader and the schema.
 
 use tailback_engine::keys::Registry;
 use tailback_engine::programs::stacks;
@@ -12,9 +12,9 @@ pub(crate) struct View {
     pub name: &'static str,
     pub doc: &'static str,
     pub options: &'static [Opt],
-    /// Whether Linux has the algorithm, or a module of tailback's own does.
+    /// Whether Linux, or one of tailback's own modules, has the algorithm.
     pub in_kernel: bool,
-    /// Whether some Linux release has the algorithm without a user's module.
+    /// Whether some Linux release has the algorithm without a module that the user provides.
     pub in_linux: bool,
     pub finish: fn(&mut Options) -> Result<(), Vec<OptionError>>,
 }

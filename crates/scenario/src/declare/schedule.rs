@@ -8,14 +8,14 @@ use tailback_engine::plan::Schedule;
 use super::reader::Reader;
 use crate::read::{Item, Problem, Span, Toml};
 
-/// The largest number of packets that a schedule marks, and that it drops.
+/// The largest number of packets that a schedule may mark, and the largest number that it may drop.
 const MAX_SCHEDULE: usize = 100_000;
 
-/// The form of a schedule, in words.
+/// What a schedule must look like, for messages.
 pub(super) const EXPECTED: &str = "packet numbers such as { marks = [100, 200], drops = [300] }";
 
 impl Reader<'_> {
-    /// Reads `{ marks = [100, 200], drops = [300] }`. Without any number it is no schedule.
+    /// Reads `{ marks = [100, 200], drops = [300] }`. Returns `None` if both lists are empty.
     pub fn schedule(&mut self, item: &Item) -> Option<Schedule> {
         let Some(table) = item.node.table() else {
             self.wrong(&item.key, &item.node, EXPECTED);
@@ -47,7 +47,7 @@ impl Reader<'_> {
         (schedule != Schedule::default()).then_some(schedule)
     }
 
-    /// Reads packet numbers, which have to ascend, with their places.
+    /// Reads packet numbers with their positions. The numbers must ascend.
     fn packet_numbers(&mut self, item: &Item) -> Vec<(u64, Span)> {
         let key = item.key.as_str();
         let Some(list) = item.node.array() else {
@@ -78,7 +78,7 @@ impl Reader<'_> {
     }
 }
 
-/// Returns the schema of packet numbers. It cannot express that they ascend.
+/// Returns the schema of packet numbers. A schema cannot require that they ascend.
 pub(super) fn schema() -> Json {
     let numbers = json!({
         "type": "array",

@@ -1,5 +1,5 @@
-//! JSON Schema of scenario files, for editors (draft 2020-12). It contains what the keys and the
-//! registries declare. Only [`crate::load()`] checks what depends on the whole file (names, sums,
+//! JSON Schema of scenario files, for editors (draft 2020-12). It follows from the declarations of
+//! keys and registries. Only [`crate::load()`] checks what depends on the whole file (names, sums,
 //! paths of a sweep).
 
 use std::collections::BTreeSet;
@@ -22,7 +22,7 @@ pub fn json_schema() -> Json {
     schema
 }
 
-/// Returns the schema of a table that may have options of an entry among its keys.
+/// Returns the schema of a table. Its keys may include options of an entry.
 fn table(def: &'static TableDef, options: &[Opt]) -> Json {
     let mut properties = Map::new();
     for key in def.keys {
@@ -59,8 +59,8 @@ fn key_schema(key: &Key) -> Json {
         KeyKind::Text if key.name == "metric" => {
             let names = metrics().iter().flat_map(|m| [&m.path, &m.name]);
             let names: BTreeSet<&String> = names.collect();
-            // The scope, the name and the value depend on the rest of the file, so a pattern has to
-            // suffice.
+            // The scope, the name and the value depend on the rest of the file, so the schema has
+            // only a pattern.
             json!({ "type": "string", "anyOf": [{ "enum": names }, { "pattern": QUALIFIED }] })
         }
         KeyKind::Text | KeyKind::Folder => json!({ "type": "string" }),
@@ -120,7 +120,7 @@ fn description(key: &Key) -> String {
     }
 }
 
-/// Returns a default in the form that a file has.
+/// Returns a default as a file writes it.
 fn default(kind: KeyKind, text: &str) -> Json {
     match kind {
         KeyKind::Plain(kind) => value::default_json(kind, text),
@@ -128,14 +128,15 @@ fn default(kind: KeyKind, text: &str) -> Json {
     }
 }
 
-/// Returns the schema of an item in an array of tables. For traffic it has a shape for each kind.
+/// Returns the schema of an item in an array of tables. For traffic, the schema has a shape for
+/// each kind.
 fn list_item(def: &'static TableDef) -> Json {
     let Some(registry) = def.flat() else {
         return table(def, &[]);
     };
     let mut all = entries(registry);
     if registry == Registry::Programs {
-        // Stacks with names of their own.
+        // Transport stacks whose names are not kinds of programs on the kernel engine.
         let stacks = entries(Registry::Stacks).into_iter();
         let known: Vec<&str> = all.iter().map(|entry| entry.name).collect();
         all.extend(stacks.filter(|stack| !known.contains(&stack.name)));
@@ -175,7 +176,8 @@ fn list_item(def: &'static TableDef) -> Json {
     json!({ "anyOf": shapes })
 }
 
-/// Returns the schema of `[sweep]`. Its keys are paths, so only the shape of the values is known.
+/// Returns the schema of `[sweep]`. Its keys are paths, so the schema only checks the shape of the
+/// values.
 fn sweep() -> Json {
     let values = json!({
         "type": ["array", "object"],
@@ -196,7 +198,7 @@ fn sweep() -> Json {
 
 #[cfg(test)]
 mod tests {
-    /// A key or option in the reference must not name a release that is still to come.
+    /// A key or option in the reference must not name a future release.
     #[test]
     fn no_key_is_of_a_later_release() {
         let number = |text: &str| -> Vec<u32> { text.split('.').flat_map(str::parse).collect() };

@@ -31,7 +31,7 @@ pub(crate) enum Traced {
 }
 
 impl Traced {
-    /// Returns the number of its lines.
+    /// Returns the number of lines.
     fn len(&self) -> usize {
         match self {
             Traced::Opportunities(times) => times.len(),
@@ -43,11 +43,12 @@ impl Traced {
 /// A trace that has been read.
 struct Trace {
     traced: Traced,
-    /// SHA-256 of the times of opportunities. Conditions become steps of a plan and need no hash.
+    /// SHA-256 of the times of opportunities. Conditions need no hash, because they become steps of
+    /// the plan.
     hash: String,
 }
 
-/// The traces of a scenario by the names in the file. If a trace has an error, the error is kept,
+/// The traces of a scenario by the names in the file. If a trace has an error, the error is stored
 /// and reported at every key that names the trace.
 #[derive(Default)]
 pub(crate) struct Traces {
@@ -57,7 +58,7 @@ pub(crate) struct Traces {
 }
 
 impl Traces {
-    /// Returns a trace, and reads it if that has not been done yet.
+    /// Returns a trace. Reads it on the first call.
     pub fn get(&mut self, file: &str, load: &Loader<'_>) -> Result<Traced, String> {
         if !self.traces.contains_key(file) {
             let read = self.read(file, load);
@@ -69,7 +70,7 @@ impl Traces {
         }
     }
 
-    /// Returns the text of a file with a list, and reads it if that has not been done yet.
+    /// Returns the text of a file with a list. Reads it on the first call.
     pub fn list(&mut self, file: &str, load: &Loader<'_>) -> Result<Arc<str>, String> {
         if !self.lists.contains_key(file) {
             let text = load(file).map(Arc::from);
@@ -90,7 +91,7 @@ impl Traces {
         names
     }
 
-    /// Returns the hash of a trace that was read here.
+    /// Returns the hash of a trace that was read before.
     pub fn hash(&self, times: &Arc<[Time]>) -> String {
         let mut known = self.traces.values().flatten();
         let known = known.find(|trace| match &trace.traced {
@@ -117,7 +118,7 @@ impl Traces {
             let hash = String::new();
             return Ok(Trace { traced, hash });
         };
-        // Two names may lead to one file.
+        // Two names may refer to the same file.
         let hash = hash(times);
         let mut known = self.traces.values().flatten();
         let known = known.find(|trace| trace.hash == hash);
@@ -135,7 +136,7 @@ fn hash(times: &[Time]) -> String {
 }
 
 /// Parses a Mahimahi trace: each line is a whole number of milliseconds, an opportunity to deliver
-/// 1504 bytes. Numbers have to ascend. Errors never repeat the lines: the file may contain
+/// 1504 bytes. Numbers must ascend. Errors do not repeat lines of the file, because it may contain
 /// anything.
 fn parse(text: &str) -> Result<Vec<Time>, String> {
     let mut times: Vec<Time> = Vec::new();

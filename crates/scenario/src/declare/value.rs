@@ -85,7 +85,7 @@ impl Reader<'_> {
                 Toml::Integer(i),
             ) => Value::Int(*i),
             (Kind::Float { .. }, Toml::Integer(i)) => Value::Float(*i as f64),
-            // Make minus zero zero: otherwise one run would have two spellings.
+            // Minus zero becomes zero, because otherwise the same run would have two hashes.
             (Kind::Float { .. }, Toml::Float(f)) if f.is_finite() => Value::Float(*f + 0.0),
             (
                 Kind::Size {
@@ -116,7 +116,7 @@ impl Reader<'_> {
             }
         };
         if let Err(expected) = check_range(kind, &value) {
-            // If the range ends only where the type does, the message need not mention the end.
+            // If the upper limit is that of the type, the message need not mention it.
             let open = matches!(kind, Kind::Int { max: i64::MAX, .. });
             let expected = if open { expectation(kind) } else { expected };
             self.wrong(name, node, expected);
@@ -146,8 +146,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Rejects `50Mbps`: it means 50 Mbit/s everywhere but in tc's grammar, where it means 400
-    /// Mbit/s.
+    /// Rejects `50Mbps`: it usually means 50 Mbit/s, but in tc's grammar it means 400 Mbit/s.
     fn refuse_bytes(&mut self, name: &str, text: &str, node: &Node) -> bool {
         let Ok(rate) = parse_rate(text) else {
             return false;
@@ -164,8 +163,7 @@ impl Reader<'_> {
         true
     }
 
-    /// Reads a list from a file with one value a line. Empty lines, and what follows `#`, do not
-    /// count.
+    /// Reads a list from a file with one value a line. Ignores empty lines, and text after `#`.
     fn list_of_file(&mut self, inner: Kind, file: &str, node: &Node) -> Option<Value> {
         let read = |text: &str| {
             let mut values = Vec::new();
@@ -232,8 +230,8 @@ impl Reader<'_> {
                     Some(rest) if parse_word(kind, rest).is_ok() => {
                         positive(kind).unwrap_or(expected)
                     }
-                    // The time does not fit into 64 bits of nanoseconds, and so exceeds the allowed
-                    // range.
+                    // The time does not fit into 64 bits of nanoseconds, so it also exceeds the
+                    // allowed range.
                     _ if expected == "a time below 146 years" => {
                         format!("a time of at most {MAX_TIME}")
                     }
@@ -260,10 +258,10 @@ impl Reader<'_> {
 /// The largest number of values in a list.
 const MAX_LIST: usize = 100_000;
 
-/// What to do about a file with a list.
+/// The advice about an error in a file with a list.
 const CORRECT: &str = "correct the file, or name another";
 
-/// Whether a list has at least one value, and not too many.
+/// Returns whether a list has at least one value, and not too many.
 fn has_valid_length(list: &[Node]) -> bool {
     (1..=MAX_LIST).contains(&list.len())
 }

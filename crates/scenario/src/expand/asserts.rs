@@ -1,5 +1,6 @@
-//! `[[assert]]`: checks that the metrics exist, and that every point has the objects that they are
-//! measured on. `tailback.metrics.assertions` checks after the run whether an assertion holds.
+//! `[[assert]]`: checks that the metrics exist, and that every point has the flows, links or
+//! classes that they name. `tailback.metrics.assertions` checks after the run whether an assertion
+//! holds.
 
 use tailback_engine::keys::KeyKind;
 
@@ -34,7 +35,7 @@ pub(crate) fn read(
     }
     let mut asserts = Vec::new();
     for node in nodes {
-        // An empty table asserts nothing.
+        // An empty table asserts nothing, so report it.
         if node.table().is_some_and(|table| table.0.is_empty()) {
             continue;
         }

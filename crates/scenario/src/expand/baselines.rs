@@ -1,5 +1,6 @@
-//! Finds the baseline of a run's gains. It is the point of a sweep that differs only in that its
-//! congestion controls have the standard response to marks. (ABE has another one, RFC 8511.)
+//! Finds the baseline of a run's gains. It is the point of a sweep that differs only in one way:
+//! its congestion controls have the standard response to marks. (ABE, RFC 8511, has another
+//! response.)
 
 use std::collections::HashMap;
 
@@ -12,16 +13,16 @@ use super::grid::Run;
 use crate::canonical::canonical;
 use crate::declare::Traces;
 
-/// The message if a gain does not have a baseline.
+/// The message if the sweep has no baseline for a gain.
 pub(crate) const BASELINE: &str = "for every point another that differs in beta_ecn only and has the standard backoff: a sweep over beta_ecn with a value equal to beta";
 
-/// Returns the standard response of a congestion control that also has others.
+/// Returns the standard response of a congestion control that also has other responses.
 fn standard_of(control: &Algorithm) -> Option<(Standard, &Options)> {
     let (name, options) = control.known()?;
     Some((find(cc::TABLE.entries(), name)?.rules.standard?, options))
 }
 
-/// Whether a congestion control of the plan does not have the standard response.
+/// Returns whether a congestion control of the plan does not have the standard response.
 fn departs(plan: &Plan) -> bool {
     let sources = plan.traffic.iter();
     let sources = sources.filter_map(|source| Some(&source.connections.as_ref()?.cc));
@@ -31,7 +32,7 @@ fn departs(plan: &Plan) -> bool {
         .any(|(standard, options)| (standard.departs)(options))
 }
 
-/// Returns the plan with the standard response of all congestion controls.
+/// Returns the plan in which all congestion controls have the standard response.
 fn standard(plan: &Plan) -> Plan {
     let mut plan = plan.clone();
     let sources = plan.traffic.iter_mut();
@@ -46,7 +47,7 @@ fn standard(plan: &Plan) -> Plan {
     plan
 }
 
-/// Returns for each run the run that differs only in having the standard response.
+/// For each run, returns the run that differs only by having the standard response.
 pub(crate) fn baselines(runs: &[Run], traces: &Traces) -> Vec<Option<usize>> {
     let departs: Vec<bool> = runs.iter().map(|run| departs(&run.plan)).collect();
     if !departs.contains(&true) {

@@ -1,4 +1,4 @@
-//! Finds points of a sweep that describe the same run. Otherwise that run would count as two seeds.
+//! Finds points of a sweep that describe the same run. Otherwise the same run would count as two.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use super::grid::Run;
 use super::sweep::{Dimension, Sweep};
 use crate::read::{Node, Problem};
 
-/// Reports each pair of values that makes two points equal, at the places of both values.
+/// Reports each pair of values that makes two points equal, at the positions of both values.
 pub(super) fn problems(sweep: &Sweep, runs: &[Run], canonical: &[Arc<str>]) -> Vec<Problem> {
     let mut first_with: HashMap<(&str, u64, Option<&str>), &Run> = HashMap::new();
     let mut pairs: BTreeSet<(usize, usize, usize)> = BTreeSet::new();
@@ -38,7 +38,7 @@ pub(super) fn problems(sweep: &Sweep, runs: &[Run], canonical: &[Arc<str>]) -> V
     problems.collect()
 }
 
-/// Returns the value to point at for a position on an axis.
+/// Returns the value that an error about a position on an axis points at.
 fn place(dimension: &Dimension, index: usize) -> &Node {
     &dimension.keys[0].values[index]
 }

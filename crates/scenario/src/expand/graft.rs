@@ -8,8 +8,8 @@ use crate::declare::entries;
 use crate::plan::{LISTS, names};
 use crate::read::{Node, Path, Problem, Span, Step, Table, Toml, listed, shorten};
 
-/// Returns the path with names of flows and sources replaced by their indices. If the file has
-/// `sweep."a.b"`, that replaces `sweep.a.b`.
+/// Returns the path with names of flows and sources replaced by their indices. If the file has the
+/// key `sweep."a.b"`, the path `sweep.a.b` means this key.
 pub(super) fn resolve(root: &Node, path: &Path) -> Path {
     let mut path = path.clone();
     let Some((Step::Key(first), _)) = path.0.first().cloned() else {
@@ -57,7 +57,8 @@ fn index_of(root: &Node, list: &str, name: &str) -> Option<usize> {
     names_in(root, list).iter().position(|n| n == name)
 }
 
-/// Whether the value of a key was inserted after the file was parsed, and so all values inside it.
+/// Returns whether the value of a key, and so every value inside it, was inserted after the file
+/// was parsed.
 pub(super) fn grafted<'n>(
     root: &Node,
     path: &Path,
@@ -84,10 +85,10 @@ pub(super) fn grafted<'n>(
     Ok(node.clone())
 }
 
-/// Inserts a value at a resolved path. Creates tables on the way that the file leaves out:
+/// Inserts a value at a resolved path. Creates tables of the path that the file does not have:
 /// `path.rtt` does not need `[path]`, and `queue.target` works for `queue = "codel"`.
 pub(super) fn graft(root: &mut Node, path: &Path, value: Node) -> Result<(), Problem> {
-    // A name that was not resolved is unknown. The message lists the known names of the whole tree.
+    // A name that was not resolved is unknown. The message lists all known names.
     let names = match path.0.as_slice() {
         [(Step::Key(list), _), (Step::Key(_), _), ..] => names_in(root, list),
         _ => Vec::new(),
@@ -158,7 +159,7 @@ pub(super) fn graft(root: &mut Node, path: &Path, value: Node) -> Result<(), Pro
     Ok(())
 }
 
-/// Returns the table for an entry of a registry that the file gives by name only.
+/// Returns the table for an entry of a registry for which the file has only a name.
 fn named_table(registry: Registry, name: &str, span: Span) -> Table {
     let name = Node {
         span,
@@ -169,9 +170,9 @@ fn named_table(registry: Registry, name: &str, span: Span) -> Table {
     table
 }
 
-/// Returns the table to create for a key on the way.
+/// Returns the table to create for a key of the path.
 fn created(key: &str, span: Span, reached: Reached, next: Reached) -> Table {
-    // The key is an option of the default algorithm.
+    // The key is an option of the default algorithm, so name that algorithm.
     if let (Reached::Table(def), Reached::Choice(registry)) = (reached, next)
         && let Some(name) = def.key(key).and_then(|key| key.default)
     {
@@ -180,7 +181,8 @@ fn created(key: &str, span: Span, reached: Reached, next: Reached) -> Table {
     Table::default()
 }
 
-/// Returns the error about a name that a list does not have, with the names that it has.
+/// Returns the error about a name that a list does not contain, with the names that the list
+/// contains.
 fn unknown_name(name: &str, span: Span, list: &str, names: &[String]) -> Problem {
     let message = format!("there is no \"{}\" in {list}", shorten(name));
     let problem = Problem::new(span, message).global();
@@ -198,7 +200,7 @@ fn unknown_name(name: &str, span: Span, list: &str, names: &[String]) -> Problem
 fn unknown_key(key: &str, span: Span, whole: &str, reached: Reached, table: &Table) -> Problem {
     let mut valid: Vec<String> = table.keys().map(str::to_owned).collect();
     valid.extend(reached.creatable().map(str::to_owned));
-    // The key is valid in other scenarios but not in this one.
+    // Leave out a key that is valid in other scenarios but not in this one.
     valid.retain(|name| name != key);
     valid.sort();
     valid.dedup();
@@ -229,7 +231,7 @@ fn written(steps: &[(Step, Span)]) -> String {
     text
 }
 
-/// The kind of place that a path has reached, according to the keys of a scenario.
+/// What a path has reached, according to the keys of a scenario.
 #[derive(Clone, Copy)]
 enum Reached {
     Table(&'static TableDef),
@@ -239,13 +241,13 @@ enum Reached {
     Choice(Registry),
     /// A table of options, such as `classic` of `wred`.
     Options(&'static [Opt]),
-    /// A table with any keys.
+    /// A table that may have any keys.
     Open,
     Other,
 }
 
 impl Reached {
-    /// Returns the kind of place that a step leads to.
+    /// Returns what one more step of a path reaches.
     fn below(self, step: &Step, node: &Node) -> Reached {
         if let (Step::Key(key), Some(table)) = (step, node.table())
             && let Some(inner) = self.options(key, table)
@@ -291,7 +293,7 @@ impl Reached {
         }
     }
 
-    /// Returns the keys that are created on the way if the file does not have them.
+    /// Returns the keys that may be created for a path if the file does not have them.
     fn creatable(self) -> Box<dyn Iterator<Item = &'static str>> {
         match self {
             Reached::Table(def) => Box::new(
@@ -312,7 +314,7 @@ impl Reached {
     fn may_create(self, key: &str, table: &Table) -> bool {
         match self {
             Reached::Open => true,
-            // `bottleneck` and `links` exclude each other.
+            // A file cannot have both `bottleneck` and `links`.
             Reached::Table(_) if key == "bottleneck" && table.get("links").is_some() => false,
             _ => self.options(key, table).is_some() || self.creatable().any(|name| name == key),
         }

@@ -15,25 +15,25 @@ use crate::request::Judge;
 const MAX_TOTAL_FLOWS: u64 = 2_000_000;
 
 /// The largest number of values in all points together. Each point reads its own copy of the file,
-/// which takes some 0.5 us and 50 bytes for each value.
+/// which needs some 0.5 us and 50 bytes for each value.
 const MAX_TOTAL_VALUES: u64 = 20_000_000;
 
 /// The largest number of errors that are collected.
 const MAX_PROBLEMS: usize = 1000;
 
-/// A point of the grid, without the other seeds.
+/// A point of the grid, with its first seed only.
 pub(super) struct Run {
     pub swept: Vec<Swept>,
     /// Position of the point on each axis.
     pub at: Vec<usize>,
     pub plan: Plan,
-    /// The seed of its first run.
+    /// The seed of the point's first run.
     pub seed: u64,
 }
 
-/// Returns every point of the grid. First each value is tried by itself, with the first values of
-/// the other axes. This finds the errors of all values in few points. The whole grid follows only
-/// if all values are valid (and the sweep is `sound`).
+/// Returns every point of the grid. First tries each value separately, with the first values of the
+/// other axes. This finds the errors of all values with few points. Reads the whole grid only if
+/// all values are valid (and the sweep is `sound`).
 pub(super) fn runs(
     root: &Node,
     sweep: &Sweep,
@@ -57,12 +57,13 @@ pub(super) fn runs(
     .expected(format!("at most {MAX_TOTAL_FLOWS} in one sweep"))
     .help("split the sweep");
     let grid = sweep.points();
-    // With a sweep over `count`, other points may have fewer flows, but hardly a quarter of these.
+    // With a sweep over `count`, other points may have fewer flows, but hardly less than a quarter.
     if sound && grid > 1 && size(&runs[0]).saturating_mul(grid) > 4 * MAX_TOTAL_FLOWS {
         reader.problem(too_many);
         return runs;
     }
-    // If the sweep is rejected anyway, searching for more errors is not worth minutes.
+    // If the sweep is rejected anyway, searching for more errors would take minutes and is not
+    // worth it.
     if sound && grid > 1 && values(root, sweep).saturating_mul(grid) > MAX_TOTAL_VALUES {
         reader.problem(Problem {
             message: "the points have too many values together".to_owned(),
@@ -104,7 +105,7 @@ pub(super) fn runs(
             reader.problem(too_many);
             return runs;
         }
-        // Count the positions up; the last key varies fastest.
+        // Advance the positions like the digits of a number; the last key varies fastest.
         let Some(digit) = (0..at.len())
             .rev()
             .find(|i| at[*i] + 1 < sweep.dimensions[*i].len)
@@ -115,7 +116,7 @@ pub(super) fn runs(
         at[digit + 1..].fill(0);
         let run = run(root, sweep, &at, &labels, reader, judge);
         runs.push(run);
-        // Stop at values that are wrong only in combination.
+        // Stop, because the values are wrong only in combination.
         if !reader.problems.is_empty() {
             return runs;
         }
@@ -125,7 +126,7 @@ pub(super) fn runs(
 /// Estimates how many values a point's file has.
 fn values(root: &Node, sweep: &Sweep) -> u64 {
     let keys = sweep.dimensions.iter().flat_map(|d| &d.keys);
-    // The path is also copied into each point.
+    // Each point also has a copy of the path.
     let swept = keys.map(|key| {
         let largest = key.values.iter().map(Node::size).max();
         largest.unwrap_or(0) + key.text.len() / 32
@@ -181,8 +182,8 @@ fn run(
     }
 }
 
-/// Reports what an engine rejects, at the places in the file. Reports nothing if there are other
-/// errors, because then the plan differs from the file.
+/// Reports what an engine rejects, at positions in the file. Reports nothing if there are other
+/// errors, because the plan then differs from the file.
 fn refused(
     refusals: Vec<Refusal>,
     origins: &Origins,
@@ -198,7 +199,7 @@ fn refused(
         })
         .filter(|problem| !wrong.contains(&problem.span))
         .collect();
-    // Flows that take a value from [tcp] report it at the same place: keep one.
+    // Flows that take a value from [tcp] report the same error at the same position, so keep one.
     problems.sort();
     problems.dedup();
     problems

@@ -27,7 +27,7 @@ use graft::{graft, grafted, resolve};
 use grid::runs;
 use sweep::Sweep;
 
-/// A `--set` that has been parsed.
+/// A value of `--set` that has been parsed.
 struct Set {
     path: Path,
     value: Node,
@@ -47,13 +47,13 @@ pub(crate) fn expand(
         return Err(vec![problem.help(format!("add {LEAST}"))]);
     }
     name_flows(&mut root);
-    // Paths use the names of flows in the file, even if `--set` changes names.
+    // Paths use the names of flows in the file, even if `--set` changes these names.
     let named = root.clone();
     let sets = overrides(request, &mut root, &named, sources, &mut problems);
     let mut sweep = sweep::read(&root, &mut problems);
     let written = root.table().and_then(|table| table.get("sweep"));
     let written = written.map_or_else(|| Ok("{}".to_owned()), serde_json::to_string);
-    // The tree is copied for each point, so long lists are removed from it first.
+    // The tree is copied for each point, so remove long lists from it first.
     if let Toml::Table(table) = &mut root.value {
         table.0.retain(|item| item.key != "sweep");
     }
@@ -130,8 +130,8 @@ fn set_seeds(sweep: &mut Sweep, seeds: u64, sources: &mut Sources, problems: &mu
     }
 }
 
-/// Resolves the swept keys, and drops the keys that `--set` replaces. If `--set` changes a value
-/// inside a swept table, changes each value of that table.
+/// Resolves the swept keys, and drops the keys that `--set` replaces. If `--set` changes a key
+/// inside a swept table, changes it in each value of that table.
 fn resolve_keys(
     sweep: &mut Sweep,
     root: &Node,
@@ -142,7 +142,7 @@ fn resolve_keys(
     for dimension in &mut sweep.dimensions {
         dimension.keys.retain_mut(|key| {
             key.path = resolve(named, &key.path);
-            // A key that `--set` replaces is not swept, because it has one value.
+            // A key that `--set` replaces has one value, so it is not swept.
             if sets.iter().any(|set| key.path.same(&set.path)) {
                 return false;
             }
@@ -150,8 +150,8 @@ fn resolve_keys(
                 .iter()
                 .filter(|set| key.path.is_prefix_of(&set.path))
                 .collect();
-            // Trying one value shows whether the path exists. A value inside a swept table applies
-            // to each of the table's values.
+            // Trying one value shows whether the path exists. A key inside a swept table must be
+            // changed in each value.
             let affected = if inside.is_empty() { 1 } else { usize::MAX };
             for value in key.values.iter_mut().take(affected) {
                 let inside = inside.iter().map(|set| (&set.path, &set.value));
@@ -238,7 +238,7 @@ fn overrides(
     sets
 }
 
-/// Returns the value of a text key as it was written: kernel 5.10 is not 5.1.
+/// Returns the value of a text key as the user wrote it: kernel 5.10 is not 5.1.
 fn as_text(path: &Path, node: Node, written: &str) -> Node {
     let key = match path.0.as_slice() {
         [(Step::Key(key), _)] => Plan::TABLE.key(key),

@@ -1,4 +1,4 @@
-//! `[path] profile`: adds the keys of a named path that the scenario does not have itself.
+//! `[path] profile`: adds the keys of a named path that the scenario does not set itself.
 
 use tailback_engine::profiles;
 use tailback_engine::registry::{Kind, Value};
@@ -9,8 +9,8 @@ use crate::read::{Item, Node, Problem, Span, Table, Toml, parse};
 /// The tables to which a named path adds keys.
 const TABLES: [&str; 2] = ["path", "bottleneck"];
 
-/// Inserts the keys of the named path into the tree of a point. Errors in them are reported at the
-/// path's name.
+/// Inserts the keys of the named path into the tree of a point. Errors in these keys are reported
+/// at the path's name.
 pub(super) fn apply(tree: &mut Node, reader: &mut Reader<'_>) {
     let Toml::Table(root) = &mut tree.value else {
         return;
@@ -22,11 +22,11 @@ pub(super) fn apply(tree: &mut Node, reader: &mut Reader<'_>) {
     let kind = Kind::Word(profiles::NAMES);
     let name = match reader.plain("profile", kind, &named.node, Bdp::Nowhere) {
         Some(Value::Word(name)) => name,
-        // For an unknown name use any path, so that its keys are not reported as missing.
+        // For an unknown name, use any path, so that required keys are not reported as missing.
         _ => profiles::NAMES[0],
     };
-    // The place of a swept value decides the labels of its runs. So the inserted keys get another
-    // place, which ends one byte earlier.
+    // The position of a swept value decides the labels of its runs. So the inserted keys get a
+    // slightly different position, which ends one byte earlier.
     let mut span = named.node.span;
     span.end -= 1;
     if let Some(links) = root.item("links") {
@@ -43,7 +43,7 @@ pub(super) fn apply(tree: &mut Node, reader: &mut Reader<'_>) {
                 let missing: Vec<Item> = missing.collect();
                 written.0.extend(missing);
             }
-            // `profile` is invalid, which reading the table reports.
+            // `profile` is invalid, which is reported when the table is read.
             Some(_) => {}
             None => {
                 let value = Toml::Table(keys);
@@ -53,7 +53,7 @@ pub(super) fn apply(tree: &mut Node, reader: &mut Reader<'_>) {
     }
 }
 
-/// Returns the tables of a named path, with all values at one place.
+/// Returns the tables of a named path. All values have the same position.
 fn keys(name: &str, span: Span) -> impl Iterator<Item = (&'static str, Table)> {
     let entry = profiles::ENTRIES.iter().find(|entry| entry.name == name);
     let mut problems = Vec::new();
@@ -66,7 +66,7 @@ fn keys(name: &str, span: Span) -> impl Iterator<Item = (&'static str, Table)> {
     })
 }
 
-/// Sets the place of all values and keys of a tree.
+/// Sets the position of all values and keys of a tree.
 fn move_to(node: &mut Node, span: Span) {
     node.span = span;
     match &mut node.value {

@@ -1,5 +1,5 @@
-//! The subject of an assertion: a metric, and the flow, link or class that it is measured on.
-//! Metrics have several names, and commands accept each of them.
+//! The subject of an assertion: a metric, and the flow, link or class that the metric is about. A
+//! metric has several names, and commands accept all of them.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use super::grid::Run;
 use crate::declare::{Fields, Reader, metrics};
 use crate::read::{Problem, listed, shorten};
 
-/// The flow, link or class of an assertion, if it names them.
+/// The flow, link or class that an assertion names, if it names any.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Subject {
     pub flow: Option<String>,
@@ -18,7 +18,7 @@ pub(super) struct Subject {
     pub class: Option<String>,
 }
 
-/// The part of a summary that has the sources of traffic.
+/// The part of a summary for traffic sources.
 const SOURCE: &str = "traffic";
 
 impl Subject {
@@ -84,7 +84,8 @@ impl Subject {
     }
 }
 
-/// Returns the path and the subject of the metric that an assertion names; `None` after an error.
+/// Returns the path and the subject of the metric that an assertion names, or `None` after an
+/// error.
 pub(super) fn measured(
     reader: &mut Reader<'_>,
     fields: &Fields<'_>,
@@ -174,7 +175,7 @@ pub(super) fn measured(
         reader.problem(not_measured(fields, word, what, On::Flow));
         return None;
     }
-    // Links have the same metric, so a path without its scope would mean that of a link.
+    // Links have the same metric, so a path without a scope would mean the metric of a link.
     let shared = || metrics().iter().filter(|m| m.path == path).count() > ons.len();
     let path = match &ons[..] {
         [on] if known.is_empty() && shared() => format!("{}.{path}", on.name()),
@@ -183,8 +184,8 @@ pub(super) fn measured(
     Some((path, subject))
 }
 
-/// Checks that a competitor exists at every point. It has to be a whole flow or source of traffic,
-/// because a program cannot be silenced.
+/// Checks that a competitor exists at every point. It must be a whole flow or traffic source,
+/// because a run without a program is not possible.
 pub(super) fn competitor(reader: &mut Reader<'_>, fields: &Fields<'_>, name: &str, runs: &[Run]) {
     for run in runs {
         let plan = &run.plan;
@@ -219,8 +220,8 @@ fn not_measured(fields: &Fields<'_>, word: &str, what: &str, on: On) -> Problem 
     .help("name another metric, or what this one is measured on")
 }
 
-/// Finds a metric by its path or name, which may follow `flow.`, `link.`, `class.` or `run.`.
-/// Returns the path, the possible scopes, and the parts of flows that have the metric.
+/// Finds a metric by its path or name, possibly after `flow.`, `link.`, `class.` or `run.`. Returns
+/// the path, the possible scopes, and the parts of flows that have the metric.
 fn offered(word: &str, runs: &[Run]) -> Option<(String, Vec<On>, Vec<&'static str>)> {
     let (scope, rest) = match word.split_once('.') {
         Some((scope, rest)) => (On::ALL.into_iter().find(|on| on.name() == scope), rest),
@@ -247,7 +248,7 @@ fn offered(word: &str, runs: &[Run]) -> Option<(String, Vec<On>, Vec<&'static st
     Some((own, vec![On::Flow], vec!["program"]))
 }
 
-/// Interprets the name after a metric's `@` as that of a link, flow or class.
+/// Interprets the name after a metric's `@` as the name of a link, flow or class.
 fn name_subject(
     reader: &mut Reader<'_>,
     fields: &Fields<'_>,
@@ -314,7 +315,7 @@ fn results(run: &Run) -> impl Iterator<Item = String> {
     results.map(|result| format!("results.{}", result.name))
 }
 
-/// Whether a point has a flow, link or class of this name.
+/// Returns whether a point has a flow, link or class with this name.
 fn has(plan: &Plan, on: On, name: &str) -> bool {
     match on {
         On::Flow => senders(plan).any(|(_, of)| includes(of, name)),
@@ -324,7 +325,8 @@ fn has(plan: &Plan, on: On, name: &str) -> bool {
     }
 }
 
-/// Returns the names of the flows, links or classes; of many flows only the first names.
+/// Returns the names of the flows, links or classes. If there are many flows, returns only the
+/// first.
 fn names(plan: &Plan, on: On) -> Vec<String> {
     match on {
         On::Flow => {
@@ -350,7 +352,7 @@ fn classes(plan: &Plan) -> impl Iterator<Item = &str> {
     all.filter_map(|class| class.as_deref())
 }
 
-/// Returns the kind of the object with this flow name, at the first point that has such an object.
+/// Returns whether this name belongs to a flow, program or source, at the first point that has it.
 fn kind_of(name: &str, runs: &[Run]) -> Option<&'static str> {
     let mut senders = runs.iter().flat_map(|run| senders(&run.plan));
     senders
@@ -358,7 +360,7 @@ fn kind_of(name: &str, runs: &[Run]) -> Option<&'static str> {
         .map(|(kind, _)| kind)
 }
 
-/// Returns the flows, programs and sources of traffic: kind, name, and number of objects with it.
+/// Returns the flows, programs and traffic sources: kind, name, and number of members.
 fn senders(plan: &Plan) -> impl Iterator<Item = (&'static str, (&str, u64))> {
     let flows = plan
         .flows
@@ -371,7 +373,7 @@ fn senders(plan: &Plan) -> impl Iterator<Item = (&'static str, (&str, u64))> {
     flows.chain(programs).chain(sources)
 }
 
-/// Whether a name means a group of flows or programs, or one of its members.
+/// Returns whether a name means a group of flows or programs, or one of its members.
 fn includes((own, count): (&str, u64), name: &str) -> bool {
     let Some((all, one)) = name.split_once('/') else {
         return own == name;

@@ -5,13 +5,13 @@ use std::collections::HashMap;
 use super::graft::resolve;
 use crate::read::{Item, Node, Path, Problem, Span, Step, Toml, shorten};
 
-/// The largest number of points, with seeds.
+/// The largest number of points times seeds.
 pub(super) const MAX_POINTS: u64 = 100_000;
 
 /// The largest number of keys.
 const MAX_KEYS: usize = 100;
 
-/// Keys that advance together: one key of the grid, or the keys of a zip.
+/// Keys that advance together: one key of the grid, or all keys of a zip.
 #[derive(Debug)]
 pub(super) struct Dimension {
     pub keys: Vec<SweptKey>,
@@ -51,7 +51,7 @@ pub(super) struct Sweep {
 }
 
 impl Sweep {
-    /// Returns the number of points, with seeds.
+    /// Returns the number of points times seeds.
     pub fn points(&self) -> u64 {
         self.dimensions
             .iter()
@@ -152,7 +152,7 @@ fn flatten(prefix: &str, item: &Item, keys: &mut Vec<SweptKey>, problems: &mut V
             }
         }
         Toml::Array(values) if !values.is_empty() => {
-            // A path joined from several keys has the place of its last key.
+            // A path that is joined from several keys has the position of its last key.
             let span = item.key_span;
             let quoted = (span.end - span.start) as usize == item.key.len() + 2;
             let inner = Span {
@@ -218,7 +218,7 @@ fn read_zips(item: &Item, sweep: &mut Sweep, problems: &mut Vec<Problem>) {
     }
 }
 
-/// Reports a key that is swept twice, or below another swept key: only one of its values would
+/// Reports a key that is swept twice, or below another swept key: only one of the two values would
 /// apply.
 fn check_twice(root: &Node, sweep: &Sweep, problems: &mut Vec<Problem>) {
     let keys: Vec<(Path, &SweptKey)> = sweep
@@ -249,8 +249,8 @@ fn check_twice(root: &Node, sweep: &Sweep, problems: &mut Vec<Problem>) {
     }
 }
 
-/// Returns the labels of a key's values. A table with an entry's name has that name as label if no
-/// other value has it; otherwise its label is the table as TOML.
+/// Returns the labels of a key's values. The label of a table with an entry's name is this name if
+/// no other value has the same name. Otherwise the label is the table as TOML.
 pub(super) fn labels(values: &[Node]) -> Vec<String> {
     let short = |node: &Node| match &node.value {
         Toml::Table(table) => ["aqm", "name", "kind"]
@@ -272,7 +272,7 @@ pub(super) fn labels(values: &[Node]) -> Vec<String> {
         .zip(shown)
         .map(|((node, short), shown)| match short {
             Some(name) if times[name.as_str()] == 1 => name.clone(),
-            // Another value is a table with the same name, so keep the plain name for this one.
+            // Another value is a table with the same name. Keep the plain name for this value.
             Some(name) if node.string().is_some() => name.clone(),
             _ => shown,
         })

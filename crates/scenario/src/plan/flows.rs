@@ -19,7 +19,7 @@ use crate::read::{Node, Problem, Table};
 /// The largest number of flows and sources in a run.
 const MAX_FLOWS: u64 = 1_000_000;
 
-/// Data that flows and sources need from other tables.
+/// What flows and sources need from other tables.
 pub(super) struct Context<'a> {
     pub links: &'a Links,
     /// The value of `path.rtt`.
@@ -29,11 +29,11 @@ pub(super) struct Context<'a> {
     pub start_jitter: Time,
     pub tcp: &'a TcpPlan,
     pub budget: Budget,
-    /// The classes read so far, each with its members' first link.
+    /// The classes read so far, each with the first link of its members.
     pub classes: HashMap<String, u32>,
 }
 
-/// The number of flows and sources read so far.
+/// How many flows and sources may still be read.
 #[derive(Default)]
 pub(super) struct Budget {
     total: u64,
@@ -41,7 +41,7 @@ pub(super) struct Budget {
 }
 
 impl Budget {
-    /// Returns `count` and subtracts it from the remaining number; returns 1 if too few remain.
+    /// Returns `count` and subtracts it from the remaining number. Returns 1 if too few remain.
     pub(super) fn take(&mut self, reader: &mut Reader<'_>, fields: &Fields<'_>) -> u64 {
         let count = fields.int("count").unwrap_or(1).unsigned_abs();
         self.total = self.total.saturating_add(count);
@@ -74,7 +74,7 @@ pub(super) fn flows(
 ) -> Vec<FlowPlan> {
     let mut flows = Vec::new();
     for (index, (node, name)) in nodes.iter().zip(names).enumerate() {
-        // Read the route first, because sizes may be multiples of its bdp.
+        // Read the route first, because sizes may be multiples of the route's bdp.
         let given_route = node.table().and_then(|table| table.item("route"));
         let route = given_route.and_then(|item| route(reader, item, context.links));
         let bdp = context.links.bdp_of(route.as_deref().unwrap_or_default());
@@ -115,7 +115,8 @@ pub(super) fn flows(
     flows
 }
 
-/// Reads the connections of a source, if it has connections; `options` are those of its kind.
+/// Reads the connections of a source, if its kind opens connections. `options` are the options of
+/// its kind.
 fn connections(
     reader: &mut Reader<'_>,
     (fields, table): (&Fields<'_>, &Table),
@@ -230,7 +231,7 @@ pub(super) fn class(
     if !reader.check_class(&name, item.node.span) {
         return None;
     }
-    // A route without a link is wrong, which is already reported.
+    // A route without links is an error that is already reported.
     let link = *route.first()?;
     let first = *context.classes.entry(name.clone()).or_insert(link);
     if first != link {
@@ -274,7 +275,7 @@ pub(super) fn hosts(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<[Str
 }
 
 /// Checks that a flow or source starts within the run, and before it stops. Warns if its random
-/// start may be too late, or if no part of it is measured.
+/// start may be too late, or if it is outside the measured time.
 pub(super) fn times(reader: &mut Reader<'_>, fields: &Fields<'_>, context: &Context<'_>) {
     let start = fields.time("start").unwrap_or_default();
     let stop = fields.time("stop");
@@ -332,7 +333,7 @@ pub(super) fn times(reader: &mut Reader<'_>, fields: &Fields<'_>, context: &Cont
     }
 }
 
-/// Warns of a transfer that would end before the measurement starts, even without competitors.
+/// Warns of a transfer that would end before the measured time even without competitors.
 fn warn_of_short(
     reader: &mut Reader<'_>,
     fields: &Fields<'_>,
@@ -388,7 +389,7 @@ fn alone(flow: &FlowPlan, bytes: Bytes, links: &Links) -> Time {
     let mss = u64::from(flow.tcp.mss);
     let mut window = u64::from(flow.tcp.initial_cwnd) * mss;
     let mut left = bytes.0;
-    // The handshake takes a round-trip time.
+    // The handshake takes one round-trip time.
     let mut time = rtt;
     while left > window && window < rate.bytes_in(rtt) {
         left -= window;

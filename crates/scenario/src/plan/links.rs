@@ -1,4 +1,4 @@
-//! The links, and their twins on the way back.
+//! The links, and their twins in the return direction.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,23 +11,24 @@ use super::{impairments, short_forms};
 use crate::declare::{Bdp, Choice, Fields, Reader};
 use crate::read::{Item, Problem, Span};
 
-/// The links of a plan under construction.
+/// The links of a plan that is being read.
 #[derive(Default)]
 pub(super) struct Links {
     pub plans: Vec<LinkPlan>,
-    /// For each link, the link of the same declaration in the other direction.
+    /// For each link, its twin in the other direction.
     pub twin: HashMap<u32, u32>,
     /// Whether a link was left out because of an error.
     pub broken: bool,
-    /// Number of links on the way there; they come first.
+    /// Number of links in the forward direction. These links come first.
     pub forward: usize,
     /// The bdp of each link.
     pub bdp: Vec<Bdp>,
-    /// The name of each link in `[links]`; `None` for `[bottleneck]`.
+    /// For each link, its name in `[links]`. `None` for `[bottleneck]`.
     pub origin: Vec<Option<String>>,
-    /// The place of each declaration. A link on the way back has the place of its twin.
+    /// The position of each link's declaration. A link of the return direction has the position of
+    /// its twin.
     pub declared: Vec<Span>,
-    /// For each link, the place of its queue's name, and the places of the queue's options.
+    /// For each link, the position of its queue's name, and the positions of the queue's options.
     pub queues: Vec<(Span, Vec<(String, Span)>)>,
 }
 
@@ -54,7 +55,7 @@ impl Links {
     }
 }
 
-/// Reads the links; `rtt` is that of the path, if known.
+/// Reads the links. `rtt` is the round-trip time of the path, if known.
 pub(super) fn read(reader: &mut Reader<'_>, top: &Fields<'_>, rtt: Option<Time>) -> Links {
     let mut links = Links::default();
     let mut broken = false;
@@ -99,7 +100,7 @@ pub(super) fn read(reader: &mut Reader<'_>, top: &Fields<'_>, rtt: Option<Time>)
     for (name, item, label, from_links) in named {
         let node = &item.node;
         links.declared.push(item.key_span);
-        // Read the rate first, because sizes in options may be multiples of the bdp.
+        // Read the rate first, because sizes in options may be multiples of the link's bdp.
         let rate_item = node.table().and_then(|table| table.item("rate"));
         let rate = rate_item.and_then(|item| reader.rate(item));
         let bdp = match (&rate, rtt) {
@@ -111,7 +112,7 @@ pub(super) fn read(reader: &mut Reader<'_>, top: &Fields<'_>, rtt: Option<Time>)
             Some(item) => reader.choice(Registry::Aqm, "queue", &item.node, bdp),
             None => None,
         };
-        // A link with an error is kept under its name, so that routes find it.
+        // Keep a link with an error under its name, so that routes find it.
         let queue = queue.unwrap_or_else(|| Choice::default_of(&aqm::fifo::ENTRY));
         let schedule = fields.item("schedule");
         let schedule = schedule.and_then(|item| reader.schedule(item));
@@ -164,7 +165,7 @@ pub(super) fn read(reader: &mut Reader<'_>, top: &Fields<'_>, rtt: Option<Time>)
     links
 }
 
-/// Warns of links that no traffic passes; `used` are the routes of all senders.
+/// Warns of links that no traffic passes. `used` are the links on the routes of all senders.
 pub(super) fn warn_of_idle<'a>(
     reader: &mut Reader<'_>,
     links: &Links,
@@ -198,7 +199,7 @@ fn read_slots(reader: &mut Reader<'_>, item: &Item) -> Option<SlotsPlan> {
     }
     for (name, least, what) in [
         ("max", slots.min, "min"),
-        // With a shortest time of 0 each packet that arrives would draw a new slot.
+        // With a shortest time of 0, each packet that arrives would start a new slot.
         ("min", slots.delay, "delay"),
     ] {
         if let Some(given) = fields.item(name)
@@ -211,7 +212,7 @@ fn read_slots(reader: &mut Reader<'_>, item: &Item) -> Option<SlotsPlan> {
     Some(slots)
 }
 
-/// Returns the place of a queue's name, and the places of its options.
+/// Returns the position of a queue's name, and the positions of its options.
 fn places(queue: Option<&Item>, link: Span) -> (Span, Vec<(String, Span)>) {
     let table = queue.and_then(|item| item.node.table());
     let options = table.map_or(&[][..], |table| &table.0);

@@ -31,7 +31,7 @@ use flows::{Budget, Context};
 use links::Links;
 
 /// Reads a plan, the seed of its first run, and the origins of its parts. Errors are in the reader.
-/// A wrong or missing value has its default in the plan, or is left out.
+/// A wrong or missing value is replaced by its default, or left out of the plan.
 pub(crate) fn plan(root: &Node, reader: &mut Reader<'_>) -> (Plan, u64, Origins) {
     let top = reader.fields(root, &Plan::TABLE, Plan::TABLE.label, Bdp::Nowhere);
     if let Some(item) = top.item("title") {
@@ -135,7 +135,7 @@ fn check_plugins(reader: &mut Reader<'_>, top: &Fields<'_>) {
     }
 }
 
-/// Returns the length of the run, if it is known, and the start of measuring.
+/// Returns the length of the run, if it is known, and the start of the measured time.
 fn duration_and_warmup(reader: &mut Reader<'_>, top: &Fields<'_>) -> (Option<Time>, Time) {
     let duration = top.time("duration");
     let warmup = top.time("warmup").unwrap_or_default();
@@ -167,7 +167,7 @@ fn warn_of_idle_links(
     links::warn_of_idle(reader, links, ways.flatten());
 }
 
-/// Returns the kernel that runs the plan; for the simulator, none.
+/// Returns the kernel that runs the plan, or `None` for the simulator.
 fn kernel(reader: &mut Reader<'_>, top: &Fields<'_>) -> Option<String> {
     let item = top.item("kernel")?;
     let name = reader.string(item, "the release of a kernel such as \"6.1\"")?;
@@ -205,7 +205,7 @@ fn slowest_packet(links: &Links, tcp: &TcpPlan, flows: &[FlowPlan]) -> Option<Ti
     Some(rate.time_for(frame))
 }
 
-/// Rejects a jitter of hosts that could reorder packets after a link has spaced them.
+/// Rejects a host jitter that could reorder packets after a link has spaced them.
 fn check_host_jitter(reader: &mut Reader<'_>, top: &Fields<'_>, plan: &Plan, packet: Option<Time>) {
     if let Some(packet) = packet
         && let Some(item) = top.item("host_jitter")

@@ -1,4 +1,5 @@
-//! Names of flows, sources and programs. They are unique together, and the same at every point.
+//! Names of flows, sources and programs. A name occurs only once among all of them, and is the same
+//! at every point.
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,7 +8,7 @@ use tailback_engine::keys::KeyKind;
 use crate::declare::{Reader, expectation, is_name};
 use crate::read::{Node, Problem, Span, Table, Toml};
 
-/// Returns the given name of a flow or source, and its default name.
+/// Returns the name of a flow or source that the scenario sets, and its default name.
 fn own_names<'n>(node: &'n Node, key: &str, name_key: &str) -> (Option<&'n str>, &'n str) {
     let table = node.table();
     let explicit = table.and_then(|t| t.get("name")).and_then(Node::string);
@@ -19,7 +20,8 @@ fn own_names<'n>(node: &'n Node, key: &str, name_key: &str) -> (Option<&'n str>,
     (explicit, default.unwrap_or("flow"))
 }
 
-/// Returns the given name of an entry of programs, and its default: its kind, or its program.
+/// Returns the name of an entry of programs that the scenario sets, and its default name: its kind,
+/// or its program.
 fn program_names(node: &Node) -> (Option<&str>, &str) {
     let (explicit, kind) = own_names(node, "kind", "kind");
     let table = node.table();
@@ -40,8 +42,8 @@ fn program_names(node: &Node) -> (Option<&str>, &str) {
 /// The lists of a scenario whose entries have names.
 pub(crate) const LISTS: [&str; 3] = ["flows", "traffic", "programs"];
 
-/// Returns the names of all flows, sources and programs. They are unique together, because each
-/// name has its own random stream.
+/// Returns the names of all flows, sources and programs. A name occurs only once among all of them,
+/// because each name has its own random stream.
 pub(crate) fn names([flows, traffic, programs]: [&[Node]; 3]) -> [Vec<String>; 3] {
     let flow_names = flows.iter().map(|node| own_names(node, "cc", "name"));
     let traffic_names = traffic.iter().map(|node| own_names(node, "kind", "kind"));
@@ -53,7 +55,7 @@ pub(crate) fn names([flows, traffic, programs]: [&[Node]; 3]) -> [Vec<String>; 3
 }
 
 /// Writes every flow's and source's name into the tree, so that neither `--set` nor a sweep over
-/// `cc` renames it. Then paths, assertions and results mean the same flow at every point.
+/// `cc` changes the names. So paths, assertions and results mean the same flow at every point.
 pub(crate) fn name_flows(root: &mut Node) {
     let Toml::Table(table) = &mut root.value else {
         return;
@@ -82,7 +84,7 @@ pub(crate) fn name_flows(root: &mut Node) {
     }
 }
 
-/// The place of a default name, which is not in the file.
+/// The position of a default name, which is not in the file.
 const DEFAULT_NAME: Span = Span {
     source: u32::MAX,
     start: 0,
@@ -118,7 +120,8 @@ pub(super) fn check(reader: &mut Reader<'_>, lists: [&[Node]; 3], names: &[Vec<S
     }
 }
 
-/// Makes names unique: given names are kept, default names get `-2`, `-3`, ...
+/// Makes names unique: keeps names that the scenario sets, and adds `-2`, `-3`, ... to default
+/// names.
 fn unique_names<'a>(names: impl Iterator<Item = (Option<&'a str>, &'a str)>) -> Vec<String> {
     let names: Vec<_> = names.collect();
     let mut taken: HashSet<String> = names

@@ -1,13 +1,13 @@
-//! The origins of a plan's parts. An engine names what it rejects by a path with the plan's
-//! indices; this module finds its place in the tree.
+//! The origins of a plan's parts. An engine describes what it rejects by a path with indices of the
+//! plan. This module finds the position in the file.
 
 use crate::read::{Node, Path, Span, Step, Toml};
 
 /// The origins of links, flows and sources of a plan.
 #[derive(Debug, Default)]
 pub(crate) struct Origins {
-    /// The name of each link in `[links]`; `None` for `[bottleneck]`. A link on the way back has
-    /// the name of its declaration.
+    /// The name of each link in `[links]`; `None` for `[bottleneck]`. A link of the return
+    /// direction has the name of its declaration.
     pub links: Vec<Option<String>>,
     /// Index of each flow in `[[flows]]`.
     pub flows: Vec<u32>,
@@ -18,8 +18,9 @@ pub(crate) struct Origins {
 }
 
 impl Origins {
-    /// Returns the place of a path such as `flows[3].tcp.growth`: that of its longest part that is
-    /// in the tree. A value that a flow takes from `[tcp]` or `[path]` has its place there.
+    /// Returns the position of a path such as `flows[3].tcp.growth`, or of the longest part of the
+    /// path that the tree has. If a flow takes a value from `[tcp]` or `[path]`, returns the
+    /// position there.
     pub fn span(&self, root: &Node, path: &str) -> Span {
         let Ok(path) = Path::parse(path, Span::default()) else {
             return root.span;
@@ -44,7 +45,7 @@ impl Origins {
         span
     }
 
-    /// Replaces the plan's indices by those of the file.
+    /// Replaces indices of the plan by indices of the file.
     fn in_tree(&self, mut steps: Vec<Step>) -> Vec<Step> {
         let (Some(Step::Key(list)), Some(Step::Index(index))) = (steps.first(), steps.get(1))
         else {
@@ -82,7 +83,7 @@ impl Origins {
     }
 }
 
-/// Returns how many steps of the path exist in the tree, and the place of the last of them.
+/// Returns how many steps of the path exist in the tree, and the position of the last of them.
 fn reach(root: &Node, steps: &[Step]) -> (usize, Span) {
     let mut node = root;
     for (i, step) in steps.iter().enumerate() {
@@ -92,7 +93,7 @@ fn reach(root: &Node, steps: &[Step]) -> (usize, Span) {
             _ => None,
         };
         match inner {
-            // A default name does not have a place.
+            // A default name has no position.
             Some(inner) if inner.span.source != u32::MAX => node = inner,
             _ => return (i, node.span),
         }

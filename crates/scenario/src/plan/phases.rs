@@ -1,7 +1,7 @@
 //! Finds FIFOs in which flows may keep in phase.
 //!
 //! Packets of deterministic hosts reach a full FIFO at fixed offsets from the moments at which a
-//! packet leaves it. The round-trip times modulo a packet time then decide which packets are
+//! packet leaves it. The round-trip times modulo the packet time then decide which packets are
 //! dropped (Floyd and Jacobson, "On traffic phase effects in packet-switched gateways", 1992).
 
 use tailback_engine::aqm::fifo::{self, Limit};
@@ -11,8 +11,8 @@ use tailback_engine::units::Time;
 use super::links::Links;
 use crate::declare::{InPhase, Reader};
 
-/// Notes the first FIFO in which flows may keep in phase. `packet` is a packet time at the slowest
-/// link.
+/// Notes the first FIFO in which flows may keep in phase. `packet` is the packet time at the
+/// slowest link.
 pub(super) fn check(
     reader: &mut Reader<'_>,
     links: &Links,
@@ -49,7 +49,7 @@ pub(super) fn check(
     }
 }
 
-/// Whether packets leave a link at random times, or as irregularly as a trace.
+/// Returns whether packets leave a link at random times, or as irregularly as a trace.
 fn varies(link: &LinkPlan) -> bool {
     link.loss > 0.0
         || link.jitter > Time::ZERO
@@ -57,7 +57,7 @@ fn varies(link: &LinkPlan) -> bool {
         || matches!(link.rate, RatePlan::Trace(_))
 }
 
-/// Whether at least two of these flows send at the same time.
+/// Returns whether at least two of these flows send at the same time.
 fn meet(flows: &[&FlowPlan], end: Time) -> bool {
     if flows.iter().any(|flow| flow.count > 1) {
         return true;
@@ -71,7 +71,7 @@ fn meet(flows: &[&FlowPlan], end: Time) -> bool {
     times.windows(2).any(|pair| pair[1].0 < pair[0].1)
 }
 
-/// Whether the windows of these flows are larger than the queue.
+/// Returns whether the windows of these flows are larger than the queue.
 fn fills(flows: &[&FlowPlan], limit: Limit) -> bool {
     let segments = |flow: &FlowPlan| {
         let most = flow.bytes.map_or(u64::MAX, |bytes| bytes.0);
@@ -91,7 +91,7 @@ fn fills(flows: &[&FlowPlan], limit: Limit) -> bool {
     }
 }
 
-/// Whether slower links on the route of each of these flows deliver less than this link carries.
+/// Returns whether slower links on the routes of these flows deliver less than this link carries.
 fn limited_elsewhere(flows: &[&FlowPlan], number: u32, links: &Links) -> bool {
     let rate = |link: u32| {
         let link = links.plans.get(link as usize);

@@ -1,4 +1,4 @@
-//! Programs: which program runs on which host, and which entry each host belongs to.
+//! Programs: which program runs on which host, and to which entry each host belongs.
 
 use std::collections::BTreeMap;
 
@@ -21,11 +21,11 @@ const MAX_PROGRAMS: u64 = 256;
 /// The sides of an entry.
 const SIDES: [&str; 2] = ["sender", "receiver"];
 
-/// An entry that has been read, before other entries are considered.
+/// An entry that has been read without its connections to other entries.
 struct Entry<'n> {
     plan: ProgramPlan,
     fields: Fields<'n>,
-    /// Hosts of other entries that the entry names: entry, side and place.
+    /// Hosts of other entries that this entry names: entry, side and position.
     mentions: Mentions<'n>,
     /// Whether the sides of the entry could be read.
     sound: bool,
@@ -60,7 +60,7 @@ pub(super) fn programs(
         share(reader, &mut entries, at);
     }
     let mut plans = Vec::new();
-    // An entry refers to its partner by the index in the plan.
+    // An entry refers to its partner by the partner's index in the plan.
     let mut places = BTreeMap::new();
     for entry in &entries {
         if entry.sound {
@@ -75,19 +75,19 @@ pub(super) fn programs(
     plans
 }
 
-/// Whether entries are stacks that are compiled in.
+/// Returns whether entries are transport stacks that are compiled in.
 fn has_stacks(reader: &Reader<'_>) -> bool {
     reader.engine == EngineKind::Sim && !reader.endpoints
 }
 
-/// Keys that describe programs. They have no meaning for endpoints that the caller attaches,
-/// nor for stacks.
+/// Keys that describe programs. They have no meaning for endpoints that the caller attaches, or for
+/// transport stacks.
 const OF_PROGRAMS: [&str; 10] = [
     "sender", "receiver", "files", "packages", "env", "cc", "ecn", "expect", "date", "results",
 ];
 
-/// Reports keys that describe programs in an entry to which the caller attaches endpoints, or that
-/// is a stack.
+/// Reports keys that describe programs, in an entry that is a transport stack or gets its endpoints
+/// from the caller.
 fn no_programs(reader: &mut Reader<'_>, fields: &Fields<'_>) {
     let (instead, expected) = match reader.endpoints {
         true => ("this entry has attached endpoints", ""),
@@ -105,7 +105,7 @@ fn no_programs(reader: &mut Reader<'_>, fields: &Fields<'_>) {
     }
 }
 
-/// Reads an entry without considering other entries.
+/// Reads an entry without its connections to other entries.
 fn entry<'n>(reader: &mut Reader<'_>, node: &'n Node, context: &mut Context<'_>) -> Entry<'n> {
     let def = &ProgramPlan::TABLE;
     let given_route = node.table().and_then(|table| table.item("route"));
@@ -169,11 +169,11 @@ fn entry<'n>(reader: &mut Reader<'_>, node: &'n Node, context: &mut Context<'_>)
     if let Some(item) = fields.item("files") {
         plan.files = reader.files(item);
     }
-    // The engine compiles these files, and its version identifies their content.
+    // The engine compiles these files itself, so the engine's version identifies their content.
     plan.files.extend(made.built.map(FilePlan::built));
     if let Some(item) = fields.item("env") {
         plan.env = variables(reader, item, &mut mentions);
-        // The entry's variables apply to both sides and override those of the kind for each side.
+        // The entry's variables apply to both sides, and override variables of the kind.
         if plan.interop.is_some() {
             let own = [
                 ("sender", &mut plan.sender),
@@ -204,7 +204,8 @@ fn entry<'n>(reader: &mut Reader<'_>, node: &'n Node, context: &mut Context<'_>)
     }
 }
 
-/// Returns the programs of an entry, by its kind or as given; `None` after an error.
+/// Returns the programs of an entry, from its kind or as the scenario sets them. Returns `None`
+/// after an error.
 fn entry_sides<'n>(
     reader: &mut Reader<'_>,
     (node, fields): (&'n Node, &Fields<'n>),
@@ -304,7 +305,7 @@ fn said_sides<'n>(
     good.then_some(made)
 }
 
-/// Whether a text is a valid name of a Debian package (policy, 5.6.1).
+/// Returns whether a text is a valid name of a Debian package (policy, 5.6.1).
 fn is_package(name: &str) -> bool {
     let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "+-.".contains(c);
     (2..=128).contains(&name.len())
@@ -312,7 +313,8 @@ fn is_package(name: &str) -> bool {
         && name.starts_with(|c: char| c.is_ascii_alphanumeric())
 }
 
-/// Returns the numbers to read from files: those of the kind, and those that the scenario adds.
+/// Returns the numbers to read from files: the numbers of the kind, and the numbers that the
+/// scenario adds.
 fn results(
     reader: &mut Reader<'_>,
     fields: &Fields<'_>,
@@ -379,7 +381,7 @@ fn one_date(reader: &mut Reader<'_>, entries: &mut [Entry<'_>]) {
     }
 }
 
-/// Finds the host that an entry shares with another.
+/// Finds the host that an entry shares with another entry.
 fn share(reader: &mut Reader<'_>, entries: &mut [Entry<'_>], at: usize) {
     let mentions = std::mem::take(&mut entries[at].mentions);
     let mut partner: Option<usize> = None;
@@ -467,7 +469,7 @@ fn share(reader: &mut Reader<'_>, entries: &mut [Entry<'_>], at: usize) {
     plan.partner = Some(index);
 }
 
-/// Whether an entry names another entry's host; used before the entries are connected.
+/// Returns whether an entry names another entry's host. This is before the entries are connected.
 fn shares(entry: &Entry<'_>, all: &[Entry<'_>]) -> bool {
     entry.mentions.iter().any(|(name, ..)| {
         let mut others = all.iter().filter(|other| other.index != entry.index);
@@ -475,7 +477,7 @@ fn shares(entry: &Entry<'_>, all: &[Entry<'_>]) -> bool {
     })
 }
 
-/// Checks that the name of a host belongs to only one entry, and to no flow.
+/// Checks that the name of a host belongs to only one entry, and not to a flow.
 pub(super) fn check_hosts(reader: &mut Reader<'_>, lists: [&[Node]; 3], programs: &[ProgramPlan]) {
     let mut seen: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
     if programs.iter().all(|program| program.hosts.is_none()) {

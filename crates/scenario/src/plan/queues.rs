@@ -11,13 +11,13 @@ use super::links::Links;
 use crate::declare::Reader;
 use crate::read::{Problem, Span};
 
-/// The longest frame of a program, bytes.
+/// The longest frame that a program sends, bytes.
 const MOST_OF_PROGRAMS: u32 = 1514;
 
 /// Options that limit a queue.
 const LIMITS: [&str; 3] = ["limit", "memlimit", "memory_limit"];
 
-/// The traffic that passes a link on the way there.
+/// The traffic that passes a link in the forward direction.
 struct Passing<'a> {
     route: &'a [u32],
     cc: &'a Algorithm,
@@ -25,7 +25,7 @@ struct Passing<'a> {
     tcp: &'a TcpPlan,
 }
 
-/// Warns of each queue whose settings do not suit its link.
+/// Warns of each queue with settings that do not suit its link.
 pub(super) fn check(
     reader: &mut Reader<'_>,
     links: &Links,
@@ -95,7 +95,7 @@ pub(super) fn check(
     }
 }
 
-/// Rejects a limit in bytes below the longest packet that passes: the queue would always drop that
+/// Rejects a limit in bytes below the longest packet that passes: the queue would always drop this
 /// packet.
 fn check_limits(
     reader: &mut Reader<'_>,

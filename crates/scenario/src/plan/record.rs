@@ -9,10 +9,10 @@ use crate::declare::{Fields, Reader, expectation};
 use crate::memory::sampled_rows;
 use crate::read::{Problem, Toml};
 
-/// The shortest interval of the samples for statistics.
+/// The shortest time between samples for statistics.
 const SHORTEST_SAMPLE: Time = Time::from_ms(1);
 
-/// Reads `[record]`; `measured` is the measured time.
+/// Reads `[record]`. `measured` is the length of the measured time.
 pub(super) fn read(
     reader: &mut Reader<'_>,
     top: &Fields<'_>,
@@ -52,10 +52,10 @@ pub(super) fn read(
     plan
 }
 
-/// With more samples than this, sampling takes longer than the packets between samples.
+/// Number of samples above which sampling takes longer than the rest of the simulation.
 const MANY_SAMPLES: u64 = 10_000_000;
 
-/// Warns of an interval that gives more rows than are kept, or too many samples.
+/// Warns of an interval that gives more rows than are stored, or too many samples.
 pub(super) fn check(reader: &mut Reader<'_>, top: &Fields<'_>, plan: &Plan) {
     let table = top.item("record").and_then(|item| item.node.table());
     let Some(item) = table.and_then(|table| table.item("interval")) else {
@@ -68,7 +68,7 @@ pub(super) fn check(reader: &mut Reader<'_>, top: &Fields<'_>, plan: &Plan) {
     if rows <= kept && samples <= MANY_SAMPLES {
         return;
     }
-    // Propose the shortest interval at which all rows are kept, in whole microseconds.
+    // Propose the shortest interval with which all rows are stored, in whole microseconds.
     let least = u128::from(interval.0) * u128::from(rows) / u128::from(kept);
     let least = least.max(u128::from(plan.duration.0 / MANY_SAMPLES));
     let least =

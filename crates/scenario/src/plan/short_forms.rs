@@ -1,5 +1,5 @@
-//! Keys of a link that are short for impairments: `loss = { gilbert = ... }`,
-//! `delay = { steps = ... }`, `reorder`, `duplicate` and `policer`.
+//! Keys of a link that abbreviate impairments: `loss = { gilbert = ... }`, `delay = { steps = ...
+//! }`, `reorder`, `duplicate` and `policer`.
 
 use tailback_engine::impairments::ENTRIES;
 use tailback_engine::keys::TableDef;
@@ -11,7 +11,8 @@ use tailback_engine::registry::{Value, defaults, find};
 use crate::declare::{Bdp, Fields, Reader, wrong_option};
 use crate::read::{Item, Node};
 
-/// A key of a link, its table, the impairment, and which option each key of the table sets.
+/// A key of a link, its table, the impairment that it abbreviates, and which option each key of the
+/// table sets.
 type ShortForm = (
     &'static str,
     &'static TableDef,
@@ -47,7 +48,8 @@ const FORMS: [ShortForm; 4] = [
     ),
 ];
 
-/// Returns the impairments that a trace of conditions adds to the rate: loss and delay over time.
+/// Returns the impairments that follow from a trace of conditions, in addition to the rate: loss
+/// and delay over time.
 pub(super) fn of_trace(reader: &mut Reader<'_>, rate: &Item) -> Vec<ImpairmentPlan> {
     let Some(conditions) = reader.conditions(rate) else {
         return Vec::new();
@@ -60,14 +62,14 @@ pub(super) fn of_trace(reader: &mut Reader<'_>, rate: &Item) -> Vec<ImpairmentPl
     impairments.collect()
 }
 
-/// Returns the impairments that a link's short keys stand for; leaves out those with errors.
+/// Returns the impairments that a link's keys abbreviate. Leaves out impairments with errors.
 pub(super) fn read(reader: &mut Reader<'_>, link: &Fields<'_>, bdp: Bdp) -> Vec<ImpairmentPlan> {
     let mut impairments = Vec::new();
     for (key, def, kind, names) in FORMS {
         let Some(item) = link.item(key) else {
             continue;
         };
-        // A loss or delay without a table is a plain value, and no impairment.
+        // A loss or delay without a table is a plain value, not an impairment.
         let plain = LinkPlan::TABLE
             .key(key)
             .is_some_and(|key| key.table.is_some());
@@ -97,7 +99,7 @@ pub(super) fn read(reader: &mut Reader<'_>, link: &Fields<'_>, bdp: Bdp) -> Vec<
     impairments
 }
 
-/// Returns the table with the parameters; for a loss that is the table `gilbert`.
+/// Returns the table with the parameters. For a loss, this is the table `gilbert`.
 fn parameters<'n>(reader: &mut Reader<'_>, item: &'n Item, def: &TableDef) -> Option<&'n Node> {
     if def.label != GilbertForm::TABLE.label {
         return Some(&item.node);

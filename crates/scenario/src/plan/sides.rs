@@ -7,10 +7,10 @@ use tailback_engine::programs::words::{KNOWN, Piece, Placeholder, pieces, placeh
 use crate::declare::{Bdp, Fields, Reader, expectation};
 use crate::read::{Item, Problem, Span, shorten};
 
-/// Texts of an entry that name other entries' hosts, each with index and place.
+/// Placeholders in an entry that name other entries' hosts: each with its index and position.
 pub(super) type Mentions<'n> = Vec<(&'n str, usize, Span)>;
 
-/// Reads the root of a side whose program the kind decides.
+/// Reads the root of a side whose program is set by the kind.
 pub(super) fn in_root<'n>(
     reader: &mut Reader<'_>,
     fields: &Fields<'n>,
@@ -39,7 +39,7 @@ pub(super) fn in_root<'n>(
     plan.root.is_some().then_some(plan)
 }
 
-/// Combines a side of a kind with what the scenario sets for it.
+/// Returns a side as its kind sets it, changed by what the scenario sets.
 pub(super) fn over(own: SidePlan, said: SidePlan) -> SidePlan {
     let given = |name: &String| said.env.iter().any(|[known, _]| known == name);
     let mut env: Vec<[String; 2]> = own.env;
@@ -77,7 +77,7 @@ pub(super) fn said_side<'n>(
     Some(plan)
 }
 
-/// Reads the keys of a side; `None` after an error.
+/// Reads the keys of a side. Returns `None` after an error.
 fn side_of<'n>(
     reader: &mut Reader<'_>,
     item: &'n Item,
@@ -121,7 +121,7 @@ fn side_of<'n>(
     good.then_some((own, plan))
 }
 
-/// Reads the variables of an environment.
+/// Reads environment variables.
 pub(super) fn variables<'n>(
     reader: &mut Reader<'_>,
     item: &'n Item,
@@ -177,7 +177,8 @@ fn placeholders<'n>(
     }
 }
 
-/// Warns of packages without effect: they are the root of sides that do not have their own root.
+/// Warns of packages without effect. Packages become the root of sides that do not have their own
+/// root.
 pub(super) fn no_use_of_packages(reader: &mut Reader<'_>, plan: &ProgramPlan, fields: &Fields<'_>) {
     let mut sides = plan.sides().into_iter().flatten().peekable();
     let Some(item) = fields.item("packages") else {

@@ -7,7 +7,7 @@ use tailback_engine::registry::rules::At;
 use crate::declare::{Bdp, Choice, Fields, Reader};
 use crate::read::{Node, Problem, Span};
 
-/// Reads the stack of a flow: the common one, changed by the flow's own keys.
+/// Reads the TCP stack of a flow: the common stack, changed by the flow's own keys.
 pub(super) fn stack_of(
     reader: &mut Reader<'_>,
     fields: &Fields<'_>,
@@ -20,7 +20,7 @@ pub(super) fn stack_of(
     read(reader, &item.node, "tcp", base, bdp)
 }
 
-/// Reads the stack in a table; keys that the table does not have are as in `base`.
+/// Reads the TCP stack in a table. Keys that the table does not have are as in `base`.
 pub(super) fn read(
     reader: &mut Reader<'_>,
     node: &Node,
@@ -44,7 +44,7 @@ pub(super) fn read(
     tcp
 }
 
-/// Rejects a receive window below a segment, which would stop the flow.
+/// Rejects a receive window of less than a segment, which would stop the flow.
 fn check_window(reader: &mut Reader<'_>, fields: &Fields<'_>, tcp: &TcpPlan) {
     if tcp.rwnd.0 >= u64::from(tcp.mss) {
         return;
@@ -64,8 +64,7 @@ fn check_window(reader: &mut Reader<'_>, fields: &Fields<'_>, tcp: &TcpPlan) {
     );
 }
 
-/// Returns whether ECN is negotiated: as `given` with its place, or as the congestion control
-/// requires.
+/// Returns whether ECN is negotiated: as `given`, or else as the congestion control requires.
 pub(super) fn ecn_of(
     reader: &mut Reader<'_>,
     choice: &Choice,

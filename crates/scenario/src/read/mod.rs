@@ -1,4 +1,4 @@
-//! Parses text to a tree. Every node knows its place in the text, and errors are reported there.
+//! Parses text to a tree. Every node knows its position in the text, where errors are reported.
 
 mod path;
 mod problem;

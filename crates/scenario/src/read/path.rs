@@ -10,17 +10,17 @@ pub(crate) enum Step {
     Index(usize),
 }
 
-/// The largest number of steps, more than any path of a scenario has. A longer path could build a
+/// The largest number of steps. Every path of a scenario has fewer. A longer path could build a
 /// tree so deep that it overflows the stack.
 const MAX_STEPS: usize = 16;
 
-/// A path to a key, each step with its place.
+/// A path to a key. Each step has its position.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Path(pub Vec<(Step, Span)>);
 
 impl Path {
     /// Reads a path such as `bottleneck.rate`, `flows[0].rtt` or `flows."a b".rtt`. `span` is the
-    /// place of the text.
+    /// position of the text.
     pub fn parse(text: &str, span: Span) -> Result<Path, Problem> {
         let wrong = |at: usize| {
             Problem::new(
@@ -73,12 +73,12 @@ impl Path {
         }
     }
 
-    /// Whether the other path leads to the same key.
+    /// Returns whether the other path leads to the same key.
     pub fn same(&self, other: &Path) -> bool {
         self.0.len() == other.0.len() && self.is_prefix_of(other)
     }
 
-    /// Whether the other path is equal or passes through this one.
+    /// Returns whether the other path is equal or passes through this one.
     pub fn is_prefix_of(&self, other: &Path) -> bool {
         self.0.len() <= other.0.len() && self.0.iter().zip(&other.0).all(|(a, b)| a.0 == b.0)
     }

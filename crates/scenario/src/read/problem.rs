@@ -9,15 +9,15 @@ use super::span::{Place, Sources, Span};
 /// An error as the user sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// The place of the error.
+    /// Where the error is.
     pub place: Box<Place>,
-    /// The message.
+    /// What is wrong.
     pub message: String,
-    /// The form of value that was expected.
+    /// What was expected, if known.
     pub expected: Option<String>,
-    /// The nearest valid name.
+    /// The nearest valid name, if one is near.
     pub nearest: Option<String>,
-    /// How to correct the error, an imperative.
+    /// An imperative that says how to correct the error.
     pub help: Option<String>,
 }
 
@@ -31,7 +31,7 @@ impl fmt::Display for Diagnostic {
 }
 
 impl Diagnostic {
-    /// Makes an error from its message, its place and what was expected.
+    /// Makes an error from its message, its position and what was expected.
     pub fn new(
         place: Place,
         message: impl Into<String>,
@@ -48,9 +48,9 @@ impl Diagnostic {
     }
 
     /// Returns the message with what was expected and what the user may have meant, without the
-    /// place.
+    /// position.
     pub fn text(&self) -> String {
-        // Names and values come from files; a terminal would obey control characters in them.
+        // Names and values come from files, and a terminal would obey control characters in them.
         let mut text = shown(&self.message).into_owned();
         if let Some(expected) = &self.expected {
             text += &format!("; expected {}", shown(expected));
@@ -105,7 +105,7 @@ fn use_or_remove(expected: &str) -> String {
 /// line.
 const MAX_REPORTED: usize = 100;
 
-/// A diagnostic before its place is turned into line and column.
+/// A diagnostic whose position is not yet converted to line and column.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Problem {
     pub span: Span,
@@ -114,8 +114,8 @@ pub(crate) struct Problem {
     pub nearest: Option<String>,
     /// The advice, if it does not follow from `expected` and `nearest`.
     pub help: Option<String>,
-    /// Whether the error depends only on its place. Other errors (something is missing, a name
-    /// refers to nothing) mean little while the file has syntax errors.
+    /// Whether the error depends only on what is at its position. Other errors (a missing key, an
+    /// unknown name) mean little while the file has syntax errors.
     pub local: bool,
 }
 
@@ -153,7 +153,7 @@ impl Problem {
     }
 }
 
-/// Joins names with commas; of many names only the first ones.
+/// Joins names with commas. If there are many names, joins only the first.
 pub(crate) fn listed<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> String {
     const SHOWN: usize = 20;
     let more = names.len().saturating_sub(SHOWN);
@@ -177,7 +177,7 @@ pub(crate) fn nearest<'a>(name: &str, valid: impl IntoIterator<Item = &'a str>) 
     for candidate in valid {
         let lower = candidate.to_lowercase();
         let mut distance = strsim::damerau_levenshtein(&name, &lower);
-        // The name is the beginning of a valid one, such as "thresh" of "threshold".
+        // The name is the beginning of a valid name, such as "thresh" of "threshold".
         if distance > allowed && name.len() >= 3 && lower.starts_with(&name) {
             distance = allowed;
         }
@@ -188,7 +188,7 @@ pub(crate) fn nearest<'a>(name: &str, valid: impl IntoIterator<Item = &'a str>) 
     best.map(|(_, candidate)| candidate.to_owned())
 }
 
-/// Sorts errors by place, removes repetitions, and finds lines and columns.
+/// Sorts errors by position, removes repetitions, and finds lines and columns.
 pub(crate) fn render(mut problems: Vec<Problem>, sources: &Sources) -> Vec<Diagnostic> {
     problems.sort();
     problems.dedup();

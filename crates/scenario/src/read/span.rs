@@ -1,9 +1,9 @@
 //! Spans of the file, and of options on the command line.
 
-/// A place in one of the [`Sources`], in bytes.
+/// A range of bytes in one of the [`Sources`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Span {
-    /// Index into [`Sources`]: 0 is the file, the other sources are options.
+    /// Index into [`Sources`]. 0 is the file; the other sources are options.
     pub source: u32,
     pub start: u32,
     pub end: u32,
@@ -19,25 +19,25 @@ impl Span {
     }
 }
 
-/// A place in a file or on the command line, for the user.
+/// A position in a file or on the command line, for the user.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Place {
-    /// The file as the user named it, or the option (`--set a=b`).
+    /// The name of the file as the user wrote it, or the option (`--set a=b`).
     pub file: String,
     /// Line, from 1.
     pub line: usize,
     /// Column in characters, from 1.
     pub column: usize,
-    /// Number of characters to mark on this line, from the column on.
+    /// Number of characters to mark on this line, beginning at the column.
     pub width: usize,
-    /// The text of the line; empty for a file that is not a scenario.
+    /// The text of the line. Empty for a file that is not a scenario.
     pub text: String,
-    /// What an option sets, `a=b`; `None` if the place is in the file.
+    /// What an option sets, as `a=b`. `None` if the position is in the file.
     pub option: Option<String>,
 }
 
 impl Place {
-    /// Returns the start of a file.
+    /// Returns the position at the start of a file.
     pub fn start(file: &str) -> Place {
         Place {
             file: file.to_owned(),
@@ -56,7 +56,7 @@ pub(crate) struct Sources(Vec<Source>);
 struct Source {
     name: String,
     text: String,
-    /// The text `a=b` that the option sets, if the source is an option.
+    /// If the source is an option: the text `a=b` that it sets.
     option: Option<String>,
     /// Whether errors may quote lines of this source.
     quoted: bool,
@@ -69,7 +69,7 @@ impl Sources {
         self.push(name, text, None)
     }
 
-    /// Adds the `KEY=VALUE` of an option.
+    /// Adds an option with its text `KEY=VALUE`.
     pub fn add_option(&mut self, name: &str, text: &str) -> u32 {
         self.push(name, text, Some(text.to_owned()))
     }
@@ -88,14 +88,14 @@ impl Sources {
         (self.0.len() - 1) as u32
     }
 
-    /// Stops errors from quoting a source, because the user named this file by mistake.
+    /// Keeps errors from quoting a source, because the user named the wrong file by mistake.
     pub fn conceal(&mut self, source: u32) {
         if let Some(source) = self.0.get_mut(source as usize) {
             source.quoted = false;
         }
     }
 
-    /// Returns the index of the line that a place is on, from 0.
+    /// Returns the index, from 0, of the line with this position.
     pub fn line(&self, span: Span) -> usize {
         self.0.get(span.source as usize).map_or(0, |source| {
             source
@@ -105,7 +105,7 @@ impl Sources {
         })
     }
 
-    /// Returns the place of a span for the user.
+    /// Returns a span as a position for the user.
     pub fn place(&self, span: Span) -> Place {
         let Some(source) = self.0.get(span.source as usize) else {
             return Place::start("");

@@ -1,5 +1,6 @@
-//! A parsed scenario as a tree. Every key and value knows its place in the file or option that it
-//! came from. Values of a sweep and of `--set` are inserted into the tree before it is validated.
+//! A parsed scenario as a tree. Every key and value knows its position in the file or option that
+//! it came from. Values of a sweep and of `--set` are inserted into the tree before it is
+//! validated.
 
 use std::fmt::Write as _;
 
@@ -9,7 +10,7 @@ use toml::de::{DeTable, DeValue};
 use super::problem::{Problem, shorten};
 use super::span::Span;
 
-/// A value and its place.
+/// A value and its position.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Node {
     pub span: Span,
@@ -93,7 +94,7 @@ impl Node {
         }
     }
 
-    /// Returns how many values the node contains; a long text counts as several.
+    /// Returns how many values the node contains. A long text counts as several values.
     pub fn size(&self) -> usize {
         1 + match &self.value {
             Toml::String(text) | Toml::Datetime(text) => text.len() / 32,
@@ -118,8 +119,8 @@ impl Node {
     }
 
     fn write(&self, out: &mut String, max: usize) {
-        // Stop at the limit, so that a long array is not formatted only to be cut. Formatting into
-        // a string does not fail.
+        // Stop at the limit, because formatting the rest of a long array would be wasted.
+        // Formatting into a string cannot fail.
         if out.len() > 4 * max {
             return;
         }
@@ -161,7 +162,7 @@ impl Node {
     }
 }
 
-/// Writes the value as JSON in the order of the file. Numbers that JSON does not have become null.
+/// Writes the value as JSON in the order of the file. Numbers that JSON cannot express become null.
 impl Serialize for Node {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match &self.value {
@@ -190,8 +191,8 @@ fn write_string(out: &mut String, s: &str, max: usize) {
     out.push('"');
 }
 
-/// Parses a file. After syntax errors the tree contains what the parser could recover. After an
-/// error that is not `local`, the rest of the tree may be wrong.
+/// Parses a file. After syntax errors the tree contains what the parser could recover. If an error
+/// is not `local`, the rest of the tree may be wrong.
 pub(crate) fn parse(text: &str, source: u32, problems: &mut Vec<Problem>) -> Node {
     let (document, errors) = DeTable::parse_recoverable(text);
     for error in errors {
@@ -212,7 +213,7 @@ pub(crate) fn parse(text: &str, source: u32, problems: &mut Vec<Problem>) -> Nod
 }
 
 /// Reads the value of `--set key=value`: TOML, or a bare word, which is a string. Returns `None`
-/// for anything else. `offset` is where the value begins in the text of its source.
+/// for other texts. `offset` is the position of the value in the text of its source.
 pub(crate) fn parse_value(
     text: &str,
     source: u32,
@@ -229,7 +230,7 @@ pub(crate) fn parse_value(
         Ok(value) => {
             let mut found = Vec::new();
             let node = convert(value.get_ref(), span, source, offset, &mut found);
-            // A number that TOML cannot hold counts as a word.
+            // A number that is too large for TOML counts as a word.
             Some(match found.is_empty() {
                 true => Node { span, ..node },
                 false => bare(),
@@ -253,7 +254,7 @@ fn syntax(error: &toml::de::Error, source: u32, offset: usize, len: usize) -> Pr
     };
     let problem = Problem::new(Span::new(source, range), message);
     match (message, expected) {
-        // The parser reads `rate = 100Mbit` as if the value were quoted.
+        // The parser reports `rate = 100Mbit` as a string without quotes.
         ("string values must be quoted", _) => {
             problem.expected("a value in quotes such as \"100Mbit\"")
         }

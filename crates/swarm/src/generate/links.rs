@@ -117,7 +117,7 @@ impl Maker {
         ]))
     }
 
-    /// Draws slots whose gaps are mostly a part of the round-trip time; they may have no delay.
+    /// Draws slots. Most gaps are a part of the round-trip time. The slots may have no delay.
     fn slots(&mut self) -> Value {
         let delay = self.draw.log(1.0, self.rtt.max(10.0));
         let min = delay + self.draw.log(1.0, self.rtt.max(10.0));
@@ -137,8 +137,8 @@ impl Maker {
         Value::Table(slots)
     }
 
-    /// Leaves options out of a queue, as some options exclude each other. The remaining options are
-    /// nearly always valid together.
+    /// Leaves out options of a queue, because some options exclude each other. The remaining
+    /// options are nearly always valid together.
     fn fitting(&mut self, queue: Value) -> Value {
         let Value::Table(mut queue) = queue else {
             return queue;
@@ -161,7 +161,7 @@ impl Maker {
             let kind = Value::String(entry.name.to_owned());
             let mut impairment = Table::from_iter([("kind".to_owned(), kind)]);
             // Some options exclude each other, so draw again until the options are valid together.
-            // Twenty draws suffice in nearly all cases.
+            // Twenty draws are nearly always enough.
             for _ in 0..20 {
                 let mut drawn = options(&mut self.draw, entry.options, self.taste);
                 drawn.extend(impairment.clone());
@@ -194,8 +194,8 @@ impl Maker {
         Value::Array(windows.collect())
     }
 
-    /// Draws links in some order, or returns `None` if links have no names. With `backwards`, links
-    /// of the way back are drawn, too.
+    /// Draws links in some order, or returns `None` if links have no names. With `backwards`, also
+    /// draws links of the return direction.
     pub(super) fn route(&mut self, backwards: bool) -> Option<Value> {
         let mut names: Vec<String> = self.links.iter().map(|(name, _)| name.clone()).collect();
         if backwards {
@@ -211,7 +211,7 @@ impl Maker {
     }
 }
 
-/// Whether a key of a link is valid with this value.
+/// Returns whether a key of a link is valid with this value.
 fn is_valid(key: &str, value: Value) -> bool {
     let mut scenario: Table = BARE.parse().expect("TOML");
     if let Some(Value::Table(link)) = scenario.get_mut("bottleneck") {

@@ -1,8 +1,8 @@
-//! Makes a random scenario from a seed. Most scenarios are valid; together they use all keys.
+//! Makes a random scenario from a seed. Most scenarios are valid, and together they use all keys.
 //!
 //! The registries give the options of algorithms, and the schema gives the keys. This module
-//! decides only what has to fit together (times, rates, names, routes). So a new algorithm, option
-//! or plain key is drawn without a change to this crate. A test fails for a key that is never
+//! decides only values that must fit together (times, rates, names, routes). So new algorithms,
+//! options and plain keys are drawn without a change to this crate. A test fails if a key is never
 //! drawn.
 
 mod ends;
@@ -21,33 +21,34 @@ use values::{Taste, bit, entry, ns, of_kind, of_schema, options};
 
 static SCHEMA: LazyLock<Json> = LazyLock::new(json_schema);
 
-/// Values that all parts of a scenario share.
+/// Values that all parts of a scenario use.
 struct Maker {
     draw: Draw,
     taste: Taste,
     /// Whether rates, times and sizes are far outside those of real networks.
     wild: bool,
-    /// Rate of the first link, then the smallest rate of all links, bit/s.
+    /// Rate of the first link, bit/s. The next field is the smallest rate of all links.
     rate: f64,
     slowest: f64,
     /// Base round-trip time, ns.
     rtt: f64,
     /// Length of the run, ns.
     duration: f64,
-    /// Names of the links on the way there, and whether each has a link for the way back.
+    /// For each link of the forward direction, its name and whether it has a link for the return
+    /// direction.
     links: Vec<(String, bool)>,
 }
 
 /// Largest number of scenarios that are drawn until one is valid.
 const DRAWS: u64 = 16;
 
-/// Returns the scenario of a seed: the first of several draws that is valid for either engine.
+/// Returns the scenario of a seed: the first of several draws that an engine accepts.
 pub fn scenario(seed: u64) -> Table {
     let drawn = (0..DRAWS).map(|i| one(seed.wrapping_mul(DRAWS).wrapping_add(i)));
     let mut drawn = drawn.peekable();
     while let Some(table) = drawn.next() {
         let text = table.to_string();
-        // A scenario that panics counts as valid, because the trial has to report the panic.
+        // A scenario that panics counts as valid, because the trial must report the panic.
         let valid = contained(|| {
             let engines = [EngineKind::Sim, EngineKind::Kernel];
             engines.iter().any(|engine| load(&text, *engine).is_ok())
@@ -70,7 +71,7 @@ fn one(seed: u64) -> Table {
     let rate = draw.log(slow, fast);
     let (near, far) = if wild { (1e4, 1e10) } else { (2e5, 5e8) };
     let rtt = draw.log(near, far);
-    // The run lasts for some thousand packets; half of the runs last for some round trips as well.
+    // The run lasts for some thousand packets; half of the runs also last for some round trips.
     let packets = draw.log(200.0, 8_000.0) * 1514.0 * 8e9 / rate;
     let trips = if draw.chance(0.5) {
         rtt * draw.log(1.0, 100.0)
@@ -95,7 +96,7 @@ fn one(seed: u64) -> Table {
 }
 
 impl Maker {
-    /// Sets a key with a probability, unless it is set.
+    /// Sets a key with this probability, unless it is already set.
     fn maybe(&mut self, table: &mut Table, p: f64, key: &str, value: fn(&mut Maker) -> Value) {
         if self.draw.chance(p) {
             let value = value(self);
@@ -103,8 +104,8 @@ impl Maker {
         }
     }
 
-    /// Draws the other plain keys of a table by its schema; `decided` lists the keys that the
-    /// caller sets.
+    /// Draws the other plain keys of a table by its schema; `decided` lists keys that the caller
+    /// sets itself.
     fn rest(&mut self, table: &mut Table, schema: &Json, decided: &[&str], p: f64) {
         let Some(keys) = schema["properties"].as_object() else {
             return;
@@ -149,7 +150,7 @@ impl Maker {
         });
         let mut path = Table::new();
         path.insert("rtt".to_owned(), ns(self.rtt));
-        // The simulator does not have offloads.
+        // The simulator does not support offloads.
         self.maybe(&mut path, 0.02, "offloads", |m| {
             Value::Boolean(m.draw.chance(0.5))
         });
@@ -215,7 +216,7 @@ impl Maker {
         tcp
     }
 
-    /// Draws a sweep of two keys over values that do not change the result, and of seeds.
+    /// Draws a sweep: two keys whose values do not change the result, and seeds.
     fn sweep(&mut self) -> Value {
         let mut sweep = Table::new();
         let rtts = vec![ns(self.rtt), ns(self.rtt * 1.5)];
@@ -255,7 +256,7 @@ impl Maker {
             Value::String(m.links[0].0.clone())
         });
         self.maybe(&mut assert, 0.2, "flow", |_| Value::String("f0".to_owned()));
-        // Metrics of harm need `without`, and all other metrics reject it.
+        // Metrics of harm require `without`, and all other metrics reject it.
         self.maybe(&mut assert, 0.05, "without", |_| {
             Value::String("f1".to_owned())
         });

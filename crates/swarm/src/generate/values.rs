@@ -15,12 +15,12 @@ pub struct Taste {
     pub extreme: f64,
 }
 
-/// Writes a time, given in nanoseconds, as in a file.
+/// Writes a time in nanoseconds as a scenario file does.
 pub fn ns(time: f64) -> Value {
     Value::String(format!("{}ns", time.max(0.0) as u64))
 }
 
-/// Writes a rate, given in bit/s, as in a file; it is at least 1.
+/// Writes a rate in bit/s as a scenario file does. The rate is at least 1.
 pub fn bit(rate: f64) -> Value {
     Value::String(format!("{}bit", rate.max(1.0) as u64))
 }
@@ -49,7 +49,7 @@ fn float(draw: &mut Draw, min: f64, max: f64, taste: Taste) -> f64 {
 }
 
 /// Draws a time for an option, from its minimum to 30 s. Most times are above 100 us, because a
-/// queue with a shorter timer does little else than run the timer.
+/// queue with a shorter timer does little else.
 fn time(draw: &mut Draw, min: u64, taste: Taste) -> Value {
     if draw.chance(taste.extreme * 0.3) {
         return ns(min as f64);
@@ -119,7 +119,7 @@ pub fn of_kind(draw: &mut Draw, kind: Kind, taste: Taste) -> Value {
     }
 }
 
-/// Sorts times, as the list of quantiles requires.
+/// Sorts times, because the list of quantiles must ascend.
 fn ascending(mut values: Vec<Value>) -> Vec<Value> {
     let number = |value: &Value| match value {
         Value::String(text) => text.trim_end_matches("ns").parse().unwrap_or(f64::MAX),
@@ -156,8 +156,8 @@ pub fn entry<B>(
     (Value::Table(table), entry.name)
 }
 
-/// Draws a value of a key by the schema of scenarios; `None` if the key does not have a plain
-/// value.
+/// Draws a value of a key by the schema of scenarios. Returns `None` if the key does not have a
+/// plain value.
 pub fn of_schema(draw: &mut Draw, schema: &Json, taste: Taste) -> Option<Value> {
     if let Some(words) = schema["enum"].as_array() {
         return match draw.pick(words) {

@@ -1,7 +1,8 @@
-//! Identical flows are interchangeable: a flow's result does not depend on its place in the file.
+//! Identical flows are interchangeable: a flow's result does not depend on its position in the
+//! file.
 //!
-//! For flows that differ only in their names, the throughput is ranked. The ranks are correlated
-//! with the places (Spearman), over several seeds. If places do not matter, the coefficient of n
+//! Over several seeds, flows that differ only in their names are ranked by throughput. The ranks
+//! are correlated with the positions (Spearman). If positions do not matter, the coefficient of n
 //! flows has mean 0 and variance 1/(n-1). So the standard deviation of the sum over all seeds is
 //! known.
 
@@ -23,7 +24,8 @@ pub(super) const LAW: Law = Law {
 
 const SEEDS: u64 = 8;
 
-/// Standard deviations above which a correlation is no chance: one case in three million.
+/// Number of standard deviations above which a correlation cannot be chance: one case in three
+/// million.
 const MOST: f64 = 5.0;
 
 fn draw(seed: u64) -> Table {
@@ -87,7 +89,7 @@ fn check(scenario: &Table, _seed: u64, limits: &Limits) -> Check {
     Ok(())
 }
 
-/// Returns the correlation of throughput with places over all seeds, in standard deviations.
+/// Returns the correlation of throughput with positions over all seeds, in standard deviations.
 fn leaning(scenario: &Table, limits: &Limits) -> Result<f64, Verdict> {
     let scenario = loaded(scenario)?;
     let point = &scenario.points[0];
@@ -106,7 +108,8 @@ fn leaning(scenario: &Table, limits: &Limits) -> Result<f64, Verdict> {
     Ok(sum / variance.sqrt())
 }
 
-/// Returns the rank correlation of throughput with places; `None` if all throughputs are equal.
+/// Returns the rank correlation of throughput with positions, or `None` if all throughputs are
+/// equal.
 fn correlation(outcome: &Outcome) -> Option<f64> {
     let rates = outcome.flows.iter().map(|flow| {
         let time = flow.to_ns.saturating_sub(flow.from_ns).max(1);
@@ -124,7 +127,7 @@ fn correlation(outcome: &Outcome) -> Option<f64> {
     (of_ranks > 0.0).then(|| both / (of_ranks * of_places).sqrt())
 }
 
-/// Returns the rank of each value, from 0; equal values get their mean rank.
+/// Returns the rank of each value, from 0. Equal values get their mean rank.
 fn ranks(values: &[f64]) -> Vec<f64> {
     let below = |value: f64| values.iter().filter(|other| **other < value).count() as f64;
     let equal = |value: f64| values.iter().filter(|other| **other == value).count() as f64;
@@ -152,7 +155,7 @@ mod tests {
         }
     }
 
-    /// Expected values are those of SciPy's `spearmanr([0, 1, 2, 3, 4], ...)`.
+    /// The expected values are those of SciPy's `spearmanr([0, 1, 2, 3, 4], ...)`.
     #[test]
     fn rank_correlation() {
         let rounded = |bytes: &[u64]| correlation(&of(bytes)).map(|c| (c * 1e4).round() / 1e4);
@@ -162,8 +165,8 @@ mod tests {
         assert_eq!(rounded(&[7, 7, 7]), None);
     }
 
-    /// A correlation that is too small for one case shows in the mean of many. The mean has to be
-    /// within four standard deviations of zero.
+    /// A correlation that is too small to show in one case shows in the mean of many cases. The
+    /// mean must be within four standard deviations of zero.
     #[test]
     fn no_lean_over_many_cases() {
         let cases = (0..60).filter_map(|seed| leaning(&draw(seed), &LIMITS).ok());

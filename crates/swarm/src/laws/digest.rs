@@ -1,4 +1,4 @@
-//! The results of a run by name, to compare runs of scenarios with another order.
+//! The results of a run by name, in order to compare runs of scenarios in another order.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -7,12 +7,12 @@ use serde::Serialize;
 use tailback_engine::plan::Plan;
 use tailback_record::Outcome;
 
-/// The kind of object that has a name.
+/// The kind of object that a name belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// A flow or a source, or a member of a group of these.
+    /// A flow or a source, or one member of a group.
     End,
-    /// A link, or its link on the way back.
+    /// A link, or its twin in the return direction.
     Link,
     Class,
 }
@@ -25,7 +25,7 @@ pub(super) struct Digest {
     pub series: BTreeMap<String, Vec<(u64, u64)>>,
 }
 
-/// Returns a quantity with the new name of a class: "class.NAME.share".
+/// Returns the name of a quantity, with the new name of its class: "class.NAME.share".
 fn quantity(name: &str, rename: impl Fn(Kind, &str) -> String) -> String {
     let of_class = name.strip_prefix("class.");
     match of_class.and_then(|rest| rest.split_once('.')) {
@@ -39,7 +39,7 @@ fn json<T: Serialize>(value: &T) -> String {
 }
 
 impl Digest {
-    /// Makes the digest of a plan's outcome.
+    /// Makes the digest of an outcome.
     pub fn of(plan: &Plan, outcome: Outcome) -> Digest {
         Digest::renamed(plan, outcome, |_, name| name.to_owned())
     }
@@ -157,7 +157,7 @@ fn shown((time, value): (u64, u64)) -> String {
     format!("{} at {time} ns", f64::from_bits(value))
 }
 
-/// Returns the first key whose values differ, or that is missing on one side.
+/// Returns the first key whose values differ, or that one side does not have.
 fn first<T: PartialEq + Debug>(
     left: &BTreeMap<String, T>,
     right: &BTreeMap<String, T>,
@@ -174,7 +174,7 @@ fn first<T: PartialEq + Debug>(
     more.map(|key| format!("{key} was not there"))
 }
 
-/// Returns two texts, from shortly before the place where they differ.
+/// Returns two texts from shortly before the position where they differ.
 fn around(left: &str, right: &str) -> String {
     let same = left.chars().zip(right.chars()).take_while(|(a, b)| a == b);
     let from = same.count().saturating_sub(50);

@@ -1,4 +1,4 @@
-//! Law: a link that no flow uses changes nothing in the other links.
+//! Law: a link that no flow uses does not change the results of other links.
 
 use tailback_engine::aqm;
 use toml::{Table, Value};
@@ -17,7 +17,7 @@ pub(super) const LAW: Law = Law {
     check,
 };
 
-/// One name that sorts before all others, and one that sorts after them.
+/// A name that sorts before all others, and a name that sorts after them.
 const NAMES: [&str; 2] = ["0-idle", "z-idle"];
 
 fn check(scenario: &Table, seed: u64, limits: &Limits) -> Check {

@@ -1,8 +1,8 @@
-//! Laws: how a change of a scenario must affect its results, or that it must not.
+//! Laws: how a change of a scenario must affect its results, or that it must not affect them.
 //!
 //! Each law draws a scenario from a seed, changes it in a way whose effect is known, and compares.
-//! A law says where it is exact. A scenario to which a law does not apply is counted separately,
-//! not as one for which it holds.
+//! Each law states where it is exact. A scenario to which a law does not apply is counted
+//! separately, not as a success.
 //!
 //! | module | the law | where it is exact |
 //! |---|---|---|
@@ -40,20 +40,20 @@ use crate::trial::{Limits, caught, load, patiently, run_whole};
 pub enum Verdict {
     /// The law holds.
     Held,
-    /// The law does not apply to this scenario, and why.
+    /// The law does not apply to this scenario, for this reason.
     Outside(String),
     /// The law does not hold.
     Broken(Finding),
 }
 
-/// The result of a check; anything but `Held` is an error.
+/// The result of a check. Everything except `Held` is an error.
 type Check = Result<(), Verdict>;
 
 /// A law.
 pub struct Law {
     /// Name of the law.
     pub name: &'static str,
-    /// Statement of the law.
+    /// What the law says.
     pub doc: &'static str,
     /// Draws the scenario of a seed.
     pub draw: fn(u64) -> Table,
@@ -73,13 +73,13 @@ pub const LAWS: &[Law] = &[
 ];
 
 impl Law {
-    /// Returns the law with a name.
+    /// Returns the law with this name.
     pub fn named(name: &str) -> Option<&'static Law> {
         LAWS.iter().find(|law| law.name == name)
     }
 
-    /// Checks whether the law holds for a scenario. A panic breaks the law, and so does a check
-    /// that does not end.
+    /// Checks whether the law holds for a scenario. A panic counts as a violation, and so does a
+    /// check that does not end.
     pub fn check(&'static self, scenario: &Table, seed: u64, limits: &Limits) -> Verdict {
         let (scenario, limits) = (scenario.clone(), *limits);
         let verdict = patiently(limits.patience, move || {
@@ -104,13 +104,13 @@ pub struct Tally {
     pub tried: u64,
     /// Number of scenarios for which the law holds.
     pub held: u64,
-    /// Number of scenarios to which the law does not apply, by reason.
+    /// Number of scenarios to which the law does not apply, for each reason.
     pub outside: BTreeMap<String, u64>,
     /// Number of scenarios for which the law does not hold.
     pub broken: u64,
 }
 
-/// Limits of a check, which runs a scenario several times.
+/// Limits of a check. A check runs a scenario several times.
 pub const LIMITS: Limits = Limits {
     events: 40_000,
     memory: 256 << 20,
@@ -118,7 +118,7 @@ pub const LIMITS: Limits = Limits {
     patience: std::time::Duration::from_secs(300),
 };
 
-/// Checks a law on the scenarios of seeds. Calls `told` after each with the tally so far, the seed
+/// Checks a law on the scenarios of seeds. After each, calls `told` with the tally so far, the seed
 /// and the verdict.
 pub fn survey(
     law: &'static Law,
@@ -184,7 +184,7 @@ fn tables<'t>(root: &'t mut Table, key: &str) -> impl Iterator<Item = &'t mut Ta
     all.into_iter().flatten().filter_map(Value::as_table_mut)
 }
 
-/// Returns the links of a scenario: those in `links`, or the bottleneck.
+/// Returns the links of a scenario: the tables in `links`, or the bottleneck.
 fn links(root: &mut Table) -> Vec<&mut Table> {
     let mut all = Vec::new();
     for (key, value) in root.iter_mut() {
@@ -199,7 +199,7 @@ fn links(root: &mut Table) -> Vec<&mut Table> {
     all
 }
 
-/// Reads a time as the swarm writes it; returns ns.
+/// Reads a time that the swarm has written. Returns ns.
 fn ns_of(value: Option<&Value>) -> Option<u64> {
     value?.as_str()?.strip_suffix("ns")?.parse().ok()
 }

@@ -3,18 +3,18 @@
 //! Random streams belong to names, so the order in a file decides only two things:
 //!
 //! - The order of events in the same nanosecond: the simulator handles them by kind and then in the
-//!   order of the file. So this law spreads starts and round-trip times over nanoseconds. A
-//!   remaining coincidence comes from random numbers and disappears with other numbers; the law
-//!   tries several, some with jitter of the hosts, before a difference counts. Five kinds of
-//!   scenarios are outside of the law, because events coincide again and again. Flows on one host,
-//!   and all flows with `timer_phase`, share the ticks of their timers. Flows that pause resume at
-//!   the same moment. An impairment that holds packets releases several at once. Packets of a link
-//!   above 10 Gbit/s are only a few nanoseconds apart, and so are the starts of many flows within a
-//!   short round-trip time.
+//!   order of the file. So this law moves starts and round-trip times by some nanoseconds. Events
+//!   may still coincide by chance, but not with other random numbers. So the law tries several,
+//!   some with jitter of the hosts, before a difference counts. The law does not apply to five
+//!   kinds of scenarios, because events coincide again and again. Flows on one host, and all flows
+//!   with `timer_phase`, share the ticks of their timers. Flows that pause resume at the same
+//!   moment. An impairment that holds packets releases several at once. Packets of a link above 10
+//!   Gbit/s are only a few nanoseconds apart, and so are the starts of many flows within a short
+//!   round-trip time.
 //! - The queue of a flow in `fq`, `fq_codel`, `fq_pie` and `cake`. Linux hashes addresses and
 //!   ports; here the hash is computed from the seed and the flow's number. So with another order,
-//!   other flows share a queue, and another of equally long queues comes first. These scenarios are
-//!   outside of the law.
+//!   other flows share a queue, and of equally long queues another is first. The law does not apply
+//!   to these scenarios.
 
 use std::sync::Arc;
 
@@ -40,8 +40,9 @@ const BY_NUMBER: [&str; 4] = ["fq", "fq_codel", "fq_pie", "cake"];
 /// Impairments that hold packets, or delay several packets to the same time.
 const HOLDING: [&str; 5] = ["ack_batch", "delay", "jitter", "reorder", "two_paths"];
 
-/// Draws a scenario with at least two flows. Seldom adds what is outside of the law: a queue that
-/// distinguishes flows by number, impairments that hold packets, and several flows that pause.
+/// Draws a scenario with at least two flows. Sometimes adds something to which the law does not
+/// apply: a queue that distinguishes flows by number, impairments that hold packets, and several
+/// flows that pause.
 fn draw(seed: u64) -> Table {
     let mut root = generate::scenario(seed);
     let mut draw = Draw::new(seed ^ 0x5eed);
@@ -100,8 +101,8 @@ fn draw(seed: u64) -> Table {
     root
 }
 
-/// Flows of one entry, at most, in most scenarios: they start within a round-trip time, and the more
-/// there are, the more of them start in the same nanosecond.
+/// In most scenarios, the largest number of flows of one entry. They start within a round-trip
+/// time, so with more flows, more start in the same nanosecond.
 const MANY: i64 = 16;
 
 /// Above this rate, events in the same nanosecond are common.
@@ -111,13 +112,14 @@ const FASTEST: Rate = Rate(10_000_000_000);
 /// coincide by chance in all of them.
 const SPREADS: u64 = 5;
 
-/// Largest delay that is added to a way, ns. A link with jitter or slots releases packets of several
-/// flows at once; their ACKs would meet again at the next link if all ways were equally long.
+/// Largest delay that is added to each direction of a path, ns. A link with jitter or slots
+/// releases packets of several flows at once. If all paths were equally long, their ACKs would meet
+/// again at the next link.
 const MORE_WAY: u64 = 1000;
 
 /// Number of spreads in which hosts send without jitter. Packets of ACK-clocked flows then leave at
-/// sums of a few times: starts, round-trip times and slots of the link. Two flows can reach the same
-/// sum whatever these times are.
+/// sums of a few times: starts, round-trip times and slots of the link. Two flows can reach the
+/// same sum, whatever these times are.
 const EXACT: u64 = 2;
 
 /// Jitter of hosts in the other spreads, ns.
@@ -182,8 +184,8 @@ fn check(scenario: &Table, seed: u64, limits: &Limits) -> Check {
     Err(broken("the order of flows matters", difference))
 }
 
-/// Returns the scenario with starts of flows and sources at times that no other event has, and with
-/// round-trip times that no other flow has.
+/// Returns the scenario with changed times: flows and sources start when nothing else happens, and
+/// no two flows have the same round-trip time.
 fn spread(scenario: &Table, draw: &mut Draw, jitter: bool) -> Table {
     let mut root = scenario.clone();
     if jitter && ns_of(root.get("host_jitter")).unwrap_or_default() == 0 {
@@ -203,7 +205,7 @@ fn spread(scenario: &Table, draw: &mut Draw, jitter: bool) -> Table {
             let start = Value::String(format!("{}ns", start + later));
             end.insert("start".to_owned(), start);
             if let Some(rtt) = ns_of(end.get("rtt")).or(rtt_of_path) {
-                // Each way has half of it.
+                // Each direction of the path has half of the round-trip time.
                 let rtt = Value::String(format!("{}ns", rtt + 2 * draw.below(MORE_WAY)));
                 end.insert("rtt".to_owned(), rtt);
             }

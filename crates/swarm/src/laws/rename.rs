@@ -1,11 +1,13 @@
-//! Law: other names of flows, sources, links, classes and hosts change names only.
+//! Law: other names of flows, sources, links, classes and hosts change only the names in the
+//! results.
 //!
-//! A component's random stream depends on the seed and its name. It decides the start offset,
-//! jitter, a queue's drops and a congestion control's phases. So the law is exact only for
-//! scenarios in which the seed decides nothing; runs with other seeds show that. For all other
-//! scenarios a weaker law holds: renaming a flow does not move the start of any other.
+//! A component's random stream depends on the seed and its name. The stream determines the start
+//! offset, jitter, a queue's drops and a congestion control's phases. So the law is exact only for
+//! scenarios in which the seed has no effect, as runs with other seeds show. For all other
+//! scenarios a weaker law holds: renaming a flow does not move the start of other flows.
 //!
-//! The order of links in the file is kept: it decides which of simultaneous events is first.
+//! The order of links in the file does not change, because it decides which of simultaneous events
+//! is first.
 
 use std::collections::BTreeMap;
 
@@ -26,12 +28,13 @@ pub(super) const LAW: Law = Law {
     check,
 };
 
-/// Number of other seeds that must give the same result before names have to.
+/// Number of other seeds that must give the same result before other names must do so.
 const SEEDS: u64 = 2;
-/// Number of further seeds before a difference counts, because few seeds may miss a rare event.
+/// Number of further seeds to try before a difference counts, because few seeds may miss a rare
+/// event.
 const MORE_SEEDS: u64 = 30;
 
-/// Draws a scenario that seldom uses randomness, unlike most scenarios.
+/// Draws a scenario that rarely uses random numbers, unlike most scenarios.
 fn draw(seed: u64) -> Table {
     let mut root = generate::scenario(seed);
     let mut draw = Draw::new(seed ^ 0x5eed);
@@ -94,7 +97,7 @@ fn check(scenario: &Table, seed: u64, limits: &Limits) -> Check {
     }
 }
 
-/// Returns when measuring of each flow and source began.
+/// Returns when the measured time of each flow and source begins.
 fn starts(outcome: &Outcome) -> BTreeMap<String, u64> {
     let flows = outcome.flows.iter().map(|flow| (&flow.name, flow.from_ns));
     let sources = outcome
@@ -107,7 +110,7 @@ fn starts(outcome: &Outcome) -> BTreeMap<String, u64> {
         .collect()
 }
 
-/// Renames one flow and compares the starts of all others.
+/// Renames one flow, and compares the starts of all other flows.
 fn others(
     scenario: &Table,
     plan: &Plan,
@@ -120,7 +123,7 @@ fn others(
         return Err(outside("the seed decides something, and there is one flow"));
     }
     let mut root = scenario.clone();
-    // `start_jitter` is the largest start offset, and a value of 0 would hide the names' effect.
+    // `start_jitter` is the largest start offset. A value of 0 would hide the effect of names.
     root.remove("start_jitter");
     root.remove("warmup");
     let start = |root: &Table| {
@@ -157,7 +160,7 @@ fn name(draw: &mut Draw, letter: char, number: usize) -> String {
     format!("{letter}{number:02}{}", rest.collect::<String>())
 }
 
-/// New names by the old ones.
+/// For each old name, the new name.
 #[derive(Default)]
 struct Names {
     ends: BTreeMap<String, String>,
@@ -199,7 +202,7 @@ impl Names {
         names
     }
 
-    /// Writes the new names in place of the old ones.
+    /// Replaces the old names by the new names.
     fn apply(&self, root: &mut Table) {
         if let Some(only) = root.remove("bottleneck") {
             let only = Table::from_iter([("bottleneck".to_owned(), only)]);
@@ -250,8 +253,8 @@ impl Names {
         }
     }
 
-    /// Returns the new name of an end or link. The old name may be of a member of a group of flows,
-    /// or of the way back of a link.
+    /// Returns the new name of an end or link. The old name may be that of a member of a group of
+    /// flows, or of a link's twin in the return direction.
     fn of(&self, kind: Kind, name: &str) -> String {
         let (all, mark) = match kind {
             Kind::End => (&self.ends, '/'),

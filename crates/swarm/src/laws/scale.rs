@@ -1,7 +1,7 @@
-//! Law: with all rates doubled and all times halved, the same packets come at half the times.
+//! Law: with all rates doubled and all times halved, the same packets arrive at half the times.
 //!
-//! This is exact if all times come from the scenario and no time is rounded. So a byte has to take
-//! an even number of nanoseconds, and times have to be multiples of four. The law covers:
+//! This is exact if all times come from the scenario and no time is rounded. So a byte must take an
+//! even number of nanoseconds, and times must be multiples of four. The law covers:
 //!
 //! - queues that count packets, bytes or times from the scenario (`fifo`, `step`);
 //! - links with outages, delays, slots of one gap, and loss;
@@ -9,9 +9,9 @@
 //! - Reno or DCTCP without delayed ACKs, as long as none of their timers fires, because the stack's
 //!   constants (200 ms, 40 ms, jiffies) do not scale.
 //!
-//! The law does not apply to a scenario if a segment is retransmitted, or if an ACK is late enough
-//! for a probe. Two results are not compared: records that have their own time windows (accounts),
-//! and smoothed round-trip times, which Linux keeps in microseconds.
+//! The law does not apply to a scenario if a segment is retransmitted, or if an ACK is so late that
+//! a probe may leave. Two results are not compared: accounts, which have their own time windows,
+//! and smoothed round-trip times, which Linux stores in microseconds.
 
 use std::collections::BTreeMap;
 
@@ -36,11 +36,11 @@ fn text(value: impl Into<String>) -> Value {
     Value::String(value.into())
 }
 
-/// Returns a rate near another, in bit/s, that sends a byte in an even number of nanoseconds.
+/// Returns a rate close to `near`, bit/s, at which a byte takes an even number of nanoseconds.
 fn rate(near: f64) -> Value {
     const BYTE: f64 = 8e9;
     let mut least = 2_u64;
-    // The number of nanoseconds is 2^a 5^b, so that the rate is a whole number, too.
+    // The number of nanoseconds is 2^a 5^b, so the rate is also a whole number.
     for twos in 1..=10 {
         for fives in 0..=9 {
             let ns = 2_u64.pow(twos) * 5_u64.pow(fives);
@@ -68,7 +68,7 @@ fn draw(seed: u64) -> Table {
     };
     let packet = 1514.0 * 8e9 / link_rate;
     let duration = packet * draw.log(50.0, 3_000.0);
-    // With TCP the RTT is long compared with initial windows and with queues at their thresholds.
+    // With TCP, the RTT is long compared with initial windows and with queues at their thresholds.
     let rtt = if tcp {
         packet * draw.log(200.0, 1_000.0)
     } else {
@@ -160,7 +160,7 @@ fn end(draw: &mut Draw, name: String, links: &[String], duration: f64) -> Table 
     end
 }
 
-/// Makes an end a source whose rate is at most this share of the link's.
+/// Makes an end a source. The source's rate is at most this share of the link's rate.
 fn source(
     draw: &mut Draw,
     mut source: Table,
@@ -211,8 +211,8 @@ fn flow(draw: &mut Draw, mut flow: Table) -> Table {
 fn link(draw: &mut Draw, near: f64, packet: f64, duration: f64, rtt: f64, tcp: bool) -> Table {
     let mut link = Table::from_iter([("rate".to_owned(), rate(near))]);
     if !tcp && draw.chance(0.2) {
-        // The rate is on or off: a change between two rates above 0 would end a packet within a
-        // nanosecond.
+        // The rate is a constant or 0, because a change between two rates above 0 could end a
+        // packet between two nanoseconds.
         let mut at = 0.0;
         let steps = (0..2 + draw.below(4)).map(|i| {
             let bits = if i % 2 == 0 { rate(near) } else { text("0bit") };
@@ -294,14 +294,15 @@ fn check(scenario: &Table, _seed: u64, limits: &Limits) -> Check {
     }
 }
 
-/// Whether a timer of a flow may have fired: the flow retransmitted a segment, or an ACK was late
-/// enough for a probe. A probe leaves after two smoothed round-trip times and two jiffies.
+/// Returns whether a timer of a flow may have fired: the flow retransmitted a segment, or an ACK
+/// was so late that a probe may have left. A probe leaves after two smoothed round-trip times and
+/// two jiffies.
 fn timed(flow: &FlowOutcome) -> bool {
     let shortest = flow.rtt.buckets().next().map_or(0, |(lower, _, _)| lower);
     flow.retransmits + flow.timeouts > 0 || flow.rtt.max().is_some_and(|max| max > 2 * shortest)
 }
 
-/// Whether a time or a rate has its default, which the law would not scale.
+/// Returns whether a time or a rate has its default, which the law does not scale.
 fn has_defaults(scenario: &Table) -> bool {
     let lacks = |table: &Table, key: &str| !table.contains_key(key);
     let inner = |name: &str, key: &str| {
@@ -350,13 +351,13 @@ fn doubled(table: &Table) -> Table {
 /// The sum, largest value and buckets of a histogram.
 type Delays = (u128, Option<u64>, Vec<(u64, u64)>);
 
-/// An outcome whose times are divided by the scale, and the parts that are not plain times.
+/// An outcome whose times are divided by the scale. Parts that are not plain times are separate.
 struct Scaled {
     digest: Digest,
     delays: BTreeMap<String, Delays>,
 }
 
-/// Gauges of senders that Linux keeps in microseconds, or smooths with bit shifts.
+/// Gauges of senders that Linux stores in microseconds, or smooths with bit shifts.
 const ROUNDED: [&str; 4] = ["srtt", "rto", "min_rtt", "pacing"];
 
 impl Scaled {

@@ -1,8 +1,8 @@
-//! Law: a sweep in parts has the same runs as the whole. It is cut at a value of one of its keys,
-//! seed by seed, and point by point.
+//! Law: a sweep in parts has the same runs as the whole. The sweep is divided in three ways: at a
+//! value of one of its keys, into seeds, and into points.
 //!
-//! Runs are stored by their ids, so parts with the same ids are the same once they are in one
-//! store. Points with the same id have the same plan.
+//! Runs are stored by their ids, so parts with the same ids give the same results in a store.
+//! Points with the same id must have the same plan.
 
 use std::collections::BTreeMap;
 
@@ -41,8 +41,8 @@ fn draw(seed: u64) -> Table {
         ("flows.f0.rtt", draw.log(1e6, 1e9)),
         ("tcp.min_rto", draw.log(1e6, 1e9)),
     ];
-    // Without a flow, keys of flows and of TCP have no effect. Then several values of a sweep
-    // describe the same run.
+    // Without flows, keys of flows and of TCP have no effect, so several values of a sweep describe
+    // the same run.
     if !root.contains_key("flows") {
         keys.truncate(2);
     }
@@ -75,7 +75,7 @@ fn check(scenario: &Table, seed: u64, _limits: &Limits) -> Check {
 /// A sweep that was cut in two.
 struct Cut {
     parts: [Table; 2],
-    /// Whether all runs of the first part come before those of the second.
+    /// Whether all runs of the first part come before the runs of the second.
     in_order: bool,
 }
 
@@ -113,8 +113,8 @@ fn cut(scenario: &Table, whole: &Scenario, draw: &mut Draw) -> Result<Cut, Verdi
     })
 }
 
-/// Compares the points of the whole sweep with those of its parts. Points with the same id must be
-/// equal.
+/// Compares the points of the whole sweep with the points of its parts. Points with the same id
+/// must be equal.
 fn same(how: &str, whole: &[Point], parts: &[Point], in_order: bool) -> Check {
     if whole.len() != parts.len() {
         let what = format!(
@@ -128,7 +128,7 @@ fn same(how: &str, whole: &[Point], parts: &[Point], in_order: bool) -> Check {
     if !in_order {
         let by_id = |points: &'_ [Point]| -> Vec<usize> {
             let mut all: Vec<usize> = (0..points.len()).collect();
-            // Points of one run may have different labels, because a key may have no effect.
+            // Points with the same run may have different labels, because a key may have no effect.
             all.sort_by_key(|i| (points[*i].run_id.clone(), points[*i].labels.clone()));
             all
         };
@@ -153,7 +153,7 @@ fn same(how: &str, whole: &[Point], parts: &[Point], in_order: bool) -> Check {
     Ok(())
 }
 
-/// Loads each seed by itself.
+/// Loads each seed separately.
 fn by_seed(scenario: &Table, whole: &Scenario) -> Check {
     let seeds: BTreeMap<u64, ()> = whole.points.iter().map(|point| (point.seed, ())).collect();
     for seed in seeds.keys() {
@@ -169,7 +169,7 @@ fn by_seed(scenario: &Table, whole: &Scenario) -> Check {
     Ok(())
 }
 
-/// Loads one point by itself, with its values as overrides.
+/// Loads one point separately, with its values as overrides.
 fn by_point(scenario: &Table, point: &Point) -> Check {
     let labels = point.params.iter().zip(point.labels.iter());
     let mut overrides: Vec<Override> = labels

@@ -1,7 +1,7 @@
-//! Law: another notation gives the same run. Times, rates and sizes get other units, tables become
-//! inline or not, keys get another order, and short forms are written in full.
+//! Law: another way to write a scenario gives the same runs. Times, rates and sizes get other
+//! units, tables become inline or not, keys get another order, and short forms are written in full.
 //!
-//! The order of links, flows and the keys of a sweep is kept, because it matters.
+//! The order of links, of flows and of the keys of a sweep does not change, because it matters.
 
 use tailback_scenario::EngineKind;
 use toml::{Table, Value};
@@ -53,7 +53,7 @@ fn check(scenario: &Table, seed: u64, _limits: &Limits) -> Check {
 /// Tables whose order matters.
 const ORDERED: [&str; 3] = ["links", "sweep", "zip"];
 
-/// Writes the same scenario in another notation.
+/// Writes the same scenario in another way.
 fn written(root: &Table, draw: &mut Draw) -> String {
     let mut root = root.clone();
     root.insert(
@@ -113,7 +113,7 @@ fn order<'t>(key: &str, table: &'t Table, draw: &mut Draw) -> Vec<&'t String> {
     keys
 }
 
-/// Writes a key, with quotes if it needs them.
+/// Writes a key, with quotes if needed.
 fn bare(key: &str) -> String {
     let fits = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     match key.chars().all(fits) {
@@ -160,7 +160,7 @@ fn grouped(number: i64) -> String {
     text
 }
 
-/// Returns the same value in another notation.
+/// Returns the same value, written in another way.
 fn reworded(key: &str, value: &Value, draw: &mut Draw) -> Value {
     match value {
         Value::Table(table) => {
@@ -195,7 +195,7 @@ fn reworded(key: &str, value: &Value, draw: &mut Draw) -> Value {
     }
 }
 
-/// Above this number, a floating-point number cannot represent all digits.
+/// Above this number, a floating-point number cannot represent every digit.
 const MOST: u64 = 1 << 50;
 
 /// Returns a time, rate or size in another unit, and any other value unchanged.

@@ -1,5 +1,5 @@
-//! Readers of the kernel engine. The host reads kits and guests' results; a guest reads its job,
-//! captured frames and rtnetlink.
+//! Readers of the kernel engine. The host reads kits and the results of guests. A guest reads its
+//! job, captured frames and rtnetlink.
 
 use std::sync::{Arc, LazyLock};
 
@@ -43,7 +43,7 @@ static EVERYTHING: LazyLock<Arc<Plan>> = LazyLock::new(|| {
     scenario.expect("defaults").points.remove(0).plan
 });
 
-/// With a kit, a plan is either rejected, at places that exist, or becomes a job.
+/// With any kit, a plan is either rejected, with errors at positions that exist, or becomes a job.
 pub(super) fn kit(bytes: &[u8]) {
     let Ok(kit) = serde_json::from_slice::<Kit>(bytes) else {
         return;
@@ -53,7 +53,7 @@ pub(super) fn kit(bytes: &[u8]) {
     assert!(refused.iter().all(|refusal| !refusal.message.is_empty()));
 }
 
-/// A job can be shown, and is unchanged after writing and reading it.
+/// A job can be displayed, and does not change when it is written and read.
 pub(super) fn job(bytes: &[u8]) {
     let Ok(job) = serde_json::from_slice::<Job>(bytes) else {
         return;
@@ -61,7 +61,7 @@ pub(super) fn job(bytes: &[u8]) {
     let _ = job.to_string();
     let text = serde_json::to_string(&job).expect("plain data");
     let again: Job = serde_json::from_str(&text).expect("what was written");
-    // The file does not contain NaN, which would not equal itself.
+    // The file cannot contain NaN, which would not equal itself.
     assert_eq!(again, job);
 }
 
@@ -70,7 +70,7 @@ pub(super) fn result(bytes: &[u8]) {
     let Ok(result) = postcard::from_bytes::<GuestResult>(bytes) else {
         return;
     };
-    // The counters are added up before anything is stored, so sums must not overflow.
+    // The counters are added up before anything is stored, so the sums must not overflow.
     let counts = result.outcome.links.iter().map(|link| link.counts);
     for counts in counts.chain(result.outcome.flows.iter().map(|flow| flow.counts)) {
         let _ = (counts.drops(), counts.marks());
@@ -80,8 +80,8 @@ pub(super) fn result(bytes: &[u8]) {
     assert_eq!(postcard::to_stdvec(&again).expect("plain data"), written);
 }
 
-/// Reads a capture of frames, each after a byte with its length. Data and ACKs give round-trip
-/// times.
+/// Reads a capture of frames. Before each frame is a byte with its length. Data and ACKs give
+/// round-trip times.
 pub(super) fn frames(mut bytes: &[u8]) {
     let mut tracker = rtt::RttTracker::default();
     let mut now = 0;
@@ -104,7 +104,7 @@ pub(super) fn frames(mut bytes: &[u8]) {
     }
 }
 
-/// Reads statistics. The first byte selects the kind of queue.
+/// Reads statistics of a queue. The first byte selects the kind of queue.
 pub(super) fn statistics(bytes: &[u8]) {
     if let [kind, attributes @ ..] = bytes {
         let entry = aqm::ENTRIES[usize::from(*kind) % aqm::ENTRIES.len()];
@@ -124,7 +124,7 @@ pub(super) fn statistics(bytes: &[u8]) {
     }
 }
 
-/// Reads numbers from bytes; continues with zeros after their end.
+/// Reads numbers from bytes. After the end of the bytes, it reads zeros.
 struct Words<'a>(&'a [u8]);
 
 impl Words<'_> {
@@ -137,8 +137,8 @@ impl Words<'_> {
     }
 }
 
-/// Writes an ACK with options into limited space, and parses its frame. The SACK blocks must be the
-/// same, whatever other options the ACK has.
+/// Writes an ACK with options into limited space, and parses its frame. The SACK blocks must
+/// survive, whatever other options the ACK has.
 pub(super) fn options(bytes: &[u8]) {
     let mut words = Words(bytes);
     let shape = words.next();

@@ -1,4 +1,4 @@
-//! Every reader of the Rust crates as a function of bytes, with checks that must hold for any
+//! Every reader of the Rust crates as a function of bytes, with checks that must hold for all
 //! bytes. The fuzz targets in `fuzz/` call these functions, and the tests of this crate run them on
 //! the seeds of `fuzz/seeds/`.
 
@@ -8,11 +8,11 @@ mod scenario;
 
 /// A reader of bytes, with the checks on its result.
 pub struct Reader {
-    /// Name of the fuzz target and of the folder of its seeds.
+    /// Name of the fuzz target, and of the folder with its seeds.
     pub name: &'static str,
-    /// The content that it reads.
+    /// What the reader reads.
     pub doc: &'static str,
-    /// Reads the bytes; panics if a check fails.
+    /// Reads the bytes. Panics if a check fails.
     pub read: fn(&[u8]),
 }
 
@@ -60,10 +60,10 @@ pub const READERS: &[Reader] = &[
     },
 ];
 
-/// Returns the reader with a name.
+/// Returns the reader with this name.
 ///
 /// # Panics
-/// If no reader has this name; the names are those of the fuzz targets.
+/// If no reader has this name. The names are those of the fuzz targets.
 pub fn reader(name: &str) -> fn(&[u8]) {
     let found = READERS.iter().find(|reader| reader.name == name);
     found.unwrap_or_else(|| panic!("no reader {name}")).read

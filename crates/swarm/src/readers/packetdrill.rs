@@ -1,4 +1,4 @@
-//! packetdrill scripts are parsed, and run if they are valid.
+//! Parses packetdrill scripts, and runs those that are valid.
 
 pub(super) fn read(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else {

@@ -1,4 +1,4 @@
-//! Scenario files give a scenario or diagnostics, whose places must exist.
+//! Reads scenario files. The result is a scenario, or diagnostics whose positions must exist.
 
 use tailback_scenario::{Request, load_request};
 

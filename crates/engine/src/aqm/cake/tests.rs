@@ -1,5 +1,5 @@
-//! The parts one by one, then the whole: shares of flows and hosts, overflow, the ACK filter, and
-//! Cobalt's behaviour over time.
+//! Tests the parts of Cake one by one, then the whole: shares of flows and hosts, overflow, the ACK
+//! filter, and Cobalt's behaviour over time.
 
 use super::cobalt::Cobalt;
 use super::flows::List;
@@ -23,7 +23,7 @@ fn word(name: &'static str, word: &'static str) -> (&'static str, Value) {
     (name, Value::Word(word))
 }
 
-/// A Cake with arrivals, and a link that asks whenever it may.
+/// A Cake with arrivals, and a link that asks for packets as often as it may.
 struct Bench {
     cake: Cake,
     sink: Sink,
@@ -57,7 +57,7 @@ impl Bench {
         self.put(ns, packet);
     }
 
-    /// The packet that leaves now, and when the next one may leave.
+    /// Returns the packet that leaves now, and when the next packet may leave.
     fn get(&mut self, ns: i64) -> Result<(Packet, i64), Dequeue> {
         let now = Time(ns as u64);
         let mut packet = Packet::new(0, 0, Ecn::NotEct);
@@ -70,7 +70,8 @@ impl Bench {
         }
     }
 
-    /// Bytes of each flow that leave in `ns`, with every flow of `lens` kept at 40 packets.
+    /// Returns how many bytes of each flow leave in `ns`. Every flow always has 40 packets of its
+    /// length in `lens` queued.
     fn shares(&mut self, lens: &[u16], ns: i64) -> Vec<u64> {
         let mut sent = vec![0; lens.len()];
         for (flow, len) in (0..).zip(lens) {
@@ -91,7 +92,7 @@ impl Bench {
 
 #[test]
 fn packets_are_spaced_by_their_length_at_the_rate() {
-    // 10 Mbit/s: 800 ns a byte.
+    // At 10 Mbit/s, a byte takes 800 ns.
     let slot = 1514 * 800;
     let mut bench = Bench::new(10_000_000, &[word("tins", "besteffort")]);
     for _ in 0..6 {
@@ -101,7 +102,7 @@ fn packets_are_spaced_by_their_length_at_the_rate() {
     assert_eq!(next, 5 + slot);
     let early = bench.get(next - 1);
     assert!(matches!(early, Err(Dequeue::NotBefore(t)) if t.ns() as i64 == next));
-    // Packets sent late are made up for: the clock continues from its old value.
+    // A late packet does not reduce the rate, because the clock continues from its old value.
     let (_, next) = bench.get(next + 3 * slot / 2).unwrap();
     assert_eq!(next, 5 + slot + 3 * slot / 2, "not before now");
     let (_, next) = bench.get(next).unwrap();
@@ -131,7 +132,7 @@ fn a_rate_step_changes_the_next_slot_and_the_parameters() {
     let (_, next) = bench.get(next).unwrap();
     assert_eq!(next, 1514 * (800 + 8_000));
     assert_eq!(bench.cake.tins[0].params.target, 1514 * 8_000 * 3 / 2);
-    // After an outage of a second, the link has nothing to make up for.
+    // After an outage of a second, the link does not catch up.
     bench.cake.rate_changed(Rate(0), Time(next as u64));
     bench
         .cake
@@ -145,7 +146,7 @@ fn the_failsafe_clock_keeps_two_thirds_of_the_rate() {
     let mut shaper = Shaper::default();
     shaper.set_rate(PerByte::of(1_250_000));
     shaper.wake(0);
-    // Ten packets dropped at once: the first clock is ten slots ahead.
+    // Ten packets are dropped at once, so the first clock is ten slots ahead.
     for _ in 0..10 {
         shaper.charge(1_000, true);
     }
@@ -155,8 +156,8 @@ fn the_failsafe_clock_keeps_two_thirds_of_the_rate() {
         left.push(shaper.opens() / 800_000);
         shaper.charge(1_000, false);
     }
-    // After the drops, the failsafe clock allows a packet every 1.5 slots. The first clock is ten
-    // slots ahead and would allow each packet later.
+    // After the drops, the failsafe clock allows a packet every 1.5 slots. The first clock is still
+    // ten slots ahead, so it does not allow packets yet.
     assert_eq!(left, [0, 1, 3, 4, 6, 7, 9, 10, 12, 13, 15, 16]);
     shaper.wake(100_000_000);
     assert_eq!(shaper.opens(), 100_000_000);
@@ -170,13 +171,14 @@ fn sizes_of_atm_ptm_overhead_and_mpu() {
         mpu,
         framing,
     };
-    // Without `overhead`, a frame is charged its own bytes. With it, the IP packet plus the
-    // overhead.
+    // Without `overhead`, Cake charges a frame's own bytes. With `overhead`, it charges the IP
+    // packet plus the overhead.
     assert_eq!(sizes(None, 0, Framing::Plain).charged(1514), 1514);
     assert_eq!(sizes(Some(0), 0, Framing::Plain).charged(1514), 1500);
     assert_eq!(sizes(Some(18), 64, Framing::Plain).charged(54), 64);
     assert_eq!(sizes(Some(-64), 0, Framing::Plain).charged(60), 0);
-    // 1500 + 40 bytes are 33 cells. One byte more than 32 cells hold takes another cell.
+    // 1500 + 40 bytes need 33 cells of 48 bytes. One byte more than fits into 32 cells needs
+    // another cell.
     assert_eq!(sizes(Some(40), 0, Framing::Atm).charged(1514), 33 * 53);
     assert_eq!(sizes(Some(36), 0, Framing::Atm).charged(1514), 32 * 53);
     assert_eq!(sizes(Some(37), 0, Framing::Atm).charged(1514), 33 * 53);
@@ -204,7 +206,7 @@ fn times_per_byte_are_exact_for_round_rates_and_slow_enough_for_slow_ones() {
 
 #[test]
 fn targets_and_intervals_by_rate() {
-    // Targets and intervals in ms, as in the SCE reference.
+    // Target and interval in ms at each rate, as in the SCE reference code.
     for (mbit, target, interval) in [
         (0.5, 36.34, 131.3),
         (1.0, 18.17, 113.2),
@@ -252,7 +254,7 @@ fn tins_by_codepoint() {
     assert_eq!(Tins::Diffserv8.rates(1 << 21)[2], (1 << 21) / 64 * 49);
 }
 
-/// Flow 0 with the DSCP, flow 1 with 0.
+/// Returns a Cake with two flows: flow 0 with this DSCP, flow 1 with DSCP 0.
 fn two_classes(rate: u64, tins: &'static str, dscp: u8) -> Bench {
     let mut bench = Bench::new(rate, &[word("tins", tins)]);
     let info = |n: u32, dscp| FlowInfo {
@@ -266,13 +268,13 @@ fn two_classes(rate: u64, tins: &'static str, dscp: u8) -> Bench {
 
 #[test]
 fn a_tin_gives_way_above_its_share() {
-    // With competition from best effort, bulk gets 1/16 and voice 1/4 of the rate. Without
-    // competition each gets all of it.
+    // Against best effort, bulk gets 1/16 and voice 1/4 of the rate. Alone, each gets the whole
+    // rate.
     for (dscp, part) in [(1, 1.0 / 16.0), (46, 0.25)] {
         let mut bench = two_classes(100_000_000, "diffserv3", dscp);
         let sent = bench.shares(&[MTU, MTU], 2_000 * MS);
         let share = sent[0] as f64 / (sent[0] + sent[1]) as f64;
-        // The error is one packet in about 16,000 that leave, and Cobalt's drops.
+        // The tolerance covers one of about 16,000 packets, and Cobalt's drops.
         assert!((share - part).abs() < 0.002, "dscp {dscp}: {share}");
         let mut bench = two_classes(100_000_000, "diffserv3", dscp);
         let sent = bench.shares(&[MTU], 1_000 * MS);
@@ -297,14 +299,14 @@ fn flows_share_by_bytes_whatever_their_packets() {
     let sent = bench.shares(&[1514, 500, 64, 1000], 4_000 * MS);
     let mean = sent.iter().sum::<u64>() as f64 / 4.0;
     for (flow, bytes) in sent.iter().enumerate() {
-        // A queue's share is off by at most one round (305 bytes) and one packet (1514 bytes), each
-        // within 0.3 % of 1.25 MB.
+        // A queue's share may be off by one round (305 bytes) and one packet (1514 bytes). Each is
+        // below 0.3 % of 1.25 MB.
         let error = (*bytes as f64 / mean - 1.0).abs();
         assert!(error < 0.003, "flow {flow}: {sent:?}");
     }
 }
 
-/// The share of host 0, with one flow from host 0 to 10 and seven from host 1 to 11.
+/// Returns the share of host 0, which has one flow to host 10. Host 1 has seven flows to host 11.
 fn one_against_seven(mode: &'static str, reverse: bool) -> f64 {
     let mut bench = Bench::new(50_000_000, &[word("flow", mode)]);
     let info: Vec<FlowInfo> = (0..8)
@@ -332,7 +334,7 @@ fn hosts_share_as_the_mode_says() {
         ("dual-srchost", true, 0.125),
         ("dual-dsthost", true, 0.5),
         ("dual-dsthost", false, 0.125),
-        // The busier host counts, which is the host that all flows share.
+        // The busier host counts: the host that all flows share.
         ("triple-isolate", false, 0.125),
         ("srchost", false, 0.5),
         ("dsthost", true, 0.5),
@@ -361,7 +363,7 @@ fn triple_isolation_of_two_pairs_of_hosts() {
     assert_eq!(bulk, [1, 7]);
 }
 
-/// A host has so many bulk queues that each waits for several rounds at a time.
+/// A host has so many bulk queues that each waits for several rounds at once.
 #[test]
 fn forty_flows_of_a_host_share_among_themselves_and_with_another() {
     for (first, mode) in [(1, "triple-isolate"), (20, "dual-srchost")] {
@@ -383,7 +385,7 @@ fn forty_flows_of_a_host_share_among_themselves_and_with_another() {
             for flow in part {
                 let fair = 0.5 / f64::from(host);
                 let error = of(&sent[flow as usize..][..1]) / fair - 1.0;
-                // Each queue sends at least 240 packets. The tolerance covers two of them, and
+                // Each queue sends at least 240 packets. The tolerance covers two packets, and
                 // Cobalt's drops.
                 assert!(error.abs() < 0.02, "{mode} flow {flow}: {error}");
             }
@@ -410,7 +412,7 @@ fn a_set_holds_eight_flows_and_then_they_collide() {
         flows.push(index, Packet::new(n, MTU, Ecn::NotEct));
         seen.push(index);
     }
-    // Starting at the home entry, around its set of eight.
+    // The order begins at the home entry and wraps around in its set of eight.
     assert_eq!(seen, [21, 22, 23, 16, 17, 18, 19, 20]);
     for n in 0..8 {
         assert_eq!(flows.find(&keys(n)), seen[n as usize], "found again");
@@ -437,11 +439,12 @@ fn a_sparse_flow_goes_first_and_a_bulk_one_waits_its_turn() {
     bench.data(now, 1, 100, Ecn::NotEct);
     let (packet, next) = bench.get(now).unwrap();
     assert_eq!(packet.flow, 1);
-    // The flow has quantum left, so its next packet is first again.
+    // The flow has quantum left, so its next packet comes first again.
     bench.data(next, 1, 100, Ecn::NotEct);
     let (packet, next) = bench.get(next).unwrap();
     assert_eq!(packet.flow, 1);
-    // A packet of 1514 bytes exceeds the quantum of 305 bytes. After it the flow waits its turn.
+    // A packet of 1514 bytes exceeds the quantum of 305 bytes. After it, the flow must wait for its
+    // turn.
     let mut now = next;
     let mut order = Vec::new();
     for _ in 0..6 {
@@ -467,8 +470,8 @@ fn cobalt(fresh: Fresh) -> (Cobalt, Params, Stream) {
     (Cobalt::new(fresh), params, Stream::new(1, "a", "b"))
 }
 
-/// Times in ms of the marks of a queue whose packets are `sojourn` old, with one packet each ms
-/// from `from` to `to`.
+/// Returns the times of marks, ms. From `from` to `to`, one packet leaves each ms, after waiting
+/// for `sojourn`.
 fn marks(
     cobalt: &mut Cobalt,
     p: &Params,
@@ -503,7 +506,7 @@ fn a_queue_that_slept_marks_at_once_too_and_one_that_did_not_waits() {
         (Fresh::Interval, 150, 100),
     ] {
         let (mut c, p, mut rng) = cobalt(fresh);
-        // After use and decay, 1/sqrt is no longer the initial 0.
+        // After marks and decay, 1/sqrt(count) is no longer its initial 0.
         marks(&mut c, &p, &mut rng, (0, 300), 6 * MS);
         marks(&mut c, &p, &mut rng, (300, 2_000), 0);
         assert_eq!(c.count, 0);
@@ -534,7 +537,7 @@ fn marks_need_four_packets_at_low_rates_and_the_share_of_an_ingress() {
     p.mtu_time = 2 * MS;
     assert!(!c.decide(&p, 0, 8 * MS, true, 0, &mut rng).over);
     assert!(c.decide(&p, 0, 8 * MS + 1, true, 0, &mut rng).over);
-    // `ingress`: two packets for each of the queues that share the link.
+    // With `ingress`, each queue that shares the link may hold two packets.
     assert!(!c.decide(&p, 0, 40 * MS, true, 10, &mut rng).over);
     assert!(c.decide(&p, 0, 40 * MS + 1, true, 10, &mut rng).over);
 }
@@ -542,24 +545,25 @@ fn marks_need_four_packets_at_low_rates_and_the_share_of_an_ingress() {
 #[test]
 fn blue_grows_with_overflows_and_shrinks_with_idleness() {
     let (mut c, p, mut rng) = cobalt(Fresh::Linux);
-    // In 30 ms BLUE's probability rises only 6 times, as its changes are more than a target apart.
+    // In 30 ms BLUE's probability rises only 6 times, because it changes at most once in a target
+    // time.
     for ms in 0..30 {
         c.queue_full(&p, ms * MS);
     }
     assert_eq!(c.gauges(), [1.0, 5.0 / 256.0]);
     let mut dropped = 0;
     for ms in 0..20_000 {
-        // Never over the target: CoDel does nothing.
+        // The sojourn time is never above the target, so CoDel does nothing.
         let v = c.decide(&p, 1_000 * MS + ms, 0, true, 0, &mut rng);
         assert!(!v.mark, "BLUE never marks");
         dropped += u32::from(v.drop == Some(Cause::Blue));
     }
-    // 390.6 expected, standard deviation 19.6.
+    // 390.6 drops are expected, with a standard deviation of 19.6.
     assert!((dropped as f64 - 390.6).abs() < 60.0, "{dropped}");
     for ms in 0..60 {
         c.queue_empty(&p, (2_000 + ms) * MS);
     }
-    // 60 ms: 10 steps of 1/4096.
+    // In 60 ms, the probability falls by 10 steps of 1/4096.
     assert_eq!(c.gauges()[1], 5.0 / 256.0 - 10.0 / 4096.0);
 }
 
@@ -571,7 +575,7 @@ fn inverse_roots() {
         c.update_root();
         let exact = 4_294_967_296.0 / libm::sqrt(f64::from(count));
         let error = (f64::from(c.rec_inv_sqrt) - exact).abs() / exact;
-        // One Newton step from the previous value leaves an error of 3/8 of 1/count^2. Squaring
+        // One Newton step from the previous value leaves an error of 3/8 times 1/count^2. Squaring
         // also loses one unit of 2^-32, a relative error of count/2^32.
         let n = f64::from(count);
         let step = if count < 16 { 0.0 } else { 1.0 / (n * n) };
@@ -602,8 +606,8 @@ fn ramp_of_sce() {
     assert_eq!(p(kept, 6_000, true), 0.4);
     assert_eq!(p(kept, 7_500, true), 1.0);
     assert_eq!(p(Ramp::Off, 50_000, true), 0.0);
-    // At low rates a packet is "over" only if four are queued, so a long sojourn alone does not
-    // mark.
+    // At low rates, a packet counts as above the target only if four packets are queued. So a long
+    // sojourn time alone causes no mark.
     assert_eq!(p(halved, 20_000, false), 0.0);
 }
 
@@ -618,7 +622,7 @@ fn sce_marks_ect0_only_and_never_takes_ce_back() {
         let mut bench = Bench::new(10_000_000, &[word("sce", "on"), word("flow", "flowblind")]);
         bench.data(0, 0, MTU, ecn);
         bench.data(0, 0, MTU, ecn);
-        // Exactly at the target every packet is marked, but none counts as over the target.
+        // Exactly at the target, every packet is marked, but no packet counts as above the target.
         let (packet, _) = bench.get(5 * MS).unwrap();
         assert_eq!(packet.ecn, expected);
         let marked = u64::from(ecn == Ecn::Ect0);
@@ -640,13 +644,13 @@ fn a_share_of_packets_has_sce_by_the_ramp() {
         let now = n * 13_000;
         bench.data(now, 0, MTU, Ecn::Ect0);
         bench.data(now, 0, 64, Ecn::Ect0);
-        // 4 ms: (4 - 2.5) / 2.5 / 64.
+        // At a sojourn time of 4 ms, the probability is (4 - 2.5) / 2.5 / 64.
         bench.get(now + 4 * MS).unwrap();
         bench.get(now + 4 * MS + 12_112).unwrap();
     }
     let expected = 40_000.0 * 0.6 / 64.0;
     let found = bench.sink.meter.counts.sce_marks() as f64;
-    // 375, standard deviation 19.3.
+    // 375 marks are expected, with a standard deviation of 19.3.
     assert!((found - expected).abs() < 60.0, "{found}");
 }
 
@@ -674,7 +678,7 @@ fn overflow_drops_the_oldest_of_the_longest_queue() {
         packet.seq = n;
         bench.put(0, packet);
     }
-    // A segment of 1448 bytes takes 2280 bytes of memory, so the limit holds 42 of them.
+    // A segment of 1448 bytes takes 2280 bytes of memory, so 42 of them fit into the limit.
     for n in 10..32 {
         let mut packet = Packet::new(0, MTU, Ecn::NotEct);
         packet.payload = MTU - 66;
@@ -683,7 +687,7 @@ fn overflow_drops_the_oldest_of_the_longest_queue() {
     }
     assert_eq!(bench.cake.memory.0, 42 * 2_280);
     assert_eq!(bench.sink.meter.counts.drops(), 0);
-    // A packet for the short queue makes the long queue lose one.
+    // When a packet comes for the short queue, the long queue loses a packet.
     bench.data(0, 1, MTU, Ecn::NotEct);
     assert_eq!(bench.sink.meter.counts_of(0).get(Cause::Overflow), 1);
     assert_eq!(bench.sink.meter.counts_of(1).drops(), 0);
@@ -692,7 +696,7 @@ fn overflow_drops_the_oldest_of_the_longest_queue() {
         bench.get(ns).ok().filter(|(p, _)| p.flow == 0)
     });
     assert_eq!(of_flow_0.unwrap().0.seq, 1, "the head went");
-    // ACKs take almost no memory.
+    // ACKs use almost no memory.
     let used = bench.cake.memory.0;
     bench.put(20 * MS, ack(2, 1, &[]));
     assert_eq!(bench.cake.memory.0, used + 2);
@@ -700,7 +704,7 @@ fn overflow_drops_the_oldest_of_the_longest_queue() {
 
 #[test]
 fn memory_limits() {
-    // 4 MiB, unless four times rate x rtt is more, and at most 10,240 packets.
+    // The limit is 4 MiB, or four times rate x rtt if this is more, and at most 10,240 packets.
     assert_eq!(memory::limit(None, 1_250_000, 100_000, 1514), 4 << 20);
     assert_eq!(memory::limit(None, 25_000_000, 100_000, 1514), 10_000_000);
     assert_eq!(memory::limit(None, 125_000_000, 100_000, 1514), 15_503_360);
@@ -736,10 +740,10 @@ fn ingress_charges_drops_to_the_shaper() {
         (left, bench.sink.meter.counts.drops())
     };
     let (left, _) = run(false);
-    // 2 s are enough for 1651 packets of 1211.2 us each.
+    // In 2 s, 1651 packets of 1211.2 us each can leave.
     assert!((1_650..=1_652).contains(&left), "{left}");
-    // An unresponsive flow is dropped until only the failsafe clock limits it: two thirds of the
-    // rate.
+    // Cobalt drops packets of an unresponsive flow until only the failsafe clock limits it, to two
+    // thirds of the rate.
     let (left, dropped) = run(true);
     assert!(
         (1_101..1_250).contains(&left) && dropped > 500,
@@ -760,7 +764,7 @@ fn ack(flow: u32, seq: u64, sack: &[(u32, u32)]) -> Packet {
     packet
 }
 
-/// The indices of `acks` that are left when all have come at once.
+/// Returns the indices of the `acks` that are left if all arrive at once.
 fn filtered(filter: &'static str, acks: &[Packet]) -> Vec<usize> {
     let mut bench = Bench::new(1_000_000, &[word("ack_filter", filter)]);
     for (n, ack) in acks.iter().enumerate() {
@@ -791,7 +795,7 @@ fn the_ack_filter_keeps_what_is_news() {
     };
     let plain: Vec<Packet> = (1..=6).map(|n| ack(0, n, &[])).collect();
     assert_eq!(filtered("off", &plain), [0, 1, 2, 3, 4, 5]);
-    // With `on`, one redundant ACK stays at the head. With `aggressive`, no redundant ACK stays.
+    // With `on`, one redundant ACK stays. With `aggressive`, none does.
     assert_eq!(filtered("on", &plain), [4, 5]);
     assert_eq!(filtered("aggressive", &plain), [5]);
 
@@ -801,11 +805,11 @@ fn the_ack_filter_keeps_what_is_news() {
         _ => ack(0, n, &[]),
     });
     assert_eq!(filtered("aggressive", &ece), [1, 3, 5]);
-    // ESCE is the former NS bit: all of these ACKs stay.
+    // With ESCE (the former NS bit), all ACKs stay.
     let esce = [1, 2, 3, 4].map(|n| flagged(n, flags::ESCE));
     assert_eq!(filtered("aggressive", &esce), [0, 1, 2, 3]);
 
-    // Duplicates stay unless a newer one says more: its SACK covers theirs.
+    // Duplicate ACKs stay, unless the SACK blocks of a newer one cover theirs.
     let duplicates = [ack(0, 5, &[]), ack(0, 5, &[]), ack(0, 5, &[])];
     assert_eq!(filtered("aggressive", &duplicates), [0, 1, 2]);
     let growing = [
@@ -865,7 +869,7 @@ fn options_that_exclude_each_other() {
     }
 }
 
-/// A queue waits at once for as many rounds as it needs, but for fewer than there are.
+/// A queue waits at once for as many rounds as it needs, which are fewer than 256.
 #[test]
 fn sixty_four_flows_of_a_host_share_by_bytes() {
     let mut bench = Bench::new(10_000_000, &[]);
@@ -875,7 +879,7 @@ fn sixty_four_flows_of_a_host_share_by_bytes() {
         dscp: 0,
     };
     bench.cake.flows(&[one_host; FLOWS]);
-    // A round is worth 4.8 bytes: a long packet needs 318 rounds, a short one 42.
+    // A round gives 4.8 bytes, so a long packet needs 318 rounds, and a short packet 42.
     let lens: Vec<u16> = (0..FLOWS)
         .map(|flow| if flow % 2 == 0 { MTU } else { 200 })
         .collect();
@@ -888,7 +892,7 @@ fn sixty_four_flows_of_a_host_share_by_bytes() {
     }
 }
 
-/// A queue without state that must decay is free for another flow as soon as it is empty.
+/// Once an empty queue has no state that must decay, another flow can use it.
 #[test]
 fn an_empty_queue_without_a_memory_is_free_again() {
     let isolation = Isolation {
@@ -907,7 +911,7 @@ fn an_empty_queue_without_a_memory_is_free_again() {
     assert_eq!(index, 21);
     flows.push(index, Packet::new(0, 60, Ecn::NotEct));
     let mut packet = Packet::new(0, 0, Ecn::NotEct);
-    // A new queue has its first share at once.
+    // A new queue gets its first share at once.
     let (turn, list) = flows.next(false).expect("a queue with a packet");
     assert!(turn == index && matches!(list, List::New));
     assert!(flows.pop_to(index, &mut packet));
@@ -916,7 +920,7 @@ fn an_empty_queue_without_a_memory_is_free_again() {
     assert_eq!(flows.find(&keys(1)), 21);
 }
 
-/// A tin without sparse queues is served as long as any queue is bulk.
+/// A tin without sparse queues is served as long as it has bulk queues.
 #[test]
 fn a_tin_is_active_while_any_queue_waits() {
     let isolation = Isolation {
@@ -934,7 +938,7 @@ fn a_tin_is_active_while_any_queue_waits() {
     assert!(!flows.active(), "a decaying queue is empty");
 }
 
-/// In both directions, every flow without a description has hosts and queues of its own.
+/// In both directions, every flow without a description has its own hosts and queues.
 #[test]
 fn flows_without_a_description_share_nothing() {
     let mut cake = Bench::new(10_000_000, &[]).cake;

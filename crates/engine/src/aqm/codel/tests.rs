@@ -1,4 +1,4 @@
-//! CoDel's control law, its re-entry, and the packets that it does not touch.
+//! Tests CoDel's control law, its re-entry, and packets that it does not affect.
 
 use tailback_record::Cause;
 
@@ -10,7 +10,7 @@ use crate::rng::Stream;
 const MS: u64 = 1_000_000;
 const MTU: u32 = 1514;
 
-/// A queue whose events are recorded with their times.
+/// A queue that records drops and marks with their times.
 struct Bench {
     queue: Codel,
     sink: Sink,
@@ -55,8 +55,8 @@ impl Bench {
         self.sink.meter.counts.get(Cause::Aqm)
     }
 
-    /// Appends a packet of age `age` and dequeues one, every `step` ns. Returns the times of drops
-    /// and marks.
+    /// Every `step` ns, appends a packet that has already waited for `age`, and dequeues a packet.
+    /// Returns the times of drops and marks.
     fn run(&mut self, from: u64, to: u64, step: u64, age: u64, ecn: Ecn) -> Vec<u64> {
         let mut times = Vec::new();
         let mut before = self.drops() + self.sink.meter.counts.marks();
@@ -78,11 +78,12 @@ fn drop_times_follow_the_control_law() {
     let mut bench = Bench::new(false, None);
     let start = 1_000 * MS;
     bench.put(start - 50 * MS, 2_000, Ecn::NotEct);
-    // Sojourn times stay far above the target; dequeues each 10 us resolve the law.
+    // Sojourn times stay far above the target. Dequeues every 10 us are frequent enough to see the
+    // law.
     let step = 10_000;
     let times = bench.run(start, start + 3_000 * MS, step, 50 * MS, Ecn::NotEct);
-    // The first drop comes one interval after the sojourn time was first seen
-    // above the target: within a dequeue step and a tick.
+    // The first drop comes one interval after the sojourn time was first seen above the target:
+    // give or take a dequeue step and a tick.
     let first = times[0] as f64;
     assert!(
         (first - (start + 100 * MS) as f64).abs() < 12_000.0,
@@ -90,7 +91,7 @@ fn drop_times_follow_the_control_law() {
     );
     assert!(times.len() > 200, "{} drops", times.len());
 
-    // The same law in floating point: after the first drop, drop k+1 follows drop k by interval
+    // The control law in floating point: after the first drop, drop k+1 follows drop k by interval
     // x(k), where x(k) is one Newton step from x(k-1) towards 1/sqrt(k). Linux's 16-bit fraction
     // and its ticks lose at most 3 units of 2^-16 interval and one tick per drop. A dequeue sees a
     // due drop within one step.
@@ -112,7 +113,7 @@ fn drop_times_follow_the_control_law() {
 
         // RFC 8289 section 5.6 (`control_law`): interval / sqrt(count). The one Newton step starts
         // from the value for count - 1, which is off by 1/(2 count), and leaves an error of 3/8 of
-        // 1/count^2. Twice that allows for the errors of the steps before.
+        // 1/count^2. Twice this error allows for the errors of earlier steps.
         let law = 100e6 / libm::sqrt(count);
         let gap = (pair[1] - pair[0]) as f64;
         let allowed = law / (count * count) + step as f64 + 6_000.0;
@@ -137,7 +138,8 @@ fn inverse_square_root_converges() {
             let n = f64::from(count);
             let exact = 65_536.0 / libm::sqrt(n);
             let error = (f64::from(vars.rec_inv_sqrt) - exact).abs();
-            // The error of one Newton step (3/8 of 1/count^2), and the last bits of the fraction.
+            // The tolerance is the error of one Newton step (3/8 of 1/count^2), and the last bits
+            // of the fraction.
             assert!(error <= exact / (n * n) + 3.0, "{count}: off by {error}");
         }
     }
@@ -158,8 +160,8 @@ fn a_single_dip_below_the_target_restarts_the_interval() {
     bench.put(940 * MS, 2, Ecn::NotEct);
     let early = bench.run(1_000 * MS, 1_090 * MS, MS, 50 * MS, Ecn::NotEct);
     assert!(early.is_empty(), "{early:?}");
-    // Three new packets reach the head 2 ms later, at 1092 to 1094 ms; from
-    // 1095 ms on the packets are old again.
+    // Three new packets reach the head 2 ms later, at 1092 to 1094 ms; from 1095 ms on, packets are
+    // old again.
     bench.run(1_090 * MS, 1_093 * MS, MS, 0, Ecn::NotEct);
     let later = bench.run(1_093 * MS, 1_250 * MS, MS, 50 * MS, Ecn::NotEct);
     assert_eq!(later[0], 1_195 * MS);
@@ -167,7 +169,7 @@ fn a_single_dip_below_the_target_restarts_the_interval() {
 
 #[test]
 fn the_last_packet_is_never_dropped() {
-    // One MTU stays behind the head: CoDel does not act, however old the packets are.
+    // Only one MTU stays behind the head, so CoDel does not act, however old the packets are.
     let mut bench = Bench::new(false, None);
     bench.put(0, 1, Ecn::NotEct);
     assert!(
@@ -175,7 +177,7 @@ fn the_last_packet_is_never_dropped() {
             .run(1_000 * MS, 5_000 * MS, MS, 500 * MS, Ecn::NotEct)
             .is_empty()
     );
-    // Two MTUs stay behind it: CoDel acts.
+    // Two MTUs stay behind the head, so CoDel acts.
     let mut bench = Bench::new(false, None);
     bench.put(0, 2, Ecn::NotEct);
     assert!(
@@ -187,7 +189,7 @@ fn the_last_packet_is_never_dropped() {
 
 #[test]
 fn one_mark_for_each_dequeue_and_all_drops_at_once() {
-    // After a pause of 20 s many drops are due at the next dequeue.
+    // After a pause of 20 s, many drops are due at the next dequeue.
     let due = |ecn: Ecn| {
         let mut bench = Bench::new(true, None);
         bench.put(900 * MS, 5_000, ecn);
@@ -199,7 +201,7 @@ fn one_mark_for_each_dequeue_and_all_drops_at_once() {
     };
     assert_eq!(due(Ecn::Ect0), (1, Ecn::Ce));
     // 2 sqrt(n) - 2 sqrt(n0) = 200 intervals: about n = 10,000 drops would be due. Of the 4,999
-    // waiting packets Linux drops 256 and forgives the rest.
+    // waiting packets, Linux drops 256, and forgets the other drops.
     assert_eq!(due(Ecn::NotEct).0, 256);
 }
 
@@ -212,7 +214,7 @@ fn re_entry_goes_on_from_what_the_last_phase_added() {
         let before = bench.queue.vars;
         assert_eq!(before.count, dropped.len() as u32);
         assert_eq!(before.lastcount, 1);
-        // Below the target: the phase ends.
+        // The sojourn time is below the target, so the phase ends.
         while bench.get(2_000 * MS).is_some() {}
         assert!(!bench.queue.vars.dropping);
         let start = 2_000 * MS + pause_intervals * 100 * MS;
@@ -261,7 +263,7 @@ fn ce_threshold_marks_every_packet_above_it() {
     bench.put(0, 1, Ecn::Ect1);
     bench.put(0, 1, Ecn::NotEct);
     bench.put(0, 1, Ecn::Ect0);
-    // 1 ms is 976 ticks; 977 ticks are above it.
+    // 1 ms is 976 ticks, and only 977 ticks are above this threshold.
     assert_eq!(bench.get(976 << 10).unwrap().ecn, Ecn::Ect1);
     assert_eq!(bench.get(977 << 10).unwrap().ecn, Ecn::NotEct);
     assert_eq!(bench.get(977 << 10).unwrap().ecn, Ecn::Ce);

@@ -7,8 +7,8 @@
 //! ```
 //!
 //! `time_s` and `rate_mbit` are required, `delay_ms` and `loss` are optional; columns may be in any
-//! order. The values of a row hold until the time of the next row, or the end of the run. A rate of
-//! 0 is an outage.
+//! order. The values of a row apply until the time of the next row, or until the end of the run. A
+//! rate of 0 is an outage.
 
 use tailback_engine::registry::Value;
 use tailback_engine::units::{Rate, Time};
@@ -18,31 +18,31 @@ use crate::declare::MAX_TIME;
 /// The largest number of rows of a file.
 const MAX_ROWS: usize = 1_000_000;
 
-/// The columns, the first two of which are required.
+/// The columns. The first two are required.
 const COLUMNS: [&str; 4] = ["time_s", "rate_mbit", "delay_ms", "loss"];
 
-/// The largest rate, bit/s; then the longest delay, ms.
+/// The largest rate, bit/s. The next constant is the longest delay, ms.
 const MAX_RATE: f64 = 1e12;
 const MAX_DELAY_MS: f64 = 3.6e6;
 
-/// The conditions of a link over time; each list begins at time 0 and ascends.
+/// The conditions of a link over time; Each list begins at time 0 and ascends.
 pub(crate) struct Conditions {
-    /// Each rate, with the time from which it holds.
+    /// Each rate, with the time from which it applies.
     pub rates: Vec<(Time, Rate)>,
-    /// Each one-way delay, with the time from which it holds, if the file has that column.
+    /// Each one-way delay, with the time from which it applies, if the file has this column.
     pub delays: Option<Vec<(Time, Value)>>,
-    /// Each probability of loss, with the time from which it holds, if the file has that column.
+    /// Each probability of loss, with the time from which it applies, if the file has this column.
     pub losses: Option<Vec<(Time, Value)>>,
 }
 
 impl Conditions {
-    /// Whether a text begins with a header of columns.
+    /// Returns whether a text begins with a header of columns.
     pub fn are_in(text: &str) -> bool {
         let first = text.lines().find(|line| !line.trim().is_empty());
         first.is_some_and(|line| line.split(',').any(|name| COLUMNS.contains(&name.trim())))
     }
 
-    /// Parses a file. Errors never repeat its lines: the file may contain anything.
+    /// Parses a file. Errors do not repeat lines of the file, because it may contain anything.
     pub fn parse(text: &str) -> Result<Conditions, String> {
         let mut rows = text
             .lines()
