@@ -65,7 +65,7 @@ def table(found: dict[str, Any]) -> Iterator[str]:
     runs = len(found["candidates"]) * found["runs_per_candidate"]
     yield ""
     on, compared = len(found["front"]), found["compared"]
-    part = "" if compared == on else f", of which {compared} along it are compared"
+    part = "" if compared == on else f", {compared} of them compared with the defaults"
     yield (
         f"*search*: {len(found['candidates'])} candidates, {runs} runs, "
         f"{on} on the front{part}; *unseen*: seeds {first} to {last}, mean and half "
