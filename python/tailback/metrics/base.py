@@ -19,15 +19,15 @@ Weight = Literal[
 """How the values within a run are weighted. `WEIGHTS` has a text for each way."""
 
 WEIGHTS: Mapping[Weight, str] = {
-    "count": "a count of events",
-    "bytes": "bytes over the measured time",
-    "packets": "every packet once",
-    "samples": "every RTT sample or record interval once",
-    "requests": "every request once",
-    "time": "every moment once",
-    "intervals": "every interval of record.statistics once",
-    "flows": "every flow once",
-    "once": "one value",
+    "count": "number of events",
+    "bytes": "bytes divided by the measured time",
+    "packets": "each packet counts once",
+    "samples": "each RTT sample or record interval counts once",
+    "requests": "each request counts once",
+    "time": "each moment counts once",
+    "intervals": "each interval of record.statistics counts once",
+    "flows": "each flow counts once",
+    "once": "one value in a run",
 }
 
 Better = Literal["less", "more"]
@@ -97,10 +97,10 @@ class Metric:
     def missing(self) -> str:
         """How a run without a value is treated, as text."""
         if self.of_two is not None:
-            return "only pairs of runs that have both"
+            return "only pairs of runs with both values count"
         if self.at_least is not None:
-            return "unfinished: a bound instead of the mean"
-        return "left out, and n says so"
+            return "tables print a bound instead of the mean"
+        return "the run is left out, and n is smaller"
 
     def is_called(self, word: str) -> bool:
         """Return whether a word is the metric's name or its path."""

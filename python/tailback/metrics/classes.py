@@ -19,7 +19,7 @@ def _ratio(quantity: str) -> Metric:
         return one / other if one is not None and other else None
 
     word = quantity.partition("_")[0]
-    doc = f"With two classes that have TCP flows: mean {word} of the first over the second."
+    doc = f"Mean {word} of the first class divided by the second's, if two classes have TCP flows."
     return Metric(f"class_{word}_ratio", "run", "", doc, value, "intervals")
 
 

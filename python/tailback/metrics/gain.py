@@ -12,8 +12,8 @@ METRICS = (
         "throughput_gain",
         "flow",
         "",
-        "Throughput relative to the throughput at the point of the sweep with the standard "
-        "backoff and otherwise equal keys.",
+        "Throughput divided by that of the same flow at the point of the sweep with the standard "
+        "backoff and all other keys equal.",
         field("throughput_gain"),
         "bytes",
         better="more",

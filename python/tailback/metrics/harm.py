@@ -39,7 +39,7 @@ def _metric(name: str, quantity: Metric, words: str) -> Metric:
         f"harm.{name}",
         "flow",
         "",
-        f"Harm to {words}: of a variant with a competitor, against a baseline without it.",
+        f"Harm to {words}, by a competitor that the baseline does not have.",
         _of_one,
         quantity.weight,
         least=None,
@@ -82,7 +82,7 @@ METRICS = (
         recorded.metric("frame_delay_ms.p99", "flow"),
         "the 99th percentile of the delay of frames of media",
     ),
-    _metric("drops", recorded.metric("drops", "flow"), "the number of its packets dropped"),
+    _metric("drops", recorded.metric("drops", "flow"), "the number of dropped packets of a flow"),
     _metric("chunk_mean", recorded.metric("chunk_ms.mean", "flow"), "the mean time of chunks"),
     _metric(
         "chunk_p99",

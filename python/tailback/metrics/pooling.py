@@ -16,7 +16,7 @@ from tailback.metrics.statistics import Estimate, estimate
 
 RULE = (
     "mean over seeds with Student's t interval at 95 %; flows of one name are averaged in their "
-    "run first; pairs are the seeds that have both values"
+    "run first; paired comparisons use the seeds that have both values"
 )
 """How every metric is pooled, as text."""
 

@@ -44,8 +44,8 @@ METRICS = (
         "throughput_ratio",
         "run",
         "",
-        "With two groups of flows, or of flows and programs if flows have fewer: mean throughput "
-        "of the first over that of the second.",
+        "Mean throughput of the first group of flows divided by that of the second, if there are "
+        "two groups. Programs count as groups if there are fewer than two groups of flows.",
         _first_two,
         "flows",
     ),

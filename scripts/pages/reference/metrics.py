@@ -38,7 +38,8 @@ def _metrics() -> Iterator[str]:
         "`drops@cubic`.\nThe scope `flow` includes programs and sources of traffic.\n"
     )
     yield f"Every command pools the seeds of a point by the same rule: {metrics.RULE}.\n"
-    yield "| metric | of a | unit | in JSON | meaning | within a run | if a run has no value |"
+    columns = ("metric", "of a", "unit", "in JSON", "meaning", "weight within a run")
+    yield f"| {' | '.join(columns)} | if a run has no value |"
     yield "|---|---|---|---|---|---|---|"
     for metric in metrics.METRICS:
         yield (

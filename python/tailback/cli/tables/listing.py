@@ -25,8 +25,8 @@ def lines(kind: str, *, options: bool) -> Iterator[str]:
         for metric, head in zip(metrics.METRICS, heads, strict=True):
             yield head
             if options:
-                yield f"    within a run: {metrics.WEIGHTS[metric.weight]}"
-                yield f"    a run without it: {metric.missing}"
+                yield f"    weight within a run: {metrics.WEIGHTS[metric.weight]}"
+                yield f"    if a run has no value: {metric.missing}"
         if options:
             yield f"all: {metrics.RULE}"
     elif kind == "paths":
