@@ -302,7 +302,7 @@ class Against(Asked):
 class AgainstThroughput(Against):
     """Compares the throughput of the subject's flows with that of the reference's flows."""
 
-    measure: str = "loss of throughput against CUBIC, as a share of the larger"
+    measure: str = "loss of throughput against CUBIC, as a share of the larger value"
     value: Measure = field(default_factory=lambda: measures.total_mbit("subject"))
     better: Better = "more"
     unit: str = " Mbit/s"
@@ -387,7 +387,7 @@ class HarmTo(Asked):
 class HarmToThroughput(HarmTo):
     """Harm of the subject to the throughput of the incumbent."""
 
-    measure: str = "harm to throughput, minus what the incumbent does to itself"
+    measure: str = "harm to throughput, minus that by a second incumbent"
     value: Measure = field(
         default_factory=lambda: measures.of_flows("incumbent", "throughput_mbit")
     )

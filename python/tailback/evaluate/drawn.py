@@ -102,7 +102,7 @@ def matrix(evaluation: Evaluation) -> ReportFigure:
     )
     caption = (
         "Pass and fail are for requirements with a bound. Worse and no worse compare with a "
-        "reference, or with the harm of an incumbent to itself. Undecided: the interval over "
-        "seeds has the bound in it."
+        "reference, or with the harm by a second incumbent. Undecided: the bound is inside the "
+        "interval over seeds."
     )
     return ReportFigure("matrix", "Verdict of every section", chart, caption)

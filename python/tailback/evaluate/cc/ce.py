@@ -13,5 +13,6 @@ CRITERION = Within(
     measure="share of the link that a flow takes while every packet is marked",
     value=measures.of_link("utilisation"),
     bound=0.2,
-    advice="The scenario sends ECT (ecn = true). A control that does not respond to CE must not.",
+    advice="The scenario sends ECT (ecn = true). A control that does not respond to CE must not "
+    "send it.",
 )

@@ -79,7 +79,7 @@ CRITERIA = (
         scenario="l4s-rtt.toml",
         quick={"duration": "50s"},
         subject_at=("flows.subject.cc", "flows.far.cc"),
-        measure="increase of the ratio of both rates over CUBIC's, as a share of the larger",
+        measure="increase of the ratio of both rates over CUBIC's, as a share of the larger value",
         value=_near_over_far,
         margin=DELAY,
     ),

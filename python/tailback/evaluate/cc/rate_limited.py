@@ -37,7 +37,7 @@ CRITERION = Within(
     source="draft-ietf-ccwg-ratelimited-increase-10 section 3",
     scenario="rate-limited.toml",
     quick={"duration": "20s"},
-    measure="largest window over twice the largest flight (or rate over twice the application's)",
+    measure="largest window / (2 x most data in flight), or rate / (2 x the application's rate)",
     value=_growth,
     bound=1.0,
 )

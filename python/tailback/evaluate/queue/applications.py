@@ -21,7 +21,7 @@ def _section(
         source=f"RFC 7928 section {number}",
         scenario={"7.2": "7.2-bursts.toml", "9.1": "9.1-mix.toml"}[number],
         quick={"duration": "40s"},
-        measure=f"increase of {what} over that with {REFERENCE}, as a share of the larger",
+        measure=f"increase of {what} over that with {REFERENCE}, as a share of the larger value",
         value=value,
         unit=" ms",
         margin=APPLICATION,

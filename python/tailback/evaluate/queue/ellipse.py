@@ -64,7 +64,7 @@ def figure(section: str, sides: Mapping[str, Results], rtt_ms: float) -> list[Re
     caption = (
         "Each second of each seed is a point: its mean queue delay, and the payload delivered in "
         "order. The dot is their mean. The ellipse is the contour of a Gaussian with their mean "
-        "and covariance, which would hold 68 % of them. Left and high is better."
+        "and covariance, which would hold 68 % of them. Points further left and higher are better."
     )
     name = f"section-{section.replace('.', '-')}-ellipse"
     return [ReportFigure(name, "Goodput against queue delay", chart, caption)]

@@ -108,7 +108,8 @@ def pair(
         fixed=fixed or {},
         subject_at=subject_at,
         buffer=buffer,
-        measure=f"increase of the mean queue delay over {REFERENCE}'s, as a share of the larger",
+        measure=f"increase of the mean queue delay over {REFERENCE}'s, as a share of the larger "
+        "value",
         value=delay_ms,
         unit=" ms",
         ellipse_rtt_ms=rtt_ms,
@@ -117,7 +118,7 @@ def pair(
         delay,
         id=f"{number}-goodput",
         title=f"{title}: goodput",
-        measure=f"loss of goodput against {REFERENCE}, as a share of the larger",
+        measure=f"loss of goodput against {REFERENCE}, as a share of the larger value",
         value=goodput_mbit,
         better="more",
         margin=PERFORMANCE,

@@ -9,7 +9,8 @@ CRITERION = QueueAgainst(
     title="Short flows beside a long flow",
     source="RFC 7928 section 5.1.2",
     scenario="5.1.2-short.toml",
-    measure=f"increase of the completion time over that with {REFERENCE}, as a share of the larger",
+    measure=f"increase of the completion time over that with {REFERENCE}, as a share of the larger "
+    "value",
     value=of_short,
     unit=" s",
     margin=0.1,
