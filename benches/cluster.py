@@ -137,24 +137,24 @@ def main() -> None:
     bytes_ = many * size / len(runs)
     rows = [
         ("measured: runs of the battery, shortened", "", f"{len(runs)}"),
-        ("measured: processor time of those, s", "", f"{used:.1f}"),
-        (f"measured: time of those on {WORKERS} workers, s", "", f"{took:.1f}"),
+        ("measured: processor time of these runs, s", "", f"{used:.1f}"),
+        (f"measured: time of these runs on {WORKERS} workers, s", "", f"{took:.1f}"),
         (
-            "measured: time of a worker beside that, for a run, ms",
+            "measured: additional time of a worker for each run, ms",
             "w",
             f"{1000 * beside:.0f}",
         ),
         (
-            "measured: processor time of the client for a run that takes no time, ms",
+            "measured: processor time of the client for each run, ms",
             "p",
             f"{1000 * computed:.1f}",
         ),
         (
-            "measured: time to verify and store a run that takes no time, ms",
+            "measured: time to verify and store a run, ms",
             "o",
             f"{1000 * each:.1f}",
         ),
-        ("measured: time of a run that is merged, ms", "m", f"{1000 * merged:.1f}"),
+        ("measured: time to merge a run, ms", "m", f"{1000 * merged:.1f}"),
         ("measured: size of a shortened run, kB", "", f"{size / len(runs) / 1000:.0f}"),
         (f"runs of a parameter set, {SEEDS} seeds", "", f"{len(costs)}"),
         ("processor time of a parameter set, by estimated costs, h", "", f"{one_set / 3600:.2f}"),
@@ -163,27 +163,27 @@ def main() -> None:
         (f"size of the store of {asked.sets} sets, GB", "", f"{bytes_ / 1e9:.0f}"),
         ("the longest run, s", "L", f"{longest:.0f}"),
         (
-            f"{asked.cores} cores, if they decide: (C + R w) / {asked.cores} + L, h",
+            f"time if the {asked.cores} cores are the limit: (C + R w) / {asked.cores} + L, h",
             "W",
             f"{(workers + longest) / 3600:.2f}",
         ),
         (
-            "the client, if it decides: R times the larger of p and o, h",
+            "time if the client is the limit: R times the larger of p and o, h",
             "S",
             f"{client / 3600:.2f}",
         ),
         (
-            "with --cluster: the larger of W and S, h",
+            "time with --cluster: the larger of W and S, h",
             "",
             f"{max(workers + longest, client) / 3600:.2f}",
         ),
         (
-            "with --shard: W, then R m for the merge, h",
+            "time with --shard: W, then R m for the merge, h",
             "",
             f"{(workers + longest + many * merged) / 3600:.2f}",
         ),
         (
-            "the same into one store on a common file system: W, if it takes so many runs a second",
+            "runs a second that a common store must take, so that shards need only W",
             "",
             f"{many / (workers + longest):.0f}",
         ),

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     "--page",
     is_flag=True,
     help="Write the docs page of the experiment beside the report. This runs every part with all "
-    "seeds and full durations, and all readings of what the source leaves open.",
+    "seeds and full durations, and all readings of details that the source leaves open.",
 )
 @pdf_option
 @run_options(seeds_help="Number of seeds at every point [default: what the experiment says].")
