@@ -1,4 +1,4 @@
-"""Speed, memory and start-up: what `make bench` prints.
+"""Measures speed, memory and start-up, for `make bench`.
 
 Each case runs by itself with one thread, through the command line as a user
 would, into a temporary folder. Packets per second are data packets of TCP
@@ -6,8 +6,8 @@ senders over the CPU time of the simulation, without start-up. Peak memory is
 that of the whole process, Python included. The table shows the best of
 several runs, as host load can only slow a run down.
 
-Speed depends on the machine. So the goals are in instructions, which are the same on every machine
-(benches/instructions.py).
+Speed depends on the machine. Therefore the goals are numbers of instructions, which are the same on
+every machine (benches/instructions.py).
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ class Measured:
     peak_mb: float
     wall_s: float
     process_s: float
-    """CPU time of the whole process."""
+    """CPU time of the whole process, s."""
 
     @property
     def speed(self) -> float:
-        """Million data packets per CPU second."""
+        """Million data packets per second of CPU time."""
         return self.packets / self.cpu_s / 1e6
 
 
@@ -49,13 +49,14 @@ def measure(case: Path, *extra: str) -> Measured:
     with tempfile.TemporaryDirectory() as out:
         since = time.perf_counter()
         command = [sys.executable, "-m", "tailback", "run", str(case), "--jobs", "1", "--out", out]
-        # A child inherits the peak memory of its parent; writing 5 resets it to the current use.
+        # A child process inherits the peak memory of its parent. Writing 5 resets the peak to the
+        # current use.
         Path("/proc/self/clear_refs").write_text("5", "ascii")
         with tempfile.TemporaryFile() as complaints:
             process = subprocess.Popen(
                 [*command, *extra], stdout=subprocess.DEVNULL, stderr=complaints
             )
-            # wait4 returns the resource usage of this child alone.
+            # wait4 returns the resource usage of this child process alone.
             _, status, usage = os.wait4(process.pid, 0)
             wall_s = time.perf_counter() - since
             process.returncode = os.waitstatus_to_exitcode(status)
@@ -75,7 +76,7 @@ def measure(case: Path, *extra: str) -> Measured:
 
 
 def processor() -> str:
-    """Return name and family of this machine's processor, as in "AMD EPYC, family 25"."""
+    """Return name and family of this machine's processor, such as "AMD EPYC, family 25"."""
     lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines()
     facts = dict(line.split(":", 1) for line in reversed(lines) if ":" in line)
     facts = {key.strip(): value.strip() for key, value in facts.items()}

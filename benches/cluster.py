@@ -1,9 +1,9 @@
-"""What a cluster costs, measured on two workers: the table of docs/how-to/cluster.md.
+"""Measures the cost of a cluster with two workers, and prints the table of docs/how-to/cluster.md.
 
-Runs every point of the battery `l4s-battery`, with a tenth of its duration and one seed, on a Dask
-cluster of two processes. Stores many runs that end at the same time, and merges the stores of two
-shards. From processor time and the estimated costs of the whole battery it estimates the time for
-many parameter sets on many cores.
+It runs every point of the battery `l4s-battery`, with a tenth of the duration and one seed, on a
+Dask cluster of two processes. It stores many runs that end at the same time, and merges the stores
+of two shards. From the processor time and the estimated cost of the whole battery, it estimates the
+time for many parameter sets on many cores.
 
     python benches/cluster.py [--sets 1000] [--cores 500]
 """
@@ -53,7 +53,7 @@ cc = "reno"
 
 @contextmanager
 def cluster(folder: Path, memory: Path) -> Iterator[str]:
-    """Start a scheduler and two workers of one thread each, whose folders are in memory."""
+    """Start a scheduler and two workers with one thread each. Their folders are in memory."""
     file = folder / "scheduler.json"
     common = ["--host", "127.0.0.1", "--no-dashboard", "--scheduler-file", str(file)]
     worker = ["worker", "--nthreads", "1", "--no-nanny", "--local-directory", str(memory)]
@@ -74,7 +74,7 @@ def cluster(folder: Path, memory: Path) -> Iterator[str]:
 
 
 def taking(runs: Mapping[str, Path], out: Path) -> float:
-    """Time the client's verification and storage of a run that a worker sent."""
+    """Return how long the client takes to verify and store a run that a worker sent."""
     target, version = _native.Store(out), tailback.engine_version()
     whole = {run_id: parcel.files(path) for run_id, path in runs.items()}
     begun = time.monotonic()

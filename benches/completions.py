@@ -1,9 +1,9 @@
-"""Completion times on the named paths of C4's test suite beside its limits:
+"""Compares completion times on the named paths of C4's test suite with the suite's limits, for
 docs/evidence/completions.md.
 
-One flow sends what the suite (draft-huitema-ccwg-c4-test) has it send, alone on a path. The suite
-runs each case 100 times, and the worst run must not take longer than the limit. This command does
-the same with congestion controls of the simulator.
+One flow is alone on a path, and sends the data of the suite's case (draft-huitema-ccwg-c4-test).
+The suite runs each case 100 times, and the worst run must not take longer than the limit. This
+command runs the cases with the simulator's congestion controls.
 
     python benches/completions.py [--seeds N] [--write]
 """
@@ -37,13 +37,14 @@ class Case:
     path: str
     megabytes: int
     limit_s: float
-    """The limit of the suite for C4, the worst of 100 runs."""
+    """The suite's limit for C4, s. It is for the worst of 100 runs."""
     why: str = ""
-    """Why the times of the simulator differ by more than headers and handshakes."""
+    """Why the simulator's times differ by more than headers and handshakes explain."""
 
 
 SATELLITE = {"slow_start": "careful-resume", "saved_window": 12948, "saved_rtt": "600.123ms"}
-"""What the suite lets a connection remember on the satellite: 18.75 MB, of 1448 bytes each."""
+"""The state that the suite lets a connection remember for the satellite: 18.75 MB, in segments of
+1448 bytes."""
 
 CASES = (
     Case("c4-basic", 10, 5.0),
@@ -107,7 +108,7 @@ trip.
 
 
 def times(case: Case, cc: str | dict[str, Any], seeds: int) -> list[float | None]:
-    """Return the completion times of all seeds, s, in order; runs that end before are `None`."""
+    """Return the completion times of all seeds in s, sorted. A run that ends before is `None`."""
     scenario = {
         "duration": DURATION,
         "path": {"profile": case.path},
@@ -122,7 +123,7 @@ def times(case: Case, cc: str | dict[str, Any], seeds: int) -> list[float | None
 
 
 def least_s(case: Case) -> float:
-    """The time that the path needs for the data, s."""
+    """Return the time that the path needs for the data, s."""
     path = tomllib.loads((PROFILES / f"{case.path}.toml").read_text(encoding="utf-8"))
     rate, rtt = path["bottleneck"]["rate"], path["path"]["rtt"]
     steps = rate["steps"] if isinstance(rate, dict) else [["0s", rate]]
@@ -141,7 +142,7 @@ def least_s(case: Case) -> float:
 
 
 def shown(found: list[float | None], limit_s: float) -> str:
-    """The median and the worst of the times."""
+    """Return the median and the worst of the times, as text."""
     median, worst = found[len(found) // 2], found[-1]
     text = f"{_time(median)} ({_time(worst)})"
     return text if worst is not None and worst <= limit_s else f"**{text}**"
@@ -192,7 +193,7 @@ def page(seeds: int) -> str:
 
 
 def main() -> None:
-    """Print the table; with `--write`, write the page."""
+    """Print the table. With `--write`, write the page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=SEEDS)
     parser.add_argument("--write", action="store_true", help="write docs/evidence/completions.md")

@@ -1,15 +1,16 @@
-"""Counts what `tailback compare` flags if nothing differs: A against A with other seeds.
+"""Counts what `tailback compare` flags if nothing differs, in A/A tests: a scenario is compared
+with itself, with other seeds.
 
     python benches/false_alarms.py                     200 pairs of a sweep of six points
     python benches/false_alarms.py --battery N         a quick l4s-battery, of N seeds
 
-Runs are made once, into `results`; each pair is five (or ten) seeds against five (or ten) others.
-The sweep has enough seeds for 200 pairs of five, and no seed is in two of them. The battery has
-fewer seeds, which are shuffled again when they are used up. The table counts the pairs in which
-anything is flagged: by Benjamini and Hochberg's method over all differences, and by families
-(`tailback.comparison.families`). It also has the largest number of flags in one pair. Finally the
-script makes the variant's values 10 % larger at one point, and counts in how many pairs that is
-found.
+Runs are made once and stored in `results`. Each pair compares five (or ten) seeds with five (or
+ten) others. The sweep has enough seeds for 200 pairs of five, so that no seed is in two pairs. The
+battery has fewer seeds, which are shuffled again when they are used up. The table counts the pairs
+in which any difference is flagged: by Benjamini and Hochberg's method over all differences, and by
+families (`tailback.comparison.families`). It also has the largest number of flags in one pair.
+Finally, the script makes the variant's values 10 % larger at one point, and counts in how many
+pairs this change is flagged.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ PAIRS = 200
 OUT = Path("results")
 Test = Callable[[Sequence[float], Sequence[float]], Difference | None]
 Values = tuple[list[tuple[str, ...]], np.ndarray]
-"""The point and quantity of each cell, and its values: a row for each seed."""
+"""The point and quantity of each cell, and its values. Each seed has a row of values."""
 
 
 def values_of(column: VariantResults, wanted: Sequence[Metric]) -> Values:
@@ -101,7 +102,7 @@ def values_of(column: VariantResults, wanted: Sequence[Metric]) -> Values:
 
 
 def pairs(seeds: int, n: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Draw the rows of both sides, `PAIRS` times."""
+    """Draw the seeds of both sides of a pair, `PAIRS` times."""
     draw = np.random.default_rng(1)
     deck = draw.permutation(seeds)
     for _ in range(PAIRS):
@@ -125,7 +126,7 @@ def count(found: Values, n: int, in_pairs: bool) -> list[str]:
             _p(test, values[a, i], 1.1 * values[b, i]) if changed[i] else p
             for i, p in enumerate(ps)
         ]
-        # With each cell as a family of its own, the method is Benjamini and Hochberg's.
+        # If each cell is a family of its own, the method is that of Benjamini and Hochberg.
         for name, groups in (("plain", [str(i) for i in range(len(ps))]), ("families", families)):
             alarms[name].append(sum(_flagged(ps, groups)))
             told[name].append(any(np.array(_flagged(larger, groups)) & changed))
@@ -146,14 +147,14 @@ def _flagged(ps: Sequence[float | None], families: Sequence[str]) -> list[bool]:
 
 
 def of_sweep(per_side: int) -> Values:
-    """Make the runs of the sweep; return their values."""
+    """Make the runs of the sweep, and return their values."""
     ran = tailback.run(SWEEP.format(seeds=PAIRS * 2 * per_side), out=OUT)
     column = VariantResults("a", ran.engine, ran.version, {}, ran, seeds_by_point(list(ran)))
     return values_of(column, select([]))
 
 
 def of_battery(seeds: int) -> Values:
-    """Return the values of a battery whose runs are even shorter than those of a quick one."""
+    """Return the values of a battery whose runs are even shorter than those of a quick battery."""
     made = run_battery(
         BATTERY,
         parse(["a", "b:seed=10001"]),

@@ -1,12 +1,13 @@
-"""Counts how often `tailback evaluate` says `worse` of an algorithm compared with itself: A
-against A.
+"""Counts how often `tailback evaluate` gives the verdict `worse` to an algorithm that is compared
+with itself.
 
     python benches/false_verdicts.py                 200 redraws of 10 seeds out of 40, by RFC 9743
     python benches/false_verdicts.py --suite queue   the same by RFC 7928, CoDel against CoDel
     python benches/false_verdicts.py --parts         the parts of other sources: nsperf, L4S
 
-Runs are made once, into `results`. A redraw gives the subject ten seeds and the reference ten other
-seeds, so both differ by chance only. The table counts the verdicts of each section that compares.
+Runs are made once and stored in `results`. A redraw gives the subject ten seeds and the reference
+ten other seeds, so that both differ only by chance. The table counts the verdicts of each section
+that has a comparison.
 """
 
 from __future__ import annotations
@@ -78,7 +79,7 @@ def main() -> None:
 
 
 def _alike(criterion: Against | HarmTo) -> Against | HarmTo:
-    """Return a section that compares with CUBIC only, so that nothing differs."""
+    """Return a section that compares CUBIC only with CUBIC, so that nothing differs."""
     if isinstance(criterion, HarmTo):
         return replace(criterion, incumbents=("cubic",), quick_incumbents=None)
     return criterion
@@ -87,7 +88,8 @@ def _alike(criterion: Against | HarmTo) -> Against | HarmTo:
 def _redrawn(
     own: Mapping[str, Results], first: Sequence[int], second: Sequence[int]
 ) -> dict[str, Results]:
-    """Pick the first seeds for the subject and the second ones for all others, paired in order."""
+    """Give the first seeds to the subject and the second seeds to all other runs, paired in
+    order."""
     return {
         which: _picked(found, first if which.endswith("subject") else second)
         for which, found in own.items()
@@ -105,7 +107,7 @@ def _picked(results: Results, numbers: Sequence[int]) -> Results:
 
 def _as_seed(run: Run, seed: int) -> Run:
     other = replace(run, seed=seed)
-    # Keep the summary that was read under the run's own seed.
+    # Keep the summary that was read with the run's own seed.
     vars(other)["summary"] = run.summary
     return other
 

@@ -1,7 +1,8 @@
-"""How often the gate gives each answer, over many samples of real runs.
+"""Counts how often the gate gives each answer, over many samples of real runs.
 
-The runs of one scenario are both the baseline and the variant, whose values are all larger by a
-known rise. The number of seeds and the bound vary. Prints the tables of docs/how-to/ci.md.
+The runs of one scenario serve as the baseline and as the variant. All values of the variant are
+raised by a known share. The number of seeds and the bound vary. The script prints the tables of
+docs/how-to/ci.md.
 
     python benches/gate.py [--pool 400] [--draws 2000]
 """
@@ -82,7 +83,7 @@ def drawn(pool: list[float], n: int, rise: float, draw: random.Random) -> Sample
 
 
 def auto(pool: list[float], rise: float, draw: random.Random) -> tuple[str, int]:
-    """Add seeds until there is an answer; return it, and the number of seeds."""
+    """Add seeds until there is an answer. Return the answer and the number of seeds."""
     planned = looks(80)
     every = drawn(pool, planned[-1], rise, draw)
     for n in planned:

@@ -1,9 +1,10 @@
-"""Measures the cost of a packet and of a flow as a scenario grows: the docs' tables and figures.
+"""Measures the cost of a packet and of a flow as a scenario grows, and makes the tables and figures
+of the docs.
 
-Each point is a run through the command line into a temporary folder: the fastest of three, or one
-with --quick. The time is the CPU time of the simulation alone, over the data packets of its TCP
-senders. Memory is the peak of the whole process, Python and writing the results included. "all" is
-the CPU time of that process, and "set up" that of a run that ends after a microsecond.
+Each point is the fastest of three runs through the command line, or a single run with --quick. The
+time is the CPU time of the simulation alone, divided by the data packets of its TCP senders. Memory
+is the peak of the whole process, including Python and writing the results. "all" is the CPU time of
+that process, and "set up" that of a run that ends after a microsecond.
 
     python benches/growth.py [PART ...] [--quick] [--write]
 """
@@ -47,7 +48,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Part:
-    """A quantity of scenarios that grows."""
+    """A property of scenarios that grows, such as the number of flows."""
 
     title: str
     axis: str
@@ -57,7 +58,7 @@ class Part:
     """Whether to divide the time by x, which gives the cost of a packet at each of x places."""
 
     def ns(self, row: Row) -> float:
-        """Return the CPU time of a data packet, or of a packet at one place, ns."""
+        """Return the CPU time of a data packet, or of a packet at one hop, ns."""
         return row.ns / (row.x if self.hops else 1)
 
 
@@ -83,13 +84,13 @@ def scenario(flows: Sequence[Table], **keys: object) -> Table:
 
 
 def lasting(bits: float, packets: float, least: float) -> str:
-    """Return how long a rate needs for this many packets, and at least some minimum."""
+    """Return for how long a rate sends this many packets, but at least a minimum."""
     seconds = max(least, packets * FRAME_BITS / bits)
     return f"{round(1e3 * seconds)}ms"
 
 
 def steps(most: float, quick: bool, each: int = 1) -> list[int]:
-    """Return powers of ten up to a number; a quick run leaves the largest out."""
+    """Return powers of ten up to a number. A quick run leaves out the largest."""
     found = [10**k for k in range(0, 12, each) if 10**k <= most]
     return found[:-1] if quick else found
 
@@ -112,7 +113,7 @@ def flows(quick: bool) -> Iterator[Point]:
                     duration=lasting(n * 1e6, 1e5 if quick else 1e6, 0.5 if quick else 1),
                     bottleneck={
                         "rate": f"{n}Mbit",
-                        # The limit is a packet for each flow.
+                        # The limit of the queue is one packet for each flow.
                         "queue": options
                         if queue != "fifo"
                         else {"aqm": queue, "limit": f"{max(n, 20)}p"},
@@ -174,7 +175,7 @@ def rtts(quick: bool) -> Iterator[Point]:
 
 
 def web(quick: bool) -> Iterator[Point]:
-    # Requests are 1.5 times the mean size apart, so they take two thirds of the rate.
+    # Requests are 1.5 times the mean size apart, so they use two thirds of the rate.
     for n in (10, 100, 1000, 10_000) if quick else (10, 100, 1000, 10_000, 100_000):
         sources = max(1, n // 10_000)
         source = {
@@ -205,7 +206,7 @@ def rates(quick: bool) -> Iterator[Point]:
                 [{"cc": "cubic", "count": 100}],
                 duration=lasting(mbit * 1e6, 1e5 if quick else 2e6, 0.02),
                 path={"rtt": "1ms"},
-                # The limit is a bandwidth-delay product, and at least ten packets.
+                # The limit is a bandwidth-delay product, but at least ten packets.
                 bottleneck={
                     "rate": f"{mbit:g}Mbit",
                     "queue": {"aqm": "fifo", "limit": "1bdp" if mbit > 100 else "10p"},
@@ -218,14 +219,14 @@ def rates(quick: bool) -> Iterator[Point]:
 def entries(quick: bool) -> Iterator[Point]:
     draw = random.Random(1)
     seconds = 10 if quick else 60
-    # A scenario file can hold about ten thousand steps; a trace is a separate file.
+    # A scenario file can hold about ten thousand steps, but a trace is a separate file.
     for n in (1, 100, 10_000) if quick else (1, 10, 100, 1000, 10_000, 30_000):
         each = [f"{draw.uniform(80, 120):.1f}Mbit" for _ in range(n)]
         told = [[f"{round(1e6 * seconds * i / n)}us", rate] for i, rate in enumerate(each)]
         rate = {"steps": told}
         yield Point(n, "steps of the rate", _one(seconds, {"rate": rate, "queue": "fifo"}), {})
     for n in (100, 10_000) if quick else (100, 1000, 10_000, 100_000, 1_000_000):
-        # 8 opportunities in a millisecond make 96 Mbit/s.
+        # 8 opportunities per millisecond make 96 Mbit/s.
         lines = sorted(1 + draw.randrange(max(1, n // 8)) for _ in range(n))
         text = "".join(f"{line}\n" for line in lines)
         link = {"rate": {"trace": "trace.txt"}, "queue": "fifo"}
@@ -305,7 +306,7 @@ PARTS = {
 
 
 def least(file: Path, times: int, *extra: str) -> Measured:
-    """Return the fastest of this many runs: host load only adds time."""
+    """Return the fastest of this many runs, because host load only adds time."""
     return min((measure(file, "--quiet", *extra) for _ in range(times)), key=lambda run: run.cpu_s)
 
 
@@ -386,7 +387,7 @@ def figure(part: Part, rows: Sequence[Row]) -> Any:
 
 
 def main() -> None:
-    """Print a table for each part; with --write, write that part of the page."""
+    """Print a table for each part. With --write, write that part of the page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("parts", nargs="*", help=f"of {', '.join(PARTS)} (default: all)")
     parser.add_argument("--quick", action="store_true", help="small and short, under two minutes")
@@ -420,7 +421,7 @@ def main() -> None:
 
 
 def read(row: Mapping[str, Any]) -> Row:
-    """Read a row that was stored."""
+    """Read a stored row."""
     return Row(row["x"], row["curve"], Measured(**row["measured"]), row["set_up_s"])
 
 

@@ -1,8 +1,9 @@
-"""Counts instructions per data packet. They are stable where seconds are not, so regressions show.
+"""Counts instructions per data packet. Unlike seconds, their number is stable, so that regressions
+are visible.
 
-Each case runs shortened under valgrind's callgrind, which counts the same whatever else the machine
-is doing. `make bench` compares with benches/instructions.json and fails if a case needs over 3 %
-more; `--update` writes the file after an intended change."""
+A shortened run of each case runs under valgrind's callgrind, whose count does not depend on host
+load. `make bench` compares the counts with benches/instructions.json, and fails if a case needs
+over 3 % more. `--update` writes that file after an intended change."""
 
 from __future__ import annotations
 
@@ -29,21 +30,22 @@ DURATIONS = {
     "codel": "20s",
     "dualpi2": "20s",
 }
-# The goals of the project; docs/evidence/performance.md compares them with the counts.
+# The goals of the project. docs/evidence/performance.md compares them with the counts.
 GOALS = {"a": 1000, "b": 1100, "e": 1300, "cake": 1300, "dualpi2": 1150}
 # DualPI2's goal is a multiple of the count of CoDel with the same flows.
 TIMES = {"dualpi2": (1.4, "codel")}
 
 
 def build() -> Path:
-    """Compile the runner; return its path."""
+    """Compile the runner. Return its path."""
     command = ["cargo", "build", "--release", "--quiet", "-p", "tailback-scenario"]
     subprocess.run([*command, "--example", "count"], check=True, cwd=HERE.parent)
     return HERE.parent / "target" / "release" / "examples" / "count"
 
 
 def count(runner: Path, case: str, file: Path | None = None) -> float:
-    """Count instructions per data packet of a case, or of a file with the duration of that case."""
+    """Return the instructions per data packet of a case, or of a file that runs for the duration of
+    that case."""
     scenario = [str(file or HERE / f"{case}.toml"), DURATIONS[case]]
     tool = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null"]
     run = subprocess.run(
@@ -56,7 +58,7 @@ def count(runner: Path, case: str, file: Path | None = None) -> float:
 
 
 def main() -> None:
-    """Print a line for each case; return exit status 1 on a regression."""
+    """Print a line for each case. Return exit status 1 after a regression."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--update", action="store_true", help="write what is found as the record")
     args = parser.parse_args()

@@ -1,7 +1,8 @@
 """Compares the speed of the laboratory's engine with native runs, and prints the size of its parts.
 
 `make bench-lab` prints the table of docs/how-to/lab.md: medians of CPU time. The engine runs in
-node, on the V8 that Chromium has. "Watched" is what the page does: every packet of a link recorded.
+node, which has the same V8 as Chromium. In a "watched" run, every packet of a link is recorded, as
+on the page.
 """
 
 from __future__ import annotations
@@ -75,8 +76,8 @@ def main() -> int:
         text = LONG.format(queue=queue, flows=flows)
         native_s, packets = native(text)
         job = {"name": name, "text": text, "files": {}}
-        # The first run of an instance compiles, so leave it out: on the page it has been made long
-        # before.
+        # The first run of an instance also compiles, so leave it out. On the page, the first run
+        # happens long before.
         plain = statistics.median(browser([job] * (REPEATS + 1))[1:])
         watched = statistics.median(browser([{**job, "watch": True}] * (REPEATS + 1))[1:])
         print(

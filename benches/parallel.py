@@ -1,7 +1,9 @@
-"""Measures the speed-up of one run on two cores (`tailback run --cores 2`), by delays of links.
+"""Measures the speed-up of one run on two cores (`tailback run --cores 2`), for several delays of
+links.
 
-Each network runs whole on one core and in two parts on two cores; times include building it. The
-script checks that both runs send the same packets. Each line is the median of five runs. It needs
+Each network runs as a whole on one core, and in two parts on two cores. Times include building it.
+The script checks that both runs send the same packets. Each line is the median of five runs. It
+needs
 two idle cores."""
 
 from __future__ import annotations
@@ -20,14 +22,15 @@ REPEATS = 5
 
 
 def build() -> Path:
-    """Compile the runner; return its path."""
+    """Compile the runner. Return its path."""
     command = ["cargo", "build", "--release", "--quiet", "-p", "tailback-scenario"]
     subprocess.run([*command, "--example", "parts"], check=True, cwd=HERE.parent)
     return HERE.parent / "target" / "release" / "examples" / "parts"
 
 
 def parking_lot(delay: str) -> str:
-    """Return ten links at 10 Gbit/s in a row, with ten flows over each and four over all."""
+    """Return ten links at 10 Gbit/s in a row, with ten flows over each link and four flows over
+    all."""
     lines = ['duration = "1s"', "[path]", 'rtt = "2ms"']
     names = [f"l{link}" for link in range(10)]
     for name in names:
@@ -41,8 +44,8 @@ def parking_lot(delay: str) -> str:
 
 
 def tree(delay: str, *, apart: bool) -> str:
-    """Return 100 links at 1 Gbit/s and 10,000 flows, each over four of all links, or of one
-    half."""
+    """Return 100 links at 1 Gbit/s and 10,000 flows. Each flow uses four links, chosen from all
+    links or from one half."""
     lines = ['duration = "1s"', "[path]", 'rtt = "200us"']
     names = [f"l{link}" for link in range(100)]
     for name in names:

@@ -1,4 +1,4 @@
-"""Phase effects at drop-tail queues, and how a jitter of the hosts changes them.
+"""Measures phase effects at drop-tail queues, and how a jitter of the hosts changes them.
 
     python benches/phases.py                    two CUBIC flows, 10 ms beside X ms
     python benches/phases.py --published        errors against the L4S tests (2020)
@@ -6,14 +6,15 @@
     python benches/phases.py --cost             instructions per packet with jitter and without
 
 Packets of deterministic hosts reach a full FIFO at fixed offsets from the moments at which a packet
-leaves it. The round-trip times modulo a packet time decide whose packets find no room. The first
-table has the ratio of two flows' rates by X and jitter (`host_jitter`), and by how much the ratio
-changes between neighbouring X. Where no phases matter, that change is small.
+leaves the FIFO. The round-trip times modulo a packet time decide whose packets are dropped. The
+first table has the ratio of two flows' rates by X and jitter (`host_jitter`), and the change of the
+ratio between neighbouring X. Without phase effects, this change is small.
 
 The other tables compare the drop-tail rows of published measurements with the simulator, for the
-same jitters. FILE is a CSV of the rows that the authors of PAM 2025 published, with the columns
-`experiment`, `rtt_ms`, `rate_mbit`, `aqm`, `buffer_bdp`, `l4s_cc`, `classic_cc`, `ecn_mode`,
-`n_l4s`, `n_classic`, `tput_l4s_mbit` and `tput_classic_mbit`. Runs are stored in `results`.
+same values of jitter. FILE is a CSV of the rows that the authors of PAM 2025 published, with the
+columns `experiment`, `rtt_ms`, `rate_mbit`, `aqm`, `buffer_bdp`, `l4s_cc`, `classic_cc`,
+`ecn_mode`, `n_l4s`, `n_classic`, `tput_l4s_mbit` and `tput_classic_mbit`. Runs are stored in
+`results`.
 """
 
 from __future__ import annotations
@@ -44,23 +45,25 @@ from tailback_studies.experiments.l4s_tests_2020.layout import ROWS, published_n
 
 FRAME_BITS = 1514 * 8
 RTTS_MS = range(20, 101, 5)
-"""Round-trip time of the second flow; the first one's is `FIRST_MS`."""
+"""Round-trip times of the second flow, ms. The first flow has `FIRST_MS`."""
 FIRST_MS = 10
 MOST_PACKETS = 0.9
-"""Largest jitter in packet times. A longer one would reorder packets that the link has spaced."""
+"""Largest jitter in packet times. A larger jitter would reorder packets that the link has
+spaced."""
 QUEUES = ((10, "100p"), (50, "1bdp"))
 """Rate in Mbit/s and limit of each queue."""
 
 
 @dataclass(frozen=True)
 class Jitter:
-    """The largest delay that a host adds: a time below a packet time, or a share of one."""
+    """The largest delay that a host adds. It is a time below a packet time, or a share of a packet
+    time."""
 
     us: float = math.inf
     packets: float = MOST_PACKETS
 
     def at(self, rate_mbit: float) -> str:
-        """Return the delay on a path of this rate; it is always below a packet time."""
+        """Return the largest delay on a path with this rate. It is always below a packet time."""
         packet_us = FRAME_BITS / rate_mbit
         return f"{round(1000 * min(self.us, self.packets * packet_us))}ns"
 
@@ -79,7 +82,8 @@ JITTERS = (
 
 
 def beside(rate_mbit: int, limit: str, jitter: Jitter, rtt_ms: int) -> dict[str, Any]:
-    """Return a scenario with a CUBIC flow at 10 ms beside one at another round-trip time."""
+    """Return a scenario with a CUBIC flow at 10 ms and another CUBIC flow at a given round-trip
+    time."""
     return {
         "duration": "60s",
         "warmup": "20s",
@@ -92,13 +96,14 @@ def beside(rate_mbit: int, limit: str, jitter: Jitter, rtt_ms: int) -> dict[str,
 
 
 def ratio(results: Results) -> float:
-    """Return the geometric mean over seeds of the second flow's rate divided by the first one's."""
+    """Return the geometric mean over seeds of the second flow's rate divided by the first flow's
+    rate."""
     rates = [[flow["throughput_mbit"] for flow in run.summary["flows"]] for run in results]
     return math.exp(sum(math.log(second / first) for first, second in rates) / len(rates))
 
 
 def neighbours(ratios: Sequence[float]) -> list[float]:
-    """Return the factor, minus 1, by which each ratio and the next one differ."""
+    """Return the factor, minus 1, by which each ratio differs from the next."""
     pairs = itertools.pairwise(ratios)
     return [math.exp(abs(math.log(after / before))) - 1 for before, after in pairs]
 
@@ -125,7 +130,7 @@ def artefact(seeds: int, jitters: Sequence[Jitter]) -> None:
 
 @dataclass(frozen=True)
 class Published:
-    """A published row: its name in a table, the scenario, and the rates of both sides."""
+    """A published row: its name in a table, the scenario, and the rates of both groups of flows."""
 
     kind: str
     rate_mbit: float
@@ -152,7 +157,7 @@ def pair(first: str, second: str) -> str:
 
 
 def pam_rows(file: Path) -> Iterator[Published]:
-    """Yield the drop-tail rows of PAM 2025, where a rate is that of all flows of a congestion
+    """Yield the drop-tail rows of PAM 2025. A rate there is that of all flows of a congestion
     control."""
     with file.open(encoding="utf-8", newline="") as lines:
         rows = [row for row in csv.DictReader(lines) if row["aqm"] == "FIFO"]
@@ -198,7 +203,7 @@ def compare(rows: Sequence[Published], seeds: int, jitters: Sequence[Jitter]) ->
         for row in rows:
             stored = [rates(run.summary, row.scenario) for run in next(results)]
             means = [sum(column) / len(stored) for column in zip(*stored, strict=True)]
-            # The flows share the link, so their errors are equal: count one for each row.
+            # The flows share the link, so their errors are equal. Count one error for each row.
             differences = [abs(a - b) for a, b in zip(means, row.rates, strict=True)]
             for group in ("all", row.kind):
                 errors[group, jitter].append(sum(differences) / 2 / row.rate_mbit)
@@ -232,7 +237,7 @@ def cost() -> None:
     for case in ("a", "b", "c", "d"):
         text = (instructions.HERE / f"{case}.toml").read_text(encoding="utf-8")
         with tempfile.NamedTemporaryFile("w", suffix=".toml", encoding="utf-8") as file:
-            # 9 us is below a packet time of every case.
+            # 9 us is below a packet time in every case.
             file.write(f'host_jitter = "9us"\n{text}')
             file.flush()
             with_jitter = instructions.count(runner, case, Path(file.name))
@@ -252,7 +257,7 @@ def main() -> None:
     parser.add_argument("--cost", action="store_true", help="instructions, by valgrind")
     parser.add_argument("--seeds", type=int, default=3, metavar="N", help="seeds a point")
     args = parser.parse_args()
-    # The warning is about phase effects, which are measured here.
+    # Suppress the warning about phase effects, because they are measured here.
     warnings.simplefilter("ignore", ScenarioWarning)
     if args.cost:
         cost()

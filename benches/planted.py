@@ -1,9 +1,9 @@
-"""Shows what `tailback evaluate` finds in copies of CUBIC and CoDel with a bug each.
+"""Shows what `tailback evaluate` finds in copies of CUBIC and CoDel, each of which has one bug.
 
     python benches/planted.py                 quick evaluations; the first time, cargo compiles
 
-The crate `planted` in this folder has these copies, and clean copies. The table has every section
-whose verdict differs from that of the clean copy, with its number.
+The crate `planted` in this folder has the copies with bugs, and clean copies. The table has every
+section whose verdict differs from that of the clean copy, with the section's number.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ BUGS = {
     },
 }
 CLEAN = {"cc": ("cubic-clean", "cubic"), "queue": ("codel-clean", "codel-clean")}
-"""For each suite, the clean copy and the algorithm that copies are compared with."""
+"""For each suite, the clean copy, and the algorithm with which copies are compared."""
 
 
 def main() -> None:

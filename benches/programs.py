@@ -1,9 +1,9 @@
 """Measures the cost of programs in a guest: every ready-made entry, and a flow to compare with.
 
-Each runs alone through the Python API into a temporary folder: 20 Mbit/s, 20 ms, fq_codel with
-ECN, until it ends; the fast ones run at 100 Mbit/s, too. CPU time is that of the guest with all its
-processes; wall time is from the guest's start to its end. `--twice` runs each again with two at a
-time, and prints whether the results are the same bytes."""
+Each case runs alone until it ends: 20 Mbit/s, 20 ms, fq_codel with ECN. Fast entries also run at
+100 Mbit/s. CPU time is that of the guest with all its processes. Wall time is from the guest's
+start to its end. `--twice` runs each case again with two at a time, and prints whether the results
+have the same bytes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ QUEUE = {"aqm": "fq_codel", "ecn": True}
 
 @dataclass(frozen=True)
 class Case:
-    """A ready-made entry or flow at a rate."""
+    """A ready-made entry or a flow at a rate."""
 
     name: str
     options: dict[str, Any] = field(default_factory=dict)
@@ -84,7 +84,7 @@ def bytes_of(run: Any) -> str:
 
 
 def main() -> None:
-    """Print a line for each case; exit with status 1 if results differ."""
+    """Print a line for each case. Exit with status 1 if results differ."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--twice", action="store_true", help="each again, two at a time")
     parser.add_argument("--only", metavar="NAME", help="cases of this entry")

@@ -1,12 +1,12 @@
-"""Measures how long the published experiments take, and which part of that their reports take.
+"""Measures how long the published experiments take, and which share of that time their reports
+take.
 
     python benches/reproduce.py [NAME ...] [--jobs N] [--seeds N]
 
-Each runs as a user would run it, with its full seeds unless `--seeds` changes
-them, into a temporary folder, and then a second time. The second time reads
-every run from the store, so it measures everything but the runs, above all the
-report. It uses no part of the first report. Modules are compiled beforehand, as
-those of an installed package are.
+Each experiment runs twice, as a user would run it, in a temporary folder. It has all its seeds
+unless `--seeds` changes them. The second time it reads every run from the store, so its time is
+mainly that of the report. It uses no part of the first report. Modules are compiled beforehand,
+like those of an installed package.
 """
 
 from __future__ import annotations
@@ -37,19 +37,19 @@ EXPERIMENTS = (
 GOAL_S = 720
 """Goal for all experiments together on two cores, s."""
 REPORT_GOAL = 0.1
-"""Goal for the time of the second run, divided by that of the first."""
+"""Goal for the duration of the second pass, divided by that of the first."""
 
 
 @dataclass(frozen=True)
 class Took:
-    """The time that a command took, in seconds."""
+    """The times of a command, in seconds."""
 
     wall: float
     cpu: float
 
 
 def compiled() -> dict[str, str]:
-    """Return the environment of a command whose modules are compiled."""
+    """Return the environment of a command, with its modules compiled."""
     compileall.compile_dir(PACKAGE, quiet=2)
     return {key: text for key, text in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
 

@@ -1,6 +1,7 @@
-"""Shows how slow starts end, by rate, RTT and buffer: docs/evidence/start-up.md and its figure.
+"""Measures how slow starts end, by rate, RTT and buffer. Writes docs/evidence/start-up.md and its
+figure.
 
-One CUBIC flow starts at an empty FIFO. There are three numbers for its first 25 round-trip times:
+One CUBIC flow starts at an empty FIFO. Three numbers describe its first 25 round-trip times:
 
 - overshoot: the largest amount in flight, divided by the bandwidth-delay product plus the buffer; a
   path cannot hold more than 1;
@@ -31,7 +32,7 @@ RATES, QUICK_RATES = (10, 100, 1000), (10, 100)
 RTTS = (10, 40, 100)
 """Round-trip times, ms."""
 BUFFERS = (0.25, 1, 4)
-"""Sizes of the buffer, bandwidth-delay products."""
+"""Sizes of the buffer in bandwidth-delay products."""
 ROUNDS = 25
 SEEDS = 3
 SHARE = 0.9
@@ -95,7 +96,7 @@ def scenario(start: str, rate: int, rtt: int, buffer: float) -> dict[str, Any]:
 
 
 def measure(start: str, rate: int, rtt: int, buffer: float) -> Cell:
-    """Run a set-up; return its means over seeds."""
+    """Run a set-up. Return its means over seeds."""
     with tempfile.TemporaryDirectory() as folder:
         results = tailback.run(scenario(start, rate, rtt, buffer), out=folder)
         series = results.series()
@@ -171,7 +172,7 @@ QUANTITIES: Mapping[str, tuple[str, str]] = {
 
 
 def figure(found: Sequence[Cell]) -> Any:
-    """Return maps of the three numbers, a column for each slow start."""
+    """Return maps of the three numbers, with a column for each slow start."""
     import altair as alt
 
     from tailback.plot.kinds.heat import SHADES
@@ -224,7 +225,7 @@ def figure(found: Sequence[Cell]) -> Any:
 
 
 def main() -> None:
-    """Print the table; with --write, write the page and its figure."""
+    """Print the table. With --write, write the page and its figure."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="without 1 Gbit/s")
     parser.add_argument("--write", action="store_true", help="write the page and its figure")

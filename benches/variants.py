@@ -1,12 +1,12 @@
-"""Measures the gain of other ways to compile: x86-64-v3, and profiles (PGO).
+"""Measures the gain of other ways to compile the engine: x86-64-v3, and profiles (PGO).
 
     python benches/variants.py [CASE ...]
 
-Prints instructions and packets per CPU second for the runner of `make bench` in four variants: as
-usual, for processors with AVX2, with a profile of short runs of all cases, and with both.
-llvm-profdata merges profiles; its release must be that of rustc's LLVM (`rustc -vV`). Without it
-the columns with profiles are left out. Times are medians of alternating runs. Every variant must
-simulate the same packets.
+The script prints instructions and packets per CPU second for the runner of `make bench` in four
+variants: as usual, for processors with AVX2, with a profile of short runs of all cases, and with
+both. llvm-profdata merges profiles. Its release must be that of rustc's LLVM (`rustc -vV`). Without
+llvm-profdata, the columns with profiles are left out. Times are medians of alternating runs. Every
+variant must simulate the same packets.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from instructions import DURATIONS, HERE, count
 
 ROOT = HERE.parent
 SECONDS = {"a": "300s", "e": "10s", "cake": "200s", "dualpi2": "200s"}
-"""Simulated time of the timed runs, which take a second or so each."""
+"""Simulated time of the timed runs. Each takes about a second."""
 ROUNDS = 5
 V3 = "-Ctarget-cpu=x86-64-v3"
 
 
 def build(name: str, flags: str) -> Path:
-    """Compile the runner with these flags; return its path."""
+    """Compile the runner with these flags. Return its path."""
     target = ROOT / "target" / "variants" / name
     command = ["cargo", "build", "--release", "--quiet", "-p", "tailback-scenario"]
     command += ["--example", "count", "--target-dir", str(target)]
@@ -48,7 +48,7 @@ def profdata() -> str | None:
 
 
 def profile(tool: str, folder: Path) -> Path:
-    """Make the profile of short runs of every case; return its path."""
+    """Make the profile of short runs of every case. Return its path."""
     runner = build("profiled", f"-Cprofile-generate={folder}")
     for case in DURATIONS:
         scenario = [str(HERE / f"{case}.toml"), "3s"]
@@ -59,7 +59,7 @@ def profile(tool: str, folder: Path) -> Path:
 
 
 def timed(runner: Path, case: str) -> tuple[float, int]:
-    """Run a case; return its CPU seconds and packets."""
+    """Run a case. Return its CPU seconds and packets."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
     command = [str(runner), str(HERE / f"{case}.toml"), SECONDS[case]]
     told = subprocess.run(command, check=True, capture_output=True, text=True).stdout

@@ -1,4 +1,5 @@
-"""The documentation site: `make docs` builds it into build/docs from what is stored here."""
+"""Configures the documentation site. `make docs` builds it into build/docs from the files in this
+folder."""
 
 from __future__ import annotations
 
@@ -26,8 +27,9 @@ source_suffix = {".md": "markdown", ".results.json": "results"}
 root_doc = "index"
 nitpicky = True
 show_warning_types = True
-# The site opens no connection, so that it knows no other project's documentation; and annotations
-# name classes of modules by their short names. What pages refer to are public names of tailback.
+# The site must not open a connection, so it does not load the indexes of other projects'
+# documentation. Annotations name classes by the short names of their modules. Pages refer only to
+# public names of tailback.
 nitpick_ignore_regex = [
     ("py:.*", r"(?!tailback\.)\w+(\.\w+)*"),
     ("py:.*", r"tailback\.[a-z_.]+\.[A-Z]\w+"),
@@ -39,7 +41,7 @@ myst_heading_anchors = 4
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 python_maximum_signature_line_length = 88
-# What docstrings and help have in single backticks is code, and two hyphens are no dash.
+# Text in single backticks in docstrings and help is code, and two hyphens are not a dash.
 default_role = "code"
 smartquotes = False
 
@@ -50,7 +52,7 @@ html_css_files = ["site.css"]
 html_js_files = ["tables.js"]
 html_copy_source = False
 html_show_copyright = False
-# A page that is opened from a file cannot fetch others to quote them.
+# A page that was opened from a file cannot fetch other pages to quote them.
 html_show_search_summary = False
 html_show_sourcelink = False
 html_theme_options = {
@@ -58,7 +60,7 @@ html_theme_options = {
     "light_css_variables": {"color-brand-primary": "#1a5fb4", "color-brand-content": "#1a5fb4"},
     "dark_css_variables": {"color-brand-primary": "#8ab8ff", "color-brand-content": "#8ab8ff"},
 }
-# A block without a language is text.
+# A block without a language is plain text.
 highlight_language = "text"
 pygments_style = "tango"
 pygments_dark_style = "github-dark"

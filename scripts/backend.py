@@ -1,7 +1,8 @@
 """Builds wheels: first the parts that maturin does not build, then maturin's backend.
 
-Those parts are the program that runs as the first process of a guest, and the engine's sources. pip
-uses this module on a checkout or an sdist; `make wheel` builds everything before.
+maturin does not build the program that runs as the first process of a guest, and does not copy the
+engine's sources. pip uses this module on a checkout or an sdist. `make wheel` builds these parts
+beforehand.
 """
 
 from __future__ import annotations
@@ -21,12 +22,12 @@ from maturin import *  # noqa: F403  # the hooks that stay as they are
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARE = ROOT / "data" / "data" / "share"
-"""The files that a wheel installs into share/ of an environment, if `make wheel` has written
-them."""
+"""The files that a wheel installs into share/ of an environment, if `make wheel` has written such
+files."""
 SHIPPING = ROOT / "python" / "tailback" / "plugins" / "shipping.py"
 GUEST = ROOT / "python" / "tailback" / "kernel" / "tailback-guest"
 
-# maturin expects the folder to exist.
+# maturin requires that this folder exists.
 SHARE.mkdir(parents=True, exist_ok=True)
 
 
@@ -35,8 +36,8 @@ def build_wheel(
     config_settings: dict[str, Any] | None = None,
     metadata_directory: str | None = None,
 ) -> str:
-    """Build a wheel with everything in it."""
-    # The kernel engine needs Linux on x86-64; other machines have the simulator.
+    """Build a wheel with all its parts."""
+    # The kernel engine needs Linux on x86-64. On other machines, a wheel has only the simulator.
     if sys.platform == "linux" and platform.machine() == "x86_64":
         guest()
     # The engine's sources are needed to compile users' algorithms.
@@ -51,6 +52,6 @@ def guest() -> None:
     target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
     shutil.copy(target / "release" / GUEST.name, GUEST)
     subprocess.run(["strip", GUEST], check=True)
-    # Store its hash, so that a change is detected when it is used.
+    # Store the hash of the program, so that a later change is detected when the program is used.
     told = hashlib.sha256(GUEST.read_bytes()).hexdigest()
     GUEST.with_name(f"{GUEST.name}.sha256").write_text(f"{told}\n", encoding="ascii")

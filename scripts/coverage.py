@@ -2,8 +2,8 @@
 
     python3 scripts/coverage.py [--lines]
 
-Runs the Rust tests with LLVM's counters of coverage (`-C instrument-coverage`; branches need
-`-Z coverage-options=branch`, which stable accepts with RUSTC_BOOTSTRAP). Reading the counters takes
+Runs the Rust tests with LLVM's counters of coverage (`-C instrument-coverage`; branches need `-Z
+coverage-options=branch`, which stable accepts with RUSTC_BOOTSTRAP). To read the counters, it needs
 llvm-profdata and llvm-cov of rustc's LLVM release. They come from rustup's component, from the
 machine, or from Debian's packages, unpacked into target/llvm. `--lines` also prints the lines that
 no test reaches, and the branches that no test takes: line, column and the value that the condition
@@ -24,7 +24,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 TARGET = ROOT / "target" / "coverage"
 PACKAGES = ("engine", "record", "scenario", "guest", "packetdrill", "swarm")
-"""The crates whose tests run: all that use the engine or its records."""
+"""The crates whose tests run: every crate that uses the engine or its records."""
 MEASURED = ("crates/engine/src", "crates/record/src")
 
 
@@ -47,7 +47,7 @@ def main() -> int:
 
 
 def table(files: Iterable[Mapping[str, object]], *, lines: bool) -> None:
-    """Print lines and branches by file, the least covered first, and the sums."""
+    """Print lines and branches by file, the least covered file first, then the sums."""
     rows = []
     for file in files:
         path = Path(str(file["filename"])).relative_to(ROOT)
@@ -77,7 +77,7 @@ def table(files: Iterable[Mapping[str, object]], *, lines: bool) -> None:
 
 
 def _first_test(path: Path) -> int:
-    """Return the line at which the tests in a file begin; the coverage of tests is not measured."""
+    """Return the line at which the tests in a file begin. The coverage of tests is not measured."""
     lines = path.read_text().splitlines()
     for number, (line, behind) in enumerate(pairwise(lines), 1):
         # A module of tests in another file is not part of this file.
@@ -88,8 +88,8 @@ def _first_test(path: Path) -> int:
 
 def _lines(file: Mapping[str, object], end: int) -> dict[int, bool]:
     """Return whether each line was reached, from the segments that cover it."""
-    # A segment holds from its line and column on. Its fields are line, column, count, whether it
-    # has a count, whether it begins a region, and whether it is a gap.
+    # A segment holds from its line and column until the next segment. Its fields are line, column,
+    # count, whether it has a count, whether it begins a region, and whether it is a gap.
     covered: dict[int, bool] = {}
     last = None
     for line, of_line in groupby(file["segments"], key=lambda s: s[0]):  # type: ignore[call-overload]
@@ -111,7 +111,7 @@ def _branches(file: Mapping[str, object], end: int) -> dict[tuple[int, ...], boo
     for branch in file["branches"]:  # type: ignore[attr-defined]
         *place, taken, not_taken = branch[:6]
         if place[0] < end:
-            # On side 0 the condition is true.
+            # On side 0, the condition is true.
             for side, count in enumerate((taken, not_taken)):
                 key = (*place, side)
                 sides[key] = sides.get(key, False) or count > 0
@@ -139,7 +139,7 @@ def _spans(lines: list[int]) -> str:
 
 
 def _tests() -> list[str]:
-    """Build and run the tests; return the paths of their programs."""
+    """Build and run the tests. Return the paths of their programs."""
     profiles = TARGET / "profiles"
     profiles.mkdir(parents=True, exist_ok=True)
     for old in profiles.glob("*.profraw"):
@@ -157,7 +157,7 @@ def _tests() -> list[str]:
     built = _run([*command, "--no-run", "--message-format=json"], environment)
     messages = [json.loads(line) for line in built.splitlines() if line.startswith("{")]
     programs = [m["executable"] for m in messages if m.get("executable")]
-    # Count the coverage of failing tests, too.
+    # Coverage of failing tests counts, too.
     tested = subprocess.run(
         [*command, "--no-fail-fast"], env=environment, cwd=ROOT, stdout=subprocess.PIPE, text=True
     )

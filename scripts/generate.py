@@ -1,6 +1,6 @@
 """Writes the pages that need no kernel: the reference from the registries, the page of every
-published experiment from its runs, and docs/evidence/trust.md from the results of these and of the
-validation. With `--check` it only prints the pages that are not current, and those with numbers
+published experiment from its runs, and docs/evidence/trust.md from the results of experiments and
+validation. With `--check`, it only prints which pages are not current, and which have numbers
 without a source (`prose`)."""
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from tailback_studies.reproduction import judges, published
 
 
 def experiment_pages() -> Iterator[Path]:
-    """Write the page of every experiment that has one, and its goals beside it. Stored runs are not
-    repeated."""
+    """Write the page of every experiment that has a page, with its goals in a file beside it.
+    Stored runs are not repeated."""
     for name in experiments.NAMES:
         experiment = experiments.get(name)
         if experiment.needs_kernel:
@@ -45,7 +45,7 @@ def experiment_pages() -> Iterator[Path]:
 
 
 def publish(report: Path, name: str) -> Path:
-    """Copy the page of a report, its goals and its figures into docs; return the page."""
+    """Copy the page of a report, its goals and its figures into docs. Return the page."""
     text = (report / f"{name}.md").read_text(encoding="utf-8")
     folder = EVIDENCE / name
     folders.remove(folder, inside=EVIDENCE)
@@ -68,12 +68,13 @@ RUNS: Mapping[str, Callable[[Path], None]] = {
     "plot": plots.main,
     "tune": tunings.main,
 }
-"""Pages with the output of their own commands; each takes a folder for its results."""
+"""Functions that make pages with the output of their own commands. Each takes a folder for its
+results."""
 
 
 def main() -> None:
-    """Write the pages. With `--check`, print which of the quickly made ones are not current, and
-    which have numbers without a source."""
+    """Write the pages. With `--check`, print which of the pages that are made quickly are not
+    current, and which pages have numbers without a source."""
     parser = argparse.ArgumentParser(description=__doc__)
     only = parser.add_mutually_exclusive_group()
     only.add_argument("--check", action="store_true", help="write nothing, say what is not current")
@@ -101,7 +102,7 @@ def main() -> None:
     if asked.check:
         check({**made, **published.pages(EVIDENCE), **trust.pages(EVIDENCE)})
         return
-    # Note the revision now, because more may be committed while runs take their time.
+    # Read the revision now, because commits may be made while the runs take their time.
     revision()
     for path, text in made.items():
         path.parent.mkdir(parents=True, exist_ok=True)

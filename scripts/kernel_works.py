@@ -1,11 +1,11 @@
-"""Prints docs/evidence/kernel-works.md: how published experiments come out on both engines.
+"""Prints docs/evidence/kernel-works.md: the results of published experiments on both engines.
 
     python scripts/kernel_works.py > docs/evidence/kernel-works.md
     python scripts/kernel_works.py dualpi2-2022 dualpi2-2019-wrr --out results/kernel-works
 
-Runs what is not stored; each experiment has its own folder in `--out`. Errors are relative to
-published numbers; without these the table has the difference of the engines. Both engines run the
-same scenarios.
+Runs that are not stored are run first. Each experiment has its own folder in `--out`. Errors are
+relative to published numbers. For experiments without published numbers, the table has the
+difference between the engines. Both engines run the same scenarios.
 """
 
 from __future__ import annotations
@@ -32,19 +32,20 @@ from tailback_studies.reproduction.judges import FILE as GOALS
 
 ENGINES = ("sim", "kernel")
 FULL_PARTS = {"dctcp-internet-2014": ("table1",)}
-"""Parts that also run with all seeds and the full duration, by experiment."""
+"""Parts that are also run with all seeds and the full duration, by experiment."""
 
 QUICK_PARTS = {"dctcp-internet-2014": tuple(part for part in PARTS if part not in BEYOND)}
 """Parts of a quick run, for experiments that also have parts beyond their source."""
 
 CELLS = "cells.csv"
-"""The file of a report that has every cell; its columns are the same in all experiments."""
+"""The file of a report that has every cell. Its columns are the same in all experiments."""
 
 BY_QUANTITY = {"sce-2019"}
-"""Experiments with a row for each quantity, because a row for each of their tables is too much."""
+"""Experiments for which the page has a row for each quantity, because a row for each of their
+tables would be too much."""
 
 SHOWN = ("utilisation", "delay_ms.mean", "rate_mbit.mean", "class_rate_ratio")
-"""Quantities of the DualPI2 versions of 2019 that are on the page."""
+"""Quantities of the DualPI2 versions of 2019 that the page shows."""
 
 BESIDE = "**Linux and simulator in the figures**"
 """The title of a table in the reports of the kernel engine that the page quotes."""
@@ -144,7 +145,7 @@ class Work:
 
     name: str
     runs: str
-    """Whether the runs are quick, or with every seed."""
+    """Whether the runs are quick or have every seed, as text."""
     folder: Path
     """The folder of the results."""
     cells: list[WorkCell] = field(default_factory=list)
@@ -152,7 +153,7 @@ class Work:
     """For each criterion: name, limit, number of cells, and how many are within it on each
     engine."""
     figures: list[str] = field(default_factory=list)
-    """The lines of the table of distances in the figures."""
+    """The lines of the table with the differences in the figures."""
 
 
 def main() -> None:
@@ -172,16 +173,17 @@ def main() -> None:
 
 
 def has_both_engines(name: str) -> bool:
-    """Whether an experiment has a published source and runs on both engines."""
+    """Return whether an experiment has a published source and runs on both engines."""
     return name in NOTES or name in OTHERS or isinstance(experiments.get(name), Versions)
 
 
 OTHERS = ("abe-2017", "l4s-tests-2020", "ccafct-2020", "sce-2019")
-"""Experiments that run on both engines and have no note."""
+"""Experiments that run on both engines and have no note on the page."""
 
 
 def worked(name: str, out: Path, *, full: bool) -> Iterator[Work]:
-    """Run an experiment on both engines: all of it quickly, and with `full` some parts in full."""
+    """Run an experiment on both engines: quickly as a whole, and with `full` some parts with all
+    seeds."""
     experiment = experiments.get(name)
     work = Work(name, "quick", out / name)
     options = RunOptions(out=work.folder, progress=False)
@@ -221,7 +223,8 @@ def of_versions(study: Versions, options: RunOptions) -> Iterator[WorkCell]:
 def read_reports(
     work: Work, options: RunOptions, parts: tuple[str, ...] | None, *, quick: bool
 ) -> None:
-    """Reproduce the experiment on both engines; group its cells by the first word of their ids."""
+    """Reproduce the experiment on both engines, and group its cells by the first word of their
+    ids."""
     cells, goals = [], []
     for engine in ENGINES:
         experiment = experiments.get(work.name)
@@ -247,7 +250,7 @@ def read_reports(
 
 
 def table_of(report: Path) -> Iterator[str]:
-    """Yield the lines of the table of distances in a report, if the report has it."""
+    """Yield the lines of the table with differences in a report, if the report has this table."""
     lines = iter(report.read_text(encoding="utf-8").splitlines())
     for line in lines:
         if line == BESIDE:
@@ -259,7 +262,8 @@ def table_of(report: Path) -> Iterator[str]:
 
 
 def by_cell(text: str, name: str) -> Iterator[list[str]]:
-    """Yield part, rest of the id, quantity, published and measured value of each cell of a CSV."""
+    """Yield part, rest of the id, quantity, published value and measured value of each cell of a
+    CSV."""
     for line in csv.DictReader(text.splitlines()):
         part, _, rest = line["id"].partition("/")
         if name in BY_QUANTITY:
@@ -307,7 +311,7 @@ def page(works: list[Work]) -> Iterator[str]:
 
 
 def sums(goals: Iterable[tuple[str, str, str, list[str]]]) -> str:
-    """Return how many cells of all criteria are within their limits, on each engine."""
+    """Return for each engine how many cells of all criteria are within their limits."""
     cells, sim, kernel = 0, 0, 0
     for _, _, count, within in goals:
         cells += int(count)
@@ -320,13 +324,13 @@ def sums(goals: Iterable[tuple[str, str, str, list[str]]]) -> str:
 
 
 def measured(folders: Iterable[Path]) -> str:
-    """Return when the page was printed, and the versions of the engines whose runs it uses."""
+    """Return when the page was printed, and the versions of the engines that made its runs."""
     versions: dict[str, set[str]] = {}
     for folder in folders:
         for file in (folder / "runs").glob("*/manifest.json"):
             manifest = json.loads(file.read_text(encoding="utf-8"))
             release, _, build = manifest["engine_version"].partition("+")
-            # After a dot the version lists the modules of a run, which are left out.
+            # After a dot, the version lists the modules of a run. They are left out here.
             whole = f"{release}+{build.partition('.')[0]}"
             versions.setdefault(manifest["engine"], set()).add(whole)
     sim, kernel = (", ".join(sorted(versions.get(engine, ()))) for engine in ENGINES)
@@ -343,7 +347,7 @@ def costs(out: Path, engine: str) -> Iterator[float]:
 
 
 def row(work: Work, part: str, cells: list[WorkCell]) -> str:
-    """Return a row of the table: medians and 90th percentiles of sizes, in percent."""
+    """Return a row of the table: medians and 90th percentiles of absolute errors, in percent."""
     held = [cell for cell in cells if cell.published]
     errors = [
         shown(abs(value / cell.published - 1) for value, cell in values if cell.published)
@@ -355,7 +359,7 @@ def row(work: Work, part: str, cells: list[WorkCell]) -> str:
 
 
 def shown(sizes: Iterable[float]) -> str:
-    """Return median and 90th percentile of sizes; an empty text without sizes."""
+    """Return median and 90th percentile of absolute errors as text. Empty without errors."""
     known = [100 * size for size in sizes if math.isfinite(size)]
     if not known:
         return ""

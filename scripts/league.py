@@ -1,10 +1,11 @@
-"""Writes docs/evidence/league.md: every congestion control and queue, by `tailback evaluate`.
+"""Writes docs/evidence/league.md: the verdicts of `tailback evaluate` for every congestion control
+and queue.
 
     python scripts/league.py
     python scripts/league.py --quick --jobs 2 --out results/league
 
-Runs what is not stored, in one folder. Beside the page it writes the sortable tables to which the
-cells link: the number, its interval and the command that runs the scenario.
+Runs that are not stored are run first. All are in one folder. It also writes the sortable tables to
+which the page's cells link: the number, its interval and the command that runs the scenario.
 """
 
 from __future__ import annotations
@@ -124,7 +125,7 @@ def page(found: dict[str, list[Evaluation]], facts: dict[str, str]) -> Iterator[
 
 
 def beyond(section: SectionResult) -> float:
-    """Return by which factor a number exceeds its bound."""
+    """Return the factor by which a number exceeds its bound."""
     if section.verdict not in BAD or section.value is None or not section.bound:
         return 0.0
     if section.at_least:
@@ -133,8 +134,8 @@ def beyond(section: SectionResult) -> float:
 
 
 def worst(evaluations: Sequence[Evaluation]) -> Iterator[str]:
-    """Yield a line for each subject that fails or is worse, with the number farthest from its
-    bound."""
+    """Yield a line for each subject that fails or is worse, with the number that exceeds its bound
+    most."""
     for one in evaluations:
         bad = one.of("fail", "worse")
         if not bad:
@@ -163,13 +164,14 @@ def matrix(evaluations: Sequence[Evaluation]) -> Iterator[str]:
 
 
 def heading(subject: str) -> str:
-    """Return a subject as the head of a column; of an option, only its value."""
+    """Return the column heading of a subject. If it has an option, the heading is only the option's
+    value."""
     name, _, option = subject.partition(":")
     return f"{name} {option.partition('=')[2]}".strip()
 
 
 def cell(subject: str, section: SectionResult) -> str:
-    """Return a verdict, with its number if it is bad, as a link to the subject's table."""
+    """Return a verdict as a link to the subject's table, with its number if the verdict is bad."""
     words = MARKS.get(section.verdict, section.verdict)
     if section.verdict in BAD:
         words = f"**{words} {short(section.value, 2)}**"

@@ -1,8 +1,8 @@
-"""Writes the named path `lte`: rates that vary as those of a cellular link may.
+"""Writes the named path `lte`, whose rate varies like that of a cellular link.
 
-It is an example; no published source gives its numbers. The rate, in packets of 1500 B a second, is
-a Brownian motion between 0 and 1000. A link whose rate is 0 keeps it until it escapes, which
-happens at a rate of once a second."""
+The path is an example; its numbers do not come from a published source. The rate, in packets of
+1500 B a second, is a Brownian motion between 0 and 1000. Once the rate is 0, it stays 0 until the
+link escapes, which takes one second on average."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from pathlib import Path
 
 PLACE = Path(__file__).resolve().parent.parent / "crates/engine/src/profiles/lte.toml"
 
-#: Standard deviation of the change of the rate within a second, packets a second.
+#: Standard deviation of the change of the rate within a second, packets per second.
 SIGMA = 200.0
-#: The highest rate, packets a second; then the bits of a packet.
+#: The highest rate in packets per second, and the bits of a packet.
 HIGHEST, BITS = 1000.0, 1500 * 8
 #: How often a link whose rate is 0 escapes, 1/s.
 ESCAPES = 1.0
-#: Seconds of each step, and of all steps together.
+#: Seconds of each step, and seconds of all steps together.
 STEP, LENGTH = 0.2, 60.0
 SEED, FIRST = 3, 500.0
 
@@ -37,7 +37,7 @@ rate = {{ steps = [
 
 
 def rates() -> list[float]:
-    """Return the rate of each step, packets a second."""
+    """Return the rate of each step, packets per second."""
     draw = random.Random(SEED)
     rate = FIRST
     found = []
@@ -54,7 +54,7 @@ def text() -> str:
     steps = []
     last = None
     for place, rate in enumerate(rates()):
-        # Round to 100 kbit/s: the file is part of the laboratory, which should be small.
+        # Round to 100 kbit/s, because the laboratory contains this file and should be small.
         mbit = round(rate * BITS / 1e6, 1)
         if mbit != last:
             steps.append(f'  ["{round(place * STEP * 1000)}ms", "{mbit:g}Mbit"],\n')

@@ -1,5 +1,5 @@
-"""Writes the manual pages and completions of a wheel to share/ of the environment, where man and
-the shells look for them.
+"""Writes the manual pages and shell completions of a wheel. An environment has them in share/,
+where `man` and the shells look for them.
 
     python scripts/manual.py DIR
 """
@@ -27,7 +27,8 @@ def main(share: Path) -> None:
     """Write manual pages and completions."""
     manual = share / "man" / "man1"
     manual.mkdir(parents=True, exist_ok=True)
-    # Load all commands: the pages come from a group's `commands`, and ours are loaded on first use.
+    # Load all commands, because the pages come from a group's `commands`, and our commands are
+    # loaded at their first use.
     context = click.Context(cli)
     for name in cli.list_commands(context):
         command = cli.get_command(context, name)

@@ -4,9 +4,9 @@
     python scripts/plain.py --unclean > scripts/plain-unclean.txt
 
 Without files it reads the README, the CHANGELOG, every page of docs, and the comments, docstrings
-and texts of Python and Rust. It prints `FILE:LINE: what is wrong`. It ends with status 1 if a file
-with findings is not in `plain-unclean.txt`, or a file without findings is. `--unclean` prints that
-list, for use after a merge.
+and texts of Python and Rust. It prints `FILE:LINE: what is wrong`. The exit status is 1 if a file
+with findings is not in `plain-unclean.txt`, or if that list has a file without findings.
+`--unclean` prints the list of files with findings, for use after a merge.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Finding:
 
 
 def findings(path: str, text: str) -> list[Finding]:
-    """Return everything that is wrong in a file, in the order of its lines."""
+    """Return every finding in a file, in the order of its lines."""
     if path.endswith(".md"):
         pieces = [*_page(text)]
         return [
@@ -86,7 +86,7 @@ def findings(path: str, text: str) -> list[Finding]:
 
 
 def _phrases(text: str) -> Iterator[str]:
-    """Yield each banned phrase of a text with what to write instead."""
+    """Yield each banned phrase of a text, with the phrase to write instead."""
     plain = re.sub(r"`[^`]*`", "`", text)
     for pattern, advice in _BANNED:
         for match in pattern.finditer(plain):
@@ -103,7 +103,7 @@ def _long(text: str) -> Iterator[str]:
 
 
 def _page(text: str) -> Iterator[tuple[int, str]]:
-    """Yield the paragraphs, items and cells of a page with their first line; skip code."""
+    """Yield the paragraphs, items and cells of a page, each with its first line. Skip code."""
     fenced = False
     start, paragraph = 0, ""
     for number, line in enumerate([*text.splitlines(), ""], 1):
@@ -128,11 +128,11 @@ def _page(text: str) -> Iterator[tuple[int, str]]:
 
 
 _OPENING = re.compile(r"""^\s*(?:#:?\s*|[rbfRBF]{0,2}["']+)""")
-"""The characters before the text of a comment or a string."""
+"""Matches the characters before the text of a comment or a string."""
 
 
 _KEY = re.compile(r"""["']\w+["']""")
-"""A string of one word: a key or a name, which older files also contain."""
+"""Matches a string of one word: a key or a name, which older files also contain."""
 
 
 def _python(text: str) -> Iterator[tuple[int, str]]:
@@ -152,7 +152,7 @@ def _rust(text: str) -> Iterator[tuple[int, str]]:
 
 
 def files() -> Iterator[Path]:
-    """Yield every file that has texts of ours, except this one and its test."""
+    """Yield every file that has texts of ours, except this file and its test."""
     yield ROOT / "CONTRIBUTING.md"
     yield ROOT / "README.md"
     yield ROOT / "CHANGELOG.md"
@@ -171,7 +171,7 @@ def unclean() -> set[str]:
 
 
 def main(names: list[str]) -> int:
-    """Print the findings of these files, or of all; return the exit status."""
+    """Print the findings of these files, or of all files. Return the exit status."""
     if names == ["--unclean"]:
         for path in files():
             name = path.relative_to(ROOT).as_posix()

@@ -1,4 +1,5 @@
-"""Writes docs/evidence/quinn-in-the-simulator.md: quinn there against quinn in the guest.
+"""Writes docs/evidence/quinn-in-the-simulator.md, which compares quinn in the simulator with quinn
+in the guest.
 
     python scripts/stacks.py
     python scripts/stacks.py --jobs 2 --out results/stacks
@@ -46,36 +47,39 @@ LINK = LINKS[0]
 
 SEEDS = 5
 CLOSE_MBIT = 0.5
-"""A meeting with a larger difference is a miss."""
+"""The largest difference of throughputs in a meeting that is not a miss, Mbit/s."""
 CLOSE = 0.02
-"""Relative difference of the times of a transfer, above which it is a miss."""
+"""The largest relative difference of the times of a transfer that is not a miss."""
 TIMERS = ("exact", "tokio")
-"""The first is the stack's default; the others are shown beside it."""
+"""Kinds of timers of the stack. The first is its default, which the page compares with the
+second."""
 
 
 @dataclass(frozen=True)
 class Meeting:
-    """A meeting in the guest and in the simulator, throughputs in Mbit/s and delay in ms."""
+    """The results of a meeting in the guest and in the simulator: throughputs in Mbit/s, delay in
+    ms."""
 
     queue: str
     rtt_ms: int
     cc: str
     guest: tuple[float, float, float]
-    """quinn, TCP, mean queue delay."""
+    """Throughput of quinn, throughput of TCP, and mean queue delay, in the guest."""
     here: Mapping[str, tuple[float, float, float]]
-    """The same by timers."""
+    """The same three values in the simulator, by kind of timers."""
     half: Mapping[str, float]
-    """Half of the 95 % interval of a throughput in the simulator, the larger of the two."""
+    """Half of the 95 % interval of a throughput in the simulator. It is the larger of the two
+    throughputs' intervals."""
 
     def miss(self, timers: str) -> float:
-        """The larger difference of the two throughputs."""
+        """Return the larger difference of the two throughputs."""
         own = self.here[timers]
         return max(abs(own[i] - self.guest[i]) for i in (0, 1))
 
 
 @dataclass(frozen=True)
 class Transfer:
-    """A transfer alone: its time in s."""
+    """The times of a transfer alone, in s."""
 
     queue: str
     rtt_ms: int
@@ -83,7 +87,7 @@ class Transfer:
     here: Mapping[str, float | None]
 
     def error(self, timers: str) -> float | None:
-        """The relative difference."""
+        """Return the relative difference of the times."""
         own = self.here[timers]
         return None if own is None or self.guest is None else own / self.guest - 1
 
@@ -102,7 +106,7 @@ class Ran:
 
 
 def main() -> None:
-    """Run what is not stored and write the page."""
+    """Run meetings and transfers that are not stored, and write the page."""
     parser = argparse.ArgumentParser(description="quinn in the simulator against the guest")
     parser.add_argument("--jobs", type=int)
     parser.add_argument("--out", type=Path, default=Path("results/stacks"))
@@ -141,7 +145,7 @@ def _meeting(
     guest: Mapping[tuple[str, int, str], tuple[float, float, float]],
     here: Mapping[str, Met],
 ) -> Meeting:
-    """A meeting in the guest, and in the simulator by timers."""
+    """Return the results of a meeting in the guest, and in the simulator by kind of timers."""
     queue, rtt_ms = pair.place.queue, pair.place.rtt_ms
 
     def means(one: Met) -> tuple[float, float, float]:
@@ -159,7 +163,7 @@ def _meeting(
 
 
 def _in_simulator(one: Job, timers: str) -> Job:
-    """The job without what only describes programs."""
+    """Return a job for the simulator, without keys that only programs in a guest have."""
     assert isinstance(one.scenario, dict)
     entry = one.scenario["programs"][0]
     entry.pop("expect", None)
@@ -175,7 +179,7 @@ def _mean(value: Estimate) -> float:
 def _guest() -> tuple[
     dict[tuple[str, int, str], tuple[float, float, float]], dict[tuple[str, int], float | None]
 ]:
-    """The numbers of the kernel engine, from the published page."""
+    """Return the numbers of the kernel engine, read from the published page."""
     page = json.loads(GUEST.read_text(encoding="utf-8"))
     blocks = {
         (section["title"], block.get("title")): block

@@ -1,18 +1,19 @@
-"""How senders respond to marks and losses, ACK by ACK, on both engines.
+"""Records how senders respond to marks and losses, ACK by ACK, on both engines.
 
-The scenarios in `response/` have a schedule of marks and losses by packet
-number. `response/golden/` has Linux's response to each: a table for each
-congestion control, written by
+The scenarios in `response/` have a schedule of marks and losses by packet number.
+`response/golden/` has Linux's response to each scenario, with a table for each congestion control.
+These commands write the tables and the page:
 
     python tests/responses.py [NAME...]  the tables, from the kernel engine
     python tests/responses.py --page     docs/evidence/response.md and its figure, from
                                          the tables and the simulator
 
-Known deviation: Linux's receive window grows as long as its buffer has room, and while it grows
-every segment is acknowledged. In the simulator the application reads at once. On the kernel engine
-it leaves up to 256 KiB, and the window grows again whenever it has read them. So the first delayed
-ACK comes near segment 3050 on the kernel engine, and at segment 3096 in the simulator. From then on
-ACKs are for other pairs of segments, and windows differ by the ACKs of a moment before or after.
+Known deviation: Linux's receive window grows as long as its buffer has space. While the window
+grows, every segment is acknowledged. In the simulator, the application reads data immediately. On
+the kernel engine, it leaves up to 256 KiB unread, and the window grows again whenever it has read
+them. So the first delayed ACK comes near segment 3050 on the kernel engine, and at segment 3096 in
+the simulator. From then on, the engines acknowledge different pairs of segments, so their windows
+at a given time differ by one ACK.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ FIGURE = PAGE.with_suffix(".svg")
 
 MSS = 1448
 CCS = ("reno", "cubic", "dctcp")
-#: Segments up to which traces with delayed ACKs are the same (see above).
+#: Number of segments up to which traces with delayed ACKs are the same (see above).
 DELAYED = {"delayed": 3000}
 STATES = ("Open", "Disorder", "CWR", "Recovery", "Loss")
 
@@ -51,9 +52,9 @@ class Row:
     """The sender's state after an ACK, or after one of its timers."""
 
     time_us: int
-    #: Segments acknowledged.
+    #: Number of acknowledged segments.
     acked: int
-    #: Windows in segments; ssthresh is None as long as it is infinite.
+    #: Windows in segments. ssthresh is None as long as it is infinite.
     cwnd: int
     ssthresh: int | None
     in_flight: int
@@ -63,13 +64,13 @@ class Row:
 
     @property
     def response(self) -> tuple[int | str | None, ...]:
-        """Return the sender's state: everything but the time."""
+        """Return the sender's state without its time."""
         return (self.acked, self.cwnd, self.ssthresh, self.in_flight, self.state, self.alpha)
 
 
 Trace = list[Row]
 Case = tuple[str, str]
-"""Name of a scenario and a congestion control."""
+"""The name of a scenario and a congestion control."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,7 @@ class Observed:
     """The results of a run."""
 
     trace: Trace
-    #: Drops and marks by cause.
+    #: Number of drops and marks, by cause.
     causes: dict[str, int]
 
 
@@ -93,7 +94,7 @@ def title(name: str) -> str:
 
 
 def run(which: Sequence[str], engine: str, out: Path) -> dict[Case, Observed]:
-    """Runs scenarios on an engine."""
+    """Run scenarios on an engine."""
     jobs = [tailback.Job(HERE / f"{name}.toml") for name in which]
     found = {}
     batches = tailback.run_many(jobs, out=out, engine=engine, progress=False)
@@ -106,8 +107,11 @@ def run(which: Sequence[str], engine: str, out: Path) -> dict[Case, Observed]:
 
 
 def trace(series: pl.DataFrame) -> Trace:
-    """Return the rows of a run's series from the first ACK of data. Of several at one microsecond
-    only the last counts; rows that repeat the one before are left out."""
+    """Return the rows of a run's series from the first ACK of data.
+
+    Of several rows at the same microsecond, only the last counts. Rows that repeat the previous row
+    are left out.
+    """
     quantities = ["acked_bytes", "cwnd", "ssthresh", "in_flight", "ca_state", "alpha"]
     wide = (
         series.filter(pl.col("quantity").is_in(quantities))
@@ -146,16 +150,16 @@ def changes(rows: Trace) -> Trace:
 class Difference:
     """The differences between two traces."""
 
-    #: The first rows that differ in more than their time; None if no rows do.
+    #: The first rows that differ in more than their time. None if no rows do.
     first: tuple[Row, Row] | None
     #: Largest difference of the windows at the same number of acknowledged segments.
     cwnd: int
-    #: Largest difference of the times of a row, us, before the first that differs.
+    #: Largest difference of the times of a row, us, before the first row that differs.
     time_us: int
 
 
 def compare(a: Trace, b: Trace) -> Difference:
-    """Compare row by row; both traces must have the same rows."""
+    """Compare two traces row by row. Both must have the same rows."""
     same = 0
     for x, y in zip(a, b, strict=False):
         if x.response != y.response:
@@ -176,12 +180,12 @@ COLUMNS = ("time", "acked", "cwnd", "ssthresh", "in_flight", "state", "alpha")
 
 
 def kernel_version() -> str:
-    """Release of the kernel in the kit."""
+    """Return the release of the kernel in the kit."""
     return kit.current().version
 
 
 def table(name: str, observed: dict[str, Observed], kernel: str) -> str:
-    """The table of a scenario."""
+    """Return the table of a scenario as text."""
     lines = [
         f"# {title(name)} (../{name}.toml)",
         f"# Linux {kernel}. A row for each ACK or timer that changed window, threshold, state",
@@ -209,14 +213,14 @@ class Table:
     """A table of `response/golden/`."""
 
     kernel: str
-    #: For each congestion control, the rows with changes.
+    #: The rows with changes, by congestion control.
     rows: dict[str, Trace]
-    #: For each congestion control, the number of all rows.
+    #: The number of all rows, by congestion control.
     count: dict[str, int]
 
 
 def golden(name: str) -> Table:
-    """Reads the table of a scenario."""
+    """Read the table of a scenario."""
     rows: dict[str, Trace] = {}
     count: dict[str, int] = {}
     kernel = ""
@@ -246,7 +250,7 @@ def write_tables(which: Sequence[str], out: Path) -> None:
 
 # --- the page -----------------------------------------------------------------
 
-#: Scenarios of the figure, and until when they are drawn, ms.
+#: Scenarios of the figure, each with the time up to which it is drawn, ms.
 SHOWN = {
     "marks-avoidance": 2400,
     "marks-one-round": 600,
@@ -307,7 +311,7 @@ reasons:
 
 
 def write_page(out: Path) -> None:
-    """Writes the page and its figure."""
+    """Write the page and its figure."""
     found = run(names(), "sim", out)
     kernels = {golden(name).kernel for name in names()}
     total = sum(sum(golden(name).count.values()) for name in names())

@@ -1,8 +1,8 @@
 """Compares other simulators with tailback on case a: CPU time per data packet, in alternating runs.
 
-The script compiles ns-3 against the headers and libraries of its wheel (PyPI, `ns3`), which are
-optimised for any machine; a build for this machine alone is faster. The output lists simulators
-that are left out because no registry has them: csg-htsim and ccsim are repositories of sources.
+The script compiles ns-3 against the headers and libraries of its wheel (PyPI, `ns3`). The wheel is
+compiled for any machine, so a build for only this machine would be faster. The output also lists
+simulators that no package registry has: csg-htsim and ccsim are source repositories.
 
     python benches/peers/side_by_side.py [--seconds 10] [--turns 3] [--cache DIR]
 """
@@ -36,7 +36,7 @@ MODULES = (
     *("core", "network", "internet", "point-to-point", "applications", "traffic-control"),
     *("stats", "mpi", "bridge", "config-store"),
 )
-"""Libraries of ns-3 that the program names, and their dependencies."""
+"""Libraries of ns-3 that the program uses, and their dependencies."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Turn:
 
 
 def ns3(cache: Path) -> Path:
-    """Compile the program; return its path, with the libraries beside it."""
+    """Compile the program, and copy its libraries beside it. Return its path."""
     folder = cache / NS3.replace("==", "-")
     program = folder / "case-a"
     if program.exists() and program.stat().st_mtime > (HERE / "ns3.cc").stat().st_mtime:
@@ -98,7 +98,7 @@ def of_ns3(program: Path, seconds: float) -> Turn:
 
 
 def ours(seconds: float) -> Turn:
-    """Run tailback once, with the time for Python and for writing results."""
+    """Run tailback once. The time includes that of Python and of writing results."""
     done = measure(CASE, "--quiet", "--set", f"duration={seconds}s")
     return Turn(done.packets, done.process_s, done.peak_mb)
 
@@ -110,7 +110,7 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--cache", type=Path, default=Path.home() / ".cache" / "tailback" / "peers")
     args = parser.parse_args()
-    # The run is so long that start-up is a small part of it, as for the other simulators.
+    # The run is so long that start-up is only a small part, as for the other simulators.
     runners: dict[str, Callable[[], Turn]] = {"tailback": lambda: ours(30 * args.seconds)}
     left_out = dict(LEFT_OUT)
     try:

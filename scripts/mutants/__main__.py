@@ -3,11 +3,12 @@
     PYTHONPATH=scripts python3 -m mutants [MODULE ...] [--seed N] [--sample N] [--again]
 
 MODULE is tcp, cc, aqm, record (Rust, mutants of cargo-mutants) or metrics (Python, mutants of
-cosmic-ray); without a module, all are tested. A seed draws the sample. Mutants are written into a
-copy of the sources in target/mutants. The tests run on each mutant, one after the other, at low
-priority. `--again` tries only mutants that survived the last call and that equivalent.toml does not
-explain, with unit tests only: they survived all other tests. `--table` only prints stored results.
-Prints a table, then the survivors that equivalent.toml does not explain. Status 1 if there are any.
+cosmic-ray); without a module, all are tested. `--seed` decides which mutants are in the sample.
+Mutants are written into a copy of the sources in target/mutants. The tests run on each mutant, one
+after the other, at low priority. `--again` tries only mutants that survived the last call and that
+equivalent.toml does not explain. It runs only unit tests, because these mutants survived all other
+tests. `--table` only prints stored results. The command prints a table, then the survivors that
+equivalent.toml does not explain. If there are such survivors, it exits with status 1.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ def main() -> int:
 
 
 def try_modules(modules: list[str], asked: argparse.Namespace) -> None:
-    """Draw the samples and run the tests over them, or over the survivors of the last call."""
+    """Draw the samples, and run the tests on their mutants or on the survivors of the last call."""
     samples, tried = {}, {}
     for module in modules:
         every, left_out = python.mutants() if module == "metrics" else rust.mutants(module)
@@ -75,7 +76,7 @@ def try_modules(modules: list[str], asked: argparse.Namespace) -> None:
 
 
 def carry_over(sample: Sample) -> None:
-    """Resume a call with the same seed that was interrupted."""
+    """Resume an interrupted call with the same seed."""
     before = kept(sample.module)
     if before is None or before.seed != sample.seed or before.whole:
         return
@@ -129,7 +130,7 @@ def print_table(samples: list[Sample]) -> None:
 
 
 def print_survivors(samples: list[Sample]) -> int:
-    """Print the survivors that are not known to be equivalent; return the exit status."""
+    """Print the survivors that are not known to be equivalent. Return the exit status."""
     status = 0
     for sample in samples:
         missed = [mutant for mutant in sample.mutants if mutant.outcome == MISSED]

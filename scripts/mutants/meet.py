@@ -1,6 +1,6 @@
-"""Runs the tests on a mutant of the metrics: first those of its file, then all.
+"""Runs the tests on a mutant of the metrics: first the tests of its file, then all tests.
 
-cosmic-ray runs this in the copy of the sources, after it has changed a file there.
+cosmic-ray runs this script in the copy of the sources, after it has changed a file in the copy.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ FIRST = {
     ),
     "series": ("tests/test_series.py",),
 }
-"""Tests that take seconds, by the name of the file that they test."""
+"""Tests that take only seconds, by the name of the file that they test."""
 
 OTHERS = (_BY_HAND, *_METRICS, "-k", "not draw and not refused and not table")
 
@@ -50,11 +50,11 @@ ALL = (
     "tests/test_api.py::test_running_does_not_import_what_it_does_not_need",
     *("-k", " and ".join(f"not {name}" for name in _SLOW)),
 )
-"""All tests of numbers; tests of printed text are left out."""
+"""All tests of numbers. Tests of printed text are left out."""
 
 
 def main(pristine: Path) -> int:
-    """Run the tests; return the status of the first that fail."""
+    """Run the tests. Return the exit status of the first tests that fail."""
     changed = [
         path.stem
         for path in sorted(SOURCES.glob("*.py"))

@@ -22,7 +22,7 @@ from mutants.sample import CAUGHT, MISSED, ROOT, TIMEOUT, UNVIABLE, WORK, Mutant
 VERSION = "8.7.0"
 TREE = WORK / "python"
 TOOLS = WORK.parent / "tools" / "cosmic-ray"
-"""A separate environment, so that the tool's dependencies do not affect ours."""
+"""A separate environment, so that cosmic-ray's dependencies do not affect ours."""
 
 SOURCES = "python/tailback/metrics"
 REPLACEMENTS = (
@@ -32,8 +32,8 @@ REPLACEMENTS = (
     *("Lt_LtE", "Lt_GtE", "LtE_Lt", "LtE_Gt", "Gt_GtE", "Gt_LtE", "GtE_Gt", "GtE_Lt"),
     *("Delete_Not", "Delete_USub"),
 )
-"""The operators that are exchanged, the same as in cargo-mutants. cosmic-ray has many more; most of
-them make an expression that fails for every value."""
+"""The operators that are exchanged. cargo-mutants exchanges the same operators. cosmic-ray has many
+more, but most of them make an expression that fails for every value."""
 
 MEMORY = 8 << 30
 
@@ -44,8 +44,10 @@ _PRISTINE = WORK / "metrics"
 
 
 def mutants() -> tuple[list[Mutant], int]:
-    """Return all mutants of the metrics and the number of mutants left out, 0. Mutants of
-    annotations are not among them, because nothing evaluates annotations."""
+    """Return all mutants of the metrics, and 0 as the number of mutants left out.
+
+    Mutants of annotations are not among them, because nothing evaluates annotations.
+    """
     copy_tree(TREE)
     shutil.copytree(TREE / SOURCES, _PRISTINE, dirs_exist_ok=True)
     _configure(timeout=60.0)
@@ -57,7 +59,7 @@ def mutants() -> tuple[list[Mutant], int]:
         " FROM mutation_specs ORDER BY module_path, operator_name, occurrence"
     )
     found = []
-    # An operator may change one place in several ways, so number these.
+    # An operator may change one place in several ways, so these are numbered.
     ways: Counter[tuple[Any, ...]] = Counter()
     for job, path, operator, row, column in rows:
         if any(first <= (row, column) < last for first, last in annotations[Path(path).name]):

@@ -1,5 +1,5 @@
-"""Makes and tests mutants of Rust sources: cargo-mutants lists them, one build contains them all,
-and the tests run once for each."""
+"""Makes and tests mutants of Rust sources: cargo-mutants lists the mutants, one build contains all
+of them, and the tests run once for each mutant."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ TOOLS = WORK.parent / "tools"
 TREE = WORK / "tree"
 
 MEMORY = 8 << 30
-"""Memory that a mutant may allocate, bytes: a mutant with an endless loop may fill a queue."""
+"""Memory that a mutant may allocate, bytes. A mutant with an endless loop may fill a queue."""
 
 
 @dataclass(frozen=True)
 class Module:
-    """Sources whose mutants are sampled together."""
+    """Rust sources whose mutants are sampled together."""
 
     package: str
     files: str
@@ -52,15 +52,15 @@ PACKAGES = (
     "tailback-scenario",
     "tailback-guest",
 )
-"""Packages whose tests run on a mutant. Its own package comes first, and unit tests before
-others."""
+"""Packages whose tests run on a mutant. The mutant's own package comes first, and unit tests come
+before others."""
 
 FEATURES = "tailback-record/folder,tailback-record/pcapng"
 
 
 @dataclass(frozen=True)
 class Program:
-    """A program of tests."""
+    """A compiled program of tests."""
 
     path: str
     package: str
@@ -70,8 +70,10 @@ class Program:
 
 
 def mutants(name: str) -> tuple[list[Mutant], int]:
-    """Return the mutants of a module that can be switched, and the number of the others. Mutants of
-    `Debug` are left out, because only developers read its text."""
+    """Return the mutants of a module that can be switched, and the number of its other mutants.
+
+    Mutants of `Debug` are left out, because only developers read its text.
+    """
     module = MODULES[name]
     found, left_out = [], 0
     for entry in _list(module):
@@ -96,14 +98,14 @@ def test(
     done: Callable[[str], None],
     unit: bool,
 ) -> None:
-    """Build the mutants of some modules into one set of programs, and run the tests on each, or
-    only unit tests. Calls `done` with the module after every mutant."""
+    """Build the mutants of some modules into one set of programs, and run the tests on each mutant.
+    With `unit`, run only unit tests. Call `done` with the module after every mutant."""
     entries = {e["name"]: e for name in tried for e in _list(MODULES[name])}
     every = [mutant for mutants in tried.values() for mutant in mutants]
     programs = _build(every, entries, unit=unit)
     environment = {
         **os.environ,
-        # Random tests have to draw the same cases for every mutant.
+        # Random tests must draw the same cases for every mutant.
         "PROPTEST_RNG_SEED": str(seed),
         "PROPTEST_MAX_SHRINK_ITERS": "0",
         "PROPTEST_DISABLE_FAILURE_PERSISTENCE": "1",
@@ -112,7 +114,7 @@ def test(
         "RUST_BACKTRACE": "0",
     }
     timed = [_baseline(program, environment) for program in programs]
-    # Take modules in turns, so that an interrupted run has equally many mutants of each.
+    # Alternate between modules, so that an interrupted run has equally many mutants of each.
     turns = [(name, mutant) for name in tried for mutant in tried[name]]
     turns.sort(key=lambda turn: tried[turn[0]].index(turn[1]))
     numbers = {id(mutant): number for number, mutant in enumerate(every, 1)}
@@ -131,7 +133,8 @@ def test(
 def _meet(
     mutant: Mutant, own: str, programs: Sequence[Program], environment: Mapping[str, str]
 ) -> str:
-    """Return the outcome of the first tests that catch a mutant: those of its module, then all."""
+    """Return the outcome of the first tests that catch a mutant. The tests of its module come
+    first, then all tests."""
     within = Path(mutant.file).parts[3:]
     beside = "::".join(Path(part).stem for part in within[:2] if part != "mod.rs")
     folder = Path(within[0]).stem
@@ -160,7 +163,7 @@ def _baseline(program: Program, environment: Mapping[str, str]) -> Program:
 def _run(
     program: Program, environment: Mapping[str, str], limit: float, tests: str = ""
 ) -> int | None:
-    """Run the tests of a program whose names contain `part`; return the status, or `None` after the
+    """Run the tests of a program whose names contain `part`. Return the status, or `None` after the
     time limit."""
     running = subprocess.Popen(
         [program.path, "--quiet", *([tests] if tests else [])],
@@ -184,7 +187,7 @@ def _run(
 def _build(
     every: Sequence[Mutant], entries: Mapping[str, Mapping[str, Any]], *, unit: bool
 ) -> list[Program]:
-    """Build the tests with a switch; leave out mutants that do not compile."""
+    """Build the tests with a switch between mutants. Leave out mutants that do not compile."""
     while True:
         arms = _write(every, entries)
         messages = _cargo(unit=unit)
@@ -220,7 +223,7 @@ def _build(
 def _write(
     every: Sequence[Mutant], entries: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, list[switch.Arm]]:
-    """Write the sources with switches; return the lines of each mutant by file."""
+    """Write the sources with switches. Return the lines of each mutant, by file."""
     changes: defaultdict[str, list[switch.Change]] = defaultdict(list)
     for number, mutant in enumerate(every, 1):
         if mutant.outcome != UNVIABLE:
@@ -251,7 +254,7 @@ def _cargo(*, unit: bool) -> list[dict[str, Any]]:
         "CARGO_TARGET_DIR": str(WORK / "build"),
         "CARGO_PROFILE_TEST_OPT_LEVEL": "1",
         "CARGO_PROFILE_TEST_DEBUG": "false",
-        # Warnings must not become errors: tests, not the compiler, have to notice a mutant.
+        # Warnings must not become errors, because tests must catch a mutant, not the compiler.
         "RUSTFLAGS": "--cap-lints=warn",
     }
     own = {module.package for module in MODULES.values()}
@@ -281,8 +284,8 @@ def _list(module: Module) -> list[dict[str, Any]]:
 
 
 def _tool() -> str:
-    """Return the path of cargo-mutants; install it into target/tools if the machine does not have
-    it."""
+    """Return the path of cargo-mutants. If the machine does not have it, install it into
+    target/tools."""
     installed = TOOLS / "bin" / "cargo-mutants"
     if not installed.exists():
         if present := shutil.which("cargo-mutants"):

@@ -1,4 +1,4 @@
-"""Mutants, a sample of them, the outcome of each, and the copy of the sources."""
+"""Defines mutants, a sample of mutants, the outcome of each, and the copy of the sources."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ CAUGHT, TIMEOUT, MISSED, UNVIABLE = "caught", "timeout", "missed", "unviable"
 
 @dataclass
 class Mutant:
-    """One change to the sources."""
+    """A mutant: one change to the sources."""
 
     key: str
-    """Name of the mutant in the tool that makes it."""
+    """Name of the mutant in cargo-mutants or cosmic-ray."""
     file: str
     row: int
     column: int
     change: str
     line: str
-    """The line that the mutant changes, without leading and trailing blanks."""
+    """The line that the mutant changes, without leading and trailing white space."""
     outcome: str | None = None
 
     @property
     def rank(self) -> str:
-        """The key by which the sample is drawn: the change and its place. It does not contain line
-        numbers, because these move with every edit further up."""
+        """The key by which the sample is drawn: the change and its place. It has no line numbers,
+        because every edit further up in the file changes them."""
         return f"{self.file} {self.change} {self.column} {self.line}"
 
     def __str__(self) -> str:
@@ -49,7 +49,7 @@ class Sample:
     module: str
     seed: int
     all: int
-    """Number of mutants of the module, whether tried or not."""
+    """Number of mutants of the module, including those that were not tried."""
     left_out: int
     """Number of mutants that cannot be tried."""
     mutants: list[Mutant] = field(default_factory=list)
@@ -61,7 +61,7 @@ class Sample:
 
     @property
     def path(self) -> Path:
-        """Return the file that keeps the sample between calls."""
+        """Return the path of the file that stores the sample between calls."""
         return WORK / f"{self.module}.json"
 
     def save(self) -> None:
@@ -75,7 +75,7 @@ def draw(module: str, seed: int, size: int, every: Iterable[Mutant], left_out: i
     mutants = list(every)
 
     def order(mutant: Mutant) -> tuple[bytes, int]:
-        # The same change may be made to identical lines, so the row decides.
+        # Identical lines may have the same change, so the line number then decides the order.
         return hashlib.sha256(f"{seed} {mutant.rank}".encode()).digest(), mutant.row
 
     return Sample(
@@ -84,7 +84,7 @@ def draw(module: str, seed: int, size: int, every: Iterable[Mutant], left_out: i
 
 
 def kept(module: str) -> Sample | None:
-    """Return the sample of the last call; `None` if there was no call."""
+    """Return the sample of the last call, or `None` if no sample was stored."""
     path = WORK / f"{module}.json"
     if not path.exists():
         return None
@@ -94,8 +94,8 @@ def kept(module: str) -> Sample | None:
 
 
 def equivalent(mutants: Iterable[Mutant]) -> dict[str, str]:
-    """Return the reasons of `equivalent.toml` why mutants are equivalent to the original, by
-    key."""
+    """Return why mutants are equivalent to the original, by their keys, as stated in
+    `equivalent.toml`."""
     entries = tomllib.loads(EQUIVALENT.read_text()).get("mutant", [])
     reasons = {}
     for mutant in mutants:

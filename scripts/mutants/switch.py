@@ -1,10 +1,11 @@
-"""Many mutants in one program: each is a copy of its function's body, and a test chooses one of
-them when it runs.
+"""Compiles many mutants into one program. Each mutant is a copy of its function's body, and a test
+chooses one of them when it runs.
 
-Compiling takes longer than the tests. So every function that mutants change becomes a `match` over
-the number in the environment variable TAILBACK_MUTANT. It has an arm with the changed body for each
-mutant, and one for the original. Some code cannot be switched: what the compiler itself evaluates
-(constants, `const fn`), and functions that return `impl Trait`, as their arms would differ in type.
+Compiling takes longer than the tests, so all mutants are compiled at once. Every function that
+mutants change becomes a `match` over the number in the environment variable TAILBACK_MUTANT. It has
+an arm with the changed body for each mutant, and an arm with the original body. Some code cannot be
+switched: constants and `const fn`, which the compiler evaluates, and functions that return `impl
+Trait`, because their arms would differ in type.
 """
 
 from __future__ import annotations
@@ -35,13 +36,13 @@ Span = tuple[int, int]
 
 @dataclass(frozen=True)
 class Change:
-    """A mutant, as offsets into its file."""
+    """A mutant, given by offsets into its file."""
 
     number: int
     span: Span
     replacement: str
     body: Span
-    """The offsets of the body of the function that contains it."""
+    """The offsets of the body of the function that contains the change."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ class Arm:
 
 
 def place(text: str, entry: Mapping[str, Any], number: int) -> Change | None:
-    """Return the place of a mutant of `cargo mutants --list --json`; `None` if it cannot be
+    """Return the place of an entry of `cargo mutants --list --json`. Return `None` if it cannot be
     switched."""
     function = entry["function"]
     if function is None:
@@ -133,7 +134,7 @@ def with_switches(text: str, changes: Iterable[Change]) -> tuple[str, list[Arm]]
 
 
 def _outermost(bodies: Sequence[Span]) -> dict[Span, Span]:
-    """Return for each body the largest one that contains it."""
+    """Return for each body the largest body that contains it."""
     return {
         body: min(other for other in bodies if other[0] <= body[0] and body[1] <= other[1])
         for body in bodies
@@ -141,5 +142,5 @@ def _outermost(bodies: Sequence[Span]) -> dict[Span, Span]:
 
 
 def crate_root(file: str) -> Path:
-    """Return the root of the crate that a file belongs to."""
+    """Return the root file of the crate to which a file belongs."""
     return Path(*Path(file).parts[:2], "src", "lib.rs")

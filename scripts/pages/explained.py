@@ -1,6 +1,7 @@
 """Fills docs/how-to/explain.md: runs its commands, inserts their output, and draws its figures.
 
-`python scripts/generate.py --page explain` does both; a test runs the commands again and compares.
+`python scripts/generate.py --page explain` does this. A test runs the commands again and compares
+their output.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ BLOCK = re.compile(r"^```text\n(\$ .*?)^```", flags=re.M | re.S)
 
 
 def filled(page: str, results: Path) -> str:
-    """Return the page with what its commands print now; they run in `results`."""
+    """Return the page with the current output of its commands, which run in `results`."""
     results.mkdir(parents=True, exist_ok=True)
     for folder in (DOCS, EXAMPLES):
         if not (results / folder.name).exists():
@@ -52,7 +53,7 @@ def _printed(block: str, place: Path) -> str:
 
 
 def causes() -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield name and scenario for each known cause."""
+    """Yield the name and the scenario for each known cause."""
     tables = tomllib.loads((FOLDER / "causes.toml").read_text(encoding="utf-8"))
     base = tables.pop("base")
     for name, own in tables.items():

@@ -21,7 +21,7 @@ FOLDER = HOW_TO / "gallery"
 
 @dataclass(frozen=True)
 class Shown:
-    """A scenario, what to look for, and the figures of its report that show it."""
+    """A scenario, text about what to look for, and the figures of its report that show it."""
 
     name: str
     says: str
@@ -104,7 +104,7 @@ def main(scratch: Path) -> None:
 
 
 def _drawn(shown: Shown, scratch: Path) -> dict[str, str]:
-    """Copy the figures of a scenario into the docs; return their titles."""
+    """Copy the figures of a scenario into the docs. Return their titles."""
     results = tb.run(examples.text(shown.name), out=scratch / "results")
     report = of(results)
     folder = write(report, scratch / "report").parent

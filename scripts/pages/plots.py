@@ -21,7 +21,7 @@ def commands(page: str) -> list[list[str]]:
 
 
 def main(results: Path) -> None:
-    """Run the commands in the folder of the figures; `results` keeps the runs meanwhile."""
+    """Run the commands in the folder of the figures. `results` stores the runs meanwhile."""
     for action, first, *rest in commands(PAGE.read_text(encoding="utf-8")):
         if action == "plot":
             words = [action, str(results), first, *rest]

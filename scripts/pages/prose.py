@@ -1,9 +1,10 @@
-"""Checks that a page with numbers says where they come from.
+"""Checks that a page with numbers states their source.
 
 A number in prose may come from a table of its page or from a `console` block. Inline code is a
 setting, and numbers in names (RFC 9331, Linux 7.3, Figure 5, a year) do not count. A page with any
-other number, and every page of docs/evidence, names the command that prints its numbers, when they
-were measured and on what. Pages of docs/reference define things and contain no measurements.
+other number must name the command that prints its numbers, the date of the measurement, and the
+machine or version. Every page of docs/evidence must do so, too. Pages of docs/reference contain
+definitions and no measurements.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ def loose(page: str, text: str) -> list[Loose]:
 
 
 def _lines(text: str) -> Iterator[tuple[str, int, str]]:
-    """Yield each line with its kind: table or output of a command, or prose; skip code and
+    """Yield each line with its kind: table or output of a command, or prose. Skip code and
     headings."""
     fence = None
     for number, line in enumerate(text.splitlines(), 1):
@@ -85,7 +86,7 @@ def _lines(text: str) -> Iterator[tuple[str, int, str]]:
 
 
 def _words(line: str) -> list[str]:
-    """Return the numbers of a line of prose that are neither names nor code."""
+    """Return the numbers in a line of prose that are not part of names or code."""
     for pattern in (_CODE, _LINK, _NAMED):
         line = pattern.sub(" ", line)
     line = re.sub(r"^\s*(?:\*\*)?\d+\. ", "", line)
@@ -93,7 +94,7 @@ def _words(line: str) -> list[str]:
 
 
 def _values(line: str) -> Iterator[float]:
-    """Yield every number of a table's row, code included."""
+    """Yield every number in a row of a table, including numbers in code."""
     for word in re.findall(r"\d+(?:,\d{3})*(?:\.\d+)?(?:e[+-]?\d+)?", line):
         yield _value(word)
 
@@ -108,7 +109,7 @@ DATE = re.compile(
     r"|December) 20\d\d\b|\b20\d\d-\d\d-\d\d\b|\*\*revision\*\*: \w"
     r"|\bof this version\b|\bkeeps\s+it current\b|\| revision \|"
 )
-"""Signs of a source: a date, a revision, or a test that keeps the number current."""
+"""Patterns that count as a source: a date, a revision, or a test that keeps the number current."""
 COMMAND = re.compile(
     r"`(?:tailback[\w-]*|make|python|sh|cargo|\.venv/bin/\w+) [^`]+`|^\$ \w|^- \*\*command\*\*: "
     r"|^```(?:sh|console)\n(?:.*\n)*?(?:\$ )?(?:tailback|make|python|cargo) ",
@@ -119,7 +120,7 @@ MACHINE = re.compile(r"\b(?:machine|processor|CPU|cores?|engine|simulator)\b")
 
 @dataclass(frozen=True)
 class Unsourced:
-    """A page that has numbers and no source for them."""
+    """A page that has numbers without a source."""
 
     page: str
     line: int
@@ -132,7 +133,8 @@ class Unsourced:
 
 
 def unsourced(page: str, text: str) -> Unsourced | None:
-    """Return the first number of a page that has no source; None if the page names its source."""
+    """Return the first number of a page that has no source, or None if the page names its
+    source."""
     if page.startswith("docs/reference/"):
         return None
     numbers = loose(page, text)

@@ -1,5 +1,5 @@
-"""Publishes the reports of experiments in the site: those that `tailback reproduce` left in
-`results/reports` of the checkout when the site is built."""
+"""Publishes the reports of experiments in the site. It uses the reports that `tailback reproduce`
+has written to `results/reports` of the checkout before the site is built."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from pages import ROOT
 from tailback_studies import experiments
 
 STORED = ROOT / "results" / "reports"
-"""The folder of reports if `tailback reproduce` runs in the root of the checkout."""
+"""The folder of reports, if `tailback reproduce` ran in the root of the checkout."""
 
 SITE = "reports"
 """The folder of reports in the site."""
 
 PUBLISHED = ("index.html", "report.pdf", "*.csv")
-"""The files of a report that readers of the site need; the HTML page contains its figures."""
+"""The files of a report that readers of the site need. The HTML page contains its figures."""
 
 
 class ReportsDirective(Directive):
-    """A list of the experiments, each with a link to its report, or with the command that makes
-    it."""
+    """The directive for a list of the experiments, each with a link to its report or with the
+    command that makes the report."""
 
     def run(self) -> list[nodes.Node]:
         """Return the list, in the order of the registry."""
@@ -45,7 +45,7 @@ def item(name: str, stored: Path) -> str:
 
 
 def publish(app: Sphinx, failed: Exception | None) -> None:
-    """Copy the reports beside the pages, after the pages are written."""
+    """Copy the reports to the folder of the built pages, after the pages are written."""
     if failed is not None or app.builder.format != "html":
         return
     for name in experiments.NAMES:
@@ -53,7 +53,7 @@ def publish(app: Sphinx, failed: Exception | None) -> None:
 
 
 def copy(report: Path, folder: Path) -> None:
-    """Copy one report, if it exists; files that are current are not copied again."""
+    """Copy one report if it exists. Skip files that are already current."""
     for pattern in PUBLISHED:
         for file in report.glob(pattern):
             target = folder / file.name
@@ -63,7 +63,7 @@ def copy(report: Path, folder: Path) -> None:
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Register the directive and the copying."""
+    """Register the directive and the function that copies reports."""
     app.add_directive("reports", ReportsDirective)
     app.connect("build-finished", publish)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

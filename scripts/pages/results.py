@@ -1,4 +1,4 @@
-"""Tables of the stored results of experiments and of the validation."""
+"""Reads tables in the stored results of experiments and of the validation."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tailback_studies.reproduction.published import RESULTS
 
 
 def tables(evidence: Path, name: str, title: str) -> Iterator[dict[str, Any]]:
-    """Yield the tables with this title from the results of this name."""
+    """Yield the tables with this title from the results with this name."""
     results = json.loads((evidence / f"{name}{RESULTS}").read_text(encoding="utf-8"))
     for section in results["sections"]:
         for block in section["blocks"]:

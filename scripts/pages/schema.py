@@ -1,7 +1,7 @@
-"""docs/reference/scenario.schema.json: the schema of scenarios without repeated parts.
+"""Writes docs/reference/scenario.schema.json: the schema of scenarios without repeated parts.
 
-The engine writes the schema in full, and the reference page reads that. Editors get a schema of a
-fifth of its size: parts that several keys share are under `$defs`, and keys refer to them by name.
+The engine writes the full schema, which the reference page uses. Editors get a schema of a fifth of
+its size: parts that several keys share are under `$defs`, and keys refer to them by name.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ from typing import Any
 from tailback._native import json_schema
 
 LEAST_BYTES = 120
-"""Shorter parts are repeated, because a reference would not be shorter."""
+"""The smallest size of a part that becomes a definition. A reference to a smaller part would not be
+shorter."""
 
 ANNOTATIONS = ("description", "default")
-"""Annotations that a key adds to a part; they are written beside the reference."""
+"""Annotations that a key adds to a shared part. They are written beside the reference."""
 
 Schema = dict[str, Any]
 Names = tuple[str, ...]
@@ -29,10 +30,10 @@ def text() -> str:
 
 
 def hoist(schema: Schema) -> Schema:
-    """Return the same schema, in which each part that occurs more than once is a definition.
+    """Return an equivalent schema in which each part that occurs more than once is a definition.
 
-    First this covers parts that differ only in annotations, then parts too short without
-    annotations.
+    The first pass makes definitions of parts that differ only in annotations. The second makes
+    definitions of repeated parts that were too short without their annotations.
     """
     return _hoisted(_hoisted(schema, ANNOTATIONS), ())
 
@@ -67,7 +68,7 @@ def inline(schema: Schema) -> Schema:
 
 
 def _repeated(named: Mapping[str, Schema], beside: Names) -> Iterator[tuple[str, str]]:
-    """Yield each part that is worth a definition, with the scenario key that it describes."""
+    """Yield each part that is worth a definition, with the scenario key that the part describes."""
     seen: set[str] = set()
     given: set[str] = set()
 
@@ -106,7 +107,7 @@ def _key(part: Schema, beside: Names) -> str:
 
 
 def _unused(name: str, taken: set[str]) -> str:
-    """Return a name for a definition: that of the first key that uses it, with a number if this
+    """Return a name for a definition: the name of the first key that uses it, with a number if that
     name is taken."""
     if name not in taken:
         return name
@@ -128,5 +129,5 @@ def _rewritten(node: Any, names: Mapping[str, str], beside: Names) -> Any:
 
 
 def _inside(node: Schema, names: Mapping[str, str], beside: Names) -> Schema:
-    """Return a part in which references replace its inner parts."""
+    """Return a part whose inner parts are replaced by references."""
     return {key: _rewritten(value, names, beside) for key, value in node.items()}

@@ -1,5 +1,5 @@
-"""Extends Sphinx: results of experiments as pages with sortable tables, and no links to folders of
-the sources, which the site does not contain."""
+"""Extends Sphinx: shows results of experiments as pages with sortable tables, and removes links to
+folders of the sources, which the site does not contain."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ _INLINE = MarkdownIt("zero", {"html": False}).enable(["backticks", "emphasis", "
 
 
 def without_folders(app: Sphinx, name: str, source: list[str]) -> None:
-    """Replace a link to a folder outside of docs by its text. Files there become downloads."""
+    """Replace a link to a folder outside of docs by its text. Links to files outside of docs become
+    downloads."""
     page = Path(app.env.doc2path(name))
 
     def said(link: re.Match[str]) -> str:
@@ -37,11 +38,11 @@ def without_folders(app: Sphinx, name: str, source: list[str]) -> None:
 
 
 class ResultsTable(nodes.General, nodes.Element):
-    """A table of results; its numbers are not in the search index."""
+    """A node for a table of results. Its numbers are not in the search index."""
 
 
 class ResultsTableDirective(Directive):
-    """The directive for a table of the current file, by its number."""
+    """The directive for a table of the current file. Its argument is the number of the table."""
 
     required_arguments = 1
 
@@ -52,7 +53,8 @@ class ResultsTableDirective(Directive):
 
 
 class ResultsParser(MystParser):
-    """Reads `NAME-all.results.json`, which `tailback_studies.reproduction.published` writes."""
+    """A parser of `NAME-all.results.json`, which `tailback_studies.reproduction.published`
+    writes."""
 
     supported = ("results",)
 
@@ -66,8 +68,9 @@ class ResultsParser(MystParser):
 
 
 def markdown(results: dict[str, Any], tables: list[dict[str, Any]]) -> Iterator[str]:
-    """Yield the paragraphs of the page; directives replace its tables."""
-    # The page is not in any table of contents or search: only its experiment's page links to it.
+    """Yield the paragraphs of the page. Its tables are replaced by directives."""
+    # The page is not in any table of contents or in the search. Only its experiment's page links to
+    # it.
     yield f"---\norphan: true\nnosearch: true\n---\n\n# {results['title']}: all results"
     yield from results["lead"]
     yield "\n".join(f"- **{key}**: {value}" for key, value in results["facts"])
@@ -91,7 +94,7 @@ def visit_table(translator: HTML5Translator, node: ResultsTable) -> None:
 
 
 def table_html(table: dict[str, Any]) -> str:
-    """Return a table with a heading; the site's script sorts it."""
+    """Return a table with a heading. The site's script makes it sortable."""
     classes = [' class="number"' if right else "" for right in table["right"]]
     head = "".join(
         f'<th scope="col"{kind}><button type="button">{_INLINE.renderInline(name) or "&nbsp;"}'
@@ -115,7 +118,7 @@ def table_html(table: dict[str, Any]) -> str:
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
-    """Register the source parser, the directive and the table's node."""
+    """Register the parser, the directive and the node of the table."""
     app.connect("source-read", without_folders)
     app.add_source_parser(ResultsParser)
     app.add_node(ResultsTable, html=(visit_table, None))

@@ -1,5 +1,5 @@
-"""Writes docs/evidence/trust.md (one screen) and docs/evidence/criteria.md (every criterion) from
-the files that the experiments and the validation wrote."""
+"""Writes docs/evidence/trust.md (a summary on one screen) and docs/evidence/criteria.md (every
+criterion) from the files that the experiments and the validation have written."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from tailback_studies.reproduction.judges import FILE, Judge, from_csv
 from tailback_studies.reproduction.shown import blind_columns, size
 
 VALIDATION = ("validation", "The simulator against Linux")
-"""Evidence other than published experiments: its folder and its title."""
+"""The folder and title of evidence other than published experiments."""
 
 WORST = 3
-"""Number of misses on the screen."""
+"""Number of misses in the summary."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Judged:
 
     @classmethod
     def read(cls, evidence: Path, name: str, title: str) -> Judged | None:
-        """Read the stored results; return None if there are no results."""
+        """Read the stored results. Return None if none are stored."""
         file, page = evidence / name / FILE, evidence / f"{name}.md"
         if not file.exists() or not page.exists():
             return None
@@ -130,7 +130,7 @@ def _verdict(judges: Sequence[Judge]) -> str:
 
 
 def _failing(judged: Iterable[Judged]) -> list[tuple[Judged, Judge]]:
-    """Return the criteria that fail, by the share of their cells within the limit, smallest
+    """Return the criteria that fail. Those with the smallest share of cells within the limit come
     first."""
     failing = [
         (page, judge)
@@ -142,7 +142,8 @@ def _failing(judged: Iterable[Judged]) -> list[tuple[Judged, Judge]]:
 
 
 def _furthest(evidence: Path) -> Iterator[tuple[str, ...]]:
-    """Yield the first rows of the validation's table of misses, worst first."""
+    """Yield the first rows of the validation's table of misses, which has the largest misses
+    first."""
     for table in results.tables(evidence, VALIDATION[0], "Beyond a limit"):
         place = {name: i for i, name in enumerate(table["columns"])}
         for row in table["rows"][:WORST]:
@@ -150,7 +151,7 @@ def _furthest(evidence: Path) -> Iterator[tuple[str, ...]]:
 
 
 def _clocks(evidence: Path) -> Iterator[str]:
-    """Yield how far cells in real time are from the same cells in virtual time."""
+    """Yield a row about how much cells in real time differ from the same cells in virtual time."""
     page = (evidence / "virtual-time.md").read_text(encoding="utf-8")
     cells: dict[str, dict[str, list[float]]] = {}
     for row in re.findall(r"^\| (.*?) \| (virtual|real) \| (.*) \|$", page, flags=re.M):
@@ -275,7 +276,7 @@ def _not_run(evidence: Path) -> Table:
 
 
 def _planned(evidence: Path) -> tuple[int, int] | None:
-    """Return how many cells the validation has, and how many of them were run."""
+    """Return how many cells the validation plans, and how many of them were run."""
     for table in results.tables(evidence, VALIDATION[0], "What was run"):
         for name, planned, ran, *_ in table["rows"]:
             if name == "all":

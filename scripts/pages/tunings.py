@@ -26,7 +26,7 @@ def commands(page: str) -> list[list[str]]:
 
 
 def search(words: list[str], out: Path) -> dict[str, Any]:
-    """Run a search; return its JSON output."""
+    """Run a search. Return its JSON output, parsed."""
     done = subprocess.run(
         [sys.executable, "-m", "tailback", *words, "--out", str(out), "--json"],
         cwd=ROOT,

@@ -1,4 +1,4 @@
-"""The pages of docs/reference that come from the registries."""
+"""Writes the pages of docs/reference that come from the registries."""
 
 from __future__ import annotations
 

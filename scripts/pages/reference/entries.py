@@ -1,4 +1,4 @@
-"""A page for each congestion control, queue, kind of traffic, impairment and program."""
+"""Writes a page for each congestion control, queue, kind of traffic, impairment and program."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Entry = dict[str, Any]
 
 @dataclass(frozen=True)
 class Kind:
-    """A registry and its folder of pages."""
+    """A registry, and the folder of its pages."""
 
     registry: str
     folder: str
@@ -58,7 +58,7 @@ KINDS = (
 
 
 def pages() -> Iterator[tuple[Path, str]]:
-    """Yield every page with its path; the index of a registry precedes its pages."""
+    """Yield every page with its path. The index of a registry precedes its pages."""
     registry = json.loads(registry_json())
     for kind in KINDS:
         folder = REFERENCE / kind.folder
@@ -103,7 +103,7 @@ def _entry(kind: Kind, entry: Entry) -> Iterator[str]:
 
 
 def _simulator(kind: Kind, name: str) -> str:
-    """Return whether the simulator can run an entry, in words."""
+    """Return whether the simulator can run an entry, as text."""
     if kind.registry != "programs":
         return "yes"
     adapters = json.loads(registry_json())["adapters"]
@@ -147,7 +147,7 @@ def _options_of(entry: Entry) -> Iterator[str]:
         yield f"`{entry['name']}` has no options.\n"
         return
     columns = ("option", "type", "default", "tc", "meaning")
-    # Show the column of tc's names only if an option has a name there.
+    # Show the column of tc's names only if tc has a name for an option.
     kept = [i for i, name in enumerate(columns) if name != "tc" or any(row[i] for row in rows)]
     yield _row(*(columns[i] for i in kept))
     yield "|---" * len(kept) + "|"
@@ -176,7 +176,7 @@ def _example(kind: Kind, entry: Entry) -> Iterator[str]:
 
 
 def _is_in_linux(entry: Entry) -> bool:
-    """Return whether Linux, or a module that comes with tailback, has an entry."""
+    """Return whether Linux has an entry, or a module that comes with tailback has it."""
     return bool(entry.get("since") or entry.get("stand_ins") or entry["kernel_kind"] == "agent")
 
 

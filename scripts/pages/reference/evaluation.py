@@ -1,4 +1,5 @@
-"""The page of the sections of RFC 9743 and RFC 7928: what decides each, and how to run it."""
+"""Writes the page about the sections of RFC 9743 and RFC 7928: what decides each, and how to run
+it."""
 
 from __future__ import annotations
 
@@ -99,7 +100,8 @@ def page() -> str:
 
 
 def _decided(criteria: Sequence[Criterion], folder: Path) -> list[str]:
-    """Return the rows of the sections that runs decide; their scenarios are in the folder."""
+    """Return a row for each section that runs decide. The scenarios of the sections are in
+    `folder`."""
     decided = [one for one in criteria if isinstance(one, Within | Against | HarmTo)]
     missing = [one.scenario for one in decided if not (folder / one.scenario).is_file()]
     assert not missing, missing

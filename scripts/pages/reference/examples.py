@@ -1,4 +1,4 @@
-"""A short scenario for each entry of the registries; a test runs all of them."""
+"""Makes a short scenario for each entry of the registries. A test runs all of them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ QUEUES = {
     "prague": '{ aqm = "dualpi2" }',
     "sce": '{ aqm = "cake", sce = "on" }',
 }
-"""The queue that marks as a congestion control expects; other congestion controls meet CoDel."""
+"""For some congestion controls, the queue that marks as they expect. All others get CoDel."""
 
 
 def scenario(kind: str, name: str) -> str:
@@ -41,7 +41,7 @@ def _cc(name: str) -> str:
 
 def _aqm(name: str) -> str:
     flows = '[[flows]]\ncc  = "cubic"\necn = true\n\n[[flows]]\ncc = "dctcp"\n'
-    # In a queue without randomness, flows in lock-step would decide the results.
+    # In a queue without randomness, flows that send in step would decide the results.
     jitter = 'host_jitter = "200us"\n' if name == "fifo" else ""
     return _head(f"CUBIC and DCTCP through {name}", f'{{ aqm = "{name}" }}', jitter) + flows
 

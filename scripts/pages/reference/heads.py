@@ -1,4 +1,5 @@
-"""Reads the head of an algorithm's source file: what it is, its source, and its deviations."""
+"""Reads the first comment of an algorithm's source file: what the algorithm is, its source, and its
+deviations."""
 
 from __future__ import annotations
 
@@ -19,13 +20,13 @@ _DEVIATES = re.compile(r"(?:Known d|D|No known d)eviations?\b|Not in Linux\b|Wha
 
 @dataclass(frozen=True)
 class Head:
-    """The head of a file, as Markdown."""
+    """The first comment of a source file, as Markdown."""
 
     file: Path
     """The file's path, relative to the sources."""
     about: str
     deviations: str
-    """Deviations from its source; empty if the file names none."""
+    """Deviations from the algorithm's source. Empty if the comment has none."""
 
 
 def head(kind: str, name: str) -> Head:

@@ -1,4 +1,4 @@
-"""docs/reference/metrics.md: the metrics of a run, and the quantities recorded over time."""
+"""Writes docs/reference/metrics.md: the metrics of a run, and the quantities recorded over time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The page of named paths: what each one is, and its rate and RTT over time as a small picture."""
+"""Writes the page of named paths: a description of each path, and a small picture of its rate and
+RTT over time."""
 
 from __future__ import annotations
 
@@ -13,14 +14,14 @@ from tailback import _native
 
 FOLDER = REFERENCE / "paths"
 WIDTH, HEIGHT, MARGIN = 180, 60, 3
-"""Size of a picture, px. The rate is in the upper half, the RTT in the lower one."""
+"""Size of a picture, px. The rate is drawn in the upper half, the RTT in the lower half."""
 MANY = 20
-"""Of a path with more steps than this, the picture shows the first ten seconds."""
+"""If a path has more steps than this, its picture shows only the first ten seconds."""
 UNITS = {"Gbit": 1e9, "Mbit": 1e6, "kbit": 1e3, "bit": 1.0, "ms": 1e-3, "us": 1e-6, "s": 1.0}
 RATE, RTT = "#3b75af", "#c5543a"
 
 Steps = Sequence[tuple[float, float]]
-"""Times in s, each with the value from then on."""
+"""Steps of a value: times in s, each with the value from then on."""
 
 TEXT = """# Named paths
 
@@ -113,13 +114,14 @@ def _x(at: float, end: float) -> float:
 
 
 def _y(value: float, most: float, color: str) -> float:
-    """Return the vertical position of a value, in the half of the rate or of the RTT."""
+    """Return the vertical position of a value, in the upper half for a rate or the lower half for
+    an RTT."""
     bottom = HEIGHT / 2 if color == RATE else HEIGHT
     return bottom - MARGIN - (HEIGHT / 2 - 2 * MARGIN) * value / most
 
 
 def _line(steps: Steps, end: float, most: float, color: str, dashes: str) -> str:
-    """Return a staircase from 0 to the end."""
+    """Return a staircase line from time 0 to the end."""
     points = []
     for (at, value), until in zip(steps, [*(at for at, _ in steps[1:]), end], strict=True):
         if at < end:

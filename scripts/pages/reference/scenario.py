@@ -1,4 +1,4 @@
-"""docs/reference/scenario.md: the keys of scenario files."""
+"""Writes docs/reference/scenario.md: the keys of scenario files."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from tailback._native import json_schema
 
 ENTRY = ("programs", "items", "anyOf", -1, "properties")
 
-# The sections of a scenario: heading, place in the schema, and which tables below it already
-# describe.
+# The sections of a scenario: heading, place in the schema, and the tables inside it that other
+# sections describe.
 SCENARIO = (
     ("At the top", (), ()),
     ("[bottleneck] or [links.NAME]", ("bottleneck",), ()),
@@ -60,7 +60,7 @@ def _scenario() -> Iterator[str]:
         node = schema
         for i, step in enumerate(place):
             node = node["properties"][step] if i == 0 else node[step]
-        # A list is described at its own place, and not in its items.
+        # A list is described under its own key, and not again in its items.
         inside = "properties" in place[1:] or not place
         text = node["description"]
         if "impairments" in place:
@@ -126,4 +126,4 @@ def _type(value: dict[str, Any]) -> str:
 
 
 MOST_WORDS = 8
-"""A choice of more words than this gets its own table."""
+"""The most words of a choice that is described in its row. A longer choice gets its own table."""

@@ -17,7 +17,7 @@ from tailback_studies.validation import grid
 STUDIES = ROOT / "python" / "tailback_studies" / "experiments"
 
 FAMILIES = "Cells within each limit, by family"
-"""The heading of the table in the validation's results that is quoted."""
+"""The heading of a table in the validation's results. The pages quote this table."""
 
 SINGULAR = {
     "aqm": "queue discipline",
@@ -53,7 +53,7 @@ def _against_linux(kind: str, name: str) -> Iterator[str]:
     nowhere = True
     for page in _pages():
         columns, rows = _table(page, FAMILIES)
-        # A page may be older than a family of the grid and not contain it. Another page may have
+        # A page may be older than a family of the grid, and so not have it. Another page may have
         # that family.
         families = [f for f in wanted if f in rows]
         wanted = [f for f in wanted if f not in rows]
@@ -79,7 +79,7 @@ def _against_linux(kind: str, name: str) -> Iterator[str]:
 
 
 def _pages() -> list[str]:
-    """Return the pages of the validation: first that of the whole grid, then those of single
+    """Return the pages of the validation: first that of the whole grid, then pages of single
     queues."""
     some = sorted(file.name for file in EVIDENCE.glob(f"validation-*{RESULTS}"))
     return ["validation", *(name.removesuffix(RESULTS) for name in some)]
@@ -121,8 +121,8 @@ def _title(study: str) -> str:
 
 @cache
 def _table(page: str, title: str) -> tuple[list[str], dict[str, list[str]]]:
-    """Return the columns of a table on a page of the validation, and its rows by their first
-    cell."""
+    """Return the columns of a table on a page of the validation, and its rows by the text in their
+    first cell."""
     table = next(results.tables(EVIDENCE, page, title))
     return table["columns"], {row[0]: row for row in table["rows"]}
 
@@ -141,7 +141,8 @@ def _entries_of(family: str) -> frozenset[tuple[str, str]]:
 
 @cache
 def _entries_in(folder: Path) -> frozenset[tuple[str, str]]:
-    """Return the entries of an experiment's scenarios, with those that its Python inserts."""
+    """Return the entries in an experiment's scenarios, and the entries that its Python code
+    inserts."""
     entries: set[tuple[str, str]] = set()
     for file in folder.rglob("*.toml"):
         entries |= set(_named(tomllib.loads(file.read_text(encoding="utf-8"))))
