@@ -1,5 +1,5 @@
 // Builds the page: `dist/index.html` with its files for a server, and `dist/single.html`, which has
-// everything in it and works from a file too.
+// everything in one file and also works without a server.
 import zopfli from "@gfx/zopfli";
 import { build } from "esbuild";
 import { createHash } from "node:crypto";
@@ -7,7 +7,7 @@ import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-/** The most that single.html may have, bytes. */
+/** The largest size of single.html, bytes. */
 export const BUDGET = 800_000;
 
 const here = dirname(fileURLToPath(import.meta.url));
@@ -16,7 +16,7 @@ const wasm = readFileSync(join(root, "target/wasm32-unknown-unknown/wasm/tailbac
 
 const options = { bundle: true, minify: true, format: "iife", target: "es2022", write: false };
 
-/** A module whose default is a text that is made here. */
+/** Returns the source of a module whose default export is a text that this script makes. */
 function made(name, text) {
   return {
     name,
@@ -34,7 +34,7 @@ function examples() {
   return Object.fromEntries(pairs);
 }
 
-/** Bytes as an element of the page, deflated by Zopfli: 5 % smaller than by zlib. */
+/** Packs bytes for an element of the page. Zopfli deflates them 5 % smaller than zlib. */
 async function element(id, bytes) {
   const deflated = await zopfli.deflateAsync(bytes, { numiterations: 5 });
   return `<script type="text/plain" id="${id}" data-bytes="${deflated.length}">${inText(deflated)}</script>`;
@@ -46,7 +46,7 @@ function lessons() {
   const names = readdirSync(folder, { withFileTypes: true }).filter((entry) => existsSync(join(folder, entry.name, "lesson.md")));
   const one = (name) => {
     const text = (file) => readFileSync(join(folder, name, file), "utf8");
-    // The page leaves out what to do on a command line.
+    // The page leaves out what a lesson says about the command line.
     const sections = (markdown) => markdown.split(/^(?=## )/m).filter((section) => !/^## (Run|Then)/.test(section)).join("");
     return { name, scenario: text("scenario.toml"), lesson: sections(text("lesson.md")), answer: sections(text("answer.md")) };
   };
@@ -66,7 +66,8 @@ const page = readFileSync(join(here, "src/page.html"), "utf8");
 
 const hash = (text) => `'sha256-${createHash("sha256").update(text).digest("base64")}'`;
 
-/** What the page may do: run its own script and the engine, and nothing from elsewhere. */
+/** Defines what the page may do: run its own script and the engine, and load nothing from
+ * elsewhere. */
 function policy(parts) {
   return [
     "default-src 'none'",
@@ -81,11 +82,11 @@ function policy(parts) {
 }
 
 function filled(parts) {
-  // Replace by functions, because in a plain text `$` would refer to a match.
+  // Replace with functions, because `$` in a plain replacement text would refer to a match.
   return Object.entries(parts).reduce((text, [name, value]) => text.replace(`<!--${name}-->`, () => value), page);
 }
 
-/** Characters that the text of an element cannot hold as they are. */
+/** Characters that the text of an element cannot contain unchanged. */
 const AVOIDED = [0x00, 0x0d, 0x3c];
 
 /**

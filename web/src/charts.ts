@@ -1,4 +1,5 @@
-// Charts that follow the run, on uPlot, with one cursor. A run that is compared is dashed.
+// Charts that follow the run, drawn by uPlot with a common cursor. A second run, for comparison, is
+// dashed.
 
 import uPlot from "uplot";
 import { type Chart, type Curve, DROPS, MARKS, curves, states } from "./curves";
@@ -38,7 +39,7 @@ export class Charts {
     new ResizeObserver(() => this.fit()).observe(this.element);
   }
 
-  /** Returns the charts that were drawn last, to save them as a file. */
+  /** Returns the charts that were drawn last, so that they can be saved to a file. */
   current(): Chart[] {
     return this.result === null ? [] : this.both(this.result);
   }
@@ -52,7 +53,7 @@ export class Charts {
     this.show(this.result, this.before);
   }
 
-  /** Returns the curves of both runs, chart by chart. */
+  /** Returns the curves of both runs, grouped by chart. */
   private both(result: Result): Chart[] {
     const now = curves(result, this.state);
     const before = this.before === null ? [] : curves(this.before, this.state);
@@ -88,7 +89,7 @@ export class Charts {
     requestAnimationFrame(() => this.playhead(this.time));
   }
 
-  /** Draws everything again, in other colours. */
+  /** Draws everything again with other colours. */
   refresh(): void {
     this.clear();
     this.show(this.result, this.before);
@@ -220,7 +221,7 @@ export class Charts {
   }
 }
 
-/** Returns the value at an index, or the last value before it. */
+/** Returns the value at an index. If it has none, returns the last value before the index. */
 function nearest(column: ArrayLike<number | null | undefined> | undefined, at: number): number | null {
   for (let place = at; place >= 0 && column !== undefined; place -= 1) {
     const value = column[place];
@@ -229,7 +230,7 @@ function nearest(column: ArrayLike<number | null | undefined> | undefined, at: n
   return null;
 }
 
-/** Whether a chart that is drawn can take new data without being built again. */
+/** Returns whether a chart that is drawn can take new data without being built again. */
 function fits(chart: Chart, drawn: Drawn | undefined): boolean {
   const same = (curve: Curve, other: Curve | undefined) => curve.label === other?.label && curve.dash === other.dash && curve.group === other.group;
   return drawn !== undefined && chart.curves.length === drawn.curves.length && chart.curves.every((curve, at) => same(curve, drawn.curves[at]));

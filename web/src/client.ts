@@ -1,4 +1,4 @@
-// The page's side of the worker: it has one run at a time, always the newest.
+// The page's side of the worker. It has one run at a time, which is always the newest.
 
 import source from "made:worker";
 import { packed } from "./packed";
@@ -25,7 +25,7 @@ export class Client {
       if (message.kind === "about") {
         listener.about(message.about);
       } else if (message.id !== this.last) {
-        // An answer to a request that a newer one has replaced is ignored.
+        // Ignore the answer to a request that a newer request has replaced.
       } else if (message.kind === "loaded") {
         listener.loaded(message.values, message.loaded, message.problems);
       } else if (message.kind === "progress") {

@@ -1,5 +1,5 @@
-// Sliders, menus and switches for the values of a scenario, made from its outline, the keys and the
-// registries of the engine.
+// Makes sliders, menus and switches for the values of a scenario, from its outline and from the
+// keys and registries of the engine.
 
 import { el, menu } from "./dom";
 import { type Draft, add, algorithmAt, choose, keyOf, missing, parent, plain, quantity, quoted, replace, written } from "./edit";

@@ -5,7 +5,7 @@ import { charts } from "./words";
 
 export interface Curve {
   label: string;
-  /** The group whose colour the curve has; below 0 for a colour of its own. */
+  /** The group whose colour the curve has. A number below 0 means a colour of its own. */
   group: number;
   dash: boolean;
   x: Float64Array;
@@ -18,10 +18,10 @@ export interface Chart {
   curves: Curve[];
 }
 
-/** Curves with more points than this are thinned. */
+/** The most points of a curve that is drawn unchanged. Longer curves are thinned. */
 const MOST_POINTS = 6000;
 
-/** Thins a curve with many points: keeps the first, smallest and largest point of each stretch. */
+/** Thins a curve: keeps the first, the smallest and the largest point of each stretch. */
 function thinned(x: Float64Array, y: Float64Array): { x: Float64Array; y: (number | null)[] } {
   if (x.length <= MOST_POINTS) return { x, y: Array.from(y, (value) => (Number.isFinite(value) ? value : null)) };
   const stretch = Math.ceil((3 * x.length) / MOST_POINTS);
@@ -76,14 +76,14 @@ function total(result: Result, columns: Float64Array[], label: string, group: nu
 export const MARKS = -1;
 export const DROPS = -2;
 
-/** Returns the states of queues that a result has as series. */
+/** Returns the states of queues for which a result has series. */
 export function states(result: Result): string[] {
   const link = result.loaded.points[result.point]?.links[result.link]?.name;
   const own = result.traces.filter((trace) => trace.flow === null && trace.link === link);
   return [...new Set(own.map((trace) => trace.quantity))];
 }
 
-/** Returns every chart of a result; `state` names the state of the queue that is drawn. */
+/** Returns every chart of a result. `state` names the state of the queue to draw. */
 export function curves(result: Result, state: string): Chart[] {
   const { watched, traces } = result;
   const of = (quantity: string, scale = 1) =>

@@ -1,4 +1,4 @@
-// Changes values in the text of a scenario. The engine says where each value is (`outline` in
+// Changes values in the text of a scenario. The engine returns where each value is (`outline` in
 // crates/scenario), so this file does not parse TOML.
 
 import type { About, Entry, Key, Option, Value } from "./protocol";
@@ -76,7 +76,7 @@ export function algorithmAt(values: Value[], table: string): string | null {
   return itself?.kind === "text" ? String(itself.value) : null;
 }
 
-/** Whether a path matches a key's path, in which NAME means any name or index. */
+/** Returns whether a path matches a key's path, in which NAME means any name or index. */
 function matches(key: string, path: string): boolean {
   const keys = key.split(".");
   const parts = path.replace(/^(flows|traffic|programs)\[\d+\]/, "$1.NAME").replace(/\[\d+\]/g, "[0]").split(".");
@@ -90,7 +90,7 @@ export function keyOf(about: About, values: Value[], path: string): Key | null {
   return found.find((key) => key.entry === algorithm) ?? found.find((key) => key.entry === null) ?? null;
 }
 
-/** Returns the keys that a table may have and does not have. */
+/** Returns the keys that a table may have but does not have. */
 export function missing(about: About, values: Value[], table: string): Key[] {
   const algorithm = algorithmAt(values, table);
   const nested = new Set(["list", "table", "text"]);
@@ -103,7 +103,7 @@ export function missing(about: About, values: Value[], table: string): Key[] {
   });
 }
 
-/** Returns a value for a new key: its default, or otherwise an example of its kind. */
+/** Returns a value for a new key: its default, or an example of its kind if it has no default. */
 function first(key: Key): string {
   const raw = ["bool", "count", "number"].includes(key.kind);
   const made: Record<string, string> = { time: "10ms", rate: "10Mbit", size: "100p", count: "1", number: "0.1", bool: "true" };
@@ -124,7 +124,7 @@ export function add(draft: Draft, table: string, key: Key, word: "aqm" | "name")
   if (itself?.kind === "text") {
     return replace(draft, table, `{ ${word} = ${quoted(String(itself.value))}, ${line} }`);
   }
-  // The table has a header, so add the key behind the line of its last value.
+  // The table has a header, so add the key after the line of its last value.
   const prefix = table === "" ? "" : `${table}.`;
   const own = draft.values.filter((value) => value.path.startsWith(prefix) && !value.path.slice(prefix.length).includes("["));
   const direct = own.filter((value) => !value.path.slice(prefix.length).includes(".") || own.some((other) => other.kind === "table" && value.path.startsWith(`${other.path}.`)));
@@ -135,13 +135,13 @@ export function add(draft: Draft, table: string, key: Key, word: "aqm" | "name")
   return { ...draft, text: `${draft.text.slice(0, place)}\n${line}${draft.text.slice(place)}` };
 }
 
-/** Whether two options have the same name and take the same values. */
+/** Returns whether two options have the same name and accept the same values. */
 function alike(one: Option, other: Option): boolean {
   const kind = (of: Option) => JSON.stringify({ ...of, doc: "", default: "", tc: "" });
   return kind(one) === kind(other);
 }
 
-/** Replaces an algorithm; keeps those of its options that the new algorithm has too. */
+/** Replaces an algorithm. Options that the new algorithm also has are kept. */
 export function choose(draft: Draft, table: string, name: string, entries: Entry[], word: "aqm" | "name"): Draft {
   const itself = draft.values.find((value) => value.path === table);
   if (itself === undefined) return draft;

@@ -29,7 +29,7 @@ export class Editor {
     this.area.addEventListener("scroll", () => (this.lines.scrollTop = this.area.scrollTop));
   }
 
-  /** Shows a text that was not typed here. */
+  /** Shows a text that the user did not type. */
   set(text: string): void {
     if (this.area.value !== text) this.area.value = text;
     this.number();

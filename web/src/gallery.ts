@@ -1,4 +1,4 @@
-// Scenarios to begin with: the examples that come with tailback, and the named paths.
+// Scenarios to start from: the examples that come with tailback, and the named paths.
 
 import { text } from "./packed";
 import type { About } from "./protocol";
@@ -8,7 +8,7 @@ export interface Exhibit {
   label: string;
   doc: string;
   text: string;
-  /** For a lesson: what to predict before the run, and the answer. */
+  /** For a lesson, the question to answer before the run, and the answer. */
   lesson?: { task: string; answer: string };
 }
 

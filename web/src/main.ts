@@ -18,7 +18,7 @@ import { csv, svg } from "./svg";
 import { colour, inks, turn } from "./theme";
 import { words } from "./words";
 
-/** The scenario that opens first. */
+/** The scenario that the page opens first. */
 const FIRST = "first";
 
 class Lab {
@@ -168,7 +168,7 @@ class Lab {
     this.galleryHost.replaceChildren(choice);
   }
 
-  /** Asks for a prediction, and hides the run until then. */
+  /** Asks for a prediction, and hides the run until the user has made one. */
   private teach({ task, answer }: { task: string; answer: string }): void {
     document.body.classList.add("predicting");
     const shown = () => {
@@ -179,7 +179,7 @@ class Lab {
     this.lessonHost.replaceChildren(lesson(task, answer, shown));
   }
 
-  /** Opens the scenario in the address bar. */
+  /** Opens the scenario that the address bar contains. */
   private async openLink(): Promise<boolean> {
     try {
       const shared = await unpacked(location.hash);
@@ -223,14 +223,14 @@ class Lab {
     this.rerun(text);
   }
 
-  /** Handles a slider or menu; `began` if it is another one than last time. */
+  /** Handles a slider or menu. `began` is set if it is not the one that was used last. */
   private changed(draft: Draft, began: boolean): void {
     if (began) this.compare();
     this.editor.set(draft.text);
     this.rerun(draft.text);
   }
 
-  /** Keeps the current result, to compare the next run with it. */
+  /** Stores the current result, so that the next run is compared with it. */
   private compare(): void {
     if (!this.kept && this.result !== null) this.before = this.result;
   }
@@ -314,7 +314,7 @@ class Lab {
     this.choices.replaceChildren(...made);
   }
 
-  /** Shows the legend; a click hides a flow in the charts. */
+  /** Shows the legend. A click on an entry hides its flow in the charts. */
   private name(result: Result): void {
     const items = result.watched.groups.map((group, number) => {
       const toggle = button("", group.what, () => {
@@ -342,7 +342,7 @@ class Lab {
     this.draw();
   }
 
-  /** Shows the buttons that keep a run for comparison. */
+  /** Shows the buttons that store a run for comparison. */
   private keep(): void {
     const keep = button(words.keep, words.keepTitle, () => {
       this.before = this.result;
@@ -365,7 +365,8 @@ class Lab {
     this.events.follow(time);
     const stays = this.now.stays();
     if (stays !== null && !stays.knows(time) && !this.waiting) {
-      // Packets of a long run are kept for a part of its time, so run again for this part.
+      // Of a long run, only the packets of a part of its time are stored, so run again for this
+      // part.
       this.rerun(this.text, Math.max(0, time - 0.02));
     }
   }

@@ -1,6 +1,6 @@
 // Reads data in the page as build.mjs packs it: deflated, and as text with seven bits in each byte.
 
-/** Returns the bytes in an element of the page; null if the element does not exist. */
+/** Returns the bytes in an element of the page, or null if the element does not exist. */
 export function packed(id: string): ArrayBuffer | null {
   const place = document.getElementById(id);
   return place === null ? null : fromText(place.textContent ?? "", Number(place.dataset["bytes"]));
@@ -13,7 +13,7 @@ export async function text(id: string): Promise<string> {
   return new Response(stream).text();
 }
 
-/** Values of seven bits that would need escaping: characters of two bytes stand for them. */
+/** Values of seven bits that would need escaping. Characters of two bytes represent them. */
 const AVOIDED = [0x00, 0x0d, 0x3c];
 
 /** Decodes bytes from text. */
@@ -25,7 +25,7 @@ function fromText(text: string, size: number): ArrayBuffer {
     bits += 7;
     if (bits >= 8) {
       bits -= 8;
-      // The remaining bits are padding; a typed array ignores a byte beyond its end.
+      // The remaining bits are padding. A typed array ignores a byte beyond its end.
       bytes[length] = held >> bits;
       length += 1;
       held &= (1 << bits) - 1;

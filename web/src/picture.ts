@@ -1,5 +1,5 @@
-// The bottleneck as a picture of one moment, drawn from the recorded stays of packets. Packets come
-// from the left, wait in the queue, and leave over the link.
+// Draws the bottleneck at one moment, from the recorded stays of packets. Packets arrive from the
+// left, wait in the queue, and leave over the link.
 
 import { el, rate, short } from "./dom";
 import type { Result } from "./protocol";
@@ -8,7 +8,7 @@ import { colour, inks } from "./theme";
 import { causes, words } from "./words";
 
 const HEIGHT = 210;
-/** Top and bottom of the queue. */
+/** Vertical position of the top and the bottom of the queue. */
 const TOP = 42;
 const BOTTOM = 150;
 /** Time for which drops stay visible, seconds on the screen. */
@@ -45,7 +45,7 @@ export class Picture {
     this.hidden = groups;
   }
 
-  /** Largest number of packets to show, here or in another picture that uses the same scale. */
+  /** Largest number of packets to show, in this picture or another that uses the same scale. */
   most = 1;
 
   /** Draws a moment. `pace` is the number of seconds of the run in a second on the screen. */
@@ -99,7 +99,7 @@ export class Picture {
     this.tell(waiting.length, time, link?.aqm ?? "", link?.name ?? "");
   }
 
-  /** Draws the queue: packets in columns, with the head at the right. */
+  /** Draws the queue: packets in columns, with the head of the queue at the right. */
   private box(at: CanvasRenderingContext2D, queue: Queue, waiting: number[], begin: number, end: number, time: number, aqm: string): void {
     const ink = inks();
     at.strokeStyle = ink.muted;
@@ -146,10 +146,10 @@ export class Picture {
     return lanes;
   }
 
-  /** Whether an AQM has separate queues for flows or classes, according to the registry. */
+  /** Returns whether an AQM has separate queues for flows or classes, according to the registry. */
   separate: (aqm: string) => boolean = () => false;
 
-  /** Returns the size of a cell in pixels, and the number of packets that a cell means. */
+  /** Returns the size of a cell in pixels, and the number of packets that a cell represents. */
   private cells(most: number, width: number, height: number): { cell: number; each: number } {
     const fits = (cell: number) => Math.floor(width / cell) * Math.floor(height / cell);
     for (const cell of [14, 12, 10, 8, 6, 5, 4]) {
@@ -165,7 +165,7 @@ export class Picture {
     at.fillStyle = colour(group);
     const gap = cell > 5 ? 1.5 : 0.5;
     at.fillRect(x, y, cell - gap, cell - gap);
-    // Queues mark on arrival or departure. A packet that will leave marked is outlined once it
+    // Queues mark on arrival or on departure. A packet that will leave marked is outlined once it
     // moves.
     if ((flags & (LEFT_CE | LEFT_SCE)) !== 0 && time >= (queue.left[one] ?? Infinity)) {
       at.strokeStyle = inks().mark;
@@ -176,7 +176,7 @@ export class Picture {
     at.globalAlpha = 1;
   }
 
-  /** Draws moving packets; if there are many, evenly spread ones of them. */
+  /** Draws moving packets. If there are many, draws an evenly spaced selection. */
   private moving(at: CanvasRenderingContext2D, queue: Queue, packets: number[], place: (one: number) => number, y: number, left: boolean): void {
     const step = Math.max(1, Math.ceil(packets.length / MOST_MOVING));
     packets.forEach((one, number) => {
@@ -186,7 +186,7 @@ export class Picture {
     });
   }
 
-  /** Draws drops, which fall out of the queue, with their cause. */
+  /** Draws drops, which fall out of the queue, each with its cause. */
   private falling(at: CanvasRenderingContext2D, queue: Queue, gone: number[], begin: number, time: number, pace: number): void {
     const ink = inks();
     const drops = gone.filter((one) => (queue.fate[one] ?? 0) > 0);
@@ -216,7 +216,7 @@ export class Picture {
     });
   }
 
-  /** Describes the picture in words. */
+  /** Describes the picture as text. */
   private tell(waiting: number, time: number, aqm: string, name: string): void {
     const result = this.result;
     const took = result === null ? "" : ` · ${words.took(short(result.summary.duration_s), short(result.took_ms))}`;

@@ -1,4 +1,4 @@
-// The time of the picture: plays, pauses, steps and scrubs.
+// Controls the time of the picture: plays, pauses, steps and scrubs.
 
 import { button, el, menu } from "./dom";
 import { words } from "./words";
@@ -83,7 +83,8 @@ export class Player {
 
   private frame(now: number): void {
     if (!this.playing) return;
-    // A page in the background gets no frames, so limit the step: it resumes where it stopped.
+    // A page in the background gets no frames, so limit the step. The player then resumes where it
+    // stopped.
     const passed = Math.min(0.1, Math.max(0, (now - this.last) / 1000));
     this.last = now;
     this.go(this.time + passed * this.pace);

@@ -162,7 +162,7 @@ export interface Watched {
   from_s: number;
   until_s: number;
   causes: string[];
-  /** A column for each group. */
+  /** The groups' columns, one for each group. */
   throughput: Float64Array[];
   delay: Float64Array[];
   marks: Float64Array[];

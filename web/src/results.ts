@@ -1,4 +1,4 @@
-// The summary of a run as a table. In a comparison, cells have the numbers of both runs.
+// Shows the summary of a run as a table. In a comparison, each cell has the numbers of both runs.
 
 import { el, short } from "./dom";
 import type { Result, Summary } from "./protocol";

@@ -1,4 +1,4 @@
-// Links that contain a scenario, and files to save.
+// Makes links that contain a scenario, and saves files.
 
 export interface Shared {
   /** Version of this format. */
@@ -9,7 +9,7 @@ export interface Shared {
   point?: number;
 }
 
-/** Longest scenario in a link, characters; the engine has the same limit. */
+/** Longest scenario in a link, characters. The engine has the same limit. */
 const MOST = 1 << 20;
 
 async function through(bytes: Uint8Array<ArrayBuffer>, stream: CompressionStream | DecompressionStream): Promise<Uint8Array> {
@@ -26,7 +26,8 @@ export async function fragment(shared: Shared): Promise<string> {
   return `#s=${btoa(binary).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "")}`;
 }
 
-/** Decodes the scenario of a fragment; null for a fragment without one. Throws if it is invalid. */
+/** Decodes the scenario in a fragment. Returns null for a fragment without a scenario. Throws if it
+ * is invalid. */
 export async function unpacked(hash: string): Promise<Shared | null> {
   const found = /^#s=([\w-]+)$/.exec(hash);
   if (found === null) return null;
@@ -36,7 +37,7 @@ export async function unpacked(hash: string): Promise<Shared | null> {
   return checked(JSON.parse(text));
 }
 
-/** Takes only the fields that this page knows. */
+/** Returns only the fields that this page knows. */
 export function checked(data: unknown): Shared {
   const given = data as Partial<Shared> | null;
   if (typeof given !== "object" || given === null || typeof given.text !== "string" || given.text.length > MOST) {

@@ -1,5 +1,5 @@
-// The stays of packets in the queue, in order of arrival. Finds the packets that are there at a
-// time.
+// Stores the stays of packets in the queue in order of arrival, and finds the packets in the queue
+// at a given time.
 
 import type { Watched } from "./protocol";
 
@@ -14,9 +14,9 @@ export class Queue {
   readonly group: Uint8Array;
   readonly fate: Uint8Array;
   readonly flags: Uint8Array;
-  /** Largest number of packets that are in the queue at once. */
+  /** Largest number of packets that are in the queue at the same time. */
   readonly most: number;
-  /** Indices of stays in the order in which they end, by departure or drop. */
+  /** Indices of stays in the order in which they end by departure or drop. */
   private readonly gone: Uint32Array;
   private readonly goneAt: Float64Array;
   private readonly longest: number;
@@ -55,7 +55,7 @@ export class Queue {
     return most;
   }
 
-  /** Whether the stays around a time were recorded. */
+  /** Returns whether the stays around a time were recorded. */
   knows(time: number): boolean {
     return time >= this.watched.from_s && time <= this.watched.until_s;
   }
@@ -67,8 +67,8 @@ export class Queue {
     for (let at = before(this.came, time - this.longest, false); at < end; at += 1) {
       if ((this.left[at] ?? 0) > time) there.push(at);
     }
-    // A packet that never leaves is missing if it came longer ago than the longest stay of the
-    // others.
+    // A packet that never leaves is not found if it arrived longer ago than the longest stay of the
+    // other packets.
     return there;
   }
 
@@ -102,7 +102,8 @@ export class Queue {
   }
 }
 
-/** Returns how many of ascending numbers are below a limit; with `included`, also those at it. */
+/** Returns how many of some ascending numbers are below a limit. With `included`, also counts those
+ * at the limit. */
 function before(numbers: Float64Array, limit: number, included: boolean): number {
   let [low, high] = [0, numbers.length];
   while (low < high) {

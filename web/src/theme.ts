@@ -3,7 +3,7 @@
 const LIGHT = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#5b4bb5", "#7a6a00"];
 const DARK = ["#4aa8e0", "#f0803c", "#2fc296", "#e29fc6", "#a3dcfa", "#f2b63c", "#a99cf5", "#c9b84a"];
 
-/** Whether the page is currently dark. */
+/** Returns whether the page is currently dark. */
 export function isDark(): boolean {
   const chosen = document.documentElement.dataset["theme"];
   return chosen === undefined ? matchMedia("(prefers-color-scheme: dark)").matches : chosen === "dark";

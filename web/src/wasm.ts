@@ -1,4 +1,4 @@
-// Calls the functions that crates/wasm exports. Answers are bytes in the engine's memory.
+// Calls the functions that crates/wasm exports. Their answers are bytes in the engine's memory.
 
 interface Exports {
   memory: WebAssembly.Memory;
@@ -19,7 +19,7 @@ interface Exports {
   lab_column(number: number): number;
 }
 
-/** The number that means no watched link. */
+/** The number of a link that means that no link is watched. */
 export const NO_LINK = 0xffff_ffff;
 
 export class Engine {
@@ -52,7 +52,7 @@ export class Engine {
     return this.at.lab_begin(point, link, stays, from) !== 0;
   }
 
-  /** Continues the run; returns its progress from 0 to 1, or 2 at its end. */
+  /** Continues the run. Returns its progress from 0 to 1, or 2 at its end. */
   advance(events: number): number {
     return this.at.lab_advance(events);
   }

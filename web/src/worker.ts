@@ -1,12 +1,13 @@
-// Runs scenarios in a worker, beside the page. A newer request ends the run of an older one.
+// Runs scenarios in a worker, separate from the page. A newer request ends the run of an older
+// request.
 
 import type { About, FromWorker, Loaded, Log, Problem, Request, Summary, ToWorker, Trace, Value, Watched } from "./protocol";
 import { Engine } from "./wasm";
 
-/** Calendar events between two checks for new messages; they take some 20 ms. */
+/** Calendar events between two checks for new messages. They take about 20 ms. */
 const SLICE = 60_000;
 
-/** Largest number of packets' stays that a run keeps. */
+/** Largest number of packets whose stays a run stores. */
 const MOST_STAYS = 600_000;
 
 /** Largest number of series that the charts draw. */
@@ -65,7 +66,7 @@ async function work(): Promise<void> {
     try {
       await one(engine, id, request);
     } catch (error) {
-      // After a panic its message is the answer, and the instance cannot be used any more.
+      // After a panic, its message is the answer, and the instance cannot be used any more.
       const message = error instanceof WebAssembly.RuntimeError ? engine.panic() : String(error);
       engine = null;
       say({ kind: "failed", id, message });
@@ -140,7 +141,7 @@ function watch(engine: Engine): { watched: Watched; moved: Transferable[] } {
 
 const OF_FLOWS = ["cwnd", "ssthresh", "srtt_ns"];
 
-/** Returns the series that charts draw: those of single flows, and all of links. */
+/** Returns the series that charts draw: those of single flows, and all those of links. */
 function traces(engine: Engine, watched: Watched): Trace[] {
   const keys = (JSON.parse(engine.series()) as { keys: { flow: string | null; link: string | null; quantity: string; rows: number }[] }).keys;
   const shown = new Set(watched.groups.map((group) => group.name));

@@ -1,4 +1,5 @@
-// Uses the page in a browser as a person does. Writes what was seen as JSON, which the caller checks.
+// Uses the page in a browser as a person does. Writes what the page showed as JSON, which the
+// caller checks.
 import { chromium } from "playwright-core";
 import { createServer } from "node:http";
 import { readFileSync } from "node:fs";
@@ -23,7 +24,7 @@ async function open(address, options = {}) {
   return page;
 }
 
-/** Waits for a run other than one that was there before. */
+/** Waits for a run other than the run that was shown before. */
 async function ran(page, before = "") {
   const wait = (before) => (document.body.dataset.run ?? "") !== before;
   await page.waitForFunction(wait, before, { timeout: 20_000 });
@@ -60,7 +61,7 @@ seen.http = await ran(served);
 await served.context().close();
 server.close();
 
-// Make several mistakes at once.
+// Make several mistakes in the scenario at once.
 await write(page, first.replace('"50Mbit"', '"50Mbot"').replace("cubic", "cubik"));
 await page.waitForSelector(".problems li");
 seen.problems = await page.locator(".problems li").allTextContents();
@@ -68,7 +69,7 @@ seen.marked = await page.locator(".lines .bad").allTextContents();
 await write(page, first);
 await page.waitForFunction(() => document.querySelector(".problems li") === null);
 
-// Move a slider: there is a new run, and the previous one is drawn beside it.
+// Move a slider. A new run appears, and the previous run is drawn beside it.
 const slider = page.getByLabel("path.rtt", { exact: true });
 await slider.fill("800");
 seen.slid = await ran(page, seen.file);
@@ -77,7 +78,7 @@ seen.pictures = await page.locator("figure.picture:not([hidden])").count();
 seen.changed = await page.locator("td s").count();
 seen.link = await page.evaluate(() => location.hash);
 
-// Choose another algorithm: options that it has too are kept.
+// Choose another algorithm. Options that it also has are kept.
 await page.getByLabel("bottleneck.queue.aqm", { exact: true }).selectOption("codel");
 await ran(page, seen.slid);
 seen.queue = /queue = (.+)/.exec(await page.locator("textarea").inputValue())[1];
@@ -86,7 +87,7 @@ await page.getByLabel("add an option … bottleneck.queue", { exact: true }).sel
 await page.waitForFunction(() => document.querySelector("textarea").value.includes("target"));
 seen.option = /queue = (.+)/.exec(await page.locator("textarea").inputValue())[1];
 seen.codel = codel;
-// Writing the default in the file gives the same run.
+// Write a default into the file. It gives the same run.
 await page.getByLabel("bottleneck.queue.aqm", { exact: true }).selectOption("fq_codel");
 await ran(page, codel);
 seen.kept = /queue = (.+)/.exec(await page.locator("textarea").inputValue())[1];
@@ -104,7 +105,8 @@ seen.jumped = await page.locator(".player output").textContent();
 seen.firstEvent = await page.locator(".log tbody tr button").first().textContent();
 await page.context().close();
 
-// Open a link: it has the scenario, and the page says if it was made by another engine.
+// Open a link. It contains a scenario, and the page warns if another version of the engine made the
+// link.
 const linked = await open(single + seen.link);
 seen.linked = await ran(linked);
 seen.linkedText = await linked.locator("textarea").inputValue();
@@ -121,7 +123,7 @@ await ran(broken);
 seen.broken = await broken.locator(".banner").textContent();
 await broken.context().close();
 
-// Put scripts wherever a scenario has text.
+// Put scripts into every place where a scenario has text.
 const script = "<img src=x onerror='window.hacked=1'><script>window.hacked=1</script>";
 const hostile = first.replace(/title .*/, `title = """${script}"""`).replace("[[flows]]", `[[flows]]\nname = "a"\n# ${script}`);
 const inert = await open(single + packed({ v: 1, engine: script, text: hostile, files: { [script]: script } }));
@@ -143,7 +145,7 @@ seen.hacked = await inert.evaluate(() => window.hacked ?? null);
 seen.images = await inert.locator("img").count();
 await inert.context().close();
 
-// A lesson hides the run until someone has predicted it.
+// A lesson hides the run until the user has predicted it.
 const school = await open(single);
 const opened = await ran(school);
 await school.getByLabel("Open an example").selectOption("lesson-standing-queue");
@@ -156,7 +158,7 @@ seen.revealed = await picture.isVisible();
 seen.answer = await school.locator(".lesson details").textContent();
 await school.context().close();
 
-// On a phone nothing is wider than the page.
+// On a phone, no element is wider than the page.
 const phone = await open(single, { viewport: { width: 400, height: 800 } });
 await ran(phone);
 seen.overflow = await phone.evaluate(() => document.documentElement.scrollWidth - innerWidth);

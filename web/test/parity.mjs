@@ -1,5 +1,5 @@
-// Runs scenarios in the engine that browsers use. Reads `[{name, text, files, watch}]` and writes the results
-// of each run, with a hash of every series.
+// Runs scenarios in the engine that browsers use. Reads `[{name, text, files, watch}]`, and writes
+// the results of each run, with a hash of every series.
 import { build } from "esbuild";
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
