@@ -22,7 +22,7 @@ from tailback.kernel.apt import Apt, Deb, newest
 from tailback.kernel.steps import Steps
 
 OLDEST = (6, 17)
-"""The oldest release that can be the newest kernel: the first with DualPI2."""
+"""The first release with DualPI2. The newest kernel of Debian must be at least this release."""
 
 OTHER_PROCESSORS = (
     *("alpha", "arc", "arm", "arm64", "csky", "hexagon", "loongarch", "m68k", "microblaze"),

@@ -74,7 +74,7 @@ LATEST = "latest"
 
 
 MOST_NAMED = 12
-"""The most runs that a message lists. If there are more, it lists none."""
+"""The most runs that a message lists. If there are more, it names only one."""
 
 
 def named(point: PointRef) -> str:

@@ -28,7 +28,7 @@
     tip.style.top = Math.max(4, top) + "px";
   }
 
-  // Vega's own tooltips, of points and cells; of a curve it knows only the first point.
+  // Shows Vega's own tooltips of points and cells. For a curve, Vega knows only the first point.
   function tooltip(handler, event, item, value) {
     var curve = item && item.mark && item.mark.marktype === "line";
     overMark = Boolean(value) && typeof value === "object" && !curve;
@@ -40,7 +40,7 @@
     }
   }
 
-  // Every curve of a figure, with the place of its panel.
+  // Finds every curve of a figure, with the place of its panel.
   function curves(group, x, y, panel, found) {
     group.items.forEach(function (mark) {
       if (mark.marktype === "group") {
@@ -58,7 +58,8 @@
     return found;
   }
 
-  // The point of a curve that is nearest along x, and how far the curve passes from the pointer.
+  // Returns the point of a curve that is nearest along x, and how far the curve is from the
+  // pointer.
   function nearest(curve, x, y) {
     var items = curve.items;
     var best = 0;
@@ -110,8 +111,8 @@
   }
   window.addEventListener("scroll", hide, { passive: true });
 
-  // Where the page is narrower than a figure, its panels become narrower, stand under each other,
-  // and have their legend above.
+  // If the page is narrower than a figure, makes the panels narrower, and puts them and the legend
+  // one below the other.
   function fitted(spec, room) {
     if (!spec || typeof spec !== "object") return;
     if (Array.isArray(spec)) {
@@ -133,7 +134,8 @@
     });
   }
 
-  // What stands at the right edge stays there; what stands beyond has no room, and is in tooltips.
+  // Moves text at the right edge with that edge. Text beyond the edge has no space, but tooltips
+  // show it.
   function placed(spec, width, room) {
     function at(layer) {
       var x = layer.encoding && layer.encoding.x;

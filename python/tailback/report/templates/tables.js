@@ -1,7 +1,7 @@
 (function () {
   "use strict";
-  // The first columns of a table that is wider than the page stay where they are; one that is not
-  // has its head at the top of the window instead.
+  // The first columns stay visible when a table wider than the page is scrolled sideways. The
+  // heading of a narrower table stays at the top of the window.
   function settle() {
     document.querySelectorAll(".scroll").forEach(function (box) {
       var table = box.querySelector("table");
