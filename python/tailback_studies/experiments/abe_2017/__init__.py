@@ -17,7 +17,7 @@ class Abe2017(Reproduction):
         "Alternative Backoff: Achieving Low Latency and High Throughput with ECN and AQM: "
         "Khademi, Armitage, Welzl, Zander, Fairhurst, Ros, 2017"
     )
-    doc = "What a sender gains by a gentler backoff on marks than on losses, and what others lose."
+    doc = "How much a sender gains, and others lose, if it backs off less on marks than on losses."
     parts: Sequence[str] = tuple(PARTS)
 
     def study(self, request: Request) -> Study:

@@ -30,8 +30,8 @@ SOURCE = (
 )
 LEAD = (
     "With short queues a sender that halves its window on a mark leaves the link idle. ABE backs "
-    "off less on marks than on losses. The report shows what that gains, and what it costs "
-    "others."
+    "off less on marks than on losses. The report shows how much a flow gains from "
+    "this, and how much other flows lose."
 )
 QUICK = " A quick run: fewer places, factors and seeds."
 

@@ -21,8 +21,8 @@ from tailback_studies.experiments.dualpi2_2022.points import DualPi2Entry
 DRAWN: tuple[tuple[str, str, str, str], ...] = (
     ("delay", "Queue delay", "qs", "ms"),
     ("rate", "Rate of a flow", "rpf", "Mbit/s"),
-    ("marks", "Marks of the packets forwarded", "marks", "%"),
-    ("drops", "Drops of the packets that came", "drops", "%"),
+    ("marks", "Marks, share of the packets forwarded", "marks", "%"),
+    ("drops", "Drops, share of the packets that arrived", "drops", "%"),
 )
 
 

@@ -39,8 +39,8 @@ def blocks(points: Sequence[enter.EnterPoint], facts: Facts) -> list[Block]:
         title = f"Two {layout.NAMES[cc]} flows on {layout.QUEUES[queue].title}"
         caption = (
             "Time from the entry of the second flow until Jain's index of the bytes delivered "
-            "since then is 0.95. A run that does not reach it counts with the 60 s that were "
-            "left."
+            "since then is 0.95. A run that does not reach this counts with the 60 s until its "
+            "end."
         )
         out.append(ReportFigure(f"enter-{cc}-{queue}", title, chart, caption, facts))
         columns = right("RTT, ms", *(beta_text(cc, b) for b in betas_of(subset)))

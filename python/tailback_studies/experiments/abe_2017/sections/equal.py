@@ -36,10 +36,11 @@ def blocks(points: Sequence[equal.EqualPoint], facts: Facts) -> list[Block]:
             ]
         )
     caption = (
-        "One flow on a link without a queue. Its marks are a schedule: every 1000th segment "
-        "(CUBIC: 10,000th), or each segment with that probability. The table's law assumes "
-        "periodic marks. With random marks the standard backoff, whose window swings more, gets a "
-        "little more of its mean, and the ratio is smaller (Dumas, Guillemin, Robert 2002)."
+        "One flow on a link without a queue. A schedule marks every 1000th segment (CUBIC: "
+        "10,000th), or each segment with probability 1/1000 (1/10,000). The law in the table "
+        "assumes periodic marks. With random marks the mean rate with the standard backoff, whose "
+        "window varies more, is a little higher, so the ratio is smaller (Dumas, Guillemin, Robert "
+        "2002)."
     )
     return [
         Table("equal-probability", "Rate over that of the standard", columns, rows, caption, facts)

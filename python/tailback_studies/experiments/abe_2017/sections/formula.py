@@ -63,8 +63,8 @@ def section(points: Sequence[single.SinglePoint], facts: Facts) -> Section:
         "formula",
         "Utilisation: measured against the formula",
         chart,
-        "Each point is a factor at a round-trip time. Left: the reference's formula with the "
-        "mean window at reductions. Right: the same formula for each cycle with its own windows.",
+        "Each point is a factor at a round-trip time. Left: the formula of the section below, with "
+        "the mean window at reductions. Right: the formula for each cycle with its own windows.",
         facts,
     )
     table = Table(
@@ -96,26 +96,29 @@ def section(points: Sequence[single.SinglePoint], facts: Facts) -> Section:
             for name in order
             if (cc, name) in gaps
         ],
-        "Gap: measured less predicted utilisation. Every cell counts; the criteria of this "
-        "table (fewer segments of path than "
-        f"{single.LEAST_PATH:g}; windows at reductions with a standard deviation of more than "
-        f"{100 * single.EQUAL_CYCLES:g} % of their mean) were set with the cells in view.",
+        "Gap: measured minus predicted utilisation. Every cell counts. A path is short if it holds "
+        f"fewer than {single.LEAST_PATH:g} segments; cycles are unequal if the windows at "
+        f"reductions have a standard deviation of more than {100 * single.EQUAL_CYCLES:g} % of "
+        "their mean. These limits were set with the cells in view.",
     )
     return Section("formula", "The formula", [Text(FORMULA), figure, table])
 
 
 FORMULA = """
-A sawtooth from beta x to x, where x is the window at a reduction over the bandwidth-delay product.
-AIMD: u = [(1 - beta\u00b2x\u00b2)/2 + (x\u00b2 - 1)/2] / [(1 - beta x) + (x\u00b2 - 1)/2]. CUBIC:
-its curve, which gives (3 + beta)/4 for x = 1. x is measured: ssthresh over beta, after the warm-up.
+The formula assumes that the window is a sawtooth from beta x to x, where x is the window at a
+reduction divided by the bandwidth-delay product. For AIMD the utilisation is
+u = [(1 - beta\u00b2x\u00b2)/2 + (x\u00b2 - 1)/2] / [(1 - beta x) + (x\u00b2 - 1)/2]. For CUBIC it
+follows from the cubic curve: (3 + beta)/4 for x = 1. x is measured after the warm-up, as ssthresh
+divided by beta.
 
-The formula leaves out the round trip of the reduction, in which the window does not grow, and ACKs
+The formula ignores the round trip of the reduction, in which the window does not grow, and ACKs
 for two segments. Together they cost about two segments of window, which matters on short paths
-(**short path**). It assumes equal cycles. PIE draws its marks at random, and CoDel marks a second
-time when a gentle backoff does not empty the queue within an interval (**unequal cycles**).
+(**short path**). The formula also assumes equal cycles. But PIE draws its marks at random, and
+CoDel marks a second time if a gentle backoff does not empty the queue within an interval
+(**unequal cycles**).
 
-CUBIC's curve does not decide the growth where Reno's growth reaches the old window first
-(**Reno-friendly**). Alone on CoDel, CUBIC meets the mark on its plateau, a little below the last
+If Reno's growth reaches the old window first, CUBIC grows like Reno and not by its curve
+(**Reno-friendly**). Alone on CoDel, CUBIC gets the mark on its plateau, a little below the last
 maximum, so **fast convergence** makes every other cycle longer and lower. Without fast convergence
 (last set-up of experiment 4) the effect of whole segments remains: the last segment below the
 plateau takes `cbrt(1/C)` seconds, in which the curve of the formula is at the top.

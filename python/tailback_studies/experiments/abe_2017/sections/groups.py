@@ -42,9 +42,10 @@ def blocks(points: Sequence[groups.GroupPoint], facts: Facts) -> list[Block]:
         x_ticks=betas_of(points),
     )
     caption = (
-        "Mean throughput of ten flows with ABE over that of ten without, over all round-trip "
-        "times. Lines: the range that the poster gives for the average of CUBIC with ABE against "
-        "standard TCP at beta 0.7 to 0.85. It gives no range for a single pair or factor."
+        "Mean throughput of ten flows with ABE divided by that of ten flows without, over all "
+        "round-trip times. The lines are the range that the poster gives for the average of CUBIC "
+        "with ABE against standard TCP at beta 0.7 to 0.85. The poster gives no range for a single "
+        "pair or factor."
     )
     out.append(ReportFigure("ten-to-ten", "Ten against ten", chart, caption, facts))
     for case in order:
@@ -70,8 +71,8 @@ def blocks(points: Sequence[groups.GroupPoint], facts: Facts) -> list[Block]:
                 case,
                 columns,
                 rows,
-                "Ratio by factor and round-trip time with intervals over seeds; on the right the "
-                "ratio of two flows with the same mark probability.",
+                "Ratio by factor and round-trip time with intervals over seeds. The columns on the "
+                "right have the ratio of two flows with the same mark probability.",
                 facts,
             )
         )

@@ -47,7 +47,7 @@ def blocks(measurements: AbeMeasures, facts: Facts) -> list[Block]:
             points=False,
         )
         title = f"{layout.NAMES[cc]} on {layout.QUEUES[queue].title}, 80 ms"
-        caption = "Mean over seeds; below, the share of flows with a mark before their end."
+        caption = "Mean over seeds; the lower figure has the share of flows with a mark."
         out.append(ReportFigure(f"short-{cc}-{queue}", title, chart, caption, facts))
         out.append(_luck(cc, queue, subset))
     if measurements.steps:
@@ -78,8 +78,8 @@ def _luck(cc: str, queue: str, points: Sequence[short.ShortPoint]) -> Table:
         f"{layout.NAMES[cc]} on {layout.QUEUES[queue].title}: lucky / unlucky",
         columns,
         rows,
-        "Mean completion in seconds of flows that ended before a mark fell (lucky), and of those "
-        "that met one (unlucky).",
+        "Mean completion time in seconds of flows without a mark (lucky) and of flows with a mark "
+        "(unlucky).",
     )
 
 
@@ -116,8 +116,8 @@ def _reductions(steps: Sequence[short.Steps], facts: Facts) -> Table:
             ]
         )
     caption = (
-        "Reductions from the end of slow start until the window fits into path and target queue. "
-        "The bound log_beta(0.5), rounded up, is for a window of twice that. It does not apply "
-        "where the queue lets the window grow further before it marks."
+        "Number of reductions from the end of slow start until the window fits into path and "
+        "target queue. The bound log_beta(0.5), rounded up, is for a window of twice that size. It "
+        "does not apply if the queue lets the window grow further before it marks."
     )
     return Table("reductions", "Reductions after slow start", columns, rows, caption, facts)

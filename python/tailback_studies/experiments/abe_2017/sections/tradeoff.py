@@ -66,9 +66,10 @@ def _choice_chart(cc: str, points: Sequence[Choice], facts: Facts) -> ReportFigu
     title = f"{layout.NAMES[cc]}: gain against each cost"
     caption = (
         f"A line for each queue, from beta {layout.STANDARD[cc]:g} (gain 0) up; some points "
-        "are labelled with their factor. Filled: on the Pareto front of gain, loss, delay and "
-        "convergence in that queue; hollow: another factor is as good in all of them and better "
-        "in one. Differences below 1 point of gain, 2 of loss, 1 ms and 1 s are ignored."
+        "are labelled with their factor. A filled point is on the Pareto front of gain, loss, "
+        "delay and convergence in its queue. For a hollow point another factor is as good in all "
+        "of these and better in one. Differences below 1 point of gain, 2 of loss, 1 ms and 1 s "
+        "are ignored."
     )
     return ReportFigure(f"trade-off-{cc}", title, chart, caption, facts)
 
@@ -103,9 +104,10 @@ def _choice_table(cc: str, points: Sequence[Choice], facts: Facts) -> Table:
 
 
 TRADE_OFF = """
-At 10 Mbit/s and 80 ms. **Gain** is the throughput of a single flow with ABE over the standard
-backoff, with its **queue delay**. **Loss** is the throughput that a flow loses when its competitor
-has ABE instead of the standard backoff. **Convergence** is experiment 5 with the factor in both
-flows. In a queue of its own (FQ-CoDel, Cake) a competitor loses only the capacity that the other
-flow no longer leaves unused. Through DualPI2 such flows pass the classic queue.
+All runs have 10 Mbit/s and 80 ms. **Gain** is the increase of the throughput of a single flow with
+ABE over the standard backoff; **queue delay** is that of the same flow. **Loss** is the throughput
+that a flow loses if its competitor has ABE instead of the standard backoff. **Convergence** is the
+time of experiment 5 with the factor in both flows. In a queue of its own (FQ-CoDel, Cake) a
+competitor loses only capacity that the other flow left unused with the standard backoff. Through
+DualPI2 all these flows pass the classic queue.
 """

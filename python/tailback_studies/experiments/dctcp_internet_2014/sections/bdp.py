@@ -62,7 +62,7 @@ def bdp(builder: Builder) -> Section | None:
         "The paper has one BDP, 20.83 packets. Here thresholds follow the BDP, and formula (3) "
         f"gives the probabilities. {says}. The reason: DCTCP's window goes with 1/p, Reno's with "
         "1/\u221ap. The ratio of probabilities that gives equal windows therefore grows with the "
-        "window, and the formula has no window in it."
+        "window, but the formula does not contain the window."
     )
     for row in means.iter_rows(named=True):
         builder.cells.append(

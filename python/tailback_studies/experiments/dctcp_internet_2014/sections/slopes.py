@@ -109,7 +109,7 @@ def fig8(builder: Builder) -> Section | None:
     caption = (
         "Jain's index of the two throughputs, mean over seeds: 1 is equal sharing, 0.5 is one flow "
         "alone. The line is formula (3), Min_Thresh_DCTCP/Min_Thresh_Reno = (r \u2212 1)/r with r "
-        "= Max_Prob_DCTCP/Max_Prob_Reno. A cell reaches half-way to its neighbours on the grid."
+        "= Max_Prob_DCTCP/Max_Prob_Reno. A cell of the figure extends half-way to its neighbours."
     )
     return drawn(
         "fig8",
@@ -260,5 +260,5 @@ RIDGE_CAPTION = (
     "packets, with W_DCTCP = 1/p, W_Reno = 0.87/\u221ap (delayed ACKs slow growth to half a "
     "packet per RTT), and marks with the probability of the slope. Uniformised RED marks twice as "
     "often, 2 p/(1 + p), and growth of a whole packet needs twice the probability. The two "
-    "factors cancel: equal sharing is on the formula with both of them or with neither."
+    "factors cancel, so equal sharing follows the formula with both of them or with neither."
 )

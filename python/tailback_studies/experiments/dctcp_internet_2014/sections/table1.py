@@ -66,8 +66,8 @@ def side_by_side(builder: Builder) -> Section | None:
         "M is Min_Thresh_Reno. K/M is where the geometric mean of the throughput ratio over "
         "seeds is 1. To find it, the ratio of each step is put at the middle of the step, made "
         "monotone, and joined by lines. \u201cSteps\u201d are the two steps on either side of "
-        "K/M: all frames have 1500 B, so every K within a step is the same queue, and K/M is no "
-        "more precise than that. Utilisation and queue are interpolated at the same place. "
+        "K/M: all frames have 1500 B, so every K within a step gives the same queue, and K/M is no "
+        "more precise than a step. Utilisation and queue are interpolated at K/M. "
         "Agreement means: K/M within max(0.1, one frame), utilisation within 0.01, queue within "
         "max(0.02 BDP, 8 %).",
         builder.facts(*batches),
