@@ -21,8 +21,8 @@ from tailback_studies.reproduction.shown import NO_OFFLOADS, facts, goals_table,
 TITLE = "Completion times beside a competitor (2020), run again"
 SOURCE = "P. Heist, heistp/ccafct, 2020"
 LEAD = (
-    "Requests of CUBIC through one CoDel queue, alone and beside a long flow of CUBIC or Prague: "
-    "how long they take, and how much the competitor harms them."
+    "CUBIC requests pass one CoDel queue, alone and beside a long flow of CUBIC or Prague. The "
+    "report shows how long the requests take, and how much the long flow harms them."
 )
 BLIND = (
     "The set-up was written from the source's programs before any comparison, and compared once. "

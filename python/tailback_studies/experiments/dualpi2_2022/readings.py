@@ -94,7 +94,7 @@ CHANGES: tuple[Read, ...] = (
     ),
     Reading(
         "general",
-        "flows with packets as in the other rows where UDP of `140` Mbit/s is in L",
+        "with UDP of `140` Mbit/s in L, as many flows have packets as in the other rows",
         DualPi2Variant(active="general"),
         lambda run: run.active != run.active_by_class,
     ),

@@ -30,8 +30,8 @@ SOURCE = (
     "Queuing Delay for All\u201d, arXiv 2209.01078, 2022"
 )
 LEAD = (
-    "An L4S flow and a classic one with their own round-trip times through DualPI2, and flows "
-    "with ECN and without through PIE and FQ-CoDel; UDP that overloads either class of DualPI2."
+    "An L4S flow and a classic flow with different round-trip times pass DualPI2, and flows with "
+    "ECN and without pass PIE and FQ-CoDel. In other rows UDP overloads either class of DualPI2."
 )
 QUICK = " A quick run: the published rows only, one fifth of their time, one seed."
 

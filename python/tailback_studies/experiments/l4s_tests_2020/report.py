@@ -20,8 +20,9 @@ from tailback_studies.reproduction.shown import facts, goals_table, head
 TITLE = "L4S tests (2020), run again"
 SOURCE = "P. Heist and others, heistp/l4s-tests, results of November 2020"
 LEAD = (
-    "Prague and CUBIC with their own round-trip times through DualPI2, a plain FIFO and FQ-CoDel; "
-    "Prague beside a classic flow in one queue of RFC 3168; rate steps; both directions at once."
+    "The tests have four kinds of runs: Prague and CUBIC with different round-trip times through "
+    "DualPI2, a FIFO and FQ-CoDel; Prague beside a classic flow in one queue with ECN by RFC 3168; "
+    "rate steps; flows in both directions at once."
 )
 BLIND = (
     "S6 is held out; S1 is not. The set-up was written from the test bed's scripts and the "
@@ -78,7 +79,7 @@ def basis(run_facts: Facts) -> list[Section]:
         Section("open", "Open questions", [_questions(run_facts)] if QUESTIONS else []),
         Section(
             "not-run",
-            "Not run, and wrong in the source",
+            "Rows that are not run, and errors of the source",
             [_not_run(run_facts), rows.defects(run_facts)],
         ),
     ]
@@ -154,8 +155,8 @@ def shares(entries: Sequence[L4sEntry], run_facts: Facts) -> list[Block]:
         within=100 * truth.S1_P90,
     )
     caption = (
-        "S1: share of the link of each flow. On the line both agree; the distance of the dashed "
-        "lines is the goal for the 90th percentile."
+        "S1: share of the link of each flow. On the solid line measured and published share are "
+        "equal; the dashed lines are at the limit for the 90th percentile of the error."
     )
     return [ReportFigure("s1", "S1: share of the link", chart, caption, run_facts)]
 

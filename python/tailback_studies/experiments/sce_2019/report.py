@@ -26,8 +26,8 @@ SOURCE = (
 
 
 LEAD = (
-    "One and two flows through Cake, with and without SCE, against the tables of a test bed "
-    "that needed more than fourteen hours for them."
+    "One or two flows pass Cake, with and without SCE. The report compares the results with the "
+    "tables of a test bed, which needed more than fourteen hours for them."
 )
 QUICK = " A quick run: a sample of the cells, chosen without results."
 
@@ -80,9 +80,9 @@ def _noise(entries: Sequence[SceEntry]) -> list[Text]:
     return [
         Text(
             "**The source's own error.** Pairs of CUBIC and Reno do not respond to "
-            "SCE, so the two modes with one queue are the same experiment, done twice. They "
-            f"differ by: {'; '.join(lines)}. Even a perfect model, run once, would be as far off "
-            f"in these cells."
+            "SCE, so the two modes with one queue are the same experiment, done twice. The "
+            f"two results differ by: {'; '.join(lines)}. In these cells even a perfect model "
+            "would have such errors in a single run."
         )
     ]
 
@@ -115,7 +115,7 @@ def _by_group(entries: Sequence[SceEntry], facts: Facts) -> Table:
         who = f"{NAMES[far.cc]}, " if far.position and far.peer else ""
         rows.append([*row, f"{shown}: {who}{far.rate_mbit:g} Mbit/s, {far.delay_ms:g} ms"])
     caption = (
-        "Errors relative to the published value, and of throughputs over Cake's rate too. Every "
-        "cell is in all-cells.csv."
+        "Errors relative to the published value; for throughputs also relative to Cake's rate. "
+        "Every cell is in all-cells.csv."
     )
     return Table("by-table", "Errors by table", columns, rows, caption, facts)
