@@ -3,6 +3,7 @@ comparisons."""
 
 from __future__ import annotations
 
+import csv
 import json
 import shutil
 import subprocess
@@ -272,3 +273,30 @@ def test_the_commands(tmp_path: Path) -> None:
     drawn_ = command(tmp_path, "plot", "--without", "newcomer", "--out", "harm.svg", "-q")
     assert drawn_.returncode == 0, drawn_.stderr
     assert "harm to throughput by newcomer" in (tmp_path / "harm.svg").read_text(encoding="utf-8")
+
+
+def test_a_report_shows_the_harm_by_each_competitor(tmp_path: Path) -> None:
+    """The table and `cells.csv` have it by its competitor, and a figure only has whom it harms."""
+    results = run(tmp_path, TWO, "newcomer", "stream")
+    by_limit: dict[str, list[float]] = {}
+    for one in results.points:
+        harm = flow(one, "incumbent")["harm"]["newcomer"]["throughput"]
+        by_limit.setdefault(one.labels["bottleneck.queue.limit"], []).append(harm)
+    page = results.report()
+    rows = list(csv.DictReader((page.parent / "cells.csv").read_text().splitlines()))
+    found = {
+        row["bottleneck.queue.limit"]: float(row["mean"])
+        for row in rows
+        if row["name"] == "incumbent" and row["metric"] == "harm_throughput by newcomer"
+    }
+    expected = {limit: sum(harms) / len(harms) for limit, harms in by_limit.items()}
+    assert found == pytest.approx(expected)
+    assert len(set(found.values())) == 2
+    assert min(found.values()) > 0
+    text = (page.parent / "report.md").read_text()
+    assert "harm throughput by newcomer" in text
+    assert "harm throughput by stream" in text
+    names = sorted(path.name for path in (page.parent / "figures").glob("flow-harm*.vl.json"))
+    assert names == ["flow-harm-throughput-2.vl.json", "flow-harm-throughput.vl.json"]
+    # The newcomer does no harm to itself, so one flow is left.
+    assert '"newcomer"' not in (page.parent / "figures" / names[1]).read_text()

@@ -44,7 +44,7 @@ fn steps(entry: &'static Entry<Build>, seed: u64) -> Vec<(Time, Step)> {
             Step::Done => break,
             Step::Count => source.count(0),
             step => {
-                if let Step::Open { bytes } = step {
+                if let Step::Open { bytes } | Step::Request { bytes, .. } = step {
                     open.push(bytes);
                 }
                 all.push((now, step));
@@ -70,7 +70,10 @@ pub fn has_steps_of_its_transport_and_seed(entry: &'static Entry<Build>) {
                 let frames = matches!(of(&options).role, Role::Frames { .. });
                 assert!(frames && *bytes > 0, "{}", entry.name);
             }
-            (Step::Open { bytes }, Transport::Connections { largest, .. }) => {
+            (
+                Step::Open { bytes } | Step::Request { bytes, .. },
+                Transport::Connections { largest, .. },
+            ) => {
                 assert!((1..=largest(&options)).contains(bytes), "{}", entry.name);
             }
             (Step::Load | Step::Ask { .. }, Transport::Connections { .. }) => {}

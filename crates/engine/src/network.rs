@@ -38,6 +38,7 @@ mod memory;
 mod outcome;
 pub mod parts;
 mod pipe;
+mod reuse;
 mod sampling;
 mod slots;
 mod sources;

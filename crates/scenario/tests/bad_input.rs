@@ -425,6 +425,9 @@ on = "0s"
 off = "-1s"
 on_distribution = "uniform"
 alpha = 2
+[[traffic]]
+kind = "web"
+idle = "5s"
 "#,
         r#"
         f.toml:6:9: wrong value 0 for "alpha"; expected a number from 0.01 to 100
@@ -449,6 +452,7 @@ alpha = 2
         f.toml:57:7: wrong value "-1s" for "off"; expected a time of at least 1us
         f.toml:58:19: wrong value "uniform" for "on_distribution"; expected one of exponential, constant
         f.toml:59:1: "alpha" is an option of {kinds with alpha}, not of on-off; expected one of kind, name, count, start, stop, rtt, route, reverse, hosts, dscp, class, cc, tcp, back, {options of on-off}
+        f.toml:62:8: "idle" of web: without reuse no connection stays open; expected reuse = true
         "#,
     );
 }

@@ -16,6 +16,7 @@ use super::events::Ids;
 use super::impaired::Impaired;
 use super::memory::Memory;
 use super::pipe::{More, Pipe};
+use super::reuse::Pool;
 use super::sampling::Flow;
 use super::sources::{Connections, Places, Traffic};
 use crate::aqm::{self, QueueContext, Sink};
@@ -484,6 +485,7 @@ fn build_traffic(
                 options: options.clone(),
                 seeds: Stream::new(seed, &name, "cc"),
                 phases: wheel_phases(plan, seed, source.hosts.as_ref(), &name),
+                pool: Pool::default(),
                 spare: Vec::new(),
                 started: 0,
                 refused: 0,

@@ -23,6 +23,7 @@ use std::sync::Arc;
 use super::Network;
 use super::chunks::Chunks;
 use super::pipe::{Access, Pipe};
+use super::reuse::Turns;
 use crate::calendar::{Calendar, Component};
 use crate::cc::CongestionControl;
 use crate::packet::{Packet, flags};
@@ -100,7 +101,8 @@ pub(super) struct Connection {
     pub client: End,
     /// When the client connects.
     pub opened: Time,
-    /// When the receiver, as the client, sends its SYN again. `NEVER` once it has an answer.
+    /// When the receiver, as the client, sends its SYN, or a request, again. `NEVER` once it has an
+    /// answer.
     pub syn_due: Time,
     /// Number of SYNs that the receiver has sent again.
     pub syn_retransmits: u32,
@@ -119,6 +121,8 @@ pub(super) struct Connection {
     pub chunks: Option<Box<Chunks>>,
     /// The request under way on a connection without an end.
     pub asked: Option<Box<Asked>>,
+    /// The requests of a connection that serves several of them, one after the other.
+    pub turns: Option<Box<Turns>>,
 }
 
 /// A request on a connection without an end.
@@ -168,6 +172,7 @@ impl Connection {
             completed: None,
             chunks: None,
             asked: None,
+            turns: None,
         }
     }
 
@@ -247,6 +252,10 @@ impl Connection {
     fn reach_goal(&mut self, now: Time, calendar: &mut Calendar) {
         if let Some(asked) = &mut self.asked {
             asked.took = Some(now.since(asked.at));
+            self.goal = u64::MAX;
+            return;
+        }
+        if self.turns.is_some() {
             self.goal = u64::MAX;
             return;
         }
@@ -398,7 +407,10 @@ impl Network {
         if !packet.has(flags::SYN | flags::REQUEST) {
             sender.on_ack(packet, now, &mut port);
         } else if packet.has(flags::REQUEST) {
-            sender.on_request(packet, now, &mut port);
+            // A request before the end of the handshake is lost, and is sent again.
+            if connection.turns.is_none() || sender.is_established() {
+                sender.on_request(packet, now, &mut port);
+            }
             if let Some(asked) = &mut connection.asked
                 && asked.sent.take().is_some()
             {
@@ -408,11 +420,14 @@ impl Network {
             if let Some(chunks) = &mut connection.chunks {
                 chunks.request(packet.seq - connection.first, now, port.calendar);
             }
+            connection.answer(false, now, &mut port);
         } else if !Receiver::is_connect(packet) {
             sender.on_syn_ack(packet, now, &mut port);
+            connection.answer(true, now, &mut port);
         } else if !sender.has_started() {
             sender.start(now, &mut port);
         }
+        let sender = &mut connection.sender;
         sender.note_limit();
         entry.rearm(sender.deadline(), port.calendar);
         self.after_sender(number, opener);
@@ -484,7 +499,7 @@ impl Network {
             return self.calendar.cancel(timer);
         };
         let connection = &mut *end.connection;
-        if connection.syn_due <= now {
+        if connection.syn_due <= now && !connection.repeats_request(now, &mut end.port) {
             connection.syn_retransmits += 1;
             connection.syn_due = now + syn_timeout(connection.syn_retransmits);
             connection.receiver.connect(now, &mut end.port);

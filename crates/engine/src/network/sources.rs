@@ -14,6 +14,7 @@ use tailback_record::{Completion, Histogram};
 use super::Network;
 use super::connections::{Connection, End, Ends, Opener};
 use super::datagrams::Far;
+use super::reuse::Pool;
 use crate::calendar::Component;
 use crate::cc;
 use crate::crates;
@@ -58,6 +59,8 @@ pub(super) struct Connections {
     pub options: Options,
     /// Seeds of the connections' congestion controls.
     pub seeds: Stream,
+    /// What connections that serve several requests share.
+    pub pool: Pool,
     /// Phases of the timers at both ends.
     pub phases: [WheelPhase; 2],
     /// Connections that are over. Their memory is reused, and their statistics continue in it.
@@ -157,6 +160,7 @@ impl Network {
                 }
                 Step::Frame { bytes, ecn } => self.send_frame(index, bytes, ecn),
                 Step::Open { bytes } => _ = self.open(index, Some(bytes)),
+                Step::Request { bytes, idle } => self.request(index, bytes, idle),
                 Step::Load => self.load(index),
                 Step::Ask { load, bytes } => self.ask(index, load, bytes),
                 Step::Count => self.count(index),
@@ -185,47 +189,73 @@ impl Network {
         if traffic.far.acts() {
             return self.act_at_far_end(index, packet);
         }
-        if completed
-            && let Some(connection) = &mut self.ends[packet.flow as usize].connection
-            && let Some(asked) = connection.asked.take()
-        {
+        let Some(connection) = &mut self.ends[packet.flow as usize].connection else {
+            return;
+        };
+        if connection.turns.is_some() {
+            self.after_packet(index, packet, completed);
+        } else if completed && let Some(asked) = connection.asked.take() {
             traffic.source.answered(asked.took.unwrap_or_default());
-        } else if completed
-            && let Some(connections) = &mut traffic.connections
-            && let Some(connection) = &self.ends[packet.flow as usize].connection
-        {
+        } else if completed && traffic.connections.is_some() {
+            let opened = connection.opened;
             let completion = Completion {
                 at_ns: self.now.ns(),
                 bytes: connection.delivered_bytes(),
-                took_ns: self.now.since(connection.opened).ns(),
+                took_ns: self.now.since(opened).ns(),
             };
-            if connection.opened >= self.plan.warmup {
-                connections.done.push(completion);
-            }
-            let took = traffic.source.complete(self.now, &completion);
-            if let Some(took) = took.filter(|took| self.now.since(*took) >= self.plan.warmup) {
-                traffic.loads.record(took.ns());
-            }
-            if std::mem::take(&mut traffic.waits) {
-                let id = self.ids.sources + index as u32;
-                self.calendar.schedule(id, self.now);
-            }
+            self.complete(index, opened, &completion);
+        }
+    }
+
+    /// Records that all bytes of a request of a source have arrived, and tells the source.
+    pub(super) fn complete(&mut self, index: usize, begun: Time, completion: &Completion) {
+        let traffic = &mut self.traffic[index];
+        if let Some(connections) = &mut traffic.connections
+            && begun >= self.plan.warmup
+        {
+            connections.done.push(*completion);
+        }
+        let took = traffic.source.complete(self.now, completion);
+        if let Some(took) = took.filter(|took| self.now.since(*took) >= self.plan.warmup) {
+            traffic.loads.record(took.ns());
+        }
+        if std::mem::take(&mut traffic.waits) {
+            let id = self.ids.sources + index as u32;
+            self.calendar.schedule(id, self.now);
         }
     }
 
     /// Opens a connection for a source, unless the source has too many.
     pub(super) fn open(&mut self, index: usize, bytes: Option<u64>) -> Option<u32> {
+        let slot = self.slot_or_refuse(index)?;
+        if bytes.is_some() {
+            let connections = self.traffic[index].connections.as_mut()?;
+            connections.started += u64::from(self.now >= self.plan.warmup);
+        }
+        self.begin(index, slot, bytes);
+        Some(slot)
+    }
+
+    /// Takes a slot for a new connection, or refuses the connection if there is none.
+    pub(super) fn slot_or_refuse(&mut self, index: usize) -> Option<u32> {
         let slot = self.take_slot(index);
-        let source = self.traffic[index].number as usize;
-        let connections = self.traffic[index].connections.as_mut()?;
-        let plan = self.plan.traffic[connections.group].connections.as_ref()?;
-        let measured = u64::from(self.now >= self.plan.warmup);
-        let Some(slot) = slot else {
-            connections.refused += measured;
+        if slot.is_none() {
+            let connections = self.traffic[index].connections.as_mut()?;
+            connections.refused += u64::from(self.now >= self.plan.warmup);
             self.traffic[index].source.refused(self.now);
-            return None;
+        }
+        slot
+    }
+
+    /// Opens a connection in a slot.
+    pub(super) fn begin(&mut self, index: usize, slot: u32, bytes: Option<u64>) {
+        let source = self.traffic[index].number as usize;
+        let Some(connections) = &mut self.traffic[index].connections else {
+            return;
         };
-        connections.started += if bytes.is_some() { measured } else { 0 };
+        let Some(plan) = &self.plan.traffic[connections.group].connections else {
+            return;
+        };
         let mut control = crates::build(connections.entry, &connections.options);
         control.randomise(connections.seeds.fork());
         let mut fresh = Connection {
@@ -258,7 +288,6 @@ impl Network {
         self.ends[slot as usize].due = [Time::ZERO; 2];
         self.ends[slot as usize].connection = Some(connection);
         self.connect_receiver(slot as usize);
-        Some(slot)
     }
 
     /// Takes the slot that has been free for the longest time and has nothing in the network.

@@ -234,7 +234,8 @@ impl Sender {
         !self.queue.is_empty() || self.board.lost_pending > 0
     }
 
-    pub(super) fn is_established(&self) -> bool {
+    /// Whether the handshake is over and the connection is not.
+    pub fn is_established(&self) -> bool {
         self.handshake.phase == Phase::Established
     }
 

@@ -46,6 +46,15 @@ pub enum Step {
         /// Payload, bytes.
         bytes: u64,
     },
+    /// Request this many bytes now on an unused connection, or on one that is opened for it and
+    /// kept.
+    Request {
+        /// Payload of the answer, bytes.
+        bytes: u64,
+        /// An unused connection is closed when an answer is complete, if it is unused for this long
+        /// then.
+        idle: Time,
+    },
     /// Open a TCP connection now that sends without end.
     Load,
     /// Request this many bytes on a connection that sends without end.

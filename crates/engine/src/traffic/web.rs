@@ -1,5 +1,5 @@
-//! Web-like traffic: requests of a Poisson process. Each is answered with a number of bytes over
-//! its own TCP connection.
+//! Web-like traffic: requests of a Poisson process. Each is answered with a number of bytes, over
+//! its own TCP connection or over one that serves several requests.
 //!
 //! The gaps between requests are exponential. Sizes are those of a truncated Pareto distribution,
 //! as in the Prague group's testbed for its short flows, or lognormal, as in the L4S tests of 2020.
@@ -11,7 +11,7 @@ use super::sizes::{self, Sizes};
 use super::{Build, ECN, LIMIT, Source, Step, Transport};
 use crate::registry::kernel::Kernel;
 use crate::registry::rules::Rules;
-use crate::registry::{Entry, Kind, Opt};
+use crate::registry::{Entry, Kind, Opt, OptionError, Options, Value};
 use crate::rng::Stream;
 use crate::units::Time;
 
@@ -28,6 +28,20 @@ pub const ENTRY: Entry<Build> = Entry {
             default: Some("10ms"),
             tc: None,
         },
+        Opt {
+            name: "reuse",
+            doc: "Whether a connection serves further requests after its first. A request takes an unused connection, or opens one and takes whichever is free first.",
+            kind: Kind::Bool,
+            default: Some("false"),
+            tc: None,
+        },
+        Opt {
+            name: "idle",
+            doc: "With `reuse`: connections that are unused for this long are closed when an answer is complete; default: 90s.",
+            kind: Kind::Time { min: Time(0) },
+            default: None,
+            tc: None,
+        },
         sizes::ALPHA,
         sizes::MIN,
         sizes::MAX,
@@ -37,12 +51,13 @@ pub const ENTRY: Entry<Build> = Entry {
     ],
     kernel: Kernel::Agent,
     rules: Rules::NONE,
-    finish: sizes::finish,
+    finish,
     build: Build {
         source: |options, stream| {
             Box::new(Web {
                 arrival: options.time("arrival"),
                 sizes: Sizes::of(options),
+                reuse: options.bool("reuse").then(|| options.time("idle")),
                 stream,
                 next: None,
             })
@@ -54,9 +69,26 @@ pub const ENTRY: Entry<Build> = Entry {
     },
 };
 
+/// Checks the options. Sets the default of `idle` if connections are used again.
+fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
+    match (options.bool("reuse"), options.get("idle")) {
+        (true, None) => options.set("idle", Value::Time(Time::from_secs(90))),
+        (false, Some(_)) => {
+            return Err(vec![OptionError {
+                option: "idle",
+                message: "without reuse no connection stays open: expected reuse = true".to_owned(),
+            }]);
+        }
+        _ => {}
+    }
+    sizes::finish(options)
+}
+
 struct Web {
     arrival: Time,
     sizes: Sizes,
+    /// How long a connection may be unused, if connections serve several requests.
+    reuse: Option<Time>,
     stream: Stream,
     /// When the next request is due. `None` before the start.
     next: Option<Time>,
@@ -80,7 +112,10 @@ impl Source for Web {
         }
         let bytes = self.sizes.draw(&mut self.stream);
         self.next = Some(due + self.gap());
-        Step::Open { bytes }
+        match self.reuse {
+            Some(idle) => Step::Request { bytes, idle },
+            None => Step::Open { bytes },
+        }
     }
 }
 

@@ -243,6 +243,12 @@ fn source_control(
         routes(path, &ways, links, refusals);
         return None;
     };
+    if source.options.get("reuse") == Some(Value::Bool(true)) {
+        refusals.never(
+            &format!("{path}.reuse"),
+            "the kernel engine opens a connection for each request",
+        );
+    }
     if connections.limit > MOST_CONNECTIONS {
         refusals.add(
             &format!("{path}.limit"),

@@ -5,8 +5,9 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
-from tailback.metrics import METRICS, Estimate, Metric, find, parts, pooling
+from tailback.metrics import METRICS, Estimate, Metric, find, harm, parts, pooling
 from tailback.metrics.estimates import with_spread
 from tailback.metrics.parts import Kind
 from tailback.plot import words
@@ -75,6 +76,7 @@ def _table(groups: Sequence[Sequence[Run]], what: str, facts: Facts) -> Table | 
     metrics = [find(name, parts.on(kind)) for name in _SHOWN[what]]
     if what == "program":
         metrics += _own(groups)
+    metrics += _harms(groups, kind)
     paths = list(dict.fromkeys(path for group in groups for path in group[0].params))
     heads = [*paths, what, _KINDS[what]]
     labels: list[list[str]] = []
@@ -116,6 +118,11 @@ def _table(groups: Sequence[Sequence[Run]], what: str, facts: Facts) -> Table | 
     if same:
         everywhere = ", ".join(f"{heads[i]} {labels[0][i]}" for i in same)
         caption += f" In every row: {plain(everywhere)}."
+    if any(metric.path.startswith(f"{harm.FIELD}.") for metric in metrics):
+        caption += (
+            " Harm by a competitor, seed by seed: the share of the rate without it that is lost, "
+            "or of the time with it that it adds; negative where it helps."
+        )
     if empty:
         zero = ", ".join(metrics[i].name for i in empty)
         caption += f" 0 or not measured: {zero}."
@@ -130,6 +137,20 @@ def _own(groups: Sequence[Sequence[Run]]) -> list[Metric]:
         name for run, *_ in groups for p in parts.programs(run.summary) for name in p["results"]
     )
     return [find(f"results.{name}", "flow") for name in dict.fromkeys(names)]
+
+
+def _harms(groups: Sequence[Sequence[Run]], kind: Kind) -> list[Metric]:
+    """Return the metrics of harm by each competitor whose absence was run, if they have a value."""
+    runs = [run for group in groups for run in group]
+    names = dict.fromkeys(name for run in runs for name in run.without)
+    every = (
+        replace(harm.by(metric, name), path=f"{metric.path} by {name}")
+        for name in names
+        for metric in harm.METRICS
+        if kind in metric.parts
+    )
+    summaries = [part for run in runs for part in parts.of(run.summary, kind)] if names else []
+    return [one for one in every if any(one.value(part) is not None for part in summaries)]
 
 
 def _column(metric: Metric) -> Column:
@@ -165,7 +186,7 @@ def csv_of(groups: Sequence[Sequence[Run]]) -> str:
         for what, kind in _KINDS_OF.items():
             for i, part in enumerate(parts.of(group[0].summary, kind)):
                 own = _own([[group[0]]]) if what == "program" else []
-                for metric in (*METRICS, *own):
+                for metric in (*METRICS, *own, *_harms([group], kind)):
                     if metric.on != parts.on(kind):
                         continue
                     estimate = _over_seeds(group, kind, i, metric)

@@ -4,11 +4,11 @@ first."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tailback.figures import faceted
-from tailback.metrics import Estimate, find, group_of, parts, pooling
+from tailback.metrics import Estimate, find, group_of, harm, parts, pooling
 from tailback.metrics.base import Metric
 from tailback.metrics.parts import Kind
 from tailback.metrics.pooling import Reading
@@ -75,6 +75,29 @@ QUANTITIES = (
 )
 
 
+#: Harms that have a figure where runs without a competitor were made.
+_HARMS: tuple[tuple[str, Kind, str], ...] = (
+    ("throughput", "flow", "throughput of a flow"),
+    ("requests", "traffic", "completion time of requests"),
+    ("frame_p99", "traffic", "99th percentile of the delay of frames"),
+    ("one_way_p99", "traffic", "99th percentile of the one-way delay"),
+)
+
+
+def _harms(groups: Sequence[Sequence[Run]]) -> list[SweepQuantity]:
+    """Return the harm by each competitor whose absence was run, for each quantity of `_HARMS`."""
+    names = dict.fromkeys(name for group in groups for run in group for name in run.without)
+    out = []
+    for number, name in enumerate(names):
+        for quantity, of, words in _HARMS:
+            metric = harm.by(find(f"harm.{quantity}", parts.on(of)), name)
+            # Files of figures are named by the path, which has to differ between competitors.
+            if number:
+                metric = replace(metric, path=f"{metric.path}_{number + 1}")
+            out.append(SweepQuantity(metric, of, f"harm by {name} to the {words}"))
+    return out
+
+
 def named(summary: Mapping[str, Any], of: Kind) -> list[tuple[str, Mapping[str, Any]]]:
     """Return the parts of this kind with their names. Flows of one table share one name."""
     if of == "run":
@@ -91,7 +114,8 @@ def figures(
     If the sweep has one key, whose values are names, one figure shows the quantities side by
     side.
     """
-    every = [(quantity, _values(groups, quantity)) for quantity in QUANTITIES]
+    quantities = (*QUANTITIES, *_harms(groups))
+    every = [(quantity, _values(groups, quantity)) for quantity in quantities]
     worth = [one for one in every if _varies(*one)] or [one for one in every if one[1]][:1]
     several = any(len(run.summary["queues"]) > 1 for run, *_ in groups[:1])
     if several or worth[0][0].metric.path != "utilisation":
@@ -155,7 +179,8 @@ def _figure(
     width: int = 0,
 ) -> ReportFigure:
     role = roles(axes)
-    names = list(dict.fromkeys(name for _, name, _ in values))
+    drawn = (name for _, name, value in values if value.mean is not None)
+    names = list(dict.fromkeys(drawn))
     # If colours distinguish several parts, panels must distinguish the values of the axis.
     by_name = len(names) > 1
     series: list[str]

@@ -1,0 +1,255 @@
+//! Connections that serve several requests of a source, one after the other, as those of HTTP/1.1.
+//!
+//! Follows the transport of Go's `net/http`. A request takes an unused connection. If there is
+//! none, it opens a connection, and takes that one or one that falls idle in the meantime,
+//! whichever is first. A connection that has lost its request to another one serves the request
+//! that has waited for the longest time, or else stays unused. A connection keeps its congestion
+//! control, with its window, from one request to the next.
+//!
+//! A request that is lost is repeated after a second (Linux: after the retransmission timeout).
+
+use std::collections::VecDeque;
+
+use tailback_record::Completion;
+
+use super::Network;
+use super::connections::{Connection, End};
+use super::pipe::Access;
+use crate::packet::{Packet, flags};
+use crate::units::Time;
+
+/// Time after which a request that has not arrived is sent again.
+const AGAIN: Time = Time(1_000_000_000);
+
+/// Payload of a request, bytes.
+const REQUEST: u16 = 100;
+
+/// The requests of a source that wait, and its connections without a request.
+#[derive(Default)]
+pub(super) struct Pool {
+    waiting: VecDeque<Waiting>,
+    /// Slots of the unused connections, and since when each is unused. The last one was used last.
+    unused: Vec<(u32, Time)>,
+    /// Number of requests so far.
+    requests: u64,
+}
+
+/// A request that no connection serves yet.
+struct Waiting {
+    number: u64,
+    at: Time,
+    bytes: u64,
+}
+
+/// The state of a connection that serves several requests.
+pub(super) struct Turns {
+    /// The number of the request for which the connection was opened.
+    opened_for: u64,
+    /// Whether the client has the answer to its SYN.
+    is_connected: bool,
+    /// How long the connection may be unused.
+    idle: Time,
+    /// The request that the connection serves.
+    current: Option<Current>,
+}
+
+/// A request that a connection serves.
+struct Current {
+    at: Time,
+    bytes: u64,
+    /// When it was last sent. `None` once the server has it.
+    sent: Option<Time>,
+    /// Whether it was sent with the third packet of the handshake.
+    with_handshake: bool,
+}
+
+impl Pool {
+    /// Takes the request with this number, or else the one that has waited for the longest time.
+    fn take(&mut self, number: u64) -> Option<Waiting> {
+        let own = self.waiting.iter().position(|w| w.number == number);
+        self.waiting.remove(own.unwrap_or(0))
+    }
+}
+
+impl Turns {
+    fn begin(&mut self, request: &Waiting, now: Time, with_handshake: bool) {
+        self.current = Some(Current {
+            at: request.at,
+            bytes: request.bytes,
+            sent: Some(now),
+            with_handshake,
+        });
+    }
+}
+
+impl Connection {
+    /// Lets the server answer the request that has arrived now, at the end of the handshake or by
+    /// itself.
+    pub(super) fn answer(&mut self, with_handshake: bool, now: Time, port: &mut Access<'_>) {
+        if let Some(turns) = &mut self.turns
+            && let Some(current) = &mut turns.current
+            && current.with_handshake == with_handshake
+            && self.sender.is_established()
+            && current.sent.take().is_some()
+        {
+            // The server has sent all of its previous answers, so this one begins a new segment.
+            self.goal = self.sender.flight().nxt + current.bytes.div_ceil(self.mss);
+            self.sender.write(current.bytes, now, port);
+        }
+    }
+
+    /// Sends the current request by itself.
+    fn send_request(&mut self, now: Time, port: &mut Access<'_>) {
+        self.syn_due = now + AGAIN;
+        self.receiver.ask(REQUEST, port);
+    }
+
+    /// Sends the current request again if it has not arrived. Returns whether the client is
+    /// connected; if not, its SYN is due.
+    pub(super) fn repeats_request(&mut self, now: Time, port: &mut Access<'_>) -> bool {
+        let Some(turns) = self.turns.as_mut().filter(|turns| turns.is_connected) else {
+            return false;
+        };
+        let current = turns.current.as_mut();
+        match current.and_then(|current| current.sent.as_mut()) {
+            Some(sent) => {
+                *sent = now;
+                self.send_request(now, port);
+            }
+            None => self.syn_due = Time::NEVER,
+        }
+        true
+    }
+}
+
+impl Network {
+    /// Requests `bytes` bytes for a source on an unused or a new connection. A connection without
+    /// a request is closed when an answer is complete, if it is unused for `idle` then.
+    pub(super) fn request(&mut self, index: usize, bytes: u64, idle: Time) {
+        let now = self.now;
+        let measured = u64::from(now >= self.plan.warmup);
+        let Some(connections) = &mut self.traffic[index].connections else {
+            return;
+        };
+        let number = connections.pool.requests;
+        connections.pool.requests += 1;
+        let waiting = Waiting {
+            number,
+            at: now,
+            bytes,
+        };
+        if let Some((slot, _)) = connections.pool.unused.pop() {
+            connections.started += measured;
+            return self.serve(slot, &waiting);
+        }
+        let Some(slot) = self.slot_or_refuse(index) else {
+            return;
+        };
+        if let Some(connections) = &mut self.traffic[index].connections {
+            connections.started += measured;
+            connections.pool.waiting.push_back(waiting);
+        }
+        self.begin(index, slot, Some(0));
+        if let Some(connection) = &mut self.ends[slot as usize].connection {
+            connection.expect_writes(None);
+            connection.turns = Some(Box::new(Turns {
+                opened_for: number,
+                is_connected: false,
+                idle,
+                current: None,
+            }));
+        }
+    }
+
+    /// Sends a request on a connection without one.
+    fn serve(&mut self, slot: u32, waiting: &Waiting) {
+        let now = self.now;
+        let ends = &mut self.ends[slot as usize];
+        let acting = ends.acting(End::Receiver, &mut self.pipes, now, &mut self.calendar);
+        if let Some(mut end) = acting
+            && let Some(turns) = &mut end.connection.turns
+        {
+            turns.begin(waiting, now, false);
+            end.connection.send_request(now, &mut end.port);
+            let deadline = end.connection.receiver.deadline();
+            let deadline = deadline.min(end.connection.syn_due);
+            end.entry.rearm(deadline, end.port.calendar);
+        }
+    }
+
+    /// Does what follows at the client of a connection after a packet has arrived. `completed`:
+    /// whether it carried the last byte of an answer.
+    pub(super) fn after_packet(&mut self, index: usize, packet: &Packet, completed: bool) {
+        let (now, slot) = (self.now, packet.flow);
+        let ends = &mut self.ends[slot as usize];
+        let (Some(connection), Some(connections)) =
+            (&mut ends.connection, &mut self.traffic[index].connections)
+        else {
+            return;
+        };
+        let Some(turns) = &mut connection.turns else {
+            return;
+        };
+        if packet.has(flags::SYN) && !turns.is_connected {
+            turns.is_connected = true;
+            // The answer to this packet is on its way. It is the request, too.
+            match connections.pool.take(turns.opened_for) {
+                Some(waiting) => turns.begin(&waiting, now, true),
+                None => connections.pool.unused.push((slot, now)),
+            }
+        } else if completed && let Some(current) = turns.current.take() {
+            let idle = turns.idle;
+            self.complete(
+                index,
+                current.at,
+                &Completion {
+                    at_ns: now.ns(),
+                    bytes: current.bytes,
+                    took_ns: now.since(current.at).ns(),
+                },
+            );
+            self.next_turn(index, slot, idle);
+        } else if let Some(current) = &turns.current
+            && !current.with_handshake
+            && let Some(sent) = current.sent
+        {
+            // The packet is a second SYN or belongs to the previous answer, so it does not show that
+            // the request has arrived.
+            connection.syn_due = sent + AGAIN;
+            let acting = ends.acting(End::Receiver, &mut self.pipes, now, &mut self.calendar);
+            if let Some(end) = acting {
+                let deadline = end.connection.receiver.deadline();
+                let deadline = deadline.min(end.connection.syn_due);
+                end.entry.rearm(deadline, end.port.calendar);
+            }
+        }
+    }
+
+    /// Gives a connection whose answer is complete the next request that waits. If none waits, the
+    /// connection is unused, and those that are unused for too long are closed.
+    fn next_turn(&mut self, index: usize, slot: u32, idle: Time) {
+        let now = self.now;
+        let Some(connections) = &mut self.traffic[index].connections else {
+            return;
+        };
+        let pool = &mut connections.pool;
+        if let Some(waiting) = pool.waiting.pop_front() {
+            self.serve(slot, &waiting);
+        } else {
+            pool.unused.push((slot, now));
+        }
+        let Some(connections) = &mut self.traffic[index].connections else {
+            return;
+        };
+        let over = |(_, since): &mut (u32, Time)| now.since(*since) >= idle;
+        let over: Vec<u32> = (connections.pool.unused.extract_if(.., over))
+            .map(|(slot, _)| slot)
+            .collect();
+        for slot in over {
+            if let Some(connection) = &mut self.ends[slot as usize].connection {
+                connection.sender.close();
+            }
+            self.close_if_done(index, slot as usize);
+        }
+    }
+}
