@@ -76,10 +76,17 @@ def job(
     kernel: bool = False,
     variant: CcafctVariant = AS_PUBLISHED,
 ) -> Job:
-    """Return the job of a row. On Linux, offloads can stay on as in the source."""
+    """Return the job of a row. On Linux, offloads can stay on as in the source.
+
+    On the kernel engine each request has a connection of its own, because the guest's client does
+    not share connections.
+    """
     out = made(row, quick=quick, variant=variant)
     if kernel:
         out["path"]["offloads"] = True
+        (source,) = out["traffic"]
+        for key in ("reuse", "idle"):
+            source.pop(key, None)
     return Job(out, {}, seeds)
 
 
