@@ -30,9 +30,9 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "reuse",
-            doc: "Whether a connection serves further requests after its first. A request takes an unused connection, or opens one and takes whichever is free first.",
+            doc: "Whether a connection serves further requests after its first. A request takes an unused connection, or opens one and takes whichever is free first. Default: false.",
             kind: Kind::Bool,
-            default: Some("false"),
+            default: None,
             tc: None,
         },
         Opt {
@@ -57,7 +57,7 @@ pub const ENTRY: Entry<Build> = Entry {
             Box::new(Web {
                 arrival: options.time("arrival"),
                 sizes: Sizes::of(options),
-                reuse: options.bool("reuse").then(|| options.time("idle")),
+                reuse: reuses(options).then(|| options.time("idle")),
                 stream,
                 next: None,
             })
@@ -71,7 +71,7 @@ pub const ENTRY: Entry<Build> = Entry {
 
 /// Checks the options. Sets the default of `idle` if connections are used again.
 fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
-    match (options.bool("reuse"), options.get("idle")) {
+    match (reuses(options), options.get("idle")) {
         (true, None) => options.set("idle", Value::Time(Time::from_secs(90))),
         (false, Some(_)) => {
             return Err(vec![OptionError {
@@ -82,6 +82,11 @@ fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
         _ => {}
     }
     sizes::finish(options)
+}
+
+/// Whether connections serve several requests.
+pub fn reuses(options: &Options) -> bool {
+    options.get("reuse") == Some(&Value::Bool(true))
 }
 
 struct Web {

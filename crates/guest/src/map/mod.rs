@@ -36,8 +36,8 @@ use tailback_engine::plan::{
     ConnectionsPlan, FlowPlan, Growth, LinkPlan, Plan, RatePlan, Refusal, Schedule, SeriesMode,
     TcpPlan, TrafficPlan,
 };
+use tailback_engine::registry::find;
 use tailback_engine::registry::kernel::Kernel;
-use tailback_engine::registry::{Value, find};
 use tailback_engine::traffic;
 use tailback_engine::units::Time;
 
@@ -243,7 +243,7 @@ fn source_control(
         routes(path, &ways, links, refusals);
         return None;
     };
-    if source.options.get("reuse") == Some(&Value::Bool(true)) {
+    if traffic::web::reuses(&source.options) {
         refusals.never(
             &format!("{path}.reuse"),
             "the kernel engine opens a connection for each request",
