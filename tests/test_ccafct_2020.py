@@ -59,7 +59,7 @@ def test_rows_of_the_source() -> None:
 
 
 def test_harm_of_the_source_is_the_one_here() -> None:
-    """Compute the source's harm from the published times. They have one decimal, hence the
+    """Compute the published harm from the published times. They have one decimal, hence the
     tolerance."""
     known = layout.published()
     for row, column in known:
@@ -139,8 +139,8 @@ def test_statistics_are_the_sources() -> None:
 
 
 def test_statistics_of_lognormal_sizes() -> None:
-    """The source gives P5 and P95 of lognormal sizes. Their median is the square root of P5 times
-    P95."""
+    """The publication gives P5 and P95 of lognormal sizes. Their median is the square root of P5
+    times P95."""
     draw = random.Random(1)
     p5, p95 = 65536, 2097152
     sigma = math.log(p95 / p5) / (2 * 1.645)

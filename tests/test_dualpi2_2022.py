@@ -74,8 +74,8 @@ def test_published_values() -> None:
 
 
 def test_ratios_and_windows_of_the_source_are_as_defined_here() -> None:
-    """The source's ratio is that of mean rates. Its window is a rate times the sum of mean queue
-    delay and base RTT."""
+    """The publication's ratio is that of mean rates. Its window is a rate times the sum of mean
+    queue delay and base RTT."""
     known = layout.published()
     for case in CASES:
         key = (case.run.archive.name, case.name)
@@ -91,8 +91,8 @@ def test_ratios_and_windows_of_the_source_are_as_defined_here() -> None:
 
 
 def test_udp_counts_its_payload() -> None:
-    """The source's UDP rate counts payload. The share of the link at 50 and 70 Mbit/s shows this,
-    and so does the loss at 140 and 200 Mbit/s."""
+    """The publication's UDP rate counts payload. The share of the link at 50 and 70 Mbit/s shows
+    this, and so does the loss at 140 and 200 Mbit/s."""
     known = layout.published()
     for rate in (50, 70):
         used = known[OVERLOAD, f"mix_1000d_u{rate}s5_r_u0s5_udp", "util_mean"]
@@ -351,7 +351,7 @@ def test_what_the_recorder_makes_of_a_delay() -> None:
     cuts = [recorder.cut(units << 15) for units in (0, 1, 255, 256, 257, 511, 512, 515, 516)]
     assert cuts == [0, 1, 255, 256, 256, 510, 512, 512, 516]
     assert recorder.cut((1 << 15) - 1) == 0
-    # The source's C code truncates to whole microseconds.
+    # The publication's C code truncates to whole microseconds.
     assert [recorder.read(units) for units in (0, 1, 2, 780)] == [0, 0.032, 0.065, 25.559]
 
 
@@ -406,7 +406,7 @@ def test_goals() -> None:
     queue = truth.judged([entry(case, "qs_ecn_mean", 0.34, value) for value in (0.25, 0.43, 0.45)])
     assert [e.within for e in queue] == [True, True, False]
     tcp, _ = one(OVERLOAD, "mix_1000d_u0s5_r_u200s5").cases
-    # Delays of the source are multiples of 0.033 ms, so a smaller error is within the goal.
+    # Delays of the publication are multiples of 0.033 ms, so a smaller error is within the goal.
     short = truth.judged([entry(tcp, "qs_ecn_mean", 0.0526, value) for value in (0.021, 0.018)])
     assert [e.within for e in short] == [True, False]
     (pie,) = one("ecpie_res_mr", "mix_1000_d5005_r5020").cases

@@ -282,7 +282,8 @@ MORE = {"s1": 2.0, "s6": 5.0}
 
 
 def drawn(table: str, count: int) -> list[L4sRow]:
-    """Return the first rows of a table by hash, among the rows that are correct in the source."""
+    """Return the first rows of a table by hash, among the rows that are correct in the
+    publication."""
     known = layout.published_names()
     own = [r for r in layout.ROWS if r.table == table and (table, r.name) in known]
     right = [row for row in own if row not in DEFECTS]

@@ -107,7 +107,7 @@ def test_published_values() -> None:
             slack = 0.05 if other else 0.006
             if value + other > rate * 1448 / 1514 + slack:
                 more.append((table, rate, delay))
-    # Only one cell of the source exceeds what its link carries.
+    # Only one cell of the publication exceeds what its link carries.
     assert set(more) == {(50, 5.0, 10.0)}
 
 

@@ -1,5 +1,5 @@
-"""Defines cells: numbers of the source, with the table, row and column in which the source has
-them."""
+"""Defines cells: numbers of the publication, with the table, row and column in which the
+publication has them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ it is absolute.
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """A cell of the source. An experiment adds the coordinates of its place."""
+    """A cell of the publication. An experiment adds the coordinates of its place."""
 
     cell: TableCell
     values: tuple[float, ...] = ()
@@ -62,7 +62,8 @@ class Entry:
         """Whether the published value is within the range in which one more run of ours would be in
         95 % of cases.
 
-        The source ran only once, so a miss within this range cannot be distinguished from chance.
+        The authors made only one run, so a miss within this range cannot be distinguished from
+        chance.
         """
         n, known = len(self.values), self.cell.published
         if n < LEAST_SEEDS or known is None:

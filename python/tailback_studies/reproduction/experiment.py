@@ -58,7 +58,7 @@ class Request:
     seeds: int | None
     engine: str
     page: bool = False
-    """Whether to write the page, with all runs that it needs in addition to the source's own
+    """Whether to write the page, with all runs that it needs in addition to the publication's own
     parts."""
 
     def seeds_or(self, every: int, quick: int | None = None) -> int:
@@ -69,8 +69,8 @@ class Request:
         return quick if self.quick and quick is not None else every
 
     def named_part(self, part: str) -> bool:
-        """Return whether to run this part, which the source does not have. It runs if it is named,
-        or if the page is requested."""
+        """Return whether to run this part, which the publication does not have. It runs if it is
+        named, or if the page is requested."""
         return (self.named or self.page) and part in self.parts
 
 
@@ -106,7 +106,7 @@ class Experiment(ABC):
     name: str
     """The name of the experiment on the command line."""
     title: str
-    """Title, authors and year of the source."""
+    """Title, authors and year of the publication."""
     doc: str
     """A sentence about what the experiment shows."""
     parts: Sequence[str]
@@ -117,7 +117,7 @@ class Experiment(ABC):
     kernel is needed."""
 
     not_run: Sequence[tuple[str, int | None, str]] = ()
-    """The parts of the source that are not reproduced: what, how many rows, and why."""
+    """The parts of the publication that are not reproduced: what, how many rows, and why."""
 
     def request(
         self,
@@ -185,7 +185,7 @@ class Reproduction(Experiment):
         study = self.study(request)
         flat = [job for group in study.jobs.values() for job in group]
         with warnings.catch_warnings():
-            # The source fixes the set-up, so the user need not know about its warnings.
+            # The publication fixes the set-up, so the user need not know about its warnings.
             warnings.filterwarnings("ignore", ".*phase effects", ScenarioWarning)
             results = iter(run_jobs(flat, replace(options, seeds=None)))
         groups = {name: [next(results) for _ in group] for name, group in study.jobs.items()}

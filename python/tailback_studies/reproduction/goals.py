@@ -103,7 +103,7 @@ class CellsVerdict:
     cells: int
     within: int
     chance: int
-    """Number of misses that chance in the source's single run explains. They still count as
+    """Number of misses that chance in the single published run explains. They still count as
     misses."""
     median: float
     worst: float

@@ -22,7 +22,7 @@ FILE = "goals.csv"
 
 @dataclass(frozen=True)
 class Noise:
-    """The source's own noise: the differences between its cells that repeat one experiment."""
+    """The noise of the published values: differences between cells that repeat one experiment."""
 
     cells: int
     median: float
@@ -53,7 +53,7 @@ class Judge:
     blind_median: float | None = None
     blind_p90: float | None = None
     noise_cells: int | None = None
-    """Number of cells that the source has twice."""
+    """Number of cells that the publication has twice."""
     noise_median: float | None = None
     noise_p90: float | None = None
     holds: bool

@@ -23,7 +23,7 @@ def _any(_setup: object) -> bool:
 
 @dataclass(frozen=True)
 class Reading(Generic[V, S]):
-    """Another reading of a detail in the source."""
+    """Another reading of a detail in the publication."""
 
     id: str
     title: str

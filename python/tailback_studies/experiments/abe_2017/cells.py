@@ -38,7 +38,7 @@ def _one(name: str, quantity: str, unit: str, value: float | None) -> TableCell:
 
 
 def part_title(part: str) -> str:
-    """Return the number that the source gives this experiment."""
+    """Return the number that the publication gives this experiment."""
     return part.replace("-", " ").capitalize()
 
 

@@ -50,7 +50,7 @@ SETUPS = (
     AbeSetup("experiment-4", "cubic", "codel", 10),
     AbeSetup("experiment-4", "cubic", "pie", 10),
     AbeSetup("experiment-4", "cubic", "pie-8033", 10),
-    # The source does not have this: it is an assumption of the formula for CUBIC.
+    # The publication does not have this: it is an assumption of the formula for CUBIC.
     AbeSetup("experiment-4", "cubic", "codel", 10, fast_convergence=False),
 )
 SEEDS = 5

@@ -1,4 +1,4 @@
-"""Describes the set-up with the basis of each part, and its differences from the source."""
+"""Describes the set-up with the basis of each part, and its differences from the publication."""
 
 from __future__ import annotations
 

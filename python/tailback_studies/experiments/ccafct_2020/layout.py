@@ -1,4 +1,4 @@
-"""Defines the rows of the source: what ran, the columns, and the published values."""
+"""Defines the rows of the publication: what ran, the columns, and the published values."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ STATISTICS = ("geomean", "median", "p95")
 
 @dataclass(frozen=True)
 class CcafctRow:
-    """A row of the source's tables."""
+    """A row of the publication's tables."""
 
     rtt_ms: int
     competitor: str
@@ -45,7 +45,7 @@ ROWS: tuple[CcafctRow, ...] = tuple(CcafctRow(rtt, cc) for rtt in RTTS_MS for cc
 
 @cache
 def published() -> Mapping[tuple[CcafctRow, str], float]:
-    """Read the source's values, without held-out rows."""
+    """Read the publication's values, without held-out rows."""
     out: dict[tuple[CcafctRow, str], float] = {}
     for line in published_rows(__package__, "published.csv"):
         row = CcafctRow(int(line["rtt_ms"]), line["competitor"])

@@ -76,7 +76,7 @@ def job(
     kernel: bool = False,
     variant: CcafctVariant = AS_PUBLISHED,
 ) -> Job:
-    """Return the job of a row. On Linux, offloads can stay on as in the source.
+    """Return the job of a row. On Linux, offloads can stay on as in the publication.
 
     On the kernel engine each request has a connection of its own, because the guest's client does
     not share connections.
@@ -116,7 +116,7 @@ def made(
 
 
 def statistics(times_ms: Sequence[float]) -> dict[str, float | None]:
-    """Return the source's statistics: the geometric mean, and percentiles by nearest rank."""
+    """Return the publication's statistics: the geometric mean, and percentiles by nearest rank."""
     if not times_ms:
         return dict.fromkeys(STATISTICS)
     logs = math.fsum(math.log(time) for time in times_ms) / len(times_ms)
@@ -136,7 +136,8 @@ def times_ms(stored: CcafctStored) -> list[float]:
 def entries(
     rows: Sequence[CcafctRow], results: Sequence[Iterable[CcafctStored]]
 ) -> list[CcafctEntry]:
-    """Return the cells of these rows in the order of the source. Harm is computed seed by seed."""
+    """Return the cells of these rows in the order of the publication. Harm is computed seed by
+    seed."""
     by_row = {
         row: {run.seed: statistics(times_ms(run)) for run in stored}
         for row, stored in zip(rows, results, strict=True)

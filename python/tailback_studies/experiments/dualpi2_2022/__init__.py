@@ -25,7 +25,8 @@ GROUPS: Mapping[str, tuple[Run, ...]] = {
     **{kind: tuple(run for run in RUNS if run.archive.kind == kind) for kind in (MIXED, OVERLOAD)},
     **{a.part: tuple(run for run in RUNS if run.archive == a) for a in ARCHIVES},
 }
-#: A part without a result file. It tries, one by one, the readings that the source leaves open.
+#: A part without a result file. It tries, one by one, the readings that the publication leaves
+#: open.
 READINGS = "readings"
 PARTS: tuple[str, ...] = (*GROUPS, READINGS)
 #: Number of seeds of each run. A quick run uses one.
@@ -44,7 +45,7 @@ class DualPi2(Reproduction):
     parts = PARTS
 
     def study(self, request: Request) -> Study:
-        """Return the runs of the source. Add the readings if they are requested."""
+        """Return the runs of the publication. Add the readings if they are requested."""
         from tailback_studies.experiments.dualpi2_2022 import (
             law,
             on_linux,
@@ -67,7 +68,7 @@ class DualPi2(Reproduction):
         quick = request.quick
         seconds = points.QUICK_SECONDS if quick else points.SECONDS
         tried = readings.plan(quick=quick) if request.named_part(READINGS) else {}
-        # If the runs of the source are requested, they contain the baseline.
+        # If the runs of the publication are requested, they contain the baseline.
         shared = bool(runs) and set(tried.get(BASELINE, ())) <= set(runs)
 
         def findings(results: Found) -> Findings:
@@ -101,7 +102,7 @@ class DualPi2(Reproduction):
         return Study({"runs": own, **more}, findings)
 
     def _runs(self, request: Request) -> list[Run]:
-        """Return the runs that these parts need, in the order of the source."""
+        """Return the runs that these parts need, in the order of the publication."""
         wanted = {run for part in request.parts for run in GROUPS.get(part, ())}
         runs = [run for run in RUNS if run in wanted or not request.named]
         if request.engine != "sim" and request.named_part(READINGS):

@@ -87,7 +87,7 @@ def tail(
     frame: pl.DataFrame, *, facet: str, facets: Sequence[str], x_title: str, columns: int = 3
 ) -> Chart:
     """Show the percentage of packets with a longer queue delay, a small chart for each of `facets`.
-    Columns: value, percent. Rows whose `whose` is published are the source's percentiles."""
+    Columns: value, percent. Rows whose `whose` is published are the publication's percentiles."""
     colour = alt.Color(
         "series:N", scale=alt.Scale(range=CATEGORIES), legend=alt.Legend(title=None, orient="top")
     )

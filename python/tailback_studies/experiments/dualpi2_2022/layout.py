@@ -1,5 +1,5 @@
-"""Defines the result files of the source: their names, their rows and columns, and the published
-values.
+"""Defines the result files of the publication: their names, their rows and columns, and the
+published values.
 
 An archive has the runs of one pair of congestion controls on one queue. A case is a run of the
 archive, or the TCP flows or the UDP flow of an overload run. `_ecn` is the class of the flows with
@@ -22,7 +22,7 @@ MIXED, OVERLOAD = "mixed-rtt", "overload"
 class Archive:
     """A result file: the runs of one pair of congestion controls on one queue."""
 
-    #: The name of the archive in the source.
+    #: The name of the archive in the publication.
     name: str
     #: The folder inside the archive.
     run: str
@@ -42,8 +42,8 @@ class Archive:
 
     @property
     def any_ect(self) -> bool:
-        """DualPI2's `any_ect`. The source states it for all runs except overload runs of Prague and
-        CUBIC."""
+        """DualPI2's `any_ect`. The publication states it for all runs except overload runs of
+        Prague and CUBIC."""
         return self.aqm == "dualpi2" and (self.kind == MIXED or self.ccs[1] == "reno")
 
     @property
@@ -74,8 +74,8 @@ def _overload(name: str, ccs: tuple[str, str]) -> Archive:
     )
 
 
-#: The archives of mixed round-trip times and of overload, as the source's repository lists them.
-#: The results of the archives with Reno are not among the data here.
+#: The archives of mixed round-trip times and of overload, as the publication's repository lists
+#: them. The results of the archives with Reno are not among the data here.
 ARCHIVES: tuple[Archive, ...] = (
     _mixed("pcdualpi2", "dualpi2", 20, ("prague", "cubic")),
     _mixed("ecpie", "pie", 15, ("cubic", "cubic")),
@@ -95,9 +95,9 @@ UDP_MBIT = (50, 70, 100, 140, 200)
 TCP_FLOWS = 5
 #: Base round-trip time in overload, ms.
 OVERLOAD_RTT = 10
-#: How many of five flows send packets, in L and in C, for UDP in L and for UDP in C. The source's
-#: own rates per flow show this number. If P1 is 0 and P25 is not, one of five flows is idle. In L
-#: with UDP in C, P25 is 0 and P75 is 5/3 of the mean.
+#: How many of five flows send packets, in L and in C, for UDP in L and for UDP in C. The
+#: publication's own rates per flow show this number. If P1 is 0 and P25 is not, one of five flows
+#: is idle. In L with UDP in C, P25 is 0 and P75 is 5/3 of the mean.
 ACTIVE: Mapping[str, tuple[int, int]] = {"L": (4, 4), "C": (3, 4)}
 #: Rows of Prague and CUBIC whose window statistics show other numbers of flows: UDP in L and in C,
 #: Mbit/s.
@@ -106,7 +106,7 @@ ACTIVE_IN: Mapping[tuple[int, int], tuple[int, int]] = {(140, 0): (3, 4)}
 
 @dataclass(frozen=True)
 class Run:
-    """A run of the source. An overload run has two rows."""
+    """A run of the publication. An overload run has two rows."""
 
     archive: Archive
     #: Round-trip times, ms. 0 means no such flow.
@@ -128,14 +128,14 @@ class Run:
 
     @property
     def active(self) -> tuple[int, int]:
-        """Number of TCP flows that send packets, as counted from the source's rates where these
-        allow it."""
+        """Number of TCP flows that send packets, as counted from the publication's rates where
+        these allow it."""
         counted = ACTIVE_IN.get(self.udp) if self.archive.ccs[1] == "cubic" else None
         return counted or self.active_by_class
 
     @property
     def stem(self) -> str:
-        """The name of the run in the source."""
+        """The name of the run in the publication."""
         if self.archive.kind == OVERLOAD:
             ecn, nonecn = self.udp
             return f"mix_1000d_u{ecn}s{self.flows}_r_u{nonecn}s{self.flows}"
@@ -160,7 +160,7 @@ class Run:
 
     @property
     def cases(self) -> tuple[DualPi2Case, ...]:
-        """The source's rows that this run reproduces."""
+        """The publication's rows that this run reproduces."""
         if self.archive.kind == OVERLOAD:
             return DualPi2Case(self, "tcp"), DualPi2Case(self, "udp")
         return (DualPi2Case(self, ""),)
@@ -168,7 +168,7 @@ class Run:
 
 @dataclass(frozen=True)
 class DualPi2Case:
-    """A row of the source."""
+    """A row of the publication."""
 
     run: Run
     #: Whose statistics the row has: "tcp" or "udp" in overload, otherwise "".
@@ -176,7 +176,7 @@ class DualPi2Case:
 
     @property
     def name(self) -> str:
-        """The name of the case in the source."""
+        """The name of the case in the publication."""
         return f"{self.run.stem}_{self.whose}" if self.whose else self.run.stem
 
     @property
@@ -212,7 +212,7 @@ class DualPi2Case:
 RATIOS = ("rate_ratio", "window_ratio")
 #: Suffixes of the columns of a quantity.
 STATISTICS = ("mean", "p1", "p25", "p75", "p99", "stddev")
-#: Quantities and their units, in the source's order of columns.
+#: Quantities and their units, in the publication's order of columns.
 QUANTITIES: Mapping[str, str] = {
     "qs_ecn": "ms",
     "qs_nonecn": "ms",
@@ -253,7 +253,7 @@ Key = tuple[str, str, str]
 
 @cache
 def published() -> Mapping[Key, float]:
-    """Return the values of the source, without held-out rows."""
+    """Return the values of the publication, without held-out rows."""
     out: dict[Key, float] = {}
     for row in published_rows(__package__, "published.csv"):
         for column in COLUMNS:

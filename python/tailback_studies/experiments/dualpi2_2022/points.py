@@ -27,7 +27,7 @@ from tailback_studies.reproduction.sources import scenario, set_value
 #: Seconds that are measured, and seconds of a quick run.
 SECONDS = 250.0
 QUICK_SECONDS = 50.0
-#: Seconds for which flows have run when the source begins to measure. At 100 ms, a Prague flow
+#: Seconds for which flows have run when the published measurement begins. At 100 ms, a Prague flow
 #: alone fills the link in each sample. With one more segment in each RTT, that takes 33 s.
 BEFORE = 40.0
 #: Bytes of frame and payload of iperf's UDP packets.
@@ -44,8 +44,8 @@ QUEUES: Mapping[str, Mapping[str, Any]] = {
         "ecn": True,
     },
 }
-#: Queues that unpatched Linux can run as the source did. DualPI2 is missing, because its L class
-#: needs Prague.
+#: Queues that unpatched Linux can run as the authors did. DualPI2 is missing, because its L
+#: class needs Prague.
 STOCK = ("pie", "fq_codel")
 
 _PERCENT = 100.0
@@ -68,16 +68,16 @@ class DualPi2Variant:
     udp_overhead: float = UDP_FRAME / UDP_PAYLOAD
     #: Seconds by which flows of the classic class start later.
     later: float = 0.0
-    #: Which flows of overload send packets: as counted from the source, by the class of UDP alone,
-    #: or all five.
+    #: Which flows of overload send packets: as counted from the publication, by the class of UDP
+    #: alone, or all five.
     active: Literal["counted", "general", "all"] = "counted"
     #: Milliseconds that are added to every base round-trip time.
     longer: float = 0.0
-    #: Whether `any_ect` of DualPI2 is set where the source states it.
+    #: Whether `any_ect` of DualPI2 is set where the publication states it.
     any_ect: bool = True
-    #: Whether queue delays are computed as the source's recorder computes them.
+    #: Whether queue delays are computed as the publication's recorder computes them.
     recorder: bool = True
-    #: Seconds for which the flows have run when the source begins to measure.
+    #: Seconds for which the flows have run when the published measurement begins.
     before: float = BEFORE
 
 
@@ -141,7 +141,7 @@ def job(
 
 
 def left_out(run: Run) -> float:
-    """Return how much of the start the source leaves out, s: 4 s plus 40 times the larger
+    """Return how much of the start the publication leaves out, s: 4 s plus 40 times the larger
     round-trip time."""
     return 4 + 40 * max(run.rtt_ecn, run.rtt_nonecn) / 1000
 
@@ -188,7 +188,7 @@ def _udp(source: dict[str, Any], run: Run, variant: DualPi2Variant) -> None:
 
 
 def stock(run: Run) -> bool:
-    """Return whether a Linux without Prague can execute this run as the source did."""
+    """Return whether a Linux without Prague can execute this run as the authors did."""
     return run.archive.aqm in STOCK
 
 
@@ -200,7 +200,7 @@ def entries(
     results: Sequence[Iterable[DualPi2Stored]],
     variant: DualPi2Variant = AS_PUBLISHED,
 ) -> list[DualPi2Entry]:
-    """Return the cells of these runs, in the order of the source."""
+    """Return the cells of these runs, in the order of the publication."""
     known = published()
     out = []
     for run, stored in zip(runs, results, strict=True):
@@ -257,7 +257,7 @@ def _of_class(
     rate: Mapping[str, float | None],
     delay: Mapping[str, float | None],
 ) -> dict[str, Mapping[str, float | None]]:
-    """Return the quantities of a class in the units of the source."""
+    """Return the quantities of a class in the units of the publication."""
     samples = entry["samples"]
     # All samples have the same factor: the mean queue delay of the run, not that of each second.
     seconds = None if delay["mean"] is None else (delay["mean"] + rtt) / 1000
@@ -337,8 +337,8 @@ def _together(names: Sequence[str], stored: DualPi2Stored) -> list[float]:
 
 
 def statistics(samples: Sequence[float]) -> dict[str, float | None]:
-    """Return the source's statistics: percentiles by nearest rank, and the standard deviation of a
-    sample."""
+    """Return the publication's statistics: percentiles by nearest rank, and the standard deviation
+    of a sample."""
     n = len(samples)
     if not n:
         return dict.fromkeys(STATISTICS)

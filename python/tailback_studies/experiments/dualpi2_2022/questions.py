@@ -99,7 +99,7 @@ def swing(by_reading: Found, facts: Facts) -> Table | None:
 
 
 def recorder(found: Found, facts: Facts) -> Table | None:
-    """Return mean delays in overload, unchanged and as the source's recorder computes them."""
+    """Return mean delays in overload, unchanged and as the publication's recorder computes them."""
     archive = "pcdualpi2_res_overload"
     baseline, exact = _cells(found[BASELINE], archive), _cells(found.get("delays", ()), archive)
     runs = list(dict.fromkeys(run for run, _ in baseline))

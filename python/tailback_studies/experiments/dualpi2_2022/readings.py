@@ -1,7 +1,7 @@
 """Tries readings: changes each part of the set-up alone, and shows the effect on the errors.
 
-`CHANGES` undo corrections that follow from the source's own files, one by one and all together.
-`TRIED` has other readings of details that the source leaves open.
+`CHANGES` undo corrections that follow from the publication's own files, one by one and all
+together. `TRIED` has other readings of details that the publication leaves open.
 """
 
 from __future__ import annotations
@@ -177,7 +177,7 @@ TRIED: tuple[Read, ...] = (
         _short,
     ),
 )
-"""Other readings of details that the source leaves open."""
+"""Other readings of details that the publication leaves open."""
 
 EVERY: tuple[Read, ...] = (*CHANGES[1:], *TRIED, CHANGES[0])
 """All readings in the order of their runs. The longest come last."""

@@ -1,9 +1,9 @@
-"""Computes queue delays as the source's recorder does.
+"""Computes queue delays as the publication's recorder does.
 
 The queue writes each packet's delay into the IP header in 11 bits. The delay is rounded down to
 units of 2^15 ns. From 256 units on, it is a float of 7 binary digits, rounded down again
-(`testbed_add_metrics`, `int2fl` of the source's `testbed.h` and `numbers.h`). The reader converts
-it to microseconds and also rounds down (`qdelay_decode`).
+(`testbed_add_metrics`, `int2fl` of the publication's `testbed.h` and `numbers.h`). The reader
+converts it to microseconds and also rounds down (`qdelay_decode`).
 """
 
 from __future__ import annotations

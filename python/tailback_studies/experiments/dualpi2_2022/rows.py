@@ -47,7 +47,7 @@ def tables(entries: Sequence[DualPi2Entry]) -> list[Section]:
     return out
 
 
-#: Columns of the tables: heading, column of the source, factor.
+#: Columns of the tables: heading, column of the publication, factor.
 _SHOWN: tuple[tuple[str, str, float], ...] = (
     ("rate ratio", "rate_ratio", 1.0),
     ("window ratio", "window_ratio", 1.0),

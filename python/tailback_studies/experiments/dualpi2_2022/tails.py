@@ -12,7 +12,7 @@ from tailback_studies.experiments.dualpi2_2022 import charts
 from tailback_studies.experiments.dualpi2_2022.figures import place_of, side_of
 from tailback_studies.experiments.dualpi2_2022.layout import MIXED, OVERLOAD, RUNS, Run, published
 
-#: Percentiles that the source has, as shares of packets with a longer delay.
+#: Percentiles that the publication has, as shares of packets with a longer delay.
 _BEYOND = {"p1": 99.0, "p25": 75.0, "p75": 25.0, "p99": 1.0}
 
 

@@ -54,8 +54,8 @@ def sce_places(*, quick: bool) -> dict[SceSetup, list[sce.Place]]:
 
 
 def sce_jobs(kernels: Sequence[str], *, quick: bool) -> list[Job]:
-    """Return jobs that run the same cells on each kernel, with one seed each, because the source
-    ran each cell once."""
+    """Return jobs that run the same cells on each kernel, with one seed each, because the
+    authors ran each cell once."""
     batches = sce.plan(sce_places(quick=quick), seeds=1, engine="kernel")
     return [
         Job(batch.job.scenario, {"kernel": kernel}, 1) for kernel in kernels for batch in batches
@@ -66,7 +66,7 @@ def sce_jobs(kernels: Sequence[str], *, quick: bool) -> list[Job]:
 
 
 def dualpi2_runs(*, quick: bool) -> list[Run]:
-    """Return a sample of runs of the source's PIE and FQ-CoDel archives, half from each."""
+    """Return a sample of runs of the publication's PIE and FQ-CoDel archives, half from each."""
     out: list[Run] = []
     for aqm in dualpi2.STOCK:
         runs = {

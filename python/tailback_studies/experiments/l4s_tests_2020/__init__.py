@@ -9,9 +9,10 @@ from tailback_studies.experiments.l4s_tests_2020.causes import NOT_RUN
 from tailback_studies.experiments.l4s_tests_2020.layout import ROWS, L4sRow, published_names
 from tailback_studies.reproduction.experiment import Findings, Found, Reproduction, Request, Study
 
-#: Scenarios of the source, which are the parts.
+#: Scenarios of the publication, which are the parts.
 TABLES: tuple[str, ...] = ("s1", "s2", "s3", "s4", "s6")
-#: A part without a table: it tries, one by one, readings of details that the source leaves open.
+#: A part without a table: it tries, one by one, readings of details that the publication leaves
+#: open.
 READINGS = "readings"
 PARTS: tuple[str, ...] = (*TABLES, READINGS)
 #: Number of seeds of each row. A quick run uses one. S2 and S3 are drawn from one run each.
@@ -81,7 +82,7 @@ class L4sTests(Reproduction):
         return Study(jobs, findings)
 
     def _rows(self, request: Request) -> Sequence[L4sRow]:
-        """Return the requested rows of S1 and S6, in the order of the source."""
+        """Return the requested rows of S1 and S6, in the order of the publication."""
         from tailback_studies.experiments.l4s_tests_2020 import points
 
         # The part with readings needs these rows, because it compares readings with the set-up.

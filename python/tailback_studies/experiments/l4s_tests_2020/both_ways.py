@@ -1,4 +1,4 @@
-"""S4: four flows in each direction at asymmetric rates (rrul_be). The source has only plots of
+"""S4: four flows in each direction at asymmetric rates (rrul_be). The publication has only plots of
 it."""
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """Describes the set-up with the basis of each part, the rows that are not run, and errors in the
-source."""
+publication."""
 
 from __future__ import annotations
 

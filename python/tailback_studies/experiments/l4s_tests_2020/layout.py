@@ -1,4 +1,4 @@
-"""Defines the rows of the source: what ran, the name of each, and the published values."""
+"""Defines the rows of the publication: what ran, the name of each, and the published values."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CCS = (
     ("prague", "cubic"),
     ("cubic", "cubic"),
 )
-#: Queues of S1 in the order of the source. pfifo has another limit at each rate.
+#: Queues of S1 in the order of the publication. pfifo has another limit at each rate.
 QUEUES_S1: Mapping[int, tuple[str, ...]] = {
     50: ("dualpi2", "pfifo(1000)", "fq_codel"),
     10: ("dualpi2", "pfifo(200)", "fq_codel"),
@@ -49,13 +49,13 @@ class Flow:
 
     @property
     def word(self) -> str:
-        """The name of the flow in the source."""
+        """The name of the flow in the publication."""
         return self.cc
 
 
 @dataclass(frozen=True)
 class L4sRow:
-    """A row of the source: two flows through a queue."""
+    """A row of the publication: two flows through a queue."""
 
     #: The table of the row: `s1` or `s6`.
     table: str
@@ -65,7 +65,7 @@ class L4sRow:
 
     @property
     def name(self) -> str:
-        """Return the name of the row in the source's files."""
+        """Return the name of the row in the publication's files."""
         first, second = self.flows
         if self.table == "s6":
             ecn = "noecn" if second.bleached else "ecn"
@@ -94,7 +94,7 @@ S6: tuple[L4sRow, ...] = tuple(
 )
 ROWS = S1 + S6
 
-#: Rows that are wrong in the source, with the error. No criterion counts them.
+#: Rows that are wrong in the publication, with the error. No criterion counts them.
 DEFECTS: Mapping[L4sRow, str] = {
     L4sRow("s1", 50, "pfifo(1000)", (Flow("cubic", 10), Flow("prague", 10))): (
         "the source repeats the row of cubic at 20 ms and prague at 10 ms there, digit by digit"
@@ -107,7 +107,7 @@ Key = tuple[str, str, str]
 
 @cache
 def published() -> Mapping[Key, float]:
-    """Read the source's values for the rows that are run. Held-out rows are missing."""
+    """Read the publication's values for the rows that are run. Held-out rows are missing."""
     out: dict[Key, float] = {}
     for line in published_rows(__package__, "rtt.csv"):
         if line["queue"] == NOT_RUN:
@@ -125,7 +125,7 @@ def published() -> Mapping[Key, float]:
             "s6", int(line["rate_mbit"]), line["queue"], (Flow(line["first"], rtt), second)
         )
         one, two = float(line["first_mbit"]), float(line["second_mbit"])
-        # Compute the ratio here, because the source's own ratio is rounded to whole numbers.
+        # Compute the ratio here, because the publication's own ratio is rounded to whole numbers.
         out["s6", row.name, "D1"], out["s6", row.name, "D2"] = one, two
         out["s6", row.name, "ratio"] = one / two
     return out

@@ -13,11 +13,11 @@ from tailback_studies.experiments.l4s_tests_2020.layout import DEFECTS, L4sRow, 
 from tailback_studies.reproduction.entries import Entry as BaseEntry
 from tailback_studies.reproduction.sources import scenario, set_value
 
-#: Congestion controls of the source's kernel tree. Its Prague did not scale with the RTT yet, and
-#: has a carry.
+#: Congestion controls of the publication's kernel tree. Its Prague did not scale with the RTT yet,
+#: and has a carry.
 CCS: Mapping[str, Mapping[str, Any]] = {"prague": {"rtt_scaling": "off", "window": "carry"}}
 
-#: The source's description of each queue. Options that are missing here have tc's default.
+#: The publication's description of each queue. Options that are missing here have tc's default.
 QUEUES: Mapping[str, Mapping[str, Any]] = {
     "dualpi2": {"aqm": "dualpi2", "min_qlen_step": 2},
     "pfifo(1000)": {"aqm": "fifo", "limit": "1000p"},
@@ -145,7 +145,7 @@ def _cc(name: str, variant: L4sVariant = AS_PUBLISHED) -> str | dict[str, Any]:
 
 
 def stock(row: L4sRow) -> bool:
-    """Return whether a Linux without Prague can run the row as the source did."""
+    """Return whether a Linux without Prague can run the row as the authors did."""
     return all(flow.cc != "prague" for flow in row.flows)
 
 
@@ -157,7 +157,7 @@ QUANTITIES = {"D1": "delivery_mbit", "D2": "delivery_mbit", "jain": "jain", "rat
 
 
 def entries(rows: Sequence[L4sRow], results: Sequence[Iterable[L4sStored]]) -> list[L4sEntry]:
-    """Return the cells of these rows, in the order of the source."""
+    """Return the cells of these rows, in the order of the publication."""
     known = published()
     out = []
     for row, stored in zip(rows, results, strict=True):
@@ -177,7 +177,7 @@ def entries(rows: Sequence[L4sRow], results: Sequence[Iterable[L4sStored]]) -> l
 
 
 def note(row: L4sRow) -> str:
-    """Return the error of a row in the source. Empty if the row has no error."""
+    """Return the error of a row in the publication. Empty if the row has no error."""
     return DEFECTS.get(row, "")
 
 

@@ -1,5 +1,5 @@
-"""Tries details that the source leaves open, one by one, after the comparison. The set-up itself
-stays unchanged."""
+"""Tries details that the publication leaves open, one by one, after the comparison. The set-up
+itself stays unchanged."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def ran(results: Sequence[Results], *, quick: bool) -> Facts:
 
 
 def drawn(results: Sequence[Results], warmup: str = "") -> Facts:
-    """Return the facts of results that the source shows as plots."""
+    """Return the facts of results that the publication shows as plots."""
     kernel = bool(results) and results[0].engine == "kernel"
     return facts(results, warmup=warmup, deviations=(OTHER_LINUX,) if kernel else ())
 
@@ -72,7 +72,8 @@ def sections(entries: Sequence[L4sEntry], run_facts: Facts) -> list[Section]:
 
 
 def basis(run_facts: Facts) -> list[Section]:
-    """Show the set-up, the changes, the rows not run, errors in the source, and open questions."""
+    """Show the set-up, the changes, the rows not run, errors in the publication, and open
+    questions."""
     out = [
         Section("set-up", "Set-up", [setup(DECLARED, run_facts)]),
         Section("changed", "Changed after the comparison", [_changed(run_facts)]),

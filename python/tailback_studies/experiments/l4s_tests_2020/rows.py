@@ -17,7 +17,7 @@ PLACES = {"s1": "S1: fairness by round-trip time", "s6": "S6: two flows in one R
 
 
 def by_queue(entries: Sequence[L4sEntry], facts: Facts) -> Table:
-    """Show the errors of S1's rates for each queue, next to the source's own repeatability."""
+    """Show the errors of S1's rates for each queue, next to the noise of the published values."""
     pairs = truth.twins()
     rows: list[list[Value]] = []
     own = truth.S1_GOAL.own(entries)
@@ -84,7 +84,7 @@ def misses(entries: Sequence[L4sEntry], facts: Facts) -> list[Block]:
 
 
 def defects(facts: Facts) -> Table:
-    """List the rows that are wrong in the source."""
+    """List the rows that are wrong in the publication."""
     rows: list[list[Value]] = [[row.table.upper(), row.name, why] for row, why in DEFECTS.items()]
     columns = left("", "row", "what is wrong")
     return Table("defects", "Wrong in the source", columns, rows, "Not judged.", facts)

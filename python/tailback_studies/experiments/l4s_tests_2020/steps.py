@@ -1,4 +1,5 @@
-"""S2 and S3: one flow through a shaper whose rate changes. The source has only plots of both."""
+"""S2 and S3: one flow through a shaper whose rate changes. The publication has only plots of
+both."""
 
 from __future__ import annotations
 
@@ -52,7 +53,7 @@ class StepCase:
 
 
 def cases(table: str) -> tuple[StepCase, ...]:
-    """Return all cases of a table, in the order of the source."""
+    """Return all cases of a table, in the order of the publication."""
     return tuple(
         StepCase(table, cc, queue, rtt, bursty, to)
         for cc in ("prague", "cubic")
@@ -69,7 +70,7 @@ def quick(table: str) -> tuple[StepCase, ...]:
 
 
 def job(case: StepCase) -> Job:
-    """Return the job of a case, with one run as in the source."""
+    """Return the job of a case, with one run as in the publication."""
     return Job(made(case), {}, 1)
 
 
@@ -81,7 +82,7 @@ def made(case: StepCase) -> dict[str, Any]:
         bottleneck["rate"]["steps"][1][1] = f"{case.to_mbit}Mbit"
     bottleneck["queue"] = dict(QUEUES[case.queue])
     if case.table == "s3" and case.queue == "fq_codel" and case.cc == "cubic":
-        # The source describes this order of the path only for S3.
+        # The publication describes this order of the path only for S3.
         bottleneck["queue"]["ecn"] = False
     out["path"]["rtt"] = f"{case.rtt_ms}ms"
     options = CCS.get(case.cc)
@@ -92,8 +93,8 @@ def made(case: StepCase) -> dict[str, Any]:
 
 
 def _slots(out: dict[str, Any], packets: int) -> None:
-    """Add the second netem of the source, before the queue in both directions: `delay 200us slot
-    800us 5ms packets N limit 10000`, behind a link that adds no delay.
+    """Add the second netem of the publication, before the queue in both directions: `delay 200us
+    slot 800us 5ms packets N limit 10000`, behind a link that adds no delay.
     """
     slots = {"min": "800us", "max": "5ms", "packets": packets, "delay": "200us"}
     queue = {"aqm": "fifo", "limit": "10000p"}

@@ -1,4 +1,4 @@
-"""Has the goals, which were set before the first comparison, and measures the source's own
+"""Has the goals, which were set before the first comparison, and measures the publication's own
 noise."""
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ S6_LIMIT = 0.35
 
 
 def _rate(entry: L4sEntry) -> bool:
-    """Return whether a cell is a flow's rate in a row of S1 without an error in the source."""
+    """Return whether a cell is a flow's rate in a row of S1 without an error in the publication."""
     return entry.row.table == "s1" and entry.column in ("D1", "D2") and entry.row not in DEFECTS
 
 
@@ -96,7 +96,7 @@ def twins() -> list[tuple[str, float]]:
 
 
 def noise(pairs: Sequence[tuple[str, float]], queue: str = "") -> Noise | None:
-    """Return the source's own noise, over these pairs or over the pairs of one queue."""
+    """Return the noise of the published values, over these pairs or over the pairs of one queue."""
     gaps = [gap for where, gap in pairs if queue in ("", where)]
     middle, high = median(gaps), nearest_rank(gaps, 0.9)
     return None if middle is None or high is None else Noise(len(gaps), middle, high)

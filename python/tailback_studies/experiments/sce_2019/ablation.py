@@ -136,7 +136,7 @@ SEEDS = 1
 
 @dataclass(frozen=True)
 class Remark:
-    """An effect that the source leaves "under investigation", with the cells that show it."""
+    """An effect that the publication leaves "under investigation", with the cells that show it."""
 
     id: str
     title: str

@@ -1,5 +1,5 @@
 """Describes the set-up with the basis of each part, and the causes of differences from the
-source."""
+publication."""
 
 from __future__ import annotations
 

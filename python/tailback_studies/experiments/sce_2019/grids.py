@@ -1,4 +1,4 @@
-"""Draws each table of the source, with measured and published values in one cell."""
+"""Draws each table of the publication, with measured and published values in one cell."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Defines the tables of the source: their numbers, rows and columns, and their published values."""
+"""Defines the tables of the publication: their numbers, rows and columns, and their published
+values."""
 
 from __future__ import annotations
 
@@ -8,9 +9,9 @@ from functools import cache
 
 from tailback_studies.reproduction.sources import published_rows
 
-#: Congestion controls, in the order of the source's tables.
+#: Congestion controls, in the order of the publication's tables.
 CCS = ("cubic", "reno", "reno-sce", "dctcp", "dctcp-sce")
-#: Every pair of them, in the order of the source's tables.
+#: Every pair of them, in the order of the publication's tables.
 PAIRS = (
     ("cubic", "cubic"),
     ("cubic", "reno"),
@@ -56,7 +57,7 @@ class SceSetup:
 
     @property
     def kind(self) -> str:
-        """The set-up in the words of the source."""
+        """The set-up in the words of the publication."""
         return "one-flow" if len(self.ccs) == 1 else "two-flow"
 
     @property
@@ -73,7 +74,7 @@ class SceSetup:
 
 @dataclass(frozen=True)
 class TableId:
-    """A table of the source."""
+    """A table of the publication."""
 
     number: int
     #: The quantity of the table: throughput_mbit, tcp_rtt_ms or jain.
@@ -169,7 +170,7 @@ Key = tuple[int, int, float, float]
 
 @cache
 def published() -> Mapping[Key, float]:
-    """Read the source's published values."""
+    """Read the published values."""
     return {key: value for key, (value, _) in _published().items()}
 
 

@@ -1,4 +1,4 @@
-"""Draws maps of errors, with a coloured cell for each cell of the source's tables."""
+"""Draws maps of errors, with a coloured cell for each cell of the publication's tables."""
 
 from __future__ import annotations
 

@@ -213,7 +213,8 @@ def sample(setups: Iterable[SceSetup]) -> dict[SceSetup, list[Place]]:
 
 
 def stock(setup: SceSetup) -> bool:
-    """Return whether a Linux without the patches of SCE can run the set-up as the source did."""
+    """Return whether a Linux without the patches of SCE can run the set-up as the authors
+    did."""
     return set(setup.ccs) <= set(STOCK) and "sce" not in setup.mode
 
 
@@ -221,7 +222,7 @@ def entries(
     tables: Iterable[TableId], batches: Sequence[SceBatch], runs: Sequence[Iterable[Any]]
 ) -> list[SceEntry]:
     """Return the cells of these tables that were run, published or not, in the order of the
-    source."""
+    publication."""
     by_place: dict[tuple[SceSetup, Place], list[dict[str, Any]]] = {}
     for batch, results in zip(batches, runs, strict=True):
         # Stored runs are in the order of the sweep: its rows, each with all seeds.

@@ -1,8 +1,8 @@
-"""Writes each table of the source to files, with published values, measured values and their
+"""Writes each table of the publication to files, with published values, measured values and their
 differences.
 
-There is a row for each rate and a column for each delay. The two flows of a pair share one cell,
-as in the source.
+There is a row for each rate and a column for each delay. The two flows of a pair share one cell, as
+in the publication.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def by_table(entries: Sequence[SceEntry]) -> dict[TableId, list[SceEntry]]:
 
 
 def digits(table: TableId) -> int:
-    """Return the number of digits after the decimal point, as in the source."""
+    """Return the number of digits after the decimal point, as in the publication."""
     return 3 if table.quantity == "jain" else 2
 
 

@@ -1,4 +1,4 @@
-"""Has the goals, and measures the source's own noise."""
+"""Has the goals, and measures the noise of the published values."""
 
 from __future__ import annotations
 
@@ -80,7 +80,8 @@ def judges(entries: Sequence[SceEntry]) -> list[Judge]:
 
 
 def _twins(verdict: ErrorsVerdict) -> Noise | None:
-    """Return the source's own error: the difference between two measurements of the same cell."""
+    """Return the noise of the published values behind a verdict: the difference between two
+    measurements of the same cell."""
     goal = verdict.goal.id
     if goal == "throughput_mbit.shared":
         spread = noise("throughput_mbit", "capacity")
@@ -107,8 +108,11 @@ def _any(_rate: float) -> bool:
 
 
 def noise(quantity: str, kind: str, rates: Callable[[float], bool] = _any) -> dict[str, float]:
-    """Return the source's own noise. In a shared queue, CUBIC and Reno do not respond to SCE, so
-    the two shared modes repeat one experiment."""
+    """Return the noise of the published values.
+
+    In a shared queue, CUBIC and Reno do not respond to SCE, so the two shared modes repeat one
+    experiment.
+    """
     known = published()
     gaps = []
     for table in TABLES.values():
