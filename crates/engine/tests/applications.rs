@@ -1,4 +1,5 @@
-//! Flows that their applications limit: what is written, when it arrives, and what is requested.
+//! Tests flows that their applications limit: what is written, when it arrives, and what is
+//! requested.
 
 mod common;
 
@@ -48,8 +49,8 @@ fn conserved(network: &Network) {
     assert_eq!(entered, ended + inside + dropped);
 }
 
-/// If the application writes far below the rate of the link, all that it writes arrives. Only the
-/// application limits the flow, so the window stays constant.
+/// If the application writes far below the rate of the link, all data arrives. Only the application
+/// limits the flow, so the window stays constant.
 #[test]
 fn a_rate_below_the_links_is_what_arrives() {
     for cc in ["reno", "cubic", "bbr", "bbr3", "dctcp", "prague"] {
@@ -65,7 +66,7 @@ fn a_rate_below_the_links_is_what_arrives() {
             "{cc}: {} for {expected}",
             f.delivered_bytes
         );
-        // While BBR probes for the round-trip time, for 200 ms, it holds data back.
+        // While BBR measures the round-trip time, for 200 ms, it holds data back. So leave BBR out.
         if !cc.starts_with("bbr") {
             assert_eq!(outcome.links[0].delay.max(), Some(0), "{cc}");
         }
@@ -85,8 +86,8 @@ fn a_rate_above_the_links_fills_it() {
     p.warmup = Time::from_secs(10);
     let share = run(network(&p)).flows[0].delivered_bytes as f64 / (SLOW / 8 * 10) as f64;
     assert!((0.9..0.957).contains(&share), "{share}");
-    // A flow of 5 MB that is written within 2 s takes as long as one that is written at once,
-    // because the link limits both.
+    // A flow of 5 MB takes the same time whether its data is written within 2 s or at once, because
+    // the link limits it.
     let mut ends = |rate| {
         f.rate = rate;
         f.bytes = Some(Bytes(5_000_000));
@@ -97,8 +98,8 @@ fn a_rate_above_the_links_fills_it() {
     assert!(apart < 500 * MS, "{written:?} {greedy:?}");
 }
 
-/// After the handshake, a chunk of ten segments arrives after half a round trip, plus the time of
-/// nine full frames and a short one on the link.
+/// After the handshake, a chunk of ten segments arrives after half a round trip, plus the time that
+/// nine full frames and a short frame take on the link.
 #[test]
 fn chunks_at_equal_distances_take_what_they_take_alone() {
     let outcome = run(network(&one(chunked(14_000, Some(500), None), 10)));
@@ -113,7 +114,7 @@ fn chunks_at_equal_distances_take_what_they_take_alone() {
 }
 
 /// Chunks never share a segment: 20 chunks of 1 byte are 20 segments, although they are written
-/// while others wait.
+/// while earlier chunks wait.
 #[test]
 fn each_chunk_begins_with_a_segment_of_its_own() {
     let mut f = chunked(1, Some(1), None);
@@ -127,7 +128,8 @@ fn each_chunk_begins_with_a_segment_of_its_own() {
     assert_eq!(outcome.flows[0].completion_ns, Some(end));
 }
 
-/// A request takes half a round trip and its answer the other half. Then the receiver thinks.
+/// A request takes half a round trip, and its answer the other half. Then the receiver waits for
+/// its think time.
 #[test]
 fn what_is_asked_for_takes_a_round_trip() {
     let f = chunked(2_000, None, Some(60));
@@ -143,7 +145,7 @@ fn what_is_asked_for_takes_a_round_trip() {
     assert_eq!(all.done.len(), 1 + (10_000 - 61) / 101);
 }
 
-/// Requests pass the links of the way back with their own length. Lost requests are sent again.
+/// Requests pass the links of the return route with their own length. Lost requests are sent again.
 #[test]
 fn requests_that_are_lost_are_sent_again() {
     let mut f = chunked(2_000, None, Some(60));
@@ -160,7 +162,8 @@ fn requests_that_are_lost_are_sent_again() {
     let all = chunks(&outcome);
     let sooner = all.done.iter().filter(|one| one.took_ns == 41 * MS).count();
     let later = all.done.iter().filter(|one| one.took_ns > 200 * MS).count();
-    // A fifth of the requests wait for a timeout of 240 ms, and some of these for another one.
+    // A fifth of the requests is lost and waits for a timeout of 240 ms. Some of these wait for
+    // another timeout.
     let share = later as f64 / all.done.len() as f64;
     assert!((0.1..0.3).contains(&share), "{later} of {}", all.done.len());
     assert!(sooner > 5 * later / 2);
@@ -171,7 +174,7 @@ fn requests_that_are_lost_are_sent_again() {
     );
 }
 
-/// Nothing is sent from the beginning of a pause. After the pause, everything that waited is sent.
+/// From the beginning of a pause, nothing is sent. After the pause, all waiting data is sent.
 #[test]
 fn a_pause_is_empty() {
     let pause = [Time::from_secs(2), Time::from_secs(4)];
@@ -193,7 +196,7 @@ fn a_pause_is_empty() {
                 sent.push(network.now());
             }
         }
-        // Data that an ACK of the same instant releases still leaves.
+        // Segments that an ACK releases at the instant when the pause begins still leave.
         let inside = sent.iter().filter(|at| **at > pause[0] && **at < pause[1]);
         assert_eq!(inside.count(), 0, "{cc}");
         assert!(sent.contains(&pause[1]), "{cc}");
@@ -204,7 +207,7 @@ fn a_pause_is_empty() {
     }
 }
 
-/// One pause before the start, one around it, and one over the end.
+/// The flow has one pause before its start, one around its start, and one over its end.
 #[test]
 fn pauses_at_the_ends() {
     let mut f = flow("f", "cubic", Time::from_ms(40), &[]);
@@ -214,7 +217,7 @@ fn pauses_at_the_ends() {
         .map(|at| at.map(Time::from_secs))
         .into();
     let outcome = run(network(&one(f.clone(), 6)));
-    // The connection is established when the pause is over.
+    // The connection is established only when the pause is over.
     let done = outcome.flows[0].completion_ns.expect("within a second");
     assert!((1_600 * MS..2_000 * MS).contains(&done), "{done}");
     f.stop = Some(Time::from_secs(2) + Time::from_ms(100));
@@ -223,8 +226,8 @@ fn pauses_at_the_ends() {
     assert!(outcome.flows[0].delivered_bytes < 200_000);
 }
 
-/// A sender that pauses is idle. After more than a timeout its window starts again (RFC 5681
-/// section 4.1).
+/// A sender that pauses is idle. After a pause longer than a timeout, its window starts again (RFC
+/// 5681 section 4.1).
 #[test]
 fn a_long_pause_costs_the_window() {
     let mut f = flow("f", "reno", Time::from_ms(40), &[]);

@@ -1,4 +1,4 @@
-//! Requirements on every queue discipline of this repository.
+//! Runs the conformance tests on every queue discipline of tailback.
 
 use tailback_conformance::queue::{
     conserves_packets_order_and_ecn, is_documented, serves_a_long_overload,

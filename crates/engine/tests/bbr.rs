@@ -1,4 +1,4 @@
-//! Laws of BBR: the claims of its authors, and its known weaknesses.
+//! Tests what BBR's authors claim about it, and its known weaknesses.
 
 mod common;
 
@@ -16,7 +16,7 @@ const RTT: Time = Time::from_ms(40);
 const BDP: f64 = 50e6 * 0.04 / 8.0 / 1514.0;
 const PROBE_RTT: f64 = 3.0;
 
-/// Flows of 40 ms through a FIFO with this many packets at 50 Mbit/s.
+/// Runs flows of 40 ms through a FIFO with this many packets at 50 Mbit/s.
 fn through(packets: u64, flows: Vec<FlowPlan>, seconds: u64, warmup: u64) -> Plan {
     let mut p = plan(
         Time::from_secs(seconds),
@@ -45,7 +45,7 @@ fn played(p: &Plan) -> Outcome {
     run(network(p))
 }
 
-/// A flow's series of a quantity: times in seconds and values.
+/// Returns a flow's series of a quantity: times in seconds, and values.
 fn series(outcome: &Outcome, flow: &str, quantity: &str) -> Vec<(f64, f64)> {
     let s = &outcome.series;
     let of = |key: &tailback_record::series::SeriesKey| {
@@ -58,7 +58,7 @@ fn series(outcome: &Outcome, flow: &str, quantity: &str) -> Vec<(f64, f64)> {
         .collect()
 }
 
-/// Start and end of each period in a mode.
+/// Returns the start and end of each period in a mode.
 fn spells(modes: &[(f64, f64)], mode: f64) -> Vec<(f64, f64)> {
     let mut spells: Vec<(f64, f64)> = Vec::new();
     let mut inside = false;
@@ -74,19 +74,19 @@ fn spells(modes: &[(f64, f64)], mode: f64) -> Vec<(f64, f64)> {
     spells
 }
 
-/// Goodput, Mbit/s.
+/// Returns the goodput, Mbit/s.
 fn goodput(outcome: &Outcome, flow: usize) -> f64 {
     let f = &outcome.flows[flow];
     f.delivered_bytes as f64 * 8e3 / (f.to_ns - f.from_ns) as f64
 }
 
-/// Mean queue in bandwidth-delay products.
+/// Returns the mean queue, in bandwidth-delay products.
 fn mean_queue(outcome: &Outcome) -> f64 {
     let seconds_ns = (outcome.duration_ns - outcome.warmup_ns) as f64;
     outcome.links[0].backlog_byte_ns as f64 / seconds_ns / (BDP * 1514.0)
 }
 
-/// The share of the link that a flow uses outside PROBE_RTT, from `from` seconds on.
+/// Returns the share of the link that a flow uses outside PROBE_RTT, from `from` seconds on.
 fn utilisation(outcome: &Outcome, flow: &str, from: f64) -> f64 {
     let pauses = spells(&series(outcome, flow, "mode"), PROBE_RTT);
     let delivered = series(outcome, flow, "delivered_bytes");
@@ -103,9 +103,9 @@ fn utilisation(outcome: &Outcome, flow: &str, from: f64) -> f64 {
     bytes * 8.0 / seconds / (RATE as f64 * 1448.0 / 1514.0)
 }
 
-/// Cardwell et al. 2016: a full pipe and almost no queue, whatever the buffer. Version 1 enters
-/// PROBE_RTT every 10 s with a window of four segments. Version 3 enters it every 5 s with half of
-/// the bandwidth-delay product.
+/// Cardwell et al. 2016: the pipe is full and the queue almost empty, whatever the size of the
+/// buffer. Version 1 enters PROBE_RTT every 10 s with a window of four segments. Version 3 enters
+/// it every 5 s with a window of half the bandwidth-delay product.
 #[test]
 fn a_full_pipe_and_a_short_queue() {
     let half = (BDP / 2.0).ceil();
@@ -120,7 +120,7 @@ fn a_full_pipe_and_a_short_queue() {
         let most = in_flight.iter().filter(|f| f.0 > 5.0).map(|f| f.1);
         assert!(most.fold(0.0, f64::max) <= 2.0 * BDP, "{cc}");
 
-        // STARTUP and DRAIN end within a second and never come back.
+        // STARTUP and DRAIN end within a second and do not happen again.
         let modes = series(&o, cc, "mode");
         let mut order: Vec<f64> = modes.iter().map(|m| m.1).collect();
         order.dedup();
@@ -132,8 +132,8 @@ fn a_full_pipe_and_a_short_queue() {
         assert_eq!(pauses.len(), times, "{cc}");
         let mut last = 0.0;
         for &(start, end) in &pauses {
-            // The gap counts from the end of the last PROBE_RTT. Each PROBE_RTT lasts 0.2 s and one
-            // or two round trips.
+            // The time between two PROBE_RTTs counts from the end of the first. Each PROBE_RTT
+            // lasts 0.2 s plus one or two round trips.
             let (gap, length) = (start - last, end - start);
             assert!((period - 0.01..period + 0.1).contains(&gap), "{cc}: {gap}");
             assert!((0.2..0.3).contains(&length), "{cc}: {length}");
@@ -151,7 +151,8 @@ fn a_full_pipe_and_a_short_queue() {
     }
 }
 
-/// Linux `bbr_pacing_gain`: one round trip at 5/4, at most one at 3/4, six at 1.
+/// Linux `bbr_pacing_gain`: one round trip with a gain of 5/4, at most one with 3/4, and six with
+/// 1.
 #[test]
 fn version_1_probes_every_eight_round_trips() {
     let o = played(&through(10_000, vec![one("bbr", &[])], 10, 5));
@@ -198,7 +199,7 @@ fn version_3_probes_every_two_to_three_seconds() {
     assert!(rounds * 2 > periods.len(), "{periods:?}");
 }
 
-/// Flows of one kind share the link; a flow that starts 5 s later gets its share.
+/// Two flows of the same kind share the link, although one starts 5 s later.
 #[test]
 fn two_flows_share() {
     for cc in ["bbr", "bbr3"] {
@@ -253,7 +254,7 @@ fn utilisation_of_total(outcome: &Outcome) -> f64 {
     goodput(outcome, 0) * 1e6 / (RATE as f64 * 1448.0 / 1514.0)
 }
 
-/// A policer of 10 Mbit/s with a bucket of 1 s, which drops what exceeds it.
+/// A policer of 10 Mbit/s with a bucket of 1 s, which drops packets that exceed its rate.
 struct Policer {
     packets: Packets,
     /// Tokens, in bytes x 1e9.
@@ -286,7 +287,7 @@ impl Queue for Policer {
 }
 
 /// Flach et al. 2016, Linux `bbr_lt_bw_sampling`: losses at a steady rate reveal a policer. BBR
-/// then keeps that rate without probing.
+/// then sends at this rate without probing.
 #[test]
 fn a_policer_is_found() {
     let policed = |seeks| {
@@ -309,7 +310,7 @@ fn a_policer_is_found() {
         (spell.fold(0.0, f64::max), used.sum::<f64>() / 100.0)
     };
     let (steady, bw) = policed(true);
-    // 48 rounds at a gain of 1, at the payload rate that passes the policer.
+    // BBR sends 48 rounds with a gain of 1, at the payload rate that passes the policer.
     assert!((1.9..2.4).contains(&steady), "{steady} s");
     assert!((9.4..9.7).contains(&bw), "{bw} Mbit/s");
     let (steady, ..) = policed(false);

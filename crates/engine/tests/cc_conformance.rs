@@ -1,4 +1,4 @@
-//! Requirements on every congestion control of this repository.
+//! Runs the conformance tests on every congestion control of tailback.
 
 #[path = "../src/cc/testing.rs"]
 mod testing;
@@ -24,12 +24,12 @@ fn draft_of_bbr3(options: &Options) -> Box<dyn CongestionControl> {
     (find(ENTRIES, "bbr3").expect("an entry").build)(&options)
 }
 
-/// Every option of bbr3 at both ends of its range, with the draft's algorithm instead of the kernel
+/// Tests every option of bbr3 at both ends of its range, with the draft's algorithm instead of the
 /// branch's.
 #[test]
 fn the_draft_of_bbr_survives_anything_and_repeats() {
     let bbr3 = *find(ENTRIES, "bbr3").expect("an entry");
-    // Entries live as long as the program.
+    // Entries must live as long as the program.
     let entry: &'static Entry<Build> = Box::leak(Box::new(Entry {
         name: bbr3.name,
         doc: bbr3.doc,
@@ -49,8 +49,8 @@ fn names_are_unique_and_sorted() {
     assert!(names.is_sorted_by(|a, b| a < b), "{names:?}");
 }
 
-/// SCE marks on two fifths of a window reduce the window of SCE-aware congestion controls, and by
-/// less than CE does. The others ignore them.
+/// SCE marks on two fifths of a window reduce the window of SCE-aware congestion controls, but by
+/// less than CE does. Other congestion controls ignore SCE marks.
 #[test]
 fn sce_marks_cost_less_than_a_mark() {
     for entry in ENTRIES {
@@ -61,7 +61,7 @@ fn sce_marks_cost_less_than_a_mark() {
                 Time::from_ms(20),
             );
             host.window.ssthresh = 100;
-            // Begin an epoch in congestion controls that have epochs.
+            // Start an epoch in congestion controls that have epochs.
             host.round();
             marks(&mut host);
             host.ack(1);
@@ -81,7 +81,7 @@ fn sce_marks_cost_less_than_a_mark() {
     }
 }
 
-/// One mark reduces the window by at most half, within its round.
+/// One mark reduces the window by at most half within a round.
 #[test]
 fn a_mark_costs_at_most_half_a_window() {
     for entry in ENTRIES {
@@ -91,8 +91,8 @@ fn a_mark_costs_at_most_half_a_window() {
     }
 }
 
-/// A congestion control with a model of the path does not treat a single mark as congestion. Its
-/// window stays, and its rate is the same as without the mark.
+/// A congestion control with a model of the path does not treat a single mark as congestion. The
+/// window and the rate are the same as without the mark.
 #[test]
 fn a_model_of_the_path_ignores_a_single_mark() {
     let mut models = Vec::new();

@@ -1,7 +1,7 @@
-//! The same marks for every congestion control, and the window that results: tables to read in a
-//! diff.
+//! Gives the same marks to every congestion control, and prints the resulting windows as tables, so
+//! that a change of behaviour shows in a diff.
 //!
-//! The sender always has data, every segment is acknowledged on its own, and all RTTs are 20 ms.
+//! The sender always has data, every segment is acknowledged separately, and all RTTs are 20 ms.
 //! PRR reduces the window as in Linux (see `src/cc/testing.rs`).
 
 #[path = "../src/cc/testing.rs"]
@@ -22,7 +22,7 @@ type Column = (
     Growth,
 );
 
-/// Senders in congestion avoidance at a window of 20.
+/// Returns senders in congestion avoidance at a window of 20.
 fn hosts(columns: &[Column]) -> Vec<Host> {
     let host = |(_, name, set, growth): &Column| {
         let entry = find(ENTRIES, name).expect("a registered congestion control");
@@ -45,7 +45,7 @@ fn heading(first: &str, columns: &[Column]) -> String {
     line + "\n"
 }
 
-/// One mark, ACK by ACK. The expected values, computed by hand:
+/// One mark, ACK by ACK. The expected values were computed by hand:
 ///
 /// - PRR sends ceil(s n/20) segments by the n-th ACK of the reduction, until no more than s are in
 ///   flight. Reno has s = 10: one segment for every second ACK.
@@ -53,8 +53,8 @@ fn heading(first: &str, columns: &[Column]) -> String {
 ///   ACK): 20 - (20 * 960 >> 11) = 11.
 /// - The reduction ends with the first ACK of a segment sent after it began. The mark came with the
 ///   third ACK, when 22 segments were sent; so it ends with ACK 23.
-/// - In the original patch alpha is 0: there is no cut, and the window stays for the round. But
-///   Linux 3.2 is then in slow start and gains a segment.
+/// - In the original patch alpha is 0, so the window stays the same for the round. But Linux 3.2 is
+///   then in slow start and gains a segment.
 #[test]
 fn one_mark() {
     let columns: [Column; 4] = [
@@ -90,8 +90,8 @@ fn one_mark() {
     insta::assert_snapshot!("one_mark_ack_by_ack", table);
 }
 
-/// Forty rounds: marks on all packets of one round, then on more and more packets of every eighth
-/// round.
+/// Plays forty rounds: first all packets of one round are marked, then more and more packets of
+/// every eighth round.
 #[test]
 fn rounds() {
     let columns: [Column; 7] = [
@@ -141,9 +141,9 @@ fn rounds() {
     insta::assert_snapshot!("window_after_each_round", table);
 }
 
-/// Prague, ACK by ACK, at 20 ms. On the first mark alpha is 1, so half of the window must go: one
-/// segment with each ACK. Unmarked segments still add to the window. The next mark starts another
-/// CWR with the current alpha.
+/// Prague, ACK by ACK, at 20 ms. At the first mark, alpha is 1, so the window must shrink by half:
+/// by one segment with each ACK. Unmarked segments still add to the window. The next mark starts
+/// another CWR with the current alpha.
 #[test]
 fn prague_by_acks() {
     let set: &[(&str, Value)] = &[];

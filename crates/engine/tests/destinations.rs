@@ -1,4 +1,4 @@
-//! Hosts that remember a destination from one connection to the next.
+//! Tests hosts that remember a destination from one connection to the next.
 
 mod common;
 
@@ -34,8 +34,8 @@ fn ends(metrics: bool, ssthresh: bool, apart: bool) -> [SlowStart; 2] {
 }
 
 /// Path and buffer hold 33 + 40 packets. The first slow start ends with losses when about twice as
-/// many are in flight, and sets ssthresh to half of that. The second connection begins with this
-/// ssthresh.
+/// many are in flight, and sets ssthresh to half of this number. The second connection begins with
+/// this ssthresh.
 #[test]
 fn the_second_connection_begins_with_the_ssthresh_of_the_first() {
     let [first, second] = ends(true, true, false);
@@ -45,8 +45,8 @@ fn the_second_connection_begins_with_the_ssthresh_of_the_first() {
     assert!((25..=80).contains(&second.cwnd), "{second:?}");
 }
 
-/// A host does not remember ssthresh if it keeps nothing or only the RTT. Another host knows
-/// nothing of the first connection.
+/// A host does not use a remembered ssthresh if it remembers nothing or only the RTT. Another host
+/// does not know the first connection.
 #[test]
 fn nothing_else_remembers_it() {
     for (metrics, ssthresh, apart) in [

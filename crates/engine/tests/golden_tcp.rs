@@ -1,5 +1,5 @@
-//! A sender's behaviour, ACK by ACK, when given packets are dropped or marked. The tables are
-//! readable, so that a change of behaviour shows in a diff.
+//! Tests a sender ACK by ACK when certain packets are dropped or marked. The tables are readable,
+//! so that a change of behaviour shows in a diff.
 //!
 //! The path is always the same: 12 Mbit/s (1.01 ms a packet) and 20 ms, so the bandwidth-delay
 //! product is 20 packets. The queue never overflows. Packets are numbered from 1 as they arrive at
@@ -14,7 +14,7 @@ use tailback_engine::plan::{FlowPlan, Schedule};
 use tailback_engine::registry::Value;
 use tailback_engine::units::{Bytes, Time};
 
-/// A table with a row for each change of the sender's state.
+/// Returns a table with a row for each change of the sender's state.
 fn trace(flow: FlowPlan, drop: &[u64], mark: &[u64], until: Time) -> String {
     let mut link = link(12_000_000, "fifo", &[]);
     link.schedule = Some(Schedule {

@@ -1,4 +1,4 @@
-//! Each impairment against its expected distribution, without a network.
+//! Tests each impairment against its expected distribution, without a network.
 
 mod common;
 
@@ -15,13 +15,13 @@ use tailback_record::Cause;
 const MS: fn(u64) -> Time = Time::from_ms;
 const US: fn(u64) -> Time = |us| Time(us * 1_000);
 
-/// An impairment with options read from these texts.
+/// Returns an impairment with options read from these texts.
 fn build(kind: &str, set: &[(&str, &str)]) -> Box<dyn Impairment> {
     let plan = impairment(kind, set);
     (plan.entry().build.make)(&plan.options, Stream::new(1, "test", kind))
 }
 
-/// The fate and the delay of each of `n` packets that leave a queue at equal distances.
+/// Returns the fate and the delay of each of `n` packets that leave a queue at equal intervals.
 fn fates(impairment: &mut dyn Impairment, n: u64, every: Time) -> Vec<(Fate, Time)> {
     let fates = (0..n).map(|i| {
         let now = Time(i * every.ns());
@@ -36,7 +36,7 @@ fn is_lost(fate: Fate) -> bool {
     matches!(fate, Fate::Lost(Cause::Loss))
 }
 
-/// Asserts that a mean of `n` draws is within four standard errors.
+/// Asserts that a mean of `n` draws is within four standard errors of its expected value.
 #[track_caller]
 fn near(mean: f64, expected: f64, deviation: f64, n: f64) {
     let errors = (mean - expected) / (deviation / n.sqrt());
@@ -74,7 +74,7 @@ fn bursts_of_loss_have_their_mean_loss_and_length() {
         let deviation = (burst * (burst - 1.0_f64)).sqrt().max(1e-9);
         near(runs.iter().sum::<f64>() / bursts, burst, deviation, bursts);
         // A burst and the gap after it form a cycle of a renewal process. The delta method gives
-        // the deviation.
+        // the standard deviation of the share.
         let gap = burst * (1.0 - loss) / loss;
         let cycle = burst + gap;
         let of_gaps = loss * (gap * (gap - 1.0)).max(0.0).sqrt();
@@ -115,7 +115,7 @@ fn delay_changes_at_its_steps() {
         })
     });
     assert!(all.iter().map(|fate| fate.1).eq(expected));
-    // If the order is kept, packets after the last step wait for the packets before them.
+    // If the order is kept, packets after the last step wait for earlier packets.
     let all = fates(&mut *build("delay", &set[..1]), 60, MS(1));
     let due: Vec<Time> = (0..).zip(&all).map(|(i, fate)| MS(i) + fate.1).collect();
     assert!(due.is_sorted());
@@ -125,7 +125,7 @@ fn delay_changes_at_its_steps() {
     );
 }
 
-/// The delays of packets that are far apart, ms.
+/// Returns the delays of packets that are far apart, ms.
 fn delays(set: &[(&str, &str)]) -> Vec<f64> {
     let all = fates(&mut *build("jitter", set), 100_000, Time::from_secs(1));
     all.iter().map(|fate| fate.1.ns() as f64 / 1e6).collect()
@@ -147,8 +147,8 @@ fn jitter_has_the_moments_of_its_distribution() {
     near(mean(&uniform), 6.0, 12.0 / 12.0_f64.sqrt(), 1e5);
     let normal = delays(&[("mean", "20ms"), ("deviation", "5ms")]);
     near(mean(&normal), 20.0, 5.0, 1e5);
-    // Draws beyond 3 deviations are moved to 3 deviations. This makes the variance 0.9950 times
-    // that of the uncut distribution.
+    // Draws beyond 3 deviations are moved to 3 deviations. So the variance is 0.9950 times the
+    // variance of the uncut distribution.
     assert!((deviation(&normal) / 5.0 - 0.9950_f64.sqrt()).abs() < 0.01);
     assert!(normal.iter().all(|ms| (5.0..=35.0).contains(ms)));
     let half = delays(&[("distribution", "half_normal"), ("deviation", "5ms")]);
@@ -164,7 +164,8 @@ fn jitter_has_the_moments_of_its_distribution() {
     near(deviation(&exponential), 4.0, 4.0 * 2.0_f64.sqrt(), 1e5);
     let shape = ("shape", "3");
     let pareto = delays(&[("distribution", "pareto"), ("mean", "3ms"), shape]);
-    // The least is 2 ms, the median 2 ms * 2^(1/3), the variance mean^2/(shape * (shape - 2)).
+    // The smallest delay is 2 ms, the median 2 ms * 2^(1/3), and the variance mean^2/(shape *
+    // (shape - 2)).
     near(mean(&pareto), 3.0, 3.0_f64.sqrt(), 1e5);
     let median = pareto
         .iter()
@@ -174,7 +175,8 @@ fn jitter_has_the_moments_of_its_distribution() {
     let listed = ("quantiles", "1ms, 2ms, 10ms");
     let quantiles = delays(&[("distribution", "quantiles"), listed]);
     near(mean(&quantiles), 0.5 * (1.5 + 6.0), 3.0, 1e5);
-    // The published model has a mean of 6.68 ms where 7 ms are set (draft-huitema-ccwg-c4-test).
+    // For a set mean of 7 ms, the published model has a mean of 6.68 ms
+    // (draft-huitema-ccwg-c4-test).
     let wifi = delays(&[("distribution", "wifi"), ("mean", "7ms")]);
     let medium = 1.0 - 0.5 * (1.0 - libm::exp(-1.0));
     near(mean(&wifi), medium + 6.0, 24.0, 1e5);
@@ -195,7 +197,7 @@ fn jitter_is_correlated_over_its_coherence_time() {
         let products: Vec<f64> = both.map(|(a, b)| (a - mean) * (b - mean)).collect();
         let correlation = self::mean(&products) / (deviation * deviation);
         let expected = libm::exp(-(lag as f64) / 10.0);
-        // The packets span 20,000 independent intervals.
+        // The packets cover 20,000 independent intervals.
         assert!(
             (correlation - expected).abs() < 4.0 / 20_000.0_f64.sqrt(),
             "{lag}: {correlation}"
@@ -231,7 +233,7 @@ fn order(impairment: &mut dyn Impairment, n: u64, marks: u16) -> Vec<(Time, u64)
         let due = impairment.deadline();
         release(impairment, due);
     }
-    // A packet that was not held leaves before the packets that are released at the same time.
+    // A packet that was not held leaves before packets that are released at the same time.
     on_time.extend(left);
     on_time.sort_by_key(|(time, _)| *time);
     on_time
@@ -247,7 +249,7 @@ fn late_packets_are_passed_by_the_number_that_is_set() {
     let n = 20_000;
     let order = order(&mut *build("reorder", &set), n, 0);
     assert_eq!(order.len() as u64, n);
-    // Packets on time keep their order, and seven of them pass each late one.
+    // Packets that are not late keep their order, and seven of them pass each late packet.
     let mut place = BTreeMap::new();
     let mut newest = None;
     let (mut late, mut passed) = (Vec::new(), 0);
@@ -299,7 +301,7 @@ fn a_late_packet_takes_longer_by_the_time_that_is_set() {
 
 #[test]
 fn acks_leave_by_number_and_by_time() {
-    // ACKs come every ms, and every fourth closes a batch.
+    // ACKs come every ms, and every fourth ACK closes a batch.
     let by_number = [("packets", "4"), ("time", "1s")];
     let order_of = |set: &[(&str, &str)], n| order(&mut *build("ack_batch", set), n, flags::ACK);
     let expected = (0..12).map(|seq| (MS(seq / 4 * 4 + 3), seq));
@@ -307,11 +309,11 @@ fn acks_leave_by_number_and_by_time() {
     let by_time = [("packets", "100"), ("time", "2500us")];
     let expected = (0..12).map(|seq| (MS(seq / 3 * 3) + US(2_500), seq));
     assert!(order_of(&by_time, 12).into_iter().eq(expected));
-    // Eight ACKs of two flows go in, and the newest of each flow comes out.
+    // Eight ACKs of two flows go in, and only the newest of each flow comes out.
     let thinned = [("packets", "8"), ("time", "1s"), ("keep", "newest")];
     let left = order_of(&thinned, 16);
     assert_eq!(left, [(MS(7), 6), (MS(7), 7), (MS(15), 14), (MS(15), 15)]);
-    // Data packets pass.
+    // Data packets are not gathered.
     let data = order(&mut *build("ack_batch", &by_number), 5, 0);
     assert_eq!(data.last(), Some(&(MS(4), 4)));
 }
@@ -323,7 +325,7 @@ fn a_policer_lets_its_rate_and_its_burst_pass() {
     let all = fates(&mut *build("police", &set), 100_000, US(100));
     let lost = |fate: &Fate| *fate == Fate::Lost(Cause::Policed);
     let passed = all.iter().filter(|fate| !lost(&fate.0)).count();
-    // The burst, and the tokens that come until the last packet at 9.9999 s.
+    // The policer passes the burst, plus the tokens until the last packet at 9.9999 s.
     assert_eq!(passed, (30e6 / 8.0 * 9.9999 + 15_000.0) as usize / 1_500);
     let first = all.iter().position(|fate| lost(&fate.0));
     assert_eq!(
@@ -422,7 +424,7 @@ fn options_that_exclude_each_other_are_errors() {
         let errors = impairment_options(kind, &set).expect_err(kind);
         assert_eq!(errors[0].option, at, "{kind} {set:?}");
     }
-    // Every error is reported, not only the first.
+    // The test expects every error, not only the first.
     let set = [("p", "0.1"), ("loss", "0.1"), ("burst", "4")];
     let errors = impairment_options("burst_loss", &set).expect_err("burst_loss");
     assert_eq!(errors.len(), 2);
@@ -432,8 +434,8 @@ fn options_that_exclude_each_other_are_errors() {
 fn a_tunnel_combines_marks_as_its_rfc_says() {
     use Ecn::{Ce, Ect0, Ect1, NotEct};
     let fields = [NotEct, Ect0, Ect1, Ce];
-    // RFC 6040 figure 4: a row for each inner header, a column for each outer header. `None` is a
-    // drop.
+    // RFC 6040 figure 4: a row for each inner header, a column for each outer header. `None` means
+    // a drop.
     let of_6040 = [
         [Some(NotEct), Some(NotEct), Some(NotEct), None],
         [Some(Ect0), Some(Ect0), Some(Ect1), Some(Ce)],
@@ -473,7 +475,7 @@ fn a_tunnel_combines_marks_as_its_rfc_says() {
                 assert_eq!(packet.flags, flags::CWR | flags::WASHED);
             }
         }
-        // A second ingress and an egress without an ingress change nothing.
+        // A second ingress, and an egress without an ingress, change nothing.
         let mut packet = Packet::new(0, 1_500, Ce);
         assert_eq!(end.meet(&mut packet, &mut way), Fate::Goes);
         assert_eq!((packet.ecn, packet.inner_ecn()), (Ce, None));
@@ -501,8 +503,8 @@ fn two_paths_reorder_across_and_not_within() {
         n as f64,
     );
 
-    // Flowlets change path only after a pause. Packets at half the gap never change it; packets at
-    // the gap change it at random each time.
+    // Flowlets change their path only after a pause. So packets at half the gap never change the
+    // path, and packets at the gap choose it at random each time.
     let changes = |every: Time| {
         let set = [("spread", "flowlets"), ("gap", "1ms")];
         let all = fates(&mut *build("two_paths", &set), 10_000, every);

@@ -1,6 +1,6 @@
-//! Requirements on how each entry of the registries is spelled for Linux. Each option is either
-//! spelled for Linux, rejected, or declared as an option of the simulator only. New entries are
-//! tested, too.
+//! Tests how each entry of the registries is written for Linux. Each option must be written for
+//! Linux, rejected, or declared as an option that only the simulator has. New entries are tested
+//! automatically.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,8 @@ use tailback_engine::{aqm, cc};
 
 const RATE: Rate = Rate(100_000_000);
 
-/// Values of an option: every word, both bools, both ends of its range and some values between.
+/// Returns values of an option: every word, true and false, both ends of its range and some values
+/// between.
 fn values(opt: &Opt) -> Vec<Value> {
     let times = [1_000, 1_000_000, 7_000_000, 4_000_000_000].map(|ns| Value::Time(Time(ns)));
     let packets = [1, 77, 1 << 33].map(Value::Packets);
@@ -50,8 +51,8 @@ fn values(opt: &Opt) -> Vec<Value> {
     all.into_iter().filter(fits).collect()
 }
 
-/// The complete options of an entry, with one option at a time set to each of its values, and the
-/// name of that option. Values that the entry rejects are left out.
+/// Returns the complete options of an entry, in which one option at a time has each of its values,
+/// and the name of that option. Leaves out values that the entry rejects.
 fn variants<B>(entry: &Entry<B>) -> Vec<(&'static str, Options)> {
     let mut variants = Vec::new();
     for opt in entry.options {
@@ -202,7 +203,7 @@ fn what_the_kernel_tells_is_where_a_struct_can_have_it() {
     }
     for entry in cc::ENTRIES {
         if let Kernel::Module(face) = entry.kernel {
-            // `union tcp_cc_info` has 20 bytes.
+            // `union tcp_cc_info` has 20 bytes, so every gauge must be within them.
             assert!(
                 face.gauges
                     .iter()

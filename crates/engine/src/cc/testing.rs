@@ -1,7 +1,7 @@
 //! A sender without a network, to drive congestion controls in tests. It always has data,
-//! acknowledges in order, and reduces its window as Linux does (PRR in CWR and Recovery). For a
-//! congestion control that measures delivery rates, a window is delivered per RTT. The unit tests
-//! and `tests/` use it.
+//! acknowledges in order, and reduces its window as Linux does (PRR in CWR and Recovery). For
+//! congestion controls that measure delivery rates, one window is delivered per RTT. The unit tests
+//! and `tests/` use this sender.
 
 // Each user of this file needs only a part of it.
 #![allow(dead_code)]
@@ -24,7 +24,7 @@ pub fn options(entry: &Entry<Build>, set: &[(&'static str, Value)]) -> Options {
     options
 }
 
-/// The congestion signal of an ACK.
+/// The congestion signal that an ACK carries.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Echo {
     None,
@@ -32,12 +32,12 @@ enum Echo {
     Esce,
 }
 
-/// A window of `cwnd` segments without a slow-start threshold.
+/// Returns a window of `cwnd` segments without a slow-start threshold.
 pub fn window(cwnd: u32) -> Window {
     Window::new(cwnd, INFINITE_SSTHRESH, Growth::Segments)
 }
 
-/// A state with this number of segments in flight.
+/// Returns the state with this number of segments in flight.
 pub fn flight(segments: u32) -> Flight {
     Flight {
         nxt: u64::from(segments),
@@ -45,7 +45,7 @@ pub fn flight(segments: u32) -> Flight {
     }
 }
 
-/// The stack's side of the contract, to be set by hand.
+/// The values that the stack gives to a congestion control. Tests set them by hand.
 pub struct Stack {
     /// Clocks, counters and state, which the congestion control reads.
     pub conn: Conn,
@@ -56,7 +56,7 @@ pub struct Stack {
 }
 
 impl Stack {
-    /// A connection that its window of `cwnd` segments has limited so far.
+    /// Returns a connection whose window of `cwnd` segments has always limited sending.
     pub fn new(cwnd: u32) -> Stack {
         Stack {
             conn: Conn {
@@ -74,13 +74,13 @@ impl Stack {
     }
 }
 
-/// The window to which `cc` reduces `cwnd` while `out` segments are in flight.
+/// Returns the window to which `cc` reduces `cwnd` while `out` segments are in flight.
 pub fn ssthresh(cc: &mut dyn CongestionControl, cwnd: u32, out: u32, signal: Signal) -> u32 {
     let (conn, flight) = (Conn::default(), flight(out));
     cc.ssthresh(conn.view(&flight), &window(cwnd), signal)
 }
 
-/// The sender.
+/// A sender without a network.
 pub struct Host {
     /// The congestion control under test.
     pub cc: Box<dyn CongestionControl>,
@@ -90,11 +90,11 @@ pub struct Host {
     pub flight: Flight,
     /// The window that the congestion control writes.
     pub window: Window,
-    /// The needs of the congestion control.
+    /// What the congestion control needs.
     pub needs: Needs,
     /// RTT of every segment.
     pub rtt: Time,
-    /// A reduction ends when a segment beyond this one is acknowledged.
+    /// A reduction ends when a segment above this one is acknowledged.
     high_seq: u64,
     /// Window when the last reduction began.
     prior_cwnd: u32,
@@ -105,7 +105,7 @@ pub struct Host {
 }
 
 impl Host {
-    /// A sender with a window of `cwnd` segments, all in flight.
+    /// Returns a sender with a window of `cwnd` segments, which are all in flight.
     pub fn new(cc: Box<dyn CongestionControl>, cwnd: u32, rtt: Time) -> Host {
         let mut host = Host {
             needs: cc.needs(),
@@ -131,13 +131,13 @@ impl Host {
         host
     }
 
-    /// The congestion control, the connection that it reads, and the window that it writes.
+    /// Returns the congestion control, the connection that it reads, and the window that it writes.
     pub fn hooks(&mut self) -> (&mut dyn CongestionControl, View<'_>, &mut Window) {
         let view = self.conn.view(&self.flight);
         (&mut *self.cc, view, &mut self.window)
     }
 
-    /// The gauges of the congestion control.
+    /// Returns the gauges of the congestion control.
     pub fn gauges(&self) -> Vec<f64> {
         let mut out = Vec::new();
         let view = self.conn.view(&self.flight);
@@ -161,7 +161,7 @@ impl Host {
         self.conn.now += time;
     }
 
-    /// Delivers an ACK of `n` segments. At most as many as are in flight count.
+    /// Delivers an ACK of `n` segments, or of all segments in flight if these are fewer.
     pub fn ack(&mut self, n: u32) {
         self.on_ack(n, Echo::None);
     }
@@ -176,7 +176,8 @@ impl Host {
         self.on_ack(n, Echo::Esce);
     }
 
-    /// Plays a round trip: every segment in flight is acknowledged on its own, evenly spaced.
+    /// Plays a round trip in which every segment in flight is acknowledged separately, evenly
+    /// spaced.
     pub fn round(&mut self) {
         self.marked_round(0);
     }
@@ -223,7 +224,7 @@ impl Host {
         }
     }
 
-    /// Fires the retransmission timer: all segments are lost, and one is sent again.
+    /// Lets the retransmission timer fire: all segments count as lost, and one is sent again.
     pub fn timeout(&mut self) {
         if self.conn.ca_state <= CaState::Disorder || self.high_seq <= self.flight.una {
             self.prior_cwnd = self.window.cwnd;
@@ -248,7 +249,7 @@ impl Host {
         self.send();
     }
 
-    /// Acknowledges everything, sends nothing for this long, then sends a window.
+    /// Acknowledges everything, sends nothing for this time, and then sends a window.
     pub fn idle(&mut self, time: Time) {
         if self.flight.in_flight() > 0 {
             self.conn.last_sent = self.conn.now;
@@ -281,8 +282,9 @@ impl Host {
         let (cc, view, window) = self.hooks();
         cc.pkts_acked(view, window, &ack);
 
-        // CWR ends when something sent after its bit is acknowledged, as the receiver then has the
-        // bit. Recovery and Loss end when everything sent before them is acknowledged.
+        // CWR ends when a segment sent after the CWR flag is acknowledged, because the receiver
+        // then has the flag. Recovery and Loss end when every segment sent before them is
+        // acknowledged.
         let (una, high) = (self.flight.una, self.high_seq);
         let over = match self.conn.ca_state {
             CaState::Cwr => una > high,

@@ -1,4 +1,4 @@
-//! The sender, ACK by ACK, with packets made by hand.
+//! Tests the sender ACK by ACK, with packets made by hand.
 
 use super::port::Port;
 use super::sender::Sender;
@@ -41,8 +41,8 @@ fn sender(plan: &TcpPlan) -> Sender {
     Sender::new(0, plan, cc, false, None)
 }
 
-/// A sender that accepts a connection, measures rates, and sends what is written to it. The RTT is
-/// 100 ms.
+/// Returns a sender that accepts a connection, measures delivery rates, and sends what the test
+/// writes. The RTT is 100 ms.
 fn written_to() -> Sender {
     let entry = find(cc::ENTRIES, "bbr").expect("registered");
     let cc = (entry.build)(&complete_defaults(entry));
@@ -52,7 +52,7 @@ fn written_to() -> Sender {
     s
 }
 
-/// A connected sender, whose first window left at `rtt`.
+/// Returns a connected sender whose first window left at `rtt`.
 fn established(plan: &TcpPlan, rtt: Time, wire: &mut Wire) -> Sender {
     let mut s = sender(plan);
     s.start(Time::ZERO, wire);
@@ -62,7 +62,8 @@ fn established(plan: &TcpPlan, rtt: Time, wire: &mut Wire) -> Sender {
     s
 }
 
-/// An ACK with SACK blocks (first segment, one past the last) that echoes the timestamp `echo`.
+/// Returns an ACK with SACK blocks (first segment, one past the last) that echoes the timestamp
+/// `echo`.
 fn ack(seq: u64, blocks: &[(u64, u64)], echo: Time) -> Packet {
     let mut packet = Packet::new(0, 66, Ecn::NotEct);
     packet.flags = flags::ACK;
@@ -104,14 +105,15 @@ fn the_timeout_moves_with_sacks_of_what_was_sent_before_the_retransmission() {
     );
 }
 
-/// Linux `tcp_schedule_loss_probe`: an ACK restarts the timeout, so that the timeout does not cut
-/// the probe short.
+/// Linux `tcp_schedule_loss_probe`: an ACK restarts the timeout, so that the timeout does not come
+/// before the probe.
 #[test]
 fn a_probe_comes_two_round_trips_after_an_ack() {
     let mut wire = Wire::default();
     let mut s = established(&rwnd(10), ms(250), &mut wire);
     s.on_ack(&ack(2, &[], ms(250)), ms(500), &mut wire);
-    // The last segments were sent now. The head, sent at 250 ms, would time out at 1000 ms.
+    // The last segments were sent now. The timeout of the head, sent at 250 ms, would be at 1000
+    // ms.
     s.timer.kind = Kind::None;
     s.set_xmit_timer();
     assert_eq!(
@@ -120,23 +122,23 @@ fn a_probe_comes_two_round_trips_after_an_ack() {
     );
 }
 
-/// Lets the timer fire. Returns the time.
+/// Lets the timer fire. Returns when it fired.
 fn fire(s: &mut Sender, wire: &mut Wire) -> Time {
-    // At its deadline the sender computes when the timer wheel fires.
+    // When the deadline has come, the sender computes when the timer wheel fires.
     s.on_timer(s.deadline(), wire);
     let at = s.deadline();
     s.on_timer(at, wire);
     at
 }
 
-/// A probe by Linux `tcp_send_loss_probe` with `__tcp_retransmit_skb`.
+/// Tests a probe as Linux sends it (`tcp_send_loss_probe` with `__tcp_retransmit_skb`).
 #[test]
 fn a_probe_is_no_repair_and_restarts_the_timeout() {
     let mut wire = Wire::default();
     let mut s = established(&rwnd(5), ms(100), &mut wire);
     assert_eq!(wire.take().len(), 5);
     assert_eq!(s.deadline(), ms(100 + 202));
-    // This far ahead the timer wheel fires at multiples of 8 ms.
+    // For a timer so far ahead, the timer wheel fires at multiples of 8 ms.
     assert_eq!(fire(&mut s, &mut wire), ms(304));
     assert_eq!(wire.take(), [(4, true)]);
     assert_eq!(
@@ -149,7 +151,7 @@ fn a_probe_is_no_repair_and_restarts_the_timeout() {
         (Kind::Retransmit, ms(304) + s.rtt.timeout())
     );
 
-    // The originals were only late. Then the probe arrives, too.
+    // The originals were only late, and arrive before the probe.
     let window = s.window.cwnd;
     s.on_ack(&ack(5, &[], ms(100)), ms(310), &mut wire);
     assert_eq!(s.recovery.probe.high_seq, Some(5));
@@ -195,45 +197,46 @@ fn duplicates_widen_the_window_where_reordering_was_seen() {
 }
 
 /// Linux `tcp_try_undo_partial`: if the original fills the hole while retransmissions are in
-/// flight, nothing more is sent again.
+/// flight, no more segments are retransmitted.
 #[test]
 fn a_late_original_stops_retransmission() {
     let mut wire = Wire::default();
     let mut s = established(&TcpPlan::default(), ms(100), &mut wire);
     wire.take();
-    // There are seven holes, and three segments were delivered. PRR allows three retransmissions.
+    // Seven segments are missing, and three were delivered. PRR allows three retransmissions.
     s.on_ack(&ack(0, &[(7, 10)], ms(100)), ms(200), &mut wire);
     assert_eq!(wire.take(), [(0, true), (1, true), (2, true)]);
     s.on_ack(&ack(1, &[(7, 10)], ms(100)), ms(205), &mut wire);
     assert!(s.recovery.rack.reordering_seen);
     assert!(wire.take().iter().all(|(_, again)| !again));
-    // When no retransmission is in flight any more, the reduction is undone.
+    // Once no retransmission is in flight, the reduction is undone.
     s.on_ack(&ack(3, &[(7, 10)], ms(100)), ms(206), &mut wire);
     s.on_ack(&ack(4, &[(7, 10)], ms(100)), ms(207), &mut wire);
     assert_eq!(s.recovery.undo.marker, None);
     assert!(s.window.cwnd >= 10 && s.conn.ca_state == CaState::Disorder);
 }
 
-/// The timeouts of a SYN by Linux `tcp_syn_linear_timeouts`, and the window by `tcp_init_transfer`.
+/// Tests the timeouts of a SYN (Linux `tcp_syn_linear_timeouts`), and the window after them
+/// (`tcp_init_transfer`).
 #[test]
 fn a_syn_is_repeated_every_second_at_first() {
     let mut wire = Wire::default();
     let mut s = sender(&TcpPlan::default());
     s.start(Time::ZERO, &mut wire);
     let times: Vec<Time> = (0..8).map(|_| fire(&mut s, &mut wire)).collect();
-    // The timeouts are 1, 1, 1, 1, 1, 2, 4 and 8 s, on the timer wheel.
+    // The timeouts are 1, 1, 1, 1, 1, 2, 4 and 8 s, rounded up to the timer wheel.
     let wheel = [1024, 2048, 3072, 4096, 5120, 7168, 11_200, 19_456];
     assert_eq!(times, wheel.map(ms));
     let mut answer = *wire.0.last().expect("a SYN");
     answer.flags |= flags::ACK;
     wire.take();
     s.on_syn_ack(&answer, ms(19_456 + 30), &mut wire);
-    // The timestamp shows the RTT. After more than one lost SYN the window is one segment.
+    // The RTT comes from the timestamp. After more than one lost SYN, the window is one segment.
     assert_eq!(s.conn.srtt, ms(30));
     assert_eq!(wire.take(), [(0, false)]);
 }
 
-/// fq lets the first ten segments go at once.
+/// As in fq, the first ten segments leave without pacing.
 #[test]
 fn pacing_begins_after_the_first_window() {
     let mut wire = Wire::default();
@@ -249,8 +252,8 @@ fn pacing_begins_after_the_first_window() {
     assert_eq!((s.deadline() - ms(100)).ns(), 4_166_667);
 }
 
-/// Linux `tcp_tso_autosize`: segments that TCP joins leave at once, and the next waits for all of
-/// them.
+/// Linux `tcp_tso_autosize`: segments that TCP joins leave together. The next segment waits for the
+/// time of all of them.
 #[test]
 fn joined_segments_are_paced_together() {
     let gaps_at = |percent: u32, rtt: Time| {
@@ -265,8 +268,8 @@ fn joined_segments_are_paced_together() {
         (wire.take().len(), (s.deadline() - rtt).ns())
     };
     let gaps = |rtt: Time| gaps_at(200, rtt);
-    // At twice 60 segments in 100 ms, 1.17 leave in a millisecond, so two are joined. Ten are not
-    // paced.
+    // The pacing rate is twice 60 segments per 100 ms. So 1.17 segments leave in a millisecond, and
+    // two are joined. The first ten are not paced.
     assert_eq!(gaps(ms(100)), (12, 2 * 833_334));
     // With an RTT of 20 ms, 5.86 segments leave in a millisecond.
     assert_eq!(gaps(ms(20)), (15, 5 * 166_667));
@@ -277,7 +280,7 @@ fn joined_segments_are_paced_together() {
 }
 
 /// Linux `tcp_check_sack_reordering` measures how far segments were overtaken. Linux
-/// `tcp_may_raise_cwnd`: if that is more than three, SACKs raise the window.
+/// `tcp_may_raise_cwnd`: if this is more than three segments, SACKs raise the window.
 #[test]
 fn the_degree_of_reordering_is_the_largest_distance() {
     let mut wire = Wire::default();
@@ -285,7 +288,7 @@ fn the_degree_of_reordering_is_the_largest_distance() {
     assert_eq!(s.info().reordering, 3);
     s.on_ack(&ack(0, &[(5, 6)], ms(100)), ms(200), &mut wire);
     s.on_ack(&ack(0, &[(3, 4), (5, 6)], ms(100)), ms(201), &mut wire);
-    // Segment 5 arrived before 3. This is a distance of three, which is assumed in any case.
+    // Segment 5 arrived before 3. This is a distance of three, which is the initial value.
     assert_eq!((s.info().reordering, s.window.cwnd), (3, 10));
     s.on_ack(
         &ack(0, &[(1, 2), (3, 4), (5, 6)], ms(100)),
@@ -295,12 +298,13 @@ fn the_degree_of_reordering_is_the_largest_distance() {
     assert!(s.recovery.rack.reordering_seen);
     assert_eq!((s.info().reordering, s.window.cwnd), (5, 11));
     assert_eq!(s.conn.ca_state, CaState::Disorder);
-    // The holes close. Without SACKs Linux measures up to the acknowledged segment.
+    // The holes are filled. Without SACKs, Linux measures up to the acknowledged segment.
     s.on_ack(&ack(7, &[], ms(100)), ms(203), &mut wire);
     assert_eq!((s.info().reordering, s.conn.ca_state), (7, CaState::Open));
 }
 
-/// Linux `tcp_ack`, `old_ack`: the SACKs of an overtaken ACK count, but the window stays.
+/// Linux `tcp_ack`, `old_ack`: the SACK blocks of an overtaken ACK count, but the window does not
+/// change.
 #[test]
 fn an_overtaken_ack_tells_of_its_blocks_only() {
     let mut wire = Wire::default();
@@ -317,8 +321,8 @@ fn an_overtaken_ack_tells_of_its_blocks_only() {
     assert!(wire.take().is_empty());
 }
 
-/// If an application writes now and then, an empty queue is not an end. The window of an idle
-/// connection restarts, unless that is switched off.
+/// If an application writes from time to time, an empty queue does not end the connection. The
+/// window of an idle connection restarts, unless this is turned off.
 #[test]
 fn a_sender_can_be_written_to() {
     for (restart, window) in [(true, 10), (false, 20)] {
@@ -344,15 +348,15 @@ fn a_sender_can_be_written_to() {
     }
 }
 
-/// Linux `tcp_rate_check_app_limited`: until the gap in the application's data has passed, the
-/// delivery rate is that of the application. Linux `tcp_slow_start_after_idle_check`: BBR's window
-/// stays the same over an idle time.
+/// Linux `tcp_rate_check_app_limited`: until the gap in the application's data has passed, delivery
+/// rates show the application's rate. Linux `tcp_slow_start_after_idle_check`: BBR's window stays
+/// the same over an idle time.
 #[test]
 fn an_application_that_has_nothing_to_send_is_noticed() {
     let mut wire = Wire::default();
     let mut s = written_to();
     s.write(4 * 1448, ms(100), &mut wire);
-    // Nothing was in flight at first, so the gap is over after one segment.
+    // At first no segment was in flight, so the gap is over after one segment.
     assert_eq!(s.window.app_limited, 1);
     s.on_ack(&ack(2, &[], ms(100)), ms(200), &mut wire);
     assert!(s.conn.rate.app_limited && s.window.app_limited == 0);
@@ -395,8 +399,8 @@ fn pacing_by_payload_makes_up_for_delay() {
     assert_eq!(gaps, [1000, 1000, 700, 500]);
 }
 
-/// A congestion control with a model of the path gets a call for each segment that a timeout or
-/// RACK finds lost. It sets its own window, so no reduction follows.
+/// A congestion control with a model of the path is called for each segment that a timeout or RACK
+/// finds lost. Such a congestion control sets its window itself, so the stack does not reduce it.
 #[test]
 fn a_model_of_the_path_keeps_its_window() {
     let mut wire = Wire::default();
@@ -405,7 +409,8 @@ fn a_model_of_the_path_keeps_its_window() {
     let sent = wire.take().len() as u64;
     assert_eq!(sent, 10);
     s.on_ack(&ack(0, &[(5, 10)], ms(100)), ms(200), &mut wire);
-    // Five segments are lost. The state is Recovery, and BBR conserves packets.
+    // Five segments are lost. The state is Recovery, and BBR sends only as many packets as are
+    // delivered.
     assert_eq!(s.conn.ca_state, CaState::Recovery);
     assert_eq!((s.info().lost, s.conn.rate.lost_total), (5, 5));
     assert_eq!(s.conn.rate.delivered, 5);
@@ -416,7 +421,7 @@ fn a_model_of_the_path_keeps_its_window() {
     assert!(s.window.cwnd >= 10, "{}", s.window.cwnd);
 }
 
-/// Linux `tcp_ack`: a D-SACK counts as delivered even if nothing was outstanding.
+/// Linux `tcp_ack`: a D-SACK counts as a delivered segment even if no segment was outstanding.
 #[test]
 fn a_duplicate_of_what_is_acknowledged_counts_as_delivered() {
     let mut wire = Wire::default();
@@ -431,7 +436,8 @@ fn a_duplicate_of_what_is_acknowledged_counts_as_delivered() {
     s.stats.retransmits = 1;
     s.on_ack(&duplicate, ms(202), &mut wire);
     assert_eq!(s.conn.delivered, 5);
-    // Linux `tcp_dsack_seen`: there was one retransmission, so a second D-SACK does not count.
+    // Linux `tcp_dsack_seen`: only one segment was retransmitted, so a second D-SACK does not
+    // count.
     s.on_ack(&duplicate, ms(203), &mut wire);
     assert_eq!(s.conn.delivered, 5);
 }
@@ -458,7 +464,7 @@ fn a_needless_retransmission_widens_the_reordering_window_but_a_needless_probe_d
     }
 }
 
-/// The segments that an overtaken ACK delivers count as marked if it echoes a mark.
+/// The segments that an overtaken ACK delivers count as marked if the ACK echoes a mark.
 #[test]
 fn an_overtaken_ack_tells_of_marks() {
     let mut wire = Wire::default();
@@ -487,7 +493,7 @@ fn a_sack_of_an_original_undoes_a_timeout() {
         let mut wire = Wire::default();
         let mut s = established(&rwnd(10), ms(100), &mut wire);
         let window = s.window.cwnd;
-        fire(&mut s, &mut wire); // the tail loss probe
+        fire(&mut s, &mut wire); // This is the tail loss probe.
         let timeout = fire(&mut s, &mut wire);
         assert_eq!((s.conn.ca_state, s.window.cwnd), (CaState::Loss, 1));
         let news = ack(0, &[sacked], ms(100));
@@ -526,7 +532,7 @@ impl CongestionControl for Fixed {
     }
 }
 
-/// A sender with [`Fixed`], connected after 100 ms, and its counter.
+/// Returns a sender with [`Fixed`] that was connected after 100 ms, and the counter of its calls.
 fn fixed(cwnd: u32, wire: &mut Wire) -> (Sender, Arc<AtomicU32>) {
     let acked = Arc::default();
     let control = Box::new(Fixed {
@@ -541,7 +547,7 @@ fn fixed(cwnd: u32, wire: &mut Wire) -> (Sender, Arc<AtomicU32>) {
     (s, acked)
 }
 
-/// A window that is smaller by at least a quarter, rounded down, counts as reduced.
+/// A window that shrinks by at least a quarter, rounded down, counts as reduced.
 #[test]
 fn a_window_that_a_control_sets_counts_as_reduced_from_a_quarter_less() {
     for (cwnd, reductions) in [(8, 1), (9, 0), (10, 0), (40, 0)] {
@@ -556,7 +562,7 @@ fn a_window_that_a_control_sets_counts_as_reduced_from_a_quarter_less() {
     }
 }
 
-/// Linux `tcp_clean_rtx_queue` calls `pkts_acked` only if the ACK delivered something.
+/// Linux `tcp_clean_rtx_queue` calls `pkts_acked` only if the ACK delivered segments.
 #[test]
 fn an_ack_that_delivers_nothing_is_no_pkts_acked() {
     let mut wire = Wire::default();
@@ -572,7 +578,7 @@ fn an_ack_that_delivers_nothing_is_no_pkts_acked() {
     assert_eq!(calls(), 2, "the same SACK");
 }
 
-/// A congestion control that takes one segment off the window with each ACK of a recovery.
+/// A congestion control that reduces the window by one segment with each ACK of a recovery.
 struct OneByOne;
 
 impl CongestionControl for OneByOne {
@@ -594,8 +600,9 @@ impl CongestionControl for OneByOne {
     }
 }
 
-/// A congestion control such as Prague takes one segment with each ACK. These steps are one
-/// reduction, from the window before the first step to the window after the last.
+/// A congestion control such as Prague reduces the window by one segment with each ACK. All these
+/// steps count as one reduction, from the window before the first step to the window after the
+/// last.
 #[test]
 fn the_steps_of_a_reduction_count_once() {
     let mut wire = Wire::default();
@@ -608,7 +615,7 @@ fn the_steps_of_a_reduction_count_once() {
         let all = s.account.listed.iter();
         all.map(|r| (r.reason(), r.from, r.to)).collect()
     };
-    // Segment 0 is lost, and each ACK reports one more segment. The third ACK begins the recovery.
+    // Segment 0 is lost, and each ACK reports one more segment. The third ACK starts the recovery.
     for n in 1..8 {
         s.on_ack(&ack(0, &[(1, 1 + n)], ms(100)), ms(200 + n), &mut wire);
     }

@@ -1,4 +1,4 @@
-//! Plans for tests, with defaults for all that a test does not set.
+//! Plans for tests, with defaults for everything that a test does not set.
 #![allow(dead_code)]
 
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use tailback_engine::traffic;
 use tailback_engine::units::{Rate, Time};
 use tailback_record::{Cause, Outcome};
 
-/// The default options of a queue, changed by `set`.
+/// Returns the default options of a queue, changed by `set`.
 pub fn queue_options(name: &str, set: &[(&'static str, Value)]) -> (&'static str, Options) {
     let entry = find(aqm::ENTRIES, name).expect("registered");
     let mut options = defaults(entry.options);
@@ -25,7 +25,7 @@ pub fn queue_options(name: &str, set: &[(&'static str, Value)]) -> (&'static str
     (entry.name, options)
 }
 
-/// A link whose queue has its defaults, changed by `set`.
+/// Returns a link whose queue has its default options, changed by `set`.
 pub fn link(rate: u64, queue: &str, set: &[(&'static str, Value)]) -> LinkPlan {
     let (name, options) = queue_options(queue, set);
     LinkPlan {
@@ -36,7 +36,7 @@ pub fn link(rate: u64, queue: &str, set: &[(&'static str, Value)]) -> LinkPlan {
     }
 }
 
-/// A flow over link 0. The congestion control has its defaults, changed by `set`.
+/// Returns a flow over link 0. Its congestion control has its default options, changed by `set`.
 pub fn flow(name: &str, cc_name: &str, rtt: Time, set: &[(&'static str, Value)]) -> FlowPlan {
     let entry = find(cc::ENTRIES, cc_name).expect("registered");
     let mut options = defaults(entry.options);
@@ -66,7 +66,7 @@ pub fn flow(name: &str, cc_name: &str, rtt: Time, set: &[(&'static str, Value)])
     }
 }
 
-/// An impairment of a kind, with options read from these texts.
+/// Returns an impairment of this kind, with options read from these texts.
 pub fn impairment(kind: &str, set: &[(&str, &str)]) -> ImpairmentPlan {
     let entry = find(impairments::ENTRIES, kind).expect("registered");
     ImpairmentPlan {
@@ -76,7 +76,7 @@ pub fn impairment(kind: &str, set: &[(&str, &str)]) -> ImpairmentPlan {
     }
 }
 
-/// The options of an impairment, read from these texts, or the errors.
+/// Returns the options of an impairment, read from these texts, or the errors.
 pub fn impairment_options(kind: &str, set: &[(&str, &str)]) -> Result<Options, Vec<OptionError>> {
     let entry = find(impairments::ENTRIES, kind).expect("registered");
     let texts = set.iter().map(|(n, t)| ((*n).into(), (*t).into()));
@@ -88,7 +88,8 @@ pub fn impairment_options(kind: &str, set: &[(&str, &str)]) -> Result<Options, V
     Ok(options)
 }
 
-/// Constant bit rate over link 0 from time 0 on, without a delay before the link.
+/// Returns a source of constant bit rate over link 0, from time 0 on and without a delay before the
+/// link.
 pub fn cbr(name: &str, rate: u64, set: &[(&'static str, Value)]) -> TrafficPlan {
     let entry = traffic::cbr::ENTRY;
     let mut options = defaults(entry.options);
@@ -111,7 +112,7 @@ pub fn cbr(name: &str, rate: u64, set: &[(&'static str, Value)]) -> TrafficPlan 
     }
 }
 
-/// A plan without warm-up and jitter, in which the timers of all hosts have phase 0.
+/// Returns a plan without warm-up and jitter, in which the timers of all hosts have phase 0.
 pub fn plan(duration: Time, links: Vec<LinkPlan>, flows: Vec<FlowPlan>) -> Plan {
     Plan {
         duration,
@@ -136,7 +137,7 @@ pub fn plan(duration: Time, links: Vec<LinkPlan>, flows: Vec<FlowPlan>) -> Plan 
     }
 }
 
-/// The network of a plan with seed 1.
+/// Returns the network of a plan with seed 1.
 pub fn network(plan: &Plan) -> Network {
     Network::new(&Arc::new(plan.clone()), 1)
 }
@@ -147,7 +148,7 @@ pub fn run(mut network: Network) -> Outcome {
     network.finish()
 }
 
-/// Mean window in segments over the measured time: throughput x RTT.
+/// Returns the mean window over the measured time, in segments: throughput x RTT.
 pub fn mean_window(outcome: &Outcome, flow: usize) -> f64 {
     let f = &outcome.flows[flow];
     let seconds = (f.to_ns - f.from_ns) as f64 / 1e9;

@@ -1,5 +1,5 @@
-//! The controller computed by hand, the coupling, the step, the schedulers' shares, overload in
-//! each of its forms, and the presets of every version.
+//! Tests the controller against values computed by hand, the coupling, the step, the schedulers'
+//! shares, overload in each of its forms, and the presets of every version.
 
 use super::core::{Arithmetic, ONE, Overload, Params, Vars, Verdict};
 use super::*;
@@ -44,7 +44,7 @@ fn version(name: &'static str) -> (&'static str, Value) {
 
 const MS: fn(u64) -> Time = Time::from_ms;
 
-/// A queue with a fixed p; tests enqueue and dequeue by hand.
+/// A queue with a fixed p. Tests enqueue and dequeue packets by hand.
 struct Bench {
     queue: DualPi2,
     sink: Sink,
@@ -130,7 +130,7 @@ fn versions_preset_their_options() {
 
 #[test]
 fn gains_of_each_arithmetic() {
-    // Effective gains in Hz for nominal 0.3125 and 3.125.
+    // The effective gains in Hz for nominal gains of 0.3125 and 3.125.
     let hz = |unit: Arithmetic, nominal: f64| {
         let gain = unit.gain(nominal) as f64 / ONE as f64;
         match unit {
@@ -161,7 +161,7 @@ fn params(set: Set) -> Params {
 fn the_controller_by_hand() {
     let p = params(&[]);
     let mut v = Vars::default();
-    // The delay rises from 0 to 20 ms: (44 x 5 ms + 879 x 20 ms) / 64.
+    // The delay rises from 0 to 20 ms, so p becomes (44 x 5 ms + 879 x 20 ms) / 64.
     v.update(&p, MS(20));
     assert_eq!(
         v.prob,
@@ -171,7 +171,7 @@ fn the_controller_by_hand() {
     let before = v.prob;
     v.update(&p, MS(20));
     assert_eq!(v.prob - before, 44 * 5_000_000 / 64);
-    // The delay falls to 12 ms: 44 x -3 ms + 879 x -8 ms.
+    // The delay falls to 12 ms, so p changes by 44 x -3 ms + 879 x -8 ms.
     let before = v.prob;
     v.update(&p, MS(12));
     assert_eq!(
@@ -185,19 +185,19 @@ fn the_controller_by_hand() {
     v.prob = u32::MAX - 10;
     v.update(&p, MS(20));
     assert_eq!(v.prob, u32::MAX);
-    // A step of more than 1 is cut to 32 bits: a change of delay by 1 s gives 3.2 x 2^32.
+    // A step of more than 1 is cut to 32 bits. A change of the delay by 1 s gives 3.2 x 2^32.
     v = Vars::default();
     v.update(&p, Time::from_secs(1));
     let sum = 44 * 985_000_000_u64 + 879 * 1_000_000_000;
     assert_eq!(u64::from(v.prob), (sum / 64) & ONE);
 
-    // With `overflow`, p stops at 1/k.
+    // With `overflow`, p never exceeds 1/k.
     let p = params(&[("overload", Value::Word("overflow"))]);
     v.prob = u32::MAX / 2;
     v.last = 20_000_000;
     v.update(&p, MS(20));
     assert_eq!(v.prob, u32::MAX / 2);
-    // In ticks the gains are 85 and 856 units per 64 ns.
+    // With ticks, the gains are 85 and 856 units per 64 ns.
     let p = params(&[version("dualpi2-2019-02-21")]);
     v = Vars::default();
     v.update(&p, MS(32));
@@ -215,8 +215,8 @@ fn timers() {
     assert_eq!(at(&[]), (MS(16), MS(32)));
     let tupdate = ("tupdate", Value::Time(MS(15)));
     assert_eq!(at(std::slice::from_ref(&tupdate)), (MS(15), MS(30)));
-    // An update comes every four jiffies of 4 ms. Before the refactoring the first one came after
-    // half a second.
+    // An update comes every four jiffies of 4 ms. Before the refactoring, the first update came
+    // after half a second.
     for (name, first) in [
         ("dualpi2-2019-02-21", 500),
         ("dualpi2-2019-wrr-counter", 500),
@@ -243,7 +243,7 @@ fn the_delay_is_the_larger_of_the_heads() {
     assert_eq!(b.queue.vars.last, 29_000_000);
 }
 
-/// Shares of each verdict over `n` packets.
+/// Returns the share of each verdict over `n` packets.
 fn shares(p: &Params, prob: f64, scalable: bool, capable: bool) -> [f64; 3] {
     let v = Vars {
         prob: (prob * ONE as f64) as u32,
@@ -265,7 +265,8 @@ fn shares(p: &Params, prob: f64, scalable: bool, capable: bool) -> [f64; 3] {
 
 fn near(found: [f64; 3], expected: [f64; 3]) {
     for (a, b) in found.iter().zip(expected) {
-        // Four standard deviations of a share of 100,000; exact at 0 and 1.
+        // Four standard deviations of a share of 100,000 packets. At 0 and 1, the share must be
+        // exact.
         let tolerance = 4.0 * (b * (1.0 - b) / 100_000.0).sqrt();
         assert!(
             (a - b).abs() <= tolerance + 1e-12,
@@ -288,12 +289,13 @@ fn classic_is_the_square_of_half_the_scalable_probability() {
 
 #[test]
 fn overload_in_each_of_its_forms() {
-    // k p = 1.4: p squared is 0.49.
+    // With k p = 1.4, p squared is 0.49.
     let p = params(&[]);
     near(shares(&p, 0.7, true, true), [0.51, 0.0, 0.49]);
     near(shares(&p, 0.7, false, true), [0.0, 0.0, 0.49]);
     near(shares(&p, 0.7, false, false), [0.0, 0.49, 0.0]);
-    // Without overload drops, all packets of L are marked, and C is hit with 1/k squared.
+    // Without overload drops, all packets of L are marked, and packets of C are dropped with
+    // probability 1/k squared.
     for set in [
         ("overload", Value::Word("overflow")),
         ("l_drop", Value::Int(0)),
@@ -303,8 +305,8 @@ fn overload_in_each_of_its_forms() {
         near(shares(&p, 0.5, true, true), [1.0, 0.0, 0.0]);
         near(shares(&p, 0.5, false, true), [0.25, 0.0, 0.0]);
     }
-    // l_drop 60: from k p = 0.6 on the queue ignores ECN, so it drops packets instead of marking
-    // them.
+    // With l_drop = 60, the queue ignores ECN from k p = 0.6 on, so it drops packets instead of
+    // marking them.
     let p = params(&[version("dualpi2-2019-02-21"), ("l_drop", Value::Int(60))]);
     near(shares(&p, 0.299, true, true), [0.598, 0.0, 0.0]);
     near(shares(&p, 0.301, true, true), [0.0, 0.0, 0.301 * 0.301]);
@@ -323,8 +325,8 @@ fn nothing_happens_below_two_frames() {
     let at = |backlog, rng: &mut Stream| v.verdict(&p, true, true, backlog, rng);
     assert_eq!(at(3_027, &mut rng), Verdict::Pass);
     assert_ne!(at(3_028, &mut rng), Verdict::Pass);
-    // On departure the packet itself does not count. The second of three packets leaves less than
-    // two frames behind, so it passes.
+    // On departure, the packet itself does not count towards the backlog. The second of three
+    // packets leaves less than two frames behind, so it passes.
     let mut b = Bench::new(&[], 1.0);
     for _ in 0..3 {
         b.put(Ecn::NotEct, 1_514);
@@ -349,7 +351,7 @@ fn step_by_time() {
         assert_eq!(b.count(Cause::StepMark), u64::from(marked));
         assert_eq!(b.count(Cause::Mark), 0);
     }
-    // The versions before compare units of 1024 ns, and require one more packet in L.
+    // The earlier versions compare units of 1024 ns, and require one more packet in L.
     for (us, second, marked) in [
         (1_025, true, false),
         (1_026, true, true),
@@ -363,7 +365,7 @@ fn step_by_time() {
         b.now = Time::from_us(us);
         assert_eq!(b.get().unwrap().ecn == Ecn::Ce, marked, "{us} us");
     }
-    // ECT(0) stays in C, without a step, unless any_ect is set.
+    // Packets with ECT(0) stay in C, where the step does not apply, unless any_ect is set.
     for any in [false, true] {
         let mut b = Bench::new(&[("any_ect", Value::Bool(any))], 0.0);
         b.put(Ecn::Ect0, 1_000);
@@ -380,7 +382,8 @@ fn step_by_time() {
 
 #[test]
 fn step_by_packets_and_the_smallest_queue() {
-    // A packet is marked if it leaves more than two behind: the first three of six.
+    // A packet is marked if it leaves more than two packets behind. Of six packets, these are the
+    // first three.
     let marked = |set: Set| -> Vec<bool> {
         let mut b = Bench::new(set, 0.0);
         for _ in 0..6 {
@@ -396,11 +399,11 @@ fn step_by_packets_and_the_smallest_queue() {
         marked(&[by_packets]),
         [true, true, true, false, false, false]
     );
-    // On arrival: the first two packets found fewer than two in L, so they pass.
+    // On arrival, the first two packets find fewer than two packets in L, so they pass.
     let two = ("min_qlen_step", Value::Int(2));
     assert_eq!(marked(&[two]), [false, false, true, true, true, true]);
-    // On departure: only the last packet leaves fewer than one behind. For the version by
-    // percentage, the last two leave fewer than two.
+    // On departure, only the last packet leaves fewer than one packet behind, so it passes. With
+    // dualpi2-2019-wrr-percent, the last two leave fewer than two packets behind.
     let rule = ("step_rule", Value::Word("dequeue"));
     assert_eq!(
         marked(std::slice::from_ref(&rule)),
@@ -409,7 +412,7 @@ fn step_by_packets_and_the_smallest_queue() {
     let percent = version("dualpi2-2019-wrr-percent");
     let last_two = [true, true, true, true, false, false];
     assert_eq!(marked(std::slice::from_ref(&percent)), last_two);
-    // A threshold in packets ignores that rule.
+    // A threshold in packets ignores `min_qlen_step`.
     let one = ("step_thresh", Value::Packets(0));
     assert_eq!(
         marked(&[percent, one]),
@@ -417,7 +420,7 @@ fn step_by_packets_and_the_smallest_queue() {
     );
 }
 
-/// Bytes of C and L over `n` packets while both queues are always backlogged.
+/// Returns the bytes of C and L over `n` packets while both queues always have packets.
 fn served(set: Set, n: u32, len_l: u16, len_c: u16) -> (u64, u64) {
     let mut b = Bench::new(set, 0.0);
     let (mut c, mut l) = (0, 0);
@@ -440,10 +443,10 @@ fn served(set: Set, n: u32, len_l: u16, len_c: u16) -> (u64, u64) {
 
 #[test]
 fn shares_of_the_schedulers_are_exact() {
-    // Credit, 10 % by bytes: from -80 frames, 8 packets of L bring the credit to 0 and 9 above it.
-    // Then one packet of C goes for nine of L.
+    // With `credit`, C gets 10 % of the bytes. The credit begins at -80 frames; 8 packets of L
+    // bring it to 0, and 9 packets above 0. Then one packet of C is served for nine of L.
     assert_eq!(served(&[], 9 + 1_000, 1_000, 1_000).0, 99_000 + 1_000);
-    // The weights apply to bytes, not to packets: C has frames three times as long.
+    // The weights apply to bytes, not to packets. Here frames of C are three times as long.
     let (c, l) = served(&[], 30_000, 500, 1_500);
     let share = c as f64 / (c + l) as f64;
     assert!((share - 0.1).abs() < 0.0005, "{share}");
@@ -456,8 +459,8 @@ fn shares_of_the_schedulers_are_exact() {
     let share = c as f64 / (c + l) as f64;
     assert!((share - 0.3).abs() < 0.01, "{share}");
 
-    // The version with a counter serves C once after N packets of L. A time shift of zero does the
-    // same while L is the younger queue.
+    // With `wrr-counter`, C is served once after N packets of L. With a time shift of zero, the
+    // result is the same while packets of L are younger.
     let counter = |n, shift: Option<Time>| {
         let mut set = vec![
             version("dualpi2-2019-wrr-counter"),
@@ -465,7 +468,7 @@ fn shares_of_the_schedulers_are_exact() {
         ];
         set.extend(shift.map(|time| ("tshift", Value::Time(time))));
         let mut b = Bench::new(&set, 0.0);
-        // C waits longer than L ever does.
+        // The packets of C have waited longer than the packets of L ever wait.
         for _ in 0..200 {
             b.put(Ecn::NotEct, 1_000);
         }
@@ -477,14 +480,15 @@ fn shares_of_the_schedulers_are_exact() {
         }
         c
     };
-    // One packet of C for ten and for 15 packets of L: 1100 / 11 and 1100 / 16.
+    // C gets one packet for ten packets of L, or for 15: 1100 / 11 and 1100 / 16.
     assert_eq!((counter(10, None), counter(15, None)), (100, 68));
     assert_eq!(counter(10, Some(Time::ZERO)), 100);
-    // With 40 ms of lead the counter has no effect.
+    // With a lead of 40 ms, L is always served, so the counter has no effect.
     assert_eq!(counter(10, Some(MS(40))), 0);
 
-    // Percent, by bytes: 9 to 1 and 5 to 1. From -8 frames, 13 packets of L bring the credit above
-    // 0 and one of C subtracts 9000. From -4 frames it is 7 packets and 5000.
+    // With `wrr-percent`, L and C share bytes 9 to 1, or 5 to 1. The credit begins at -8 frames; 13
+    // packets of L bring it above 0, and one packet of C subtracts 9000. For 5 to 1, it begins at
+    // -4 frames, and the numbers are 7 packets and 5000.
     let percent = |x, len_c| {
         let set = [
             version("dualpi2-2019-wrr-percent"),
@@ -494,17 +498,18 @@ fn shares_of_the_schedulers_are_exact() {
     };
     assert_eq!(percent(10, 1_000), 1 + (6_000 - 14) / 10);
     assert_eq!(percent(15, 1_000), 1 + (6_000 - 8) / 6);
-    // The default of 9 means 10 to 1. Frames of C half as long come twice as often.
+    // The default of 9 percent means 10 to 1. If frames of C are half as long, they are served
+    // twice as often.
     assert_eq!(percent(9, 1_000), 1 + (6_000 - 15) / 11);
     assert_eq!(percent(15, 500), 1 + (6_000 - 8) * 2 / 7);
-    // At 0 % C waits for as long as L has packets. At 100 % L waits.
+    // At 0 %, C waits for as long as L has packets. At 100 %, L waits for C.
     assert_eq!((percent(0, 1_000), percent(100, 1_000)), (0, 6_000));
 }
 
 #[test]
 fn the_older_round_robin_pays_at_once() {
-    // A packet of L without competition changes the credit. A packet of C that finds L empty does
-    // not.
+    // A packet of L changes the credit even if C is empty. A packet of C does not change it if L is
+    // empty.
     let set = [version("dualpi2-2019-wrr-percent")];
     let mut b = Bench::new(&set, 0.0);
     let start = f64::from(MTU) * -9.0;
@@ -515,7 +520,7 @@ fn the_older_round_robin_pays_at_once() {
     b.put(Ecn::NotEct, 1_000);
     b.get();
     assert_eq!(b.queue.scheduler.gauge(), start + 1_000.0);
-    // A packet that is then dropped has still changed the credit.
+    // The packet changes the credit although it is dropped afterwards.
     let mut b = Bench::new(&set, 1.0);
     for _ in 0..4 {
         b.put(Ecn::Ect1, 1_514);
@@ -541,7 +546,7 @@ fn time_shifted_fifo() {
     // L has a lead of 40 ms, and a tie goes to L.
     assert_ne!(first(50, 10, 0), Ecn::NotEct);
     assert_eq!(first(51, 10, 0), Ecn::NotEct);
-    // L's delay counts four times as much.
+    // With this `speed`, the delay of L counts four times as much.
     assert_ne!(first(80, 10, 2), Ecn::NotEct);
     assert_eq!(first(81, 10, 2), Ecn::NotEct);
 }
@@ -567,8 +572,8 @@ fn credit_moves_only_with_what_is_sent_against_another() {
         "htb would not have asked"
     );
 
-    // A packet that is dropped at departure does not change the credit. With p = 1, every packet of
-    // C and L above two frames is dropped.
+    // A packet that is dropped at departure does not change the credit. With p = 1, packets are
+    // dropped as long as more than two frames are queued.
     let mut b = Bench::new(&[], 1.0);
     for _ in 0..4 {
         b.put(Ecn::NotEct, 1_514);
@@ -593,8 +598,9 @@ fn credit_moves_only_with_what_is_sent_against_another() {
 
 #[test]
 fn drops_where_it_is_told() {
-    // Six frames at p = 1: on arrival, the third packet finds two frames. On departure, the fourth
-    // from the end leaves three behind.
+    // With six frames at p = 1, drops on arrival begin with the third packet, which finds two
+    // frames. Drops on departure end with the fourth packet from the end, which leaves three
+    // behind.
     let arrive = |place| {
         let mut b = Bench::new(&[("drop", Value::Word(place))], 1.0);
         for _ in 0..6 {
@@ -623,7 +629,7 @@ fn limits_by_packets_and_memory() {
         first
     };
     assert_eq!(overflows(&[("limit", Value::Packets(4))]), 6);
-    // A packet takes 2280 bytes of memory: four fit into 9120 bytes, three into any less.
+    // A packet takes 2280 bytes of memory: four fit into 9120 bytes, and only three into less.
     assert_eq!(overflows(&[("memlimit", Value::Bytes(Bytes(9_120)))]), 6);
     assert_eq!(overflows(&[("memlimit", Value::Bytes(Bytes(9_119)))]), 7);
     assert_eq!(queue(&[]).memlimit, 30_280_000);
@@ -719,7 +725,7 @@ fn a_reset_of_statistics_makes_the_whole_delay_growth() {
     assert!((kicked[0] - 0.048).abs() < 0.0005, "{kicked:?}");
 }
 
-/// Runs a load on L and C, in multiples of 10 Mbit/s of 1000-byte packets, for 40 s. Returns, over
+/// Offers packets of 1000 bytes to L and C for 40 s, at these multiples of 10 Mbit/s. Returns, over
 /// the last 20 s, the mean sojourn times of L and C in ms, and the share of packets that is
 /// dropped.
 fn load(entry: &Entry<Build>, opts: &Options, l: f64, c: f64) -> (f64, f64, f64, Sink) {
@@ -769,12 +775,13 @@ fn load(entry: &Entry<Build>, opts: &Options, l: f64, c: f64) -> (f64, f64, f64,
 #[test]
 fn the_target_moves_to_the_queue_that_is_overloaded() {
     let o = options(&[]);
-    // C gets 1.3 times the rate, and L little. The delay of C is at the target, and L is empty.
+    // C gets 1.3 times the rate, and L only a little. The delay of C settles at the target, and L
+    // is empty.
     let (l, c, dropped, _) = load(&ENTRY, &o, 0.05, 1.3);
     assert!((c - 15.0).abs() < 0.75, "C {c} ms");
     assert!(l < 1.7, "L {l} ms");
     assert!((dropped - 0.35 / 1.35).abs() < 0.01, "{dropped}");
-    // L gets 1.5 times the rate. The delay of L is at the target, and C is short.
+    // L gets 1.5 times the rate. The delay of L settles at the target, and C is short.
     let (l, c, dropped, sink) = load(&ENTRY, &o, 1.5, 0.05);
     assert!((l - 15.0).abs() < 0.75, "L {l} ms");
     assert!(c < 15.0, "C {c} ms");
@@ -790,7 +797,7 @@ fn pi2_alone_holds_its_target() {
     assert!((c - 15.0).abs() < 0.75, "{c} ms");
     assert!((dropped - 1.0 / 3.0).abs() < 0.005, "{dropped}");
     assert_eq!(sink.meter.counts.get(Cause::Overload), 0);
-    // In an overload, scalable packets are dropped with p squared too.
+    // In an overload, scalable packets are dropped with probability p squared, too.
     o.set("scalable", Value::Word("ect1"));
     let (l, _, dropped, sink) = load(entry, &o, 1.5, 0.0);
     assert!((l - 15.0).abs() < 0.75, "{l} ms");
@@ -808,12 +815,12 @@ fn each_word_has_an_arithmetic_of_its_own() {
         Arithmetic::Nanoseconds,
     ];
     assert!(all.eq(expected));
-    // The divisor of 127 changes the gain by a factor of 0.504, and nothing else.
+    // The divisor of 127 changes the gain by a factor of 0.504, and changes nothing else.
     let [whole, half] = ["div64", "div127"].map(|word| Arithmetic::of(word).gain(3.2));
     assert_eq!(whole, half);
 }
 
-/// A step threshold below two packet times starves L. Without a known rate there is no finding.
+/// A step threshold below two packet times starves L. If the rate is unknown, there is no warning.
 #[test]
 fn a_step_below_two_packet_times_is_warned_of() {
     use crate::registry::rules::Placed;

@@ -1,4 +1,4 @@
-//! Deficit round robin alone, without a control law.
+//! Tests deficit round robin without a control law.
 
 use super::*;
 use crate::packet::Ecn;
@@ -15,7 +15,7 @@ fn put(fair: &mut Fair<()>, flow: u32, len: u16, n: usize) {
     }
 }
 
-/// Serves one packet. Returns its flow, and whether it was served as a new one.
+/// Serves one packet. Returns its flow, and whether the flow was served as a new flow.
 fn serve(fair: &mut Fair<()>) -> Option<(u32, bool)> {
     loop {
         let turn = fair.turn()?;
@@ -60,9 +60,10 @@ fn a_round_is_a_quantum() {
     put(&mut fair, 0, 500, 12);
     put(&mut fair, 1, 1500, 4);
     let order: Vec<u32> = (0..14).map(|_| serve(&mut fair).unwrap().0).collect();
-    // 1514 bytes pay for 3 x 500 and leave 14, which allow a fourth packet. That leaves -486; after
-    // the next quantum, 1028 bytes pay for three. Of 1500-byte packets, two go in the first turn
-    // (14 bytes left). Then the debt costs nothing until it exceeds a quantum.
+    // A quantum of 1514 bytes pays for 3 x 500 and leaves 14, which allow a fourth packet. That
+    // leaves -486 bytes, so after the next quantum, 1028 bytes pay for three packets. Of packets of
+    // 1500 bytes, two are sent in the first turn, because 14 bytes are left after the first packet.
+    // Afterwards each turn sends one.
     assert_eq!(order, [0, 0, 0, 0, 1, 1, 0, 0, 0, 1, 0, 0, 0, 1]);
 }
 
@@ -73,14 +74,14 @@ fn a_sparse_flow_goes_first_and_only_once() {
     for _ in 0..10 {
         serve(&mut fair);
     }
-    // Flow 0 has 570 bytes of its turn left. The one packet of a new flow goes next, before 90
-    // others.
+    // Flow 0 may still send 570 bytes in its turn. The packet of a new flow comes next, before 90
+    // packets of flow 0.
     put(&mut fair, 1, 200, 1);
     assert_eq!(serve(&mut fair), Some((1, true)));
-    // While the new flow has bytes left of its turn, it is still first.
+    // While the new flow has bytes left of its turn, it still comes first.
     put(&mut fair, 1, 200, 1);
     assert_eq!(serve(&mut fair), Some((1, true)));
-    // When flow 1 is found empty, it passes through the old flows and is no longer new.
+    // When flow 1 is found empty, it moves to the old flows and is no longer new.
     assert_eq!(serve(&mut fair), Some((0, false)));
     put(&mut fair, 1, 200, 1);
     let next: Vec<_> = (0..2).map(|_| serve(&mut fair).unwrap()).collect();
@@ -115,7 +116,7 @@ fn a_flow_that_exceeds_its_quantum_becomes_old() {
 
 #[test]
 fn two_flows_share_one_of_n_queues_with_probability_one_in_n() {
-    // The share over 4,000 keys has a standard error of sqrt(p (1-p) / 4000).
+    // Over 4,000 keys, the share has a standard error of sqrt(p (1-p) / 4000).
     let mut rng = Stream::new(1, "keys", "test");
     for n in [4, 64] {
         let shared = (0..4_000)

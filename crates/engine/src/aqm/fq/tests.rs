@@ -1,4 +1,4 @@
-//! fq against values that were computed by hand from sch_fq's arithmetic.
+//! Tests fq against values that were computed by hand with sch_fq's arithmetic.
 
 use super::*;
 use crate::packet::Ecn;
@@ -45,7 +45,7 @@ impl Bench {
         Some(packet)
     }
 
-    /// The flow of each of the next `n` packets.
+    /// Returns the flow of each of the next `n` packets.
     fn order(&mut self, ns: u64, n: usize) -> Vec<u32> {
         let mut get = || self.get(ns).expect("a packet").flow;
         (0..n).map(|_| get()).collect()
@@ -58,27 +58,29 @@ impl Bench {
 
 const SLOW: (&str, Value) = ("fast_path", Value::Bool(false));
 
-/// A flow may send ten frames in its first turn, and two in each round after that.
+/// A flow may send ten frames in its first turn, and two frames in each later round.
 #[test]
 fn credit_of_the_first_turn_and_of_rounds() {
     let mut bench = Bench::new(&[SLOW]);
     bench.put(0, 0, 30);
     bench.put(0, 1, 30);
-    // A credit above 0 lets a packet go: ten frames are worth ten packets in the first turn.
+    // A packet may leave while the credit is above 0. In the first turn, the credit of ten frames
+    // allows ten packets.
     let expected = [vec![0; 10], vec![1; 10], vec![0, 0, 1, 1, 0, 0]].concat();
     assert_eq!(bench.order(0, 26), expected);
     assert_eq!(bench.queue.backlog().packets, 34);
 }
 
-/// A flow that comes back has the rest of its credit. After the refill delay it has a quantum.
+/// A flow that becomes active again still has the rest of its credit. After the refill delay, it
+/// has at least a quantum.
 #[test]
 fn credit_of_a_flow_that_comes_back() {
     for (wait, expected) in [(40 * MS, [0, 1, 0]), (43 * MS, [0, 0, 1])] {
         let mut bench = Bench::new(&[SLOW, ("initial_quantum", Value::Int(2_000))]);
         bench.put(0, 0, 1);
         assert_eq!(bench.order(0, 1), [0]);
-        // Found empty, the flow passes through the old flows and leaves them with a credit of 486
-        // bytes.
+        // When fq finds the flow empty, it moves the flow to the old flows. The flow leaves these
+        // with a credit of 486 bytes.
         assert!(bench.get(0).is_none());
         bench.put(wait, 0, 2);
         bench.put(wait, 1, 1);
@@ -96,8 +98,8 @@ fn limits_of_a_flow_and_of_all() {
     assert_eq!(bench.queue.backlog().packets, 150);
 }
 
-/// Packets are marked above the threshold, to the nanosecond; packets that are not ECN-capable pass
-/// unmarked.
+/// Packets that waited longer than the threshold, even by a nanosecond, are marked. Packets that
+/// are not ECN-capable pass unmarked.
 #[test]
 fn marks_above_the_threshold() {
     let threshold = ("ce_threshold", Value::Time(Time::from_ms(1)));
@@ -132,7 +134,7 @@ fn the_fast_path_is_for_eight_and_does_not_mark() {
     assert_eq!((bench.queue.fast_packets, bench.queue.busy), (1, 0));
 }
 
-/// With a mask of 0 all packets belong to one flow: first in, first out.
+/// With a mask of 0, all packets belong to one flow, so they leave in the order of arrival.
 #[test]
 fn a_mask_of_0_is_one_flow() {
     let mut bench = Bench::new(&[SLOW, ("orphan_mask", Value::Int(0))]);

@@ -1,5 +1,5 @@
-//! The parts of FQ-CoDel beyond fair queueing and CoDel: overflow, one CoDel for each flow, and the
-//! backlog of the whole queue that each CoDel sees.
+//! Tests the parts of FQ-CoDel beyond fair queueing and CoDel: overflow, a separate CoDel for each
+//! flow, and that each CoDel sees the backlog of the whole queue.
 
 use super::*;
 use crate::packet::Ecn;
@@ -57,7 +57,7 @@ fn overflow_takes_a_batch_off_the_head_of_the_fattest() {
     bench.put(0, 0, 1514, 200, Ecn::Ect0);
     bench.put(0, 1, 66, 100, Ecn::Ect0);
     assert_eq!(bench.sink.meter.counts.drops(), 0);
-    // The small flow's packet finds the queue full, and packets of the large flow are dropped.
+    // The packet of the small flow finds the queue full, but packets of the large flow are dropped.
     bench.put(0, 1, 66, 1, Ecn::Ect0);
     assert_eq!(bench.count(0, Cause::Overflow), 64);
     assert_eq!(bench.count(1, Cause::Overflow), 0);
@@ -69,7 +69,7 @@ fn overflow_leaves_half_the_fattest_flows_bytes() {
     let mut bench = Bench::new(&[("limit", Value::Packets(20))]);
     bench.put(0, 0, 1000, 11, Ecn::NotEct);
     bench.put(0, 1, 500, 10, Ecn::NotEct);
-    // Drops stop at half of 11,000 bytes, which takes six packets of 1000 bytes.
+    // Drops end when half of 11,000 bytes is gone, which takes six packets of 1000 bytes.
     assert_eq!(bench.count(0, Cause::Overflow), 6);
     let mut bench = Bench::new(&[("limit", Value::Packets(20)), ("drop_batch", Value::Int(1))]);
     bench.put(0, 0, 1000, 11, Ecn::NotEct);
@@ -99,7 +99,7 @@ fn codel_acts_on_the_flow_that_queues_alone() {
     let mut now = 1_000 * MS;
     bench.put(now - 50 * MS, 0, 1514, 3, Ecn::Ect0);
     for _ in 0..2_000 {
-        // Flow 0 is always 50 ms late; flow 1's packets leave at once.
+        // Packets of flow 0 always wait 50 ms. Packets of flow 1 leave at once.
         bench.put(now - 50 * MS, 0, 1514, 1, Ecn::Ect0);
         bench.put(now, 1, 200, 1, Ecn::Ect0);
         bench.get(now);
@@ -117,8 +117,8 @@ fn codel_acts_on_the_flow_that_queues_alone() {
 
 #[test]
 fn the_backlog_of_others_counts_as_more_than_one_mtu() {
-    // One packet of a flow at a time, each 50 ms old. Alone, CoDel does not act on it. With another
-    // flow's backlog behind it, CoDel marks it after an interval.
+    // The flow has one packet at a time, which has waited 50 ms. If the queue has no other packets,
+    // CoDel does not act. If another flow has a backlog, CoDel marks the packet after an interval.
     let marks = |others: usize| {
         let mut bench = Bench::new(&[]);
         bench.put(0, 1, 1514, others, Ecn::NotEct);
@@ -139,13 +139,14 @@ fn the_backlog_of_others_counts_as_more_than_one_mtu() {
 fn ce_threshold_marks_above_it_only() {
     let mut bench = Bench::new(&[("ce_threshold", Value::Time(Time::from_ms(1)))]);
     bench.put(0, 0, 1514, 2, Ecn::Ect0);
-    // 1 ms is 976 ticks of 1024 ns.
+    // The threshold of 1 ms is 976 ticks of 1024 ns.
     assert_eq!(bench.get(976 << 10).unwrap().ecn, Ecn::Ect0);
     assert_eq!(bench.get(977 << 10).unwrap().ecn, Ecn::Ce);
     assert_eq!(bench.count(0, Cause::StepMark), 1);
 }
 
-/// tc's `ce_threshold_selector 0x1/0x1` marks ECT(1) above the threshold, and no ECT(0).
+/// The selector of tc's `ce_threshold_selector 0x1/0x1` marks packets with ECT(1) above the
+/// threshold, and not packets with ECT(0).
 #[test]
 fn ce_threshold_marks_what_is_selected() {
     let marked = |selector: &'static str| {
@@ -164,7 +165,7 @@ fn ce_threshold_marks_what_is_selected() {
     assert_eq!(marked("0x00/0x01"), [false, false, true]);
 }
 
-/// Every selector is spelled for tc. A selector without a threshold is an error.
+/// Every selector has a form for tc. A selector without a threshold is an error.
 #[test]
 fn a_selector_in_tcs_words() {
     let set = |threshold: bool| {
@@ -204,7 +205,7 @@ fn sce_marks_on_the_ramp_below_the_target() {
     let mut bench = Bench::new(&[("sce", Value::Word("on"))]);
     bench.put(0, 0, 1514, 3, Ecn::Ect0);
     assert_eq!(bench.get(2_500_000).unwrap().ecn, Ecn::Ect0);
-    // At the target a mark is certain.
+    // At the target, a mark is certain.
     assert_eq!(bench.get(5_000_000).unwrap().ecn, Ecn::Ect1);
     assert_eq!(bench.count(0, Cause::SceMark), 1);
 }

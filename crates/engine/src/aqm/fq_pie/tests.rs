@@ -1,4 +1,4 @@
-//! FQ-PIE's timer, its overflow and its limit of marking.
+//! Tests FQ-PIE's timer, its overflow, and the limit above which it drops instead of marking.
 
 use super::*;
 use crate::packet::Ecn;
@@ -18,7 +18,7 @@ fn queue(set: &[(&'static str, Value)]) -> FqPie {
     FqPie::new(&options, context)
 }
 
-/// The times of the first `n` runs of the timer.
+/// Returns the times of the first `n` runs of the timer.
 fn timers(queue: &mut FqPie, n: usize) -> Vec<u64> {
     let mut sink = Sink::new(1, Time::ZERO);
     let mut now = Time::ZERO;
@@ -39,8 +39,8 @@ fn the_timer_runs_in_rounds_of_2048_flows() {
     assert_eq!(timers(&mut exact, 3), [16, 32, 48]);
 }
 
-/// A load on a few flows, then silence. After each timer the state of every flow, asleep or not, is
-/// the same as if all had been updated.
+/// Offers packets to a few flows, and then none. After each timer, every flow must have the state
+/// that it would have if all flows had been updated.
 #[test]
 fn flows_that_sleep_are_as_if_updated() {
     for estimator in [false, true] {
@@ -53,8 +53,8 @@ fn flows_that_sleep_are_as_if_updated() {
         let mut due = q.timer(Time::ZERO, &mut sink).unwrap();
         let mut most_awake = 0;
         for n in 0..120_000u64 {
-            // A packet leaves each 1.2 ms. During 20 s of each 40 s, two packets arrive in that
-            // time.
+            // A packet leaves every 1.2 ms. For 20 s out of every 40 s, two packets arrive in every
+            // 1.2 ms.
             let now = Time(n * 1_200_000);
             while due <= now {
                 let round = q.cursor..(q.cursor + ROUND).min(flows as usize);
@@ -105,7 +105,7 @@ fn a_packet_that_finds_the_limit_is_dropped_whosever_it_is() {
         }
         sink.meter.counts_of(flow as usize).get(Cause::Overflow)
     };
-    // The queue is beyond memory_limit, which drops nothing.
+    // The queue exceeds memory_limit, which causes no drops.
     assert_eq!(put(0, 10), 0);
     assert_eq!(put(1, 3), 3);
 }

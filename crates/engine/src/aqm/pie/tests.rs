@@ -1,4 +1,4 @@
-//! PIE's controller, checked against each line of its tuning table, the spreading of drops, and the
+//! Tests PIE's controller against each line of its tuning table, the spreading of drops, and the
 //! burst allowance.
 
 use super::law::ticks;
@@ -27,7 +27,8 @@ fn old() -> Params {
     params(&[("version", Value::Word("linux-3.14"))])
 }
 
-/// The state of a queue with a backlog and a probability, with the burst allowance spent.
+/// Returns the state of a queue with a backlog and this probability, whose burst allowance is used
+/// up.
 fn vars(p: &Params, prob: f64, delay: Time, delay_old: Time) -> Vars {
     Vars {
         prob: (prob * p.one as f64) as u64,
@@ -66,7 +67,7 @@ fn defaults_of_both_versions() {
     assert_eq!(errors[0].option, "dq_rate_estimator");
 }
 
-/// RFC 8033 section 4.2: the divisor for each range of the probability.
+/// RFC 8033 section 4.2: upper limit of each range of the probability, and the divisor there.
 const TABLE: [(f64, f64); 7] = [
     (0.5e-6, 2_048.0),
     (0.5e-5, 512.0),
@@ -81,19 +82,19 @@ const TABLE: [(f64, f64); 7] = [
 fn the_tuning_table_line_by_line() {
     let p = params(&[]);
     for (prob, divisor) in TABLE {
-        // The delay is constant at 10 ms above the target: only alpha contributes, 0.125/s.
+        // The delay is constantly 10 ms above the target, so only alpha contributes: 0.125/s.
         let constant = step(&p, prob, Time::from_ms(25), Time::from_ms(25));
         let expected = 0.125 * 0.010 / divisor;
         assert!(
             (constant / expected - 1.0).abs() < 1e-5,
             "p {prob}: {constant}, expected {expected}"
         );
-        // The delay is at the target after a rise of 1 ms: only beta contributes, 1.25/s.
+        // The delay is at the target after a rise of 1 ms, so only beta contributes: 1.25/s.
         let rise = step(&p, prob, Time::from_ms(15), Time::from_ms(14));
         let expected = 1.25 * 0.001 / divisor;
         assert!((rise / expected - 1.0).abs() < 1e-5, "p {prob}: {rise}");
     }
-    // A limit between two ranges belongs to the higher range.
+    // A probability on the border of two ranges belongs to the higher range.
     for (limit, divisor) in [(0.1, 1.0), (0.01, 2.0), (0.001, 8.0), (1e-6, 512.0)] {
         let at = step(
             &p,
@@ -108,7 +109,8 @@ fn the_tuning_table_line_by_line() {
 #[test]
 fn the_gains_of_linux_3_14_are_whole_numbers_of_its_clock() {
     let p = old();
-    // alpha and beta are multiplied by 274 (2^32 over ticks a second) and shifted by 7, 5 and 4.
+    // alpha and beta are multiplied by 274 (2^32 divided by the ticks per second) and shifted right
+    // by 7, 5 and 4.
     for (prob, alpha, beta) in [(0.005, 4, 42), (0.05, 17, 171), (0.2, 34, 342)] {
         let v = vars(&p, prob, Time::ZERO, Time::ZERO);
         assert_eq!((v.gain(&p, 2), v.gain(&p, 20)), (alpha, beta), "p {prob}");
@@ -118,7 +120,7 @@ fn the_gains_of_linux_3_14_are_whole_numbers_of_its_clock() {
 #[test]
 fn steps_are_capped_above_10_percent_only() {
     let p = params(&[]);
-    // A rise of 30 ms would add 0.0375.
+    // Without the limit, a rise of 30 ms would add 0.0375.
     let delays = (Time::from_ms(45), Time::from_ms(15));
     assert!((step(&p, 0.1001, delays.0, delays.1) - 0.02).abs() < 1e-9);
     let free = step(&p, 0.0999, delays.0, delays.1);
@@ -154,7 +156,8 @@ fn without_delay_the_probability_decays() {
         v.prob as f64 / p.one as f64
     };
     assert!((after(0) - 0.32 * 63.0 / 64.0).abs() < 1e-12);
-    // The backlog is too small to count as a delay, but it prevents the decay.
+    // The backlog is too small to count as a delay, but the probability does not decay while it
+    // exists.
     assert!((after(100) - 0.32).abs() < 1e-12);
 
     // linux-3.14 decays by 2 %. The product fits into 32 bits up to a probability of 1.02 %.
@@ -181,7 +184,7 @@ fn burst_allowance_is_served_time_and_comes_back_when_calm() {
     v.qdelay = 10 * p.target;
     let mut rng = Stream::new(1, "pie", "test");
     let mut packet = Packet::new(0, 1_000, Ecn::NotEct);
-    // The first dequeue starts the clock. After 149 ms, 1 ms of the allowance is left.
+    // The first dequeue starts the measurement. After 149 ms, 1 ms of the allowance is left.
     for ms in 0..150 {
         packet.stamp = Time::from_ms(ms);
         v.dequeued(&p, &packet, 50_000, Time::from_ms(ms + 100));
@@ -189,7 +192,7 @@ fn burst_allowance_is_served_time_and_comes_back_when_calm() {
     }
     v.dequeued(&p, &packet, 50_000, Time::from_ms(250));
     assert!(v.drop_early(&p, 50_000, 1_000, &mut rng));
-    // The queue is calm: two delays below half the target, and probability 0.
+    // The queue is calm if two delays are below half the target and the probability is 0.
     v.prob = 0;
     v.qdelay = p.target / 2 - 1;
     v.qdelay_old = p.target / 2;
@@ -231,22 +234,22 @@ fn derandomised_gaps_stay_between_their_bounds() {
             gap = 0;
         }
     }
-    // The sum reaches 0.85 with the ninth packet. It reaches 8.5 with the 85th, or with the 86th,
-    // as
-    // 0.1 of 2^56 - 1 is rounded down.
+    // The sum reaches 0.85 with the ninth packet. It reaches 8.5 with the 85th packet, or with the
+    // 86th, because 0.1 of 2^56 - 1 is rounded down.
     assert_eq!(gaps.iter().min(), Some(&9));
     assert!(gaps.iter().all(|&g| g <= 86));
-    // From the ninth packet on, each is a Bernoulli trial with 0.1: mean 8 + 10, standard deviation
-    // 9.5.
+    // From the ninth packet on, each is dropped with probability 0.1. So the mean gap is 8 + 10,
+    // with a standard deviation of 9.5.
     let mean = gaps.iter().sum::<u32>() as f64 / gaps.len() as f64;
     assert!((mean - 18.0).abs() < 4.0 * 9.5 / 141.0, "{mean}");
 
-    // At 8.5 a drop is certain, even with a probability so small that no trial hits.
+    // At a sum of 8.5 a drop is certain, even if the probability is so small that no random number
+    // is below it.
     let mut v = vars(&p, 1e-12, Time::from_ms(30), Time::from_ms(30));
     v.accu_prob = p.one / 2 * 17 - v.prob - 1;
     assert!(!v.drop_early(&p, 50_000, 1_000, &mut rng));
     assert!(v.drop_early(&p, 50_000, 1_000, &mut rng));
-    // linux-3.14 makes Bernoulli trials without these bounds.
+    // With linux-3.14, each packet is dropped independently, without these limits.
     let p = old();
     let v = vars(&p, 0.1, Time::from_ms(30), Time::from_ms(30));
     let hits = (0..40_000).filter(|_| v.clone().drop_early(&p, 50_000, 1_000, &mut rng));
@@ -276,17 +279,18 @@ fn bytemode_scales_by_size() {
 fn the_departure_rate_is_estimated_over_16_kib() {
     let p = old();
     let mut v = Vars::new(&p);
-    // 1000 bytes each millisecond are 8 Mbit/s, or 1000 x 256 / 15625 = 16.384 bytes per 256 ticks.
+    // 1000 bytes per millisecond are 8 Mbit/s, or 1000 x 256 / 15625 = 16.384 bytes per 256 ticks.
     let packet = Packet::new(0, 1_000, Ecn::NotEct);
     for ms in 0..16 {
         v.dequeued(&p, &packet, 20_000, Time::from_ms(ms));
         assert_eq!(v.avg_dq_rate, 0, "{ms}");
     }
-    // The estimate counts 17 packets in 16 ms, as the first one starts the clock and counts.
+    // The estimate counts 17 packets in 16 ms, because the first packet starts the measurement and
+    // also counts.
     v.dequeued(&p, &packet, 20_000, Time::from_ms(16));
     assert_eq!(v.avg_dq_rate, 17_000 * 256 / (16 * 15_625));
     assert_eq!(v.burst, p.burst - 16 * 15_625);
-    // The delay is 20,000 bytes at 17 bytes per 256 ticks.
+    // The delay is 20,000 bytes divided by 17 bytes per 256 ticks.
     v.update(&p, 20_000);
     assert_eq!(v.qdelay, 20_000 * 256 / 17);
 }
@@ -303,8 +307,8 @@ fn marks_up_to_10_percent_and_drops_above() {
     assert!(!params(&[]).marks(&low, &ect));
 }
 
-/// A load of `factor` times 10 Mbit/s of 1000-byte packets for 40 s. Returns the mean sojourn time
-/// in ms and the share dropped or marked, over the last 20 s.
+/// Offers packets of 1000 bytes at `factor` times 10 Mbit/s for 40 s. Returns, over the last 20 s,
+/// the mean sojourn time in ms and the share of packets dropped or marked.
 fn overload(set: &[(&'static str, Value)], factor: f64, ecn: Ecn) -> (f64, f64, Sink) {
     let rate = Rate(10_000_000);
     let context = QueueContext {
@@ -316,7 +320,7 @@ fn overload(set: &[(&'static str, Value)], factor: f64, ecn: Ecn) -> (f64, f64, 
     let mut sink = Sink::new(1, Time::from_secs(20));
     let slot = rate.time_for(1_000);
     let mut timer = queue.timer(Time::ZERO, &mut sink).unwrap();
-    // 15 ms is a timer of 15 jiffies. It fires in the tick after them; in 2014 it fired in the last
+    // A timer of 15 ms has 15 jiffies. It fires one jiffy after them. In 2014 it fired in the last
     // of them.
     let old = set.iter().any(|(name, _)| *name == "version");
     assert_eq!(timer, Time::from_ms(if old { 30 } else { 16 }));
@@ -347,8 +351,8 @@ fn overload(set: &[(&'static str, Value)], factor: f64, ecn: Ecn) -> (f64, f64, 
 
 #[test]
 fn an_overload_is_held_at_the_target() {
-    // An unresponsive load of 1.5 times the rate: a third is dropped, and the delay settles at the
-    // target (an integral controller has no lasting error).
+    // With an unresponsive load of 1.5 times the rate, a third of the packets is dropped. The delay
+    // settles at the target, because an integral controller has no lasting error.
     let (delay, dropped, _) = overload(&[], 1.5, Ecn::NotEct);
     assert!((delay - 15.0).abs() < 0.75, "{delay} ms");
     assert!((dropped - 1.0 / 3.0).abs() < 0.005, "{dropped}");
@@ -400,6 +404,6 @@ fn every_drop_resets_the_sum_and_a_forced_mark_does_not() {
     for _ in 0..2 {
         put(&mut pie, 0, Ecn::NotEct);
     }
-    // Five packets are queued, enough for PIE to act.
+    // Five packets are queued, which is enough for PIE to act.
     assert_eq!(put(&mut pie, p.one / 2, Ecn::NotEct), (0, 2, 1));
 }

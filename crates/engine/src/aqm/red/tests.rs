@@ -1,5 +1,5 @@
-//! RED's average against its closed form, and its marking law against the distributions that define
-//! it.
+//! Tests RED's average against its closed form, and its marks against the distributions that define
+//! them.
 
 use super::*;
 use crate::packet::Ecn;
@@ -20,7 +20,7 @@ fn bytes(n: u64) -> Value {
     Value::Bytes(Bytes(n))
 }
 
-/// A core whose average stays where pb has this value.
+/// Returns a core whose average stays at the value that gives this pb.
 fn core_at(pb: f64, uniformise: &'static str) -> RedCore {
     let options = options(&[
         ("min", bytes(1_000)),
@@ -33,7 +33,8 @@ fn core_at(pb: f64, uniformise: &'static str) -> RedCore {
     core
 }
 
-/// How often each gap between marks occurred (in packets; 1: the next packet).
+/// Returns how often each gap between marks occurred, in packets. A gap of 1 means that the next
+/// packet is marked.
 fn gaps(core: &mut RedCore, marks: usize) -> Vec<u64> {
     let mut rng = Stream::new(7, "red", "test");
     let mut seen = vec![0; 400];
@@ -43,7 +44,8 @@ fn gaps(core: &mut RedCore, marks: usize) -> Vec<u64> {
     while n < marks {
         gap += 1;
         if core.decide(&mut rng) == Verdict::Early {
-            // The first gap begins outside the band.
+            // The first gap begins while the average is below the lower threshold, so it does not
+            // count.
             if started {
                 seen[gap.min(399)] += 1;
                 n += 1;
@@ -55,7 +57,8 @@ fn gaps(core: &mut RedCore, marks: usize) -> Vec<u64> {
     seen
 }
 
-/// Pearson's statistic of the observed counts against probabilities for gap 1, 2, ...
+/// Returns Pearson's statistic of the observed counts against the probabilities of the gaps 1, 2,
+/// ...
 fn chi_square(seen: &[u64], expected: impl Fn(usize) -> f64) -> f64 {
     let n: u64 = seen.iter().sum();
     (1..seen.len())
@@ -78,7 +81,7 @@ fn mean(seen: &[u64]) -> f64 {
     sum as f64 / n as f64
 }
 
-// The 99.9 % quantiles of chi-square for 19 degrees of freedom: 43.8.
+// The 99.9 % quantile of chi-square with 19 degrees of freedom is 43.8.
 const CHI_SQUARE_19: f64 = 43.8;
 
 #[test]
@@ -87,7 +90,7 @@ fn linux_gaps_are_uniform_on_1_to_1_over_pb() {
     let seen = gaps(&mut core_at(0.05, "linux"), n);
     let statistic = chi_square(&seen, |gap| if gap <= 20 { 0.05 } else { 0.0 });
     assert!(statistic < CHI_SQUARE_19, "{statistic}");
-    // The rate is 2 pb/(1 + pb); the standard error of the mean gap is 5.77/sqrt(n).
+    // The rate is 2 pb/(1 + pb). The standard error of the mean gap is 5.77/sqrt(n).
     let mean = mean(&seen);
     assert!((mean - 1.05 / 0.1).abs() < 4.0 * 5.77 / 200.0, "{mean}");
 }
@@ -111,7 +114,7 @@ fn wait_gaps_are_uniform_on_1_over_pb_to_2_over_pb() {
 fn gaps_without_uniformising_are_geometric() {
     let n = 40_000;
     let mut seen = gaps(&mut core_at(0.05, "none"), n);
-    // Classes of the chi-square: gaps 1..=19 and all longer ones.
+    // The classes for chi-square are the gaps 1 to 19, and all longer gaps together.
     let tail: u64 = seen.drain(20..).sum();
     seen.push(tail);
     let geometric = |gap: usize| libm::pow(0.95, gap as f64 - 1.0) * 0.05;
@@ -127,8 +130,8 @@ fn gaps_without_uniformising_are_geometric() {
 
 #[test]
 fn the_gap_follows_the_average_while_it_runs() {
-    // Linux compares count x pb with one draw. If pb doubles during a gap, the new pb times the
-    // whole count decides where the gap ends.
+    // Linux compares count x pb with one random number. If pb doubles during a gap, the new pb
+    // times the whole count decides where the gap ends.
     let mut rng = Stream::new(1, "red", "test");
     let mut core = core_at(0.01, "linux");
     core.count = 0;
@@ -137,7 +140,7 @@ fn the_gap_follows_the_average_while_it_runs() {
         assert_eq!(core.decide(&mut rng), Verdict::Pass, "{packet}");
     }
     core.avg = 1_000.0 + 20.0;
-    // The draw is hit at a count of 25 with pb 0.02, a product of 0.5.
+    // The random number is reached at a count of 25 with pb 0.02, which gives 0.5.
     assert_eq!(core.decide(&mut rng), Verdict::Early);
     assert_eq!(core.count, 0);
 }
@@ -151,7 +154,7 @@ fn below_min_the_count_starts_over_and_the_first_packet_passes() {
         assert_eq!(core.decide(&mut rng), Verdict::Pass);
         core.avg = 1_999.999;
         assert_eq!(core.decide(&mut rng), Verdict::Pass);
-        // pb is 1 except for the last digits, so the next packet is hit.
+        // pb is 1 except for the last digits, so the next packet is marked or dropped.
         assert_eq!(core.decide(&mut rng), Verdict::Early);
     }
 }
@@ -228,7 +231,7 @@ fn gentle_marks_by_chance_between_max_and_twice_max() {
         hits.count() as f64 / 40_000.0
     };
     assert_eq!(rate(false, 10_000.0), 1.0);
-    // pb is 0.1 + 0.9/2. The tolerance is four standard errors of 0.0025.
+    // pb is 0.1 + 0.9/2. The tolerance is four standard errors, each 0.0025.
     assert!((rate(true, 15_000.0) - 0.55).abs() < 0.01);
     assert_eq!(rate(true, 20_000.0), 1.0);
 }
@@ -269,7 +272,7 @@ fn defaults_are_derived_as_tc_does() {
     );
 }
 
-/// Runs packets of 1000 bytes through a queue built from the registry.
+/// Sends packets of 1000 bytes through a queue from the registry.
 struct Bench {
     queue: Box<dyn Queue>,
     sink: Sink,
@@ -324,12 +327,13 @@ fn idle_time_decays_the_average_from_when_the_link_asked_in_vain() {
         while bench.get(MS).is_some() {}
         (bench, filled)
     };
-    // 500 bytes take 0.5 ms: 10 ms are 20 packet times. Asking again does not restart them.
+    // 500 bytes take 0.5 ms, so 10 ms are 20 packet times. If the link asks again, the idle time
+    // does not start again.
     let (mut bench, filled) = fill(&set);
     bench.get(5 * MS);
     bench.put(11 * MS, Ecn::NotEct);
     assert!((bench.avg() - filled * libm::pow(0.9, 20.0)).abs() < 1e-9);
-    // The idle time is over, so the next sample counts like any other.
+    // The idle time is over, so the next sample is a normal one.
     let avg = bench.avg();
     bench.put(12 * MS, Ecn::NotEct);
     assert!((bench.avg() - (0.9 * avg + 0.1 * 1_000.0)).abs() < 1e-9);
@@ -351,7 +355,7 @@ fn weight_1_and_equal_thresholds_are_a_step() {
             ("ecn", Value::Bool(true)),
             ("include_arriving", Value::Bool(include)),
         ]);
-        // An earlier idle time does not affect the instantaneous queue.
+        // With weight 1, an earlier idle time does not affect the average.
         for n in 0..10 {
             bench.put(MS, Ecn::Ect0);
             let marks = (n + 1u64).saturating_sub(passed);
@@ -407,7 +411,7 @@ fn the_default_entry_builds() {
 }
 
 /// Averages decay by the number of packets that an idle link could have sent. They do not decay if
-/// the rate is not known, or with `idle = "hold"`.
+/// the rate is unknown, or with `idle = "hold"`.
 #[test]
 fn idle_time_is_counted_in_packets_of_the_link() {
     let idle = |word: &'static str, rate: u64| {

@@ -1,4 +1,4 @@
-//! Each class has its own curve; both see one queue.
+//! Tests that each class has its own curve, and that both classes measure the same queue.
 
 use tailback_record::Cause;
 
@@ -58,7 +58,7 @@ impl Bench {
         }
     }
 
-    /// Enqueues a packet of 1000 bytes. Returns the drops and the marks so far.
+    /// Enqueues a packet of 1000 bytes. Returns the numbers of drops and marks so far.
     fn put(&mut self, ecn: Ecn) -> (u64, u64) {
         let flow = u32::from(ecn.is_capable());
         let mut packet = Packet::new(flow, 1_000, ecn);
@@ -81,10 +81,10 @@ fn each_class_has_its_own_threshold_on_the_whole_queue() {
     let mut bench = Bench::new(&[("ecn", step(2_000)), ("classic", step(4_000))]);
     assert_eq!(bench.put(Ecn::NotEct), (0, 0));
     assert_eq!(bench.put(Ecn::NotEct), (0, 0));
-    // 2000 bytes of the other class are queued, so the packet is marked.
+    // 2000 bytes of the other class are queued, so this packet is marked.
     assert_eq!(bench.put(Ecn::Ect0), (0, 1));
     assert_eq!(bench.put(Ecn::NotEct), (0, 1));
-    // 4000 bytes are queued, so the packet is dropped.
+    // 4000 bytes are queued, so this packet is dropped.
     assert_eq!(bench.put(Ecn::NotEct), (1, 1));
     assert_eq!(bench.put(Ecn::Ect1), (1, 2));
     assert_eq!(bench.put(Ecn::Ce), (1, 3));
@@ -95,7 +95,7 @@ fn each_class_has_its_own_threshold_on_the_whole_queue() {
 
 #[test]
 fn rates_of_the_classes_are_those_of_their_curves() {
-    // The queue itself is held at 50,000 bytes, and with weight 1 so is the average.
+    // The queue is held at 50,000 bytes. With weight 1, the average is the same.
     let curve = |probability: f64, uniformise: &'static str| {
         class(&[
             ("min", bytes(40_000)),
@@ -132,9 +132,10 @@ fn rates_of_the_classes_are_those_of_their_curves() {
         }
     }
     assert!(marks_before < 10);
-    // The queue stays at the middle of the band: pb 0.2 and 0.05, rates 2 pb/(1 + pb) = 1/3 and
-    // 0.0952. The gap's standard deviation is sqrt((1/pb^2 - 1)/12) = 1.41 and 5.77. That is a
-    // relative error of 1.41/3/115 and 5.77/10.5/62; the test allows four of them.
+    // The queue stays in the middle between the thresholds. So pb is 0.2 and 0.05, and the rates 2
+    // pb/(1 + pb) are 1/3 and 0.0952. The standard deviation of a gap, sqrt((1/pb^2 - 1)/12), is
+    // 1.41 and 5.77. The relative standard errors are 1.41/3/115 and 5.77/10.5/62; the test allows
+    // four of them.
     let rate = |hits: u64| hits as f64 / f64::from(n);
     assert!(
         (rate(marks) / (1.0 / 3.0) - 1.0).abs() < 4.0 * 0.0041,
@@ -155,8 +156,8 @@ fn averages_are_updated_by_every_arrival_or_by_their_own() {
             ("ecn", weight(0.5)),
             ("classic", weight(0.25)),
         ]);
-        // The first arrival ends the idle time that began at 0. The samples are 0, 1000 and 2000
-        // bytes.
+        // The first arrival ends the idle time that began at time 0. The samples are 0, 1000 and
+        // 2000 bytes.
         bench.put(Ecn::NotEct);
         bench.put(Ecn::NotEct);
         bench.put(Ecn::Ect0);
@@ -190,7 +191,7 @@ fn an_idle_time_decays_both_averages() {
     while let Some(packet) = bench.queue.take(NOW, &mut bench.sink) {
         bench.sink.forward(&packet, NOW);
     }
-    // 2.4 ms at 10 Mbit/s: three packets of the default 1000 bytes.
+    // 2.4 ms at 10 Mbit/s are three packet times of the default 1000 bytes.
     let later = NOW + Time::from_us(2_400);
     let mut packet = Packet::new(0, 1_000, Ecn::NotEct);
     packet.stamp = later;
@@ -202,8 +203,8 @@ fn an_idle_time_decays_both_averages() {
     assert!((after[3] - before[3] / 8.0).abs() < 1e-9);
 }
 
-/// The module has 31 bits for a size. The largest size fits; for the next one, the error names the
-/// option.
+/// The module has 31 bits for a size. The largest size fits. For a size above it, the error names
+/// the option.
 #[test]
 fn linux_takes_sizes_of_31_bits() {
     let refused = |option: &'static str, value: Value| -> Vec<&'static str> {

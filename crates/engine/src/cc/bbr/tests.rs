@@ -1,4 +1,4 @@
-//! BBR against values that were computed by hand.
+//! Tests BBR against values that were computed by hand.
 
 use super::ENTRY;
 use super::control::Bbr;
@@ -14,7 +14,7 @@ fn bbr() -> Bbr {
     Bbr::new(&options(&ENTRY, &[]))
 }
 
-/// A path of 100 Mbit/s and 40 ms, which holds 345 segments.
+/// Returns BBR on a path of 100 Mbit/s and 40 ms, which holds 345 segments.
 fn known_path() -> (Bbr, Stack) {
     let (mut cc, mut stack) = (bbr(), Stack::new(10));
     stack.conn.now = Time::from_secs(1);
@@ -27,7 +27,7 @@ fn known_path() -> (Bbr, Stack) {
     (cc, stack)
 }
 
-/// A phase of PROBE_BW.
+/// Returns a phase of PROBE_BW.
 fn probe_bw(index: u32) -> Phase {
     let since = Time::ZERO;
     Phase::ProbeBw(Cycle { index, since })
@@ -68,15 +68,15 @@ fn a_cycle_begins_anywhere_but_in_the_phase_that_drains() {
 fn room_for_bursts_and_delayed_acks() {
     let (mut cc, mut stack) = known_path();
     stack.window.pacing_rate = 12_500_000;
-    // 12.2 kB leave in 1 ms, which is 8 segments. Three such bursts are added to 346, which is
-    // even.
+    // 12.2 kB leave in 1 ms, so a burst has 8 segments. Three such bursts are added to 346
+    // segments. The sum is even, so it is not rounded.
     cc.phase = probe_bw(3);
     assert_eq!(stack.with(|view, window| cc.burst(view, window)), 8);
     assert_eq!(
         stack.with(|view, window| cc.inflight(view, window, Gain::ONE)),
         346 + 24
     );
-    // A probe adds two segments, so that it has an effect on a small path, too.
+    // A probe adds two segments, so that it has an effect even if the BDP is small.
     cc.phase = probe_bw(0);
     assert_eq!(
         stack.with(|view, window| cc.inflight(view, window, Gain::ONE)),
@@ -115,8 +115,8 @@ fn packets_are_conserved_in_the_first_round_of_recovery() {
     stack.with(|view, window| cc.set_cwnd(view, window, &ack));
     // The sender may send as much as was delivered, however many segments were lost.
     assert_eq!((stack.window.cwnd, cc.packet_conservation), (502, true));
-    // In the next round the window grows towards the target as in slow start, minus the lost
-    // segments.
+    // In the next round the window grows towards the target as in slow start, minus the number of
+    // lost segments.
     cc.packet_conservation = false;
     stack.with(|view, window| cc.set_cwnd(view, window, &Ack { losses: 0, ..ack }));
     assert_eq!(stack.window.cwnd, 504);
@@ -131,7 +131,7 @@ fn three_rounds_without_growth_end_startup() {
     let mut stack = Stack::new(10);
     stack.conn.rate.interval_us = 40_000;
     let mut reached = Vec::new();
-    // Rates per round: they grow at first, then by less than a quarter.
+    // The rates of the rounds first grow, and then grow by less than a quarter.
     for (round, rate) in [100, 200, 400, 480, 499, 400, 400].into_iter().enumerate() {
         cc.bw.update(10, round as u32, Bandwidth(rate));
         cc.round_start = true;
@@ -158,20 +158,20 @@ fn startup_doubles_each_round() {
         windows.push(host.window.cwnd);
     }
     assert_eq!(windows, [20, 40, 80, 160, 320]);
-    // 319 segments were in flight when the last ACK came, less than a round trip after it was sent.
-    // The rate is 2.885 times that per RTT, less 1 %.
+    // 319 segments were in flight when the last ACK came. The rate is 2.885 times 319 segments per
+    // RTT, less 1 %.
     let rate = 319.0 * 1448.0 / 0.04 * (739.0 / 256.0) * 0.99;
     let off = host.window.pacing_rate as f64 / rate;
     assert!((0.999..1.001).contains(&off), "{off}");
 }
 
-/// Linux `bbr_save_cwnd`: in Open and CWR it saves the window. In Recovery, which may have cut the
-/// window, it saves the larger of the window and the saved value.
+/// Linux `bbr_save_cwnd`: in Open and CWR it saves the window. In Recovery the window may be
+/// reduced, so BBR saves the larger of the window and the value saved before.
 #[test]
 fn the_window_that_recovery_restores_is_the_last_good_one() {
     let (mut cc, mut stack) = known_path();
     let mut saved = |state, cwnd| {
-        // The ACK tells BBR the congestion state.
+        // The congestion state is set before BBR handles the ACK.
         stack.conn.ca_state = state;
         let ack = Ack {
             delivered: 1,
@@ -200,13 +200,13 @@ fn the_window_that_recovery_restores_is_the_last_good_one() {
 fn the_pacing_rate_falls_only_once_the_pipe_is_full() {
     let mut stack = Stack::new(10);
     let mut pace = Pace::new(Gain::ONE, 1);
-    // A packet a millisecond is 1448 bytes a thousand times a second, less 1 %.
+    // One segment per millisecond is 1448 bytes a thousand times a second, less 1 %.
     let bandwidth = Bandwidth::of(1, 1_000);
     let rate = 1_448_000 * 99 / 100;
     for (srtt, before, full, after) in [
         (Time::ZERO, 100_000_000, false, 100_000_000),
         (Time::ZERO, 100, false, rate),
-        // The first RTT sample sets the rate to ten packets in 100 ms, which is below that rate.
+        // The first RTT sample sets the rate to ten segments per 100 ms, which is lower.
         (Time::from_ms(100), 100_000_000, false, rate),
         (Time::from_ms(100), 100_000_000, false, 100_000_000),
         (Time::from_ms(100), 100_000_000, true, rate),
@@ -249,7 +249,8 @@ fn two_intervals_with_a_fifth_lost_are_a_policer() {
     let rate = Bandwidth::of(256, 100_000);
     assert_eq!(rates(50, 256), (true, Some(rate)));
     assert_eq!(rates(49, 256), (false, None), "less than a fifth");
-    // A rate that is 1/8 higher is about the same, and BBR uses the mean. A higher one is not.
+    // A rate that is 1/8 higher counts as the same, and BBR uses the mean. A rate that is higher by
+    // more does not.
     let more = Bandwidth::of(287, 100_000);
     assert_eq!(rates(57, 287), (true, Some(more.mean(rate))));
     assert_eq!(rates(80, 400), (false, None));

@@ -1,4 +1,4 @@
-//! BBR version 3 against values that were computed by hand.
+//! Tests BBR version 3 against values that were computed by hand.
 
 use super::ENTRY;
 use super::bounds::NO_BOUND;
@@ -19,12 +19,12 @@ fn params() -> Params {
 
 const WAIT: Wait = Wait::new(Time::ZERO, Time::ZERO, 0);
 
-/// The default parameters of version 06 of the draft.
+/// Returns the default parameters of version 06 of the draft.
 fn draft() -> Params {
     Params::of(&options(&ENTRY, &[("draft", Value::Word("06"))]))
 }
 
-/// BBR in PROBE_BW on a path of 100 Mbit/s and 40 ms, which holds 346 segments, rounded up.
+/// Returns BBR in PROBE_BW on a path of 100 Mbit/s and 40 ms, which holds 346 segments, rounded up.
 fn known_path() -> (Bbr3, Stack) {
     on_known_path(params())
 }
@@ -90,12 +90,12 @@ fn a_round_with_losses_cuts_the_lower_bounds_by_three_tenths() {
         (cc.bounds.bw_lo, cc.bounds.inflight_lo),
         (Bandwidth(bw.0 / 2), 400)
     );
-    // A round without losses leaves the bounds as they are. A probe removes them.
+    // A round without losses does not change the bounds. A probe removes them.
     stack.with(|view, window| cc.update_congestion(view, window, &Ack { losses: 0, ..ack }));
     assert_eq!(cc.bounds.inflight_lo, 400);
     stack.with(|view, _| cc.start_refill(view, 0));
     assert_eq!((cc.bandwidth(), cc.bounds.inflight_lo), (bw, NO_BOUND));
-    // Losses in a probe change the upper bound, not these.
+    // Losses during a probe change the upper bound, not the lower bounds.
     stack.with(|view, window| cc.update_congestion(view, window, &ack));
     assert_eq!(cc.bounds.inflight_lo, NO_BOUND);
 }
@@ -114,16 +114,17 @@ fn a_probe_that_loses_two_percent_sets_the_upper_bound() {
     for n in 1..=9 {
         stack.with(|view, window| cc.on_lost(view, window, &lost(n)));
     }
-    // 9 of 509 segments are less than 5/256, so the bound is not set.
+    // 9 of 509 segments are less than 5/256, so the upper bound is not set.
     assert!(cc.bounds.inflight_hi == NO_BOUND && cc.phase.is_up());
     stack.with(|view, window| cc.on_lost(view, window, &lost(10)));
-    // At the tenth loss 509 were in flight before it, and the next segment crosses the threshold.
+    // Before the tenth loss, 509 segments were in flight, and the next segment exceeds the
+    // threshold.
     assert_eq!(cc.bounds.inflight_hi, 510);
     assert!(matches!(cc.phase, Phase::ProbeBw(ProbeBw::Down(_))));
     // A probe sets the bound only once.
     stack.with(|view, window| cc.on_lost(view, window, &lost(200)));
     assert_eq!(cc.bounds.inflight_hi, 510);
-    // Except while probing, 15 % of the bound is left to other flows.
+    // Except while probing, BBR leaves 15 % of the bound to other flows.
     assert_eq!(cc.with_headroom(), 510 - 75);
     cc.phase = Phase::ProbeBw(ProbeBw::Cruise(WAIT));
     stack.with(|_, window| cc.bound_cwnd(window));
@@ -155,8 +156,8 @@ fn the_upper_bound_grows_twice_as_fast_each_round() {
         }
         bounds.push(cc.bounds.inflight_hi);
     }
-    // In rounds of 400 ACKs the bound grows by 1, 2, 4, ... In round n it grows by one for every
-    // window/2^n ACKs.
+    // Each round has 400 ACKs. In round n, the bound grows by one for every window/2^n ACKs, so it
+    // grows by 1, 2, 4, ...
     assert_eq!(bounds, [401, 403, 407, 415, 431]);
 }
 
@@ -169,13 +170,13 @@ fn marks_count_on_short_paths_that_ask_for_it() {
     assert!(!cc.marks.eligible, "40 ms are not low latency");
     cc.min_rtt.us = 1000;
     stack.with(|view, window| cc.update_marks(view, window));
-    // Without marks, alpha falls to 15/16 of the initial 1.
+    // Without marks, alpha falls to 15/16 of its initial value of 1.
     assert_eq!((cc.marks.eligible, cc.marks.alpha), (true, Gain(240)));
     stack.conn.delivered = 200;
     stack.conn.delivered_ce = 50;
     stack.with(|view, window| cc.update_marks(view, window));
     assert_eq!(cc.marks.alpha.0, 240 * 240 / 256 + 16 * 128 / 256);
-    // A marked round multiplies inflight_lo by (1 - alpha/3).
+    // A round with marks multiplies inflight_lo by (1 - alpha/3).
     cc.marks.alpha = Gain::ONE;
     cc.signals.ecn_in_round = true;
     stack.with(|_, window| cc.adapt_lower_bounds(window));
@@ -184,11 +185,11 @@ fn marks_count_on_short_paths_that_ask_for_it() {
 }
 
 /// Linux `bbr_handle_queue_too_high_in_probe`, after a tail loss probe that repaired a loss: the
-/// bound is the volume that had been in flight plus the lost segment.
+/// upper bound is the number of segments that were in flight, plus the lost segment.
 #[test]
 fn a_repaired_loss_of_a_probe_sets_the_upper_bound() {
     let (mut cc, mut stack) = known_path();
-    // With 5 % of the rate, the smallest bound that the rate allows is below the data in flight.
+    // At 5 % of the rate, the smallest bound that the rate allows is less than the data in flight.
     cc.bw_hi = [Bandwidth::sampled(432, 1_000_000), Bandwidth::ZERO];
     stack.window.cwnd = 30;
     cc.phase = Phase::ProbeBw(ProbeBw::Up(Up::new(0, 30)));
@@ -209,7 +210,8 @@ fn a_repaired_loss_of_a_probe_sets_the_upper_bound() {
     assert_eq!(cc.bounds.inflight_hi, NO_BOUND);
 }
 
-/// Linux `bbr_update_cycle_phase`: a probe stops where the last one had too many losses.
+/// Linux `bbr_update_cycle_phase`: a probe stops at the level at which the last probe had too many
+/// losses.
 #[test]
 fn a_probe_goes_as_far_as_the_last_one_did() {
     for (in_flight, goes_on) in [(300, true), (700, false)] {
@@ -239,7 +241,7 @@ fn constants_of_the_draft() {
     );
     let shares = [p.loss_threshold, p.loss_cut, p.headroom];
     assert_eq!(shares.map(|share| share.of(10_000)), [200, 7000, 1500]);
-    // A value that the user sets replaces the defaults of the draft, too.
+    // A value that the user sets also replaces the defaults of the draft.
     let own = [
         ("draft", Value::Word("06")),
         ("drain_gain", Value::Float(0.75)),
@@ -247,8 +249,8 @@ fn constants_of_the_draft() {
     assert_eq!(Params::of(&options(&ENTRY, &own)).drain_gain, Gain(192));
 }
 
-/// Section 5.3.2: DRAIN lasts until the third round after the one in which it began. The fourth
-/// ends it.
+/// Section 5.3.2: DRAIN lasts at most three rounds after the round in which it began. The fourth
+/// round ends it.
 #[test]
 fn the_draft_drains_for_three_rounds_at_most() {
     for (params, ends) in [(draft(), true), (params(), false)] {
@@ -269,7 +271,7 @@ fn the_draft_drains_for_three_rounds_at_most() {
 }
 
 /// Section 5.3.1.2: with the draft, a sample within a round does not count and does not restart the
-/// test. With the branch, it restarts the test.
+/// test. With the branch, such a sample restarts the test.
 #[test]
 fn the_draft_looks_for_a_plateau_at_round_starts() {
     for (params, counted) in [(draft(), 2), (params(), 0)] {
@@ -289,7 +291,7 @@ fn the_draft_looks_for_a_plateau_at_round_starts() {
     }
 }
 
-/// Section 5.3.1.3: lost neighbours count as one range.
+/// Section 5.3.1.3: lost segments next to each other count as one range.
 #[test]
 fn the_draft_counts_separate_ranges() {
     let (mut cc, mut stack) = on_known_path(draft());
@@ -308,7 +310,8 @@ fn the_draft_counts_separate_ranges() {
     assert_eq!(ranges, [1, 1, 1, 2, 3, 3, 4]);
 }
 
-/// Section 5.5.11: the state saved at the first loss of an episode survives the losses that follow.
+/// Section 5.5.11: later losses do not overwrite the state that was saved at the first loss of an
+/// episode.
 #[test]
 fn the_draft_returns_to_the_probe_that_a_spurious_loss_ended() {
     let (mut cc, mut stack) = on_known_path(draft());
@@ -345,8 +348,8 @@ fn the_draft_returns_to_startup() {
     assert!(!cc.full.reached);
 }
 
-/// Google's `bbr_set_state`: a timeout bounds the data in flight by the window before it, unless
-/// BBR probes for bandwidth or a bound is set.
+/// Google's `bbr_set_state`: a timeout limits the data in flight to the window before the timeout,
+/// unless BBR probes for bandwidth or a bound is already set.
 #[test]
 fn a_timeout_sets_the_lower_bound_once() {
     let cruise = Phase::ProbeBw(ProbeBw::Cruise(WAIT));
@@ -365,8 +368,8 @@ fn a_timeout_sets_the_lower_bound_once() {
     }
 }
 
-/// Linux `bbr_save_cwnd`: saves the window, but during recovery and PROBE_RTT only if it is larger
-/// than the saved one.
+/// Linux `bbr_save_cwnd`: BBR saves the window, but during recovery and PROBE_RTT only if it is
+/// larger than the saved window.
 #[test]
 fn the_window_of_before_is_kept() {
     use crate::cc::bbr_model::ProbeRtt;
@@ -388,7 +391,7 @@ fn the_window_of_before_is_kept() {
 }
 
 /// Linux `bbr_update_congestion_signals`: a sample that is limited by the application counts for
-/// the bandwidth only if it is at least as large as the largest.
+/// the bandwidth only if it is at least as large as the largest sample.
 #[test]
 fn a_limited_sample_counts_if_it_is_no_smaller() {
     let (known, _) = known_path();
@@ -410,7 +413,7 @@ fn a_limited_sample_counts_if_it_is_no_smaller() {
         stack.with(|view, window| cc.update_congestion(view, window, &ack));
         let expected = if counts { sample } else { 0 };
         assert_eq!(cc.bw_hi[1], Bandwidth(expected), "{app_limited} {sample}");
-        // Without a rate or a delivery, the bandwidth stays unknown.
+        // Without a rate sample or a delivery, the bandwidth stays unknown.
         cc.bw_hi[1] = Bandwidth::ZERO;
         stack.with(|view, window| {
             cc.update_congestion(view, window, &Ack::default());
@@ -453,7 +456,7 @@ fn three_rounds_without_growth_fill_the_pipe() {
     }
 }
 
-/// Linux `bbr_undo_cwnd`: no bound is lower than before a spurious reduction.
+/// Linux `bbr_undo_cwnd`: after undoing a spurious reduction, no bound is lower than before it.
 #[test]
 fn restored_bounds_are_the_larger_ones() {
     use super::bounds::Bounds;
@@ -495,7 +498,7 @@ fn marks_end_startup_after_two_rounds() {
         assert_eq!(found, ends, "{why}");
         assert!(marks.eligible);
     }
-    // Up to half of the segments may be marked.
+    // Up to half of the segments may be marked before marks are too many.
     for (marked, delivered, too_many) in
         [(5, 10, false), (6, 10, true), (0, 0, false), (1, 0, false)]
     {

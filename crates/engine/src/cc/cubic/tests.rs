@@ -1,4 +1,4 @@
-//! CUBIC against the curve of RFC 9438, and against values that were computed by hand.
+//! Tests CUBIC against the curve of RFC 9438, and against values that were computed by hand.
 
 use super::curve::cubic_root;
 use super::*;
@@ -14,14 +14,14 @@ fn build(set: &[(&'static str, Value)]) -> Box<dyn CongestionControl> {
     (ENTRY.build)(&options(&ENTRY, set))
 }
 
-/// A sender in congestion avoidance.
+/// Returns a sender in congestion avoidance.
 fn host(set: &[(&'static str, Value)], cwnd: u32, rtt: Time) -> Host {
     let mut host = Host::new(build(set), cwnd, rtt);
     host.window.ssthresh = cwnd;
     host
 }
 
-/// The congestion control without the box, for tests that read its state.
+/// Returns CUBIC itself, for tests that read its state.
 fn cubic() -> Cubic {
     Cubic::new(Backoff::same(717, BETA_SCALE))
 }
@@ -41,7 +41,7 @@ fn cube_roots() {
         (127, 5),
         (1000, 10),
         (1_000_000_000, 1000),
-        // Linux's results; the roots are 2524.6, 20035.5 and 2642245.9.
+        // These are Linux's results. The exact roots are 2524.6, 20035.5 and 2642245.9.
         (16_090_414_062, 2523),
         (8_042_525_295_323, 20_031),
         (u64::MAX, 2_641_850),
@@ -52,7 +52,7 @@ fn cube_roots() {
 
 #[test]
 fn time_to_the_inflection_point() {
-    // K = cbrt((W_max - cwnd) / C) in 1/1024 s, C = 410/1024.
+    // K = cbrt((W_max - cwnd) / C) in 1/1024 s, with C = 410/1024.
     for (w_max, cwnd) in [(20, 14), (100, 70), (500, 350), (10_000, 7_001)] {
         let mut epoch = Epoch {
             last_max_cwnd: w_max,
@@ -65,8 +65,8 @@ fn time_to_the_inflection_point() {
     }
 }
 
-/// Windows at the end of each round after a reduction on a mark. Each has the time since growth
-/// began, s.
+/// Returns the windows at the ends of rounds after a mark, each with the time since growth began,
+/// s.
 fn epoch(set: &[(&'static str, Value)], cwnd: u32, rtt: Time, rounds: u32) -> Vec<(f64, u32)> {
     let mut host = host(set, cwnd, rtt);
     host.marked_round(1);
@@ -83,7 +83,7 @@ fn epoch(set: &[(&'static str, Value)], cwnd: u32, rtt: Time, rounds: u32) -> Ve
 
 #[test]
 fn follows_the_curve() {
-    // RFC 9438 section 4.2 in floats: W(t) = 0.4 (t - K)^3 + W_max.
+    // RFC 9438 section 4.2 in floating point: W(t) = 0.4 (t - K)^3 + W_max.
     let off = [("tcp_friendliness", OFF)];
     for (w_max, ms, rounds) in [(500, 50, 240), (100, 100, 80), (2_000, 20, 800)] {
         let w = f64::from(w_max);
@@ -96,7 +96,7 @@ fn follows_the_curve() {
                 "W_max {w_max}, RTT {ms} ms, {t} s: {cwnd}, not {expected}"
             );
         }
-        // The run is long enough for the concave and the convex part.
+        // The run is long enough for both the concave and the convex part of the curve.
         assert!(curve.last().unwrap().0 > 1.3 * k);
     }
 }
@@ -122,21 +122,21 @@ fn fast_convergence() {
         stack.window.cwnd
     };
     // W_max = 400 (1024 + 717) / 2048 = 340 is reached after cbrt(60/C) = 5.3 s. Without fast
-    // convergence, W_max = 400 would be reached after 6.7 s. At 5 s the window is 400 - 0.4 1.69^3
-    // = 400 - 1.9, which Linux computes in whole segments.
+    // convergence, W_max = 400 would be reached after 6.7 s. At 5 s the window is then 400 - 0.4
+    // 1.69^3 = 400 - 1.9, in whole segments.
     assert_eq!(after(&[], 5), 340);
     assert_eq!(after(&[("fast_convergence", OFF)], 5), 399);
 }
 
 #[test]
 fn reno_friendly() {
-    // With an RTT of 40 ms, Reno with beta 0.7 gains 8/15 segments per RTT. From 14 it is back at
-    // 20 after 0.45 s, before CUBIC's curve, which needs K = 2.5 s.
+    // With an RTT of 40 ms, Reno with beta 0.7 gains 8/15 segments per RTT. So it grows from 14 to
+    // 20 within 0.45 s, earlier than CUBIC's curve, which needs K = 2.5 s.
     let rtt = Time::from_ms(40);
     for (t, cwnd) in epoch(&[], 20, rtt, 60) {
         let reno = 14.0 + 8.0 / 15.0 * t / 0.04;
         let behind = reno - f64::from(cwnd);
-        // W_est and the window are whole segments, and both lose a fraction.
+        // W_est and the window are both rounded down to whole segments.
         assert!((-0.5..2.0).contains(&behind), "{t} s: {cwnd}, not {reno}");
     }
     let (_, cwnd) = epoch(&[("tcp_friendliness", OFF)], 20, rtt, 12)[11];
@@ -148,21 +148,22 @@ fn friendly_growth_of_one_beyond_the_last_maximum() {
     let rtt = Time::from_ms(40);
     let linux = epoch(&[], 20, rtt, 50);
     let rfc = epoch(&[("friendly_alpha_one", ON)], 20, rtt, 50);
-    // RFC 9438 section 4.3: both are the same up to cwnd_prior = 20, which takes 11 rounds.
+    // RFC 9438 section 4.3: Linux and the RFC agree until cwnd_prior = 20 is reached, which takes
+    // 11 rounds.
     assert_eq!(linux[..11], rfc[..11]);
     let gained = |curve: &[(f64, u32)]| curve[49].1 - curve[19].1;
-    // In thirty rounds Linux gains 30 * 8/15 segments. RFC 9438 gains 30, less one segment because
-    // the window is larger at the end of a round than what the round acknowledges.
+    // In thirty rounds Linux gains 30 * 8/15 segments. RFC 9438 gains 30 segments, less one,
+    // because a round acknowledges fewer segments than the window has at its end.
     assert_eq!((gained(&linux), gained(&rfc)), (16, 29));
 }
 
 #[test]
 fn growth_is_bounded() {
-    // Nothing is known of the bandwidth, so the window grows by 5 % per RTT.
+    // The bandwidth is unknown, so the window grows by 5 % per RTT.
     let mut first = host(&[("tcp_friendliness", OFF)], 100, Time::from_ms(20));
     first.round();
     assert_eq!(first.window.cwnd, 105);
-    // In an epoch that has lasted long, the window grows by half of its size per RTT.
+    // In a long epoch, the window grows by half of its size per RTT.
     let mut late = host(&[], 100, Time::from_ms(20));
     late.marked_round(1);
     late.round();
@@ -201,7 +202,7 @@ fn spurious_reductions_are_undone() {
     assert_eq!(host.window.cwnd, 100);
 }
 
-/// A sender in slow start with a window of 20 segments and a known RTT.
+/// Returns a sender in slow start with a window of 20 segments and a known RTT.
 fn slow_start(set: &[(&'static str, Value)], rtt: Time) -> Host {
     let mut host = Host::new(build(set), 10, rtt);
     host.round();
@@ -211,8 +212,8 @@ fn slow_start(set: &[(&'static str, Value)], rtt: Time) -> Host {
 
 #[test]
 fn hystart_leaves_on_delay() {
-    // 20 ACKs in 100 ms are too far apart for a train. An RTT that rises by more than an eighth
-    // ends slow start on the ninth ACK of the round, before that ACK counts.
+    // 20 ACKs in 100 ms are too far apart for a train. If the RTT rises by more than an eighth,
+    // slow start ends on the ninth ACK of the round. That ACK does not count for growth.
     let end = |rtt: Time| {
         let mut host = slow_start(&[], Time::from_ms(100));
         host.rtt = rtt;
@@ -221,7 +222,8 @@ fn hystart_leaves_on_delay() {
     };
     assert_eq!(end(Time::from_us(112_500)), INFINITE_SSTHRESH);
     assert_eq!(end(Time::from_us(112_501)), 28);
-    // The rise that counts is at least 4 ms (here at an RTT of 20 ms) and at most 16 ms.
+    // A rise must be at least 4 ms (as here, at an RTT of 20 ms), or at most 16 ms, to end slow
+    // start.
     let least = |us| {
         let mut host = slow_start(&[("hystart_ack_delay", OFF)], Time::from_ms(20));
         host.rtt = Time::from_us(us);
@@ -238,9 +240,9 @@ fn hystart_leaves_on_delay() {
 
 #[test]
 fn hystart_leaves_on_a_train() {
-    // 20 ACKs come 0.4 ms apart. On the twelfth they have lasted more than half of the RTT of 8 ms.
-    // With 1 ms allowed for bursts, they have lasted more than 4.5 ms on the thirteenth. The ACK
-    // that ends slow start does not count.
+    // 20 ACKs come 0.4 ms apart. At the twelfth ACK, the train is longer than half of the RTT of 8
+    // ms. With 1 ms more allowed for bursts, this happens at the thirteenth ACK. The ACK that ends
+    // slow start does not count for growth.
     let end = |set: &[_]| {
         let mut host = slow_start(set, Time::from_ms(8));
         host.round();
@@ -275,14 +277,14 @@ fn smallest_delay() {
     stack.with(|view, window| cc.init(view, window));
     assert_eq!(sample(&mut cc, &mut stack, 30), 30_000);
     assert_eq!(sample(&mut cc, &mut stack, 40), 30_000);
-    // Within a second after growth began again, samples are not used.
+    // For a second after growth has begun again, RTT samples are not used.
     stack.conn.now = Time::from_ms(5_000);
     stack.with(|view, window| cc.cong_avoid(view, window, 1));
     stack.conn.now = Time::from_ms(5_999);
     assert_eq!(sample(&mut cc, &mut stack, 20), 30_000);
     stack.conn.now = Time::from_ms(6_000);
     assert_eq!(sample(&mut cc, &mut stack, 20), 20_000);
-    // A timeout forgets the smallest delay.
+    // After a timeout, CUBIC forgets the smallest delay.
     stack.with(|view, window| cc.set_state(view, window, CaState::Loss));
     assert_eq!(sample(&mut cc, &mut stack, 50), 50_000);
 }
@@ -301,7 +303,7 @@ fn the_curve_waits_while_the_application_is_silent() {
     stack.conn.now = Time::from_secs(10);
     stack.with(|view, window| cc.cwnd_event(view, window, CwndEvent::TxStart));
     assert_eq!(cc.epoch.start, Some(8_000));
-    // The start never moves into the future.
+    // The start of the epoch never moves into the future.
     stack.conn.last_sent = Time::ZERO;
     stack.with(|view, window| cc.cwnd_event(view, window, CwndEvent::TxStart));
     assert_eq!(cc.epoch.start, Some(10_000));

@@ -1,15 +1,15 @@
-//! The effect of SCE on the curve, computed by hand.
+//! Tests the effect of SCE on the curve, computed by hand.
 
 use super::*;
 
-/// C t^3 with the C of RFC 9438 that Linux uses, 410/1024.
+/// Returns C t^3 with Linux's C of 410/1024.
 fn rise_by_hand(seconds: f64) -> f64 {
     410.0 / 1024.0 * seconds * seconds * seconds
 }
 
-/// Moves the inflection point of a curve that began at 0, by `share` of 10 at time `now` in
-/// jiffies. The point was `k` ticks (1/1024 s) after the start. Returns start, k, and the rise of
-/// the origin.
+/// Moves the inflection point of a curve that began at time 0. The point was `k` ticks (1/1024 s)
+/// after the start; at `now` (jiffies), it moves by `share`/10 of the time between. Returns the
+/// start, k, and by how much the origin rises.
 fn levelled(k: u64, now: u64, share: u64) -> (Option<u64>, u64, f64) {
     let mut cc = CubicSce {
         cubic: Cubic::new(Backoff::same(717, 1024)),
@@ -30,7 +30,7 @@ fn levelled(k: u64, now: u64, share: u64) -> (Option<u64>, u64, f64) {
 
 #[test]
 fn below_the_inflection_point_the_time_that_is_left_shrinks() {
-    // The inflection point is at 20,480 ticks = 20 s. At 4 s, 16 s are left, and 8/10 of them stay.
+    // The inflection point is at 20,480 ticks = 20 s. At 4 s, 16 s are left, of which 8/10 remain.
     let (start, k, moved) = levelled(20_480, 4_000, 2);
     assert_eq!((start, k), (Some(4_000), 16_384 * 8 / 10));
     let lower = rise_by_hand(16.0) - rise_by_hand(12.8);
@@ -39,20 +39,20 @@ fn below_the_inflection_point_the_time_that_is_left_shrinks() {
 
 #[test]
 fn beyond_it_the_time_that_has_passed_shrinks() {
-    // The inflection point is at 5 s, which is 15 s ago.
+    // The inflection point was at 5 s, which is 15 s ago.
     let (start, k, moved) = levelled(5_120, 20_000, 2);
     assert_eq!((start, k), (Some(5_000), 15_360 * 2 / 10));
     let higher = rise_by_hand(15.0) - rise_by_hand(12.0);
     assert!((moved - higher).abs() < 2.0, "{moved}, not {higher} up");
-    // With a share of 10/10 no time since the inflection point remains.
+    // With a share of 10/10, no time since the inflection point remains.
     let (start, k, moved) = levelled(5_120, 20_000, 10);
     assert_eq!((start, k), (Some(5_000), 15_360));
     assert!((moved - rise_by_hand(15.0)).abs() < 2.0, "{moved}");
 }
 
-/// The branch `if (t < ca->bic_K)` of tcp_cubic_sce.c.
+/// Tests the branch `if (t < ca->bic_K)` of tcp_cubic_sce.c.
 #[test]
 fn at_the_inflection_point_the_curve_begins_where_it_was() {
-    // A tick is shorter than a jiffy, so a k of one tick is over within jiffy 0.
+    // A tick is shorter than a jiffy, so with k = 1 tick the inflection point is within jiffy 0.
     assert_eq!(levelled(1, 1, 2), (Some(0), 0, 0.0));
 }

@@ -1,4 +1,4 @@
-//! DCTCP against values that were computed by hand.
+//! Tests DCTCP against values that were computed by hand.
 
 use super::*;
 use crate::cc::testing::{Host, Stack, options};
@@ -12,7 +12,7 @@ fn build(set: &[(&'static str, Value)]) -> Box<dyn CongestionControl> {
     (ENTRY.build)(&options(&ENTRY, set))
 }
 
-/// An ACK with or without ECN-Echo.
+/// Returns an ACK with or without ECN-Echo.
 fn acked(acked: u32, ece: bool) -> Ack {
     Ack {
         acked,
@@ -21,15 +21,15 @@ fn acked(acked: u32, ece: bool) -> Ack {
     }
 }
 
-/// alpha in units of 2^-bits.
+/// Returns alpha in units of 2^-bits.
 fn alpha(cc: &dyn CongestionControl, bits: u32) -> u64 {
     let mut out = Vec::new();
     Stack::new(10).with(|view, window| cc.gauges(view, window, &mut out));
     (out[0] * f64::from(1_u32 << bits)) as u64
 }
 
-/// Delivers windows of data with these numbers of delivered and marked segments. Returns alpha
-/// after each window.
+/// Delivers windows of data, each with these numbers of delivered and marked segments. Returns
+/// alpha after each window.
 fn windows(set: &[(&'static str, Value)], bits: u32, seen: &[(u64, u64)]) -> Vec<u64> {
     let mut cc = build(set);
     let mut stack = Stack::new(10);
@@ -49,8 +49,8 @@ fn windows(set: &[(&'static str, Value)], bits: u32, seen: &[(u64, u64)]) -> Vec
 
 #[test]
 fn alpha_by_hand() {
-    // alpha - (alpha >> 4) + (marked << 6) / delivered is, step by step: 1024 - 64, 960 - 60, 900 -
-    // 56 + 32, 876 - 54 + 9, 831 - 51 + 64.
+    // The values of alpha - (alpha >> 4) + (marked << 6) / delivered are, step by step: 1024 - 64,
+    // 960 - 60, 900 - 56 + 32, 876 - 54 + 9, 831 - 51 + 64.
     let seen = [(20, 0), (20, 0), (20, 10), (20, 3), (20, 20)];
     assert_eq!(windows(&[], 10, &seen), [960, 900, 876, 831, 844]);
     // More marks than segments count as all segments marked.
@@ -77,7 +77,7 @@ fn alpha_moves_once_a_window() {
     assert_eq!(ack(20, 30, false), 900);
 }
 
-/// alpha after many windows without a mark.
+/// Returns alpha after many windows without a mark.
 fn decayed(set: &[(&'static str, Value)]) -> u64 {
     *windows(set, 10, &[(20, 0); 200]).last().unwrap()
 }
@@ -88,13 +88,15 @@ fn linux_decays_to_zero_and_older_versions_do_not() {
     let at_16 = [("alpha_init", Value::Float(16.0 / 1024.0))];
     assert_eq!(windows(&at_16, 10, &[(20, 0); 3]), [15, 0, 0]);
     assert_eq!(decayed(&[word("version", "linux-3.19")]), 15);
-    // The patch starts at 0. One mark in 21 adds 64/21 = 3, which is too small to decay.
+    // The patch starts with alpha = 0. One mark in 21 adds 64/21 = 3, and such a small alpha does
+    // not decay.
     let patch = [word("version", "patch-2012")];
     assert_eq!(
         windows(&patch, 10, &[(21, 0), (21, 1), (21, 0), (21, 0)]),
         [0, 3, 3, 3]
     );
-    // If all segments of a window are marked, alpha is 64. It falls by alpha/16 down to 15.
+    // If all segments of a window are marked, alpha is 64. Then it falls by alpha/16 per window,
+    // down to 15.
     let mut seen = vec![(20, 0); 100];
     seen[0] = (20, 20);
     let patch = windows(&patch, 10, &seen);
@@ -104,14 +106,14 @@ fn linux_decays_to_zero_and_older_versions_do_not() {
 
 #[test]
 fn cut_of_the_window() {
-    // The window after ECN-Echo is cwnd - (cwnd alpha >> 11), at least 2.
+    // After ECN-Echo the window is cwnd - (cwnd alpha >> 11), but at least 2.
     let alphas = [0, 15, 97, 98, 256, 512, 1024];
     let table = [
         (1, [2, 2, 2, 2, 2, 2, 2]),
         (2, [2, 2, 2, 2, 2, 2, 2]),
         (4, [4, 4, 4, 4, 4, 3, 2]),
         (10, [10, 10, 10, 10, 9, 8, 5]),
-        // A window of 21 is not cut below an alpha of 98/1024.
+        // With an alpha below 98/1024, a window of 21 does not shrink.
         (21, [21, 21, 21, 20, 19, 16, 11]),
         (100, [100, 100, 96, 96, 88, 75, 50]),
         (137, [137, 136, 131, 131, 120, 103, 69]),
@@ -154,12 +156,12 @@ fn a_cut_in_rounds_without_marks() {
 
 #[test]
 fn resolution_of_alpha() {
-    // With one mark in 21 all the time, alpha falls. 10 bits stop at 63/1024 = 0.0615, where 63 >>
-    // 4 = 64/21. 20 bits reach 1/21 = 0.0476.
+    // With one mark in 21 all the time, alpha falls. With 10 bits it stops at 63/1024 = 0.0615,
+    // where 63 >> 4 = 64/21. With 20 bits it reaches 1/21 = 0.0476.
     let coarse = windows(&[], 10, &[(21, 1); 300]);
     assert_eq!(coarse.last(), Some(&63));
     let fine = windows(&[("alpha_bits", Value::Int(20))], 20, &[(21, 1); 300]);
-    // alpha stops at (3120 << 4) + 15, as 3120 = (1 << 16) / 21.
+    // alpha stops at (3120 << 4) + 15, because 3120 = (1 << 16) / 21.
     assert_eq!(fine.last(), Some(&49_935));
 }
 
@@ -173,8 +175,8 @@ fn alpha_on_every_ack() {
     let mut cc = build(&set);
     let mut stack = Stack::new(10);
     stack.with(|view, window| cc.init(view, window));
-    // A mark adds 2^20 / 256 = 4096. Each ACK subtracts alpha / 256: 4096 - 16 + 4096, then 8176 -
-    // 31.
+    // An ACK with a mark adds 2^20 / 256 = 4096. Every ACK subtracts alpha / 256. So alpha is 4096,
+    // then 4096 - 16 + 4096, then 8176 - 31.
     for (ece, expected) in [(true, 4_096), (true, 8_176), (false, 8_145)] {
         stack.with(|view, window| cc.in_ack_event(view, window, &acked(0, ece)));
         assert_eq!(alpha(&*cc, 20), expected);
@@ -185,7 +187,7 @@ fn alpha_on_every_ack() {
     let mut cc = build(&set);
     stack.with(|view, window| cc.init(view, window));
     // The first ACK covers 2 of 20 segments, at g = 1/16: (2^20 * 2 / 20) >> 4 = 6553. The second
-    // one subtracts (6553 * 2 / 20) >> 4. A duplicate ACK counts as one segment.
+    // ACK subtracts (6553 * 2 / 20) >> 4. A duplicate ACK counts as one segment.
     for (segments, ece, expected) in [
         (2, true, 6_553),
         (2, false, 6_513),
@@ -200,7 +202,8 @@ fn alpha_on_every_ack() {
     }
 }
 
-/// Windows after each of these ACKs (true: with ECN-Echo), in a round that began at 20 segments.
+/// Returns the windows after each of these ACKs (true: with ECN-Echo), in a round that began with
+/// 20 segments.
 fn reduction(set: &[(&'static str, Value)], aces: &[bool]) -> Vec<u32> {
     let mut host = Host::new(build(set), 20, Time::from_ms(20));
     host.window.ssthresh = 20;
@@ -218,7 +221,8 @@ fn reduction(set: &[(&'static str, Value)], aces: &[bool]) -> Vec<u32> {
 
 #[test]
 fn ways_down() {
-    // alpha is 1/4, 7/16, 21/64 and 127/256, which gives cuts of 2.5, 4.4, (3.3) and 4.96.
+    // alpha is 1/4, 7/16, 21/64 and 127/256. So the window shrinks by 2.5, 4.4 and 4.96; the ACK
+    // with 21/64 has no mark.
     let mut set = vec![
         word("reduction", "progressive"),
         word("update", "ack"),
@@ -230,8 +234,8 @@ fn ways_down() {
     assert_eq!(reduction(&set, &acks), [18, 16, 16, 16]);
     set[0] = word("reduction", "immediate");
     assert_eq!(reduction(&set, &acks), [18, 18, 18, 18]);
-    // PRR spreads the cut of 2 over the round. While more than 18 are in flight, ceil(18 n / 20)
-    // segments are sent by the n-th ACK.
+    // PRR spreads the reduction by 2 over the round. While more than 18 segments are in flight,
+    // ceil(18 n / 20) segments are sent up to the n-th ACK.
     set[0] = word("reduction", "prr");
     let prr = reduction(&set, &[true; 20]);
     assert_eq!(prr[..12], [20, 20, 20, 20, 20, 20, 20, 20, 20, 19, 18, 18]);
@@ -240,8 +244,8 @@ fn ways_down() {
 
 #[test]
 fn growth_during_the_reduction() {
-    // alpha is 0, so nothing is cut. The patch restarts the count and holds it; modification (b)
-    // keeps counting.
+    // alpha is 0, so the window stays. The patch resets the count and does not count in CWR; with
+    // modification (b), it continues to count.
     let mut set = vec![word("version", "patch-2012")];
     let count = |set: &[_]| {
         let mut host = Host::new(build(set), 20, Time::from_ms(20));
@@ -255,7 +259,7 @@ fn growth_during_the_reduction() {
     assert_eq!(count(&set), (20, 0, 0));
     set.push(("grow_in_cwr", Value::Bool(true)));
     assert_eq!(count(&set), (20, 7, 8));
-    // With a cut, the count restarts at 0 and then keeps counting.
+    // With a reduction, the count restarts at 0 and then continues.
     set.push(("alpha_init", Value::Float(0.5)));
     // (The first ACK lowers alpha from 512 to 480: 20 * 480 >> 11 = 4.)
     assert_eq!(count(&set), (16, 0, 1));
@@ -273,7 +277,7 @@ fn one_below_the_window_avoids_slow_start() {
         let mut host = Host::new(build(&set), 20, Time::from_ms(20));
         host.window = Window::new(20, 10, Growth::Acks);
         // The first ACK is marked and raises alpha to 512 - 32 + 64 = 544, so the window is 20 - 5.
-        // `held` is the window after the round of the reduction. One more ACK follows.
+        // `held` is the window after the round of the reduction. Then one more ACK follows.
         host.marked_round(1);
         let held = host.window.cwnd;
         host.ack(1);
@@ -285,8 +289,8 @@ fn one_below_the_window_avoids_slow_start() {
 
 #[test]
 fn responses_to_loss() {
-    // ssthresh after a loss at a window of 20 and alpha 1/4, then after a loss in the round of a
-    // reduction on marks to 20 - (20 * 256 >> 11) = 18.
+    // ssthresh after a loss, with a window of 20 and an alpha of 1/4. Then ssthresh after a loss in
+    // the same round as marks, which have reduced the window to 20 - (20 * 256 >> 11) = 18.
     for (loss, alone, within) in [
         ("halve", 10, 10),
         ("reno", 10, 18),

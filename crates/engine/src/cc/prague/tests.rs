@@ -1,10 +1,10 @@
-//! Growth of the window without marks.
+//! Tests how the window grows without marks.
 
 use super::*;
 use crate::cc::testing::{Host, options};
 use crate::registry::Value;
 
-/// Number of segments by which the window grows in an RTT.
+/// Returns by how many segments the window grows in an RTT.
 fn growth(scaling: &'static str, rtt: Time) -> f64 {
     let set = [
         ("rtt_scaling", Value::Word(scaling)),
@@ -13,7 +13,7 @@ fn growth(scaling: &'static str, rtt: Time) -> f64 {
     let cc = (ENTRY.build)(&options(&ENTRY, &set));
     let mut host = Host::new(cc, 1_000, rtt);
     host.window.ssthresh = 1_000;
-    // The first round still has the initial increase.
+    // The first round still uses the initial increase.
     host.round();
     let before = host.window.cwnd;
     for _ in 0..100 {
@@ -25,7 +25,7 @@ fn growth(scaling: &'static str, rtt: Time) -> f64 {
 #[test]
 fn growth_follows_the_scaling() {
     let ms = Time::from_ms;
-    // RTTs are in units of 128 us: 5 ms are 39 of them, 25 ms 195, 40 ms 312.
+    // RTTs are in units of 128 us: 5 ms are 39 units, 25 ms 195, and 40 ms 312.
     let square = |rtt: f64, target: f64| (rtt / target) * (rtt / target);
     let scalable = |rtt: f64| (16.0 + (rtt - 12.0).clamp(0.0, 128.0)) * rtt / 128.0 / 128.0;
     for (scaling, rtt, expected) in [
@@ -46,9 +46,9 @@ fn growth_follows_the_scaling() {
     }
 }
 
-/// `prague_update_pacing_rate`: the rate is the window or the flight in packets of 1500 bytes, over
-/// srtt. It is twice that below half of ssthresh. Bursts last a quarter of a millisecond (2^-12 s),
-/// and have two segments at least.
+/// `prague_update_pacing_rate`: the rate is the window, or the segments in flight if more, in
+/// packets of 1500 bytes, divided by srtt. Below half of ssthresh, the rate is doubled. Bursts last
+/// a quarter of a millisecond (2^-12 s), but have at least two segments.
 #[test]
 fn pacing_by_packets() {
     let cc = || (ENTRY.build)(&options(&ENTRY, &[]));
@@ -61,7 +61,7 @@ fn pacing_by_packets() {
     ] {
         let mut host = Host::new(cc(), cwnd, rtt);
         host.window.ssthresh = ssthresh;
-        // The window does not change, so the flight stays the same.
+        // The window does not change, so the number of segments in flight stays the same.
         host.conn.cwnd_limited = false;
         host.ack(0);
         let found = (host.window.pacing_rate, host.window.pacing_burst);

@@ -1,5 +1,5 @@
-//! HyStart++ by hand against RFC 9406 section 4, SEARCH against its arithmetic, and how Reno and
-//! CUBIC read the option.
+//! Tests HyStart++ against RFC 9406 section 4 by hand, SEARCH against its arithmetic, and how Reno
+//! and CUBIC read the option.
 
 use super::*;
 use crate::cc::testing::{Host, options};
@@ -16,7 +16,8 @@ const WORDS: [&str; 6] = [
     "none",
 ];
 
-/// Complete options of Reno with this `slow_start`, and with saved parameters if it needs them.
+/// Returns complete options of Reno with this `slow_start`, and saved parameters if the algorithm
+/// needs them.
 fn reno_with(word: &'static str, saved: (i64, u64)) -> Options {
     let mut set = vec![("slow_start", Value::Word(word))];
     if word == "careful-resume" {
@@ -31,7 +32,7 @@ fn host(word: &'static str, rtt: u64) -> Host {
     Host::new((reno::ENTRY.build)(&options), 10, Time::from_ms(rtt))
 }
 
-/// Windows after rounds of these RTTs, us.
+/// Returns the windows after rounds with these RTTs, us.
 fn windows(host: &mut Host, rtts: &[u64]) -> Vec<u32> {
     let round = |host: &mut Host, rtt: u64| {
         host.rtt = Time::from_us(rtt);
@@ -41,8 +42,9 @@ fn windows(host: &mut Host, rtts: &[u64]) -> Vec<u32> {
     rtts.iter().map(|rtt| round(host, *rtt)).collect()
 }
 
-/// RttThresh is 1/8 of the last round's smallest RTT: 5 ms of 40 ms. CSS grows by a quarter. The
-/// eighth sample of a round decides. The seven ACKs before it count in full.
+/// RttThresh is 1/8 of the last round's smallest RTT: 5 ms of 40 ms. In conservative slow start
+/// (CSS), ACKs count a quarter. The eighth sample of a round decides, so the seven ACKs before it
+/// count in full.
 #[test]
 fn a_rise_by_an_eighth_slows_down() {
     let mut below = host("hystart++", 40);
@@ -70,7 +72,7 @@ fn the_rise_is_between_4_and_16_ms() {
     }
 }
 
-/// Seven samples are too few; the eighth ACK is the first that counts for a quarter.
+/// Seven samples are too few to decide. So the eighth ACK is the first that counts a quarter.
 #[test]
 fn eight_samples_decide() {
     let mut host = host("hystart++", 40);
@@ -84,7 +86,7 @@ fn eight_samples_decide() {
     assert_eq!(grown, [1, 6, 0, 1, 0]);
 }
 
-/// Conservative slow start lasts five rounds, the first of them partial. Then ssthresh is the
+/// Conservative slow start lasts five rounds, of which the first is partial. Then ssthresh is the
 /// window.
 #[test]
 fn five_conservative_rounds_end_slow_start() {
@@ -101,7 +103,7 @@ fn five_conservative_rounds_end_slow_start() {
             "a quarter a round"
         );
     }
-    // The first ACK of the sixth round finds that five rounds are over.
+    // At the first ACK of the sixth round, five rounds are over.
     host.ack(1);
     assert_eq!(host.window.left_slow_start, Some("hystart++"));
     assert!(host.window.ssthresh.abs_diff(expected) <= 1);
@@ -110,13 +112,13 @@ fn five_conservative_rounds_end_slow_start() {
     assert!(host.window.cwnd <= end + 1, "congestion avoidance");
 }
 
-/// If the RTT falls below the baseline, the rise was jitter, and slow start goes on.
+/// If the RTT falls below the baseline, the rise was jitter, and slow start continues.
 #[test]
 fn a_rise_that_passes_was_none() {
     let mut host = host("hystart++", 40);
     let windows = windows(&mut host, &[40_000, 40_000, 46_000, 45_999, 45_999]);
-    // In the fourth round seven of 55 ACKs are in conservative slow start, and one is left over
-    // from the third. The eighth sample shows that the RTT did not rise.
+    // In the fourth round, seven of 55 ACKs are in conservative slow start. One quarter-counted ACK
+    // is left over from the third round. The eighth sample shows that the RTT did not rise.
     assert_eq!(windows[..3], [20, 40, 55]);
     assert_eq!(windows[3], 55 + (1 + 7) / 4 + 48);
     assert_eq!(windows[4], 2 * windows[3]);
@@ -139,7 +141,7 @@ fn only_in_the_first_slow_start() {
     assert_eq!(windows(&mut host, &rtts), plain);
 }
 
-/// An ACK counts for at most eight segments if packets are not paced.
+/// If packets are not paced, an ACK counts for at most eight segments.
 #[test]
 fn a_stretched_ack_counts_for_eight() {
     let grown = |rate: u64, word| {
@@ -153,8 +155,9 @@ fn a_stretched_ack_counts_for_eight() {
     assert_eq!(grown(0, "none"), 10);
 }
 
-/// A path that delivers `room` segments in 100 ms, with an unlimited queue. It delivers each window
-/// within a round trip until the window exceeds `room`. Then the queue grows.
+/// Returns a sender on a path that delivers `room` segments per 100 ms, with an unlimited queue.
+/// The path delivers each window within a round trip, until the window exceeds `room`. Then the
+/// queue grows.
 fn path(word: &'static str, room: u32) -> Host {
     let mut host = host(word, 100);
     for _ in 0..12 {
@@ -169,15 +172,15 @@ fn path(word: &'static str, room: u32) -> Host {
     host
 }
 
-/// SEARCH ends slow start once a quarter of the sent segments is not delivered in time. The window
-/// then falls to what the path delivers in the first RTT.
+/// SEARCH ends slow start once about a quarter of the sent segments is not delivered in time. The
+/// window then falls to what the path delivers in the first RTT.
 #[test]
 fn search_ends_at_what_the_path_holds() {
     for room in [200, 1_000, 5_000] {
         let host = path("search", room);
         assert_eq!(host.window.left_slow_start, Some("search"), "{room}");
         let share = f64::from(host.window.ssthresh) / f64::from(room);
-        // A bin is 0.35 of the first RTT, so three bins are 1.05 of it.
+        // A bin is 0.35 of the first RTT, so three bins are 1.05 first RTTs.
         assert!((share - 1.05).abs() < 0.06, "{room}: {share}");
     }
 }
@@ -200,7 +203,7 @@ fn search_drains_by_half() {
     assert!(reduced.window.ssthresh == after && reduced.window.cwnd <= after + 1);
 }
 
-/// While the path has room, no option ends slow start.
+/// While the path has free capacity, no option ends slow start.
 #[test]
 fn search_waits_for_the_path() {
     let host = path("search", 1 << 30);
@@ -210,7 +213,7 @@ fn search_waits_for_the_path() {
     );
 }
 
-/// Reno's HyStart is that of CUBIC: both end slow start at the same window.
+/// Reno's HyStart equals CUBIC's: both end slow start at the same window.
 #[test]
 fn reno_has_the_hystart_of_cubic() {
     let leave = |entry: &Entry<crate::cc::Build>, rtts: &[u64]| {
@@ -229,7 +232,7 @@ fn reno_has_the_hystart_of_cubic() {
     }
 }
 
-/// Two spellings of one setting are the same run; contradictory spellings are an error.
+/// Two ways to write the same setting describe the same run. Contradictory settings are an error.
 #[test]
 fn cubic_has_one_spelling_of_each() {
     let complete = |set: &[(&'static str, Value)]| {
@@ -256,7 +259,7 @@ fn cubic_has_one_spelling_of_each() {
     assert_eq!(errors[0].option, "slow_start");
 }
 
-/// A Reno connection with an RTT of 100 ms that remembers a window and an RTT, after one round.
+/// Returns a Reno connection with an RTT of 100 ms after one round, with this saved window and RTT.
 fn resumed(saved: (i64, u64)) -> Host {
     let options = reno_with("careful-resume", saved);
     let mut host = Host::new((reno::ENTRY.build)(&options), 10, Time::from_ms(100));
@@ -264,8 +267,8 @@ fn resumed(saved: (i64, u64)) -> Host {
     host
 }
 
-/// Once the first window is acknowledged, the window jumps to half of the saved one, paced over an
-/// RTT.
+/// Once the first window is acknowledged, the window jumps to half of the saved window, and packets
+/// are paced over an RTT.
 #[test]
 fn careful_resume_jumps_to_half_of_the_saved_window() {
     let mut host = resumed((1_000, 100));
@@ -288,17 +291,18 @@ fn careful_resume_jumps_to_half_of_the_saved_window() {
     );
 }
 
-/// An RTT of at most half, or of more than ten times the saved one, means another path.
+/// An RTT of at most half, or of more than ten times the saved RTT, means that the path has
+/// changed.
 #[test]
 fn careful_resume_wants_the_saved_rtt() {
     for (saved, window) in [(200, 20), (199, 500), (10, 500), (9, 20)] {
         assert_eq!(resumed((1_000, saved)).window.cwnd, window, "{saved} ms");
     }
-    // The jump would gain nothing, as slow start already has a larger window.
+    // The jump would gain nothing, because slow start already has a larger window.
     assert_eq!(resumed((40, 100)).window.cwnd, 20);
 }
 
-/// After a loss in the jump, ssthresh is half of PipeSize instead of half of the window.
+/// After a loss during the jump, ssthresh is half of PipeSize instead of half of the window.
 #[test]
 fn careful_resume_retreats_to_half_of_the_pipe() {
     let mut host = resumed((1_000, 100));
@@ -309,7 +313,7 @@ fn careful_resume_retreats_to_half_of_the_pipe() {
     assert_eq!(host.window.ssthresh, (18 + 21) / 2);
 }
 
-/// Saved parameters belong to Careful Resume, which needs both.
+/// Careful Resume needs both saved parameters, and no other algorithm may have them.
 #[test]
 fn careful_resume_needs_what_it_remembers() {
     let finish = |set: &[(&'static str, Value)]| {
@@ -344,7 +348,7 @@ fn rapid_start_triples_without_a_queue() {
     );
 }
 
-/// The first window is paced over one RTT, later ones at 5/3 of cwnd/srtt.
+/// The first window is paced over one RTT. Later windows are paced at 5/3 of cwnd/srtt.
 #[test]
 fn rapid_start_paces() {
     let mut host = host("rapid-start", 100);
@@ -357,8 +361,8 @@ fn rapid_start_paces() {
 }
 
 /// The window of the first reduction is up to three times what the path delivers. The reduction
-/// ends at beta times what the path delivers, whatever is lost. A larger window counts as three
-/// times.
+/// ends at beta times what the path delivers, whatever is lost. A window above three times counts
+/// as three times.
 #[test]
 fn rapid_start_ends_at_beta_times_the_path() {
     for (window, delivered, expected) in [
@@ -406,7 +410,7 @@ fn rapid_start_ends_at_a_timeout() {
     }
 }
 
-/// The constructors know every word of the option.
+/// For every word of the option, a constructor exists.
 #[test]
 fn every_word_makes_its_own() {
     let Kind::Word(words) = option(None, "").kind else {

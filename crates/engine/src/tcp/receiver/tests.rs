@@ -1,4 +1,4 @@
-//! The receiver, packet by packet.
+//! Tests the receiver packet by packet.
 
 use super::*;
 use crate::cc::EcnNeed;
@@ -34,7 +34,7 @@ impl End {
         }
     }
 
-    /// Delivers a segment. Returns the ACKs that it causes.
+    /// Delivers a segment. Returns the ACKs that the receiver sends for it.
     fn data(&mut self, seq: u64, at: Time, ecn: Ecn, set: u16) -> Vec<Packet> {
         let mut packet = Packet::new(0, 1514, ecn);
         packet.seq = seq;
@@ -63,8 +63,8 @@ fn acknowledged_singly(rcvbuf: ReceiveBuffer, per_rtt: u64) -> u64 {
         .unwrap_or(0)
 }
 
-/// A tuned buffer has room for the little that is read, so its window does not grow. The window of
-/// a fixed buffer grows for thousands of segments.
+/// A tuned buffer is large enough for an application that reads little, so its window does not
+/// grow. The window of a fixed buffer grows for thousands of segments.
 #[test]
 fn a_window_that_does_not_grow_lets_acks_be_delayed() {
     assert_eq!(acknowledged_singly(ReceiveBuffer::Auto, 5), 16);
@@ -98,9 +98,9 @@ fn a_change_of_ce_is_told_by_two_acks() {
     assert_eq!(told, [(1, false), (2, true)]);
 }
 
-/// DCTCP's receiver sends both ACKs with Accurate ECN as well (Linux `dctcp_ece_ack_update`), the
-/// first with the present value of the counter. Other receivers send only the second ACK. ECE is
-/// then a bit of the counter and not an echo.
+/// DCTCP's receiver also sends both ACKs with Accurate ECN (Linux `dctcp_ece_ack_update`). The
+/// first ACK has the current value of the counter. Other receivers send only the second ACK. With
+/// Accurate ECN, ECE is a bit of the counter, not an echo.
 #[test]
 fn with_accurate_ecn_a_change_of_ce_is_told_by_two_acks_to_dctcp_only() {
     use crate::cc::CeEcho;
@@ -121,7 +121,8 @@ fn with_accurate_ecn_a_change_of_ce_is_told_by_two_acks_to_dctcp_only() {
     assert_eq!(others, [(1, 5), (3, 6), (5, 0), (6, 0)]);
 }
 
-/// Returns the ACKs for each of these packets, which come 1 ms apart: (acknowledged, ECE, ESCE).
+/// Returns the ACKs for each of these packets, which arrive 1 ms apart, as (acknowledged, ECE,
+/// ESCE).
 fn echoes(echo: EcnEcho, sce: SceEcho, packets: &[Ecn]) -> Vec<Vec<(u64, bool, bool)>> {
     let mut end = End::new(echo);
     end.receiver.echo_sce(sce);
@@ -141,7 +142,8 @@ fn echoes(echo: EcnEcho, sce: SceEcho, packets: &[Ecn]) -> Vec<Vec<(u64, bool, b
 const ECT: Ecn = Ecn::Ect0;
 const SCE: Ecn = Ecn::Ect1;
 
-/// A run of marks is acknowledged by itself. Its first packet is acknowledged at once.
+/// Packets with marks in a row are acknowledged separately. The first of them is acknowledged at
+/// once.
 #[test]
 fn acks_are_split_where_sce_marks_begin_and_end() {
     let packets = [ECT, SCE, SCE, SCE, ECT, ECT, ECT, SCE, ECT, SCE];
@@ -161,8 +163,8 @@ fn acks_are_split_where_sce_marks_begin_and_end() {
             vec![(9, no, no), (10, no, yes)],
         ]
     );
-    // With the delay, the ACK of the earlier packets counts as one, so the next is due two segments
-    // later. It does not end a delay.
+    // With `SplitDelayed`, the ACK of the earlier packets counts towards the next ACK, which is due
+    // two segments later. It does not stop the delay timer.
     assert_eq!(
         echoes(EcnEcho::Sticky, SceEcho::SplitDelayed, &packets),
         [
@@ -185,19 +187,19 @@ fn acks_are_split_where_sce_marks_begin_and_end() {
     assert_eq!(acks, [(2, no, no), (4, no, yes), (6, no, no)]);
 }
 
-/// The first ACK after a marked packet carries ESCE, the next one does not.
+/// The first ACK after a marked packet carries ESCE, and the next ACK does not.
 #[test]
 fn pending_esce_is_sent_once() {
     let mut end = End::new(EcnEcho::Sticky);
     end.receiver.echo_sce(SceEcho::Split);
     end.data(0, ms(1), SCE, 0);
     end.data(1, ms(2), SCE, 0);
-    // A duplicate is acknowledged at once, and shows nothing about SCE.
+    // A duplicate is acknowledged at once, and has no effect on the echo of SCE.
     let acks = end.data(0, ms(3), Ecn::NotEct, flags::RETRANSMIT);
     assert_eq!((acks.len(), acks[0].has(flags::ESCE)), (1, false));
 }
 
-/// CE is echoed as in RFC 3168, with or without ESCE, and does not end a run of marks.
+/// CE is echoed as in RFC 3168, with or without ESCE, and does not end a sequence of SCE marks.
 #[test]
 fn ce_and_sce_are_echoed_apart() {
     let told = echoes(
@@ -223,7 +225,8 @@ fn ce_and_sce_are_echoed_apart() {
     assert_eq!(acks, [(2, no, no), (4, no, no)]);
 }
 
-/// The three receivers for DCTCP get CE, then SCE-marked, then unmarked packets.
+/// Tests the three receivers for DCTCP with CE packets, then SCE-marked packets, then unmarked
+/// packets.
 #[test]
 fn dctcp_receivers_under_sce() {
     use crate::cc::CeEcho;
@@ -243,8 +246,8 @@ fn dctcp_receivers_under_sce() {
         marked(CeEcho::SceHoldsCe),
         [(1, no), (2, yes), (4, yes), (5, no), (7, no)]
     );
-    // Delayed packets are acknowledged up to the last one that counted. To the sender, the marked
-    // packet looks like one without CE.
+    // Delayed packets are acknowledged up to the last packet that changed the state. To the sender,
+    // the SCE-marked packet looks like a packet without CE.
     let told = echoes(
         of(CeEcho::SceHoldsCe),
         SceEcho::Off,
@@ -281,15 +284,15 @@ fn a_duplicate_out_of_order_is_reported_with_its_block() {
     assert_eq!(blocks, [(2, 1), (2, 2), (5, 1)]);
 }
 
-/// Linux `tcp_sack_compress_send_ack`: with two blocks to report, the compressed ACK is sent before
-/// a third block begins, so that every block is reported (RFC 2018 section 4).
+/// Linux `tcp_sack_compress_send_ack`: if two blocks must be reported, the compressed ACK is sent
+/// before a third block begins. So every block is reported (RFC 2018 section 4).
 #[test]
 fn a_pending_ack_is_sent_before_its_blocks_are_displaced() {
     let mut end = End::new(EcnEcho::None);
     end.data(0, ms(1), Ecn::NotEct, 0);
     let mut blocks = Vec::new();
     let mut last = Vec::new();
-    // Every second segment is missing. Four segments come in each tenth of a millisecond.
+    // Every second segment is missing. Four segments arrive in each tenth of a millisecond.
     for i in 1..40_u64 {
         let acks = end.data(2 * i, Time::from_us(1_100 + 25 * i), Ecn::NotEct, 0);
         for ack in &acks {
@@ -306,7 +309,7 @@ fn a_pending_ack_is_sent_before_its_blocks_are_displaced() {
         [76, 74, 72],
         "each arrival sends what the one before left"
     );
-    // A segment next to one of the two newest blocks displaces no block, so its ACK may wait.
+    // A segment next to one of the two newest blocks pushes out no block, so its ACK may wait.
     assert!(end.data(79, ms(3), Ecn::NotEct, 0).is_empty());
 }
 
@@ -350,8 +353,8 @@ fn a_long_silence_brings_quick_acks() {
     assert_eq!(counts[16..], [0, 1]);
 }
 
-/// Linux `tcp_grow_window`: there are 16 quick ACKs, and one for each segment by which a window of
-/// 32 MiB grows: (2^25 x 34 / 128 + 1448) / 2896, rounded up.
+/// Linux `tcp_grow_window`: the receiver sends 16 quick ACKs, and one ACK for each segment by which
+/// a window of 32 MiB grows: (2^25 x 34 / 128 + 1448) / 2896, rounded up.
 #[test]
 fn every_segment_is_acknowledged_while_the_window_grows() {
     let mut end = End {
@@ -368,15 +371,16 @@ fn every_segment_is_acknowledged_while_the_window_grows() {
     assert!(end.data(seq + 1, now, Ecn::NotEct, 0).is_empty());
 }
 
-/// Linux `tcp_send_ack_compressed`: the delay is a third of 1.25 RTT, at most a millisecond. It is
-/// a millisecond if no RTT is known.
+/// Linux `tcp_send_ack_compressed`: the delay is a third of 1.25 RTT, but at most a millisecond. It
+/// is a millisecond if the RTT is unknown.
 #[test]
 fn a_compressed_ack_waits_for_a_share_of_the_round_trip() {
     let waits = |rtt: Time| {
         let mut end = End::new(EcnEcho::None);
         end.receiver.establish(rtt);
         end.data(0, ms(1), Ecn::NotEct, 0);
-        // Three duplicate ACKs are sent at once. The fourth, next to the newest block, waits.
+        // Three duplicate ACKs are sent at once. The fourth, for a segment next to the newest
+        // block, waits.
         for seq in 2..5 {
             assert_eq!(end.data(seq, ms(2), Ecn::NotEct, 0).len(), 1);
         }
@@ -388,8 +392,8 @@ fn a_compressed_ack_waits_for_a_share_of_the_round_trip() {
     assert_eq!(waits(Time::ZERO), ms(1));
 }
 
-/// Linux `tcp_send_delayed_ack`: further segments do not postpone a delayed ACK. If it is due soon, it
-/// is sent at once.
+/// Linux `tcp_send_delayed_ack`: further segments do not postpone a delayed ACK. If the delayed ACK
+/// is due soon, it is sent at once.
 #[test]
 fn a_delayed_ack_is_not_postponed() {
     let mut end = End::new(EcnEcho::None);
