@@ -1,4 +1,4 @@
-//! Laws that the simulator of TCP and queues must satisfy.
+//! Tests laws that the simulator of TCP and queues must satisfy.
 
 mod common;
 
@@ -16,7 +16,7 @@ use tailback_engine::rng::Stream;
 use tailback_engine::units::{Bytes, Time};
 use tailback_record::{Cause, Outcome};
 
-/// A link so fast that it has no queue: only losses limit the rate.
+/// The rate of a link so fast that it has no queue, so only losses limit the flow.
 const FAST: u64 = 100_000_000_000;
 
 fn within(what: &str, measured: f64, expected: f64, tolerance: f64) {
@@ -29,7 +29,7 @@ fn within(what: &str, measured: f64, expected: f64, tolerance: f64) {
     );
 }
 
-/// One flow whose every n-th packet is dropped or marked.
+/// Runs one flow of which every n-th packet is dropped or marked.
 fn periodic(cc: &str, rtt: Time, n: u64, mark: bool, seconds: u64) -> Outcome {
     let mut f = flow("f", cc, rtt, &[]);
     f.ecn = mark;
@@ -44,7 +44,7 @@ fn periodic(cc: &str, rtt: Time, n: u64, mark: bool, seconds: u64) -> Outcome {
     run(network)
 }
 
-/// One flow over a link that loses packets at random with probability `loss`.
+/// Runs one flow over a link that loses packets at random with probability `loss`.
 fn random_loss(cc: &str, rtt: Time, loss: f64, seconds: u64) -> Outcome {
     let mut l = link(FAST, "fifo", &[]);
     l.loss = loss;
@@ -57,7 +57,7 @@ fn random_loss(cc: &str, rtt: Time, loss: f64, seconds: u64) -> Outcome {
     run(network(&p))
 }
 
-/// Mathis et al. 1997: W = sqrt(3/2) / sqrt p, with a loss every 1/p packets.
+/// Mathis et al. 1997: W = sqrt(3/2) / sqrt p if every 1/p packets one is lost.
 #[test]
 fn reno_response_to_periodic_loss() {
     for (n, seconds) in [(1_000, 600), (10_000, 1_500)] {
@@ -72,7 +72,8 @@ fn reno_response_to_periodic_loss() {
     }
 }
 
-/// The same law for marks: ECN reductions are equally deep (RFC 3168 section 6.1.2).
+/// The same law holds for marks, because ECN reduces the window by the same factor (RFC 3168
+/// section 6.1.2).
 #[test]
 fn reno_response_to_periodic_marks() {
     let outcome = periodic("reno", Time::from_ms(50), 1_000, true, 600);
@@ -98,7 +99,8 @@ fn reno_response_to_random_loss() {
     );
 }
 
-/// Mean number of packets in flight in Linux, by case; `python tests/laws.py` writes this file.
+/// Mean number of packets in flight in Linux, for each case. `python tests/laws.py` writes this
+/// file.
 const OF_LINUX: &str = include_str!("../../../tests/laws/linux.tsv");
 
 fn linux(case: &str) -> f64 {
@@ -109,9 +111,9 @@ fn linux(case: &str) -> f64 {
     window.parse().expect("a number")
 }
 
-/// Mean number of packets in flight, counted by the packets that arrive. One CUBIC flow with an RTT
-/// of 100 ms loses an early packet, which ends slow start, and then every n-th packet.
-/// tests/laws.py does the same with Linux.
+/// Returns the mean number of packets in flight, computed from the packets that arrive. One CUBIC
+/// flow with an RTT of 100 ms loses an early packet, which ends slow start, and then every n-th
+/// packet. tests/laws.py does the same with Linux.
 fn cubic_window(n: u64, first: u64, seconds: u64, fast_convergence: bool) -> f64 {
     let options = [("fast_convergence", Value::Bool(fast_convergence))];
     let rtt = Time::from_ms(100);
@@ -135,15 +137,14 @@ fn cubic_window(n: u64, first: u64, seconds: u64, fast_convergence: bool) -> f64
     segments / ((f.to_ns - f.from_ns) as f64 / rtt.ns() as f64)
 }
 
-/// RFC 9438 section 5.2: W = 1.054 (RTT/p)^0.75 if losses come when the window has just returned to
-/// W_max. It returns after K = cbrt(W_max (1 - beta)/C).
+/// RFC 9438 section 5.2: W = 1.054 (RTT/p)^0.75 if each loss comes when the window has just
+/// returned to W_max, which is after K = cbrt(W_max (1 - beta)/C).
 ///
 /// The curve is flat there. Linux's target is in whole segments, so its window reaches W_max when
-/// the curve is still less than one segment below. That is cbrt(1/C) = 1.36 s before K, less the
-/// RTT by which Linux looks ahead. The interval between losses is shorter by that time. So the
-/// window for a given p is larger: by 20 % at p = 1e-4 and by 12 % at 1e-5, where K is larger.
-/// Linux itself confirms this with the same packets lost. The simulator must match Linux to one
-/// segment.
+/// the curve is less than one segment below. That is cbrt(1/C) = 1.36 s before K, minus the RTT by
+/// which Linux looks ahead. So the interval between losses is shorter by this time. So the window
+/// for a given p is larger: by 20 % at p = 1e-4 and by 12 % at 1e-5, where K is larger. Linux
+/// itself confirms this with the same packets lost. The simulator must match Linux to one segment.
 #[test]
 fn cubic_response_to_periodic_loss() {
     let rtt = 0.1;
@@ -153,8 +154,8 @@ fn cubic_response_to_periodic_loss() {
         ("cubic, every 100000th lost", 100_000, 2_000, 1_000, 1_054.0),
     ];
     for (case, n, first, seconds, of_the_rfc) in cases {
-        // An interval has 1/p packets at a mean window of (3 + beta)/4 W_max. Bisection finds
-        // W_max.
+        // An interval between losses has 1/p packets, at a mean window of (3 + beta)/4 W_max.
+        // Bisection finds W_max.
         let mean = |w_max: f64| (3.0 + beta) / 4.0 * w_max;
         let solve = |ahead: f64| {
             let interval = |w_max: f64| libm::cbrt(w_max * (1.0 - beta) / c) - ahead;
@@ -180,8 +181,8 @@ fn cubic_response_to_periodic_loss() {
         let of_linux = linux(case);
         let measured = cubic_window(n, first, seconds, false);
         within(case, measured, of_linux, 1.0 / of_linux);
-        // Fast convergence mistakes a window one segment below the last maximum for a falling one.
-        // This reduces the mean again.
+        // Fast convergence takes a window one segment below the last maximum for a falling window.
+        // This reduces the mean window again.
         let case = format!("{case}, fast convergence");
         let of_linux = linux(&case);
         let measured = cubic_window(n, first, seconds, true);
@@ -189,7 +190,7 @@ fn cubic_response_to_periodic_loss() {
     }
 }
 
-/// Marks each data packet with the same probability.
+/// A FIFO that marks each data packet with the same probability.
 struct RandomMarks {
     packets: Packets,
     p: f64,
@@ -213,8 +214,8 @@ impl Queue for RandomMarks {
     }
 }
 
-/// Mean window times p of a DCTCP flow whose packets are marked with probability p, in a run with
-/// this seed.
+/// Returns the mean window times p of a DCTCP flow whose packets are marked with probability p, in
+/// a run with this seed.
 fn dctcp_under_random_marks(p_mark: f64, alpha_bits: i64, seed: u64, seconds: u64) -> f64 {
     let options = [("alpha_bits", Value::Int(alpha_bits))];
     let f = flow("f", "dctcp", Time::from_ms(20), &options);
@@ -234,9 +235,9 @@ fn dctcp_under_random_marks(p_mark: f64, alpha_bits: i64, seed: u64, seconds: u6
     mean_window(&run(network), 0) * p_mark
 }
 
-/// Mean window times p of DCTCP in Linux's arithmetic alone, packet by packet, without a network,
-/// delayed ACKs and PRR. The window is in whole segments, so a cut of alpha W/2 loses its fraction.
-/// When a reduction begins, the count towards the next segment is also lost
+/// Returns the mean window times p of DCTCP in Linux's arithmetic, packet by packet, without a
+/// network, delayed ACKs and PRR. The window is in whole segments, so a reduction by alpha W/2 is
+/// rounded. When a reduction begins, the count towards the next segment is lost, too
 /// (`tcp_init_cwnd_reduction`). The window does not grow during the round of the reduction.
 fn dctcp_in_whole_segments(p: f64, alpha_bits: u32) -> f64 {
     let mut marks = Stream::new(1, "marks", "arithmetic");
@@ -277,10 +278,10 @@ fn dctcp_in_whole_segments(p: f64, alpha_bits: u32) -> f64 {
     (packets - warmup) as f64 / rounds * p
 }
 
-/// Random marking: W = 2/p. The window grows by one segment each round, and cuts take alpha W/2
-/// with alpha = p. Such a cut is one segment, so W is 7 to 13 % lower if the window is in whole
-/// segments: see [`dctcp_in_whole_segments`]. For Linux itself with its 10 bits of alpha and p =
-/// 0.05, see docs/evidence/response.md (`python tests/laws.py`).
+/// Random marking: W = 2/p. The window grows by one segment each round, and a reduction is by alpha
+/// W/2 with alpha = p. Such a reduction is one segment, so W is 7 to 13 % lower if the window is in
+/// whole segments (see [`dctcp_in_whole_segments`]). For Linux itself, with its 10 bits of alpha
+/// and with p = 0.05, see docs/evidence/response.md (`python tests/laws.py`).
 #[test]
 fn dctcp_response_to_random_marks() {
     for (p, bits) in [(0.05, 10), (0.05, 20), (0.01, 20), (0.004, 20)] {
@@ -290,27 +291,27 @@ fn dctcp_response_to_random_marks() {
             [1, 2, 3, 4, 5].map(|seed| dctcp_under_random_marks(p, i64::from(bits), seed, 120));
         let mean = runs.iter().sum::<f64>() / 5.0;
         let variance = runs.iter().map(|w| (w - mean) * (w - mean)).sum::<f64>() / 4.0;
-        // Student's t at 99 % with four degrees of freedom, as there are four cases. One segment is
-        // added because delayed ACKs and PRR round differently.
+        // Student's t at 99 % with four degrees of freedom, from five runs. One segment is added,
+        // because delayed ACKs and PRR round differently.
         let interval = 4.604 * (variance / 5.0).sqrt() + p;
         let what = format!("W p, p = {p}, alpha of {bits} bits");
         within(&what, mean, law, interval / law);
     }
     // With 10 bits and g = 1/16, a fraction below 1/64 counts as 0, and an alpha below 1/64 falls
-    // to 0. If 2/p needs a smaller alpha, Linux hardly responds.
+    // to 0. If a window of 2/p needs a smaller alpha, Linux hardly responds to marks.
     assert!(dctcp_under_random_marks(0.01, 10, 1, 300) > 4.0);
 }
 
-/// The effect of a step threshold on DCTCP.
+/// What a step threshold does to DCTCP.
 struct Sawtooth {
-    /// Mean of the first flow's alpha over time.
+    /// Mean over time of the first flow's alpha.
     alpha: f64,
     /// Smallest and largest queue, packets.
     queue: (u64, u64),
 }
 
-/// Runs `n` flows over a bandwidth-delay product of 100 packets and a threshold of `k`. Every
-/// packet is acknowledged.
+/// Runs `n` flows over a path with a bandwidth-delay product of 100 packets and a threshold of `k`
+/// packets. Every packet is acknowledged.
 fn dctcp_over_a_step(k: u64, n: u64, options: &[(&'static str, Value)]) -> Sawtooth {
     let l = link(121_120_000, "step", &[("threshold", Value::Packets(k))]);
     let flows = (0..n).map(|i| {
@@ -342,8 +343,8 @@ fn dctcp_over_a_step(k: u64, n: u64, options: &[(&'static str, Value)]) -> Sawto
     Sawtooth { alpha, queue }
 }
 
-/// Alizadeh et al. 2010: N synchronised flows over a threshold K. The windows are cut at once, as
-/// in the paper.
+/// Alizadeh et al. 2010: N synchronised flows over a threshold K. The windows are reduced at once,
+/// as in the paper.
 #[test]
 fn dctcp_sawtooth_of_the_paper() {
     let options = [
@@ -364,7 +365,7 @@ fn dctcp_sawtooth_of_the_paper() {
         within(&format!("{what}: alpha"), seen.alpha, alpha, 0.05);
         // The largest queue is K + N, plus the packet that has just arrived.
         assert_eq!(seen.queue.1, k + n + 1, "{what}: largest queue");
-        // The amplitude is in whole packets.
+        // The amplitude is in whole packets, so it may differ by rounding.
         let amplitude = (2.0 * n as f64 * pipe).sqrt() / 2.0;
         let measured = (seen.queue.1 - seen.queue.0) as f64;
         assert!(
@@ -376,7 +377,7 @@ fn dctcp_sawtooth_of_the_paper() {
 
 /// Linux reduces the window by PRR over a round. In the first part of that round packets are still
 /// marked. The echo of these marks comes after CWR has ended, and starts a second CWR. So the
-/// amplitude is two cuts of alpha (W* + 1)/2.
+/// amplitude is two reductions by alpha (W* + 1)/2.
 #[test]
 fn dctcp_sawtooth_of_linux_has_two_cuts() {
     for k in [20, 65] {
@@ -391,12 +392,13 @@ fn dctcp_sawtooth_of_linux_has_two_cuts() {
     }
 }
 
-/// Utilisation is 3/4 with almost no buffer, and 1 with a buffer of a bandwidth-delay product.
+/// Reno's utilisation is 3/4 with almost no buffer, and 1 with a buffer of one bandwidth-delay
+/// product.
 #[test]
 fn reno_utilisation_against_buffer() {
     let rtt = Time::from_ms(100);
     let utilisation = |limit: u64| {
-        // 48 Mbit/s x 100 ms are 396 packets.
+        // The bandwidth-delay product of 48 Mbit/s x 100 ms is 396 packets.
         let l = link(48_000_000, "fifo", &[("limit", Value::Packets(limit))]);
         // Every segment is acknowledged, so the largest burst is two packets.
         let mut f = flow("f", "reno", rtt, &[]);
@@ -410,8 +412,8 @@ fn reno_utilisation_against_buffer() {
     within("one BDP", utilisation(397), 1.0, 0.005);
 }
 
-/// If each ACK covers `n` segments, there are `n` times fewer ACKs. Throughput does not suffer
-/// while the queue covers the gaps between ACKs.
+/// If each ACK covers `n` segments, the receiver sends `n` times fewer ACKs. Throughput stays the
+/// same while the queue bridges the gaps between ACKs.
 #[test]
 fn stretched_acks_are_as_many_fewer() {
     for n in [1, 2, 4, 16] {
@@ -438,12 +440,12 @@ fn stretched_acks_are_as_many_fewer() {
     }
 }
 
-/// At any moment and with any queue, packets are conserved.
+/// Packets are conserved, at any moment and with any queue.
 #[test]
 fn every_packet_is_somewhere() {
     for queue in tailback_engine::aqm::ENTRIES {
         for cc in tailback_engine::cc::ENTRIES {
-            // With `idle = "hold"` RED can starve flows for good.
+            // With `idle = "hold"`, RED can starve flows for good, so decay is set.
             let decay = [("idle", Value::Word("decay"))];
             let set: &[_] = if queue.name == "red" { &decay } else { &[] };
             let mut l = link(10_000_000, queue.name, set);
@@ -497,8 +499,8 @@ fn little() {
     );
 }
 
-/// A transfer of a given size delivers exactly that size. It completes when slow start predicts:
-/// after the handshake and rounds of 10, 20, 40, ... segments.
+/// A transfer of a given size delivers exactly that size. It completes after the handshake and the
+/// rounds of slow start, which have 10, 20, 40, ... segments.
 #[test]
 fn a_transfer_completes_in_the_rounds_of_slow_start() {
     let mut f = flow("f", "reno", Time::from_ms(100), &[]);
@@ -510,8 +512,8 @@ fn a_transfer_completes_in_the_rounds_of_slow_start() {
     )));
     let f = &outcome.flows[0];
     assert_eq!(f.delivered_bytes, 70 * 1448);
-    // SYN and SYN-ACK take 100 ms, the rounds of 10 and 20 segments take two more round trips, and
-    // the last 40 segments half of one.
+    // SYN and SYN-ACK take 100 ms. The rounds of 10 and 20 segments take two more round trips, and
+    // the last 40 segments take half a round trip.
     let completion = f.completion_ns.expect("complete") as f64 / 1e6;
     within("completion", completion, 350.0, 0.001);
 }
@@ -539,11 +541,11 @@ fn equal_flows_share_equally_and_runs_repeat() {
     assert!(a.links[0].delay.buckets().eq(b.links[0].delay.buckets()));
 }
 
-/// RFC 9332 section 2.1: p_C = (p_L/k)^2, with real feedback and a step threshold that has no
-/// effect. Compares the share of packets marked in L with the share dropped in C. The tolerance is
-/// 6 %, or the 95 % error of the count of drops if that is larger. The gains are so small that p is
-/// steady. Otherwise the mean of its square would exceed the square of its mean (at 50 ms by a
-/// third).
+/// RFC 9332 section 2.1: p_C = (p_L/k)^2, in a run with real flows and a step threshold that is
+/// never reached. Compares the share of packets marked in L with the share dropped in C. The
+/// tolerance is 6 %, or the 95 % error of the count of drops if that is larger. The gains are so
+/// small that p is steady. Otherwise the mean of p squared would exceed the square of the mean of p
+/// (at 50 ms by a third).
 #[test]
 fn the_coupling_of_dualpi2() {
     let law = |k: i64, each: usize, rtt: u64| {
@@ -591,14 +593,14 @@ fn the_coupling_of_dualpi2() {
     law(4, 5, 10);
 }
 
-/// Number of bytes that this rate carries in this time, at most 200 MB.
+/// Returns the number of bytes that this rate carries in this time, but at most 200 MB.
 fn bytes_over(rate: u64, time: Time) -> u64 {
     (rate / 8_000 * time.ns() / 1_000_000).min(200_000_000)
 }
 
-/// A segment is sent again exactly if it was dropped. There are no timeouts and no reordering, and
-/// the receiver reports every block. So the sender never takes a segment for lost that has arrived.
-/// All transfers end within the run, so no repair is incomplete.
+/// A segment is sent again if it was dropped, and only then. The runs have no timeouts and no
+/// reordering, and the receiver reports every block. So the sender never takes an arrived segment
+/// for lost. All transfers end within the run, so every lost segment is repaired.
 #[test]
 fn retransmissions_equal_drops() {
     let (mut judged, mut wrong) = (0, Vec::new());
@@ -638,7 +640,7 @@ fn retransmissions_equal_drops() {
     assert_eq!(wrong, [""; 0]);
 }
 
-/// Spearman's rank correlation between values and their position in the slice.
+/// Returns Spearman's rank correlation between values and their positions in the slice.
 fn correlation_with_order(values: &[f64]) -> f64 {
     let n = values.len() as f64;
     let rank = |value: f64| {
@@ -654,7 +656,7 @@ fn correlation_with_order(values: &[f64]) -> f64 {
     both / (own * all).sqrt()
 }
 
-/// The order of identical flows has no effect: a flow's position in the file does not decide its
+/// The order of identical flows has no effect: a flow's position in the file does not affect its
 /// throughput, even if most of its packets are dropped. Over independent seeds, the correlation of
 /// throughput with the position is 0 with a standard deviation of 1 / sqrt(n - 1).
 #[test]

@@ -1,4 +1,4 @@
-//! Links, routes and sources: when packets leave, and what is counted.
+//! Tests links, routes and sources: when packets leave, and what is counted.
 
 mod common;
 
@@ -16,10 +16,10 @@ use tailback_engine::units::{Bytes, Rate, Time};
 use tailback_record::class::Interval;
 use tailback_record::{Cause, ClassOutcome, Histogram, Summary};
 
-/// A link so fast that it has no effect.
+/// The rate of a link so fast that it has no effect.
 const FAST: u64 = 100_000_000_000;
 
-/// [`common::cbr`] with packets of this size, bytes.
+/// Returns [`common::cbr`] with packets of this size, bytes.
 fn cbr(name: &str, rate: u64, size: i64) -> TrafficPlan {
     common::cbr(name, rate, &[("packet_size", Value::Int(size))])
 }
@@ -39,7 +39,7 @@ fn cbr_sends_at_its_rate_exactly() {
         vec![cbr("c", rate, size)],
     );
     let outcome = run(network(&p));
-    // Packet k leaves when the k packets before it have taken their time at the rate.
+    // Packet k leaves once the rate has paid for the k packets before it.
     let expected = (seconds * rate).div_ceil(8 * size as u64);
     assert_eq!(outcome.traffic[0].sent_packets, expected);
     assert_eq!(
@@ -48,7 +48,7 @@ fn cbr_sends_at_its_rate_exactly() {
     );
 }
 
-/// 1250 bytes every 2 ms over 10 Mbit/s, with an outage from 1 s to 3 s.
+/// Returns a plan with 1250 bytes every 2 ms over 10 Mbit/s, and an outage from 1 s to 3 s.
 fn outage(until: Time, resumes: bool) -> Plan {
     let mut l = link(0, "fifo", &[("limit", Value::Packets(5_000))]);
     let mut steps = vec![
@@ -79,11 +79,11 @@ fn a_link_wakes_when_its_rate_comes_back() {
         let mut p = outage(Time::from_secs(10), true);
         p.links[0].mode = mode;
         let outcome = run(network(&p));
-        // 1000 packets waited. They leave every 1 ms while one comes every 2 ms. So the queue is
-        // empty at 5 s, and nothing was lost.
+        // At 3 s, 1000 packets wait. One leaves every 1 ms, and one arrives every 2 ms. So the
+        // queue is empty at 5 s, and no packet was lost.
         assert_eq!(outcome.links[0].packets, 5_000, "{mode:?}");
         assert_eq!(outcome.links[0].counts.drops(), 0);
-        // The packet that came at 1 s waited 2 s.
+        // The packet that arrived at 1 s waited for 2 s.
         assert_eq!(outcome.links[0].delay.max(), Some(2_000_000_000));
     }
 }
@@ -94,8 +94,8 @@ fn a_link_that_stops_for_good_has_a_finite_occupancy() {
     p.links[0].mode = LinkMode::Wire;
     p.links[0].count_in_service = true;
     let outcome = run(network(&p));
-    // In the first second, a packet is in service half of the time. Then the queue grows from 0 to
-    // 1000 packets in 2 s.
+    // In the first second, a packet is in transmission half of the time. Then the queue grows from
+    // 0 to 1000 packets in 2 s.
     let byte_s = outcome.links[0].backlog_byte_ns as f64 / 1e9;
     let expected = 1250.0 * 0.5 + 1250.0 * 500.0 * 2.0;
     assert!((byte_s / expected - 1.0).abs() < 0.002, "{byte_s}");
@@ -103,7 +103,7 @@ fn a_link_that_stops_for_good_has_a_finite_occupancy() {
 
 #[test]
 fn a_slot_of_the_last_packet_counts_up_to_the_end() {
-    // A packet of 1250 bytes is in service for 1 s at 10 kbit/s, but the run ends at 0.5 s.
+    // A packet of 1250 bytes takes 1 s at 10 kbit/s, but the run ends at 0.5 s.
     let mut l = link(10_000, "fifo", &[]);
     l.count_in_service = true;
     let p = with_traffic(Time::from_ms(500), vec![l], vec![cbr("c", 10_000, 1250)]);
@@ -111,8 +111,8 @@ fn a_slot_of_the_last_packet_counts_up_to_the_end() {
     assert_eq!(outcome.links[0].backlog_byte_ns, 1250 * 500_000_000);
 }
 
-/// Cake keeps the rate itself. The link sends what Cake gives it at once, and a wire behind it has
-/// its own slots.
+/// Cake shapes itself. The link sends packets from Cake at once, and a wire behind Cake has its own
+/// slots.
 #[test]
 fn a_queue_that_shapes_is_the_links_only_shaper() {
     let cake = [("tins", Value::Word("besteffort"))];
@@ -150,14 +150,15 @@ fn a_queue_that_shapes_follows_the_steps_of_the_rate() {
         vec![cbr("c", 20_000_000, 1250)],
     );
     let outcome = run(network(&p));
-    // 1 s at 1 ms a packet, 2 s at 5 ms, 1 s without service, 1 s at 1 ms. A packet that leaves at
-    // the moment of a step took its slot at the rate before the step.
+    // The link sends for 1 s at 1 ms per packet, for 2 s at 5 ms, not at all for 1 s, and for 1 s
+    // at 1 ms. A packet that leaves at the moment of a step began its slot at the rate before the
+    // step.
     assert_eq!(outcome.links[0].packets, 1_001 + 400 + 996);
 }
 
 #[test]
 fn a_saturated_trace_is_used_to_the_byte() {
-    // 4 opportunities of 1504 bytes in 5 ms: two at 1 ms and two at 5 ms.
+    // The trace has 4 opportunities of 1504 bytes in 5 ms: two at 1 ms and two at 5 ms.
     let times: Vec<Time> = [1, 1, 5, 5].map(Time::from_ms).to_vec();
     for size in [100, 1504, 1514, 9000] {
         let mut l = link(0, "fifo", &[("limit", Value::Packets(100))]);
@@ -169,7 +170,7 @@ fn a_saturated_trace_is_used_to_the_byte() {
         );
         let outcome = run(network(&p));
         let link = &outcome.links[0];
-        // 2000 periods. The run ends just before the last two opportunities.
+        // The run has 2000 periods, and ends just before the last two opportunities.
         assert_eq!(link.capacity_bytes, 8_000.0 * 1504.0);
         let sent = link.bytes as f64 + 2.0 * 1504.0;
         assert!(
@@ -182,17 +183,18 @@ fn a_saturated_trace_is_used_to_the_byte() {
 
 #[test]
 fn a_burst_leaves_at_once_after_idling_and_the_rate_stays() {
-    // Once a second, ten packets of 1250 bytes come at the same time. Each takes 1 ms at the rate.
+    // Once a second, ten packets of 1250 bytes come at the same time. Each takes 1 ms at the link's
+    // rate.
     let sources = (0..10).map(|i| cbr(&format!("s{i}"), 10_000, 1250));
     let sources: Vec<TrafficPlan> = sources.collect();
     for (burst, mean_delay_ms) in [
-        // Without a burst the packets wait 0, 1, ... 9 ms.
+        // Without a burst, the packets wait 0, 1, ... 9 ms.
         (0, 4.5),
-        // Two packets leave at once. The next one leaves when 2 x 1250 - 1600 bytes are paid, after
-        // 0.72 ms. The others follow every 1 ms.
+        // Two packets leave at once. The next leaves after 0.72 ms, when 2 x 1250 - 1600 bytes are
+        // paid. The others follow every 1 ms.
         (1_600, (8.0 * 0.72 + 28.0) / 10.0),
         (1_250, (8.0 * 1.0 + 28.0) / 10.0),
-        // With a burst of 8 packets, nine leave at once and the tenth 1 ms later. With a larger
+        // With a burst of 8 packets, nine leave at once, and the tenth 1 ms later. With a larger
         // burst, all leave at once.
         (10_000, 0.1),
         (11_250, 0.0),
@@ -203,7 +205,7 @@ fn a_burst_leaves_at_once_after_idling_and_the_rate_stays() {
         let outcome = run(network(&p));
         let mean = outcome.links[0].delay.mean().expect("packets") / 1e6;
         assert!((mean - mean_delay_ms).abs() < 1e-6, "{burst}: {mean}");
-        // Under load, the throughput is the rate plus a burst.
+        // Under load, the link carries its rate times the duration, plus one burst.
         let p = with_traffic(
             Time::from_secs(10),
             vec![l],
@@ -216,8 +218,8 @@ fn a_burst_leaves_at_once_after_idling_and_the_rate_stays() {
 }
 
 /// DualPI2's step marks packets that wait 1 ms, and a packet takes 1.2 ms at 10 Mbit/s. With
-/// delayed ACKs DCTCP sends pairs, whose second packet is marked because of the first. A tc burst
-/// lets the pair pass; `min_qlen_step` does not mark two packets.
+/// delayed ACKs, DCTCP sends pairs, and the second packet is marked because of the first. tc's
+/// burst lets both leave at once, and `min_qlen_step` exempts them.
 #[test]
 fn what_a_scalable_flow_gets_of_a_slow_link_depends_on_the_burst() {
     let throughput = |burst, min_qlen_step| {
@@ -247,7 +249,7 @@ fn what_a_scalable_flow_gets_of_a_slow_link_depends_on_the_burst() {
 
 #[test]
 fn a_packet_leaves_a_shaper_first_and_a_wire_last() {
-    // Two packets of 1250 bytes come at the same time. Each takes 10 ms.
+    // Two packets of 1250 bytes arrive at the same time. Each takes 10 ms.
     for (mode, delivered_by_15_ms) in [(LinkMode::Shaper, 2), (LinkMode::Wire, 1)] {
         let run_until = |until| {
             let mut l = link(1_000_000, "fifo", &[]);
@@ -261,8 +263,8 @@ fn a_packet_leaves_a_shaper_first_and_a_wire_last() {
         let early = run_until(Time::from_ms(15));
         let received: u64 = early.traffic.iter().map(|t| t.received_packets).sum();
         assert_eq!(received, delivered_by_15_ms, "{mode:?}");
-        // The delay leaves out the packet's own serialisation: 0 for the first, 10 ms for the
-        // second.
+        // The delay leaves out a packet's own serialisation: it is 0 for the first packet, and 10
+        // ms for the second.
         let late = run_until(Time::from_ms(100));
         assert_eq!(late.links[0].delay.count(), 2);
         assert_eq!(late.links[0].delay.max(), Some(10_000_000));
@@ -297,10 +299,10 @@ fn a_parking_lot_has_two_bottlenecks() {
         assert!(utilisation > 0.98, "{}: {utilisation}", link.name);
     }
     let share = |i: usize| outcome.flows[i].delivered_bytes as f64;
-    // The long flow passes two queues and gets twice the marks, so its share is smaller than that
-    // of the others.
+    // The long flow passes two queues and gets twice the marks, so its share is smaller than the
+    // shares of the other flows.
     assert!(share(0) < 0.7 * share(1) && share(0) < 0.7 * share(2));
-    // Both links carry the same sum.
+    // The sum of the shares is the same on both links.
     let sums = (share(0) + share(1), share(0) + share(2));
     assert!((sums.0 / sums.1 - 1.0).abs() < 0.02, "{sums:?}");
 }
@@ -321,7 +323,7 @@ fn the_way_back_can_be_the_bottleneck() {
     );
     p.warmup = Time::from_secs(10);
     let outcome = run(network(&p));
-    // One ACK of 66 bytes covers two segments.
+    // At most one ACK of 66 bytes is sent for two segments.
     let acks = 113_000.0 / (66.0 * 8.0) * 50.0;
     let segments = outcome.flows[0].delivered_bytes as f64 / 1448.0;
     assert!(
@@ -368,7 +370,7 @@ fn host_jitter_keeps_the_order() {
     let outcome = run(network(&p));
     assert!(outcome.flows[0].packets > 100_000);
     assert_eq!(outcome.flows[0].retransmits, 0);
-    // Each end adds 0 to 0.5 ms. The delay is longer if several packets are held up together.
+    // Each end adds 0 to 0.5 ms. The delay is longer if several packets wait for each other.
     let rtt = outcome.flows[0].rtt.mean().expect("samples") / 1e6;
     assert!((20.5..21.5).contains(&rtt), "{rtt} ms");
 }
@@ -406,7 +408,7 @@ fn a_flow_stopped_before_it_connects_sends_nothing() {
         vec![before, meanwhile],
     ));
     while network.advance(1 << 20) {}
-    // Only a SYN and its answer have entered.
+    // Only a SYN and its answer have entered the network.
     assert_eq!(network.census().entered, 2);
     assert!(network.sender(0).is_done() && network.sender(1).is_done());
 }
@@ -481,17 +483,17 @@ fn any_link() -> impl Strategy<Value = LinkPlan> {
         })
 }
 
-/// Longer than any transfer below takes. In the worst case 208 segments are sent one by one. The
-/// probability that a segment or its ACK is lost is 1 - 0.9^6 = 0.47. That gives about 185 timeouts
-/// (standard deviation 19) of at most 120 s each. The horizon is 833 such timeouts. Queues add a
-/// few drops while they are full.
+/// A time longer than any transfer below. In the worst case, 208 segments are sent one by one, and
+/// a segment or its ACK is lost with probability 1 - 0.9^6 = 0.47. That gives about 185 timeouts
+/// (standard deviation 19) of at most 120 s each. This time is 833 such timeouts, which also covers
+/// drops by full queues.
 const HORIZON: Time = Time::from_secs(100_000);
 
 /// When unresponsive traffic ends.
 const TRAFFIC_END: Time = Time::from_secs(60);
 
-/// Runs until every transfer is done, or to the end, and checks the census now and then. Running on
-/// would take most of the time, for the timers of idle queues.
+/// Runs until every transfer is done, or to the end, and checks the census from time to time.
+/// Running longer would only cost time, for timers of idle queues.
 fn conserved(mut network: Network, flows: usize) -> Network {
     loop {
         let more = network.advance(499);
@@ -507,7 +509,7 @@ fn conserved(mut network: Network, flows: usize) -> Network {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// A transfer ends, whatever is lost in either direction.
+    /// A transfer ends, whatever share of packets is lost in either direction.
     #[test]
     fn loss_delays_a_transfer_and_does_not_end_it(
         mut f in any_flow(1), seed in any::<u64>(), there in 0.0..0.1, back in 0.0..0.1,
@@ -528,7 +530,7 @@ proptest! {
         prop_assert!(outcome.flows[0].completion_ns.is_some());
     }
 
-    /// Any network conserves packets, and every transfer in it ends.
+    /// Random networks conserve packets, and every transfer in them ends.
     #[test]
     fn any_network_conserves_packets_and_completes(
         (links, flows) in (1usize..4).prop_flat_map(|n| (
@@ -561,10 +563,10 @@ proptest! {
     }
 }
 
-/// The packets that arrive at a queue, in order: flow, payload, ECN field.
+/// The packets that arrived at a queue, in order: flow, payload, ECN field.
 type Seen = Arc<Mutex<Vec<(u32, u16, Ecn)>>>;
 
-/// An unlimited FIFO that records the packets that arrive.
+/// An unlimited FIFO that records which packets arrive.
 struct Noting {
     packets: Packets,
     seen: Seen,
@@ -587,8 +589,8 @@ impl Queue for Noting {
 }
 
 /// The schedule counts segments with payload as they arrive, over all flows. It does not count ACKs
-/// and unresponsive traffic. The test records packets at the queue of link 0, before link 1 with
-/// its schedule, and at the queue of link 1, behind the schedule.
+/// and unresponsive traffic. The test records packets at the queue of link 0, which is before the
+/// schedule of link 1, and at the queue of link 1, which is behind the schedule.
 #[test]
 fn exactly_the_scheduled_packets_are_marked_and_dropped() {
     let rates = [
@@ -659,12 +661,12 @@ fn exactly_the_scheduled_packets_are_marked_and_dropped() {
         }
     }
     let left = left.lock().expect("one thread");
-    // Packets that wait before link 0 at the end have not reached link 1.
+    // Packets that still wait at link 0 at the end have not reached link 1.
     let waiting = expected.len() - left.len();
     assert!(number > 2_000 && waiting < 300, "{number} {waiting}");
     assert!(left[..] == expected[..left.len()]);
-    // Both kinds of flow got marks. Every signal was given, except the one that lies beyond the
-    // end.
+    // Flows with and without ECN got signals. Every scheduled signal was given, except the signal
+    // whose packet number was not reached.
     let counts = outcome.links[1].counts;
     assert_eq!(counts.get(Cause::Scheduled), dropped);
     assert_eq!(counts.get(Cause::ScheduledMark), marked);
@@ -676,8 +678,8 @@ fn exactly_the_scheduled_packets_are_marked_and_dropped() {
     }
 }
 
-/// Two responsive flows, one that starts late, two sources and, at the same link, the ACKs of a
-/// flow in the other direction.
+/// Returns a plan with two responsive flows, a flow that starts late, and two sources. ACKs of a
+/// flow in the other direction pass the same link.
 fn in_classes(statistics: Time) -> Plan {
     let of = |class: &str, flow: FlowPlan| FlowPlan {
         class: Some(class.to_owned()),
@@ -738,7 +740,7 @@ fn classes_divide_what_the_queue_has() {
         (link.delay.sum(), link.delay.max())
     );
 
-    // From 1 s on, nine intervals of 500 ms cover all of the measured time.
+    // From 1 s on, nine intervals of 500 ms cover the whole measured time.
     let samples = link.samples.as_ref().expect("samples");
     assert_eq!(samples.bytes.len(), 9);
     assert_eq!(samples.bytes.iter().sum::<u64>(), link.bytes);
@@ -753,12 +755,12 @@ fn classes_divide_what_the_queue_has() {
     }
     let ecn = &classes[1];
     assert_eq!(ecn.flow_bytes.iter().flatten().sum::<u64>(), ecn.bytes);
-    // Half of the RTT, the delay of the link, and the other half.
+    // The sum of half of the RTT, the delay of the link, and the other half of the RTT.
     assert_eq!(ecn.class.flows[0].base_rtt_ns, 13_000_000);
 
     let summary = Summary::new(&outcome, "", 1);
     let ecn = summary.classes[1].samples.as_ref().expect("samples");
-    // The late flow only counts in the intervals from 2.5 s on.
+    // The late flow counts only in the intervals from 2.5 s on.
     assert_eq!((ecn.rate_mbit.n, ecn.window_bytes.n), (9 + 6, 9 + 6));
     assert_eq!(
         summary.classes[2]
@@ -788,8 +790,8 @@ fn classes_change_nothing_else() {
     assert_eq!(with, plain);
 }
 
-/// With many flows, the simulator prefetches memory for packets. The results are the same as with
-/// few flows.
+/// With many flows, the simulator prefetches memory for packets. The results must be the same as
+/// with few flows.
 #[test]
 fn flows_that_begin_after_the_end_change_nothing_however_many() {
     for queue in ["fifo", "codel", "dualpi2", "fq_codel"] {

@@ -1,5 +1,5 @@
-//! The L queue of DualPI2 in access networks: the ramp of RFC 9332 and the queue protection of RFC
-//! 9957.
+//! Tests the L queue of DualPI2 in access networks: the ramp of RFC 9332, and the queue protection
+//! of RFC 9957.
 
 mod common;
 
@@ -10,7 +10,7 @@ use tailback_engine::units::Time;
 
 const RATE: u64 = 40_000_000;
 
-/// One Prague flow at 40 Mbit/s and 20 ms, with warm-up.
+/// Returns a plan with one Prague flow at 40 Mbit/s and 20 ms, and a warm-up.
 fn prague(set: &[(&'static str, Value)]) -> Plan {
     let mut p = plan(
         Time::from_secs(30),
@@ -21,7 +21,7 @@ fn prague(set: &[(&'static str, Value)]) -> Plan {
     p
 }
 
-/// RTT of the Prague flow, ms.
+/// Returns the RTT of the Prague flow, ms.
 fn rtt(plan: &Plan) -> f64 {
     let outcome = run(network(plan));
     outcome.flows[0].rtt.mean().expect("samples") / 1e6
@@ -37,7 +37,7 @@ fn protection_keeps_a_flood_out_of_the_queue_of_others() {
     };
     let (protected, open) = (with(true), with(false));
     assert!(protected < 22.0, "protected: {protected} ms");
-    // Without protection, the flood fills L up to the target of C, 15 ms.
+    // Without protection, the flood fills L up to the target of C, which is 15 ms.
     assert!((open / 35.0 - 1.0).abs() < 0.05, "without: {open} ms");
 }
 
@@ -50,7 +50,7 @@ fn protection_does_not_move_a_flow_that_responds() {
     assert_eq!(with(true), with(false));
 }
 
-/// Prague needs two marks per RTT, so its queue lies where the ramp's probability is low.
+/// Prague needs only two marks per RTT, so its queue settles where the ramp's probability is low.
 #[test]
 fn a_flow_stays_low_on_the_ramp() {
     let with = |min, range| {

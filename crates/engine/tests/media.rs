@@ -1,4 +1,4 @@
-//! Tests of the measurements of datagrams: delays over a whole route, answers to pings, and frames
+//! Tests what is measured about datagrams: delays over a whole route, answers to pings, and frames
 //! of audio and video.
 
 mod common;
@@ -36,7 +36,7 @@ fn measured(plan: &Plan) -> TrafficOutcome {
     run(network(plan)).traffic.swap_remove(0)
 }
 
-/// The delay is half of the RTT plus the time of 1514 bytes at 10 Mbit/s, 1,211,200 ns.
+/// The delay is half of the RTT, plus 1,211,200 ns for 1514 bytes at 10 Mbit/s.
 #[test]
 fn on_an_empty_wire_the_delay_is_propagation_and_serialisation() {
     let rtt = Time::from_ms(20);
@@ -53,12 +53,14 @@ fn on_an_empty_wire_the_delay_is_propagation_and_serialisation() {
         u128::from(of.received_packets) * 11_211_200
     );
     assert!(of.echoes.is_none() && of.frames.is_none());
-    // A shaper releases a packet at the start of its slot, so there is no serialisation.
+    // A shaper releases a packet at the start of its slot, so the delay does not include
+    // serialisation.
     p.links[0].mode = LinkMode::Shaper;
     assert_eq!(measured(&p).one_way.max(), Some(10_000_000));
 }
 
-/// 98 bytes take 784 us on the way there at 1 Mbit/s, and 78.4 us on the way back at 10 Mbit/s.
+/// 98 bytes take 784 us in the forward direction at 1 Mbit/s, and 78.4 us in the return direction
+/// at 10 Mbit/s.
 #[test]
 fn a_ping_measures_both_ways_and_their_sum() {
     let back = LinkPlan {
@@ -99,7 +101,7 @@ fn over_two_links_the_delay_is_the_sum() {
     let each = 10_000_000 + 1_211_200 + 3_000_000 + 6_056_000 + 7_000_000;
     let of = measured(&p);
     assert_eq!(of.one_way.sum(), u128::from(of.received_packets) * each);
-    // If the second link has a standing queue, the delay includes that queue.
+    // The second link has a standing queue, which the delay must include.
     p.traffic.push(TrafficPlan {
         route: vec![1],
         ..cbr("load", 3_000_000, &[])
@@ -114,7 +116,7 @@ fn over_two_links_the_delay_is_the_sum() {
     );
 }
 
-/// Each frame is one datagram, so the losses of the link are the losses of frames.
+/// Each frame is one datagram, so each loss of the link is a lost frame.
 #[test]
 fn audio_loses_what_the_link_loses() {
     let mut lossy = wire(1_000_000);
@@ -141,8 +143,8 @@ fn audio_loses_what_the_link_loses() {
     assert_eq!(frames.stalls, 0);
 }
 
-/// A frame is complete with its last datagram. It has 12,500 bytes at 1 Mbit/s and 10 frames a
-/// second.
+/// A frame is complete when its last datagram arrives. At 1 Mbit/s and 10 frames a second, a frame
+/// has 12,500 bytes.
 #[test]
 fn video_has_its_rate_and_the_delay_of_its_last_datagram() {
     let mut p = plan(Time::from_secs(600), vec![wire(10_000_000)], vec![]);
@@ -162,13 +164,13 @@ fn video_has_its_rate_and_the_delay_of_its_last_datagram() {
     p.duration = Time::from_secs(10);
     p.traffic = vec![source("video", Time::from_ms(20), &alike)];
     let frames = measured(&p).frames.expect("video has frames");
-    // 10 datagrams of 1200 bytes and one of 500 bytes, each with 54 bytes of headers.
+    // A frame has 10 datagrams of 1200 bytes and one of 500 bytes, each with 54 bytes of headers.
     let bits = (12_500 + 11 * 54) * 8;
     assert_eq!(frames.delay.max(), Some(10_000_000 + bits * 100));
 }
 
-/// Through a link of 500 kbit/s, a video between 100 kbit/s and 3 Mbit/s finds a bitrate that
-/// passes, and keeps the queue short. A video that does not adapt fills the queue.
+/// Over a link of 500 kbit/s, a video that may send 100 kbit/s to 3 Mbit/s finds a bitrate that
+/// fits and keeps the queue short. A video that does not adapt fills the queue.
 #[test]
 fn a_video_adapts_to_the_link() {
     let limited = link(500_000, "fifo", &[("limit", Value::Packets(200))]);
@@ -190,7 +192,7 @@ fn a_video_adapts_to_the_link() {
     assert!(fixed.stalled_ns > adapts.stalled_ns);
 }
 
-/// Counters begin with the warm-up, and datagrams that a link sends twice count once.
+/// Counters start at the end of the warm-up, and datagrams that a link duplicates count once.
 #[test]
 fn copies_and_the_warm_up_do_not_count() {
     let mut twice = wire(10_000_000);
@@ -245,19 +247,19 @@ fn a_page_takes_as_long_as_its_slowest_connection() {
         .map(|page| page.iter().map(|one| one.took_ns).max().unwrap_or(0))
         .sum();
     assert_eq!(of.loads.sum(), u128::from(slowest));
-    // The think time of 1 s and the time of a page are more than a second on average.
+    // On average, one page takes more than a second: the think time of 1 s plus the load time.
     let mean = 50.0 / of.loads.count() as f64;
     assert!((0.9..2.5).contains(&mean), "{mean}");
 
-    // With one connection, a page is one completion.
+    // With one connection, each page is one completion.
     p.traffic = vec![pages(&[("connections", Value::Int(1))])];
     let of = measured(&p);
     let done = of.completions.expect("connections").done;
     assert_eq!(of.loads.count(), done.len() as u64);
 }
 
-/// Without a queue a round trip takes 20 ms, which is 3000 RPM. On a bulk connection that the
-/// receive window limits, an answer also waits for the next ACK, up to a round trip.
+/// Without a queue, a round trip takes 20 ms, which is 3000 RPM. If the receive window limits a
+/// bulk connection, an answer also waits for the next ACK, for up to a round trip.
 #[test]
 fn responsiveness_without_a_queue_is_that_of_the_path() {
     let fast = link(10_000_000_000, "fifo", &[]);
@@ -280,12 +282,12 @@ fn responsiveness_without_a_queue_is_that_of_the_path() {
     assert_eq!((of.confidence, of.connections), (Confidence::High, 4));
     assert!(of.intervals < 40, "{}", of.intervals);
     assert!(of.foreign.count() > 300 && of.loaded.count() > 100);
-    // Windows of 100 kB in 20 ms are 40 Mbit/s for each connection.
+    // Windows of 100 kB per 20 ms are 40 Mbit/s for each connection.
     let window = of.goodput_bit / 4.0;
     assert!((window / 40e6 - 1.0).abs() < 0.05, "{window}");
 }
 
-/// A new connection waits in a FIFO of 40 ms, and does not wait in a fair queue.
+/// A new connection must wait in a FIFO of 40 ms, but not in a fair queue.
 #[test]
 fn responsiveness_depends_on_the_queue() {
     let rpm = |queue: &str, limit: u64| {
@@ -302,7 +304,7 @@ fn responsiveness_depends_on_the_queue() {
         assert!(of.loaded.count() > 0);
         of.foreign_rpm.expect("probes")
     };
-    // A full FIFO makes a round trip of 60 ms, which is 1000 RPM. Losses of probes add to that.
+    // With a full FIFO, a round trip takes 60 ms, which is 1000 RPM. Lost probes take longer.
     let (fifo, fair) = (rpm("fifo", 66), rpm("fq_codel", 10_240));
     assert!((600.0..1_500.0).contains(&fifo), "{fifo}");
     assert!(fair > 1.5 * fifo && fair <= 3_000.0, "{fair}");

@@ -1,5 +1,5 @@
-//! Phase effects: with the jitter that a warning recommends, shares vary smoothly with the
-//! round-trip time. Without it they do not.
+//! Tests phase effects: with the jitter that a warning recommends, shares vary smoothly with the
+//! round-trip time. Without the jitter they do not.
 
 mod common;
 
@@ -14,8 +14,8 @@ const FIRST: u64 = 10;
 /// Round-trip times of the second flow, ms.
 const SECOND: std::ops::RangeInclusive<u64> = 30..=60;
 
-/// The rate of the second CUBIC flow over that of the first, for each round-trip time of the second
-/// flow.
+/// Returns the rate of the second CUBIC flow divided by the rate of the first, for each round-trip
+/// time of the second flow.
 fn ratios(jitter: Time) -> Vec<f64> {
     let of = |rtt: u64| {
         let limit = [("limit", Value::Packets(100))];
@@ -32,7 +32,7 @@ fn ratios(jitter: Time) -> Vec<f64> {
     SECOND.step_by(2).map(of).collect()
 }
 
-/// The largest factor between the ratios at neighbouring round-trip times.
+/// Returns the largest factor between the ratios at neighbouring round-trip times.
 fn largest_step(ratios: &[f64]) -> f64 {
     let steps = ratios.windows(2).map(|pair| pair[1] / pair[0]);
     steps.map(|step| step.max(1.0 / step)).fold(1.0, f64::max)

@@ -1,4 +1,4 @@
-//! Accurate ECN and TCP Prague, with and without a network.
+//! Tests Accurate ECN and TCP Prague, with and without a network.
 
 mod common;
 
@@ -32,7 +32,7 @@ impl Port for Wire {
 enum Acks {
     /// This percentage of ACKs is lost, at random.
     Lost(u64),
-    /// One ACK in this many arrives.
+    /// One of this many ACKs arrives.
     Thinned(u64),
 }
 
@@ -40,23 +40,23 @@ enum Acks {
 struct Ends {
     sender: Sender,
     receiver: Receiver,
-    /// Packets by their time of arrival and number.
+    /// Packets by time of arrival and packet number.
     on_the_way: BTreeMap<(Time, u64), Packet>,
     number: u64,
     rng: Stream,
     acks: Acks,
-    /// Number of marks in a thousand packets.
+    /// Number of marks per thousand packets.
     mark: u64,
     marks: u64,
     /// Number of marks on segments that end below the last ACK. The receiver answers such a segment
-    /// before it looks at its ECN field (Linux `tcp_sequence`; so do the guests,
-    /// `test_kernel_accecn.py`).
+    /// before it looks at the ECN field (Linux `tcp_sequence`). The kernel engine's guests do the
+    /// same (`test_kernel_accecn.py`).
     old: u64,
     /// Number of all other marks that have arrived.
     arrived: u64,
-    /// For each ACK in flight, by its number: `arrived` when the ACK was sent.
+    /// For each ACK in flight, by its number: the value of `arrived` when the ACK was sent.
     told_by: BTreeMap<u64, u64>,
-    /// `arrived` when the last ACK was sent that reached the sender.
+    /// The value of `arrived` when the last ACK was sent that has reached the sender.
     told: u64,
     /// The highest acknowledgement number sent.
     acknowledged: u64,
@@ -192,8 +192,8 @@ const ACKS: [Acks; 5] = [
     Acks::Thinned(16),
 ];
 
-/// With the option, the sender learns of every mark that the receiver counts, however few ACKs get
-/// through. The receiver counts the marks on the first copy of every segment, and on copies that
+/// With the option, the sender learns of every mark that the receiver counts, however few ACKs
+/// arrive. The receiver counts the marks on the first copy of every segment, and on copies that
 /// come before it sends the ACK. Few ACKs and a small window cause a storm of timeouts. Most marks
 /// are then on copies of segments that were acknowledged long ago.
 #[test]
@@ -205,9 +205,9 @@ fn with_the_option_every_mark_is_counted() {
             let told = format!("{acks:?}, {mark} marks in 1000, up to {} an ACK", ends.most);
             assert!(ends.marks > PACKETS * mark / 1100, "{told}");
             assert_eq!(ends.sender.conn.delivered_ce, ends.told, "{told}");
-            // The sender does not learn of marks that arrive after the last ACK that it waits for.
+            // The sender does not learn of marks that arrive after the last ACK.
             assert!(ends.arrived - ends.told <= 2, "{told}");
-            // Without timeouts there are no copies of acknowledged segments.
+            // Without timeouts, no copies of acknowledged segments are sent.
             let storm = mark == 150 && !matches!(acks, Acks::Lost(0));
             assert_eq!(ends.old > 0, storm, "{told}: {}", ends.old);
         }
@@ -216,8 +216,8 @@ fn with_the_option_every_mark_is_counted() {
 
 /// By default, the connection gives up the option for good if its ACKs seem to get lost (Linux
 /// `tcp_rcv_spurious_retrans`). Afterwards an ACK of eight segments or more is ambiguous. The
-/// sender then assumes as many marks as its three bits allow, unless such ACKs are the rule. Its
-/// error is a multiple of eight, mostly upwards.
+/// sender then assumes as many marks as the three bits allow, unless most ACKs are like this. Its
+/// error is a multiple of eight, and mostly positive.
 #[test]
 fn an_option_that_gets_lost_is_given_up() {
     for (acks, mark, given_up, turns) in [
@@ -235,8 +235,8 @@ fn an_option_that_gets_lost_is_given_up() {
     }
 }
 
-/// Without the option, the count is exact while no ACK delivers eight segments or more, because the
-/// counter cannot wrap unseen. With such ACKs the error is a multiple of eight.
+/// Without the option, the count is exact as long as every ACK delivers at most seven segments,
+/// because the counter then cannot wrap unnoticed. With such ACKs the error is a multiple of eight.
 #[test]
 fn three_bits_suffice_for_seven_segments() {
     for acks in [Acks::Lost(0), Acks::Lost(10), Acks::Lost(50)] {
@@ -261,8 +261,8 @@ fn three_bits_suffice_for_seven_segments() {
     assert!(error > 0 && error.is_multiple_of(8), "{error}");
 }
 
-/// A congestion control that requires Accurate ECN but does not get it sends without ECN, as Reno.
-/// Other congestion controls use the feedback that is available.
+/// A congestion control that requires Accurate ECN but does not get it behaves like Reno without
+/// ECN. Other congestion controls use the feedback that is available.
 #[test]
 fn fallback() {
     for feedback in [EcnFeedback::Rfc3168, EcnFeedback::None] {
@@ -322,7 +322,7 @@ fn random_marks(cc: &str, feedback: EcnFeedback, rtt: Time, p: f64, seconds: u64
     marked(f, p, seconds)
 }
 
-/// A single flow whose packets are marked at random.
+/// Runs a single flow whose packets are marked at random.
 fn marked(mut f: FlowPlan, p: f64, seconds: u64) -> Outcome {
     f.ecn = true;
     let mut scene = plan(
@@ -349,11 +349,11 @@ fn rate(outcome: &Outcome, flow: usize) -> f64 {
 }
 
 /// In equilibrium, the growth by (1 - p) of the segments equals the reductions. The window grows by
-/// one segment in the target RTT of 25 ms. A reduction is alpha/2 = p/2 of the window once in T,
-/// which is 25 ms plus the wait for the next mark, 1/(p rate). So rate x 25 ms x p = 2 (1 - p) T /
-/// 25 ms. This holds at any RTT below the target unless the RTT makes T much longer: a mark shortly
-/// before the 25 ms enters CWR for a round trip without a reduction. Published at 40 Mbit/s with an
-/// RTT of 5 ms beside CUBIC: 2.6, of which T is 1.39.
+/// one segment in the target RTT of 25 ms. Once in T, the window is reduced by alpha/2 = p/2 of
+/// itself. T is 25 ms plus the wait for the next mark, 1/(p rate). So rate x 25 ms x p = 2 (1 - p)
+/// T / 25 ms. This holds at any RTT below the target unless the RTT makes T much longer: a mark
+/// shortly before the 25 ms are over starts CWR for a round trip, without a reduction. The
+/// published value at 40 Mbit/s with an RTT of 5 ms beside CUBIC is 2.6, of which T explains 1.39.
 #[test]
 fn rate_at_random_marks_does_not_depend_on_the_rtt() {
     for (rtt, p) in [(2, 0.02), (5, 0.02), (5, 0.05), (10, 0.02), (10, 0.05)] {
@@ -370,8 +370,8 @@ fn rate_at_random_marks_does_not_depend_on_the_rtt() {
     }
 }
 
-/// If every segment is marked, nothing adds to the window. It stops at two segments, and its
-/// fraction at one. The pacing rate follows the fraction with `pace = "fraction"`.
+/// If every segment is marked, the window never grows. It stops at two segments, and its fraction
+/// stops at one. The pacing rate follows the fraction with `pace = "fraction"`.
 #[test]
 fn pacing_by_the_fraction_goes_below_two_segments() {
     for (pace, expected) in [("packets", 2.0), ("fraction", 1.0)] {
@@ -385,7 +385,7 @@ fn pacing_by_the_fraction_goes_below_two_segments() {
     }
 }
 
-/// DCTCP learns the same about marks from Accurate ECN as from an ACK at each change.
+/// DCTCP learns the same marks from Accurate ECN as from an ACK at each change of CE.
 #[test]
 fn dctcp_over_accurate_ecn() {
     let window = |feedback| {
@@ -396,9 +396,9 @@ fn dctcp_over_accurate_ecn() {
     assert!((counted / echo - 1.0).abs() < 0.05, "{counted} and {echo}");
 }
 
-/// The rate of a flow with an RTT of 5 ms over that of a flow with the RTT `far`, both over
-/// DualPI2. Hosts have jitter. Otherwise the pairs of one flow always come right behind those of
-/// the other, and the step marks one flow twice as often as the other.
+/// Returns the rate of a flow with an RTT of 5 ms, divided by the rate of a flow with the RTT
+/// `far`. Both pass DualPI2. Hosts have jitter. Otherwise one flow's pairs of packets would always
+/// follow the other's, and the step would mark one flow twice as often as the other.
 fn share(far: u64, set: &[(&'static str, Value)]) -> f64 {
     let mut p = plan(
         Time::from_secs(120),

@@ -1,4 +1,4 @@
-//! Dishonest receivers: what they gain, and at whose cost.
+//! Tests dishonest receivers: what they gain, and who pays for it.
 
 mod common;
 
@@ -10,7 +10,7 @@ use tailback_record::{Cause, Outcome};
 
 const MS: fn(u64) -> Time = Time::from_ms;
 
-/// Two flows over 20 Mbit/s and 40 ms for 20 s. The first flow has this receiver.
+/// Runs two flows over 20 Mbit/s and 40 ms for 20 s. The first flow has this receiver.
 fn pair(cc: &str, queue: &str, receiver: Conduct, growth: Growth) -> Outcome {
     let set = match queue {
         "codel" => vec![("ecn", Value::Bool(true))],
@@ -41,8 +41,8 @@ fn divided_acks_gain_nothing_where_segments_count() {
     assert_eq!(packets(&honest), packets(&divided));
 }
 
-/// Number of segments that a flow sends in slow start in its first two round trips. Every segment
-/// is acknowledged by itself.
+/// Returns how many segments a flow sends in the first two round trips of slow start. Every segment
+/// is acknowledged separately.
 fn in_two_rounds(receiver: Conduct, growth: Growth) -> u64 {
     let flow = FlowPlan {
         tcp: TcpPlan {
@@ -55,14 +55,15 @@ fn in_two_rounds(receiver: Conduct, growth: Growth) -> u64 {
         ..flow("one", "reno", MS(40), &[])
     };
     let bottleneck = link(10_000_000_000, "fifo", &[]);
-    // The handshake takes the first 40 ms. Data arrives 20 ms after it was sent.
+    // The handshake takes the first 40 ms. Data arrives 20 ms after it is sent.
     let outcome = run(network(&plan(MS(110), vec![bottleneck], vec![flow])));
     outcome.flows[0].packets
 }
 
 #[test]
 fn a_window_that_counts_acks_grows_by_each_part() {
-    // Slow start adds one segment for each ACK: 4 + 4 with one ACK a segment, 4 + 8 x 4 with eight.
+    // If growth counts ACKs, slow start adds one segment for each ACK: 4 + 4 with one ACK per
+    // segment, and 4 + 8 x 4 with eight.
     let [segments, acks] = [Growth::Segments, Growth::Acks];
     assert_eq!(in_two_rounds(Conduct::Honest, segments), 4 + 8);
     assert_eq!(in_two_rounds(Conduct::DividesAcks, segments), 4 + 8);
@@ -72,8 +73,8 @@ fn a_window_that_counts_acks_grows_by_each_part() {
 
 #[test]
 fn a_sender_does_not_see_marks_that_its_receiver_hides() {
-    // If the receiver hides marks, a queue that marks and does not drop acts like one that does
-    // neither.
+    // If the receiver hides marks, a queue that marks instead of dropping acts like a queue that
+    // does neither.
     let alone = |queue, ecn, receiver| {
         let limit = ("limit", Value::Packets(100_000));
         let marks = ("ecn", Value::Bool(true));
@@ -117,7 +118,8 @@ fn a_receiver_that_hides_marks_gains() {
 
 #[test]
 fn an_optimistic_receiver_conceals_loss() {
-    // The receiver reports no loss, so the sender repeats nothing and its window never shrinks.
+    // The receiver reports no loss, so the sender retransmits nothing, and its window never
+    // shrinks.
     let outcome = pair("reno", "fifo", Conduct::Optimistic, Growth::Segments);
     let [cheat, honest] = packets(&outcome);
     assert!(cheat > honest, "{cheat} against {honest}");

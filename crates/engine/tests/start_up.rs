@@ -1,4 +1,4 @@
-//! Laws of slow start: what ends it, and what its overshoot costs.
+//! Tests laws of slow start: what ends it, and what its overshoot costs.
 
 mod common;
 
@@ -13,7 +13,7 @@ const RTT: Time = Time::from_ms(100);
 /// Capacity of the path, segments of 1514 bytes.
 const ROOM: f64 = 50e6 * 0.1 / 8.0 / 1514.0;
 
-/// One flow into a buffer of `buffer` times the path's capacity, for this many seconds.
+/// Runs one flow into a buffer of `buffer` times the path's capacity, for this many seconds.
 fn start(cc: &str, word: &'static str, buffer: f64, seconds: u64) -> (Outcome, SlowStart) {
     let limit = Value::Packets((ROOM * buffer) as u64);
     let outcome = run(network(&plan(
@@ -26,7 +26,7 @@ fn start(cc: &str, word: &'static str, buffer: f64, seconds: u64) -> (Outcome, S
 }
 
 /// Slow start doubles the window until the buffer is full. The sender learns of the first loss a
-/// round trip later, and doubles the window once more until then. The window is then twice the
+/// round trip later, and doubles the window once more until then. So the window becomes twice the
 /// capacity of path and buffer, and half of it is lost.
 #[test]
 fn slow_start_loses_what_path_and_buffer_hold() {
@@ -43,7 +43,7 @@ fn slow_start_loses_what_path_and_buffer_hold() {
 }
 
 /// HyStart sees the train of ACKs grow while the window exceeds the path's capacity. It leaves slow
-/// start within the round, and loses nothing if the buffer is as large as the path.
+/// start within the round, and no segment is lost if the buffer is as large as the path's capacity.
 #[test]
 fn hystart_leaves_within_the_round() {
     for cc in ["reno", "cubic"] {
@@ -68,8 +68,8 @@ fn hystart_plus_plus_leaves_six_rounds_later() {
     }
 }
 
-/// If the buffer holds a few round trips, SEARCH ends slow start without a loss. The window then
-/// falls to the path's capacity, and keeps the link busy.
+/// If the buffer is large enough for a few round trips, SEARCH ends slow start without a loss. The
+/// window then falls to the path's capacity, and keeps the link busy.
 #[test]
 fn search_keeps_what_the_path_holds() {
     for cc in ["reno", "cubic"] {
@@ -82,15 +82,15 @@ fn search_keeps_what_the_path_holds() {
             busy > 0.999,
             "{cc}: {busy} of the amount that a full buffer sends"
         );
-        // The queue of the overshoot is gone: the mean queue five seconds later is a fraction of
-        // it.
+        // The queue from the overshoot has drained: five seconds later, the mean queue is a
+        // fraction of it.
         let mean = |outcome: &Outcome| outcome.links[0].delay.mean().expect("packets");
         assert!(mean(&outcome) < mean(&plain) / 5.0, "{cc}");
     }
 }
 
-/// Losses among the segments in flight at the end of slow start count as its overshoot, although
-/// none was detected by then.
+/// Losses among the segments in flight at the end of slow start count as its overshoot, although no
+/// loss was detected until then.
 #[test]
 fn the_overshoot_is_counted_to_its_end() {
     for (buffer, lost) in [(2.0, true), (8.0, false)] {
@@ -102,7 +102,7 @@ fn the_overshoot_is_counted_to_its_end() {
     }
 }
 
-/// One Reno flow with these options, measured from `from` to `to`, ms.
+/// Runs one Reno flow with these options, measured from `from` to `to`, ms.
 fn start_with(set: &[(&'static str, Value)], buffer: f64, (from, to): (u64, u64)) -> Outcome {
     let limit = Value::Packets((ROOM * buffer) as u64);
     let mut p = plan(
@@ -114,7 +114,7 @@ fn start_with(set: &[(&'static str, Value)], buffer: f64, (from, to): (u64, u64)
     run(network(&p))
 }
 
-/// Options of a connection that remembers `saved` times the path's capacity.
+/// Returns options of a connection that has saved `saved` times the path's capacity.
 fn resumed(saved: f64) -> [(&'static str, Value); 3] {
     [
         ("slow_start", Value::Word("careful-resume")),
@@ -123,16 +123,16 @@ fn resumed(saved: f64) -> [(&'static str, Value); 3] {
     ]
 }
 
-/// Bytes that the link sent, as a share of a full link. The full link begins after the handshake,
-/// the first window and half a round trip.
+/// Returns the bytes that the link sent, divided by the bytes of a link that is full after the
+/// handshake, the first window and half a round trip.
 fn share_of_full(outcome: &Outcome, ms: u64) -> f64 {
     let full = RATE * (ms - 250) / 8_000;
     outcome.links[0].bytes as f64 / full as f64
 }
 
-/// The jump follows the handshake and the first window, and arrives paced over a round trip. From
-/// then on the link is full. The jump is half of twice the path's capacity, so nothing is lost.
-/// Slow start needs seven rounds to fill the link.
+/// The jump follows the handshake and the first window, and is paced over a round trip. From then
+/// on, the link is full. The jump is half of twice the path's capacity, so no segment is lost. Slow
+/// start needs seven rounds to fill the link.
 #[test]
 fn careful_resume_fills_the_link_in_its_third_round() {
     let resumed = start_with(&resumed(2.0), 1.0, (0, 450));
@@ -154,8 +154,8 @@ fn careful_resume_retreats() {
     assert_eq!(outcome.flows[0].timeouts, 0);
 }
 
-/// The first reduction of Rapid Start leaves beta times the capacity of path and buffer, whatever
-/// the overshoot was.
+/// After the first reduction of Rapid Start, the window is beta times the capacity of path and
+/// buffer, whatever the overshoot was.
 #[test]
 fn rapid_start_leaves_beta_times_what_path_and_buffer_hold() {
     for buffer in [0.5, 1.0, 2.0, 4.0] {
@@ -166,7 +166,8 @@ fn rapid_start_leaves_beta_times_what_path_and_buffer_hold() {
     }
 }
 
-/// Rapid Start reaches the rate sooner, because it triples the window where slow start doubles it.
+/// Rapid Start reaches the link's rate sooner, because it triples the window where slow start
+/// doubles it.
 #[test]
 fn rapid_start_is_faster_than_slow_start() {
     let sent = |word| {
@@ -174,7 +175,7 @@ fn rapid_start_is_faster_than_slow_start() {
         start_with(&set, 1.0, (0, 700)).links[0].bytes as f64
     };
     // Pacing the first window delays everything by half a round trip. The third window makes up for
-    // that.
+    // this.
     let ratio = sent("rapid-start") / sent("none");
     assert!(ratio > 1.4, "{ratio}");
 }

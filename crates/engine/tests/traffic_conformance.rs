@@ -1,4 +1,4 @@
-//! Requirements on every kind of traffic of this repository.
+//! Runs the conformance tests on every kind of traffic of tailback.
 
 use tailback_conformance::traffic::{
     has_every_packet_somewhere, has_steps_of_its_transport_and_seed,

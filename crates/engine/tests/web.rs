@@ -1,4 +1,4 @@
-//! Sources whose connections come and go: how long the connections take, and where their packets
+//! Tests sources whose connections come and go: how long connections take, and where their packets
 //! are.
 
 mod common;
@@ -12,7 +12,8 @@ use tailback_engine::units::{Bytes, Time};
 use tailback_record::summary::CompletionSummary;
 use tailback_record::{Cause, Completions, TrafficOutcome};
 
-/// Requests over link 0 with the defaults, changed by `set`. Servers run `cc`.
+/// Returns a source of requests over link 0 with the default options, changed by `set`. Servers run
+/// `cc`.
 fn web(name: &str, cc: &str, rtt: Time, set: &[(&'static str, Value)]) -> TrafficPlan {
     let entry = traffic::web::ENTRY;
     let mut options = complete_defaults(&entry);
@@ -62,8 +63,8 @@ fn completions(outcome: &TrafficOutcome) -> &Completions {
 
 const RTT: Time = Time::from_ms(10);
 
-/// A single connection on an empty link of 40 Mbit/s and 10 ms, with Reno. A segment of 1448 bytes
-/// takes 302.8 us there; the window is 10 segments and doubles.
+/// A single connection on an empty link of 40 Mbit/s and 10 ms, with Reno. There, a segment of 1448
+/// bytes takes 302.8 us. The window begins with 10 segments and doubles.
 ///
 /// The first data reaches the client after two round-trip times. 10 kB are 7 segments, and the last
 /// leaves 6 slots later. 30 kB are 21 segments: the second window begins a round-trip time after
@@ -80,7 +81,7 @@ fn a_connection_alone_takes_what_slow_start_takes() {
         (100_000, 40_000_000 + 39 * slot),
     ];
     for (bytes, expected_ns) in table {
-        // One request comes every 10 s, so no two requests overlap.
+        // One request begins every 10 s, so requests do not overlap.
         let mut set = size(bytes).to_vec();
         set.push(every(Time::from_secs(10)));
         let source = web("web", "reno", RTT, &set);
@@ -104,7 +105,7 @@ fn a_connection_alone_takes_what_slow_start_takes() {
     }
 }
 
-/// On a wire, no request takes less than size over rate plus two round-trip times.
+/// On a wire, no request takes less than its size divided by the rate, plus two round-trip times.
 #[test]
 fn nothing_is_faster_than_the_link() {
     let mut bottleneck = link(40_000_000, "codel", &[]);
@@ -127,8 +128,8 @@ fn nothing_is_faster_than_the_link() {
     assert!(normalised.fold(0.0, f64::max) < 1.0);
 }
 
-/// Every packet is accounted for, with drops by the queue and losses behind it. When no more
-/// requests come, every request that began is completed, and the network is empty.
+/// Every packet has arrived or was dropped, although the queue drops and packets are lost behind
+/// it. When no more requests begin, every request completes, and the network becomes empty.
 #[test]
 fn every_packet_is_somewhere_and_every_request_is_answered() {
     for (queue, cc, loss) in [
@@ -166,7 +167,7 @@ fn every_packet_is_somewhere_and_every_request_is_answered() {
     }
 }
 
-/// Requests do not depend on what the network does, and a second run has the same requests.
+/// The requests do not depend on the network, and a second run has the same requests.
 #[test]
 fn requests_are_those_of_the_source() {
     let source = web("web", "cubic", RTT, &[every(Time::from_ms(10))]);
@@ -225,7 +226,7 @@ fn no_more_connections_than_the_limit() {
     let outcome = run(network(&p));
     let [all, some] = [0, 1].map(|i| completions(&outcome.traffic[i]));
     assert_eq!(all.refused, 0);
-    // A connection is open for 25 ms, until the last ACK is at the server. So 2.5 connections are
+    // A connection is open for 25 ms, until the last ACK reaches the server. So 2.5 connections are
     // open on average. By Erlang's formula (B), a limit of two rejects the share
     // E = (a^2/2)/(1 + a + a^2/2).
     let a: f64 = 2.5;
@@ -235,7 +236,7 @@ fn no_more_connections_than_the_limit() {
     assert!(some.done.len() as u64 <= some.started && some.done.len() as u64 + 2 >= some.started);
 }
 
-/// Nothing is counted before the end of the warm-up. A request counts at the time it begins.
+/// Nothing is counted before the end of the warm-up. A request counts if it begins after it.
 #[test]
 fn counted_from_the_warm_up_on() {
     let counted = |warmup| {
@@ -263,7 +264,7 @@ fn counted_from_the_warm_up_on() {
     assert!(rest.started > 1_000 && rest.started < whole.started);
 }
 
-/// Drops of connections become rows of their source.
+/// Drops of connections become rows with the name of their source.
 #[test]
 fn events_and_rows_bear_the_name_of_the_source() {
     let mut p = with(
@@ -299,7 +300,8 @@ fn events_and_rows_bear_the_name_of_the_source() {
     assert_eq!(rows("completion_ns"), times);
 }
 
-/// Connections negotiate ECN as flows do. With ECN, nothing is dropped where marks suffice.
+/// Connections negotiate ECN as flows do. With ECN, packets are marked where they would otherwise
+/// be dropped.
 #[test]
 fn connections_negotiate_ecn() {
     let marks = |ecn| {
@@ -320,6 +322,6 @@ fn connections_negotiate_ecn() {
     };
     let ((with_marks, with_drops), (without_marks, without_drops)) = (marks(true), marks(false));
     assert!(with_marks > 20 && without_marks == 0);
-    // SYNs are not ECN-capable.
+    // Only SYNs are dropped, because they are not ECN-capable.
     assert!(with_drops < with_marks / 5 && without_drops > 20);
 }

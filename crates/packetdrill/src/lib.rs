@@ -15,8 +15,7 @@
 //! | `parse` | the parser, with places in its errors |
 //! | [`check`] | the assertions of `%{ ... }%` |
 //! | `ecn` | what both ends agree on about ECN |
-//! | `setup` | the configuration that a script sets, and which parts the simulator does not support
-//! |
+//! | `setup` | a script's configuration, and which parts of it the simulator does not support |
 //! | `host` | sender, receiver and the translation between bytes and segments |
 //! | `run` | the clock: plays a script |
 //! | `verdict` | the verdict, and why a script does not apply to the simulator |

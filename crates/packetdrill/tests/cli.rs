@@ -1,4 +1,4 @@
-//! The command: exit status, messages, JSON.
+//! Tests the command: exit status, messages, JSON.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

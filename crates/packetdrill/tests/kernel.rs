@@ -1,6 +1,6 @@
-//! The kernel's own scripts, if its source is available. Compares the verdicts with the table
-//! `tests/scripts.txt` and with the page `docs/evidence/packetdrill.md`. Also tests that every
-//! checked packet was compared. `TAILBACK_BLESS=1` writes both files again.
+//! Tests the kernel's own scripts, if the kernel's source is available. Compares the verdicts with
+//! the table `tests/scripts.txt` and with the page `docs/evidence/packetdrill.md`. Also tests that
+//! every checked packet was compared. `TAILBACK_BLESS=1` writes both files again.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use tailback_packetdrill::{
     Verdict, judge, kernel_scripts, kernel_version, parse, report, scripts_in,
 };
 
-/// The kernel version of the table. Other versions may have different scripts.
+/// The kernel version that the table is for. Other versions may have different scripts.
 const VERSION: &str = "7.3";
 
 fn scripts() -> Option<Vec<(String, Script)>> {
@@ -66,7 +66,8 @@ fn verdicts_are_those_of_the_table() {
     );
 }
 
-/// Returns variants of an expected packet; each differs in one of the fields that it states.
+/// Returns variants of an expected packet. Each variant differs in one of the fields that the
+/// packet states.
 fn otherwise(packet: &Segment) -> Vec<Segment> {
     let mut all = Vec::new();
     let mut with = |change: &dyn Fn(&mut Segment)| {
@@ -81,7 +82,7 @@ fn otherwise(packet: &Segment) -> Vec<Segment> {
             *ecn = if ecn == "ce" { "noecn" } else { "ce" }.to_owned();
         }
     });
-    // Change the ACE field, if it is a digit, or the letter of ECE.
+    // Change the ACE field if it is a digit, or else the letter of ECE.
     with(&|p| {
         p.flags = match p.flags.find(|c: char| c.is_ascii_digit()) {
             Some(at) => p
@@ -102,8 +103,8 @@ fn otherwise(packet: &Segment) -> Vec<Segment> {
     all
 }
 
-/// As in `own.rs`, the interpreter has to detect wrong expectations. A packet must not match if it
-/// is expected a second later, with one byte more acknowledged, or with another field.
+/// As in `own.rs`, the interpreter must detect wrong expectations. A packet must not match if it is
+/// expected a second later, with one byte more acknowledged, or with another field.
 #[test]
 fn every_judged_packet_is_compared() {
     let Some(scripts) = scripts() else { return };

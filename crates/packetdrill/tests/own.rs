@@ -1,4 +1,4 @@
-//! This project's own scripts, and tests that the interpreter detects wrong expectations.
+//! Tests tailback's own scripts, and that the interpreter detects wrong expectations.
 
 use std::path::{Path, PathBuf};
 
@@ -27,7 +27,7 @@ fn open(rest: &str) -> String {
     )
 }
 
-/// Every script passes, with the numbers of checked packets, fields and assertions in the table.
+/// Every script must pass, with the numbers of checked packets, fields and assertions in the table.
 #[test]
 fn own_scripts_hold() {
     let rows: Vec<report::Row> = scripts_in(&own())
@@ -58,7 +58,7 @@ timeout              pass           5       0        9
     assert_eq!(report::table(&rows), expected);
 }
 
-/// Every packet that counts as checked was compared: it does not match if it is expected a second
+/// Every packet that counts as checked was compared: it must not match if it is expected a second
 /// later, or one byte longer.
 #[test]
 fn every_packet_is_compared() {
@@ -71,7 +71,7 @@ fn every_packet_is_compared() {
             let What::Packet(packet) = &event.what else {
                 continue;
             };
-            // The handshake is not checked.
+            // Skip the handshake, which is not checked.
             if packet.inbound || packet.has('S') || packet.end == 1 && packet.ack == Some(1) {
                 continue;
             }
@@ -121,7 +121,7 @@ fn a_failure_says_what_was_expected_and_what_came() {
     );
 }
 
-/// The tolerance of times is 4 ms, or what the script sets.
+/// The tolerance of times is 4 ms, or as the script sets it.
 #[test]
 fn times_have_a_tolerance() {
     let at = |offset: &str| {
@@ -137,7 +137,7 @@ fn times_have_a_tolerance() {
     assert!(fails(&at(".005~.2")));
 }
 
-/// The report states the unsupported parts of a script instead of skipping them.
+/// The report names the unsupported parts of a script instead of skipping them.
 #[test]
 fn what_does_not_apply_is_said() {
     let category = |text: &str| match judged(text).verdict {
@@ -189,7 +189,8 @@ fn what_does_not_apply_is_said() {
     );
 }
 
-/// If any part of a script is removed or replaced, the result is an error or a verdict.
+/// If any part of a script is removed or replaced, the result is an error or a verdict, never a
+/// panic.
 #[test]
 fn no_script_is_too_broken() {
     let (mut errors, mut verdicts) = (0, 0);

@@ -1,5 +1,5 @@
-//! A fixed set of scenarios gives the same result files, byte by byte, as recorded in
-//! `tests/guarded/hashes.tsv`. `python tests/guard.py --update` writes that file.
+//! A fixed set of scenarios gives the same result files, byte by byte, as when
+//! `tests/guarded/hashes.tsv` was written. `python tests/guard.py --update` writes that file.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,7 +15,7 @@ use tailback_scenario::{EngineKind, Point};
 use tempfile::TempDir;
 use toml::de::DeTable;
 
-/// The files of a run that depend on the scenario alone.
+/// The files of a run that depend only on the scenario.
 const FILES: [&str; 4] = [
     "summary.json",
     "series.parquet",
@@ -28,7 +28,7 @@ fn folder() -> PathBuf {
 }
 
 /// Returns the scenarios as text: the keys of `[base]` and of each table, except keys whose value
-/// is "none". Values are copied as they are written, because the order of links counts.
+/// is "none". Values are copied as they are written, because the order of links matters.
 fn scenarios() -> Vec<(String, String)> {
     let text = fs::read_to_string(folder().join("scenarios.toml")).unwrap();
     let tables = DeTable::parse(&text).unwrap().into_inner();
@@ -53,8 +53,8 @@ fn scenarios() -> Vec<(String, String)> {
         .collect()
 }
 
-/// Returns the points of a scenario by their names in the table, with a number if there are
-/// several.
+/// Returns the points of a scenario with their names in the table. The names have a number if the
+/// scenario has several points.
 fn points(name: &str, text: &str) -> Vec<(String, Point)> {
     let loaded = load(&Source {
         text: text.as_bytes(),
@@ -79,7 +79,8 @@ fn points(name: &str, text: &str) -> Vec<(String, Point)> {
         .collect()
 }
 
-/// Hashes a file without the run id, which changes with the engine's sources; "-" without a file.
+/// Hashes a file without the run id, which changes with the engine's sources. Returns "-" if the
+/// file does not exist.
 fn hash(path: &Path, run_id: &str) -> String {
     let Ok(mut data) = fs::read(path) else {
         return "-".to_owned();

@@ -1,4 +1,4 @@
-//! The files that a run leaves when it ends, is cancelled, panics, or cannot be written.
+//! Tests which files a run leaves when it ends, is cancelled, panics, or cannot be written.
 
 use std::path::Path;
 

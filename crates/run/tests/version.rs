@@ -1,4 +1,4 @@
-//! Which changes of the sources change the engine's version, and which do not.
+//! Tests which changes of the sources change the engine's version, and which do not.
 
 #[path = "../build/sources.rs"]
 mod sources;

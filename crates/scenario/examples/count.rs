@@ -1,4 +1,5 @@
-//! Runs the first point of a scenario file and nothing else: `make bench` counts its instructions.
+//! Runs the first point of a scenario file, and does nothing else, so that `make bench` can count
+//! its instructions.
 
 use tailback_engine::network::Network;
 use tailback_scenario::Override;

@@ -1,5 +1,5 @@
-//! Any content of a file or command line gives a result or errors, never a panic. Also tests every
-//! registry entry in general.
+//! Tests that any content of a file or command line gives a result or errors, never a panic. Also
+//! tests what every registry entry must satisfy.
 
 use proptest::prelude::*;
 use tailback_engine::registry::{Kind, Opt};
@@ -51,7 +51,7 @@ udp = true
 "#,
 ];
 
-/// Pieces of text that have a meaning somewhere in a scenario.
+/// Pieces of text that mean something in a scenario.
 const PIECES: &[&str] = &[
     "[",
     "]",
@@ -117,7 +117,7 @@ fn spoilt() -> impl Strategy<Value = String> {
         })
 }
 
-/// Checks that all places are within the text, or name another file.
+/// Checks that all positions are within the text, or name another file.
 fn check_places(text: &[u8], overrides: &[Override]) -> Result<(), TestCaseError> {
     let Err(diagnostics) = load(text, "f", overrides, None) else {
         return Ok(());
@@ -209,8 +209,8 @@ fn written(options: &[Opt]) -> String {
     text
 }
 
-/// For every entry, an omitted option has its default: writing all options names the same run. An
-/// option that no entry has is rejected.
+/// For every entry, an omitted option has its default: a scenario with all options written has the
+/// same run id. An option that no entry has is rejected.
 #[test]
 fn every_registry_entry() {
     let scenario = |queue: &str, cc: &str, traffic: &str| {
@@ -277,7 +277,7 @@ fn every_registry_entry() {
     }
 }
 
-/// An option may not have the same name as a key of the table that contains it.
+/// An option must not have the same name as a key of the table that contains it.
 #[test]
 fn options_do_not_hide_keys() {
     let none = |options: &[Opt], keys: &[&str], entry: &str| {

@@ -1,4 +1,4 @@
-//! Every kind of bad input, with the exact message the user sees.
+//! Tests every kind of bad input, with the exact message that the user sees.
 //!
 //! `{queues}`, `{controls}` and `{kinds}` are replaced by the names in a registry. `{with OPTION}`
 //! is replaced by the queue disciplines that have an option, and `{options of ENTRY}` or `{options
@@ -105,7 +105,7 @@ fn check_with(text: &[u8], overrides: &[(&str, &str)], seeds: Option<u64>, expec
     assert_eq!(found.join("\n"), expected.join("\n"));
 }
 
-/// Words with which the help of a diagnostic may begin.
+/// Words with which the advice of a diagnostic may begin.
 const VERBS: [&str; 8] = [
     "add", "correct", "name", "remove", "rename", "split", "use", "write",
 ];
@@ -200,7 +200,7 @@ cc = "cubik"
         f.toml:7:6: unknown congestion control "cubik"; expected one of {controls}; did you mean "cubic"?
         "#,
     );
-    // Behind a syntax error that it cannot recover from, the parser reports nothing.
+    // After a syntax error from which it cannot recover, the parser reports no further errors.
     check(
         "warmpu = \"5s\"\nduration = \"60s\"\n[bottleneck\nrate = \"100Mbit\"\nquue = 1\n",
         r#"
@@ -249,7 +249,7 @@ zzz = 1
     );
 }
 
-/// Only packets with ECN can get SCE marks.
+/// Only ECN-capable packets can get SCE marks.
 #[test]
 fn sce_without_ecn() {
     check_base(
@@ -510,7 +510,7 @@ cc = { beta = 0.5 }
     );
 }
 
-/// Returns a scenario with a DualPI2 or PI2 that has these options.
+/// Returns a scenario with DualPI2 or PI2, with these options.
 fn dual(aqm: &str, options: &str) -> String {
     format!(
         "duration = \"5s\"\n[bottleneck]\nrate = \"10Mbit\"\n[bottleneck.queue]\naqm = \"{aqm}\"\n{options}\n[path]\nrtt = \"10ms\"\n[[flows]]\ncc = \"cubic\"\n"
@@ -732,7 +732,7 @@ route = ["a"]
     );
 }
 
-/// A list may be in a file of its own, with one value a line.
+/// A list may be in a separate file, with one value per line.
 #[test]
 fn lists_in_files() {
     let text = "duration = \"1s\"\nbottleneck.rate = \"1Mbit\"\n[[traffic]]\nkind = \"video\"\nsizes = \"s\"\n";
@@ -1005,7 +1005,7 @@ fn too_many_flows() {
         "count = 500000\n[sweep]\nseeds = 5\n",
         "f.toml:13:9: the points have too many flows together; expected at most 2000000 in one sweep",
     );
-    // The flows are rejected before they are put into memory.
+    // The flows are rejected before memory for them is allocated.
     let text = format!("{BASE}count = 999999\n");
     let diagnostics = load_request(&Request {
         memory: Some(4 << 30),
@@ -1238,7 +1238,7 @@ fn check_kernel(text: &str, judge: Option<&Judge<'_>>, expected: &str) {
     assert_eq!(found.join("\n"), expected.join("\n"));
 }
 
-/// The kernel engine rejects everything that Linux does not have, at the places in the file.
+/// The kernel engine rejects everything that Linux does not support, at the positions in the file.
 #[test]
 fn what_the_kernel_has_not() {
     fn split<B>(entries: &[&'static Entry<B>]) -> (Vec<&'static str>, Vec<&'static str>) {
@@ -1263,8 +1263,8 @@ fn what_the_kernel_has_not() {
     }
 }
 
-/// A refusal of an engine is reported once, among the other errors. Its place in the file is found
-/// from the plan's index.
+/// An engine's rejection is reported once, among the other errors. Its position in the file is
+/// found from the index in the plan.
 #[test]
 fn refusals_of_an_engine() {
     let judge = |plan: &Plan| {
@@ -1424,7 +1424,7 @@ fn a_factor_for_marks() {
             "duration = \"60s\"\n[bottleneck]\nrate = \"100Mbit\"\n[[flows]]\nname = \"abe\"\n{more}\n"
         )
     };
-    // The value is outside of the open interval from 0 to 1.
+    // The value must be between 0 and 1, but not equal to either.
     check(
         &flow("ecn = true\ncc = { name = \"reno\", beta = 1, beta_ecn = 0 }"),
         r#"
@@ -1432,7 +1432,7 @@ fn a_factor_for_marks() {
         f.toml:7:44: wrong value 0 for "beta_ecn"; expected a number from 0.001 to 0.999
         "#,
     );
-    // The flow is without ECN: in the file, by `--set`, and in a sweep.
+    // The flow is without ECN: in the file, because of `--set`, or because of a sweep.
     let message = "beta_ecn of reno answers CE marks, which a flow without ECN never gets; expected ecn = true, or no beta_ecn";
     check(
         &flow("cc = { name = \"reno\", beta_ecn = 0.8 }"),
@@ -1473,7 +1473,8 @@ fn gains_need_a_baseline() {
     );
     let made = load(sweep("[0.8, 0.5]").as_bytes(), "f.toml", &[], None).expect("it is right");
     let baselines: Vec<_> = made.points.iter().map(|point| point.baseline).collect();
-    // The baseline is the second factor at the same RTT with the same seed.
+    // The baseline of each point is the point with the second factor, the same RTT and the same
+    // seed.
     let expected = [2, 3, 2, 3, 6, 7, 6, 7].map(Some);
     assert_eq!(baselines, expected);
 }
@@ -1603,7 +1604,7 @@ fn a_step_below_two_packet_times() {
             "cc = \"prague\"",
         ),
         (
-            // One packet must stay behind, so two leave without a mark.
+            // One packet must stay behind, so two can leave without a mark.
             &slow.replace("2ms\"", "2ms\", min_qlen_step = 1, step_rule = \"dequeue\""),
             "cc = \"prague\"",
         ),
@@ -1960,7 +1961,7 @@ fn intervals_that_are_too_short_for_the_series_are_warned_of() {
     assert_eq!(warned("interval = \"10ms\""), [""; 0]);
 }
 
-/// An error quotes the line of the file, unless the file has no key of a scenario.
+/// An error quotes the line of the file, unless the file has no keys of a scenario.
 #[test]
 fn only_scenarios_are_quoted() {
     let lines = |text: &str| -> Vec<String> {
@@ -2005,7 +2006,7 @@ fn impairments() {
     );
 }
 
-/// Keys of an application that contradict each other are reported, each at its place.
+/// Contradictory keys of an application are reported, each at its position.
 #[test]
 fn applications() {
     let flow = |keys: &str| {

@@ -1,4 +1,4 @@
-//! A run on several cores gives the same results as on one core.
+//! Tests that a run on several cores gives the same results as on one core.
 
 use std::sync::Arc;
 use std::thread;
@@ -12,7 +12,7 @@ use tailback_record::Outcome;
 
 /// Returns the results of a run: all counters, and the rows of each series.
 fn digest(mut outcome: Outcome) -> (String, Vec<String>, Vec<(u32, u64, u64)>) {
-    // A pipe between parts has an event in each part, so the number of events differs.
+    // A pipe between parts has an event in each part, so the number of events differs. Ignore it.
     outcome.events = 0;
     let series = std::mem::take(&mut outcome.series);
     let rows = series.key.iter().zip(&series.time_ns).zip(&series.value);
@@ -31,7 +31,7 @@ fn whole(plan: &Arc<Plan>) -> Outcome {
     network.finish()
 }
 
-/// Runs a plan in parts; returns why the parts ended, and their results.
+/// Runs a plan in parts. Returns why the parts ended, and their results.
 fn in_parts(plan: &Arc<Plan>, split: &Split) -> (Vec<Ended>, Outcome) {
     let meeting = Meeting::new(split);
     let play = |own| split.play(plan, 1, own, &meeting, &mut |_| true);
@@ -54,7 +54,7 @@ fn load(text: &str) -> Option<Arc<Plan>> {
 }
 
 /// The network has ten equal links in a row, and flows that begin together. While the links are
-/// idle, every event happens at many places in the same nanosecond.
+/// idle, every event happens at many links in the same nanosecond.
 #[test]
 fn what_is_simultaneous_keeps_its_order() {
     let mut text =
@@ -80,7 +80,7 @@ fn what_is_simultaneous_keeps_its_order() {
     }
 }
 
-/// Parts are separated at the longest delays that allow parts of equal work.
+/// The network is cut where delays are longest, as long as the parts have about equal work.
 #[test]
 fn what_cannot_be_cut_is_not() {
     let lot = |links: &[&str], more: &str| {
@@ -104,7 +104,8 @@ fn what_cannot_be_cut_is_not() {
     let varies = "delay = \"5ms\"\njitter = \"1ms\"";
     assert_eq!(lot(&[varies, varies], ""), None);
     assert_eq!(lot(&[far, far], "[record]\npackets = true"), None);
-    // A connection's slot is used again when its last packet is gone, in whichever part that was.
+    // A connection's slot is used again when its last packet is gone, and that packet may be in any
+    // part.
     let web = "[[traffic]]\nkind = \"web\"\narrival = \"50ms\"\nroute = [\"l0\", \"l1\"]";
     assert_eq!(lot(&[far, far], web), None);
     assert_eq!(lot(&[far, far, far, far], web), Some(5_000_000));
@@ -174,7 +175,7 @@ proptest! {
             return Ok(());
         };
         let (ended, joined) = in_parts(&plan, &split);
-        // If the order of simultaneous events cannot be decided, all parts report that.
+        // If the order of simultaneous events cannot be decided, all parts report this.
         prop_assert!(ended.iter().all(|e| *e == ended[0]), "{ended:?}");
         if ended[0] == Ended::Done {
             let joined = digest(joined);

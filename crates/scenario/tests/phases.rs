@@ -1,8 +1,8 @@
-//! When and where a scenario gets a warning about phase effects.
+//! Tests when and where a scenario gets a warning about phase effects.
 
 use tailback_scenario::load;
 
-/// Returns the warnings of a scenario from these lines; lines 3 to 5 are the link's.
+/// Returns the warnings about a scenario with these lines. Lines 3 to 5 describe the link.
 fn warnings(top: &str, link: &str, flows: &str) -> Vec<String> {
     let text =
         format!("duration = \"60s\" {top}\n[bottleneck]\nrate = \"10Mbit\"\n{link}\n{flows}\n");
@@ -37,9 +37,9 @@ fn flows_that_share_a_fifo_are_warned_of_at_the_queue() {
     ] {
         assert_eq!(warnings("", FIFO, flows), warned, "{flows}");
     }
-    // The default queue is a FIFO that is not in the file, so the place is that of the link.
+    // The default queue is a FIFO that is not in the file, so the position is that of the link.
     assert_eq!(warnings("", "", TWO), [format!("f.toml:2:1: {WARNING}")]);
-    // A scenario that follows the hint gets no warning.
+    // A scenario that follows the advice gets no warning.
     assert_eq!(warnings("\nhost_jitter = \"1ms\"", FIFO, TWO), [""; 0]);
 }
 
@@ -62,7 +62,7 @@ fn nothing_is_said_where_phases_do_not_matter() {
         "[[flows]]\ncc = \"cubic\"",
         "[[flows]]\ncc = \"cubic\"\n[[traffic]]\nkind = \"cbr\"\nrate = \"1Mbit\"",
         "[[flows]]\ncc = \"reno\"\nstop = \"20s\"\n[[flows]]\ncc = \"reno\"\nstart = \"20s\"",
-        // The windows are 1000 segments together, which fit into the default limit.
+        // The windows have 1000 segments together, which fit into the default limit.
         "[tcp]\nrwnd = \"724000b\"\n[[flows]]\ncc = \"cubic\"\ncount = 2",
         "[[flows]]\ncc = \"cubic\"\nbytes = \"724000b\"\ncount = 2",
     ] {

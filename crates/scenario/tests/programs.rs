@@ -1,4 +1,4 @@
-//! `[[programs]]`: errors in entries, the resulting plan, and what the run ids depend on.
+//! Tests `[[programs]]`: errors in entries, the resulting plan, and what run ids depend on.
 
 use std::cell::Cell;
 
@@ -12,7 +12,7 @@ rate = "10Mbit"
 both_directions = true
 "#;
 
-/// Loads a scenario in which every file has the hash that `content` gives.
+/// Loads a scenario in which every file has the hash that `content` returns.
 fn load_of(
     text: &str,
     engine: EngineKind,
@@ -160,7 +160,7 @@ env = { TESTCASE = "mine", QLOGDIR = "/x" }
         (root, server.cwd.as_deref()),
         (Some("/here/images/a"), Some("/a"))
     );
-    // A side's variable overrides the entry's, which overrides the kind's.
+    // A side's variable overrides the entry's variable, which overrides the kind's.
     assert_eq!(
         (said(server, "QLOGDIR"), said(server, "A")),
         (Some(String::new()), Some("1".into()))

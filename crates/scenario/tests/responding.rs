@@ -1,4 +1,4 @@
-//! The estimate of packets for flows that losses or marks limit, and not the link.
+//! Tests the estimate of packets for flows that losses or marks limit, not the link.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use tailback_engine::plan::Plan;
 use tailback_scenario::{estimate_packets, load};
 
 /// Returns a plan with a flow on a link that it never fills. `signals` are keys of the link, and
-/// `options` are those of `cc`.
+/// `options` are options of `cc`.
 fn plan(seconds: u64, rtt_ms: u64, signals: &str, cc: &str, flow: &str) -> Arc<Plan> {
     let text = format!(
         "duration = \"{seconds}s\"\n[bottleneck]\nrate = \"10Gbit\"\n{signals}\n[path]\n\
@@ -34,7 +34,7 @@ fn schedule(kind: &str, period: u64, count: u64) -> String {
 
 const MARKED: &str = "ecn = true";
 
-/// Frames of 1514 bytes that 10 Gbit/s carry in a second.
+/// Number of frames of 1514 bytes that 10 Gbit/s carry in a second.
 const CARRIED: u64 = 825_627;
 
 #[test]
@@ -53,7 +53,7 @@ fn marks_and_losses_bound_the_estimate_near_what_is_sent() {
         (60, 50, &drops, "\"reno\"", ""),
         (60, 50, "loss = 0.001", "\"reno\"", ""),
         (60, 50, "loss = 0.001", "\"cubic\"", ""),
-        // CUBIC's curve decides the window, not the window that Reno would have.
+        // CUBIC's curve determines the window here, not the window that Reno would have.
         (120, 200, &schedule("drops", 10_000, 400), "\"cubic\"", ""),
     ] {
         let plan = plan(seconds, rtt_ms, signals, cc, flow);
@@ -83,7 +83,7 @@ fn what_responds_to_nothing_counts_as_much_as_its_link_carries() {
             "{cc} {signals}: {expected}, {every}"
         );
     }
-    // Flows that share a schedule each get a part of its marks.
+    // Each of the flows that share a schedule gets a part of its marks.
     let marks = schedule("marks", 1000, 100);
     let alone = estimate_packets(&plan(60, 50, &marks, "\"reno\"", MARKED));
     let flows = format!("{MARKED}\ncount = 5");
@@ -92,12 +92,13 @@ fn what_responds_to_nothing_counts_as_much_as_its_link_carries() {
     assert!(shared > 59 * CARRIED, "{shared}");
 }
 
-/// A flow of limited size sends no more than that.
+/// A flow of limited size sends no more than its size.
 #[test]
 fn bytes_and_the_receive_window_bound_the_estimate_too() {
     let of = |flow: &str| estimate_packets(&plan(60, 50, "loss = 0.001", "\"reno\"", flow));
     assert_eq!(of("bytes = 14480"), 10);
-    // The receive window is 20 segments in each round trip, below the 39 of the response function.
+    // The receive window is 20 segments in each round trip, below the 39 segments of the response
+    // function.
     assert_eq!(of("tcp = { rwnd = \"28960b\" }"), 20 * 1201);
 }
 
@@ -117,8 +118,9 @@ fn counts(link: &str, cc: &str, flow: &str) -> (u64, u64) {
     (estimate_packets(plan), counted)
 }
 
-/// The estimate is 0.65 to 3.2 times the number that a run counts. It is lowest for bursts of loss,
-/// because a run has few bursts. It is highest for five BBR flows that recover from an outage.
+/// The estimate must be 0.65 to 3.2 times the number that a run counts. The ratio is lowest for
+/// bursts of loss, because a run has few bursts. It is highest for five BBR flows that recover from
+/// an outage.
 #[test]
 fn the_estimate_is_near_what_a_run_counts() {
     let schedule = schedule("marks", 100, 400);

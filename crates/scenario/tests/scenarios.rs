@@ -1,4 +1,4 @@
-//! The plans and points that valid scenarios become.
+//! Tests which plans and points follow from valid scenarios.
 
 use std::sync::Arc;
 
@@ -607,7 +607,7 @@ fn set_wins() {
     assert_eq!(options(&plan.flows[0].cc).float("beta"), 0.7);
     assert_eq!(plan.record.series, SeriesMode::Off);
 
-    // A swept key that `--set` sets is no longer swept.
+    // If `--set` sets a swept key, the key is no longer swept.
     let scenario = load_set(&text, &[("bottleneck.rate", "3Mbit")]);
     assert_eq!((scenario.points.len(), scenario.axes.len()), (1, 0));
     assert_eq!(
@@ -694,7 +694,7 @@ fn connections_of_a_source() {
     assert_eq!(plain.options.bytes("max"), 1_000_000);
     assert!(connections.back.is_empty());
 
-    // With the defaults written out, it is the same run.
+    // With the defaults written in the file, the run is the same.
     let same = "cc = { name = \"cubic\" }\necn = false\nlimit = 1000\ntcp = { mss = 1448 }\n";
     assert_eq!(web(same).0.connections.unwrap(), connections);
     let changes = [
@@ -739,8 +739,8 @@ fn connections_of_a_source() {
     assert_eq!(plan.traffic[0].connections.as_ref().unwrap().back, [0]);
 }
 
-/// Names of runs are equal for equal runs, however they are written. They differ if anything
-/// differs that may change a result, or in what is recorded.
+/// Equal runs have equal ids, however they are written. The ids differ if anything differs that may
+/// change a result, or if the runs record different data.
 #[test]
 fn run_ids() {
     let id = |text: &str, set: &[(&str, &str)]| load_set(text, set).points[0].run_id.clone();
@@ -842,7 +842,7 @@ fn classes_and_samples_are_planned() {
             point.canonical
         );
     }
-    // A default that is written names the same run as no value.
+    // A default that the file writes gives the same run id as no value.
     let plain = load_ok(SMALL).points[0].run_id.clone();
     let zero = load_set(SMALL, &[("record.statistics", "0s")]);
     assert_eq!(zero.points[0].run_id, plain);
@@ -884,7 +884,7 @@ fn memory() {
         &[("flows.reno.count", "1000"), ("bottleneck.rate", "1Gbit")],
     );
     let bytes = estimate_memory(&scenario.points[0].plan);
-    // A thousand flows are estimated at more than 8 KiB each, and less than 256 MiB together.
+    // A thousand flows are estimated to need more than 24 KiB each, and less than 256 MiB together.
     assert!((24 << 20..256 << 20).contains(&bytes), "{bytes}");
     assert_eq!(check_memory(&scenario, bytes), Ok(()));
     assert_eq!(
@@ -907,8 +907,8 @@ fn memory_of_unresponsive_sources() {
         estimate_memory(&load_ok(&text).points[0].plan)
     };
     let large = "900000000000000p";
-    // Excess traffic of 125 MB/ms waits for 10 s in packets of 1000 bytes, which take 160 bytes of
-    // memory each: 200 GB. Another 10 ms of it are on the path.
+    // Excess traffic of 125 MB/ms waits for 10 s in packets of 1000 bytes, which need 160 bytes of
+    // memory each: 200 GB. Another 10 ms of this traffic are on the path.
     let whole = bytes("\"1kbit\"", large, "");
     assert!(
         (200_000_000_000..201_000_000_000).contains(&whole),
@@ -945,7 +945,7 @@ fn a_million_flows_are_loaded_when_there_is_room() {
     );
 }
 
-/// A flow with a count above 1 has numbers in its names, and in the names that other keys use.
+/// The names of a flow with a count above 1 include a number, also where other keys use them.
 #[test]
 fn members_of_groups_have_numbers_and_names() {
     let text = format!(
@@ -968,9 +968,9 @@ fn members_of_groups_have_numbers_and_names() {
         expected.map(|(name, group, i)| (name.to_owned(), group, i))
     );
     assert_eq!((plan.flow_count(), plan.source_count()), (3, 3));
-    // Numbers of connections follow those of flows and sources.
+    // The numbers of connections follow the numbers of flows and sources.
     assert_eq!(plan.owners()[..], [0, 1, 2, 3, 4, 5, 4, 4, 4, 5, 5, 5]);
-    // Flows and connections with the same stack share hosts, unless a flow has its own jitter.
+    // Flows and connections with the same TCP stack share hosts, unless a flow has its own jitter.
     assert_eq!(plan.hosts().1, [0, 0, 0, 1, 0, 0]);
     let jittered = load_set(&text, &[("host_jitter", "1us")]).points.remove(0);
     let (pairs, of) = jittered.plan.hosts();
@@ -982,7 +982,7 @@ fn members_of_groups_have_numbers_and_names() {
         let text = format!("{text}{assert}\"{name}\"\n");
         load(text.as_bytes(), "f", &[], None).is_ok()
     };
-    // Assertions accept a source of traffic in place of a flow.
+    // Assertions accept a traffic source in place of a flow.
     for name in ["reno", "reno-2", "reno-2/1", "reno-2/2", "cbr"] {
         assert!(asked(name), "{name}");
     }
@@ -1083,7 +1083,7 @@ fn every_key_has_a_path() {
         if path.starts_with("links.") {
             continue;
         }
-        // An impairment needs its kind before its options can be set.
+        // Set the kind of an impairment before its options.
         let kind = key.entry.filter(|_| path.contains("impairments"));
         let list = format!(
             "[[bottleneck.impairments]]\nkind = \"{}\"\n",
@@ -1135,7 +1135,7 @@ count = 2
         .unwrap()
     };
     let scenario = kernel(text, &[], "6.17");
-    // A queue with a module belongs to the kernel even without `kernel = true`.
+    // A queue with a module counts as a queue of the kernel even without `kernel = true`.
     let implied = text.replace("kernel = true, module", "module");
     assert_ne!(implied, text);
     assert_eq!(kernel(&implied, &[], "6.17").id, scenario.id);
@@ -1184,7 +1184,7 @@ count = 2
         assert_ne!(id(&[(key, value)]), point.run_id, "{key} = {value}");
     }
 
-    // The names of run and sweep depend on the engine's version.
+    // The ids of runs and sweep depend on the engine's version.
     let sim = load_ok(SMALL);
     assert_eq!(
         (sim.engine, sim.engine_version.as_str()),
@@ -1202,7 +1202,7 @@ count = 2
     );
     assert_eq!(one.points[0].canonical, sim.points[0].canonical);
     let ids = |scenario: &Scenario| (scenario.points[0].run_id.clone(), scenario.id.clone());
-    // Setting the engine's version afterwards changes names and nothing else.
+    // Setting the engine's version afterwards changes only the ids.
     assert_eq!(
         ids(&one.clone().versioned(|_| "6.17 b".into())),
         ids(&other)
@@ -1280,8 +1280,8 @@ fn a_program_stands_where_a_flow_does() {
     assert!(class.sources.is_empty());
 }
 
-/// If a sweep has values of several units for a key, parameters contain the unit. Labels always
-/// contain it.
+/// If a sweep has values with several units for a key, parameters contain the unit. Labels always
+/// contain the unit.
 #[test]
 fn packets_and_bytes_are_no_equal_parameters() {
     let point = |text: &str| {
@@ -1318,7 +1318,7 @@ fn packets_and_bytes_are_no_equal_parameters() {
     assert_eq!(codel.points[0].params[0].1, Param::Number(100.0));
 }
 
-/// Labels of long tables that differ only at their end stay distinct.
+/// Labels of long tables stay distinct even if the tables differ only at their end.
 #[test]
 fn long_values_are_not_cut_to_one() {
     let steps = |last: u32| {
@@ -1337,7 +1337,7 @@ fn long_values_are_not_cut_to_one() {
     assert_ne!(points[0].labels, points[1].labels);
 }
 
-/// The estimate counts what senders offer, but no more than the links carry.
+/// The estimate counts the packets that senders offer, but no more than the links carry.
 #[test]
 fn packets_of_a_run() {
     let packets = |set: &[(&str, &str)]| {
@@ -1354,9 +1354,9 @@ fn packets_of_a_run() {
         packets(&[("flows.reno.bytes", "146000b"), ("flows.reno.count", "3")]),
         303
     );
-    // Each second segment has an ACK, and ACKs pass a separate link.
+    // Every second segment has an ACK, and ACKs pass a separate link.
     assert_eq!(packets(&[("bottleneck.both_directions", "true")]), 15_000);
-    // The window is ten segments in each round-trip time of 20 ms.
+    // The window is ten segments per round-trip time of 20 ms.
     assert_eq!(
         packets(&[("tcp.rwnd", "14480b"), ("bottleneck.rate", "1Gbit")]),
         5_010
@@ -1365,7 +1365,7 @@ fn packets_of_a_run() {
 
 const FLOW: &str = "duration = \"10s\"\n[[flows]]\ncc = \"reno\"\n";
 
-/// Every named path is a scenario with one flow, and no warning.
+/// A scenario with a named path and one flow is complete, and has no warnings.
 #[test]
 fn named_paths_are_complete() {
     for name in tailback_engine::profiles::NAMES {
@@ -1378,8 +1378,8 @@ fn named_paths_are_complete() {
     }
 }
 
-/// A named path stands for its keys: with these keys written out, it is the same run. Keys of the
-/// scenario itself take precedence.
+/// A named path stands for its keys: a scenario with these keys written out has the same run. Keys
+/// that the scenario itself sets have priority.
 #[test]
 fn a_named_path_stands_for_keys_that_are_not_written() {
     let written = r#"
@@ -1407,7 +1407,7 @@ fn a_named_path_stands_for_keys_that_are_not_written() {
     assert_eq!(plan.links[0].impairments.len(), 1);
 }
 
-/// In a sweep over named paths, the runs have these names, even if paths share values.
+/// In a sweep over named paths, runs have the names of the paths, even if paths share values.
 #[test]
 fn a_sweep_over_named_paths() {
     let names = tailback_engine::profiles::NAMES;
@@ -1424,7 +1424,7 @@ fn a_sweep_over_named_paths() {
     assert_eq!(params, expected.iter().collect::<Vec<_>>());
 }
 
-/// A link's short keys give the same runs as the impairments that they stand for.
+/// A link's short keys give the same runs as the impairments that they abbreviate.
 #[test]
 fn short_forms_are_impairments() {
     let run_id = |keys: &str| {

@@ -1,8 +1,8 @@
-//! A run as a library with two functions of C, for a host without an operating system: `run`
-//! simulates and returns the length of the results, `results` returns where they are.
-//! `tests/test_sim_wasm.py` compares WebAssembly with this machine, byte by byte.
+//! A run as a library with two C functions, for a host without an operating system. `run` simulates
+//! and returns the length of the results; `results` returns their address. `tests/test_sim_wasm.py`
+//! compares WebAssembly with this machine, byte by byte.
 
-// The names of exported functions have to be unique, which the compiler cannot check.
+// The names of exported functions must be unique, which the compiler cannot check.
 #![allow(unsafe_code)]
 
 use std::sync::OnceLock;
@@ -39,13 +39,13 @@ fn json() -> &'static str {
     })
 }
 
-/// The length of the results as JSON, bytes.
+/// Simulates. Returns the length of the results as JSON, bytes.
 #[unsafe(no_mangle)]
 pub extern "C" fn run() -> usize {
     json().len()
 }
 
-/// The results as JSON.
+/// Returns the address of the results as JSON.
 #[unsafe(no_mangle)]
 pub extern "C" fn results() -> *const u8 {
     json().as_ptr()

@@ -1,4 +1,4 @@
-//! A toy transport beside CUBIC, and endpoints with mistakes.
+//! Tests a toy transport beside CUBIC, and endpoints that make mistakes.
 
 mod toy;
 
@@ -36,8 +36,8 @@ fn a_toy_shares_a_fair_queue_with_cubic() {
     assert!((results.share("mine") - 0.5).abs() < 0.05, "{results:?}");
     let queue = results.bottleneck();
     assert!(queue.utilisation.expect("a rate") > 0.98, "{queue:?}");
-    // The receiver saw every mark of the queue and reported it to the sender, except during the
-    // warm-up.
+    // The receiver reports every mark of the queue to the sender. Marks during the warm-up do not
+    // count.
     let marks = results.marks("mine");
     let marked = results.receiver::<Receiver>("mine").marked;
     assert!(marks > 10 && marked >= marks, "{marks} {marked}");
@@ -47,12 +47,12 @@ fn a_toy_shares_a_fair_queue_with_cubic() {
     assert_eq!(endpoints.measured.ecn_sent.ect0, endpoints.measured.packets);
     let delay = endpoints.measured.delay_ms;
     assert!(delay.n > 20_000 && delay.p99.expect("packets") < 15.0);
-    // The path has 20 ms, and the way back no queue.
+    // The path has an RTT of 20 ms, and the return direction has no queue.
     let rtt = endpoints.measured.rtt_ms;
     let expected = 20.0 + delay.mean.expect("packets");
     assert!(rtt.n > 20_000 && (rtt.mean.expect("datagrams") - expected).abs() < 0.05);
     assert_eq!(endpoints.measured.rtt_of, Some("base and sojourn"));
-    // Each datagram of 1200 bytes has an acknowledgement of 9 bytes.
+    // Each datagram of 1200 bytes gets an acknowledgement of 9 bytes.
     let there = endpoints.measured.delivered_bytes as f64 / 1200.0;
     let back = endpoints.measured.back_bytes as f64 / 9.0;
     assert!((there - back).abs() < 100.0, "{there} {back}");
@@ -84,7 +84,7 @@ fn a_transfer_is_over_when_both_sides_are_done() {
     let sender = Sender::new(Ecn::Ect0, Some(count));
     let attached = simulation.attach("mine", sender, Receiver::wanting(count));
     let results = attached.and_then(Simulation::run).expect("a run");
-    // Each datagram takes 1242 bytes at 20 Mbit/s.
+    // Each datagram has 1242 bytes with headers, at 20 Mbit/s.
     let least = count as f64 * 1242.0 * 8.0 / 20e6;
     let took = results.completion_s("mine").expect("it is over");
     assert!((least..1.1 * least).contains(&took), "{took}, not {least}");
@@ -146,7 +146,7 @@ fn several_of_a_kind_and_the_way_back() {
     assert!(results.link("bottleneck.back").packets > 15_000);
 }
 
-/// The mistake of a broken endpoint.
+/// Which mistake an endpoint makes.
 #[derive(Clone, Copy)]
 enum Breaks {
     Spins,
@@ -231,7 +231,7 @@ fn a_mistake_costs_its_run_only_and_is_named() {
     );
 }
 
-/// Sends one burst, as with GSO, in which the last datagram is shorter.
+/// Sends one burst, as with GSO, whose last datagram is shorter.
 struct Burst {
     length: usize,
     segment: Option<usize>,
@@ -258,7 +258,7 @@ impl Endpoint for Burst {
     }
 }
 
-/// Notes the lengths of datagrams that arrive.
+/// Records the lengths of the datagrams that arrive.
 #[derive(Default)]
 struct Lengths(Vec<usize>);
 

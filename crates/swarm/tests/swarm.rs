@@ -15,7 +15,7 @@ use toml::{Table, Value};
 #[global_allocator]
 static HEAP: heap::Heap = heap::Heap;
 
-/// Number of scenarios; they take a minute on one core, and less than half of that on two.
+/// Number of scenarios. They take a minute on one core, and less than half a minute on two.
 const SEEDS: u64 = 2_000;
 
 /// Returns the files of a folder, by name.
@@ -43,13 +43,14 @@ fn nothing_is_found() {
         found.is_empty(),
         "{found:#?}\nlook at one with: tailback-swarm reduce SEED"
     );
-    // Most scenarios have to run; otherwise the swarm tests little.
+    // Most scenarios must run, because otherwise the swarm tests little.
     assert_eq!(tally.tried, SEEDS);
     assert!(tally.done > SEEDS * 3 / 4, "{tally:#?}");
     assert!(tally.refusals() < SEEDS / 50, "{tally:#?}");
 }
 
-/// Checks a law on scenarios: it must hold for at least this share, and no scenario may break it.
+/// Checks a law on scenarios. The law must apply to at least this share of them, and no scenario
+/// may violate it.
 fn holds(name: &str, seeds: u64, most: f64) {
     keep_panics();
     let law = Law::named(name).expect("a law");
@@ -167,12 +168,12 @@ fn words_of(value: &Value, words: &mut BTreeSet<String>) {
 }
 
 /// A key, option or word that no scenario uses is not tested. If a new one is not drawn
-/// automatically, `generate` has to draw it.
+/// automatically, `generate` must draw it.
 #[test]
 fn every_key_and_word_is_drawn() {
-    /// Keys of kits, a metric of sweeps, and plugins, which would have to be compiled. Named paths
-    /// and the short form of `burst_loss` become other keys, which are drawn; tests of the scenario
-    /// crate compare them.
+    /// These are keys for kits, a metric of sweeps, and plugins, which would have to be compiled.
+    /// Named paths and the short form of `burst_loss` stand for other keys, which are drawn; tests
+    /// of the scenario crate compare them.
     const NOT_DRAWN: [&str; 8] = [
         "module",
         "args",
@@ -251,10 +252,10 @@ fn every_key_and_word_is_drawn() {
         "v2",
         "connectionmigration",
     ];
-    /// The rarest word is in one of several thousand scenarios.
+    /// Number of scenarios to draw at most. The rarest word is in one of several thousand.
     const MOST: u64 = 20_000;
-    // A summary has too many metrics to draw each of them. It is enough that metrics are drawn,
-    // because a test of the Python package covers all of them.
+    // A summary has too many metrics to draw each of them. It is enough that some metrics are
+    // drawn, because a test of the Python package covers all of them.
     let metrics: BTreeSet<String> = (tailback_scenario::metrics().iter())
         .flat_map(|metric| [metric.path.clone(), metric.name.clone()])
         .collect();

@@ -1,4 +1,4 @@
-//! smoltcp over a bottleneck, alone and beside CUBIC.
+//! Tests smoltcp over a bottleneck, alone and beside CUBIC.
 
 use smoltcp::socket::tcp::CongestionControl;
 use tailback_sim::{Results, Simulation};

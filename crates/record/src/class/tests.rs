@@ -4,8 +4,8 @@ use crate::{Cause, FlowOutcome, LinkOutcome, Outcome, Summary};
 const S: u64 = 1_000_000_000;
 const MS: u64 = 1_000_000;
 
-/// A link of 1 Mbyte/s. Flow 0 and flow 2, which starts at 2 s, are of class L. Flow 1 and source 4
-/// are of class C, and flow 3 has no class. Measured from 1 to 4.5 s, with samples of 1 s.
+/// Returns the recorder of a link of 1 Mbyte/s. Class L has flow 0 and flow 2, which starts at 2 s.
+/// Class C has flow 1 and source 4, and flow 3 has no class. The measured time is 1 to 4.5 s.
 fn recorder(interval_ns: u64) -> ClassRecorder {
     let flow = |flow, rtt_ms| ClassFlow {
         flow,
@@ -61,8 +61,7 @@ fn outcome(recorder: ClassRecorder) -> Outcome {
 #[test]
 fn definitions() {
     let mut recorder = recorder(S);
-    // Nothing counts before the end of the warm-up. Afterwards the order of the calls does not
-    // matter.
+    // Packets before the end of the warm-up do not count. The order of the calls does not matter.
     recorder.forward(0, 9999, 1, S - 1);
     recorder.count(0, Cause::Mark, S - 1);
     recorder.forward(0, 100_000, 3 * MS, 3 * S + 5);
@@ -72,7 +71,7 @@ fn definitions() {
     recorder.forward(1, 400_000, 20 * MS, S + 7);
     recorder.forward(4, 80_000, 30 * MS, S + 8);
     recorder.forward(3, 20_000, 50 * MS, S + 9);
-    // The last half second counts for the totals, but for no sample.
+    // The last half second counts for the totals, but is not a complete sample.
     recorder.forward(0, 1_000, 9 * MS, 4 * S + 1);
     recorder.count(0, Cause::StepMark, S + 1);
     recorder.count(0, Cause::SceMark, S + 1);
@@ -99,7 +98,7 @@ fn definitions() {
     assert!(near(l.delay_ms.p25, 2.0) && near(l.delay_ms.p50, 3.0));
     assert!(near(l.delay_ms.p1, 1.0) && near(l.delay_ms.p75, 3.0));
     assert!(near(l.delay_ms.p99, 9.0) && l.delay_ms.max == Some(9.0));
-    // The sum of the squared deviations, 6.76 + 2.56 + 0.36 + 0.36 + 29.16, over 4.
+    // The squared deviations are 6.76, 2.56, 0.36, 0.36 and 29.16. Their sum divided by 4 is 9.8.
     assert!(near(l.delay_ms.stddev, 9.8_f64.sqrt()));
 
     let samples = l.samples.as_ref().expect("samples");
@@ -111,8 +110,8 @@ fn definitions() {
         [rate.p1, rate.p25, rate.p50, rate.p75, rate.p99],
         [0.0, 0.0, 0.4, 0.8, 3.2].map(Some)
     );
-    // Flow l: 400 kB/s x (2 + 10) ms, 0 and 100 kB/s x (2.5 + 10) ms.
-    // Flow late: 0 and 50 kB/s x (2.5 + 20) ms.
+    // Windows of flow l: 400 kB/s x (2 + 10) ms, 0, and 100 kB/s x (2.5 + 10) ms.
+    // Windows of flow late: 0 and 50 kB/s x (2.5 + 20) ms.
     let window = samples.window_bytes;
     assert_eq!((window.n, window.max), (5, Some(4_800.0)));
     assert_eq!([window.p50, window.p75], [Some(1_125.0), Some(1_250.0)]);
@@ -120,11 +119,11 @@ fn definitions() {
     // The capacity of an interval is 1 MB.
     let used = samples.utilisation;
     assert_eq!([used.p1, used.p50, used.p99], [0.0, 0.15, 0.4].map(Some));
-    // Twice one mark for two packets. The interval without packets has no share.
+    // Two intervals have one mark for two packets. The interval without packets has no share.
     let (marks, drops) = (samples.mark_share, samples.drop_share);
     assert_eq!((marks.n, marks.mean), (2, Some(0.5)));
-    // No drop of 2 packets, then 1 drop of 2 + 1. A packet lost behind the queue counts as
-    // forwarded.
+    // First no drop for 2 packets, then 1 drop for 2 + 1 packets. A packet lost behind the queue
+    // counts as forwarded.
     assert_eq!((drops.n, drops.p1), (2, Some(0.0)));
     assert_eq!(drops.max, Some(1.0 / 3.0));
     assert_eq!(samples.delay_ms.p1, Some(2.0));
@@ -136,7 +135,7 @@ fn definitions() {
     assert_eq!(samples.rate_mbit.max, Some(3.2));
     // The source's delay is part of the class's mean delay: 25 ms, plus 40 ms of RTT, at 400 kB/s.
     assert_eq!(samples.window_bytes.max, Some(26_000.0));
-    // One interval has a drop and no forwarded packet.
+    // One interval has a drop and no forwarded packets.
     assert_eq!(samples.drop_share.max, Some(1.0));
     let whole = summary.queues[0].samples.as_ref().expect("samples");
     assert_eq!((whole.utilisation.n, whole.utilisation.max), (3, Some(0.9)));
@@ -234,7 +233,7 @@ fn a_flow_that_the_outcome_does_not_have_has_no_series() {
         recorder.forward(owner, 1_000, MS, 2 * S);
     }
     let mut outcome = outcome(recorder);
-    // Flow 2 no longer exists, and no other flow has its number.
+    // Flow 2 no longer exists, and no other flow takes its number.
     outcome.flows.truncate(2);
     outcome.record_samples();
     let keys = outcome.series.keys.iter();

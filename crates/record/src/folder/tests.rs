@@ -99,7 +99,7 @@ fn what_is_written_is_what_was_measured() {
             Field::Double(3.0)
         ]
     );
-    // 20,000,000 ns lies in 2^24..2^25, whose buckets are 2^14 wide.
+    // 20,000,000 ns is between 2^24 and 2^25, where buckets are 2^14 wide.
     let histograms = rows(&store.path(ID).join("histograms.parquet"));
     let lower = 20_000_000 >> 14 << 14;
     assert_eq!(
@@ -195,7 +195,7 @@ fn a_failed_write_leaves_nothing_and_names_the_file() {
     assert!(error.to_string().contains("file"), "{error}");
 }
 
-/// Creates a store with a run.
+/// Creates a store that has one run.
 fn with_run() -> (tempfile::TempDir, Store) {
     let root = tempfile::tempdir().expect("a folder");
     let store = Store::open(root.path()).expect("a store");
@@ -256,7 +256,7 @@ fn a_damaged_run_is_moved_and_done_again() {
         let stored = store.write(&manifest(ID), &outcome(), &Timing::default());
         assert_eq!(stored.expect("written"), Stored::New);
     }
-    // The run is damaged while the same run is under way.
+    // The stored run is damaged while another process repeats it.
     fs::write(store.path(ID).join(stored::SUMMARY), "{}").expect("a file");
     let stored = store.write(&manifest(ID), &outcome(), &Timing::default());
     assert_eq!(stored.expect("written"), Stored::New);
@@ -266,7 +266,7 @@ fn a_damaged_run_is_moved_and_done_again() {
 #[test]
 fn what_is_no_folder_of_this_run_is_not_taken_for_it() {
     let (root, store) = with_run();
-    // Three cases: the folder of another run, a link to the right run, and a file.
+    // Test three cases: the folder of another run, a link to the right run, and a file.
     fs::rename(store.path(ID), store.path(OTHER)).expect("renamed");
     assert!(!store.contains(OTHER).expect("readable"));
     let elsewhere = root.path().join(ID);
@@ -277,7 +277,7 @@ fn what_is_no_folder_of_this_run_is_not_taken_for_it() {
     assert!(elsewhere.join(stored::MANIFEST).exists());
     fs::write(store.path(ID), "").expect("a file");
     assert!(!store.contains(ID).expect("readable"));
-    // A link inside the folder.
+    // Also test a link inside the folder.
     let summary = elsewhere.join(stored::SUMMARY);
     fs::rename(&summary, root.path().join("summary")).expect("renamed");
     std::os::unix::fs::symlink(root.path().join("summary"), &summary).expect("a link");
@@ -318,8 +318,7 @@ fn a_table_of_other_columns_or_rows_is_refused_though_its_hash_is_right() {
     }
     forge(&folder, stored::SERIES, &whole, Some(40_000));
     assert!(store.contains(ID).expect("readable"));
-    // A footer that claims more than the file contains. Every byte of the footer is changed in
-    // turn.
+    // Change every byte of the footer in turn, so that it may claim more than the file contains.
     for at in whole.len() - 600..whole.len() {
         let mut bytes = whole.clone();
         bytes[at] ^= 0xFF;
@@ -339,7 +338,7 @@ fn forge_manifest(folder: &Path, change: impl FnOnce(&mut serde_json::Value)) {
     fs::write(folder.join(stored::MANIFEST), seal::seal(&text)).expect("a file");
 }
 
-/// The message about what is wrong with a run.
+/// Returns the message about what is wrong with a run.
 fn damage<T>(result: Result<T, Fault>) -> String {
     match result {
         Err(Fault::Damaged(what)) => what,
@@ -456,7 +455,7 @@ fn a_file_too_large_for_what_it_is_is_not_read() {
     for name in [stored::MANIFEST, stored::TIMING] {
         let path = store.path(ID).join(name);
         let whole = fs::read(&path).expect("a file");
-        // A sparse file, which takes no space on the disk.
+        // A sparse file, which uses no space on the disk.
         let file = File::create(&path).expect("a file");
         file.set_len((64 << 20) + 1).expect("a sparse file");
         let what = damage(stored::check(&store.path(ID)));
@@ -469,7 +468,7 @@ fn a_file_too_large_for_what_it_is_is_not_read() {
     assert!(store.contains(ID).expect("readable"));
 }
 
-/// A run with a capture, and with a file that a program left in its own folder.
+/// Creates a store whose run has a capture, and a file that a program left in its own folder.
 fn with_more_files() -> (tempfile::TempDir, Store) {
     let root = tempfile::tempdir().expect("a folder");
     let store = Store::open(root.path()).expect("a store");
@@ -504,7 +503,7 @@ fn a_capture_and_what_programs_left_are_checked_too() {
         let path = store.path(ID).join(name);
         let whole = fs::read(&path).expect("a file");
         assert!(run.check_file(name).is_ok());
-        // Four cases: another length, other bytes of the same length, no file, and a folder.
+        // Test four cases: another length, other bytes of the same length, no file, and a folder.
         fs::write(&path, "longer than it was").expect("a file");
         assert!(damage(run.check_file(name)).contains("not what was written"));
         let other: Vec<u8> = whole.iter().map(|byte| byte ^ 1).collect();
@@ -517,7 +516,7 @@ fn a_capture_and_what_programs_left_are_checked_too() {
         fs::rename(&path, path.with_extension("aside")).expect("a folder");
         fs::write(&path, whole).expect("a file");
     }
-    // A size that no file of a run can have, although the seal is right.
+    // No file of a run can have this size, although the seal is right.
     forge_manifest(&store.path(ID), |manifest| {
         manifest["files"][stored::PACKETS]["bytes"] = u64::MAX.into();
     });
@@ -564,7 +563,7 @@ fn what_somebody_else_found_wrong_moves_a_whole_run() {
     let what = what.expect("it was there");
     assert!(what.starts_with("no such flow; moved to "), "{what}");
     assert!(!store.path(ID).exists());
-    // There is nothing left to move.
+    // The damaged folder was already moved.
     assert_eq!(
         store.set_aside(ID, Some("no such flow")).expect("readable"),
         None
@@ -627,7 +626,7 @@ fn delays_of_classes_and_programs_are_in_the_histograms() {
     let mut class = crate::ClassOutcome::default();
     class.class.name = "k".to_owned();
     class.delay.record(7);
-    // One class at the link, and one at a link that the outcome does not have.
+    // One class is at the link, and one at a link that the outcome does not have.
     outcome.classes = vec![class.clone(), crate::ClassOutcome { link: 9, ..class }];
     let mut program = crate::ProgramOutcome {
         name: "p".to_owned(),
@@ -684,7 +683,7 @@ fn a_full_disk_is_what_the_error_of_a_table_says() {
         let error = result.expect_err("no room");
         assert_eq!(error.kind(), io::ErrorKind::StorageFull, "{room}: {error}");
     }
-    // An error whose cause is not the disk.
+    // An error that the disk did not cause.
     let result = table::write(io::sink(), "no schema", |_| Ok(0));
     assert_eq!(result.expect_err("no schema").kind(), io::ErrorKind::Other);
 }

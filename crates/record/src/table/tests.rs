@@ -25,7 +25,7 @@ fn footer_of(bytes: &[u8]) -> usize {
     length - 8 - footer as usize
 }
 
-/// Returns the table with a changed number in the footer of each column.
+/// Returns the table with a number changed in the footer of each column.
 fn forged(change: impl Fn(ColumnChunkMetaDataBuilder) -> ColumnChunkMetaDataBuilder) -> Bytes {
     let bytes = Bytes::from(written());
     let footer = ParquetMetaDataReader::new().parse_and_finish(&bytes);
@@ -54,8 +54,8 @@ fn a_footer_that_only_says_the_same_is_accepted() {
 
 #[test]
 fn numbers_that_do_not_fit_are_refused() {
-    // The first field of this value in the footer is the number of rows of the file: a field
-    // header, and then twice the number as a varint.
+    // The first field with this value in the footer is the file's number of rows: a field header,
+    // and then twice the number as a varint.
     let mut bytes = written();
     let field = [0x16, 0xD0, 0x0F];
     let footer = footer_of(&bytes);
@@ -84,7 +84,7 @@ fn a_column_expands_by_what_snappy_can_do_at_most() {
         let limit = EXPANSION * file.len() as u64;
         (file, limit)
     };
-    // The length of the footer depends on that number. It is equal for numbers as close as these.
+    // The length of the footer depends on this number, but is equal for numbers as close as these.
     let (_, limit) = most(1_000_000);
     let (file, same) = most(limit);
     assert_eq!(limit, same);

@@ -17,14 +17,14 @@ pub struct Sender {
     ecn: Ecn,
     window: f64,
     next: u64,
-    /// The send time of each datagram in flight.
+    /// For each datagram in flight, when it was sent.
     flight: BTreeMap<u64, Time>,
     /// The window is not reduced again until this number is acknowledged.
     recover: u64,
     srtt: Option<Time>,
     pub marks: u64,
     pub losses: u64,
-    /// Number of datagrams to send; `None` for no limit.
+    /// Number of datagrams to send. `None` means no limit.
     limit: Option<u64>,
 }
 
@@ -130,7 +130,7 @@ pub struct Receiver {
     answers: Vec<[u8; 9]>,
     pub received: u64,
     pub marked: u64,
-    /// Number of datagrams that the receiver waits for.
+    /// Number of datagrams that the receiver waits for. `None` means no limit.
     wanted: Option<u64>,
 }
 

@@ -210,7 +210,8 @@ fn datagrams_of_both_families_are_counted_by_their_hosts() {
         let mut series = Series::default();
         let data = |ecn| udp(six, false, [4433, 9], ecn, &[7; 1200]);
         let answer = udp(six, true, [4433, 9], 0, &[8; 30]);
-        // This packet precedes the warm-up, so it counts for the series and the completion only.
+        // This packet comes before the end of the warm-up, so it counts only for the series and the
+        // completion.
         taps.pass(&data(2), 20 * MS, Some(40 * MS));
         let of = taps.pass(&data(2), 210 * MS, Some(230 * MS));
         taps.noted(0, of, 215 * MS, Noted::Passed(4 * MS));
@@ -221,9 +222,9 @@ fn datagrams_of_both_families_are_counted_by_their_hosts() {
         assert_eq!((back.tuple, back.back), (of.tuple, true));
         taps.noted(1, back, 245 * MS, Noted::Passed(MS));
         let last = taps.pass(&data(0), 310 * MS, Some(330 * MS));
-        // Notes arrive in the order of links, but are applied in the order of time.
+        // The notes arrive in the order of links, but must be applied in the order of time.
         taps.noted(0, last, 315 * MS, Noted::Passed(2 * MS));
-        // The packet goes to a host that is not one of the programs'.
+        // The packet goes to a host that does not belong to a program.
         let other = ip(
             Ipv4Addr::new(10, 3, 0, 1).into(),
             Ipv4Addr::new(10, 4, 0, 2).into(),
@@ -240,11 +241,11 @@ fn datagrams_of_both_families_are_counted_by_their_hosts() {
         assert_eq!((program.delivered_bytes, program.back_bytes), (2400, 30));
         assert_eq!(program.ecn_sent, [1, 1, 1, 0]);
         assert_eq!((program.from_ns, program.to_ns), (100 * MS, 800 * MS));
-        // The work lasts from 20 ms, less the delay of the host, to 330 ms.
+        // The exchange lasts from 20 ms, less the delay of the host, to 330 ms.
         assert_eq!(program.completion_ns, Some(320 * MS));
         assert!(program.rtt_estimated);
         let (rtt, delay) = (&program.rtt, &program.delay);
-        // Two round trips: 20 + 4 ms, and 20 ms + 2 there + 1 back.
+        // The two round-trip times are 20 + 4 ms, and 20 ms + 2 ms forward + 1 ms back.
         assert_eq!((rtt.count(), rtt.sum()), (2, 47 * u128::from(MS)));
         assert_eq!((delay.count(), delay.sum()), (2, 6 * u128::from(MS)));
         let [tuple] = all[0].tuples.as_slice() else {
@@ -292,7 +293,7 @@ fn tcp_is_what_is_acknowledged_in_order_whatever_wraps() {
         taps.pass(&ack(flag::ACK, 1), 150 * MS, Some(160 * MS));
         taps.pass(&segment(flag::ACK, 1, 1, 1000), 210 * MS, Some(220 * MS));
         taps.pass(&ack(flag::ACK, 1001), 230 * MS, Some(240 * MS));
-        // The next segment is lost, so the one after it has to wait for its retransmission.
+        // The next segment is lost, so the segment after it must wait for the retransmission.
         taps.pass(&segment(flag::ACK, 1001, 2, 1000), 310 * MS, None);
         taps.pass(&segment(flag::ACK, 2001, 2, 1000), 311 * MS, Some(321 * MS));
         taps.pass(&ack(flag::ACK, 1001), 331 * MS, Some(341 * MS));
@@ -309,7 +310,7 @@ fn tcp_is_what_is_acknowledged_in_order_whatever_wraps() {
         assert_eq!((program.delivered_bytes, program.back_bytes), (3010, 0));
         assert_eq!((program.sent_packets, program.received_packets), (6, 5));
         assert!(!program.rtt_estimated);
-        // The segment was sent 10 ms before it was captured; a retransmission gives no sample.
+        // The segment was sent 10 ms before it was captured. A retransmission gives no sample.
         assert_eq!(program.rtt.count(), 2);
         assert_eq!(program.rtt.sum(), 2 * 40 * u128::from(MS));
         let [tuple] = all[0].tuples.as_slice() else {
@@ -332,7 +333,7 @@ fn ports_that_are_used_again_begin_anew() {
         pass(&mut taps, &segment(flag::SYN, 0, 0), at);
         pass(&mut taps, &segment(flag::ACK, 1, 700), at + 10);
         pass(&mut taps, &ack(701), at + 20);
-        // The same segment once more starts nothing new.
+        // The same segment again does not start a new connection.
         pass(&mut taps, &segment(flag::SYN, 0, 0), at + 25);
         pass(&mut taps, &ack(701), at + 30);
     }
@@ -430,7 +431,7 @@ fn the_key_of_a_program_is_of_its_payload() {
 #[test]
 fn a_later_fragment_has_no_ports() {
     let mut bytes = udp(false, false, [4433, 9], 0, &[5; 40]);
-    bytes[21] = 100; // 800 bytes before it
+    bytes[21] = 100; // an offset of 800 bytes
     let later = frame(&bytes);
     assert_eq!((later.port, later.source_port, later.payload), (0, 0, 48));
     assert!(later.fragment && !later.is_udp());
