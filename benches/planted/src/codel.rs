@@ -113,7 +113,7 @@ impl Planted {
         from + Time((INTERVAL as f64 / f64::from(count).sqrt()) as u64)
     }
 
-    /// Marks or drops a packet. The result says whether a packet is left to send.
+    /// Marks or drops a packet. Returns whether a packet is left to send.
     fn act(&mut self, next: &mut Packet, now: Time, sink: &mut Sink) -> Acted {
         if self.ecn && self.bug != Bug::Ecn && next.ecn != Ecn::NotEct {
             sink.mark(next, Cause::Mark, now);

@@ -95,7 +95,7 @@ impl CongestionControl for Planted {
 
     fn set_state(&mut self, view: View<'_>, window: &mut Window, new: CaState) {
         if self.bug == Bug::Timeout && new == CaState::Loss {
-            // The stack has just reduced both, so restore them.
+            // The stack has just reduced window and ssthresh, so restore both.
             (window.cwnd, window.ssthresh) = self.before;
             return;
         }

@@ -1,5 +1,5 @@
-//! Copies of CUBIC and CoDel with one bug each, which `tailback evaluate` has to find. In the clean
-//! copies it must find nothing.
+//! Copies of CUBIC and CoDel with one bug each, which `tailback evaluate` must find, and clean
+//! copies, in which it must find nothing.
 
 use tailback_engine::crates::Registry;
 

@@ -1,5 +1,5 @@
-//! A congestion control: slow start, then `increase` segments more in each round. A loss or a mark
-//! reduces the window to `beta` of its size.
+//! A congestion control: slow start, then growth by `increase` segments in each round. A loss or a
+//! mark reduces the window to `beta` times its size.
 //!
 //! Its hooks are those of Linux's `tcp_congestion_ops`. The stack around it works like Linux's: it
 //! finds losses, retransmits and reduces the window. See `tailback_engine::cc::CongestionControl`
@@ -16,7 +16,7 @@ pub fn register(registry: &mut Registry) {
     registry.cc(&ENTRY);
 }
 
-/// Its description and its options, for lists, errors and reports.
+/// The description and the options of the algorithm, for lists, errors and reports.
 static ENTRY: Entry<Build> = Entry {
     name: "NAME",
     doc: "Additive increase, multiplicative decrease.",
@@ -37,7 +37,7 @@ static ENTRY: Entry<Build> = Entry {
             tc: None,
         },
     ],
-    // Linux does not have it, so only the simulator runs it.
+    // Linux does not have this congestion control, so only the simulator runs it.
     kernel: Kernel::None,
     rules: Rules::NONE,
     finish: no_finish,
@@ -45,9 +45,9 @@ static ENTRY: Entry<Build> = Entry {
 };
 
 struct TYPE {
-    /// Segments more in each round.
+    /// Segments by which the window grows in each round.
     increase: u32,
-    /// Share of the window that remains.
+    /// Share of the window that remains after a loss or a mark.
     beta: f64,
 }
 
@@ -66,7 +66,7 @@ impl CongestionControl for TYPE {
         ((f64::from(window.cwnd) * self.beta) as u32).max(2)
     }
 
-    /// Growth; `acked` segments were acknowledged.
+    /// Grows the window after `acked` segments were acknowledged.
     fn cong_avoid(&mut self, view: View<'_>, window: &mut Window, mut acked: u32) {
         if !view.is_cwnd_limited(window) {
             return;
@@ -77,7 +77,7 @@ impl CongestionControl for TYPE {
                 return;
             }
         }
-        // One more segment for each group of this many acknowledged segments.
+        // Add one segment for each group of this many acknowledged segments.
         window.cong_avoid_ai((window.cwnd / self.increase).max(1), acked);
     }
 }
@@ -88,7 +88,7 @@ mod tests {
     use tailback_conformance::testing::{Host, options};
     use tailback_engine::units::Time;
 
-    /// A sender without a network: each round acknowledges a window.
+    /// Plays a sender without a network: each round acknowledges a window.
     #[test]
     fn grows_by_its_increase_and_keeps_beta() {
         let options = options(&ENTRY, &[]);
@@ -102,7 +102,7 @@ mod tests {
         assert_eq!(windows, [21, 22, 23]);
         host.marked_round(1);
         host.ack(1);
-        // 0.7 of 23.
+        // The window of 23 segments is reduced to 0.7 of its size.
         assert_eq!(host.window.ssthresh, 16);
     }
 }

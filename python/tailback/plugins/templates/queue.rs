@@ -1,5 +1,5 @@
-//! A queue discipline: first in, first out, with a signal for packets that waited longer than
-//! `target`, at most one in every `interval`. A packet with ECN is marked, another is dropped.
+//! A queue discipline: first in, first out. A packet that waited longer than `target` is marked if
+//! it is ECN-capable, and dropped otherwise, but at most one packet in every `interval`.
 //!
 //! Every packet that is passed to `enqueue` leaves by `dequeue` once or goes to `sink.drop` once.
 //! The link sets `packet.stamp` to the time of arrival.
@@ -18,7 +18,7 @@ pub fn register(registry: &mut Registry) {
     registry.queue(&ENTRY);
 }
 
-/// Its description and its options, for lists, errors and reports.
+/// The description and the options of the discipline, for lists, errors and reports.
 static ENTRY: Entry<Build> = Entry {
     name: "NAME",
     doc: "First in, first out, with a mark or drop for what waited too long.",
@@ -61,7 +61,7 @@ struct TYPE {
     limit: Limit,
     target: Time,
     interval: Time,
-    /// No signal before this time.
+    /// No packet is marked or dropped before this time.
     quiet_until: Time,
 }
 
@@ -123,8 +123,8 @@ mod tests {
             sink.arrive(&packet, Time::ZERO);
             queue.enqueue(&mut packet, Time::ZERO, &mut sink);
         }
-        // The first packet waited too long and is dropped; the following ones are left alone for a
-        // while.
+        // The first packet waited too long and is dropped. The following packets are not dropped
+        // until an interval has passed.
         let second = queue.take(Time::from_ms(6), &mut sink);
         let second = second.expect("a packet is queued");
         assert_eq!(second.ecn, Ecn::Ect0);

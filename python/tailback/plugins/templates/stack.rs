@@ -1,8 +1,8 @@
 //! A transport stack: additive increase and multiplicative decrease over datagrams, with an
-//! acknowledgement for each. Put your own stack in its place.
+//! acknowledgement for each datagram. Replace it by your own stack.
 //!
-//! A stack does no I/O, reads no clock and draws no randomness: the network hands it datagrams and
-//! the time, and asks what it sends.
+//! A stack does no I/O, reads no clock and draws no randomness. The network passes datagrams and
+//! the time to the stack, and asks for the datagrams to send.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,8 @@ pub fn register(registry: &mut Registry) {
     registry.stack(&ENTRY);
 }
 
-/// Its description and its options: the kind of `[[programs]]` with this name.
+/// The description and the options of the stack, which is the kind of `[[programs]]` with this
+/// name.
 static ENTRY: Entry<Build> = Entry {
     name: "NAME",
     doc: "Additive increase and multiplicative decrease over datagrams.",
@@ -35,7 +36,7 @@ static ENTRY: Entry<Build> = Entry {
     rules: Rules::NONE,
     finish: no_finish,
     build: Build {
-        // A stack that draws randomness takes the seed of the second argument.
+        // A stack that draws random numbers takes the seed from the second argument.
         ends: |options, _| {
             [
                 Box::new(Sender::new(options.float("beta"))),
@@ -48,7 +49,7 @@ static ENTRY: Entry<Build> = Entry {
 /// Payload of a datagram, bytes.
 const SIZE: usize = 1200;
 
-/// After this time a datagram counts as lost.
+/// Time after which a datagram counts as lost.
 const LIFETIME: Time = Time::from_secs(1);
 
 /// The sender's side: its datagrams pass the bottleneck.
@@ -66,7 +67,7 @@ pub struct Sender {
 }
 
 impl Sender {
-    /// A sender that keeps this part of its window after a loss or a mark.
+    /// Makes a sender whose window after a loss or a mark is this share of its size.
     pub fn new(beta: f64) -> Sender {
         Sender {
             beta,
@@ -112,7 +113,7 @@ impl Endpoint for Sender {
         if *marked == 1 {
             self.reduce(number);
         }
-        // Three later datagrams have arrived.
+        // A datagram is lost once three later datagrams have arrived.
         let passed = self.flight.range(..number.saturating_sub(3));
         self.lose(passed.map(|(number, _)| *number).collect());
     }

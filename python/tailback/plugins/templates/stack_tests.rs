@@ -1,4 +1,4 @@
-//! What this stack does at a bottleneck.
+//! Tests the behaviour of this stack at a bottleneck.
 
 use tailback_sim::{Error, Simulation};
 use MODULE::{Receiver, Sender};

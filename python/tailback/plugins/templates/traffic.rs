@@ -1,8 +1,8 @@
-//! A kind of traffic: datagrams at a constant rate, each delayed by a random part of the gap
-//! between two.
+//! A kind of traffic: datagrams at a constant rate. Each is delayed by a random part of the gap
+//! between two datagrams.
 //!
-//! A source returns the next step: send a datagram, open a TCP connection, or wait. The engine
-//! carries it out.
+//! A source returns its next step: send a datagram, open a TCP connection, or wait. The engine
+//! executes the step.
 
 use tailback_engine::crates::Registry;
 use tailback_engine::registry::kernel::Kernel;
@@ -17,7 +17,7 @@ pub fn register(registry: &mut Registry) {
     registry.traffic(&ENTRY);
 }
 
-/// Its description and its options, for lists, errors and reports.
+/// The description and the options of the kind of traffic, for lists, errors and reports.
 static ENTRY: Entry<Build> = Entry {
     name: "NAME",
     doc: "Unresponsive UDP at a constant bit rate, with jitter.",
@@ -56,11 +56,11 @@ static ENTRY: Entry<Build> = Entry {
 struct TYPE {
     datagrams: Datagrams,
     jitter: f64,
-    /// All randomness comes from here: the same seed gives the same traffic.
+    /// All random numbers come from this stream. The same seed gives the same traffic.
     stream: Stream,
     begin: Option<Time>,
     sent: u64,
-    /// When the next datagram leaves, once the time is drawn.
+    /// When the next datagram leaves. `None` until this time is drawn.
     due: Option<Time>,
 }
 
@@ -72,7 +72,7 @@ impl Source for TYPE {
         let late = self.jitter * rate.time_for(len).ns() as f64;
         let stream = &mut self.stream;
         let due = *self.due.get_or_insert_with(|| {
-            // Counted from the first: no rounding accumulates.
+            // Count from the first datagram, so that rounding errors do not accumulate.
             begin + rate.time_for(sent * len) + Time((late * stream.uniform()) as u64)
         });
         if due > now {
