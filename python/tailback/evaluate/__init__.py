@@ -1,7 +1,12 @@
 """Evaluates an algorithm by a standard: each section gets a verdict and the number that decides it.
 
-| module | what it has | |---|---| | `model` | the result of a section, the whole evaluation, its
-JSON and exit status | | `suites` | the registered suites and their sections | | `text` | the table
-that the command prints | | `junit` | JUnit XML | | `cc` | congestion controls, by RFC 9743 | |
-`queue` | queue disciplines, by RFC 7928 | | `bbr` | BBR, by the appendix of its draft |
+| module | what it has |
+|---|---|
+| `model` | the result of a section, the whole evaluation, its JSON and exit status |
+| `suites` | the registered suites and their sections |
+| `text` | the table that the command prints |
+| `junit` | JUnit XML |
+| `cc` | congestion controls, by RFC 9743 |
+| `queue` | queue disciplines, by RFC 7928 |
+| `bbr` | BBR, by the appendix of its draft |
 """

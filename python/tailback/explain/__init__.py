@@ -1,11 +1,16 @@
 """Explains the results of a run: numbers, and sentences made from them.
 
-| module | what it explains | |---|---| | `account` | what the run recorded for an explanation | |
-`flows`, `reductions` | how a flow spent its time; every reduction of its window | | `slow_start` |
-how the slow start of a flow ended | | `links` | what filled a queue, and what its AQM did | |
-`latency` | the delay of echoes and of media frames | | `programs` | which programs have no
-explanation | | `between` | why two flows at one queue differ | | `series` | findings that need the
-recorded series | | `variants` | which reasons differ between variants |
+| module | what it explains |
+|---|---|
+| `account` | what the run recorded for an explanation |
+| `flows`, `reductions` | how a flow spent its time; every reduction of its window |
+| `slow_start` | how the slow start of a flow ended |
+| `links` | what filled a queue, and what its AQM did |
+| `latency` | the delay of echoes and of media frames |
+| `programs` | which programs have no explanation |
+| `between` | why two flows at one queue differ |
+| `series` | findings that need the recorded series |
+| `variants` | which reasons differ between variants |
 """
 
 from __future__ import annotations

@@ -4,10 +4,13 @@ traffic or transport stacks.
 A plugin is compiled together with the engine's sources into a copy of `tailback._native` that is
 kept in the user's cache. A scenario that names the plugin is read and run by that copy.
 
-| module | what it does | |---|---| | `asked` | finds the plugins that a command, an environment and
-a scenario name | | `crate` | describes a plugin: name, folder, hash of its sources | | `sources` |
-finds the sources of this installation's engine; `shipping` puts them into a package | | `locks` |
-joins the dependency versions of the engine and of plugins | | `workspace` | runs cargo: builds a
-copy, or runs the tests of plugins | | `copies` | loads copies, and finds the copy to which a
-scenario belongs | | `begin` | writes a new plugin |
+| module | what it does |
+|---|---|
+| `asked` | finds the plugins that a command, an environment and a scenario name |
+| `crate` | describes a plugin: name, folder, hash of its sources |
+| `sources` | finds the sources of this installation's engine; `shipping` puts them into a package |
+| `locks` | joins the dependency versions of the engine and of plugins |
+| `workspace` | runs cargo: builds a copy, or runs the tests of plugins |
+| `copies` | loads copies, and finds the copy to which a scenario belongs |
+| `begin` | writes a new plugin |
 """

@@ -1,9 +1,14 @@
 """Stores and reads results. One folder has runs and sweeps.
 
-| module | what it has | |---|---| | `layout` | the paths of runs and sweeps, and finding them by
-name | | `shape` | the shape that JSON must have before it is used | | `run_folder` | one stored run
-| | `results` | the results of a sweep: values, series, figures | | `frames` | tables of many runs |
-| `points` | the keys that distinguish points of a sweep | | `versions` | versions of engines, and
-the plugins in them | | `archive` | listing and deleting what is stored | | `verify`, `agreement`,
-`marker` | checks that stored files are unchanged |
+| module | what it has |
+|---|---|
+| `layout` | the paths of runs and sweeps, and finding them by name |
+| `shape` | the shape that JSON must have before it is used |
+| `run_folder` | one stored run |
+| `results` | the results of a sweep: values, series, figures |
+| `frames` | tables of many runs |
+| `points` | the keys that distinguish points of a sweep |
+| `versions` | versions of engines, and the plugins in them |
+| `archive` | listing and deleting what is stored |
+| `verify`, `agreement`, `marker` | checks that stored files are unchanged |
 """

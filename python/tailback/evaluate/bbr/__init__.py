@@ -1,8 +1,12 @@
 """Evaluates BBR, by the test cases in the appendix of its draft.
 
-| module | what it has | |---|---| | `cases` | a module and a scenario for each case | | `case` |
-the classes that define a case | | `trace` | the recorded state of a sender | | `subject` | the
-congestion control that is evaluated, with options | | `running` | runs the cases |
+| module | what it has |
+|---|---|
+| `cases` | a module and a scenario for each case |
+| `case` | the classes that define a case |
+| `trace` | the recorded state of a sender |
+| `subject` | the congestion control that is evaluated, with options |
+| `running` | runs the cases |
 """
 
 from __future__ import annotations
