@@ -72,7 +72,7 @@ HEAD = """\
 
 VERSIONS = """\
 The versions of DualPI2 of 2019 have one row for each part and for each of four quantities. The
-command prints the differences over all versions. With one seed they include the noise between
+command prints the differences over all versions. With one seed, they also include the noise between
 seeds.
 """
 

@@ -44,7 +44,8 @@ _trust_option = click.option(
     is_flag=True,
     expose_value=False,
     callback=_trust,
-    help="Run the programs of a scenario even if a wall around guests is missing.",
+    help="Run the programs of a scenario even if this machine lacks a part of the sandbox around "
+    "guests.",
 )
 
 
@@ -85,7 +86,8 @@ with_option = click.option(
     type=click.Path(file_okay=False),
     expose_value=False,
     callback=_compile_in,
-    help="Compile this plugin into the engine (tailback new --crate). Can be repeated.",
+    help="Compile the plugin in this folder into the engine; tailback new --crate makes such a "
+    "folder. Can be repeated.",
 )
 
 

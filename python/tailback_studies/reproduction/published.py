@@ -284,7 +284,10 @@ def _worst(whole: Whole) -> Iterator[str]:
         if not table["rows"]:
             continue
         count = len(table["rows"])
-        yield f"The first {min(WORST, count)} of {count} rows of \u201c{section.title}\u201d."
+        yield (
+            f"The {min(WORST, count)} largest of {count}, from the report's section "
+            f"\u201c{section.title}\u201d."
+        )
         yield from _shown(table, WORST)
         return
 

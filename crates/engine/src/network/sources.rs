@@ -236,7 +236,7 @@ impl Network {
         Some(slot)
     }
 
-    /// Takes a slot for a new connection, or refuses the connection if there is none.
+    /// Takes a slot for a new connection. If no slot is free, refuses the connection.
     pub(super) fn slot_or_refuse(&mut self, index: usize) -> Option<u32> {
         let slot = self.take_slot(index);
         if slot.is_none() {

@@ -37,7 +37,7 @@ keys! {
         files: Vec<FilePlan> => key(KeyKind::Files);
         /// Debian packages that the programs need; packages that these depend on are added.
         packages: Vec<String> => key(KeyKind::Words);
-        /// Variables of the environment, { NAME = "value" }, besides PATH, HOME, OUT and LANG.
+        /// Environment variables, { NAME = "value" }, in addition to PATH, HOME, OUT and LANG.
         env: Vec<[String; 2]> => key(KeyKind::Texts);
         /// Congestion control of TCP sockets on both hosts that do not choose one, as for [[flows]].
         cc: Algorithm => entry(Registry::Cc).default("cubic");
@@ -47,7 +47,7 @@ keys! {
         ecn: bool = BOOL.default("false");
         /// Number of copies. Several copies have the names NAME/1, NAME/2, ...
         count: u64 = COUNT.default("1");
-        /// When programs without `ready` start, before the start offset.
+        /// When programs without `ready` start; the start offset is added.
         start: Time = ANY_TIME.default("0s");
         /// When tailback ends all programs (SIGTERM, and SIGKILL a second later); default: at the
         /// end of the run.

@@ -23,7 +23,7 @@ keys! {
         ecn: bool => BOOL;
         /// Number of copies. Several copies have the names NAME/1, NAME/2, ...
         count: u64 = COUNT.default("1");
-        /// Connect time, before the start offset.
+        /// When the flow connects; the start offset is added.
         start: Time = ANY_TIME.default("0s");
         /// The flow sends no new data from this time on.
         stop: Option<Time> = ANY_TIME;

@@ -108,8 +108,8 @@ if TYPE_CHECKING:
     "report_folder",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="DIR",
-    help="Folder to write the report to, which must not exist [default: comparisons/ID of the "
-    "results].",
+    help="Folder to write the report to; it must not exist yet [default: comparisons/ID in the "
+    "folder of results].",
 )
 @click.option("--no-report", is_flag=True, help="Do not write a report.")
 @pdf_option

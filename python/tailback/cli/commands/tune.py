@@ -37,9 +37,8 @@ if TYPE_CHECKING:
     multiple=True,
     metavar="PATH=LO..HI",
     help="Key that may vary, and its range: bottleneck.queue.target=1ms..30ms, or choices A,B,C. "
-    "The scale is logarithmic for more than a decade; write lin: or log: before the range to "
-    "choose it. "
-    "Can be repeated.",
+    "The scale is logarithmic if HI is more than ten times LO; write lin: or log: before the "
+    "range to choose the scale. Can be repeated.",
 )
 @click.option(
     "--minimise",
@@ -106,7 +105,8 @@ if TYPE_CHECKING:
     "--batch",
     type=count_type,
     metavar="N",
-    help="Candidates tried together [default: 8]. Another number gives another search.",
+    help="Candidates tried together [default: 8]. The search "
+    "depends on it: another number tries other candidates.",
 )
 @set_option
 @run_options(seeds_help="Seeds of a point in the search [default: 3].")

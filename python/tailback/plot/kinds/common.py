@@ -401,5 +401,5 @@ def of_value(title: str, name: str = "y", number: str = ".4~g") -> alt.Tooltip:
 
 
 def first_colour(plan: PlotPlan) -> dict[str, Any]:
-    """Return the colour of a mark if there are no series: black ink."""
+    """Return the colour of a mark if there are no series: the first of the palette."""
     return {} if plan.series is not None else {"color": style.COLOURS[0]}
