@@ -43,6 +43,7 @@ def kit() -> str:
     extra = {
         "tbsched": "sch_tbsched",
         "sch_outage": "sch_outage",
+        "sch_impair": "sch_police",
         **{name: name for name in registry.stand_ins()},
     }
     shelves = {name: [f"/extra/{name}/{file}.ko"] for name, file in extra.items()}

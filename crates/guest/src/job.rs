@@ -433,6 +433,9 @@ pub struct Link {
     /// The namespace behind the queue. Between its devices `in` and `out` is a wire that loses
     /// packets.
     pub loss_namespace: Option<usize>,
+    /// The kind of queue discipline that loses packets there; `None` for netem.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loss_kind: Option<String>,
     /// Numbers of the data packets, counted from 1, that a schedule marks whatever the queue does.
     pub scheduled_marks: Vec<u64>,
     /// Numbers of the data packets, counted from 1, that a schedule drops whatever the queue does.

@@ -168,6 +168,8 @@ static KIT: LazyLock<Kit> = LazyLock::new(|| {
     kit.extra.insert("tbsched".to_owned(), module);
     let module = vec!["/modules/sch_outage.ko".to_owned()];
     kit.extra.insert("sch_outage".to_owned(), module);
+    let module = vec!["/modules/sch_police.ko".to_owned()];
+    kit.extra.insert("sch_impair".to_owned(), module);
     kit
 });
 

@@ -49,6 +49,8 @@ SCHEDULE = "tbsched"
 """The kernel module of the queue discipline that marks and drops by packet number."""
 OUTAGE = "sch_outage"
 """The kernel module of the queue discipline that holds packets back while a link's rate is 0."""
+IMPAIR = "sch_impair"
+"""The kernel modules of the impairments that netem does not have: one folder."""
 FORMAT = 2
 OF_KIT = ("linux", "root")
 """The files and folders of a kit whose content is hashed when the kit is assembled."""

@@ -1,8 +1,8 @@
 """Builds the parts of a kit that are tailback's own.
 
 They are the launcher, the preloaded library, and kernel modules. One module marks and drops by a
-schedule, another holds packets back in an outage. Further modules are congestion controls and queue
-disciplines that Linux does not have, or has without some options.
+schedule, another holds packets back in an outage, and two do what netem cannot do. Further modules
+are congestion controls and queue disciplines that Linux does not have, or has without some options.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def names(version: str | None = None) -> tuple[str, ...]:
         for name, since in registry.stand_ins().items()
         if since is None or version is None or releases.numbers(version) >= releases.numbers(since)
     ]
-    return (kit.SCHEDULE, kit.OUTAGE, *found)
+    return (kit.SCHEDULE, kit.OUTAGE, kit.IMPAIR, *found)
 
 
 def add(folder: Path, *, jobs: int, steps: Steps) -> None:

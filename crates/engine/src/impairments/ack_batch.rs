@@ -4,15 +4,19 @@
 //!
 //! Thinning ignores the content of ACKs (duplicate ACKs, SACK blocks, ECN-Echo) and FIN flags. The
 //! ACKs that thinning removes count as `ack_filter` drops.
+//!
+//! The kernel engine uses a module of tailback's own (`sch_impair`). It takes every segment without
+//! payload for an ACK, unless it has a SYN. The simulator's data segments without payload (a FIN of
+//! the sender) are not ACKs.
 
 use std::collections::VecDeque;
 
 use tailback_record::Cause;
 
 use super::options::passes_all;
-use super::{Build, Fate, Impairment, Way};
+use super::{Build, Discipline, Fate, Impairment, Netem, Way};
 use crate::packet::{Packet, flags};
-use crate::registry::kernel::{Kernel, Refused};
+use crate::registry::kernel::Kernel;
 use crate::registry::rules::Rules;
 use crate::registry::{Entry, Kind, Opt, no_finish};
 use crate::units::Time;
@@ -49,7 +53,7 @@ pub const ENTRY: Entry<Build> = Entry {
             tc: None,
         },
     ],
-    kernel: Kernel::None,
+    kernel: Kernel::Agent,
     rules: Rules::NONE,
     finish: no_finish,
     build: Build {
@@ -64,12 +68,15 @@ pub const ENTRY: Entry<Build> = Entry {
                 leaving: 0,
             })
         },
-        netem: |_| {
-            Err(Refused::new(
-                "kind",
-                "Linux has no queue that gathers ACKs only",
-                "--engine sim, or the link's `slots`, which gather all packets",
-            ))
+        netem: |options| {
+            let (packets, time) = (options.int("packets"), options.time("time").ns());
+            let thins = options.word("keep") == NEWEST;
+            let newest = u8::from(thins);
+            let words = format!("packets {packets} time {time} newest {newest}");
+            Ok(Netem {
+                loses: thins,
+                ..Netem::own(Discipline::AckBatch, words)
+            })
         },
         longest: |options| options.time("time"),
         long_run: passes_all,

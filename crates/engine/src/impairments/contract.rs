@@ -56,9 +56,63 @@ pub trait Impairment: Send {
     }
 }
 
-/// The arguments of netem over time.
+/// A queue discipline of Linux that does what an impairment does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Discipline {
+    /// Linux's own netem.
+    #[default]
+    Netem,
+    /// A policer of tailback's own.
+    Police,
+    /// A queue discipline of tailback's own that gathers ACKs.
+    AckBatch,
+}
+
+impl Discipline {
+    /// The kernel module with the queue disciplines of tailback's own.
+    pub const MODULE: &str = "sch_impair";
+
+    const ALL: [Discipline; 3] = [Discipline::Netem, Discipline::Police, Discipline::AckBatch];
+
+    /// Finds a queue discipline by the name of its kind.
+    pub fn named(kind: &str) -> Option<Discipline> {
+        Self::ALL.into_iter().find(|one| one.kind() == kind)
+    }
+
+    /// The name of its kind.
+    pub const fn kind(self) -> &'static str {
+        match self {
+            Discipline::Netem => "netem",
+            Discipline::Police => "police",
+            Discipline::AckBatch => "ack_batch",
+        }
+    }
+
+    /// Whether it is tailback's own, so that tc does not know its arguments.
+    pub const fn is_own(self) -> bool {
+        !matches!(self, Discipline::Netem)
+    }
+
+    /// Why the packets are lost that it loses.
+    pub const fn loss(self) -> Cause {
+        match self {
+            Discipline::Netem => Cause::Loss,
+            Discipline::Police => Cause::Policed,
+            Discipline::AckBatch => Cause::AckFilter,
+        }
+    }
+
+    /// Whether packets keep their order only within their flow and direction.
+    pub const fn overtakes(self) -> bool {
+        matches!(self, Discipline::AckBatch)
+    }
+}
+
+/// The arguments of netem, or of another queue discipline, over time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Netem {
+    /// The queue discipline that reads the arguments.
+    pub discipline: Discipline,
     /// Times, each with the arguments that apply from this time on. The first time is 0. The list
     /// is empty if netem is not needed.
     pub words: Vec<(Time, String)>,
@@ -74,6 +128,15 @@ impl Netem {
         Netem {
             words: vec![(Time::ZERO, words)],
             random: true,
+            ..Netem::default()
+        }
+    }
+
+    /// A queue discipline of tailback's own, which always has the same arguments.
+    pub fn own(discipline: Discipline, words: String) -> Netem {
+        Netem {
+            discipline,
+            words: vec![(Time::ZERO, words)],
             ..Netem::default()
         }
     }
@@ -110,7 +173,8 @@ impl LongRun {
 pub struct Build {
     /// Builds the impairment for the simulator, from its options and a random stream.
     pub make: fn(&Options, Stream) -> Box<dyn Impairment>,
-    /// Returns the arguments of netem, or why Linux does not support these options.
+    /// Returns the arguments of netem, or of a queue discipline of tailback's own, or why Linux does
+    /// not support these options.
     pub netem: fn(&Options) -> Result<Netem, Refused>,
     /// Returns the longest time for which the impairment delays a packet. The estimate of memory
     /// needs it.

@@ -61,6 +61,7 @@ pub const ENTRY: Entry<Build> = Entry {
                 words: words.collect(),
                 random: true,
                 loses: true,
+                ..Netem::default()
             })
         },
         longest: no_time,

@@ -28,6 +28,7 @@
 //! - [`Build::netem`] returns the arguments for Linux, or why Linux does not support the
 //!   impairment. The guest then has one netem for each impairment, in the same order
 //!   (`guest/src/map/impairments.rs`).
+//!   A [`Discipline`] of tailback's own replaces netem where netem does not have the impairment.
 //!
 //! The times of a scenario (`during`, steps) apply when a packet leaves the queue. On the kernel
 //! engine they apply when the packet reaches the netem. That is later by the link's own delay.
@@ -49,7 +50,7 @@ mod reorder;
 mod tunnel;
 mod two_paths;
 
-pub use contract::{Build, Fate, Impairment, LongRun, Netem, Way};
+pub use contract::{Build, Discipline, Fate, Impairment, LongRun, Netem, Way};
 
 use crate::registry::Entry;
 

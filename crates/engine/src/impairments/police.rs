@@ -4,15 +4,17 @@
 //! packet's frame, the packet uses them and goes on. Otherwise the packet is dropped, or marked CE,
 //! and uses no tokens.
 //!
-//! Deviations: Linux polices before the queue, tailback after it. Linux does not have an action
-//! that marks.
+//! Deviations: Linux polices before the queue, tailback after it, on both engines. `act_police` does
+//! not mark. So the kernel engine does not use it, but a module of tailback's own (`sch_impair`) that
+//! calculates as the simulator does, in nanoseconds. The kernel engine does not count a mark if the
+//! packet was marked CE before.
 
 use tailback_record::Cause;
 
 use super::options::no_time;
-use super::{Build, Fate, Impairment, LongRun, Way};
+use super::{Build, Discipline, Fate, Impairment, LongRun, Netem, Way};
 use crate::packet::Packet;
-use crate::registry::kernel::{Kernel, Refused};
+use crate::registry::kernel::Kernel;
 use crate::registry::rules::Rules;
 use crate::registry::{Entry, Kind, Opt, Options, Value, no_finish};
 use crate::units::{Bytes, Rate, Time};
@@ -49,25 +51,28 @@ pub const ENTRY: Entry<Build> = Entry {
             tc: None,
         },
     ],
-    kernel: Kernel::None,
+    kernel: Kernel::Agent,
     rules: Rules::NONE,
     finish: no_finish,
     build: Build {
         make: |options, _| {
-            let rate = rate_of(options);
             let marks = options.word("action") == MARK;
-            Box::new(Policer::new(rate, Bytes(options.bytes("burst")), marks))
+            Box::new(Policer::new(rate_of(options), burst_of(options), marks))
         },
-        netem: |_| {
-            Err(Refused::new(
-                "kind",
-                "a policer is an action of tc, not a queue, and the kernel engine does not see its drops",
-                "--engine sim",
-            ))
+        netem: |options| {
+            let rate = rate_of(options);
+            // The module has signed numbers: 292 years.
+            let depth = rate.time_for(burst_of(options).0).ns().min(i64::MAX as u64);
+            let mark = u8::from(options.word("action") == MARK);
+            let words = format!("rate {} depth {depth} mark {mark}", rate.0);
+            Ok(Netem {
+                loses: true,
+                ..Netem::own(Discipline::Police, words)
+            })
         },
         longest: no_time,
         long_run: |options, ecn| {
-            let beyond = Some((rate_of(options), Bytes(options.bytes("burst"))));
+            let beyond = Some((rate_of(options), burst_of(options)));
             if ecn && options.word("action") == MARK {
                 LongRun {
                     marks_beyond: beyond,
@@ -83,6 +88,10 @@ pub const ENTRY: Entry<Build> = Entry {
         copies: false,
     },
 };
+
+fn burst_of(options: &Options) -> Bytes {
+    Bytes(options.bytes("burst"))
+}
 
 fn rate_of(options: &Options) -> Rate {
     let Some(Value::Rate(rate)) = options.get("rate") else {

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use std::io;
 use std::net::IpAddr;
 
+use tailback_engine::impairments::Discipline;
 use tailback_guest::job::{Flow, Job, Link};
 use tailback_record::{Cause, Ended, Histogram, Meter, PacketCount, ProgramOutcome, Series};
 
@@ -129,10 +130,12 @@ impl LinkTap {
             None => None,
             Some(namespace) => {
                 enter(namespace)?;
+                let kind = link.loss_kind.as_deref();
+                let discipline = kind.and_then(Discipline::named).unwrap_or_default();
                 Some(LossTap {
                     ring: Ring::new(Which::Both, room, snaplen)?,
                     out: sys::device_index("out")?,
-                    wire: Wire::default(),
+                    wire: Wire::new(discipline),
                 })
             }
         };
@@ -365,8 +368,9 @@ impl Captures {
     pub fn finish_wire(&mut self, link: usize, queued: u64) -> Option<u64> {
         let wire = &mut self.links.get_mut(link)?.loss.as_mut()?.wire;
         let queue = &mut self.queues[link];
+        let cause = wire.cause();
         for lost in wire.finish(queued) {
-            lose((link, queue), &mut self.packets, lost);
+            lose((link, queue), &mut self.packets, lost, cause);
         }
         Some(wire.lost())
     }
@@ -460,10 +464,15 @@ impl Captures {
 }
 
 /// Records a packet that was lost behind a link.
-fn lose((link, queue): (usize, &mut Queue), packets: &mut Option<Packets>, (packet, head): OnWire) {
-    queue.count(&packet, Cause::Loss, packet.time_ns);
+fn lose(
+    (link, queue): (usize, &mut Queue),
+    packets: &mut Option<Packets>,
+    (packet, head): OnWire,
+    cause: Cause,
+) {
+    queue.count(&packet, cause, packet.time_ns);
     if let (Some(packets), Some(head)) = (packets, head) {
-        packets.lost_behind(link, head, packet.time_ns);
+        packets.lost_behind(link, head, cause, packet.time_ns);
     }
 }
 
@@ -547,8 +556,12 @@ impl Sorter<'_> {
                 let head = (self.packets.as_ref()).map(|_| Head::of(&packet, &c, &frame));
                 wire.enter(packet, head);
             } else if c.device == *out {
+                let cause = wire.cause();
+                if wire.marked(&packet) {
+                    queue.count(&packet, Cause::PolicedMark, packet.time_ns);
+                }
                 for lost in wire.leave(&packet) {
-                    lose((link, queue), self.packets, lost);
+                    lose((link, queue), self.packets, lost, cause);
                 }
             }
         });

@@ -11,7 +11,8 @@ use super::setup::Namespaces;
 /// Reads the statistics of a link's queue.
 pub struct LinkProbe {
     probe: Probe,
-    /// The netem behind the queue that loses packets, and its statistics at the end of the warm-up.
+    /// The queue discipline behind the queue that loses packets, and its statistics at the end of
+    /// the warm-up.
     wire: Option<(Probe, Statistics)>,
     /// The queue's statistics at the end of the warm-up.
     base: Statistics,
@@ -36,7 +37,8 @@ impl LinkProbe {
             None => None,
             Some(namespace) => {
                 namespaces.enter(namespace)?;
-                let probe = Probe::new("out", "netem").map_err(io(&what))?;
+                let kind = link.loss_kind.as_deref().unwrap_or("netem");
+                let probe = Probe::new("out", kind).map_err(io(&what))?;
                 Some((probe, Statistics::default()))
             }
         };
@@ -53,8 +55,8 @@ impl LinkProbe {
         self.probe.read().map_err(io("statistics"))
     }
 
-    /// Returns the current statistics of the netem behind the queue that loses packets, if it
-    /// exists.
+    /// Returns the current statistics of the queue discipline behind the queue that loses packets,
+    /// if it exists.
     pub fn read_wire(&mut self) -> Result<Option<Statistics>, String> {
         match &mut self.wire {
             None => Ok(None),

@@ -170,8 +170,8 @@ impl<W: Write> Packets<W> {
     }
 
     /// Notes that the wire behind a link lost a packet that came to the wire at `at_ns`.
-    pub fn lost_behind(&mut self, link: usize, head: Head, at_ns: u64) {
-        self.add(link, Seen::Dropped(Cause::Loss), at_ns, head);
+    pub fn lost_behind(&mut self, link: usize, head: Head, cause: Cause, at_ns: u64) {
+        self.add(link, Seen::Dropped(cause), at_ns, head);
     }
 
     /// Records the packets that the queue of a link is now known to have dropped.

@@ -381,6 +381,7 @@ mod tests {
             in_order: false,
             keeps_order: true,
             loss_namespace: None,
+            loss_kind: None,
             scheduled_marks: Vec::new(),
             scheduled_drops: Vec::new(),
             schedule_namespace: None,

@@ -2,10 +2,16 @@
 //! and left.
 //!
 //! The wire keeps the order of packets, whatever its delay and jitter. So if a later packet
-//! overtakes a packet, the earlier one was lost. netem decided this when the packet entered.
+//! overtakes a packet, the earlier one was lost. The queue discipline decided this when the packet
+//! entered. A wire that gathers ACKs keeps the order only within a flow and direction. It loses an
+//! ACK when a newer one enters.
 
 use std::collections::VecDeque;
 
+use tailback_engine::impairments::Discipline;
+use tailback_record::Cause;
+
+use super::frame::CE;
 use super::packets::Head;
 use super::queue::Packet;
 use super::ring::Ring;
@@ -24,14 +30,46 @@ pub struct LossTap {
 }
 
 /// The packets on a wire, including lost packets that no later packet has overtaken yet.
-#[derive(Default)]
 pub struct Wire {
+    /// What loses the packets.
+    discipline: Discipline,
     waiting: VecDeque<OnWire>,
+    /// The packets to return from a wire that keeps the order only within a flow.
+    overtaken: VecDeque<OnWire>,
     /// Packets lost so far, including the warm-up.
     lost: u64,
 }
 
 impl Wire {
+    /// Returns a wire without packets.
+    pub fn new(discipline: Discipline) -> Wire {
+        Wire {
+            discipline,
+            waiting: VecDeque::new(),
+            overtaken: VecDeque::new(),
+            lost: 0,
+        }
+    }
+
+    /// Why the wire loses packets.
+    pub fn cause(&self) -> Cause {
+        self.discipline.loss()
+    }
+
+    fn find(&self, packet: &Packet) -> Option<usize> {
+        let is_it = |(other, _): &OnWire| other.key == packet.key && other.lane == packet.lane;
+        self.waiting.iter().position(is_it)
+    }
+
+    /// Whether a packet that left was marked CE on the wire.
+    pub fn marked(&self, packet: &Packet) -> bool {
+        if self.discipline != Discipline::Police || packet.ecn != CE {
+            return false;
+        }
+        let entered = self.find(packet).map(|place| &self.waiting[place].0);
+        entered.is_some_and(|entered| entered.ecn != CE)
+    }
+
     /// Notes that a packet entered.
     pub fn enter(&mut self, packet: Packet, head: Option<Head>) {
         self.waiting.push_back((packet, head));
@@ -39,8 +77,15 @@ impl Wire {
 
     /// Notes that a packet left. Returns the packets that were lost before it.
     pub fn leave(&mut self, packet: &Packet) -> impl Iterator<Item = OnWire> + use<'_> {
-        let is_it = |(other, _): &OnWire| other.key == packet.key && other.lane == packet.lane;
-        let ahead = self.waiting.iter().position(is_it);
+        let ahead = self.find(packet);
+        if self.discipline.overtakes() {
+            if let Some(ahead) = ahead {
+                self.waiting.remove(ahead);
+                self.overtake(ahead, packet.lane);
+            }
+            let count = self.overtaken.len();
+            return self.overtaken.drain(..).take(count);
+        }
         let count = ahead.unwrap_or(0);
         self.lost += count as u64;
         // The packet itself is removed, too, but was not lost.
@@ -48,10 +93,38 @@ impl Wire {
         self.waiting.drain(..with).take(count)
     }
 
+    /// Takes the packets of a lane among the first `before` ones: a later packet of the lane shows
+    /// that they were lost.
+    fn overtake(&mut self, mut before: usize, lane: usize) {
+        let mut place = 0;
+        while place < before {
+            if self.waiting[place].0.lane != lane {
+                place += 1;
+                continue;
+            }
+            self.overtaken.extend(self.waiting.remove(place));
+            self.lost += 1;
+            before -= 1;
+        }
+    }
+
     /// Ends the run. A packet that did not leave is still on its way, or was lost and no later
     /// packet has shown this. `queued` is the number of packets that netem reports to hold. These
     /// are the newest.
     pub fn finish(&mut self, queued: u64) -> impl Iterator<Item = OnWire> + use<'_> {
+        if self.discipline.overtakes() {
+            // It holds the newest packet of each lane, and nothing else.
+            let mut last = self.waiting.len();
+            while last > 0 {
+                last -= 1;
+                let before = self.waiting.len();
+                let lane = self.waiting[last].0.lane;
+                self.overtake(last, lane);
+                last -= before - self.waiting.len();
+            }
+            let count = self.overtaken.len();
+            return self.overtaken.drain(..).take(count);
+        }
         let count = self.waiting.len().saturating_sub(queued as usize);
         self.lost += count as u64;
         self.waiting.drain(..).take(count)
@@ -90,7 +163,7 @@ mod tests {
 
     #[test]
     fn what_does_not_come_out_was_lost() {
-        let mut wire = Wire::default();
+        let mut wire = Wire::new(Discipline::Netem);
         (1..=7).for_each(|key| wire.enter(packet(key), None));
         assert_eq!(keys(wire.leave(&packet(1))), [0_u64; 0]);
         assert_eq!(keys(wire.leave(&packet(4))), [2, 3]);
@@ -99,5 +172,49 @@ mod tests {
         assert_eq!(keys(wire.leave(&packet(9))), [0_u64; 0]);
         assert_eq!(keys(wire.finish(1)), [5, 6]);
         assert_eq!(wire.lost(), 4);
+    }
+
+    #[test]
+    fn a_policer_marks() {
+        let mut wire = Wire::new(Discipline::Police);
+        let out = |key, ecn| Packet { ecn, ..packet(key) };
+        for (key, ecn) in [(1, 2), (2, 2), (3, CE)] {
+            wire.enter(out(key, ecn), None);
+        }
+        let marked = [(1, 2), (2, CE), (3, CE)].map(|(key, ecn)| {
+            let packet = out(key, ecn);
+            let marked = wire.marked(&packet);
+            assert_eq!(wire.leave(&packet).count(), 0);
+            marked
+        });
+        // A packet that came in with a mark was not marked here.
+        assert_eq!(marked, [false, true, false]);
+        assert_eq!((wire.lost(), wire.cause()), (0, Cause::Policed));
+    }
+
+    #[test]
+    fn a_newer_ack_of_the_same_flow_shows_a_loss() {
+        let mut wire = Wire::new(Discipline::AckBatch);
+        let of = |key, lane| Packet {
+            lane,
+            ..packet(key)
+        };
+        let all = [
+            (1, 1),
+            (2, 3),
+            (3, 1),
+            (4, 3),
+            (5, 1),
+            (6, 3),
+            (7, 1),
+            (8, 5),
+        ];
+        (all.iter()).for_each(|&(key, lane)| wire.enter(of(key, lane), None));
+        // Lane 3 overtakes lane 1, but shows nothing about it.
+        assert_eq!(keys(wire.leave(&of(4, 3))), [2]);
+        assert_eq!(keys(wire.leave(&of(3, 1))), [1]);
+        // The rest of each lane but its newest packet, which the queue discipline still holds.
+        assert_eq!(keys(wire.finish(3)), [5]);
+        assert_eq!((wire.lost(), wire.oldest_ns()), (3, Some(6)));
     }
 }

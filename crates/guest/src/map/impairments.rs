@@ -1,14 +1,19 @@
-//! The impairments of a link: one netem for each, in their order, or why Linux cannot have it.
+//! The impairments of a link: one netem for each, in their order, or why Linux cannot have it. A few
+//! are queue disciplines of tailback's own instead, which read their arguments as text.
 
-use tailback_engine::impairments::Netem;
-use tailback_engine::plan::{Concerns, ImpairmentPlan, Plan};
+use tailback_engine::impairments::{Discipline, Netem};
+use tailback_engine::plan::{Concerns, ImpairmentPlan, LinkPlan, Plan};
 use tailback_engine::rng::Stream;
 use tailback_engine::units::Time;
 
+use super::kits::Kits;
+use super::modules::Modules;
 use super::refuse::Refusals;
 
-/// The netem for an impairment.
+/// The netem for an impairment, or another queue discipline.
 pub(super) struct ImpairmentNetem {
+    /// The queue discipline.
+    pub discipline: Discipline,
     /// Its arguments, each with the time from which they hold; the first time is 0.
     pub words: Vec<(Time, String)>,
     /// Whether it loses packets.
@@ -67,8 +72,23 @@ impl Passing {
     }
 }
 
-/// Adds what Linux does not support of the impairments of a link.
-pub(super) fn refuse(path: &str, link: usize, plan: &Plan, refusals: &mut Refusals) {
+/// Whether a link has an impairment that needs the module of tailback's own.
+pub(super) fn needs_module(link: &LinkPlan) -> bool {
+    link.impairments.iter().any(|impairment| {
+        let netem = (impairment.entry().build.netem)(&impairment.options);
+        netem.is_ok_and(|netem| netem.discipline.is_own())
+    })
+}
+
+/// Notes the module that the impairments of a link need, and adds what Linux does not support of
+/// them.
+pub(super) fn check(
+    path: &str,
+    (link, plan): (usize, &Plan),
+    kit: &Kits<'_>,
+    modules: &mut Modules,
+    refusals: &mut Refusals,
+) {
     let passing = Passing::of(plan, link);
     let here = &plan.links[link];
     let mut lossy = usize::from(here.loss > 0.0);
@@ -81,11 +101,25 @@ pub(super) fn refuse(path: &str, link: usize, plan: &Plan, refusals: &mut Refusa
                 continue;
             }
         };
+        let is_own = netem.discipline.is_own();
+        if is_own {
+            match kit.extra.get(Discipline::MODULE) {
+                Some(paths) => modules.own(Discipline::MODULE, paths.clone()),
+                None => refusals.add(
+                    &format!("{path}.kind"),
+                    format!(
+                        "the kernel kit has no module for {}",
+                        netem.discipline.kind()
+                    ),
+                    format!("a kit with {}: tailback kernel build", Discipline::MODULE),
+                ),
+            }
+        }
         let concerned = passing.concerned(impairment.only);
         if concerned == Concerned::None {
             continue;
         }
-        if concerned == Concerned::Some {
+        if concerned == Concerned::Some && !is_own {
             refusals.add(
                 &format!("{path}.only"),
                 "netem does not distinguish data from ACKs, and both pass this link",
@@ -96,7 +130,7 @@ pub(super) fn refuse(path: &str, link: usize, plan: &Plan, refusals: &mut Refusa
         if netem.loses && lossy > 1 {
             refusals.add(
                 &format!("{path}.kind"),
-                "the kernel engine watches one netem that loses packets per link",
+                "the kernel engine watches one impairment that loses packets per link",
                 "one impairment that loses packets, or the link's loss",
             );
         }
@@ -109,7 +143,8 @@ pub(super) fn netems(plan: &Plan, link: usize, seed: u64) -> Vec<ImpairmentNetem
     let here = &plan.links[link];
     let impairments = here.impairments.iter().enumerate();
     let netems = impairments.filter_map(|(place, impairment)| {
-        if passing.concerned(impairment.only) == Concerned::None {
+        let concerned = passing.concerned(impairment.only);
+        if concerned == Concerned::None {
             return None;
         }
         let netem = (impairment.entry().build.netem)(&impairment.options).ok()?;
@@ -123,12 +158,42 @@ pub(super) fn netems(plan: &Plan, link: usize, seed: u64) -> Vec<ImpairmentNetem
             };
             (at, format!("{words}{seed}"))
         });
+        let mut words: Vec<(Time, String)> = words.collect();
+        if netem.discipline.is_own() {
+            scope(&mut words, impairment.only, concerned == Concerned::Some);
+        }
         Some(ImpairmentNetem {
-            words: words.collect(),
+            discipline: netem.discipline,
+            words,
             loses: netem.loses,
         })
     });
     netems.collect()
+}
+
+/// Tells a queue discipline of tailback's own which packets it concerns. Its arguments hold
+/// throughout, so what changes is whether it acts.
+fn scope(words: &mut [(Time, String)], only: Concerns, mixed: bool) {
+    let Some(constant) = words
+        .iter()
+        .map(|step| &step.1)
+        .find(|words| !words.is_empty())
+    else {
+        return;
+    };
+    let only = match only {
+        Concerns::Data if mixed => " only data",
+        Concerns::Acks if mixed => " only acks",
+        _ => "",
+    };
+    let constant = format!("{constant}{only}");
+    for (place, (_, words)) in words.iter_mut().enumerate() {
+        let active = format!("active {}", u8::from(!words.is_empty()));
+        *words = match place {
+            0 => format!("{constant} {active}"),
+            _ => active,
+        };
+    }
 }
 
 /// Returns the arguments of a netem by the time from which they hold. Outside the impairment's

@@ -26,6 +26,7 @@ mod programs;
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 
+use tailback_engine::impairments::Discipline;
 use tailback_engine::plan::{AccEcnOption, FlowPlan, Hosts, LinkPlan, Plan, RatePlan};
 use tailback_engine::registry::kernel::Shaper;
 use tailback_engine::rng::Stream;
@@ -61,8 +62,8 @@ pub(super) struct LinkNamespaces {
     pub namespace: usize,
     /// The namespace of its schedule.
     pub schedule: Option<usize>,
-    /// The namespace of the netem that loses packets.
-    pub loss: Option<usize>,
+    /// The namespace of the queue discipline that loses packets behind the queue.
+    pub loss: Option<(usize, Discipline)>,
 }
 
 /// A network under construction.
@@ -436,7 +437,7 @@ impl Layout {
             self.veth((here, "out".to_owned()), (joint, "in".to_owned()), mtu);
             self.tc[joint].push(netem("add", "out", &stage.words(None)));
             if stage.loses() {
-                self.links[i].loss = Some(joint);
+                self.links[i].loss = Some((joint, Discipline::Netem));
             }
             if stage.wire.is_some()
                 && let RatePlan::Steps(steps) = &link.rate
@@ -454,7 +455,7 @@ impl Layout {
         for (place, impairment) in impairments.iter().enumerate() {
             here = self.impaired(here, &format!("i{i}x{place}"), impairment, mtu);
             if impairment.loses {
-                self.links[i].loss = Some(here);
+                self.links[i].loss = Some((here, impairment.discipline));
             }
         }
 
@@ -528,10 +529,21 @@ impl Layout {
         self.veth((behind, "out".to_owned()), (joint, "in".to_owned()), mtu);
         let mut words = impairment.words.iter();
         let first = words.next().map_or("", |(_, words)| words);
-        self.tc[joint].push(netem("add", "out", first).trim_end().to_owned());
-        for (at, words) in words {
-            let line = netem("change", "out", words).trim_end().to_owned();
-            self.change(*at, joint, Tool::Tc, line);
+        if impairment.discipline.is_own() {
+            let line = |what: &str, words: &str| {
+                let kind = impairment.discipline.kind();
+                format!("qdisc {what} dev out root handle f: {kind} {words}")
+            };
+            self.queues.push((joint, line("add", first)));
+            for (at, words) in words {
+                self.change(*at, joint, Tool::Qdisc, line("change", words));
+            }
+        } else {
+            self.tc[joint].push(netem("add", "out", first).trim_end().to_owned());
+            for (at, words) in words {
+                let line = netem("change", "out", words).trim_end().to_owned();
+                self.change(*at, joint, Tool::Tc, line);
+            }
         }
         self.out_by(behind);
         joint

@@ -31,6 +31,7 @@ mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use tailback_engine::impairments::Discipline;
 use tailback_engine::keys::EngineKind;
 use tailback_engine::plan::{
     ConnectionsPlan, FlowPlan, Growth, LinkPlan, Plan, RatePlan, Refusal, Schedule, SeriesMode,
@@ -90,7 +91,11 @@ pub fn modules(plan: &Plan) -> BTreeSet<&str> {
         .filter_map(|(control, module, growth)| cc::stand_in(control, module.as_deref(), growth));
     let outages = plan.links.iter().filter(|link| outage::has(link));
     let outages = outages.map(|_| outage::MODULE);
-    queues.chain(controls).chain(outages).collect()
+    let impaired = plan.links.iter();
+    let impaired = impaired.filter(|link| impairments::needs_module(link));
+    let impaired = impaired.map(|_| Discipline::MODULE);
+    let own = outages.chain(impaired);
+    queues.chain(controls).chain(own).collect()
 }
 
 /// The parts of the kernel that a plan uses.
@@ -141,7 +146,7 @@ fn decide<'k>(plan: &Plan, kit: &'k Kit) -> Result<Decided<'k>, Vec<Refusal>> {
     for (i, link) in plan.links.iter().enumerate() {
         let path = format!("links[{i}]");
         links(&path, link, &mut refusals);
-        impairments::refuse(&path, i, plan, &mut refusals);
+        impairments::check(&path, (i, plan), kit, &mut modules, &mut refusals);
         let queue = tc::queue(&path, link, kit, &mut modules, &mut refusals);
         queue.check(&path, link, plan, &mut refusals);
         if outage::has(link) {
@@ -341,7 +346,10 @@ fn links_of(plan: &Plan, queues: Vec<tc::Qdisc>, layout: &Layout) -> Vec<Link> {
         aqm: link.queue.name().to_owned(),
         in_order: queue.in_order(),
         keeps_order: queue.keeps_order(),
-        loss_namespace: at.loss,
+        loss_namespace: at.loss.map(|(namespace, _)| namespace),
+        loss_kind: (at.loss)
+            .filter(|(_, discipline)| discipline.is_own())
+            .map(|(_, discipline)| discipline.kind().to_owned()),
         drops_at: queue.drops_at,
         kind: queue.kind,
         namespace: at.namespace,

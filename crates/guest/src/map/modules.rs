@@ -149,9 +149,8 @@ impl Modules {
         });
     }
 
-    /// Notes the module that holds packets back, once.
-    pub fn outage(&mut self, paths: Vec<String>) {
-        let provides = "outage";
+    /// Notes a module of tailback's own, once.
+    pub fn own(&mut self, provides: &str, paths: Vec<String>) {
         if self.0.iter().all(|c| c.provides != provides) {
             self.0.push(Chosen {
                 provides: provides.to_owned(),

@@ -35,7 +35,7 @@ pub(super) fn check(
         );
     }
     match kit.extra.get(MODULE) {
-        Some(paths) => modules.outage(paths.clone()),
+        Some(paths) => modules.own(MODULE, paths.clone()),
         None => refusals.add(
             &rate,
             "the kernel kit has no module for a rate of 0",

@@ -302,6 +302,57 @@ fn impairments_are_netems_in_their_order() {
     insta::assert_snapshot!("impairments_are_netems_in_their_order", lines);
     let job = map(&plan, 1, &kit()).unwrap();
     assert!(job.links[0].loss_namespace.is_some());
+    assert_eq!(job.links[0].loss_kind, None);
+}
+
+#[test]
+fn a_policer_and_batches_of_acks_are_modules_of_tailbacks_own() {
+    let mut plan = simple();
+    plan.flows.push(FlowPlan {
+        route: vec![],
+        back: vec![0],
+        ..flow("against", "reno", MS(20), &[])
+    });
+    let seconds = |from, to| (Time::from_secs(from), Time::from_secs(to));
+    plan.links[0].impairments = vec![
+        ImpairmentPlan {
+            only: Concerns::Data,
+            during: Windows(vec![seconds(2, 4), seconds(4, 5)]),
+            ..impairment("police", &[("rate", "20Mbit"), ("burst", "64000b")])
+        },
+        impairment("ack_batch", &[("packets", "4"), ("time", "2ms")]),
+    ];
+    let without: Vec<_> = judge(&plan, &kit()).into_iter().map(|r| r.path).collect();
+    let at = |place| format!("links[0].impairments[{place}].kind");
+    assert_eq!(without, [at(0), at(1)]);
+    let mut kit = kit();
+    let files = ["sch_ack_batch", "sch_police"].map(|file| format!("/modules/{file}.ko"));
+    kit.extra.insert("sch_impair".to_owned(), files.to_vec());
+    assert_eq!(modules(&plan), BTreeSet::from(["sch_impair"]));
+    let job = map(&plan, 1, &kit).unwrap();
+    let loaded: Vec<_> = job.modules.iter().map(|module| &module.path).collect();
+    assert!(
+        files.iter().all(|file| loaded.contains(&file)),
+        "{loaded:?}"
+    );
+    let own = job.setup.iter().filter(|batch| batch.tool == Tool::Qdisc);
+    let lines: Vec<_> = own.flat_map(|batch| &batch.lines).collect();
+    // 64,000 bytes at 20 Mbit/s are 25.6 ms.
+    let police = "police rate 20000000 depth 25600000 mark 0 only data active 0";
+    let batch = "ack_batch packets 4 time 2000000 newest 0 active 1";
+    let add = |words| format!("qdisc add dev out root handle f: {words}");
+    assert_eq!(lines, [&add(police), &add(batch)]);
+    let changes = job.changes.iter();
+    let changes: Vec<_> = changes
+        .map(|c| (c.at_ns / 1_000_000_000, c.batch.lines[0].as_str()))
+        .collect();
+    let (on, off) = (
+        "qdisc change dev out root handle f: police active 1",
+        "qdisc change dev out root handle f: police active 0",
+    );
+    assert_eq!(changes, [(2, on), (4, on), (5, off)]);
+    // The policer is watched; batches of all ACKs lose none.
+    assert_eq!(job.links[0].loss_kind.as_deref(), Some("police"));
 }
 
 #[test]
@@ -310,7 +361,7 @@ fn impairments_that_linux_does_not_have() {
     plan.links[0].loss = 0.1;
     plan.links[0].impairments = vec![
         impairment("loss", &[]),
-        impairment("police", &[]),
+        impairment("tunnel", &[]),
         ImpairmentPlan {
             only: Concerns::Acks,
             ..impairment("duplicate", &[])

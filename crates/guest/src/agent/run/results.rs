@@ -172,12 +172,13 @@ impl Runner<'_> {
     /// Completes the captures of the wire behind a queue with the wire's own statistics.
     fn finish_wire(&mut self, index: usize, says: &Statistics) {
         let lost = self.captures.finish_wire(index, u64::from(says.packets));
+        let link = &self.job.links[index];
         if let Some(lost) = lost
             && lost != u64::from(says.drops)
         {
-            let name = &self.job.links[index].name;
+            let (name, kind) = (&link.name, link.loss_kind.as_deref().unwrap_or("netem"));
             self.warnings.push(format!(
-                "link {name}: netem counts {} packets lost behind the queue, the captures show {lost}",
+                "link {name}: {kind} counts {} packets lost behind the queue, the captures show {lost}",
                 says.drops
             ));
         }
