@@ -15,8 +15,9 @@ use crate::packet::{Ecn, Packet, Sack, flags};
 use crate::plan::TrafficPlan;
 use crate::registry::find;
 use crate::traffic::datagram::MEDIA_HEADERS;
+use crate::traffic::reports::Reporter;
 use crate::traffic::{self, Report, Role, Transport};
-use crate::units::{Rate, Time};
+use crate::units::Time;
 
 /// Frame length of a report, bytes.
 const REPORT_LEN: u16 = 98;
@@ -55,18 +56,7 @@ pub(super) struct Media {
 
 /// State of the receiver's reports.
 struct Reports {
-    every: Time,
-    /// When the current interval began; `None` before the first datagram.
-    begun: Option<Time>,
-    /// Number of the first datagram that the current interval expects.
-    expected_from: u32,
-    /// The highest number of a datagram that has arrived, plus one.
-    highest: u32,
-    received: u64,
-    bytes: u64,
-    /// Smallest one-way delay of the run. `least_now` is the smallest of the current interval.
-    least: Time,
-    least_now: Time,
+    reporter: Reporter,
     /// Reports on their way to the source. The first one has the number `first`.
     under_way: VecDeque<Report>,
     first: u64,
@@ -75,14 +65,7 @@ struct Reports {
 impl Reports {
     fn new(every: Time) -> Reports {
         Reports {
-            every,
-            begun: None,
-            expected_from: 0,
-            highest: 0,
-            received: 0,
-            bytes: 0,
-            least: Time::NEVER,
-            least_now: Time::NEVER,
+            reporter: Reporter::new(every),
             under_way: VecDeque::new(),
             first: 0,
         }
@@ -90,28 +73,10 @@ impl Reports {
 
     /// Counts a datagram. Returns the report's number if a report is due.
     fn arrive(&mut self, packet: &Packet, now: Time) -> Option<u64> {
-        let number = packet.sack[0].len;
-        let begun = *self.begun.get_or_insert(now);
-        self.highest = self.highest.max(number.wrapping_add(1));
-        self.received += 1;
-        self.bytes += u64::from(packet.len);
+        let (number, len) = (packet.sack[0].len, u64::from(packet.len));
         let delay = now.since(packet.sent);
-        self.least = self.least.min(delay);
-        self.least_now = self.least_now.min(delay);
-        let elapsed = now.since(begun);
-        if elapsed < self.every {
-            return None;
-        }
-        let bits = u128::from(self.bytes) * 8 * 1_000_000_000;
-        self.under_way.push_back(Report {
-            expected: u64::from(self.highest - self.expected_from),
-            received: self.received,
-            rate: Rate((bits / u128::from(elapsed.ns().max(1))) as u64),
-            queue_delay: self.least_now.since(self.least),
-        });
-        (self.received, self.bytes, self.least_now) = (0, 0, Time::NEVER);
-        self.expected_from = self.highest;
-        self.begun = Some(now);
+        let report = self.reporter.arrive(number, len, delay, now)?;
+        self.under_way.push_back(report);
         Some(self.first + self.under_way.len() as u64 - 1)
     }
 

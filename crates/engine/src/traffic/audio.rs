@@ -47,7 +47,7 @@ pub const ENTRY: Entry<Build> = Entry {
         DEADLINE,
         datagram::ECN,
     ],
-    kernel: Kernel::None,
+    kernel: Kernel::Agent,
     rules: Rules::NONE,
     finish: no_finish,
     build: Build {

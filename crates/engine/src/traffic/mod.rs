@@ -19,6 +19,7 @@ pub mod datagram;
 pub mod on_off;
 pub mod page;
 pub mod ping;
+pub mod reports;
 pub mod responsiveness;
 mod sizes;
 pub mod video;

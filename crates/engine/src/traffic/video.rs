@@ -127,7 +127,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         datagram::ECN,
     ],
-    kernel: Kernel::None,
+    kernel: Kernel::Agent,
     rules: Rules::NONE,
     finish,
     build: Build {

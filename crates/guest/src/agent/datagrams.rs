@@ -1,7 +1,9 @@
 //! A running source of datagrams, and its sink.
 
+mod media;
+
 use tailback_engine::packet::Ecn;
-use tailback_engine::traffic::{self, Step};
+use tailback_engine::traffic::{self, Report, Role, Step};
 use tailback_engine::units::Time;
 use tailback_guest::job::{Job, Source};
 use tailback_record::{EchoOutcome, FrameRules, Frames, Histogram, TrafficOutcome};
@@ -9,12 +11,14 @@ use tailback_record::{EchoOutcome, FrameRules, Frames, Histogram, TrafficOutcome
 use super::io;
 use super::setup::Namespaces;
 use super::sys::{EDGE, Poll, READABLE, Socket};
+use media::Media;
 
 /// UDP, IPv4 and Ethernet headers, bytes.
 const DATAGRAM_HEADERS: u16 = 8 + 20 + 14;
 
 /// Bytes of a datagram's payload that mean something: its number, and the time at which this end sent
-/// it or, in an echo, at which the request arrived, ns. Every datagram has room for them.
+/// it or, in an echo, at which the request arrived, ns. Every datagram has room for them, except
+/// those of media, which have their own numbers.
 const STAMPED: usize = 16;
 
 /// Both ends of a source.
@@ -36,6 +40,9 @@ pub struct Datagrams<'a> {
     received_bytes: u64,
     one_way: Histogram,
     echoes: Option<Echoes>,
+    media: Option<Media>,
+    /// Number of reports that the receiving end has sent.
+    reports: u64,
 }
 
 /// Requests and their echoes.
@@ -49,6 +56,7 @@ impl<'a> Datagrams<'a> {
     pub fn open(
         source: &'a Source,
         machine: Box<dyn traffic::Source>,
+        datagrams: &traffic::Datagrams,
         (job, namespaces): (&Job, &Namespaces),
     ) -> Result<Datagrams<'a>, String> {
         namespaces.enter(source.receiver)?;
@@ -87,11 +95,35 @@ impl<'a> Datagrams<'a> {
             received_bytes: 0,
             one_way: Histogram::new(),
             echoes: None,
+            media: Media::of(datagrams, job.warmup_ns),
+            reports: 0,
         })
     }
 
-    /// Lets the receiving end send every datagram back. Both ends report what arrives as `token`.
-    pub fn echoed(mut self, poll: &Poll, token: u64) -> Result<Datagrams<'a>, String> {
+    /// Lets the receiving end do more than count, if that is its role. Both ends then notify the
+    /// main loop of what arrives, with `token`.
+    pub fn acting(self, role: Role, (poll, token): (&Poll, u64)) -> Result<Datagrams<'a>, String> {
+        let reports = self.media.as_ref().is_some_and(Media::reports);
+        if role != Role::Echo && !reports {
+            return Ok(self);
+        }
+        let mut acting = self.watched(poll, token)?;
+        if reports {
+            // Reports have the DSCP of the source, but are not ECN-capable.
+            let dscp = i32::from(acting.source.dscp) << 2;
+            (acting.sink)
+                .set(libc::IPPROTO_IP, libc::IP_TOS, &dscp)
+                .map_err(io(&acting.source.name))?;
+        } else {
+            acting.echoes = Some(Echoes {
+                requests: Frames::new(FrameRules::REQUESTS, acting.warmup_ns),
+                back: Histogram::new(),
+            });
+        }
+        Ok(acting)
+    }
+
+    fn watched(self, poll: &Poll, token: u64) -> Result<Datagrams<'a>, String> {
         let (source, what) = (self.source, &self.source.name);
         stamp_arrivals(&self.socket, what)?;
         self.sink
@@ -101,10 +133,6 @@ impl<'a> Datagrams<'a> {
             poll.add(socket.fd(), READABLE | EDGE, token)
                 .map_err(io(what))?;
         }
-        self.echoes = Some(Echoes {
-            requests: Frames::new(FrameRules::REQUESTS, self.warmup_ns),
-            back: Histogram::new(),
-        });
         Ok(self)
     }
 
@@ -129,20 +157,46 @@ impl<'a> Datagrams<'a> {
                 Step::Send { len, ecn } => {
                     self.send_with(ecn)?;
                     let payload = usize::from(len.saturating_sub(DATAGRAM_HEADERS)).max(STAMPED);
-                    self.payload.resize(payload.max(self.payload.len()), 0);
+                    self.make_room(payload);
                     self.number += 1;
                     if let Some(echoes) = &mut self.echoes {
                         echoes.requests.capture(1, 0, now);
                     }
                     stamp(&mut self.payload, self.number, now);
-                    self.socket
-                        .send(&self.payload[..payload])
-                        .map_err(io(&self.source.name))?;
-                    self.sent_packets += u64::from(now >= self.warmup_ns);
+                    self.send(payload, now)?;
                 }
+                Step::Frame { bytes, ecn } => self.send_frame(bytes, ecn, now)?,
                 _ => return Ok(None),
             }
         }
+    }
+
+    /// Sends a frame in as many datagrams as it needs.
+    fn send_frame(&mut self, bytes: u32, ecn: Ecn, now: u64) -> Result<(), String> {
+        self.send_with(ecn)?;
+        let Some(media) = &mut self.media else {
+            return Ok(());
+        };
+        for part in media.capture(bytes, now) {
+            self.make_room(part.payload);
+            let numbers = [self.number as u32, part.frame, part.place];
+            media::write(&mut self.payload, numbers);
+            self.number += 1;
+            self.send(part.payload, now)?;
+        }
+        Ok(())
+    }
+
+    fn make_room(&mut self, payload: usize) {
+        self.payload.resize(payload.max(self.payload.len()), 0);
+    }
+
+    fn send(&mut self, payload: usize, now: u64) -> Result<(), String> {
+        self.socket
+            .send(&self.payload[..payload])
+            .map_err(io(&self.source.name))?;
+        self.sent_packets += u64::from(now >= self.warmup_ns);
+        Ok(())
     }
 
     /// Sets the ECN field and the DSCP of the datagrams that both ends send.
@@ -167,20 +221,28 @@ impl<'a> Datagrams<'a> {
         Ok(())
     }
 
-    /// Reads the datagrams that have arrived, unless it is echoed and so was read at once.
+    /// Reads the datagrams that have arrived, unless the receiving end acts and so read at once.
     pub fn receive(&mut self) {
         let mut stamped = [0; STAMPED];
         while let Ok(Some((n, at))) = self.sink.receive_datagram(&mut stamped) {
-            self.count(n, at, &stamped);
+            if self.media.is_some() {
+                // Only a receiving end that reads at once reports.
+                _ = self.count_media(n, at, &stamped);
+            } else {
+                self.count(n, at, numbers(&stamped).1);
+            }
         }
     }
 
-    /// Echoes the requests that have arrived, and reads the echoes that have.
+    /// Echoes or reports what has arrived, and reads the echoes and reports that have.
     pub fn answer(&mut self) -> Result<(), String> {
+        if self.media.is_some() {
+            return self.report();
+        }
         let mut request = [0; u16::MAX as usize];
         while let Some((n, at)) = self.read(&self.sink, &mut request)? {
-            let (number, _) = numbers(&request);
-            self.count(n, at, &request);
+            let (number, sent) = numbers(&request);
+            self.count(n, at, sent);
             stamp(&mut request, number, at.saturating_sub(self.origin_ns));
             self.sink
                 .send(&request[..n])
@@ -204,18 +266,45 @@ impl<'a> Datagrams<'a> {
         Ok(())
     }
 
+    /// Reads the datagrams of frames and reports about them. Hands the reports that have come back
+    /// to the source.
+    fn report(&mut self) -> Result<(), String> {
+        let mut stamped = [0; STAMPED];
+        let mut payload = [0; media::REPORT];
+        while let Some((n, at)) = self.read(&self.sink, &mut stamped)? {
+            if let Some(report) = self.count_media(n, at, &stamped) {
+                media::write_report(&mut payload, self.reports, &report);
+                self.reports += 1;
+                self.sink.send(&payload).map_err(io(&self.source.name))?;
+            }
+        }
+        while let Some((_, at)) = self.read(&self.socket, &mut payload)? {
+            let now = Time(at.saturating_sub(self.origin_ns));
+            self.machine.hear(now, &media::read_report(&payload));
+        }
+        Ok(())
+    }
+
+    /// Counts a datagram of a frame; returns the report that is due.
+    fn count_media(&mut self, n: usize, at: u64, payload: &[u8]) -> Option<Report> {
+        let now = at.saturating_sub(self.origin_ns);
+        let len = n as u64 + u64::from(DATAGRAM_HEADERS);
+        let arrived = self.media.as_mut()?.arrive(payload, len, now)?;
+        self.count(n, at, arrived.sent_ns);
+        arrived.report
+    }
+
     fn read(&self, from: &Socket, buffer: &mut [u8]) -> Result<Option<(usize, u64)>, String> {
         from.receive_datagram(buffer).map_err(io(&self.source.name))
     }
 
     /// A datagram of this length has arrived at the receiving end, at this time on the clock of
-    /// captures.
-    fn count(&mut self, n: usize, at: u64, payload: &[u8]) {
+    /// captures. It was sent at this time of the run.
+    fn count(&mut self, n: usize, at: u64, sent: u64) {
         let now = at.saturating_sub(self.origin_ns);
         if now >= self.warmup_ns {
             self.received_packets += 1;
             self.received_bytes += n as u64 + u64::from(DATAGRAM_HEADERS);
-            let (_, sent) = numbers(payload);
             self.one_way.record(now.saturating_sub(sent));
         }
     }
@@ -246,6 +335,8 @@ impl<'a> Datagrams<'a> {
             received_bytes: self.received_bytes,
             one_way: self.one_way.clone(),
             echoes,
+            frames: (self.media.as_ref())
+                .map(|media| Box::new(media.outcome(job.duration_ns, stop))),
             ..TrafficOutcome::default()
         }
     }

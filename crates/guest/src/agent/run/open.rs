@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tailback_engine::registry;
 use tailback_engine::rng::Stream;
-use tailback_engine::traffic::{self, Role, Transport};
+use tailback_engine::traffic::{self, Transport};
 use tailback_guest::job::{Job, Source};
 use tailback_record::Series;
 
@@ -108,14 +108,11 @@ fn open_player<'a>(
         )?;
         return Ok(Player::Requests(requests));
     }
-    let echoes = match transport {
-        Transport::Datagrams(of) => of(&options).role == Role::Echo,
-        Transport::Connections { .. } => false,
+    let Transport::Datagrams(of) = transport else {
+        return Err(format!("{}: no connections in the job", source.name));
     };
-    let datagrams = Datagrams::open(source, machine, (job, namespaces))?;
-    let datagrams = match echoes {
-        true => datagrams.echoed(poll, token(ECHO, index))?,
-        false => datagrams,
-    };
+    let kind = of(&options);
+    let datagrams = Datagrams::open(source, machine, &kind, (job, namespaces))?;
+    let datagrams = datagrams.acting(kind.role, (poll, token(ECHO, index)))?;
     Ok(Player::Datagrams(Box::new(datagrams)))
 }

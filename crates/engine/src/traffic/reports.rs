@@ -1,0 +1,94 @@
+//! The reports of a receiving end: what has arrived since the last report.
+
+use super::Report;
+use crate::units::{Rate, Time};
+
+/// Counts the datagrams that reach a receiving end.
+#[derive(Clone, Debug)]
+pub struct Reporter {
+    every: Time,
+    /// When the current interval began; `None` before the first datagram.
+    begun: Option<Time>,
+    /// Number of the first datagram that the current interval expects.
+    expected_from: u32,
+    /// The highest number of a datagram that has arrived, plus one.
+    highest: u32,
+    received: u64,
+    bytes: u64,
+    /// Smallest one-way delay of the run. `least_now` is that of the current interval.
+    least: Time,
+    least_now: Time,
+}
+
+impl Reporter {
+    /// Returns a reporter with this time from one report to the next.
+    pub fn new(every: Time) -> Reporter {
+        Reporter {
+            every,
+            begun: None,
+            expected_from: 0,
+            highest: 0,
+            received: 0,
+            bytes: 0,
+            least: Time::NEVER,
+            least_now: Time::NEVER,
+        }
+    }
+
+    /// Counts a datagram of this number, frame length and one-way delay. Returns a report if one is
+    /// due.
+    pub fn arrive(&mut self, number: u32, len: u64, delay: Time, now: Time) -> Option<Report> {
+        let begun = *self.begun.get_or_insert(now);
+        self.highest = self.highest.max(number.wrapping_add(1));
+        self.received += 1;
+        self.bytes += len;
+        self.least = self.least.min(delay);
+        self.least_now = self.least_now.min(delay);
+        let elapsed = now.since(begun);
+        if elapsed < self.every {
+            return None;
+        }
+        let bits = u128::from(self.bytes) * 8 * 1_000_000_000;
+        let report = Report {
+            expected: u64::from(self.highest - self.expected_from),
+            received: self.received,
+            rate: Rate((bits / u128::from(elapsed.ns().max(1))) as u64),
+            queue_delay: self.least_now.since(self.least),
+        };
+        (self.received, self.bytes, self.least_now) = (0, 0, Time::NEVER);
+        self.expected_from = self.highest;
+        self.begun = Some(now);
+        Some(report)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_has_what_arrived_since_the_last_one() {
+        let ms = Time::from_ms;
+        let mut reporter = Reporter::new(ms(200));
+        // A datagram of 1000 bytes every 50 ms. Number 2 is lost, and 4 and 5 waited in a queue.
+        assert_eq!(reporter.arrive(0, 1_000, ms(20), ms(0)), None);
+        assert_eq!(reporter.arrive(1, 1_000, ms(20), ms(50)), None);
+        assert_eq!(reporter.arrive(3, 1_000, ms(25), ms(150)), None);
+        let report = reporter.arrive(4, 1_000, ms(50), ms(200));
+        let first = Report {
+            expected: 5,
+            received: 4,
+            rate: Rate(160_000),
+            queue_delay: Time::ZERO,
+        };
+        assert_eq!(report, Some(first));
+        let report = reporter.arrive(5, 1_000, ms(53), ms(450));
+        let second = Report {
+            expected: 1,
+            received: 1,
+            rate: Rate(32_000),
+            queue_delay: ms(33),
+        };
+        assert_eq!(report, Some(second));
+    }
+}
