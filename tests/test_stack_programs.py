@@ -19,6 +19,7 @@ import tailback as tb
 from conftest import COMMAND, ROOT
 from tailback.errors import InputError, RunsFailed, ScenarioError
 from tailback.plugins import asked, begin, copies, crate, locks
+from tailback.programs import kept, qlog
 
 QUINN, SMOLTCP = ROOT / "stacks/quinn", ROOT / "stacks/smoltcp"
 
@@ -137,6 +138,9 @@ def test_quinn_alone_and_beside_cubic(stacks: list[Path], tmp_path: Path) -> Non
     assert quinn["completion_s"] == pytest.approx(8.638, abs=0.02)
     assert 18 <= quinn["marks"] <= 24
     assert quinn["drops"] == 0
+    # Its data and headers over the time to its last packet, on both engines.
+    assert quinn["to_s"] - quinn["from_s"] == pytest.approx(quinn["completion_s"])
+    assert quinn["throughput_mbit"] == pytest.approx(18.96, abs=0.02)
     assert quinn["kind"] == "quinn"
     assert quinn["status"] == {"sender": 0, "receiver": 0}
     assert quinn["results"]["seconds"] == pytest.approx(quinn["completion_s"], abs=0.03)
@@ -156,7 +160,8 @@ def test_quinn_alone_and_beside_cubic(stacks: list[Path], tmp_path: Path) -> Non
 
 def test_two_processes_write_the_same_bytes(stacks: list[Path], tmp_path: Path) -> None:
     file = tmp_path / "f.toml"
-    both = ALONE.replace("12s", "3s") + '[[programs]]\nkind = "smoltcp"\ncontrol = "reno"\n'
+    both = ALONE.replace("12s", "3s") + "qlog = true\n"
+    both += '[[programs]]\nkind = "smoltcp"\ncontrol = "reno"\n'
     file.write_text(f'{both}[record]\nseries = "interval"\nevents = true\n', encoding="utf-8")
     words = [word for stack in stacks for word in ("--with", stack)]
     hashes = []
@@ -164,11 +169,33 @@ def test_two_processes_write_the_same_bytes(stacks: list[Path], tmp_path: Path) 
         done = command("run", file, *words, "--json", "--out", out)
         assert done.returncode == 0, done.stderr
         [run] = (out / "runs").iterdir()
-        files = [path for path in sorted(run.iterdir()) if path.name != "timing.json"]
-        assert len(files) >= 3
+        files = [path for path in sorted(run.rglob("*.*")) if path.name != "timing.json"]
+        assert "server-1.sqlog" in [path.name for path in files]
         content = [(path.name, hashlib.sha256(path.read_bytes()).hexdigest()) for path in files]
         hashes.append((run.name, content))
     assert hashes[0] == hashes[1]
+    # The tables show counters of mistakes only if they are not 0.
+    shown = command("run", file, *words, "--out", out).stdout
+    assert "goodput" in shown
+    assert "too_long" not in shown
+    assert "qlog" not in shown
+
+
+def test_qlog_is_a_file_of_the_run_on_its_clock(stacks: list[Path], tmp_path: Path) -> None:
+    text = ALONE.replace("bytes = 20_000_000", 'bytes = "1MB"\nstart = "1s"\nqlog = true')
+    [run] = tb.run(text, out=tmp_path, plugins=stacks)
+    [file] = kept.files(run.stored, "quinn")
+    assert file.path == "programs/quinn/sender/out/server-1.sqlog"
+    [trace] = qlog.parse(run.stored.read(file.path), Path(file.name))
+    [plan] = run.manifest["canonical"]["programs"]
+    moved = qlog.over_run(trace, trace.smoothed_rtt, date_s=plan["date"], start_s=1.0, end_s=12.0)
+    assert len(moved) == len(trace.smoothed_rtt) > 300
+    # The server has its first sample half a round trip after the client's first packet, and its
+    # last sample half a round trip before its last packet arrives.
+    [quinn] = run.summary["programs"]
+    assert moved[0][0] == pytest.approx(quinn["from_s"] + 0.01, abs=0.001)
+    assert moved[-1][0] == pytest.approx(quinn["to_s"] - 0.01, abs=0.001)
+    assert quinn["results"]["qlog_records_lost"] == 0
 
 
 def test_copies_and_both_directions(stacks: list[Path], tmp_path: Path) -> None:
@@ -207,7 +234,7 @@ def test_a_mistake_costs_its_run_only(stacks: list[Path], tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("entry", "place", "message"),
     [
-        ('kind = "quinn"\nqlog = true\n', "5:1", 'quinn has no option "qlog"'),
+        ('kind = "quinn"\nthreads = 1\n', "5:1", 'quinn has no option "threads"'),
         ('kind = "quinn"\ncontrol = "bbr"\n', "5:11", "expected one of cubic, newreno"),
         ('kind = "quinn"\npackages = ["curl"]\n', "5:1", '"packages" describes programs'),
         ('kind = "quin"\n', "4:8", 'unknown stack "quin"'),

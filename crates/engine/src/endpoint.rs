@@ -51,6 +51,12 @@ pub trait Endpoint: Any + Send {
         Vec::new()
     }
 
+    /// Takes the files that it leaves, by name: the content of its side's output folder, as a
+    /// program leaves it in `/out`. Called once, after the run.
+    fn take_files(&mut self) -> Vec<(String, Vec<u8>)> {
+        Vec::new()
+    }
+
     /// Returns the bytes that a frame adds to the datagram. Links and queues count them, too. A
     /// stack whose datagrams are IP packets returns 14, for Ethernet.
     fn header_bytes(&self) -> u16 {

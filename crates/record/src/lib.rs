@@ -49,7 +49,7 @@ pub use outcome::{
     EchoOutcome, FlowOutcome, LinkOutcome, Outcome, PacketCount, SenderSamples, Totals,
     TrafficOutcome,
 };
-pub use program::{Ended, Measures, ProgramOutcome, TupleOutcome};
+pub use program::{Ended, LeftFile, Measures, ProgramOutcome, TupleOutcome};
 pub use responsiveness::{Confidence, ResponsivenessOutcome};
 pub use sample::{FlowSampler, FlowState, LinkSampler, LinkState, ProgramSampler, ProgramState};
 pub use series::{Series, SeriesId};

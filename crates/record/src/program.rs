@@ -82,6 +82,19 @@ pub struct ProgramOutcome {
     pub ends: [Option<Ended>; 2],
     /// Numbers from the program's own files, by name. `None` if a number was not found.
     pub numbers: Vec<(String, Option<f64>)>,
+    /// Files that the stacks of the entry left, if it ran in the simulator. Guests store the files
+    /// of their programs themselves.
+    #[serde(skip)]
+    pub files: Vec<LeftFile>,
+}
+
+/// A file that a stack left in the output folder of its side.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LeftFile {
+    /// Path below the entry's folder, such as `sender/out/server-1.sqlog`.
+    pub path: String,
+    /// Its content.
+    pub bytes: Vec<u8>,
 }
 
 /// Largest number of 5-tuples that a program's results list separately.

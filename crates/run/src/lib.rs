@@ -21,6 +21,7 @@ pub mod cores;
 pub mod crates;
 mod files;
 pub mod guest;
+mod left;
 mod load;
 mod machine;
 mod manifest;

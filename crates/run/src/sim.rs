@@ -9,7 +9,7 @@ use tailback_scenario::{EngineKind, Point};
 use crate::capture::{self, Capture};
 use crate::cores::{self, NoOutcome};
 use crate::simulate::simulate;
-use crate::{Control, Failure, machine, manifest, panics};
+use crate::{Control, Failure, left, machine, manifest, panics};
 
 /// Runs a point and stores its folder. A run that does not complete leaves no files.
 ///
@@ -58,6 +58,7 @@ fn run_and_write(point: &Point, store: &Store, control: &Control) -> Result<(), 
         .map_err(Failure::Panic)??
         .ok_or(Failure::Cancelled)?;
     outcome.packets = capture.map(Capture::finish).transpose()?;
+    left::write(store, &point.run_id, &outcome)?;
     let timing = Timing {
         wall_s: wall.elapsed().as_secs_f64(),
         cpu_s: machine::thread_cpu_s() - cpu + elsewhere_s,

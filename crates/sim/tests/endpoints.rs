@@ -92,6 +92,67 @@ fn a_transfer_is_over_when_both_sides_are_done() {
     assert!((results.throughput_mbit("mine") / payload - 1.0).abs() < 0.01);
 }
 
+/// A receiver whose program ends a second after its work, as a QUIC client that waits in case its
+/// last packet is lost.
+struct Lingers {
+    inner: Receiver,
+    until: Option<Time>,
+    ended: bool,
+}
+
+impl Endpoint for Lingers {
+    fn wake(&mut self, now: Time) {
+        self.ended = self.until.is_some_and(|until| now >= until);
+    }
+
+    fn receive(&mut self, now: Time, datagram: &[u8], ecn: Ecn) {
+        self.inner.receive(now, datagram, ecn);
+        if self.inner.is_done() {
+            self.until.get_or_insert(now + Time::from_secs(1));
+        }
+    }
+
+    fn transmit(&mut self, now: Time, datagram: &mut Vec<u8>) -> Option<Transmit> {
+        self.inner.transmit(now, datagram)
+    }
+
+    fn next(&mut self) -> Option<Time> {
+        self.until.filter(|_| !self.ended)
+    }
+
+    fn is_done(&self) -> bool {
+        self.ended
+    }
+}
+
+#[test]
+fn the_measured_time_of_a_transfer_ends_with_its_last_data() {
+    let sender = Sender::new(Ecn::Ect0, Some(2_000));
+    let receiver = Lingers {
+        inner: Receiver::wanting(2_000),
+        until: None,
+        ended: false,
+    };
+    let text = BESIDE_CUBIC.replace("\"5s\"", "\"0s\"");
+    let simulation = Simulation::from_toml(&text).expect("a scenario");
+    let attached = simulation.attach("mine", sender, receiver);
+    let results = attached.and_then(Simulation::run).expect("a run");
+    let program = results.endpoints("mine");
+    let measured = &program.measured;
+    let ended = program.exit_s.receiver.expect("it is over");
+    let completion = measured.completion_s.expect("it is over");
+    // The last data is the acknowledgement that reaches the sender half a round trip later.
+    assert!(
+        (ended - measured.to_s - 0.99).abs() < 0.001,
+        "{ended} {}",
+        measured.to_s
+    );
+    let span = measured.to_s - measured.from_s;
+    assert!((span - completion).abs() < 1e-9, "{span} s, {completion} s");
+    let mbit = 2_000.0 * 1200.0 * 8e-6 / completion;
+    assert!((measured.throughput_mbit.expect("a time") / mbit - 1.0).abs() < 1e-9);
+}
+
 #[test]
 fn payloads_survive_loss_duplication_and_reordering() {
     let text = BESIDE_CUBIC.replace(

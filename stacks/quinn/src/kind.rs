@@ -1,7 +1,7 @@
 //! quinn as a kind of `[[programs]]` in the simulator.
 
 use tailback_engine::crates::Registry;
-use tailback_engine::programs::quic::{BYTES, ECT};
+use tailback_engine::programs::quic::{BYTES, ECT, QLOG};
 use tailback_engine::programs::stacks::{Build, Setting};
 use tailback_engine::registry::kernel::Kernel;
 use tailback_engine::registry::rules::Rules;
@@ -42,6 +42,7 @@ static OPTIONS: &[Opt] = &[
         default: Some("true"),
         tc: None,
     },
+    QLOG,
     Opt {
         name: "timers",
         doc: "When timers fire: when they are due, or rounded up to milliseconds as with tokio.",
@@ -82,6 +83,7 @@ fn ends(given: &Given, setting: &Setting) -> [Box<dyn Endpoint>; 2] {
             _ => Timers::Exact,
         },
         ipv6: given.bool("ipv6"),
+        qlog: given.bool("qlog"),
         seed: setting.seed,
     };
     let bytes = given.bytes_if_set("bytes");

@@ -30,10 +30,11 @@
 //! **Differences from quinn on a host.** There are no sockets: each datagram is handled at the
 //! instant it arrives, where a host reads several at once. quinn's asynchronous layer (`quinn`,
 //! tokio) is not used; [`Timers`] models its effect on timers. BBR is missing, because quinn seeds
-//! it from the operating system.
+//! it from the operating system and has no interface to seed it: two runs would differ.
 
 mod application;
 mod kind;
+mod qlog;
 mod stack;
 pub mod tls;
 
@@ -61,6 +62,8 @@ pub struct Options {
     pub timers: Timers,
     /// Whether packets are as long as with IPv6.
     pub ipv6: bool,
+    /// Whether the server keeps a qlog of its connection ([`Quinn::take_qlog`]).
+    pub qlog: bool,
     /// Seed of all random choices.
     pub seed: u64,
 }
@@ -74,6 +77,7 @@ impl Default for Options {
             mtu_discovery: true,
             timers: Timers::Exact,
             ipv6: false,
+            qlog: false,
             seed: 1,
         }
     }
@@ -102,7 +106,7 @@ pub enum Timers {
 const WINDOW: u32 = 64 << 20;
 
 impl Options {
-    fn transport(&self) -> Arc<TransportConfig> {
+    fn transport(&self) -> TransportConfig {
         let mut transport = TransportConfig::default();
         match self.control {
             Control::Cubic => {
@@ -121,7 +125,7 @@ impl Options {
         if !self.mtu_discovery {
             transport.mtu_discovery_config(None);
         }
-        Arc::new(transport)
+        transport
     }
 }
 

@@ -13,9 +13,11 @@ use quinn_proto::{
     EcnCodepoint, EndpointConfig, ServerConfig, TimeSource, VarInt,
 };
 use ring::{hkdf, hmac};
+use tailback_engine::plan::DATE;
 use tailback_sim::{Ecn, Endpoint, EndpointState, Time, Transmit, UDP_IPV4};
 
 use crate::application::Application;
+use crate::qlog::Log;
 use crate::{Options, Timers, tls};
 
 /// Addresses of the ends. Simulated packets do not contain them.
@@ -25,8 +27,8 @@ const CLIENT: (Ipv4Addr, u16) = (Ipv4Addr::new(10, 0, 0, 2), 50_000);
 /// Length of connection ids, as in quinn's own generator.
 const CID_BYTES: usize = 8;
 
-/// The date of servers, seconds since 1970: 2026-01-01.
-const DATE: u64 = 1_767_225_600;
+/// Name of the qlog, as the program of the kernel engine names that of its first connection.
+const LOG: &str = "server-1.sqlog";
 
 /// An end of quinn: an endpoint and its connection.
 pub struct Quinn {
@@ -38,6 +40,8 @@ pub struct Quinn {
     application: Application,
     /// The instant of time 0; only differences to it matter.
     origin: Instant,
+    /// The qlog of the server's connection.
+    log: Option<Log>,
     /// Datagrams that the endpoint sends outside of the connection.
     answers: VecDeque<(Vec<u8>, Option<EcnCodepoint>)>,
     ecn: bool,
@@ -91,21 +95,25 @@ impl Quinn {
         let crypto = QuicServerConfig::try_from(tls::server()).expect("TLS 1.3 with AES-128");
         let token_key = hkdf::Salt::new(hkdf::HKDF_SHA256, &[]).extract(&[0; 64]);
         let mut config = ServerConfig::new(Arc::new(crypto), Arc::new(token_key));
-        config.transport_config(options.transport());
+        let (origin, log) = (Instant::now(), options.qlog.then(|| Log::begun(DATE)));
+        let mut transport = options.transport();
+        if let Some(log) = &log {
+            transport.qlog_stream(log.stream(origin));
+        }
+        config.transport_config(Arc::new(transport));
         config.time_source(Arc::new(FixedDate));
-        Quinn::new(
-            options,
-            1,
-            Some(Arc::new(config)),
-            None,
-            Application::server(),
-        )
+        let application = Application::server();
+        Quinn {
+            origin,
+            log,
+            ..Quinn::new(options, 1, Some(Arc::new(config)), None, application)
+        }
     }
 
     pub(crate) fn client(options: &Options, bytes: Option<u64>) -> Quinn {
         let crypto = QuicClientConfig::try_from(tls::client()).expect("TLS 1.3 with AES-128");
         let mut config = ClientConfig::new(Arc::new(crypto));
-        config.transport_config(options.transport());
+        config.transport_config(Arc::new(options.transport()));
         let first = AtomicU64::new(options.seed);
         config.initial_dst_cid_provider(Arc::new(move || {
             let number = Ids::next(first.fetch_add(1, Ordering::Relaxed));
@@ -139,6 +147,7 @@ impl Quinn {
             connects,
             application,
             origin: Instant::now(),
+            log: None,
             answers: VecDeque::new(),
             ecn: options.ecn,
             burst: options.burst.max(1),
@@ -158,6 +167,11 @@ impl Quinn {
     /// Returns quinn's own statistics of the connection, if the connection exists.
     pub fn stats(&self) -> Option<quinn_proto::ConnectionStats> {
         Some(self.connection.as_ref()?.1.stats())
+    }
+
+    /// Takes the qlog of the server's connection, if the option is set.
+    pub fn take_qlog(&self) -> Option<Vec<u8>> {
+        self.log.as_ref().map(Log::take)
     }
 
     fn instant(&self, now: Time) -> Instant {
@@ -291,10 +305,14 @@ impl Endpoint for Quinn {
     }
 
     /// What the program of the kernel engine writes: the stream's bytes over the time from the start
-    /// to their end.
+    /// to their end. Of a server with a qlog, how many records did not fit into it.
     fn numbers(&self) -> Vec<(&'static str, f64)> {
         let Application::Client { got, .. } = self.application else {
-            return Vec::new();
+            let lost = self.log.as_ref().map(Log::lost);
+            return lost
+                .map(|lost| ("qlog_records_lost", lost as f64))
+                .into_iter()
+                .collect();
         };
         let began = self.began.unwrap_or_default();
         let seconds = self.ended.unwrap_or(self.now).since(began).as_secs_f64();
@@ -305,6 +323,11 @@ impl Endpoint for Quinn {
             ],
             false => Vec::new(),
         }
+    }
+
+    fn take_files(&mut self) -> Vec<(String, Vec<u8>)> {
+        let log = self.take_qlog().map(|log| (LOG.to_owned(), log));
+        log.into_iter().collect()
     }
 
     fn header_bytes(&self) -> u16 {

@@ -8,7 +8,7 @@
 mod payloads;
 
 use tailback_record::{
-    Cause, Ended, Histogram, Measures, ProgramOutcome, ProgramSampler, ProgramState,
+    Cause, Ended, Histogram, LeftFile, Measures, ProgramOutcome, ProgramSampler, ProgramState,
 };
 
 use super::Network;
@@ -227,6 +227,22 @@ impl Entry {
         }
     }
 
+    /// Takes the files that its endpoints leave.
+    fn take_files(&mut self) -> Vec<LeftFile> {
+        let mut files = Vec::new();
+        for (attached, side) in self.sides.iter_mut().zip([Side::Sender, Side::Receiver]) {
+            let Some(endpoint) = &mut attached.endpoint else {
+                continue;
+            };
+            let own = endpoint.take_files().into_iter();
+            files.extend(own.map(|(name, bytes)| LeftFile {
+                path: format!("{}/out/{name}", side.name()),
+                bytes,
+            }));
+        }
+        files
+    }
+
     /// Returns the values of one sample.
     fn state(&self) -> ProgramState {
         let sender = self.sides[0].endpoint.as_ref();
@@ -246,9 +262,13 @@ impl Entry {
     fn outcome(&self, name: String, kind: &str, warmup: Time, end: Time) -> ProgramOutcome {
         let done = self.sides.each_ref().map(|side| side.done);
         let over = done[0].zip(done[1]).map(|(a, b)| a.max(b));
-        let to = [self.stop, over].into_iter().flatten().fold(end, Time::min);
         let [delivered, back] = [0, 1].map(|at| self.delivered[at] - self.base[at]);
         let first = self.first.filter(|_| over.is_some());
+        let from = self.start.max(warmup);
+        // As for a flow, the measured time of a transfer ends with its last data.
+        let completed = first.map(|_| self.last).or(over);
+        let to = [self.stop, completed].into_iter().flatten();
+        let to = to.fold(end, Time::min).max(from);
         let mut numbers = vec![("too_long".to_owned(), Some(self.too_long as f64))];
         numbers.extend(self.numbers.iter().cloned());
         self.add_numbers(&mut numbers);
@@ -256,7 +276,7 @@ impl Entry {
             name,
             kind: kind.to_owned(),
             measures: Measures {
-                from_ns: self.start.max(warmup).ns(),
+                from_ns: from.ns(),
                 to_ns: to.ns(),
                 sent_packets: self.sent.iter().sum(),
                 received_packets: self.received,
@@ -595,11 +615,13 @@ impl Network {
         }
     }
 
-    /// Returns the measurements of all entries.
-    pub(super) fn program_outcomes(&self) -> Vec<ProgramOutcome> {
-        let entries = self.endpoints.iter().flat_map(|all| &all.entries);
+    /// Returns the measurements of all entries, and the files that their endpoints leave.
+    pub(super) fn program_outcomes(&mut self) -> Vec<ProgramOutcome> {
+        let entries = self.endpoints.iter_mut().flat_map(|all| &mut all.entries);
         let outcomes = entries.zip(self.plan.each_program()).map(|(entry, plan)| {
-            entry.outcome(plan.name(), plan.of.kind, self.plan.warmup, self.now)
+            let files = entry.take_files();
+            let outcome = entry.outcome(plan.name(), plan.of.kind, self.plan.warmup, self.now);
+            ProgramOutcome { files, ..outcome }
         });
         outcomes.collect()
     }

@@ -493,9 +493,22 @@ def _program(summary: Mapping[str, Any], index: int) -> Any:
 
 def _own(results: Results) -> list[TableQuantity]:
     """Return a column for each number that programs wrote to files."""
-    first = (_of_run(group[0]) for group in results.groups())
+    groups = results.groups()
+    first = (_of_run(group[0]) for group in groups)
     names = dict.fromkeys(n for summary in first for p in programs(summary) for n in p["results"])
+    for name in FAULTS:
+        if name in names and not any(_has(run, name) for group in groups for run in group):
+            del names[name]
     return [_of(line(name), f"results.{name}", "flow") for name in names]
+
+
+FAULTS = ("too_long", "qlog_records_lost")
+"""Counters of stacks that are 0 unless something is wrong. A column of zeros is left out."""
+
+
+def _has(run: Run, counter: str) -> bool:
+    """Whether a counter of some program is not 0."""
+    return any(program["results"].get(counter) for program in programs(_of_run(run)))
 
 
 def _status(ended: Sequence[Mapping[str, int | None]]) -> str:

@@ -49,7 +49,7 @@ const GSO: Opt = Opt {
 };
 
 /// Option: whether the stack writes a qlog file.
-const QLOG: Opt = Opt {
+pub const QLOG: Opt = Opt {
     name: "qlog",
     doc: "Whether the server writes a qlog file of each connection.",
     kind: Kind::Bool,

@@ -397,7 +397,13 @@ impl Taps {
             // those of the receiver's data.
             let back = entry.records.iter().all(|record| record.has_no_rtt(false));
             let (from_ns, to_ns) = entry.measured;
-            let to_ns = to_ns.min(over_ns.unwrap_or(u64::MAX)).max(from_ns);
+            let spans = || entry.records.iter().filter_map(|record| record.payload);
+            let begun = spans().map(|span| span.0).min();
+            let last = spans().map(|span| span.1).max();
+            // As for a flow, the measured time of a transfer ends with its last data: a program may
+            // end later.
+            let completed_ns = over_ns.map(|over| last.unwrap_or(over));
+            let to_ns = to_ns.min(completed_ns.unwrap_or(u64::MAX)).max(from_ns);
             let mut measures = Measures {
                 from_ns,
                 to_ns,
@@ -432,12 +438,7 @@ impl Taps {
             (measures.from_ns, measures.to_ns) = (from_ns, to_ns);
             // The links count drops and marks, so these counts are not used.
             measures.counts = Default::default();
-            measures.completion_ns = over_ns.and_then(|_| {
-                let spans = || entry.records.iter().filter_map(|record| record.payload);
-                let first = spans().map(|span| span.0).min()?;
-                let last = spans().map(|span| span.1).max()?;
-                Some(last - first)
-            });
+            measures.completion_ns = over_ns.and_then(|_| Some(last? - begun?));
             entry.bins.rows(&entry.plan, back, duration_ns, series);
             all.push(ProgramOutcome {
                 name: entry.plan.name.clone(),
@@ -445,7 +446,7 @@ impl Taps {
                 measures,
                 tuples,
                 ends,
-                numbers: Vec::new(),
+                ..ProgramOutcome::default()
             });
         }
         all

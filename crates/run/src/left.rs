@@ -1,0 +1,53 @@
+//! Files that stacks of `[[programs]]` left, put into the run's folder where a guest puts those of
+//! its programs.
+
+use std::fs;
+use std::io;
+
+use tailback_record::Outcome;
+use tailback_record::folder::{Store, at};
+
+/// Writes the files into the folder of the unfinished run: `programs/NAME/SIDE/out/FILE`.
+///
+/// # Errors
+/// The error of the file system, with the path.
+pub fn write(store: &Store, run_id: &str, outcome: &Outcome) -> io::Result<()> {
+    for program in &outcome.programs {
+        for file in &program.files {
+            let name = format!("programs/{}/{}", program.name, file.path);
+            let path = store.scratch_file(run_id, &name)?;
+            let folder = path.parent().unwrap_or(&path);
+            fs::create_dir_all(folder).map_err(|e| at(folder, e))?;
+            fs::write(&path, &file.bytes).map_err(|e| at(&path, e))?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tailback_record::{LeftFile, ProgramOutcome};
+
+    #[test]
+    fn files_lie_where_those_of_a_guest_do() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let store = Store::open(folder.path()).expect("a store");
+        let program = ProgramOutcome {
+            name: "quic/1".to_owned(),
+            files: vec![LeftFile {
+                path: "sender/out/log".to_owned(),
+                bytes: vec![7, 8],
+            }],
+            ..ProgramOutcome::default()
+        };
+        let outcome = Outcome {
+            programs: vec![program],
+            ..Outcome::default()
+        };
+        write(&store, "0123456789abcdef0123", &outcome).expect("written");
+        let name = "programs/quic/1/sender/out/log";
+        let path = store.scratch_file("0123456789abcdef0123", name);
+        assert_eq!(fs::read(path.expect("a folder")).expect("a file"), [7, 8]);
+    }
+}

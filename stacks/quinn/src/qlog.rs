@@ -1,0 +1,121 @@
+//! quinn's qlog of a connection, in memory.
+//!
+//! quinn's header does not say what its times count from. Here they count from the start of the
+//! run, whose date goes into the header. So a reader can put the log on the run's clock.
+
+use std::io::{self, Write};
+use std::mem;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use quinn_proto::{QlogConfig, QlogStream};
+
+/// Most bytes of a log: tailback does not read longer files.
+const MAX_BYTES: usize = 48 << 20;
+
+/// The log of a connection. Clones are handles of the same log.
+#[derive(Clone, Default)]
+pub(crate) struct Log(Arc<Mutex<Records>>);
+
+#[derive(Default)]
+struct Records {
+    bytes: Vec<u8>,
+    /// The record that is being written.
+    next: Vec<u8>,
+    /// Date of time 0, seconds since 1970.
+    date: u64,
+    lost: u64,
+}
+
+impl Log {
+    /// Returns an empty log of a run that begins at this date, seconds since 1970.
+    pub fn begun(date: u64) -> Log {
+        Log(Arc::new(Mutex::new(Records {
+            date,
+            ..Records::default()
+        })))
+    }
+
+    /// Returns what quinn writes the log by. `origin` is time 0.
+    pub fn stream(&self, origin: Instant) -> Option<QlogStream> {
+        let mut config = QlogConfig::default();
+        config.writer(Box::new(self.clone())).start_time(origin);
+        config.into_stream()
+    }
+
+    /// Takes the log, which is then empty.
+    pub fn take(&self) -> Vec<u8> {
+        mem::take(&mut self.records().bytes)
+    }
+
+    /// Returns the number of records that did not fit.
+    pub fn lost(&self) -> u64 {
+        self.records().lost
+    }
+
+    fn records(&self) -> std::sync::MutexGuard<'_, Records> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Records {
+    /// Keeps the record that is complete, if there is room for it.
+    fn keep(&mut self) {
+        if self.bytes.is_empty() {
+            let dated = dated(&String::from_utf8_lossy(&self.next), self.date);
+            self.next = dated.into_bytes();
+        }
+        if self.bytes.len() + self.next.len() > MAX_BYTES {
+            self.lost += 1;
+        } else {
+            self.bytes.append(&mut self.next);
+        }
+        self.next.clear();
+    }
+}
+
+/// Adds to the header what its times count from.
+fn dated(header: &str, date: u64) -> String {
+    let trace = "\"trace\":{";
+    let ms = date * 1000;
+    let common = format!(
+        "{trace}\"common_fields\":{{\"reference_time\":{ms},\"time_format\":\"relative\"}},"
+    );
+    header.replacen(trace, &common, 1)
+}
+
+impl Write for Log {
+    fn write(&mut self, part: &[u8]) -> io::Result<usize> {
+        let mut records = self.records();
+        records.next.extend_from_slice(part);
+        if part.ends_with(b"\n") {
+            records.keep();
+        }
+        Ok(part.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_that_do_not_fit_are_counted() {
+        let mut log = Log::begun(1);
+        log.write_all(b"{\"trace\":{\"a\":1}}\n").expect("memory");
+        let header = b"{\"trace\":{\"common_fields\":{\"reference_time\":1000,\
+            \"time_format\":\"relative\"},\"a\":1}}\n";
+        let long = vec![b' '; MAX_BYTES - header.len() - 1];
+        for part in [&long[..], b"\n", b"one too many", b"\n"] {
+            log.write_all(part).expect("memory");
+        }
+        assert_eq!(log.lost(), 1);
+        let bytes = log.take();
+        assert_eq!(bytes.len(), MAX_BYTES);
+        assert_eq!(&bytes[..header.len()], header);
+    }
+}
