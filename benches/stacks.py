@@ -35,7 +35,7 @@ def scenario(stack: str) -> dict[str, Any]:
 
 def speed(stack: str, plugins: Sequence[Path]) -> float:
     """Return the data packets per CPU second of the fastest run."""
-    found = []
+    found: list[float] = []
     for _ in range(RUNS):
         with tempfile.TemporaryDirectory() as folder:
             [run] = tailback.run(scenario(stack), out=Path(folder), plugins=plugins)
@@ -43,7 +43,7 @@ def speed(stack: str, plugins: Sequence[Path]) -> float:
             if program["completion_s"] is None:
                 raise SystemExit(f"{stack}: the transfer did not finish")
             [file] = (Path(folder) / "runs").glob("*/timing.json")
-            cpu_s = json.loads(file.read_text(encoding="utf-8"))["cpu_s"]
+            cpu_s: float = json.loads(file.read_text(encoding="utf-8"))["cpu_s"]
             found.append(program["packets"] / cpu_s)
     return max(found)
 

@@ -168,7 +168,8 @@ def test_goals_and_misses() -> None:
     times, harm = truth.judges(entries)
     assert times.cells == 27
     assert harm.cells == 18
-    assert times.blind == times.cells
+    # The set-up was changed after the first comparison, so no cell is held out any more.
+    assert times.blind == 0
     missed = truth.missed(entries)
     assert {e.row.competitor for e in missed} >= {"cubic", "prague"}
     assert all((e.size("relative") or 0) > truth.LIMIT for e in missed)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from tailback.metrics.harm import harm
@@ -150,8 +150,6 @@ def entries(
             quantity, unit = ("harm", "") if column.endswith("_harm") else ("completion_ms", "ms")
             name = f"{row.name}/{column}"
             cell = TableCell.of(name, quantity, unit, known.get((row, column)), estimate(values))
-            # All cells are held out, because no published value was used to choose the set-up.
-            cell = replace(cell, blind=True)
             kept = tuple(value for value in values if value is not None)
             out.append(CcafctEntry(row, column, cell=cell, values=kept))
     return out

@@ -25,8 +25,8 @@ LEAD = (
     "report shows how long the requests take, and how much the long flow harms them."
 )
 BLIND = (
-    "The set-up was written from the source's programs before any comparison, and compared once. "
-    "Later changes are in **Changed after the comparison**."
+    "The set-up was written from the source's programs before any comparison. Later changes are in "
+    "**Changed after the comparison**; since then no cell counts as held out."
 )
 QUICK = " A quick run: published round-trip times only, 60 s of requests, one seed."
 NAMES = {"geomean": "geometric mean", "median": "median", "p95": "P95"}

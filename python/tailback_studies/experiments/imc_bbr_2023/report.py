@@ -258,6 +258,6 @@ def _maps(entries: Sequence[ImcEntry], run_facts: Facts) -> Iterator[ReportFigur
         title = f"Gain of BBR over CUBIC, buffer of {BUFFER_WORDS[buffer]}"
         caption = (
             "Goodput of BBR over that of CUBIC, minus one, in percent; the colours end at "
-            f"{100 * limit:g} %. White: not published to us."
+            f"{100 * limit:g} %. White: tailback has no published value."
         )
         yield ReportFigure(f"gain-{buffer}", title, chart, caption, run_facts)
