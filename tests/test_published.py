@@ -78,10 +78,10 @@ def test_a_page_has_the_verdict_and_the_worst_misses_first() -> None:
         "some",
         [judged(holds=True, within=9), judged(holds=False, within=2)],
     )
-    assert "1 of 2 criteria hold. 11 of 20 cells" in text
+    assert "1 of 2 criteria hold. Of 20 cells that criteria count singly, 11 are within" in text
     assert "8 cells (counted for each criterion) were held out" in text
     assert "| delay | 3 % | 10 | 2 | 1 % | 5 % | 4 | **no** |" in text
-    assert "The first 5 of 20 rows of \u201cCells beyond 25 %\u201d." in text
+    assert "The 5 largest of 20, from the report's section \u201cCells beyond 25 %\u201d." in text
     assert "| cell 0 | 90 % |" in text
     assert "| cell 5 |" not in text
     assert "![A curve](some/curve.svg)" in text

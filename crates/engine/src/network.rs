@@ -42,6 +42,7 @@ mod reuse;
 mod sampling;
 mod slots;
 mod sources;
+mod turns;
 
 use std::sync::Arc;
 

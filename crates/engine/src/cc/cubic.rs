@@ -4,9 +4,9 @@
 //! Internal units: windows in segments; `K` and times in the cubic function in 1/1024 s; clocks in
 //! jiffies of 1 ms (HZ 1000); delays in us.
 //!
-//! Linux deviates from RFC 9438 in these points, and so does this CUBIC:
+//! Deviations of Linux from RFC 9438, which this CUBIC keeps:
 //! - C is 410/1024 = 0.40039 and beta 717/1024 = 0.70020.
-//! - The factor applies to cwnd, not from FlightSize (section 4.6).
+//! - The window is reduced from cwnd, not from FlightSize (section 4.6).
 //! - The curve is evaluated at the time since the epoch began plus the smallest RTT, not the
 //!   smoothed RTT (section 4.2), at most once per jiffy.
 //! - The increase is 1/cnt per segment, cnt = cwnd / (target - cwnd) in

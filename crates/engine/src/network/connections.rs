@@ -23,7 +23,7 @@ use std::sync::Arc;
 use super::Network;
 use super::chunks::Chunks;
 use super::pipe::{Access, Pipe};
-use super::reuse::Turns;
+use super::turns::Turns;
 use crate::calendar::{Calendar, Component};
 use crate::cc::CongestionControl;
 use crate::packet::{Packet, flags};

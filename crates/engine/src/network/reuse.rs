@@ -8,13 +8,12 @@
 //!
 //! A request that is lost is repeated after a second (Linux: after the retransmission timeout).
 
-use std::collections::VecDeque;
-
 use tailback_record::Completion;
 
 use super::Network;
 use super::connections::{Connection, End};
 use super::pipe::Access;
+use super::turns::{Turns, Waiting};
 use crate::packet::{Packet, flags};
 use crate::units::Time;
 
@@ -23,64 +22,6 @@ const AGAIN: Time = Time(1_000_000_000);
 
 /// Payload of a request, bytes.
 const REQUEST: u16 = 100;
-
-/// The requests of a source that wait, and its connections without a request.
-#[derive(Default)]
-pub(super) struct Pool {
-    waiting: VecDeque<Waiting>,
-    /// Slots of the unused connections, and since when each is unused. The last one was used last.
-    unused: Vec<(u32, Time)>,
-    /// Number of requests so far.
-    requests: u64,
-}
-
-/// A request that no connection serves yet.
-struct Waiting {
-    number: u64,
-    at: Time,
-    bytes: u64,
-}
-
-/// The state of a connection that serves several requests.
-pub(super) struct Turns {
-    /// The number of the request for which the connection was opened.
-    opened_for: u64,
-    /// Whether the client has the answer to its SYN.
-    is_connected: bool,
-    /// How long the connection may be unused.
-    idle: Time,
-    /// The request that the connection serves.
-    current: Option<Current>,
-}
-
-/// A request that a connection serves.
-struct Current {
-    at: Time,
-    bytes: u64,
-    /// When it was last sent. `None` once the server has it.
-    sent: Option<Time>,
-    /// Whether it was sent with the third packet of the handshake.
-    with_handshake: bool,
-}
-
-impl Pool {
-    /// Takes the request with this number, or else the one that has waited for the longest time.
-    fn take(&mut self, number: u64) -> Option<Waiting> {
-        let own = self.waiting.iter().position(|w| w.number == number);
-        self.waiting.remove(own.unwrap_or(0))
-    }
-}
-
-impl Turns {
-    fn begin(&mut self, request: &Waiting, now: Time, with_handshake: bool) {
-        self.current = Some(Current {
-            at: request.at,
-            bytes: request.bytes,
-            sent: Some(now),
-            with_handshake,
-        });
-    }
-}
 
 impl Connection {
     /// Lets the server answer the request that has arrived now, at the end of the handshake or by

@@ -14,7 +14,7 @@ use tailback_record::{Completion, Histogram};
 use super::Network;
 use super::connections::{Connection, End, Ends, Opener};
 use super::datagrams::Far;
-use super::reuse::Pool;
+use super::turns::Pool;
 use crate::calendar::Component;
 use crate::cc;
 use crate::crates;
