@@ -32,8 +32,8 @@ SOURCE = (
     "by S. Datta and F. Fund, sdatta97/imcbbrrepro, 2023"
 )
 LEAD = (
-    "One flow of CUBIC, BBR or BBRv2 through a FIFO of 100 kB or 10 MB, at 10 to 1000 Mbit/s and "
-    "5 to 200 ms: its goodput in 60 s, and what BBR gains over CUBIC. tailback does not have "
+    "One flow of CUBIC, BBR or BBRv2 passes a FIFO of 100 kB or 10 MB. Rates are 10 to 1000 Mbit/s "
+    "and round-trip times 5 to 200 ms. Measured is its goodput in 60 s. tailback does not have "
     "BBRv2: version 3 replaces it, with the constants of version 2."
 )
 BLIND = (
