@@ -37,7 +37,8 @@ def _metrics() -> Iterator[str]:
         "name behind an `@` chooses one link, flow or class: `drops@bottleneck`, "
         "`drops@cubic`.\nThe scope `flow` includes programs and sources of traffic.\n"
     )
-    yield f"Every command pools the seeds of a point by the same rule. {metrics.RULE[0].upper()}{metrics.RULE[1:]}.\n"
+    rule = metrics.RULE[0].upper() + metrics.RULE[1:]
+    yield f"Every command pools the seeds of a point by the same rule. {rule}.\n"
     columns = ("metric", "of a", "unit", "in JSON", "meaning", "weight within a run")
     yield f"| {' | '.join(columns)} | if a run has no value |"
     yield "|---|---|---|---|---|---|---|"
