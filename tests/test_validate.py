@@ -339,7 +339,7 @@ def test_cells_agree(
 
 def test_a_family_names_its_page_and_its_queues() -> None:
     impaired = [q.name for q in grid.QUEUES if q.family == "impairments"]
-    assert len(impaired) == 10
+    assert len(impaired) == 14
     assert page.named(impaired) == ["impairments"]
     assert page.named(impaired[1:]) == impaired[1:]
     assert page.named(["codel", "wred"]) == ["codel", "wred"]

@@ -217,6 +217,10 @@ QUEUES = (
     impaired("reorder-bbr", "bbr"),
     impaired("duplicate"),
     impaired("outage"),
+    impaired("police"),
+    impaired("police-mark"),
+    impaired("ack-batch"),
+    impaired("ack-thin"),
 )
 
 SEVERAL = 8
