@@ -263,10 +263,10 @@ SHOWN = {
 PAGE_HEAD = """\
 # Response to the same signals
 
-`python tests/responses.py --page` makes this page from runs of this version of the simulator and from tables of the
-kernel engine in [tests/response/golden](../../tests/response/golden) and
-[tests/laws](../../tests/laws). `python tests/responses.py` and `python tests/laws.py` write these
-tables.
+`python tests/responses.py --page` makes this page from runs of this version of the
+simulator and from tables of the kernel engine in
+[tests/response/golden](../../tests/response/golden) and [tests/laws](../../tests/laws).
+`python tests/responses.py` and `python tests/laws.py` write these tables.
 
 ## ACK by ACK
 

@@ -67,20 +67,23 @@ def sections(entries: Sequence[ImcEntry], run_facts: Facts) -> list[Section]:
 
 def basis(run_facts: Facts) -> list[Section]:
     """Describe the set-up, the changes to it, and open questions."""
-    changed = _listed("changed", ("what", "before", "after", "why"), CHANGED, run_facts)
+    columns: tuple[str, ...] = ("what", "before", "after", "why")
+    changed = _listed("changed", "Changed after looking", columns, CHANGED, run_facts)
     out = [
         Section("set-up", "Set-up", [setup(DECLARED, run_facts)]),
         Section("changed", "Changed after looking", [changed]),
     ]
     if QUESTIONS:
         columns = ("question", "tried", "came out", "verdict")
-        table = _listed("questions", columns, QUESTIONS, run_facts)
+        table = _listed("questions", "Open questions", columns, QUESTIONS, run_facts)
         out.append(Section("open", "Open questions", [table]))
     return out
 
 
-def _listed(name: str, columns: Sequence[str], rows: Sequence[Sequence[str]], made: Facts) -> Table:
-    return Table(name, "", words(*columns), [list(row) for row in rows], "", made)
+def _listed(
+    name: str, title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], made: Facts
+) -> Table:
+    return Table(name, title, words(*columns), [list(row) for row in rows], "", made)
 
 
 def report(entries: Sequence[ImcEntry], run_facts: Facts, *, quick: bool) -> Report:
