@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use tailback_engine::plan::{Conduct, FlowPlan, LinkPlan, Plan, RatePlan, SeriesMode, TrafficPlan};
+use tailback_engine::plan::{
+    Conduct, FlowPlan, LinkPlan, Plan, RatePlan, SeriesMode, TcpPlan, TrafficPlan,
+};
 use tailback_engine::registry::{Options, Value};
 use tailback_engine::traffic::{Transport, transport};
 use tailback_engine::units::{Rate, Time};
@@ -97,8 +99,10 @@ pub fn estimate_memory(plan: &Plan) -> u64 {
     let initial = sum(initial.map(|flow| u64::from(flow.tcp.initial_cwnd) * flow.count));
     // If a receiver acknowledges segments before they arrive, the sender may send more. Then only
     // the windows limit the segments in flight.
-    let early = plan.flows.iter().filter(|flow| acknowledges_early(flow));
+    let early = plan.flows.iter();
+    let early = early.filter(|flow| acknowledges_early(&flow.tcp));
     let early = sum(early.map(|flow| window(flow).saturating_mul(flow.count)));
+    let early = early.saturating_add(sum(plan.traffic.iter().map(|t| early_of_source(plan, t))));
     let segments = sum(links_hold).min(sum(windows));
     let segments = segments.saturating_add(initial).saturating_add(early);
     bytes = bytes
@@ -165,12 +169,33 @@ pub fn estimate_memory(plan: &Plan) -> u64 {
     bytes.saturating_add(traces)
 }
 
-/// Returns whether a flow's receiver makes the sender send more than the links carry.
-fn acknowledges_early(flow: &FlowPlan) -> bool {
-    matches!(
-        flow.tcp.receiver,
-        Conduct::DividesAcks | Conduct::Optimistic
-    )
+/// Returns whether a receiver makes the sender send more than the links carry.
+fn acknowledges_early(tcp: &TcpPlan) -> bool {
+    matches!(tcp.receiver, Conduct::DividesAcks | Conduct::Optimistic)
+}
+
+/// Returns how many segments the connections of a source may have in flight if their receivers
+/// acknowledge early: windows of connections without end, or the data of all other connections.
+fn early_of_source(plan: &Plan, source: &TrafficPlan) -> u64 {
+    let (Some(Transport::Connections { largest, gap }), Some(connections)) =
+        (transport(source.kind), &source.connections)
+    else {
+        return 0;
+    };
+    if !acknowledges_early(&connections.tcp) {
+        return 0;
+    }
+    let mss = u64::from(connections.tcp.mss.max(1));
+    let window = connections.tcp.rwnd.0 / mss;
+    let each = match source.options.get("most_connections") {
+        Some(Value::Int(most)) => window.saturating_mul(*most as u64),
+        _ => {
+            let requests = plan.duration.0 / gap(&source.options).0.max(1) / 3 * 4;
+            let open = requests.min(u64::from(connections.limit));
+            open.saturating_mul(window.min(largest(&source.options) / mss + 1))
+        }
+    };
+    each.saturating_mul(source.count)
 }
 
 /// Returns the number of values in the lists of options.

@@ -928,6 +928,23 @@ fn memory_of_unresponsive_sources() {
     assert!(bytes("\"2Tbit\"", large, "") < 400_000_000);
 }
 
+/// A receiver that acknowledges what has not arrived lets the connections of a source put whole
+/// windows into the queue, as it does for flows.
+#[test]
+fn memory_of_sources_whose_receivers_acknowledge_early() {
+    let bytes = |receiver: &str| {
+        let text = format!(
+            "duration = \"40s\"\n[bottleneck]\nrate = \"200kbit\"\nqueue = {{ aqm = \"fifo\", limit = \"100000p\" }}\n\
+             [path]\nrtt = \"30ms\"\n[tcp]\nmss = 64\nreceiver = \"{receiver}\"\n\
+             [[traffic]]\nkind = \"responsiveness\"\ninterval = \"9s\"\n"
+        );
+        estimate_memory(&load_ok(&text).points[0].plan)
+    };
+    assert!(bytes("honest") < 60 << 20, "{}", bytes("honest"));
+    // A run of such a source used 173 MiB.
+    assert!(bytes("optimistic") > 180 << 20, "{}", bytes("optimistic"));
+}
+
 #[test]
 fn a_million_flows_are_loaded_when_there_is_room() {
     let text = format!("{SMALL}count = 1000000\n");
