@@ -151,7 +151,7 @@ fn order(entry: &Entry<Build>, options: &Options) -> Order {
     }
 }
 
-/// A queue under test, and a model of what it should contain.
+/// A queue under test, and a model of its contents.
 struct Bench {
     name: &'static str,
     /// The order of packets that the entry declares for these options.

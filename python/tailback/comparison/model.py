@@ -210,7 +210,7 @@ class Comparison:
 
     @cached_property
     def id(self) -> str:
-        """A hash of what was compared: variants, points, seeds, engines and quantities."""
+        """A hash of the variants, points, seeds, engines and quantities."""
         identity = [
             [[v.name, v.engine, v.engine_version, v.kernel, v.results.id] for v in self.variants],
             sorted({f"{cell.metric.on}.{cell.quantity}" for cell in self.cells}),

@@ -79,7 +79,7 @@ class Walls:
 
     @property
     def lacks(self) -> str:
-        """Return the missing walls that no other wall replaces. Empty if none is missing."""
+        """Return the parts of the sandbox that this machine lacks; empty if it has all of them."""
         lacks = dict(self.missing)
         # Each of these walls also confines signals and sockets. Linux before 6.12 has no Landlock
         # scopes.
@@ -93,7 +93,7 @@ class Walls:
 
     @property
     def warning(self) -> str | None:
-        """Return the warning about missing walls. Empty if none is missing."""
+        """Return a warning about the missing parts of the sandbox, or `None`."""
         if not self.lacks:
             return None
         return (

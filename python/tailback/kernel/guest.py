@@ -64,7 +64,7 @@ WRITTEN_FILES = 1000
 """The most files that a guest may create."""
 
 LOOK_S = 1.0
-"""Seconds of wall time between two checks of what a guest has written."""
+"""Seconds of real time between two checks of the files of a guest."""
 
 HERE = "/proc/self/cwd"
 """The path of the workplace as the kernel's process sees it. It is the same in every run, and has

@@ -9,7 +9,7 @@ is negative, the competitor helped.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -113,6 +113,14 @@ def add(summary: dict[str, Any], competitor: str, alone: Mapping[str, Any]) -> N
                 if kind in metric.parts
             }
             part.setdefault(FIELD, {})[competitor] = own  # type: ignore[attr-defined]
+
+
+def competitors(absences: Iterable[Iterable[str]]) -> list[str]:
+    """Return the names of all flows and sources without which runs were made, each once.
+
+    `absences` are the names of each run (`Run.without`).
+    """
+    return list(dict.fromkeys(name for names in absences for name in names))
 
 
 def by(metric: Metric, competitor: str) -> Metric:

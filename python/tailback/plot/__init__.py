@@ -33,7 +33,7 @@ LEAST_FONT, MOST_FONT = 4.0, 40.0
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure with its size, and the plan of what it shows."""
+    """A figure with its size and its plan."""
 
     made: LaidOut
     plan: PlotPlan

@@ -1,5 +1,4 @@
-"""Defines the request for a figure, the plan of what is drawn, and the interface of a kind of
-plot."""
+"""Defines the request for a figure, the plan of a figure, and the interface of a kind of plot."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from tailback import metrics
 from tailback.base.foreign import line
 from tailback.base.names import unknown
 from tailback.errors import InputError, InputErrors
-from tailback.metrics import On, group_of
+from tailback.metrics import On, group_of, harm
 from tailback.metrics.base import OfTwoResults
 from tailback.metrics.parts import flows as flows_of
 from tailback.plot import dimensions, kinds, quantities, values
@@ -123,7 +123,7 @@ class _Search:
     def _competitor(self) -> str | None:
         """Return the competitor whose harm is drawn: that of `--without`, or the only competitor
         whose absence was run."""
-        known = list(dict.fromkeys(name for run in self.results.points for name in run.without))
+        known = harm.competitors(run.without for run in self.results.points)
         asked = self.asked.without
         if asked is None:
             return known[0] if len(known) == 1 else None

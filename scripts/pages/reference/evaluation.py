@@ -33,8 +33,8 @@ PARTS = """
 ## Parts of other sources for congestion controls
 
 `tailback evaluate cc NAME --part nsperf` runs the five experiments of nsperf, and `--part L4S` runs
-tests of what RFC 9331 requires of a congestion control for L4S. Without these options they do not
-run.
+tests of the requirements of RFC 9331 for a congestion control for L4S. These parts run only with
+their option.
 
 | section | question | what decides | scenario |
 |---|---|---|---|

@@ -124,8 +124,7 @@ impl Network {
             chunks.begin(now);
         }
         connection.receiver.ask(payload, &mut end.port);
-        let deadline = connection.receiver.deadline().min(connection.syn_due);
-        end.entry.rearm(deadline, end.port.calendar);
+        end.rearm_receiver();
         due
     }
 }

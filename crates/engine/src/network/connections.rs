@@ -191,6 +191,11 @@ impl Connection {
         self.chunks = Some(Box::new(chunks));
     }
 
+    /// When the receiver next has something to do, a repeated SYN or request included.
+    pub fn receiver_deadline(&self) -> Time {
+        self.receiver.deadline().min(self.syn_due)
+    }
+
     /// Payload bytes delivered in order.
     pub fn delivered_bytes(&self) -> u64 {
         self.payload(self.receiver.arrived())
@@ -274,6 +279,14 @@ pub(super) struct Acting<'a> {
     pub connection: &'a mut Connection,
     pub port: Access<'a>,
     pub entry: Entry<'a>,
+}
+
+impl Acting<'_> {
+    /// Moves the calendar entry of a receiver, which may have a SYN or a request to repeat.
+    pub fn rearm_receiver(self) {
+        let deadline = self.connection.receiver_deadline();
+        self.entry.rearm(deadline, self.port.calendar);
+    }
 }
 
 /// The calendar entry of an end.
@@ -507,7 +520,7 @@ impl Network {
         if connection.receiver.deadline() <= now {
             connection.receiver.on_timer(now, &mut end.port);
         }
-        let deadline = connection.receiver.deadline().min(connection.syn_due);
+        let deadline = connection.receiver_deadline();
         end.entry.settle(deadline, end.port.calendar);
     }
 
@@ -519,8 +532,7 @@ impl Network {
         if let Some(mut end) = acting {
             end.connection.syn_due = now + syn_timeout(0);
             end.connection.receiver.connect(now, &mut end.port);
-            let deadline = end.connection.syn_due;
-            end.entry.rearm(deadline, end.port.calendar);
+            end.rearm_receiver();
         }
     }
 }

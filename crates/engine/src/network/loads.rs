@@ -20,9 +20,7 @@ impl Network {
         let acting = ends.acting(End::Receiver, &mut self.pipes, now, &mut self.calendar);
         if let Some(mut end) = acting {
             end.connection.ask(bytes, now, &mut end.port);
-            let deadline = end.connection.receiver.deadline();
-            let deadline = deadline.min(end.connection.syn_due);
-            end.entry.rearm(deadline, end.port.calendar);
+            end.rearm_receiver();
         }
     }
 

@@ -112,9 +112,7 @@ impl Network {
         {
             turns.begin(waiting, now, false);
             end.connection.send_request(now, &mut end.port);
-            let deadline = end.connection.receiver.deadline();
-            let deadline = deadline.min(end.connection.syn_due);
-            end.entry.rearm(deadline, end.port.calendar);
+            end.rearm_receiver();
         }
     }
 
@@ -159,9 +157,7 @@ impl Network {
             connection.syn_due = sent + AGAIN;
             let acting = ends.acting(End::Receiver, &mut self.pipes, now, &mut self.calendar);
             if let Some(end) = acting {
-                let deadline = end.connection.receiver.deadline();
-                let deadline = deadline.min(end.connection.syn_due);
-                end.entry.rearm(deadline, end.port.calendar);
+                end.rearm_receiver();
             }
         }
     }

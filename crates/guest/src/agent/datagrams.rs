@@ -100,8 +100,8 @@ impl<'a> Datagrams<'a> {
         })
     }
 
-    /// Lets the receiving end do more than count, if that is its role. Both ends then notify the
-    /// main loop of what arrives, with `token`.
+    /// Lets the receiving end do more than count, if that is its role. When a datagram arrives, both
+    /// ends then wake the main loop, with `token`.
     pub fn acting(self, role: Role, (poll, token): (&Poll, u64)) -> Result<Datagrams<'a>, String> {
         let reports = self.media.as_ref().is_some_and(Media::reports);
         if role != Role::Echo && !reports {

@@ -29,7 +29,7 @@ pub struct Field {
     pub added: bool,
     /// Name of the field's metric, if it is not the key.
     pub metric: Option<&'static str>,
-    /// For a table: whether its metrics are named as if its fields were in the surrounding table.
+    /// For a table: whether the names of its metrics leave out the name of the table.
     pub beside: bool,
 }
 

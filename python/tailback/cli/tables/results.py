@@ -339,9 +339,8 @@ def _tables(
 
 
 def _harms(results: Results) -> list[TableQuantity]:
-    """Return the table of harm to throughput, with a column for each competitor that was also run
-    absent."""
-    names = dict.fromkeys(name for run in results.points for name in run.without)
+    """Return the harm to throughput by each competitor without which runs were made."""
+    names = harm.competitors(run.without for run in results.points)
     metric = find("harm.throughput", "flow")
     return [TableQuantity(f"harm by {line(name)}", harm.by(metric, name)) for name in names]
 

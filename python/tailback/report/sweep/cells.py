@@ -142,7 +142,7 @@ def _own(groups: Sequence[Sequence[Run]]) -> list[Metric]:
 def _harms(groups: Sequence[Sequence[Run]], kind: Kind) -> list[Metric]:
     """Return the metrics of harm by each competitor whose absence was run, if they have a value."""
     runs = [run for group in groups for run in group]
-    names = dict.fromkeys(name for run in runs for name in run.without)
+    names = harm.competitors(run.without for run in runs)
     every = (
         replace(harm.by(metric, name), path=f"{metric.path} by {name}")
         for name in names
@@ -184,11 +184,11 @@ def csv_of(groups: Sequence[Sequence[Run]]) -> str:
     for group in groups:
         point = [group[0].labels.get(path, "") for path in paths]
         for what, kind in _KINDS_OF.items():
+            own = _own([[group[0]]]) if what == "program" else []
+            every = (*METRICS, *own, *_harms([group], kind))
+            known = [metric for metric in every if metric.on == parts.on(kind)]
             for i, part in enumerate(parts.of(group[0].summary, kind)):
-                own = _own([[group[0]]]) if what == "program" else []
-                for metric in (*METRICS, *own, *_harms([group], kind)):
-                    if metric.on != parts.on(kind):
-                        continue
+                for metric in known:
                     estimate = _over_seeds(group, kind, i, metric)
                     if estimate.mean is None and estimate.at_least is None:
                         continue

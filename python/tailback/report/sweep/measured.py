@@ -66,6 +66,7 @@ QUANTITIES = (
     _quantity("throughput_mbit", "flow", "throughput of a flow, Mbit/s"),
     _quantity("jain", "run", "Jain's index of throughputs"),
     _quantity("completion_s", "flow", "completion time, s"),
+    _quantity("requests_completion_s", "traffic", "completion time of requests, mean, s"),
     _quantity("throughput_mbit", "traffic", "throughput of a source, Mbit/s"),
     _quantity("throughput_mbit", "program", "throughput of a program, Mbit/s"),
     _quantity("rtt_p99_ms", "program", "RTT of a program, 99th percentile, ms"),
@@ -86,7 +87,7 @@ _HARMS: tuple[tuple[str, Kind, str], ...] = (
 
 def _harms(groups: Sequence[Sequence[Run]]) -> list[SweepQuantity]:
     """Return the harm by each competitor whose absence was run, for each quantity of `_HARMS`."""
-    names = dict.fromkeys(name for group in groups for run in group for name in run.without)
+    names = harm.competitors(run.without for group in groups for run in group)
     out = []
     for number, name in enumerate(names):
         for quantity, of, words in _HARMS:
