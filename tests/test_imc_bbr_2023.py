@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 from tailback.errors import InputError
@@ -16,7 +17,14 @@ from tailback.running.batch import run_many
 from tailback.running.options import RunOptions
 from tailback.running.scenarios import check
 from tailback_studies.experiments import get
-from tailback_studies.experiments.imc_bbr_2023 import EXPERIMENT, layout, points, report, truth
+from tailback_studies.experiments.imc_bbr_2023 import (
+    EXPERIMENT,
+    counting,
+    layout,
+    points,
+    report,
+    truth,
+)
 from tailback_studies.experiments.imc_bbr_2023.layout import PLACES, ROWS, ImcRow, Place
 from tailback_studies.reproduction.shown import facts
 
@@ -25,15 +33,32 @@ FILE = Path(layout.__file__).parent / "scenarios" / "one-flow.toml"
 
 @dataclass(frozen=True)
 class Fake:
-    """A run whose flow has this goodput."""
+    """A run whose flow has this goodput, and leaves this queue after 60 s."""
 
     rate: float | None
     seed: int = 1
+    queue_bytes: float = 0.0
 
     @property
     def summary(self) -> dict[str, Any]:
         """Return the part of a summary that cells are computed from."""
         return {"flows": [{"throughput_mbit": self.rate}]}
+
+    def series(self) -> pl.DataFrame:
+        """Return the samples of a flow with a constant rate and queue."""
+        rows: list[dict[str, Any]] = []
+        rate = self.rate or 0.0
+        for time_s in () if self.rate is None else (0, 60, 69):
+            delivered, queue = rate * time_s * 1e6 / 8, self.queue_bytes
+            rows += [
+                {"time_ns": time_s * 10**9, "link": link, "quantity": quantity, "value": value}
+                for link, quantity, value in (
+                    (None, "delivered_bytes", delivered),
+                    ("tbf", "backlog_bytes", queue),
+                )
+            ]
+        types = {"time_ns": pl.Int64, "link": pl.String, "quantity": pl.String, "value": pl.Float64}
+        return pl.DataFrame(rows, schema=types)
 
 
 def as_published(off: float = 0.0, cc: str = "") -> list[points.ImcEntry]:
@@ -80,7 +105,9 @@ def test_gains_of_the_source() -> None:
 def test_the_planned_set_up() -> None:
     for row in ROWS:
         made = points.made(row)
-        assert made["duration"] == "60s"
+        longer = 0.5 + 8e-6 * 1024 * row.place.buffer_kb / row.place.rate_mbit
+        lasts = f"{60 + longer:.3f}s" if row.kernel == "4.15" else "60s"
+        assert made["duration"] == lasts
         assert "warmup" not in made, "slow start counts"
         place, links = row.place, made["links"]
         assert links["tbf"] == {
@@ -126,6 +153,15 @@ def test_linux_has_the_offloads_that_the_source_left_on() -> None:
     assert isinstance(kernel, dict)
     assert "offloads" not in plain["path"]
     assert kernel["path"]["offloads"] is True
+
+
+def test_what_waits_in_the_queue_counts_on_4_15() -> None:
+    """A queue of 6.25 MB drains in 5 s at 10 Mbit/s. 65 s at 9.6 Mbit/s, divided by 60 s: 10.4."""
+    run = Fake(9.6, queue_bytes=6_250_000.0)
+    place = Place(10_000, 10, 5)
+    assert counting.goodput_mbit(ImcRow("4.15", "cubic", place), run) == pytest.approx(10.4)
+    assert counting.goodput_mbit(ImcRow("5.15", "cubic", place), run) == 9.6
+    assert counting.goodput_mbit(ImcRow("4.15", "cubic", place), Fake(None)) is None
 
 
 # --- cells and goals on synthetic input ----------------------------------------------------------
@@ -215,7 +251,7 @@ def test_engines_and_parts() -> None:
 
 DRAWN = {
     "4.15/bbr/100kB/20Mbit/200ms": 0.36,
-    "4.15/cubic/10000kB/10Mbit/10ms": 15.6,
+    "4.15/cubic/10000kB/10Mbit/10ms": 2.77,
     "5.15/bbr/100kB/50Mbit/5ms": 0.12,
     "5.13.12/cubic/10000kB/100Mbit/10ms": 0.03,
     "5.13.12/bbr2/10000kB/100Mbit/50ms": 0.67,

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from tailback.metrics.statistics import estimate
 from tailback.report import TableCell
 from tailback.running.batch import Job
+from tailback_studies.experiments.imc_bbr_2023.counting import Counted, goodput_mbit, prepare
 from tailback_studies.experiments.imc_bbr_2023.layout import (
     BUFFERS,
     KERNELS,
@@ -38,16 +39,12 @@ CCS: Mapping[tuple[str, str], Mapping[str, Any]] = {
 GOODPUT, GAIN, SIGN = "goodput_mbit", "gain", "gain_sign"
 
 
-class ImcStored(Protocol):
+class ImcStored(Counted, Protocol):
     """A stored run, as far as cells need it."""
 
     @property
     def seed(self) -> int:
         """The seed of the run."""
-
-    @property
-    def summary(self) -> Mapping[str, Any]:
-        """The run's summary."""
 
 
 @dataclass(frozen=True)
@@ -99,6 +96,7 @@ def made(row: ImcRow) -> dict[str, Any]:
     links["netem"]["delay"] = f"{place.rtt_ms}ms"
     options = CCS.get((row.kernel, row.cc))
     out["flows"][0]["cc"] = dict(options) if options else row.cc
+    prepare(row, out)
     return out
 
 
@@ -112,7 +110,7 @@ def entries(rows: Sequence[ImcRow], results: Sequence[Iterable[ImcStored]]) -> l
     signs, seed by seed."""
     measured: dict[ImcRow, BySeed] = {}
     for row, stored in zip(rows, results, strict=True):
-        measured[row] = {run.seed: run.summary["flows"][0]["throughput_mbit"] for run in stored}
+        measured[row] = {run.seed: goodput_mbit(row, run) for run in stored}
     known = published()
     goodputs = [
         _entry(row, GOODPUT, "Mbit/s", known.get(row), list(by_seed.values()))

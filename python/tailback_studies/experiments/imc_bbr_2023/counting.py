@@ -1,0 +1,78 @@
+"""What iperf counts as the goodput of a transfer.
+
+iperf 3.1.3 ends a transfer with a message on a connection of its own. The message waits behind the
+data in the bottleneck's queue. All that the receiver gets until then counts, and is divided by the
+time for which the client has sent. Later versions divide by the time of the server. Their results
+are those of the 60 s, except at 10 Mbit/s and 10 MB.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import polars as pl
+
+from tailback_studies.experiments.imc_bbr_2023.layout import BUFFERS, ImcRow, Place
+
+#: Kernels whose test bed had iperf 3.1.3.
+COUNTS_THE_QUEUE = ("4.15",)
+#: Time for which the client sends, s.
+SENDS_S = 60.0
+#: Time between samples of the queue and of the delivered bytes.
+INTERVAL = "50ms"
+
+
+class Counted(Protocol):
+    """A stored run, as far as its goodput needs it."""
+
+    @property
+    def summary(self) -> Any:
+        """The run's summary."""
+
+    def series(self) -> pl.DataFrame:
+        """Return the recorded samples."""
+
+
+def prepare(row: ImcRow, scenario: dict[str, Any]) -> None:
+    """Let the scenario of a row last until its full queue would be empty, and record its series,
+    if its iperf counts what waits in the queue."""
+    if row.kernel not in COUNTS_THE_QUEUE:
+        return
+    # Half a second more, so that a sample follows the end of the longest queue.
+    last_s = SENDS_S + drain_s(row.place, BUFFERS[row.place.buffer_kb]) + 0.5
+    scenario["duration"] = f"{last_s:.3f}s"
+    scenario["record"] = {"series": "interval", "interval": INTERVAL}
+
+
+def drain_s(place: Place, queue_bytes: float) -> float:
+    """Return the time in which the link sends these bytes, s."""
+    return 8 * queue_bytes / (1e6 * place.rate_mbit)
+
+
+def goodput_mbit(row: ImcRow, run: Counted) -> float | None:
+    """Return the goodput of a run as the iperf of its kernel counts it, Mbit/s."""
+    if row.kernel not in COUNTS_THE_QUEUE:
+        within: float | None = run.summary["flows"][0]["throughput_mbit"]
+        return within
+    samples = run.series()
+    queue = samples.filter(pl.col("quantity") == "backlog_bytes", pl.col("link") == "tbf")
+    waiting = at(queue, SENDS_S)
+    if waiting is None:
+        return None
+    delivered = samples.filter(pl.col("quantity") == "delivered_bytes")
+    counted = at(delivered, SENDS_S + drain_s(row.place, waiting))
+    return None if counted is None else 8e-6 * counted / SENDS_S
+
+
+def at(samples: pl.DataFrame, time_s: float) -> float | None:
+    """Return the value at a time, linear between two samples. None outside of the samples."""
+    time_ns = 1e9 * time_s
+    before = samples.filter(pl.col("time_ns") <= time_ns).sort("time_ns").tail(1)
+    after = samples.filter(pl.col("time_ns") >= time_ns).sort("time_ns").head(1)
+    if before.is_empty() or after.is_empty():
+        return None
+    (start, low), (end, high) = (
+        frame.select("time_ns", "value").row(0) for frame in (before, after)
+    )
+    share = 0.0 if end == start else (time_ns - start) / (end - start)
+    return float(low + share * (high - low))
