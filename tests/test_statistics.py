@@ -17,7 +17,7 @@ from tailback.metrics.harm import harm
 from tailback.metrics.jain import jain
 from tailback.metrics.margins import MOST_RUNS, POWER, Contrast, Samples
 from tailback.metrics.pooling import Reading, between, over_runs, together
-from tailback.metrics.statistics import Estimate, estimate, median, nearest_rank
+from tailback.metrics.statistics import Estimate, estimate, median, nearest_rank, t_quantile
 
 BASE = (10.0, 12.0, 14.0)
 OTHER = (20.0, 26.0, 23.0, 25.0)
@@ -345,7 +345,8 @@ def test_an_unfinished_transfer_had_taken_at_least_so_long() -> None:
         planned("many", 4.75, 1000),
     ]
     summary = {"warmup_s": 5.0, "flows": flows}
-    completion.add(summary, {"start_jitter": 500_000_000, "flows": plans})
+    point = {"start_jitter": 500_000_000, "flows": plans}
+    completion.add(summary, completion.transfers(point))
     found = {flow["name"]: flow.get(completion.UNFINISHED) for flow in flows}
     assert found == {
         "early": 30 - 1.5,
@@ -356,7 +357,7 @@ def test_an_unfinished_transfer_had_taken_at_least_so_long() -> None:
         "many/2": 30 - 8.0,
     }
     early = flow("early", 5.0)
-    completion.add({"warmup_s": 5.0, "flows": [early]}, {"flows": plans})
+    completion.add({"warmup_s": 5.0, "flows": [early]}, completion.transfers({"flows": plans}))
     assert completion.UNFINISHED not in early, "another format"
 
 
@@ -396,3 +397,10 @@ def test_groups_of_names() -> None:
         ("cubic", "cubic/1", False),
     ]:
         assert is_of(name, group) == belongs
+
+
+def test_the_stored_quantiles_are_those_of_scipy() -> None:
+    from scipy.special import stdtrit
+
+    for freedom in range(1, 40):
+        assert t_quantile(freedom) == pytest.approx(float(stdtrit(freedom, 0.975)), rel=1e-13)

@@ -32,6 +32,11 @@ impl Store {
         py.detach(|| self.inner.contains(run_id)).map_err(os_error)
     }
 
+    /// Syncs the finished runs to the disk. Call this after the last run.
+    fn settle(&self, py: Python<'_>) -> PyResult<()> {
+        py.detach(|| self.inner.settle()).map_err(os_error)
+    }
+
     /// Returns which of these runs are finished, have unchanged files, and have a summary of the
     /// expected shape. Checks several runs in parallel.
     fn held(

@@ -5,6 +5,7 @@ use std::sync::Mutex;
 
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
+use serde_json::value::RawValue;
 use tailback_record::scratch;
 use tailback_record::stored::{self, Fault};
 
@@ -52,6 +53,20 @@ impl RunFolder {
     #[getter]
     fn manifest(&self) -> &str {
         self.inner.manifest()
+    }
+
+    /// The point in the manifest, as JSON: a part of the text of the manifest.
+    #[getter]
+    fn canonical(&self) -> PyResult<&str> {
+        #[derive(serde::Deserialize)]
+        struct OfPoint<'a> {
+            #[serde(borrow)]
+            canonical: &'a RawValue,
+        }
+        let found: Result<OfPoint<'_>, _> = serde_json::from_str(self.inner.manifest());
+        found
+            .map(|found| found.canonical.get())
+            .map_err(|_| DamagedResults::new_err(("not the manifest of a run",)))
     }
 
     /// Wall and CPU time of the run, as JSON.

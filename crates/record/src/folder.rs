@@ -3,8 +3,8 @@
 //! A process first writes a run into a folder that no other process uses. It then renames this
 //! folder to `runs/<run_id>`. So a folder with such a name is always complete, even if the process
 //! was killed. If two processes finish the same run, the first wins, and the second discards its
-//! copy. Every file, the folder and the rename are synced, so after a power failure a run is
-//! complete or absent. If a file system ignores the sync, the run's hashes detect the damage.
+//! copy. Finished runs are synced together within a second ([`crate::durable`]). If a power failure
+//! comes earlier, the run's hashes detect the damage.
 //!
 //! | file | content |
 //! |---|---|
@@ -27,6 +27,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::Serialize;
 
+use crate::durable::Pending;
 use crate::outcome::account_file;
 use crate::scratch::Scratch;
 pub use crate::scratch::at;
@@ -84,6 +85,7 @@ pub enum Stored {
 pub struct Store {
     runs: PathBuf,
     scratch: Scratch,
+    pending: Pending,
 }
 
 /// Folder in `runs` for damaged runs.
@@ -96,7 +98,12 @@ impl Store {
         fs::create_dir_all(&runs).map_err(|e| at(&runs, e))?;
         refuse_link(&runs)?;
         let scratch = Scratch::open(&runs)?;
-        Ok(Store { runs, scratch })
+        let pending = Pending::new(&runs);
+        Ok(Store {
+            runs,
+            scratch,
+            pending,
+        })
     }
 
     /// Returns the path of the folder of a run with this identity. The folder may not exist yet.
@@ -168,8 +175,9 @@ impl Store {
         self.scratch.discard(run_id);
     }
 
-    /// Writes a finished run, including the files from [`Store::scratch_file`]. After an error, no
-    /// files of the run are left.
+    /// Writes a finished run, including the files from [`Store::scratch_file`]. If it cannot be
+    /// written, no files of the run are left. It reaches the disk with other runs
+    /// ([`Store::settle`]).
     pub fn write(
         &self,
         manifest: &Manifest<'_>,
@@ -180,7 +188,6 @@ impl Store {
         let result = fs::create_dir_all(&folder)
             .map_err(|e| at(&folder, e))
             .and_then(|()| write_files(&folder, manifest, outcome, timing))
-            .and_then(|()| sync_folder(&folder))
             .and_then(|()| self.put_in_place(&folder, manifest.run_id));
         if !matches!(result, Ok(Stored::New)) {
             self.discard(manifest.run_id);
@@ -199,8 +206,20 @@ impl Store {
             renamed = fs::rename(folder, &target);
         }
         renamed.map_err(|e| at(&target, e))?;
-        // This syncs the rename. The run is complete even if it fails.
-        sync_folder(&self.runs).map(|()| Stored::New)
+        // The run is complete even if this fails.
+        self.pending.add(run_id).map(|()| Stored::New)
+    }
+
+    /// Syncs the finished runs that wait for others. Call this after the last run.
+    pub fn settle(&self) -> io::Result<()> {
+        self.pending.settle()
+    }
+}
+
+impl Drop for Store {
+    fn drop(&mut self) {
+        // A caller that needs to know whether this fails calls `settle` first.
+        let _ = self.settle();
     }
 }
 
@@ -228,18 +247,6 @@ fn lock_of(folder: &Path) -> io::Result<File> {
         return options.create(true).append(true).open(folder.join("lock"));
     }
     File::open(folder)
-}
-
-/// Syncs the directory entries of a folder. Some file systems reject this, and Windows does not
-/// support it.
-fn sync_folder(folder: &Path) -> io::Result<()> {
-    if cfg!(windows) {
-        return Ok(());
-    }
-    match File::open(folder).and_then(|file| file.sync_all()) {
-        Err(e) if e.kind() != io::ErrorKind::InvalidInput => Err(at(folder, e)),
-        _ => Ok(()),
-    }
 }
 
 fn write_files(
@@ -309,19 +316,14 @@ fn mark_files(
         let kind = entry.file_type().map_err(|e| at(&path, e))?;
         if kind.is_dir() {
             mark_files(&path, &format!("{name}/"), files)?;
-            sync_folder(&path)?;
             continue;
         }
         if !kind.is_file() {
             // A link could lead to a file that the run did not write.
             return Err(at(&path, io::Error::other("not a regular file")));
         }
-        // Windows syncs a file only if it was opened for writing.
-        let mut options = File::options();
-        let opened = options.read(true).write(cfg!(windows)).open(&path);
-        let file = opened.map_err(|e| at(&path, e))?;
+        let file = File::open(&path).map_err(|e| at(&path, e))?;
         let mark = Mark::of(&file).map_err(|e| at(&path, e))?;
-        file.sync_all().map_err(|e| at(&path, e))?;
         files.insert(name, entry_of(&mark, None));
     }
     Ok(())
@@ -368,19 +370,15 @@ fn identity(
     identity
 }
 
-/// Writes and syncs a file. Returns its size and hash.
+/// Writes a file. Returns its size and hash.
 fn written<T>(
     path: &Path,
     write: impl FnOnce(&mut Hashing<&File>) -> io::Result<T>,
 ) -> io::Result<(Mark, T)> {
     let file = File::create(path).map_err(|e| at(path, e))?;
     let mut hashing = Hashing::new(&file);
-    write(&mut hashing)
-        .and_then(|result| {
-            file.sync_all()?;
-            Ok((hashing.mark(), result))
-        })
-        .map_err(|e| at(path, e))
+    let result = write(&mut hashing).map_err(|e| at(path, e))?;
+    Ok((hashing.mark(), result))
 }
 
 #[cfg(test)]

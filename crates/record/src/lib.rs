@@ -11,6 +11,8 @@ pub mod brief;
 pub mod cause;
 pub mod class;
 pub mod completions;
+#[cfg(feature = "folder")]
+mod durable;
 pub mod fetch;
 #[cfg(feature = "folder")]
 pub mod folder;

@@ -7,6 +7,7 @@ has only the JSON.
 
 from __future__ import annotations
 
+import gc
 import importlib
 import sys
 from typing import NoReturn
@@ -85,6 +86,8 @@ def cli() -> None:
 
 def main() -> NoReturn:
     """Run the command line."""
+    # Stored runs have no cycles, so frequent searches for cycles cost time and free nothing.
+    gc.set_threshold(50_000)
     sys.exit(boundary.status_of(lambda: cli(prog_name="tailback", standalone_mode=False)))
 
 

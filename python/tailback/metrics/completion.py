@@ -17,21 +17,28 @@ s."""
 METRICS = (replace(recorded.metric("completion_s", "flow"), at_least=field(UNFINISHED)),)
 
 
-def add(summary: Mapping[str, Any], canonical: Mapping[str, Any]) -> None:
-    """Add to a summary for how long each unfinished transfer had run.
+def transfers(canonical: Mapping[str, Any]) -> dict[str, float]:
+    """Return the latest possible start of each flow with a size, s, by name.
 
-    This time is a lower bound of the completion time. It lasts from the flow's start, or from the
-    latest possible start if that was in the warm-up, to the end of the flow or of the run.
+    Empty for a point of another version of tailback, in which the sizes of flows are unknown.
     """
     try:
-        starts_s = {
+        return {
             flow["name"]: (flow["start"] + canonical["start_jitter"]) / 1e9
             for flow in canonical["flows"]
             if flow["bytes"] is not None
         }
     except (KeyError, TypeError):
-        # A point of another version of tailback, in which the sizes of flows are unknown.
-        return
+        return {}
+
+
+def add(summary: Mapping[str, Any], starts_s: Mapping[str, float]) -> None:
+    """Add to a summary for how long each unfinished transfer had run.
+
+    This time is a lower bound of the completion time. It lasts from the flow's start, or from the
+    latest possible start if that was in the warm-up, to the end of the flow or of the run.
+    `starts_s` is from `transfers`.
+    """
     for flow in summary["flows"] if starts_s else ():
         latest_s = starts_s.get(flow["name"], starts_s.get(group_of(flow["name"])))
         if latest_s is None or flow.get("completion_s") is not None:

@@ -348,6 +348,8 @@ def _execute(
         for run in planned:
             run.control.cancel()
         threads.stop(run for run in planned if run.run_id in doubtful)
+        for store in {id(run.store): run.store for run in planned}.values():
+            store.settle()
     return failures
 
 

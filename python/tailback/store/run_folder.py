@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import io
 import json
-from functools import cached_property
+from collections.abc import Mapping
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tailback import _native
 from tailback.base import foreign
-from tailback.errors import DamagedResults
+from tailback.errors import DamagedResults, InputError
 from tailback.metrics import completion
 from tailback.store import shape
 
@@ -63,8 +64,14 @@ class StoredRun:
             if summary[key] != own:
                 raise DamagedResults(f"{self.path / SUMMARY}: {key} is not that of the run")
         if any(flow["completion_s"] is None for flow in summary["flows"]):
-            completion.add(summary, self.manifest["canonical"])
+            completion.add(summary, self._transfers())
         return summary
+
+    def _transfers(self) -> Mapping[str, float]:
+        try:
+            return _transfers(self._folder.canonical)
+        except InputError:
+            return completion.transfers(self.manifest["canonical"])
 
     def brief(self, most: int) -> tuple[dict[str, Any], int]:
         """Return the summary with at most this many flows, and the number of omitted flows.
@@ -133,3 +140,9 @@ class StoredRun:
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
             line = str(error).partition("\n")[0]
             raise DamagedResults(f"{self.path / name}: cannot be read ({line})") from None
+
+
+@lru_cache(maxsize=16)
+def _transfers(canonical: str) -> Mapping[str, float]:
+    """Read the starts of transfers from the JSON of a point. All seeds have the same point."""
+    return completion.transfers(foreign.parse_json(canonical.encode(), Path(MANIFEST)))

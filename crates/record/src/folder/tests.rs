@@ -712,18 +712,6 @@ fn a_table_that_is_packed_otherwise_is_refused_though_its_hash_is_right() {
 }
 
 #[test]
-fn a_folder_that_is_not_there_cannot_be_synced() {
-    let root = tempfile::tempdir().expect("a folder");
-    assert!(sync_folder(root.path()).is_ok());
-    let nowhere = root.path().join("nowhere");
-    let error = sync_folder(&nowhere).expect_err("no folder");
-    assert_eq!(error.kind(), io::ErrorKind::NotFound);
-    assert!(error.to_string().contains("nowhere"), "{error}");
-    // File systems that do not sync folders return this error, which is ignored.
-    assert!(sync_folder(Path::new("no\0path")).is_ok());
-}
-
-#[test]
 fn the_times_of_another_run_are_refused() {
     let (_root, store) = with_run();
     let path = store.path(ID).join(stored::TIMING);

@@ -1,0 +1,195 @@
+//! Group commit: finished runs reach the disk together, at most a second after they were finished.
+//!
+//! A run costs no sync of its own if many runs finish in a second: one `syncfs` writes all of them.
+//! Only Linux has this call. Elsewhere, and for a few runs, each file is synced.
+//!
+//! A killed process loses nothing, because its files belong to the system already. After a power
+//! failure, runs of the last second may be absent or damaged. Their hashes detect the damage, and
+//! the runs are repeated.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+use std::time::{Duration, Instant};
+
+use crate::scratch::at;
+
+/// Longest time for which a finished run waits for others.
+const WAIT: Duration = Duration::from_secs(1);
+/// Up to this number of runs, each file is synced. `syncfs` also writes what other programs have
+/// written to the same file system, which could take longer.
+const FEW: usize = 4;
+
+/// The finished runs of a store that are not synced yet.
+#[derive(Debug)]
+pub(crate) struct Pending {
+    runs: PathBuf,
+    waiting: Mutex<Waiting>,
+    /// Held by the thread that syncs.
+    syncing: Mutex<()>,
+}
+
+#[derive(Debug, Default)]
+struct Waiting {
+    ids: Vec<String>,
+    /// When the first of them was finished.
+    since: Option<Instant>,
+}
+
+impl Pending {
+    /// Creates the list of a store without finished runs. `runs` is the folder with the runs.
+    pub fn new(runs: &Path) -> Pending {
+        Pending {
+            runs: runs.to_owned(),
+            waiting: Mutex::default(),
+            syncing: Mutex::default(),
+        }
+    }
+
+    /// Adds a finished run. Syncs all runs that wait if the first of them has waited long enough.
+    pub fn add(&self, run_id: &str) -> io::Result<()> {
+        let mut waiting = self.waiting();
+        waiting.ids.push(run_id.to_owned());
+        let since = *waiting.since.get_or_insert_with(Instant::now);
+        drop(waiting);
+        if since.elapsed() < WAIT && cfg!(target_os = "linux") {
+            return Ok(());
+        }
+        match self.syncing.try_lock() {
+            Ok(_guard) => self.sync(),
+            Err(TryLockError::Poisoned(_)) => self.sync(),
+            // Another thread syncs. It, or the next run, will sync this one.
+            Err(TryLockError::WouldBlock) => Ok(()),
+        }
+    }
+
+    /// Syncs all runs that wait.
+    pub fn settle(&self) -> io::Result<()> {
+        let _guard = self.syncing.lock();
+        self.sync()
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        let ids = std::mem::take(&mut *self.waiting()).ids;
+        if ids.is_empty() {
+            return Ok(());
+        }
+        if ids.len() > FEW && sync_file_system(&self.runs)? {
+            return Ok(());
+        }
+        for id in &ids {
+            sync_tree(&self.runs.join(id))?;
+        }
+        sync_folder(&self.runs)
+    }
+}
+
+/// Syncs the file system of a folder. Returns false if this system or file system cannot.
+#[cfg(target_os = "linux")]
+fn sync_file_system(folder: &Path) -> io::Result<bool> {
+    let file = File::open(folder).map_err(|e| at(folder, e))?;
+    match rustix::fs::syncfs(&file) {
+        Ok(()) => Ok(true),
+        Err(rustix::io::Errno::NOSYS | rustix::io::Errno::INVAL) => Ok(false),
+        Err(e) => Err(at(folder, e.into())),
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+#[expect(clippy::unnecessary_wraps, reason = "the signature is that of Linux")]
+fn sync_file_system(_folder: &Path) -> io::Result<bool> {
+    Ok(false)
+}
+
+/// Syncs every file and folder of a run. A run that is gone was removed, or moved as damaged.
+fn sync_tree(folder: &Path) -> io::Result<()> {
+    let entries = match fs::read_dir(folder) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
+        entries => entries.map_err(|e| at(folder, e))?,
+    };
+    for entry in entries {
+        let entry = entry.map_err(|e| at(folder, e))?;
+        let path = entry.path();
+        if entry.file_type().map_err(|e| at(&path, e))?.is_dir() {
+            sync_tree(&path)?;
+            continue;
+        }
+        // Windows syncs a file only if it was opened for writing.
+        let mut options = File::options();
+        match options.read(true).write(cfg!(windows)).open(&path) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {}
+            file => file
+                .and_then(|file| file.sync_all())
+                .map_err(|e| at(&path, e))?,
+        }
+    }
+    sync_folder(folder)
+}
+
+/// Syncs the directory entries of a folder. Some file systems reject this, and Windows does not
+/// support it.
+pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
+    if cfg!(windows) {
+        return Ok(());
+    }
+    match File::open(folder).and_then(|file| file.sync_all()) {
+        Err(e) if e.kind() != io::ErrorKind::InvalidInput => Err(at(folder, e)),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn waiting(pending: &Pending) -> usize {
+        pending.waiting().ids.len()
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn runs_wait_for_each_other_until_they_are_settled() {
+        for many in [FEW, FEW + 1] {
+            let folder = tempfile::tempdir().expect("a folder");
+            let pending = Pending::new(folder.path());
+            for n in 0..many {
+                let run = folder.path().join(n.to_string());
+                fs::create_dir_all(run.join("programs")).expect("a run");
+                fs::write(run.join("programs/log"), "1").expect("a file");
+                pending.add(&n.to_string()).expect("added");
+            }
+            assert_eq!(waiting(&pending), many);
+            pending.settle().expect("synced");
+            assert_eq!(waiting(&pending), 0);
+        }
+    }
+
+    #[test]
+    fn the_first_run_waits_for_at_most_a_second() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let pending = Pending::new(folder.path());
+        pending.add("first").expect("added");
+        pending.waiting().since = Instant::now().checked_sub(WAIT);
+        pending.add("second").expect("added");
+        assert_eq!(waiting(&pending), 0);
+        pending.add("third").expect("added");
+        assert_eq!(waiting(&pending), usize::from(cfg!(target_os = "linux")));
+    }
+
+    #[test]
+    fn a_folder_that_is_not_there_cannot_be_synced() {
+        let root = tempfile::tempdir().expect("a folder");
+        assert!(sync_folder(root.path()).is_ok());
+        let nowhere = root.path().join("nowhere");
+        let error = sync_folder(&nowhere).expect_err("no folder");
+        assert!(error.to_string().contains("nowhere"), "{error}");
+        // File systems that do not sync folders return this error, which is ignored.
+        assert!(sync_folder(Path::new("no\0path")).is_ok());
+        assert!(sync_tree(&nowhere).is_ok(), "a run that is gone");
+    }
+}
