@@ -62,23 +62,47 @@ def histograms(runs: Sequence[StoredRun]) -> pl.DataFrame:
     return _tables(runs, HISTOGRAMS)
 
 
+def merged(runs: Sequence[StoredRun], quantity: str, *, link: str | None) -> pl.DataFrame:
+    """Return the sum of a histogram over runs, with the columns lower, width, count.
+
+    `TOGETHER` runs are read at a time. It is a histogram of a link, or of no flow and no link.
+    """
+    import polars as pl
+
+    sums: list[pl.DataFrame] = [pl.DataFrame(schema=_schema(HISTOGRAMS))]
+    for begin in range(0, len(runs), TOGETHER):
+        buckets = _rows(runs[begin : begin + TOGETHER], HISTOGRAMS).filter(
+            pl.col("quantity") == quantity,
+            pl.col("flow").is_null(),
+            pl.col("link").eq_missing(pl.lit(link)),
+        )
+        sums.append(buckets.group_by("lower", "width").agg(pl.col("count").sum()))
+    columns = [frame.select("lower", "width", "count") for frame in sums]
+    return pl.concat(columns).group_by("lower", "width").agg(pl.col("count").sum()).sort("lower")
+
+
 def _tables(runs: Sequence[StoredRun], name: str) -> pl.DataFrame:
     import polars as pl
 
     if not runs:
         return pl.DataFrame(schema={"run": pl.UInt32, **_schema(name)})
-    data = each(lambda run: run.read(name), runs)
-    try:
-        files: list[IO[bytes]] = [io.BytesIO(one) for one in data]
-        frame = pl.read_parquet(files)
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
-        # Read the files one by one, so that the error names the file that cannot be read.
-        frames = [run.table(name) for run in runs]
-        frame = pl.concat(frames)
+    frame = _rows(runs, name)
     numbers = pl.Series("run", range(len(runs)), dtype=pl.UInt32)
     lengths = pl.Series("rows", [run.rows(name) for run in runs], dtype=pl.UInt32)
     index = pl.select(numbers.repeat_by(lengths).explode()).to_series()
     return frame.select(index.alias("run"), pl.all())
+
+
+def _rows(runs: Sequence[StoredRun], name: str) -> pl.DataFrame:
+    import polars as pl
+
+    data = each(lambda run: run.read(name), runs)
+    try:
+        files: list[IO[bytes]] = [io.BytesIO(one) for one in data]
+        return pl.read_parquet(files)
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
+        # Read the files one by one, so that the error names the file that cannot be read.
+        return pl.concat([run.table(name) for run in runs])
 
 
 def _schema(name: str) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from tailback.metrics import METRICS, Estimate, Metric, find, harm, parts, pooling
 from tailback.metrics.estimates import with_spread
-from tailback.metrics.parts import Kind
+from tailback.metrics.parts import Kind, Part
 from tailback.plot import words
 from tailback.report.model import Block, Column, Facts, Table, Value
 from tailback.report.tables import left
@@ -83,13 +83,14 @@ def _table(groups: Sequence[Sequence[Run]], what: str, facts: Facts) -> Table | 
     numbers: list[list[str]] = []
     total = 0
     for group in groups:
-        for i, part in enumerate(parts.of(group[0].summary, kind)):
+        by_run = _by_run(group, kind)
+        for i, part in enumerate(by_run[0]):
             total += 1
             if total > MOST_ROWS:
                 continue
             point = [words.value(group[0].labels.get(path, "")) for path in paths]
             labels.append([*point, part["name"], part[_KINDS[what]] or "program"])
-            numbers.append([with_spread(_over_seeds(group, kind, i, m)) for m in metrics])
+            numbers.append([with_spread(_over_seeds(by_run, i, m)) for m in metrics])
     if not labels:
         return None
     # Labels that are the same in every row are printed once, unless the table has only one row.
@@ -163,9 +164,13 @@ def _column(metric: Metric) -> Column:
     return Column(name.replace("_", " "), unit="" if metric.unit == "packets" else metric.unit)
 
 
-def _over_seeds(group: Sequence[Run], kind: Kind, index: int, metric: Metric) -> Estimate:
-    readings = [pooling.read(metric, parts.of(run.summary, kind)[index]) for run in group]
-    return pooling.over_runs(metric, readings)
+def _over_seeds(by_run: Sequence[Sequence[Part]], index: int, metric: Metric) -> Estimate:
+    """Estimate a metric of a part. `by_run` has the parts of each run."""
+    return pooling.over_runs(metric, [pooling.read(metric, own[index]) for own in by_run])
+
+
+def _by_run(group: Sequence[Run], kind: Kind) -> list[Sequence[Part]]:
+    return [parts.of(run.summary, kind) for run in group]
 
 
 def csv_of(groups: Sequence[Sequence[Run]]) -> str:
@@ -187,9 +192,10 @@ def csv_of(groups: Sequence[Sequence[Run]]) -> str:
             own = _own([[group[0]]]) if what == "program" else []
             every = (*METRICS, *own, *_harms([group], kind))
             known = [metric for metric in every if metric.on == parts.on(kind)]
-            for i, part in enumerate(parts.of(group[0].summary, kind)):
+            by_run = _by_run(group, kind)
+            for i, part in enumerate(by_run[0]):
                 for metric in known:
-                    estimate = _over_seeds(group, kind, i, metric)
+                    estimate = _over_seeds(by_run, i, metric)
                     if estimate.mean is None and estimate.at_least is None:
                         continue
                     name = "" if kind == "run" else part["name"]

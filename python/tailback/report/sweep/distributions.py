@@ -4,7 +4,7 @@ time that requests took, by their size.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import polars as pl
@@ -16,6 +16,7 @@ from tailback.metrics.requests import BINS
 from tailback.report.model import Block, Facts, ReportFigure
 from tailback.report.sweep.axes import MOST_COLOURS, Roles, SweepAxis, most_coloured
 from tailback.report.text import plain
+from tailback.store.frames import merged
 from tailback.store.results import Run
 
 MOST_LINKS = 4
@@ -56,9 +57,9 @@ def _delays(
         role = Roles(None, None, ())
         names = links[:MOST_COLOURS]
         curves = [
-            ("", name, merged)
+            ("", name, curve)
             for name in names
-            if (merged := _merged(groups[0], "delay_ns", name)) is not None
+            if (curve := _merged(groups[0], "delay_ns", name)) is not None
         ]
         of = "every link"
         series_title = "link"
@@ -69,11 +70,11 @@ def _delays(
             (
                 ", ".join(filter(None, (link if len(links) > 1 else "", role.panel(group[0])))),
                 role.colour.level(group[0]) if role.colour else "",
-                merged,
+                curve,
             )
             for link in shown
             for group in groups
-            if (merged := _merged(group, "delay_ns", link)) is not None
+            if (curve := _merged(group, "delay_ns", link)) is not None
         ]
         of = "a link" if len(links) > 1 else "the link"
         of += f", the first {len(shown)} of {len(links)}" if len(links) > len(shown) else ""
@@ -86,7 +87,9 @@ def _delays(
 def _classes(
     groups: Sequence[Sequence[Run]], axes: Sequence[SweepAxis], facts: Facts
 ) -> ReportFigure | None:
-    names = [part["name"] for part in groups[0][0].summary.get("classes", ())] if groups else []
+    classes = groups[0][0].summary.get("classes", ()) if groups else ()
+    links = {part["name"]: part["link"] for part in classes}
+    names = list(links)
     if not names:
         return None
     if len(names) == 1 and axes:
@@ -97,10 +100,10 @@ def _classes(
         role = Roles(None, None, tuple(axes))
         series, series_title = names[:MOST_COLOURS], "class"
     curves = [
-        (role.panel(run := group[0]), role.colour.level(run) if role.colour else name, merged)
+        (role.panel(run := group[0]), role.colour.level(run) if role.colour else name, curve)
         for group in groups
         for name in names[:MOST_COLOURS]
-        if (merged := _merged(group, f"delay_ns.{name}", None)) is not None
+        if (curve := _merged(group, f"delay_ns.{name}", links[name])) is not None
     ]
     of = f"class {plain(names[0])}" if len(names) == 1 else "a class"
     says = f"Share of the packets of {of} that waited no longer at its link, seeds together."
@@ -109,10 +112,9 @@ def _classes(
     )
 
 
-def _merged(group: Iterable[Run], quantity: str, link: str | None) -> pl.DataFrame | None:
-    buckets = pl.concat([run.histogram(quantity, link=link) for run in group])
-    merged = buckets.group_by("lower", "width").agg(pl.col("count").sum()).sort("lower")
-    return None if merged.is_empty() else merged
+def _merged(group: Sequence[Run], quantity: str, link: str | None) -> pl.DataFrame | None:
+    found = merged([run.stored for run in group], quantity, link=link)
+    return None if found.is_empty() else found
 
 
 def _cdf(
