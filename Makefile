@@ -28,9 +28,9 @@ wheel: $(VENV)/.dev build
 	@rm -rf data/data/share
 	$(BIN)/python scripts/manual.py data/data/share
 	$(BIN)/python python/tailback/plugins/shipping.py
-	@rm -f python/tailback/cli/lab/single.html
+	@rm -f python/tailback/interop/lab/single.html
 	@if [ -f web/dist/single.html ]; then $(MAKE) --no-print-directory lab && \
-		cp web/dist/single.html python/tailback/cli/lab/; \
+		cp web/dist/single.html python/tailback/interop/lab/; \
 	else echo "the wheel has no laboratory; run make lab first" >&2; fi
 	@rm -rf dist
 	$(BIN)/maturin build --release --quiet --out dist

@@ -3,6 +3,7 @@ works as its text promises."""
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import http.client
 import json
@@ -10,6 +11,7 @@ import re
 import shutil
 import subprocess
 import warnings
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from threading import Thread
@@ -22,9 +24,11 @@ import guard
 from conftest import COMMAND, SCENARIO, Tailback
 from tailback import _native, examples
 from tailback.base import toml
-from tailback.cli.lab import page, server, stored
 from tailback.errors import InputError, ScenarioWarning
+from tailback.interop.lab import page, server, stored
+from tailback.report.sweep import write_folder
 from tailback.running.batch import Job, run_many
+from tailback.store.results import Results
 from tailback.store.run_folder import StoredRun
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -151,14 +155,31 @@ def test_the_page_asks_for_nothing_from_elsewhere(built: Path) -> None:
     assert re.findall(r'(?:src|href)="(?!data:)[^"]*"', text.partition("<script>")[0]) == []
 
 
+SWEPT = """
+[sweep]
+"bottleneck.queue" = ["codel", { aqm = "fq_codel", target = "10ms" }]
+seeds = 2
+"""
+
+
+def swept(folder: Path) -> Results:
+    """Run a small sweep."""
+    path = folder / "swept.toml"
+    path.write_text(SCENARIO + SWEPT, encoding="utf-8")
+    [results] = run_many([Job(path)], out=folder / "results", progress=False)
+    return results
+
+
 @pytest.fixture(scope="session")
-def seen(built: Path) -> dict[str, Any]:
+def seen(built: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """Return what a browser shows at each step."""
     del built
     if CHROMIUM is None:
         pytest.skip("Chromium is not installed")
-    found: dict[str, Any] = node("browser.mjs", CHROMIUM)
-    return found
+    results = swept(tmp_path_factory.mktemp("report"))
+    report = write_folder(results.root)
+    found: dict[str, Any] = node("browser.mjs", CHROMIUM, str(report))
+    return {**found, "results": results}
 
 
 def first_id(text: str) -> str:
@@ -229,6 +250,54 @@ def test_a_lesson_asks_for_a_prediction_before_it_shows_the_run(seen: dict[str, 
 
 def test_nothing_is_wider_than_a_phone(seen: dict[str, Any]) -> None:
     assert seen["overflow"] <= 0
+
+
+def test_a_figure_of_a_report_opens_its_runs(seen: dict[str, Any]) -> None:
+    """The page beside the report runs the report's sweep, and its first run has the same id."""
+    results: Results = seen["results"]
+    assert seen["reportRun"] == results[0].run_id
+    assert len(seen["reportPoints"]) == len(results) == 4
+    assert "seed 2" in seen["reportPoints"][1]
+    assert not seen["reportBanner"]
+
+
+def opened_by(report: Path) -> dict[str, dict[str, Any]]:
+    """Return the scenario behind the link of each figure of a report, by the figure's id."""
+    text = report.read_text(encoding="utf-8")
+    links = re.findall(
+        r'<figure id="([^"]+)"(?:(?!</figure>).)*?lab\.html#s=([\w-]+)', text, re.DOTALL
+    )
+    return {
+        name: json.loads(zlib.decompress(base64.urlsafe_b64decode(link + "==="), -15))
+        for name, link in links
+    }
+
+
+def test_every_figure_of_a_sweep_has_its_scenario(
+    tailback: Tailback, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Links have all runs of the sweep, or the one run that a figure shows."""
+    (tmp_path / "page.html").write_text(PAGE, encoding="utf-8")
+    monkeypatch.setattr(page, "BUILT", tmp_path / "page.html")
+    results = swept(tmp_path)
+    report = write_folder(results.root)
+    shown = opened_by(report)
+    assert {*shown} == set(re.findall(r'<figure id="([^"]+)"', report.read_text(encoding="utf-8")))
+    ids = {
+        name: [point.run_id for point in _native.load(one["text"].encode(), "a").points]
+        for name, one in shown.items()
+    }
+    assert ids.pop("time-2") == [results[2].run_id]
+    assert ids.pop("time-1") == [results[0].run_id]
+    assert len(ids) >= 3
+    assert all(one == [run.run_id for run in results] for one in ids.values())
+    assert (report.parent / "lab.html").read_text(encoding="utf-8") == PAGE
+    assert tailback("report", results.root, "--no-lab").returncode == 0
+    assert not (report.parent / "lab.html").exists()
+    assert opened_by(report) == {}
+    monkeypatch.setattr(page, "BUILT", tmp_path / "none.html")
+    monkeypatch.setattr(page, "SHIPPED", tmp_path / "none.html")
+    assert opened_by(write_folder(results.root)) == {}
 
 
 PAGE = f"<!doctype html><body>{page.EMPTY}</body>"

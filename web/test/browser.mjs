@@ -164,5 +164,14 @@ await ran(phone);
 seen.overflow = await phone.evaluate(() => document.documentElement.scrollWidth - innerWidth);
 await phone.context().close();
 
+// A figure of a report links to the page, with the scenario of the figure.
+const report = await browser.newPage();
+await report.goto(pathToFileURL(process.argv[3]).href);
+await report.locator("p.rerun a").first().click();
+seen.reportRun = await ran(report);
+seen.reportPoints = await report.getByLabel("Point of the sweep", { exact: true }).locator("option").allTextContents();
+seen.reportBanner = await report.locator(".banner").textContent();
+await report.close();
+
 await browser.close();
 process.stdout.write(JSON.stringify(seen));

@@ -201,7 +201,30 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON a
 _read_only_option = click.option(
     "--read-only", is_flag=True, help="Show stored results only; run and write nothing."
 )
-pdf_option = click.option("--pdf", is_flag=True, help="Write the report as PDF too.")
+_pdf_option = click.option("--pdf", is_flag=True, help="Write the report as PDF too.")
+
+
+def _leave_out_lab(context: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        from tailback.report import without_lab
+
+        context.with_resource(without_lab())
+
+
+_no_lab_option = click.option(
+    "--no-lab",
+    is_flag=True,
+    expose_value=False,
+    callback=_leave_out_lab,
+    help="Leave the laboratory and the links to it out of the report.",
+)
+
+
+def report_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that decide what a report contains."""
+    return _pdf_option(_no_lab_option(command))
+
+
 set_option = click.option(
     "--set",
     "overrides",

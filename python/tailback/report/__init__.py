@@ -16,6 +16,7 @@ from tailback.report.model import (
     Value,
     summarise,
 )
+from tailback.report.rerun import Rerun, without_lab
 from tailback.report.write import also_pdf, to_csv, to_html, to_markdown, write
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "Mark",
     "Report",
     "ReportFigure",
+    "Rerun",
     "Section",
     "Status",
     "Table",
@@ -37,5 +39,6 @@ __all__ = [
     "to_csv",
     "to_html",
     "to_markdown",
+    "without_lab",
     "write",
 ]

@@ -20,7 +20,7 @@ from tailback.figures.time_series import thin, time_series
 from tailback.metrics import parts
 from tailback.metrics.differences import FALSE_DISCOVERY
 from tailback.metrics.estimates import mean_text
-from tailback.report import reasons
+from tailback.report import reasons, rerun
 from tailback.report.model import Facts, Mark, Report, ReportFigure, Section, Table, Text, Value
 from tailback.report.tables import left, right
 from tailback.report.text import plain
@@ -108,6 +108,7 @@ def facts_of(comparison: Comparison) -> Facts:
         duration=", ".join(f"{d:g} s{simulated}" for d in durations),
         warmup=", ".join(f"{w:g} s" for w in warmups if w),
         engine=", ".join(versions),
+        reruns=rerun.of((variant.name, variant.results) for variant in comparison.variants),
     )
 
 

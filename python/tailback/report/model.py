@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from tailback.figures.theme import Chart
 from tailback.metrics.statistics import Estimate, median, nearest_rank
+from tailback.report.rerun import Rerun
 
 #: Whether a measured value agrees with the published value.
 Status = Literal["pass", "miss", "info"]
@@ -34,6 +35,8 @@ class Facts:
     options: Sequence[str] = ()
     #: Differences between this set-up and the published set-up.
     deviations: Sequence[str] = ()
+    #: The runs that a link beside the figure opens in the laboratory.
+    reruns: Sequence[Rerun] = field(default=(), repr=False, compare=False)
 
     def lines(self, said: Mapping[str, str] | None = None) -> list[tuple[str, str]]:
         """Return label and text of the known facts, without facts that are already `said`."""

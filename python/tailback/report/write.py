@@ -11,6 +11,7 @@ import html
 import io
 import json
 import os
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -36,6 +37,8 @@ from tailback.report.model import (
     TableCell,
     Text,
 )
+from tailback.report.rerun import FILE as LAB
+from tailback.report.rerun import Links
 from tailback.report.tables import labels
 from tailback.report.text import inline_html, is_words, paragraphs, plain, show, shown_lines
 from tailback.store import layout, marker
@@ -54,7 +57,12 @@ def also_pdf(wanted: bool = True) -> Iterator[None]:
 
 
 def write(
-    report: Report, folder: Path, *, pdf: bool | None = None, jobs: int | None = None
+    report: Report,
+    folder: Path,
+    *,
+    pdf: bool | None = None,
+    jobs: int | None = None,
+    lab: bool | None = None,
 ) -> Path:
     """Write the report into `folder`, and remove the files of an older report in it.
 
@@ -62,20 +70,23 @@ def write(
     absent. The files are not synced to the disk, because after a power failure the report can be
     made again from the runs.
     `pdf` decides whether to write report.pdf (default: only within `also_pdf`). `jobs` is the
-    number of processes that draw (default: one for each core). Returns the path of index.html.
+    number of processes that draw (default: one for each core). `lab` decides whether figures of the
+    simulator link to the laboratory, whose page is added once (default: if the page is built, and
+    not within `without_lab`). Returns the path of index.html.
 
     Raises `InputError` if the folder has something other than an older report.
     """
     folder = Path(folder)
     # The folder is checked before the work, and again before it is replaced.
     marker.require_own(folder)
+    links = Links(lab)
     with drawing.drawing(jobs) as drawn:
         specs, texts = {}, {}
         for figure in report.figures():
             specs[figure.id] = export.spec(figure.chart)
             texts[figure.id] = json.dumps(specs[figure.id])
             drawn.add(figure.id, texts[figure.id])
-        page = to_html(report, specs)
+        page = to_html(report, specs, links)
         svgs = drawn.svgs()
     folder.parent.mkdir(parents=True, exist_ok=True)
     with layout.naming(folder), folders.scratch(folder.parent) as scratch:
@@ -96,6 +107,8 @@ def write(
             from tailback.report.pdf import to_pdf
 
             (temporary / "report.pdf").write_bytes(to_pdf(report, svgs))
+        if links.page is not None:
+            shutil.copyfile(links.page, temporary / LAB)
         marker.write(temporary, folder.name)
         _replace(temporary, folder, scratch / "old")
     return folder / "index.html"
@@ -131,8 +144,15 @@ def _template() -> jinja2.Template:
     return environment.get_template("report.html")
 
 
-def to_html(report: Report, specs: dict[str, dict[str, Any]] | None = None) -> str:
-    """Return the report as one HTML file that needs no other file."""
+def to_html(
+    report: Report, specs: dict[str, dict[str, Any]] | None = None, links: Links | None = None
+) -> str:
+    """Return the report as one HTML file.
+
+    The file needs no other file. With `links`, figures link to the page of the laboratory beside
+    it.
+    """
+    links = links or Links(wanted=False)
     if specs is None:
         specs = {figure.id: export.spec(figure.chart) for figure in report.figures()}
     scripts = [export.javascript(), _script("report.js")] if specs else []
@@ -140,14 +160,14 @@ def to_html(report: Report, specs: dict[str, dict[str, Any]] | None = None) -> s
         scripts.append(_script("tables.js"))
     common = report.common()
     opening = report.opening()
-    sections = [_section(section, common, opening) for section in report.sections]
+    sections = [_section(section, common, opening, links) for section in report.sections]
     return _template().render(
         report=report,
         lead=inline_html(report.lead),
         policy=_policy(scripts),
         dark=DARK,
         scripts=scripts,
-        opening=opening and _figure(opening, common),
+        opening=opening and _figure(opening, common, links),
         sections=[section for section in sections if section["blocks"]],
         specs=_script_json({name: interactive(spec) for name, spec in specs.items()}),
     )
@@ -178,7 +198,7 @@ def _script_json(value: Any) -> str:
 
 
 def _section(
-    section: Section, common: Mapping[str, str], opening: ReportFigure | None
+    section: Section, common: Mapping[str, str], opening: ReportFigure | None, links: Links
 ) -> dict[str, Any]:
     """Prepare a section for HTML: format texts and numbers, and leave out the opening figure."""
     blocks: list[dict[str, Any]] = []
@@ -191,16 +211,17 @@ def _section(
         elif isinstance(block, Table):
             blocks.append({"kind": "table", **_table(block, common)})
         elif block is not opening:
-            blocks.append(_figure(block, common))
+            blocks.append(_figure(block, common, links))
     return {"id": section.id, "title": section.title, "blocks": blocks}
 
 
-def _figure(figure: ReportFigure, common: Mapping[str, str]) -> dict[str, Any]:
+def _figure(figure: ReportFigure, common: Mapping[str, str], links: Links) -> dict[str, Any]:
     return {
         "kind": "figure",
         "id": figure.id,
         "title": figure.title,
         "caption": inline_html(figure.caption),
+        "reruns": links.of(figure.facts.reruns),
         "facts": figure.facts.lines(common),
     }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from tailback.metrics.statistics import Estimate
-from tailback.report import Facts, Table, Value
+from tailback.report import Facts, Table, Value, rerun
 from tailback.report.tables import left, mark, right
 from tailback.store.results import Results
 from tailback_studies.reproduction.entries import KINDS, Entry, counted
@@ -35,6 +35,7 @@ def facts(
         engine=f"{batches[0].engine} {batches[0].version}" if batches else "",
         options=options,
         deviations=deviations,
+        reruns=rerun.of((result.title, result) for result in batches),
     )
 
 

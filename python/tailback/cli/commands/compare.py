@@ -17,7 +17,7 @@ from tailback.base.names import unknown
 from tailback.cli import complaints
 from tailback.cli.boundary import EXCEEDED, FAILED, OK, UNKNOWN
 from tailback.cli.help import Command
-from tailback.cli.options import Auto, json_option, pdf_option, run_options
+from tailback.cli.options import Auto, json_option, report_options, run_options
 from tailback.errors import InputError
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ if TYPE_CHECKING:
     "folder of results].",
 )
 @click.option("--no-report", is_flag=True, help="Do not write a report.")
-@pdf_option
+@report_options
 @run_options(auto_seeds=True, read_only=True)
 @json_option
 def compare(

@@ -13,7 +13,7 @@ import click
 from tailback.base import terminal
 from tailback.cli.boundary import FAILED, OK
 from tailback.cli.help import Group
-from tailback.cli.options import json_option, pdf_option, run_options
+from tailback.cli.options import json_option, report_options, run_options
 from tailback.errors import InputError
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ _OPTIONS = (
         "-quick and the sections added].",
     ),
     click.option("--no-report", is_flag=True, help="Do not write a report."),
-    pdf_option,
+    report_options,
 )
 
 

@@ -33,7 +33,7 @@ def lab(name: str | None, no_browser: bool) -> int:
     """
     import webbrowser
 
-    from tailback.cli.lab import page, server
+    from tailback.interop.lab import page, server
 
     opened = None if name is None else _opened(name)
     text = page.find().read_text(encoding="utf-8")
@@ -51,7 +51,7 @@ def lab(name: str | None, no_browser: bool) -> int:
 
 def _opened(name: str) -> dict[str, object]:
     """Return the scenario of a file or of a stored run, as the page opens it."""
-    from tailback.cli.lab import page, stored
+    from tailback.interop.lab import page, stored
     from tailback.store import layout
 
     path = Path(name)

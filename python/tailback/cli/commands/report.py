@@ -10,7 +10,7 @@ from tailback.base import terminal
 from tailback.cli.boundary import OK
 from tailback.cli.completing import sweep_ids
 from tailback.cli.help import Command
-from tailback.cli.options import pdf_option, quiet_option, with_option
+from tailback.cli.options import quiet_option, report_options, with_option
 
 
 @click.command(
@@ -27,7 +27,7 @@ from tailback.cli.options import pdf_option, quiet_option, with_option
     default=Path("latest"),
     shell_complete=sweep_ids,
 )
-@pdf_option
+@report_options
 @with_option
 @quiet_option
 def report(folder: Path, pdf: bool) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from tailback.report import reasons
+from tailback.report import reasons, rerun
 from tailback.report.model import Facts, Report, Section, Text
 from tailback.report.sweep import cells, distributions, measured, programs, traces
 from tailback.report.sweep.axes import SweepAxis, axes_of
@@ -91,6 +91,7 @@ def _facts(results: Results, groups: Sequence[Sequence[Run]]) -> Facts:
         duration=", ".join(f"{d:g} s simulated" for d in durations),
         warmup=", ".join(f"{w:g} s" for w in warmups if w),
         engine=f"{results.engine} {results.version}",
+        reruns=rerun.of([("", results)]),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import altair as alt
 import polars as pl
@@ -12,6 +13,7 @@ from tailback.figures.time_series import thin, time_series
 from tailback.metrics import parts
 from tailback.plot import words
 from tailback.report.model import Block, Facts, ReportFigure
+from tailback.report.rerun import Rerun
 from tailback.report.sweep.axes import MOST_COLOURS
 from tailback.report.text import plain
 from tailback.store.results import Run
@@ -72,6 +74,8 @@ def _figure(run: Run, number: int, several: bool, facts: Facts) -> ReportFigure 
     cut = f" The first {len(shown)} of {len(flows)} flows." if len(flows) > len(shown) else ""
     notes = "".join(f"; {rule}" for rule in sorted(rules))
     caption = f"Seed {run.seed}{which}{notes}.{cut}"
+    # The figure shows one run, so its link opens this run and not the whole sweep.
+    facts = replace(facts, reruns=[Rerun("", [run]) for _ in facts.reruns[:1]])
     title = "Over time" if not several else f"The {'first' if number == 1 else 'last'} point"
     return ReportFigure(f"time-{number}" if several else "time", title, chart, caption, facts)
 

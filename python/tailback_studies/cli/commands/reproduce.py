@@ -9,7 +9,7 @@ import click
 from tailback.base import terminal
 from tailback.cli.boundary import OK
 from tailback.cli.help import Command
-from tailback.cli.options import json_option, pdf_option, run_options
+from tailback.cli.options import json_option, report_options, run_options
 from tailback_studies.cli.completing import experiment_names
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     help="Write the docs page of the experiment beside the report. This runs every part with all "
     "seeds and full durations, and all readings of details that the source leaves open.",
 )
-@pdf_option
+@report_options
 @run_options(seeds_help="Number of seeds at every point [default: what the experiment says].")
 @json_option
 def reproduce(
