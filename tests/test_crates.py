@@ -277,7 +277,7 @@ def test_without_cargo(shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_nothing_is_overwritten_and_names_are_new(shelf: Path, tmp_path: Path) -> None:
     for kind, name, message in (
         ("cc", "my-cc", "exists already; name another folder"),
-        ("cc", "cubic", "cubic is one of tailback's own: bbr, bbr3, cubic"),
+        ("cc", "cubic", "cubic is one of tailback's own: bbr, bbr2, bbr3, cubic"),
         ("queue", "My Queue", "cannot name a crate"),
         ("cc", "fn", '"fn" is a keyword of Rust and cannot name a crate; choose another name'),
         ("queue", "self", '"self" is a keyword of Rust'),

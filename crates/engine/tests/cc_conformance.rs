@@ -122,5 +122,5 @@ fn a_model_of_the_path_ignores_a_single_mark() {
             );
         }
     }
-    assert_eq!(models, ["bbr", "bbr3"]);
+    assert_eq!(models, ["bbr", "bbr2", "bbr3"]);
 }

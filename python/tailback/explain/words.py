@@ -59,7 +59,7 @@ HEEDLESS = ("bbr",)
 """Congestion controls that ignore losses, because a model of the path sets the window. A recovery
 reduces the window only until it ends.
 """
-MODELLED = (*HEEDLESS, "bbr3")
+MODELLED = (*HEEDLESS, "bbr2", "bbr3")
 """Congestion controls with a model of the path. If the model includes losses and marks, these bound
 the window instead of reducing it by a step.
 """

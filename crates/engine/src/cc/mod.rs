@@ -9,6 +9,7 @@ mod window;
 
 mod abe;
 pub mod bbr;
+pub mod bbr2;
 pub mod bbr3;
 mod bbr_model;
 pub mod cubic;
@@ -36,6 +37,7 @@ use crate::registry::{Entry, Table};
 #[rustfmt::skip]
 pub const ENTRIES: &[&Entry<Build>] = &[
     &bbr::ENTRY,
+    &bbr2::ENTRY,
     &bbr3::ENTRY,
     &cubic::ENTRY,
     &cubic_sce::ENTRY,

@@ -26,13 +26,6 @@ from tailback_studies.reproduction.sources import scenario
 CCS: Mapping[tuple[str, str], Mapping[str, Any]] = {
     ("4.15", "cubic"): {"name": "cubic", "hystart_ack_delay": False},
     ("4.15", "bbr"): {"name": "bbr", "ack_aggregation": False, "pacing_margin": 0},
-    ("5.13.12", "bbr2"): {
-        "name": "bbr3",
-        "startup_gain": 2.885,
-        "down_gain": 0.75,
-        "up_cwnd_gain": 0.0,
-        "startup_losses": 8,
-    },
 }
 
 #: Quantities of cells.

@@ -14,6 +14,8 @@ pub(super) struct Bounds {
     pub inflight_lo: u32,
     /// Bound on the volume, updated by probes.
     pub inflight_hi: u32,
+    /// Bound on the bandwidth after a probe with too many marks. Only version 2 sets it.
+    pub bw_hi: Bandwidth,
 }
 
 impl Bounds {
@@ -21,6 +23,7 @@ impl Bounds {
         bw_lo: Bandwidth::UNBOUNDED,
         inflight_lo: NO_BOUND,
         inflight_hi: NO_BOUND,
+        bw_hi: Bandwidth::UNBOUNDED,
     };
 
     /// Removes the bounds that follow rounds, because a probe begins.

@@ -67,6 +67,15 @@ impl Bbr3 {
         self.adapt_lower_bounds(window);
         self.signals.loss_in_round = false;
         self.signals.ecn_in_round = false;
+        if self.params.v2 {
+            self.restart_latest(view);
+        }
+    }
+
+    /// Measures the rate and the volume of the latest round anew.
+    pub(super) fn restart_latest(&mut self, view: View<'_>) {
+        self.signals.bw_latest = self.sample;
+        self.signals.inflight_latest = view.rate.delivered;
     }
 
     /// Linux `bbr_adapt_lower_bounds`: lowers the bounds, but not below the rate and volume that
@@ -75,12 +84,19 @@ impl Bbr3 {
         if self.phase.is_probing() {
             return;
         }
-        let mut marked = NO_BOUND;
+        let (mut marked, mut marked_bw) = (NO_BOUND, Bandwidth::UNBOUNDED);
         if self.signals.ecn_in_round && self.params.ecn_factor > Gain(0) {
             if self.bounds.inflight_lo == NO_BOUND {
                 self.bounds.inflight_lo = window.cwnd;
             }
-            marked = self.marks.cut(&self.params).of(self.bounds.inflight_lo);
+            let cut = self.marks.cut(&self.params);
+            marked = cut.of(self.bounds.inflight_lo);
+            if self.params.v2 {
+                if self.bounds.bw_lo == Bandwidth::UNBOUNDED {
+                    self.bounds.bw_lo = self.max_bw();
+                }
+                marked_bw = cut.of_rate(self.bounds.bw_lo);
+            }
         }
         if self.signals.loss_in_round {
             if self.bounds.bw_lo == Bandwidth::UNBOUNDED {
@@ -97,7 +113,7 @@ impl Bbr3 {
                 .max(self.params.loss_cut.of(self.bounds.inflight_lo));
         }
         self.bounds.inflight_lo = self.bounds.inflight_lo.min(marked);
-        self.bounds.bw_lo = self.bounds.bw_lo.max(Bandwidth::LEAST);
+        self.bounds.bw_lo = self.bounds.bw_lo.min(marked_bw).max(Bandwidth::LEAST);
     }
 
     /// Returns whether more segments were lost or marked than a probe may cost.

@@ -19,8 +19,8 @@ impl Bbr3 {
     pub(super) fn update_gains(&mut self) {
         let params = &self.params;
         (self.pacing_gain, self.cwnd_gain) = match self.phase {
-            Phase::Startup => (params.startup_gain, Gain::TWO),
-            Phase::Drain => (params.drain_gain, Gain::TWO),
+            Phase::Startup => (params.startup_gain, params.startup_cwnd_gain),
+            Phase::Drain => (params.drain_gain, params.startup_cwnd_gain),
             Phase::ProbeBw(phase) => match phase {
                 ProbeBw::Up(_) => (params.up_gain, params.steady_gain + params.up_cwnd_gain),
                 ProbeBw::Down(_) => (params.down_gain, params.steady_gain),
@@ -126,9 +126,8 @@ impl CongestionControl for Bbr3 {
         self.set_pacing_rate(view, window, self.pacing_gain);
         self.set_cwnd(view, window, ack.delivered);
         // If a tail loss probe repaired the loss, keep the volume from before the loss.
-        if self.loss_round.start && !view.rate.probe_acked {
-            self.signals.bw_latest = self.sample;
-            self.signals.inflight_latest = view.rate.delivered;
+        if self.loss_round.start && !view.rate.probe_acked && !self.params.v2 {
+            self.restart_latest(view);
         }
         self.prev_ca_state = view.ca_state;
         self.signals.loss_in_cycle |= view.rate.lost > 0;
@@ -158,7 +157,7 @@ impl CongestionControl for Bbr3 {
                     Phase::Startup | Phase::Drain | Phase::ProbeRtt(..) => {}
                 }
             }
-            CwndEvent::ProbeRepaired => {
+            CwndEvent::ProbeRepaired if !self.params.v2 => {
                 self.note_loss(view, window);
                 let in_flight = self.signals.inflight_latest + 1;
                 if self.probe.samples && self.too_high(1, in_flight, 0, 0) {
@@ -193,7 +192,11 @@ impl CongestionControl for Bbr3 {
         if self.params.draft {
             self.return_to_interrupted(view);
         }
-        window.cwnd.max(self.prior_cwnd)
+        if self.params.v2 {
+            self.prior_cwnd
+        } else {
+            window.cwnd.max(self.prior_cwnd)
+        }
     }
 
     fn randomise(&mut self, stream: Stream) {

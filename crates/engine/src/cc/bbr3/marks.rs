@@ -71,6 +71,8 @@ impl Marks {
 
     /// Returns whether more segments were marked than a probe may cost.
     pub(super) fn too_many(&self, params: &Params, marked: u32, delivered: u32) -> bool {
-        self.eligible && marked > 0 && delivered > 0 && marked > params.ecn_threshold.of(delivered)
+        let most = params.ecn_threshold.of(delivered);
+        let exceeds = marked > most || (params.v2 && marked == most);
+        self.eligible && marked > 0 && delivered > 0 && exceeds
     }
 }

@@ -40,6 +40,7 @@ mod control;
 mod counts;
 mod extra_acked;
 mod marks;
+pub(super) mod options;
 mod params;
 mod phase;
 mod probe_bw;
@@ -50,17 +51,23 @@ mod startup;
 mod state;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_of_version_2;
 mod trace;
 mod undo;
 
 use self::params::{DRAFT_06, Params};
 use self::state::Bbr3;
-use super::bbr_model::{TSO_SEGS, number, switch, time, whole};
-use super::contract::Build;
+use super::bbr_model::{TSO_SEGS, number, whole};
+use super::contract::{Build, CongestionControl};
 use crate::registry::kernel::{Kernel, Module};
 use crate::registry::rules::Rules;
-use crate::registry::{Entry, Kind, Opt};
-use crate::units::Time;
+use crate::registry::{Entry, Kind, Opt, Options};
+
+/// Makes a congestion control of version 2 ([`super::bbr2`]).
+pub(super) fn version_2(options: &Options) -> Box<dyn CongestionControl> {
+    Box::new(Bbr3::new(Params::version_2(options)))
+}
 
 /// An option for a gain with different defaults in the draft and in the branch.
 const fn derived(name: &'static str, doc: &'static str, (min, max): (f64, f64)) -> Opt {
@@ -96,18 +103,8 @@ pub const ENTRY: Entry<Build> = Entry {
             "Gain of the rate in DRAIN; default: 0.3466, 0.5 with a draft.",
             (0.1, 1.0),
         ),
-        number(
-            "cwnd_gain",
-            "Largest number of bandwidth-delay products in flight.",
-            (1.0, 3.9),
-            "2",
-        ),
-        number(
-            "up_gain",
-            "Gain of the rate in PROBE_UP.",
-            (1.0, 3.9),
-            "1.25",
-        ),
+        options::CWND_GAIN,
+        options::UP_GAIN,
         number(
             "up_cwnd_gain",
             "Bandwidth-delay products in flight that PROBE_UP adds.",
@@ -131,112 +128,30 @@ pub const ENTRY: Entry<Build> = Entry {
             (0.1, 0.99),
             "0.7",
         ),
-        number(
-            "headroom",
-            "Share of inflight_hi that is left to other flows between probes.",
-            (0.0, 0.9),
-            "0.15",
-        ),
+        options::HEADROOM,
         whole(
             "startup_losses",
             "Losses in a round of recovery that end STARTUP; with a draft, separate ranges. 0: losses never end it.",
             (0, 15),
             "6",
         ),
-        time(
-            "probe_wait",
-            "Least time between two probes.",
-            Time::from_ms(1),
-            "2s",
-        ),
-        time(
-            "probe_wait_random",
-            "Upper bound of the random time that is added to the least time between two probes.",
-            Time::ZERO,
-            "1s",
-        ),
-        whole(
-            "probe_rounds",
-            "Largest number of round trips between two probes (or the number of segments in flight, if that is smaller).",
-            (1, 250),
-            "63",
-        ),
-        time(
-            "min_rtt_window",
-            "Time for which an RTT is remembered.",
-            Time::from_ms(100),
-            "10s",
-        ),
-        time(
-            "probe_rtt_interval",
-            "Time from one PROBE_RTT to the next, unless the RTT has fallen.",
-            Time::from_ms(100),
-            "5s",
-        ),
-        time(
-            "probe_rtt",
-            "Time spent in PROBE_RTT at the smaller window; 0: no PROBE_RTT.",
-            Time::ZERO,
-            "200ms",
-        ),
-        number(
-            "probe_rtt_gain",
-            "Bandwidth-delay products in flight in PROBE_RTT.",
-            (0.0, 1.0),
-            "0.5",
-        ),
-        whole(
-            "min_window",
-            "Least number of segments in flight.",
-            (1, 1000),
-            "4",
-        ),
-        whole(
-            "pacing_margin",
-            "Percent by which the pacing rate stays below the estimated bandwidth.",
-            (0, 50),
-            "1",
-        ),
-        switch(
-            "ack_aggregation",
-            "Whether the window has room for ACKs that come in bursts.",
-            "true",
-        ),
+        options::PROBE_WAIT,
+        options::PROBE_WAIT_RANDOM,
+        options::PROBE_ROUNDS,
+        options::MIN_RTT_WINDOW,
+        options::PROBE_RTT_INTERVAL,
+        options::PROBE_RTT,
+        options::PROBE_RTT_GAIN,
+        options::MIN_WINDOW,
+        options::PACING_MARGIN,
+        options::ACK_AGGREGATION,
         TSO_SEGS,
-        switch(
-            "trace",
-            "Whether BBR's whole state is recorded, for `tailback evaluate bbr`.",
-            "false",
-        ),
-        switch(
-            "ecn_response",
-            "Whether BBR responds to marks: packets are ECN-capable, and the receiver echoes marks as for DCTCP.",
-            "false",
-        ),
-        time(
-            "ecn_max_rtt",
-            "Marks count only while the smallest RTT is at most this; 0: always.",
-            Time::ZERO,
-            "5ms",
-        ),
-        number(
-            "ecn_threshold",
-            "Share of a flight whose marking ends a probe.",
-            (0.01, 1.0),
-            "0.5",
-        ),
-        number(
-            "ecn_factor",
-            "Share of inflight_lo cut in a round with marks, times alpha.",
-            (0.0, 1.0),
-            "0.3333",
-        ),
-        number(
-            "ecn_alpha_gain",
-            "Weight of a round's marked share in alpha.",
-            (0.005, 1.0),
-            "0.0625",
-        ),
+        options::TRACE,
+        options::ECN_RESPONSE,
+        options::ECN_MAX_RTT,
+        options::ECN_THRESHOLD,
+        options::ECN_FACTOR,
+        options::ECN_ALPHA_GAIN,
     ],
     // No kernel has BBR version 3 built in: the option `module` must name a module that registers
     // itself as `bbr3`.

@@ -32,9 +32,13 @@ pub(super) fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
 pub(super) struct Params {
     /// Whether BBR follows version 06 of the draft. Otherwise it follows the branch.
     pub draft: bool,
+    /// Whether BBR is version 2 (`super::super::bbr2`).
+    pub v2: bool,
     /// Whether gauges record the whole state.
     pub trace: bool,
     pub startup_gain: Gain,
+    /// Bandwidth-delay products in flight in STARTUP and DRAIN.
+    pub startup_cwnd_gain: Gain,
     pub drain_gain: Gain,
     pub steady_gain: Gain,
     pub up_gain: Gain,
@@ -64,26 +68,46 @@ pub(super) struct Params {
 }
 
 impl Params {
+    /// Converts the options of version 3.
     pub(super) fn of(options: &Options) -> Params {
+        Params {
+            draft: options.word("draft") == DRAFT_06,
+            up_cwnd_gain: Gain::rounded(options.float("up_cwnd_gain")),
+            ..Params::shared(options, options.word("draft") == DRAFT_06)
+        }
+    }
+
+    /// Converts the options of version 2.
+    pub(super) fn version_2(options: &Options) -> Params {
+        Params {
+            v2: true,
+            startup_cwnd_gain: Gain::rounded(options.float("startup_cwnd_gain")),
+            ..Params::shared(options, false)
+        }
+    }
+
+    /// Converts the options of both versions. `fine`: whether shares are exact.
+    fn shared(options: &Options, fine: bool) -> Params {
         let whole = |name| options.int(name) as u32;
         let rounded = |name| Gain::rounded(options.float(name));
         let floored = |name| Gain::floored(options.float(name));
-        let draft = options.word("draft") == DRAFT_06;
         let share = |value| {
-            if draft {
+            if fine {
                 Share::fine(value)
             } else {
                 Share::coarse(value)
             }
         };
         Params {
-            draft,
+            draft: false,
+            v2: false,
             trace: options.bool("trace"),
             startup_gain: rounded("startup_gain"),
+            startup_cwnd_gain: Gain::TWO,
             drain_gain: floored("drain_gain"),
             steady_gain: rounded("cwnd_gain"),
             up_gain: rounded("up_gain"),
-            up_cwnd_gain: rounded("up_cwnd_gain"),
+            up_cwnd_gain: Gain(0),
             down_gain: floored("down_gain"),
             loss_threshold: share(options.float("loss_threshold")),
             loss_cut: share(1.0 - options.float("beta")).rest(),

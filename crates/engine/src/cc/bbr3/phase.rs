@@ -40,6 +40,7 @@ impl Wait {
 /// A probe. The number of segments that it adds per round doubles each round.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Up {
+    pub since: Time,
     /// Doublings of the slope so far.
     slope: u32,
     /// Number of acknowledged segments that allow one more in flight.
@@ -49,8 +50,9 @@ pub(super) struct Up {
 }
 
 impl Up {
-    pub(super) fn new(slope: u32, cwnd: u32) -> Up {
+    pub(super) fn new(since: Time, slope: u32, cwnd: u32) -> Up {
         let mut up = Up {
+            since,
             slope,
             count: NO_BOUND,
             acks: 0,
@@ -63,6 +65,11 @@ impl Up {
         let growth = 1_u32 << self.slope;
         self.slope = (self.slope + 1).min(MAX_SLOPE);
         self.count = (cwnd / growth).max(1);
+    }
+
+    /// Forgets acknowledged segments that have not allowed one more in flight yet.
+    pub(super) fn forget(&mut self) {
+        self.acks = 0;
     }
 
     /// Counts acknowledged segments. Returns how many more segments may be in flight.
@@ -164,6 +171,8 @@ pub(super) struct Probe {
     pub was_too_high: bool,
     /// Whether the probe stopped at a level that was too much for an earlier probe.
     pub stopped_risky: bool,
+    /// Whether a sample of the probe was without an excess. Only version 2 uses it.
+    pub ok_sample: bool,
 }
 
 /// Detects that the pipe is full, because the bandwidth has ceased to grow.

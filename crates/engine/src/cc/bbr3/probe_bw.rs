@@ -4,18 +4,21 @@ use super::bounds::{NO_BOUND, Signals};
 use super::phase::{AckPhase, MAX_SLOPE, Phase, ProbeBw, Up, Wait};
 use super::saved::Interrupted;
 use super::state::Bbr3;
-use crate::cc::bbr_model::Bandwidth;
+use crate::cc::bbr_model::{Bandwidth, Gain, us};
 use crate::cc::view::{Ack, CaState, View};
 use crate::cc::window::Window;
 use crate::units::Time;
 
 /// A wait begins with a random number of rounds below this.
 const RANDOM_ROUNDS: u64 = 2;
+/// Bandwidth-delay products in flight that end a probe of version 2.
+const UP_VOLUME: Gain = Gain(320);
 
 impl Bbr3 {
     pub(super) fn start_refill(&mut self, view: View<'_>, slope: u32) {
         self.bounds.reset_lower();
         self.probe.stopped_risky = false;
+        self.probe.ok_sample = false;
         self.ack_phase = AckPhase::Refilling;
         self.round.next = view.delivered;
         self.phase = Phase::ProbeBw(ProbeBw::Refill(slope));
@@ -24,8 +27,10 @@ impl Bbr3 {
     pub(super) fn start_up(&mut self, view: View<'_>, window: &Window, slope: u32) {
         self.ack_phase = AckPhase::ProbeStarting;
         self.round.next = view.delivered;
-        self.full.restart(self.sample);
-        self.phase = Phase::ProbeBw(ProbeBw::Up(Up::new(slope, window.cwnd)));
+        if !self.params.v2 {
+            self.full.restart(self.sample);
+        }
+        self.phase = Phase::ProbeBw(ProbeBw::Up(Up::new(view.now, slope, window.cwnd)));
     }
 
     /// Enters the phase DOWN, which begins the wait for the next probe. Returns the wait.
@@ -55,6 +60,9 @@ impl Bbr3 {
         };
         let hi = &mut self.bounds.inflight_hi;
         if !view.cwnd_limited || window.cwnd < *hi {
+            if self.params.v2 {
+                up.forget();
+            }
             return;
         }
         let more = up.acked(ack.delivered);
@@ -78,6 +86,10 @@ impl Bbr3 {
             self.bounds.inflight_hi = in_flight
                 .max(self.params.loss_cut.of(self.target_inflight(view, window)))
                 .min(NO_BOUND - 1);
+            if self.params.v2 && self.marks.eligible && !self.probe.ok_sample {
+                let bound = self.bounds.bw_hi.min(self.max_bw());
+                self.bounds.bw_hi = self.marks.cut(&self.params).of_rate(bound);
+            }
         }
         if self.phase.is_up() {
             self.undo.interrupted = Interrupted::Up;
@@ -114,9 +126,16 @@ impl Bbr3 {
             if self.probe.samples && !self.params.draft {
                 self.inflight_too_high(view, window, view.rate.tx_in_flight, view.rate.app_limited);
             }
-        } else if self.bounds.inflight_hi != NO_BOUND {
+        } else {
+            self.probe.ok_sample |= self.probe.samples;
+            if self.bounds.inflight_hi == NO_BOUND {
+                return false;
+            }
             // A level that proves safe raises the bound in any phase, because losses may be random.
             self.bounds.inflight_hi = self.bounds.inflight_hi.max(view.rate.tx_in_flight);
+            if self.sample > self.bounds.bw_hi {
+                self.bounds.bw_hi = self.sample;
+            }
             self.raise_inflight_hi(view, window, ack);
         }
         false
@@ -124,7 +143,8 @@ impl Bbr3 {
 
     /// Begins the next probe if the wait is over. Returns whether it began.
     fn time_to_probe(&mut self, view: View<'_>, window: &Window, wait: Wait) -> bool {
-        let marks_ceased = self.marks.eligible
+        let marks_ceased = !self.params.v2
+            && self.marks.eligible
             && self.signals.ecn_in_cycle
             && !self.signals.loss_in_cycle
             && view.ca_state == CaState::Open;
@@ -163,13 +183,17 @@ impl Bbr3 {
                     self.start_up(view, window, slope);
                 }
             }
-            ProbeBw::Up(_) => {
+            ProbeBw::Up(up) => {
                 let mut done = false;
                 if self.probe.was_too_high && in_flight >= self.bounds.inflight_hi {
                     // Stop at the level that was too much for the last probe: the segments in
                     // flight may already be too many.
                     self.probe.stopped_risky = true;
                     done = true;
+                } else if self.params.v2 {
+                    let (bw, gain) = (self.max_bw(), UP_VOLUME);
+                    let most = self.with_quanta(view, window, self.bdp(bw, gain));
+                    done = us(view.now.since(up.since)) > self.min_rtt.us && in_flight >= most;
                 } else if view.cwnd_limited && window.cwnd >= self.bounds.inflight_hi {
                     self.full.restart(self.sample);
                 } else {

@@ -24,7 +24,9 @@ impl Bbr3 {
         let now = view.now;
         let due = now > self.probe_rtt_min.at + self.params.probe_rtt_interval;
         if let Some(us) = ack.rtt.map(us)
-            && (us < self.probe_rtt_min.us || due)
+            && (us < self.probe_rtt_min.us
+                || due
+                || (self.params.v2 && us == self.probe_rtt_min.us))
         {
             self.probe_rtt_min = MinRtt { us, at: now };
         }

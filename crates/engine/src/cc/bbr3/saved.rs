@@ -27,6 +27,7 @@ impl Undo {
             bw_lo: Bandwidth::ZERO,
             inflight_lo: 0,
             inflight_hi: 0,
+            bw_hi: Bandwidth::ZERO,
         },
         interrupted: Interrupted::Nothing,
         saved: false,

@@ -15,9 +15,12 @@ const DRAIN_ROUNDS: u32 = 3;
 impl Bbr3 {
     pub(super) fn queue_too_high_in_startup(&mut self, view: View<'_>, window: &Window) {
         self.full.reached = true;
-        self.bounds.inflight_hi = self
-            .inflight(view, window, self.max_bw())
-            .max(self.signals.inflight_latest);
+        let volume = self.inflight(view, window, self.max_bw());
+        self.bounds.inflight_hi = if self.params.v2 {
+            volume
+        } else {
+            volume.max(self.signals.inflight_latest)
+        };
     }
 
     pub(super) fn check_startup_loss(&mut self, view: View<'_>, window: &Window, ack: &Ack) {
@@ -42,12 +45,17 @@ impl Bbr3 {
     }
 
     pub(super) fn check_full_pipe(&mut self, view: View<'_>) {
-        let too_early = self.params.draft && !self.round.start;
+        let too_early = (self.params.draft || self.params.v2) && !self.round.start;
         if self.full.now || view.rate.app_limited || too_early {
             return;
         }
-        if self.sample.is_growth_from(self.full.bw) {
-            return self.full.restart(self.sample);
+        let bw = if self.params.v2 {
+            self.max_bw()
+        } else {
+            self.sample
+        };
+        if bw.is_growth_from(self.full.bw) {
+            return self.full.restart(bw);
         }
         if !self.round.start {
             return;

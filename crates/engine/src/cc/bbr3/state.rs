@@ -85,7 +85,7 @@ pub(super) struct Bbr3 {
 impl Bbr3 {
     pub(super) fn new(params: Params) -> Bbr3 {
         Bbr3 {
-            random: Stream::new(0, "bbr3", "cc"),
+            random: Stream::new(0, if params.v2 { "bbr2" } else { "bbr3" }, "cc"),
             phase: Phase::Startup,
             ack_phase: AckPhase::Init,
             probe: Probe::default(),
@@ -98,7 +98,7 @@ impl Bbr3 {
                 next: 1,
             },
             pacing_gain: params.startup_gain,
-            cwnd_gain: Gain::TWO,
+            cwnd_gain: params.startup_cwnd_gain,
             prev_ca_state: CaState::Open,
             prior_cwnd: 0,
             idle_restart: false,
@@ -126,7 +126,7 @@ impl Bbr3 {
     }
 
     pub(super) fn bandwidth(&self) -> Bandwidth {
-        self.max_bw().min(self.bounds.bw_lo)
+        self.max_bw().min(self.bounds.bw_lo).min(self.bounds.bw_hi)
     }
 
     /// Returns the number of segments in a burst. The branch's bursts are longer if the RTT is

@@ -29,7 +29,7 @@ fn known_path() -> (Bbr3, Stack) {
     on_known_path(params())
 }
 
-fn on_known_path(params: Params) -> (Bbr3, Stack) {
+pub(super) fn on_known_path(params: Params) -> (Bbr3, Stack) {
     let mut cc = Bbr3::new(params);
     let mut stack = Stack::new(10);
     stack.conn.now = Time::from_secs(1);
@@ -103,7 +103,7 @@ fn a_round_with_losses_cuts_the_lower_bounds_by_three_tenths() {
 #[test]
 fn a_probe_that_loses_two_percent_sets_the_upper_bound() {
     let (mut cc, mut stack) = known_path();
-    cc.phase = Phase::ProbeBw(ProbeBw::Up(Up::new(0, 692)));
+    cc.phase = Phase::ProbeBw(ProbeBw::Up(Up::new(Time::ZERO, 0, 692)));
     cc.probe.samples = true;
     let lost = |n| LostSegment {
         tx_in_flight: 500 + n,
@@ -192,7 +192,7 @@ fn a_repaired_loss_of_a_probe_sets_the_upper_bound() {
     // At 5 % of the rate, the smallest bound that the rate allows is less than the data in flight.
     cc.bw_hi = [Bandwidth::sampled(432, 1_000_000), Bandwidth::ZERO];
     stack.window.cwnd = 30;
-    cc.phase = Phase::ProbeBw(ProbeBw::Up(Up::new(0, 30)));
+    cc.phase = Phase::ProbeBw(ProbeBw::Up(Up::new(Time::ZERO, 0, 30)));
     cc.signals.inflight_latest = 40;
     let repaired = |cc: &mut Bbr3, stack: &mut Stack| {
         stack.with(|view, window| cc.cwnd_event(view, window, CwndEvent::ProbeRepaired));
@@ -216,7 +216,7 @@ fn a_repaired_loss_of_a_probe_sets_the_upper_bound() {
 fn a_probe_goes_as_far_as_the_last_one_did() {
     for (in_flight, goes_on) in [(300, true), (700, false)] {
         let (mut cc, mut stack) = known_path();
-        cc.phase = Phase::ProbeBw(ProbeBw::Up(Up::new(0, 692)));
+        cc.phase = Phase::ProbeBw(ProbeBw::Up(Up::new(Time::ZERO, 0, 692)));
         cc.bounds.inflight_hi = 510;
         cc.probe.was_too_high = true;
         stack.flight = flight(in_flight);
@@ -315,7 +315,7 @@ fn the_draft_counts_separate_ranges() {
 #[test]
 fn the_draft_returns_to_the_probe_that_a_spurious_loss_ended() {
     let (mut cc, mut stack) = on_known_path(draft());
-    cc.phase = Phase::ProbeBw(ProbeBw::Up(Up::new(0, 692)));
+    cc.phase = Phase::ProbeBw(ProbeBw::Up(Up::new(Time::ZERO, 0, 692)));
     cc.probe.samples = true;
     cc.bounds.inflight_hi = 900;
     for n in 1..=20 {
@@ -353,7 +353,7 @@ fn the_draft_returns_to_startup() {
 #[test]
 fn a_timeout_sets_the_lower_bound_once() {
     let cruise = Phase::ProbeBw(ProbeBw::Cruise(WAIT));
-    let up = Phase::ProbeBw(ProbeBw::Up(Up::new(0, 692)));
+    let up = Phase::ProbeBw(ProbeBw::Up(Up::new(Time::ZERO, 0, 692)));
     for (phase, bound, prior, after) in [
         (cruise, NO_BOUND, 500, 692),
         (cruise, NO_BOUND, 800, 800),
@@ -464,6 +464,7 @@ fn restored_bounds_are_the_larger_ones() {
         bw_lo: Bandwidth(bw),
         inflight_lo: lo,
         inflight_hi: hi,
+        bw_hi: Bandwidth::UNBOUNDED,
     };
     let mut bounds = of(5, 60, 70);
     bounds.restore(of(6, 50, 80));

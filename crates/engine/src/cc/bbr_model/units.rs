@@ -47,6 +47,11 @@ impl Gain {
     }
 
     /// Returns this factor times another gain, rounded down.
+    /// Returns this share of a rate, rounded down.
+    pub fn of_rate(self, rate: Bandwidth) -> Bandwidth {
+        Bandwidth(rate.0 * u64::from(self.0) / u64::from(Gain::ONE.0))
+    }
+
     pub fn times(self, other: Gain) -> Gain {
         Gain(self.of(other.0))
     }

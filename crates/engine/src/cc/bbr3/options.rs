@@ -1,0 +1,117 @@
+//! The options that versions 2 and 3 share.
+
+use crate::cc::bbr_model::{number, switch, time, whole};
+use crate::registry::Opt;
+use crate::units::Time;
+
+pub(in crate::cc) const CWND_GAIN: Opt = number(
+    "cwnd_gain",
+    "Largest number of bandwidth-delay products in flight.",
+    (1.0, 3.9),
+    "2",
+);
+pub(in crate::cc) const UP_GAIN: Opt = number(
+    "up_gain",
+    "Gain of the rate in PROBE_UP.",
+    (1.0, 3.9),
+    "1.25",
+);
+pub(in crate::cc) const HEADROOM: Opt = number(
+    "headroom",
+    "Share of inflight_hi that is left to other flows between probes.",
+    (0.0, 0.9),
+    "0.15",
+);
+pub(in crate::cc) const PROBE_WAIT: Opt = time(
+    "probe_wait",
+    "Least time between two probes.",
+    Time::from_ms(1),
+    "2s",
+);
+pub(in crate::cc) const PROBE_WAIT_RANDOM: Opt = time(
+    "probe_wait_random",
+    "Upper bound of the random time that is added to the least time between two probes.",
+    Time::ZERO,
+    "1s",
+);
+pub(in crate::cc) const PROBE_ROUNDS: Opt = whole(
+    "probe_rounds",
+    "Largest number of round trips between two probes (or the number of segments in flight, if that is smaller).",
+    (1, 250),
+    "63",
+);
+pub(in crate::cc) const MIN_RTT_WINDOW: Opt = time(
+    "min_rtt_window",
+    "Time for which an RTT is remembered.",
+    Time::from_ms(100),
+    "10s",
+);
+pub(in crate::cc) const PROBE_RTT_INTERVAL: Opt = time(
+    "probe_rtt_interval",
+    "Time from one PROBE_RTT to the next, unless the RTT has fallen.",
+    Time::from_ms(100),
+    "5s",
+);
+pub(in crate::cc) const PROBE_RTT: Opt = time(
+    "probe_rtt",
+    "Time spent in PROBE_RTT at the smaller window; 0: no PROBE_RTT.",
+    Time::ZERO,
+    "200ms",
+);
+pub(in crate::cc) const PROBE_RTT_GAIN: Opt = number(
+    "probe_rtt_gain",
+    "Bandwidth-delay products in flight in PROBE_RTT.",
+    (0.0, 1.0),
+    "0.5",
+);
+pub(in crate::cc) const MIN_WINDOW: Opt = whole(
+    "min_window",
+    "Least number of segments in flight.",
+    (1, 1000),
+    "4",
+);
+pub(in crate::cc) const PACING_MARGIN: Opt = whole(
+    "pacing_margin",
+    "Percent by which the pacing rate stays below the estimated bandwidth.",
+    (0, 50),
+    "1",
+);
+pub(in crate::cc) const ACK_AGGREGATION: Opt = switch(
+    "ack_aggregation",
+    "Whether the window has room for ACKs that come in bursts.",
+    "true",
+);
+pub(in crate::cc) const TRACE: Opt = switch(
+    "trace",
+    "Whether BBR's whole state is recorded, for `tailback evaluate bbr`.",
+    "false",
+);
+pub(in crate::cc) const ECN_RESPONSE: Opt = switch(
+    "ecn_response",
+    "Whether BBR responds to marks: packets are ECN-capable, and the receiver echoes marks as for DCTCP.",
+    "false",
+);
+pub(in crate::cc) const ECN_MAX_RTT: Opt = time(
+    "ecn_max_rtt",
+    "Marks count only while the smallest RTT is at most this; 0: always.",
+    Time::ZERO,
+    "5ms",
+);
+pub(in crate::cc) const ECN_THRESHOLD: Opt = number(
+    "ecn_threshold",
+    "Share of a flight whose marking ends a probe.",
+    (0.01, 1.0),
+    "0.5",
+);
+pub(in crate::cc) const ECN_FACTOR: Opt = number(
+    "ecn_factor",
+    "Share of inflight_lo cut in a round with marks, times alpha.",
+    (0.0, 1.0),
+    "0.3333",
+);
+pub(in crate::cc) const ECN_ALPHA_GAIN: Opt = number(
+    "ecn_alpha_gain",
+    "Weight of a round's marked share in alpha.",
+    (0.005, 1.0),
+    "0.0625",
+);

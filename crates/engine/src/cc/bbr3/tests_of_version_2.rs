@@ -1,0 +1,163 @@
+//! Tests BBR version 2 against values that were computed by hand. The path is that of the tests of
+//! version 3: 100 Mbit/s and 40 ms, which holds 346 segments, rounded up.
+
+use super::bounds::NO_BOUND;
+use super::params::Params;
+use super::phase::{Phase, ProbeBw, Up};
+use super::state::Bbr3;
+use super::tests::on_known_path;
+use crate::cc::bbr_model::{Bandwidth, Gain};
+use crate::cc::bbr2::ENTRY;
+use crate::cc::contract::{CongestionControl, CwndEvent};
+use crate::cc::testing::{Stack, flight, options};
+use crate::cc::view::Ack;
+use crate::units::Time;
+
+fn params() -> Params {
+    Params::version_2(&options(&ENTRY, &[]))
+}
+
+fn known_path() -> (Bbr3, Stack) {
+    on_known_path(params())
+}
+
+/// One segment is acknowledged while `in_flight` segments are in flight.
+fn acked(in_flight: u32) -> Ack {
+    Ack {
+        delivered: 1,
+        prior_in_flight: in_flight,
+        ..Ack::default()
+    }
+}
+
+/// The numbers of `tcp_bbr2.c`, in units of 1/256: 256 * 2885 / 1000 + 1, 256 * 1000 / 2885, ...
+#[test]
+fn constants_are_those_of_the_branch() {
+    let p = params();
+    assert_eq!(
+        [
+            p.startup_gain,
+            p.startup_cwnd_gain,
+            p.drain_gain,
+            p.up_gain,
+            p.down_gain
+        ],
+        [739, 739, 88, 320, 192].map(Gain)
+    );
+    assert_eq!((p.up_cwnd_gain, p.startup_losses), (Gain(0), 8));
+    let mut cc = Bbr3::new(p);
+    for (phase, gains) in [
+        (Phase::Startup, (739, 739)),
+        (Phase::Drain, (88, 739)),
+        (
+            Phase::ProbeBw(ProbeBw::Up(Up::new(Time::ZERO, 0, 10))),
+            (320, 512),
+        ),
+    ] {
+        cc.phase = phase;
+        cc.update_gains();
+        assert_eq!((cc.pacing_gain.0, cc.cwnd_gain.0), gains);
+    }
+}
+
+/// `bbr_check_full_bw_reached` compares the largest bandwidth, once in a round.
+#[test]
+fn three_rounds_without_growth_fill_the_pipe() {
+    let (mut cc, mut stack) = known_path();
+    cc.full = super::phase::FullPipe::default();
+    cc.phase = Phase::Startup;
+    let mut rounds = |cc: &mut Bbr3, start| {
+        cc.round.start = start;
+        // A small sample does not matter beside the largest bandwidth.
+        cc.sample = Bandwidth::LEAST;
+        stack.with(|view, _| cc.check_full_pipe(view));
+        (cc.full.rounds, cc.full.reached)
+    };
+    assert_eq!(rounds(&mut cc, true), (0, false), "grew from nothing");
+    assert_eq!(rounds(&mut cc, false), (0, false), "within the round");
+    assert_eq!(rounds(&mut cc, true), (1, false));
+    assert_eq!(rounds(&mut cc, true), (2, false));
+    assert_eq!(rounds(&mut cc, true), (3, true));
+}
+
+/// `bbr2_update_cycle_phase`: after the smallest RTT, 1.25 bandwidth-delay products end a probe.
+/// 346 segments of path times 1.25 are 432, and a probe may have 2 more.
+#[test]
+fn a_probe_ends_at_one_and_a_quarter_volumes() {
+    for (elapsed_ms, in_flight, ends) in [(41, 434, true), (41, 433, false), (40, 500, false)] {
+        let (mut cc, mut stack) = known_path();
+        stack.with(|view, _| cc.start_refill(view, 0));
+        stack.with(|view, window| cc.start_up(view, window, 0));
+        cc.pacing_gain = Gain::ONE;
+        stack.conn.now += Time::from_ms(elapsed_ms);
+        let volume = cc.bdp(cc.max_bw(), Gain(320)) + 2;
+        assert_eq!(volume, 434);
+        stack.flight = flight(in_flight);
+        stack.with(|view, window| cc.update_phase(view, window, &acked(in_flight)));
+        assert_eq!(!cc.phase.is_up(), ends, "{elapsed_ms} ms, {in_flight}");
+    }
+}
+
+/// `bbr2_handle_queue_too_high_in_startup`: what was delivered does not raise the bound, as it does
+/// in version 3.
+#[test]
+fn losses_in_startup_leave_the_volume_as_the_bound() {
+    let (mut cc, mut stack) = known_path();
+    cc.full.reached = false;
+    cc.signals.inflight_latest = 1000;
+    stack.with(|view, window| cc.queue_too_high_in_startup(view, window));
+    assert_eq!((cc.bounds.inflight_hi, cc.full.reached), (346, true));
+}
+
+/// `bbr2_adapt_lower_bounds` and `bbr2_handle_inflight_too_high_via_ecn`: marks lower the bandwidth,
+/// too.
+#[test]
+fn marks_lower_the_bandwidth() {
+    let (mut cc, mut stack) = known_path();
+    let bw = cc.max_bw();
+    cc.params.ecn = true;
+    cc.marks.eligible = true;
+    cc.signals.ecn_in_round = true;
+    stack.with(|_, window| cc.adapt_lower_bounds(window));
+    // Alpha is 1, so a round with marks keeps 1 - 85/256 of rate and volume.
+    let kept = Bandwidth(bw.0 * 171 / 256);
+    assert_eq!(
+        (cc.bandwidth(), cc.bounds.inflight_lo),
+        (kept, 692 * 171 / 256)
+    );
+    cc.bounds.reset_lower();
+    assert_eq!(cc.bandwidth(), bw);
+    // A probe without a sample below the threshold bounds the bandwidth. A faster sample raises it.
+    stack.with(|view, window| cc.inflight_too_high(view, window, 500, false));
+    assert_eq!(cc.bandwidth(), kept);
+    cc.sample = bw;
+    stack.with(|view, window| cc.adapt_upper_bounds(view, window, &acked(10)));
+    assert_eq!(cc.bandwidth(), bw);
+}
+
+/// `bbr2_undo_cwnd`, and no response to a loss that a tail loss probe repaired.
+#[test]
+fn spurious_and_repaired_losses() {
+    let (mut cc, mut stack) = known_path();
+    cc.prior_cwnd = 500;
+    let window = stack.with(|view, window| cc.undo_cwnd(view, window, 0));
+    assert_eq!(window, 500, "version 3 would keep 692");
+    cc.probe.samples = true;
+    cc.signals.inflight_latest = 40;
+    stack.with(|view, window| cc.cwnd_event(view, window, CwndEvent::ProbeRepaired));
+    assert_eq!(cc.bounds.inflight_hi, NO_BOUND);
+}
+
+/// `bbr2_update_congestion_signals`: a new round begins with the values of its first ACK.
+#[test]
+fn the_latest_round_begins_again_at_its_end() {
+    let (mut cc, mut stack) = known_path();
+    stack.conn.rate.interval_us = 40_000;
+    stack.conn.rate.delivered = 7;
+    cc.signals.inflight_latest = 400;
+    cc.loss_round.start = true;
+    cc.sample = Bandwidth::LEAST;
+    stack.with(|view, window| cc.update_congestion(view, window, &acked(10)));
+    let found = (cc.signals.bw_latest, cc.signals.inflight_latest);
+    assert_eq!(found, (Bandwidth::LEAST, 7));
+}
