@@ -1,5 +1,5 @@
 //! BBR version 2, as in `tcp_bbr2.c` of the branch v2alpha of github.com/google/bbr (commit
-//! 0487ade5). It has the model and the phases of version 3 ([`super::bbr3`]), which came from it,
+//! 0487ade5). It has the model and the phases of version 3 (`bbr3`), which came from it,
 //! with these differences:
 //!
 //! - STARTUP has a gain of 2.885 for the rate and for the window. DRAIN keeps that window. DOWN has

@@ -18,7 +18,7 @@ KERNELS: Mapping[str, tuple[str, str]] = {
     "5.15": ("cubic", "bbr"),
     "5.13.12": ("cubic", "bbr2"),
 }
-WORDS = {"cubic": "CUBIC", "bbr": "BBR", "bbr2": "BBRv2 (by version 3)"}
+WORDS = {"cubic": "CUBIC", "bbr": "BBR", "bbr2": "BBRv2"}
 BUFFER_WORDS = {100: "100 kB", 10_000: "10 MB"}
 #: Up to this rate the segments that offloads join hardly matter to a buffer of 100 kB.
 SLOW_MBIT = 100

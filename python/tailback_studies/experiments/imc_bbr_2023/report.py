@@ -33,8 +33,7 @@ SOURCE = (
 )
 LEAD = (
     "One flow of CUBIC, BBR or BBRv2 passes a FIFO of 100 kB or 10 MB. Rates are 10 to 1000 Mbit/s "
-    "and round-trip times 5 to 200 ms. Measured is its goodput in 60 s. tailback does not have "
-    "BBRv2: version 3 replaces it, with the constants of version 2."
+    "and round-trip times 5 to 200 ms. Measured is its goodput in 60 s."
 )
 BLIND = (
     "The set-up was written from the source's scripts before it was compared. No cell counts as "
@@ -47,7 +46,7 @@ LIMITS = {100: 1.0, 10_000: 0.1}
 
 def ran(results: Sequence[Results]) -> Facts:
     """Return the facts of these results."""
-    deviations = [NO_OFFLOADS, "version 3 of BBR in the place of BBRv2"]
+    deviations = [NO_OFFLOADS]
     if results and results[0].engine == "kernel":
         deviations = ["today's Linux instead of 5.15"]
     return facts(results, deviations=tuple(deviations))

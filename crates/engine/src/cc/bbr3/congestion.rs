@@ -72,7 +72,7 @@ impl Bbr3 {
         }
     }
 
-    /// Measures the rate and the volume of the latest round anew.
+    /// Starts to measure the rate and the volume of the latest round again.
     pub(super) fn restart_latest(&mut self, view: View<'_>) {
         self.signals.bw_latest = self.sample;
         self.signals.inflight_latest = view.rate.delivered;
