@@ -193,7 +193,7 @@ impl CongestionControl for Bbr3 {
             self.return_to_interrupted(view);
         }
         if self.params.v2 {
-            self.prior_cwnd
+            self.prior_cwnd.max(self.params.min_window)
         } else {
             window.cwnd.max(self.prior_cwnd)
         }
