@@ -11,7 +11,7 @@ import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from tailback.base.numbers import short
 from tailback.evaluate import measures
@@ -96,6 +96,12 @@ class Asked:
     """The key of the algorithm's name in its table: `name` for a congestion control, `aqm` for a
     queue.
     """
+    unobservable: str = ""
+    """Why the section cannot observe a program, in a whole sentence. Empty if it can."""
+    of_programs: Mapping[str, Any] = field(default_factory=dict)
+    """Attributes that the section has instead if the subject is a program, such as `value`."""
+    needs_ect: bool = False
+    """Whether the section only concerns senders that set ECT. A program decides that by itself."""
 
     def job(
         self, folder: Path, request: Request, values: Mapping[str, object], **own: object
@@ -441,7 +447,7 @@ def label_of(group: Sequence[Run]) -> str:
 def _short(path: str) -> str:
     """Return the last parts of a path, which suffice for a label."""
     parts = path.replace("[", ".").replace("]", "").split(".")
-    known = {"bottleneck", "links", "flows", "path", "traffic"}
+    known = {"bottleneck", "links", "flows", "path", "programs", "traffic"}
     kept = [part for part in parts if part not in known and not part.isdigit()]
     return " ".join(kept[-2:])
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from tailback.errors import InputError, RunsFailed
+from tailback.evaluate import by_packets
 from tailback.evaluate.criteria import Criterion
 from tailback.evaluate.model import Evaluation, Request, SectionResult
 from tailback.evaluate.subject import Subject, resolve
@@ -55,13 +56,15 @@ def evaluate(
     A section that the engine rejects gets the verdict "not observable" and the reason.
     """
     chosen = [one for one in criteria if not request.parts or one.id in request.parts]
+    if subject.program is not None:
+        chosen = [by_packets.adapted(one) for one in chosen]
     jobs: dict[tuple[str, str], Job] = {}
     rejected: dict[str, str] = {}
     for criterion in chosen:
         own = criterion.jobs(folder, subject, request)
         why = _rejection(own.values(), request)
         if why:
-            rejected[criterion.id] = why
+            rejected[criterion.id] = why.replace("<text>", criterion.scenario)
         else:
             jobs |= {(criterion.id, name): job for name, job in own.items()}
     if rejected and not jobs:
@@ -94,7 +97,20 @@ def evaluate(
         request.flags,
         folder,
         (*notes, *(f"run failed: {failure}" for failure in failures)),
+        argument=request.name,
+        texts=_texts(chosen, folder, subject),
     )
+
+
+def _texts(chosen: Sequence[Criterion], folder: Path, subject: Subject) -> dict[str, str]:
+    """Return the text of every scenario by file name, with the program if the subject is one."""
+    found = {}
+    for one in chosen:
+        if subject.program is not None and isinstance(one, by_packets.ByPackets):
+            found[one.scenario] = one.scenario_text(folder, subject.program)
+        elif one.scenario:
+            found[one.scenario] = (folder / one.scenario).read_text(encoding="utf-8")
+    return found
 
 
 def _rejection(jobs: Iterable[Job], request: Request) -> str:

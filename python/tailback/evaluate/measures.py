@@ -14,8 +14,13 @@ Part = Mapping[str, Any]
 
 
 def named(run: Run, name: str) -> list[Part]:
-    """Return the flows with a name: `subject`, or `subject/1`, `subject/2` and so on."""
-    return [flow for flow in run.summary["flows"] if flow["name"].partition("/")[0] == name]
+    """Return the flows or programs with a name: `subject`, or `subject/1`, `subject/2` etc."""
+    return [one for one in senders(run) if one["name"].partition("/")[0] == name]
+
+
+def senders(run: Run) -> list[Part]:
+    """Return all flows and programs of a run."""
+    return [*run.summary["flows"], *run.summary.get("programs", ())]
 
 
 def at(part: Part, path: str) -> float | None:
@@ -99,13 +104,20 @@ def share_of(name: str, path: str) -> Callable[[Run], float | None]:
 
 
 def jain(run: Run) -> float | None:
-    """Return Jain's index over all flows."""
-    return at(run.summary, "jain")
+    """Return Jain's index over all flows and programs."""
+    if not run.summary.get("programs"):
+        return at(run.summary, "jain")
+    found = [at(one, "throughput_mbit") for one in senders(run)]
+    known = [one for one in found if one is not None]
+    squares = math.fsum(one * one for one in known)
+    if len(known) < len(found) or not squares:
+        return None
+    return math.fsum(known) ** 2 / (len(known) * squares)
 
 
 def lowest_share(run: Run) -> float | None:
-    """Return the lowest throughput of any flow, divided by the fair share."""
-    found = [at(flow, "throughput_mbit") for flow in run.summary["flows"]]
+    """Return the lowest throughput of any flow or program, divided by the fair share."""
+    found = [at(one, "throughput_mbit") for one in senders(run)]
     known = [one for one in found if one is not None]
     if len(known) < len(found) or not known or not math.fsum(known):
         return None

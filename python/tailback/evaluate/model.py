@@ -169,6 +169,10 @@ class Evaluation:
     """The folder of the scenario files."""
     notes: tuple[str, ...] = ()
     """Sentences about the whole evaluation: seeds, margins, what the engine does not support."""
+    argument: str = ""
+    """The subject as the command line has it. Empty if it is `subject`."""
+    texts: Mapping[str, str] = field(default_factory=dict)
+    """The scenarios by file name. If empty, those of the folder are meant."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the object that `--json` prints."""

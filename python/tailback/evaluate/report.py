@@ -67,6 +67,8 @@ def of(evaluation: Evaluation) -> Report:
 
 def _scenarios(evaluation: Evaluation) -> dict[str, str]:
     """Return the text of every scenario, keyed by file name."""
+    if evaluation.texts:
+        return dict(sorted(evaluation.texts.items()))
     folder = evaluation.scenarios
     names = sorted({one.scenario for one in evaluation.sections if one.scenario})
     if folder is None:
@@ -116,7 +118,13 @@ def _section(evaluation: Evaluation, one: SectionResult, files: dict[str, str]) 
         blocks.append(Text(f"The scenario is beside this page, as {code(one.scenario)}."))
         blocks.append(Listing(files[one.scenario]))
     if one.scenario:
-        words = [evaluation.suite, evaluation.subject, *evaluation.flags, "--part", one.id]
+        words = [
+            evaluation.suite,
+            evaluation.argument or evaluation.subject,
+            *evaluation.flags,
+            "--part",
+            one.id,
+        ]
         part = f"tailback evaluate {shlex.join(words)}"
         alone = f"{code(one.command)} runs the subject's part. " if one.command else ""
         blocks.append(Text(f"{alone}{code(part)} repeats all runs and the verdict."))

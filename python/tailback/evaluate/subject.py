@@ -12,6 +12,7 @@ from tailback.base.names import unknown
 from tailback.errors import InputError
 from tailback.evaluate import naming
 from tailback.evaluate.model import Request
+from tailback.evaluate.program import PREFIX, ProgramSubject, read
 
 KINDS = {"cc": "congestion control", "aqm": "queue discipline"}
 COMMANDS = {"cc": "cc", "aqm": "queue"}
@@ -28,6 +29,8 @@ class Subject:
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """The algorithm's options by name, from the registry; empty for an unknown algorithm."""
 
+    program: ProgramSubject | None = None
+    """The program, if the subject is one instead of an algorithm."""
     against: Subject | None = None
     """The reference to compare with. None means the reference of the suite."""
 
@@ -50,9 +53,33 @@ def resolve(kind: Literal["cc", "aqm"], request: Request) -> Subject:
     that the algorithm does not have. With the kernel engine an unknown name is taken for an
     algorithm that only the kernel has.
     """
+    texts = [request.name, *([] if request.against is None else [request.against])]
+    are_programs = [text.startswith(PREFIX) for text in texts]
+    if any(are_programs) and kind == "aqm":
+        raise InputError("a program is no queue discipline; run: tailback evaluate cc program=FILE")
+    if are_programs[0]:
+        return _program(request, *texts[1:])
+    if any(are_programs):
+        raise InputError(
+            f"--against {request.against}: only a program can be compared with a program; name a "
+            "congestion control"
+        )
     known = {entry["name"]: entry for entry in (*registry.entries(kind), *_added(kind, request))}
     against = None if request.against is None else _named(request.against, kind, request, known)
     return replace(_named(request.name, kind, request, known), against=against)
+
+
+def _program(request: Request, against: str | None = None) -> Subject:
+    """Return a program as subject, with the reference, a program or a congestion control."""
+    program = read(request.name.removeprefix(PREFIX), request)
+    if against is None:
+        reference = None
+    elif against.startswith(PREFIX):
+        other = read(against.removeprefix(PREFIX), request)
+        reference = Subject(other.name, other.name, program=other)
+    else:
+        reference = resolve("cc", replace(request, name=against, against=None))
+    return Subject(program.name, program.name, program=program, against=reference)
 
 
 def _named(

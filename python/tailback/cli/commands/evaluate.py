@@ -115,7 +115,7 @@ def _suite(command: Callable[..., Any]) -> Callable[..., int]:
         page = None
         if not (no_report or (options.read_only and report_folder is None)):
             # A partial or quick evaluation must not replace the report of a full one.
-            plain = re.sub(r"[^\w.=-]+", "-", name)
+            plain = re.sub(r"[^\w.=-]+", "-", evaluation.subject)
             which = [evaluation.suite, plain, *(["quick"] if quick else []), *parts]
             place = options.out / "evaluations" / "-".join(which)
             page = _report(evaluation, report_folder or place, pdf)
@@ -152,6 +152,10 @@ def _report(evaluation: Evaluation, folder: Path, pdf: bool) -> Path:
     examples=(
         ("evaluate cc cubic --quick", "evaluate CUBIC in a minute"),
         ("evaluate cc my-cc --with my-cc --json", "evaluate a plugin"),
+        (
+            "evaluate cc program=quinn.toml --with stacks/quinn",
+            "evaluate a QUIC stack in the simulator",
+        ),
     )
 )
 @_suite
@@ -159,7 +163,8 @@ def cc() -> None:
     """Evaluate a congestion control by RFC 9743.
 
     NAME is one of `tailback list cc`, or one of a plugin. Options follow a colon:
-    cubic:slow_start=search. Exit status: 0 done, 1 a section fails or is worse, 2 bad input.
+    cubic:slow_start=search. program=FILE is a program, such as a QUIC stack: FILE has one table
+    [[programs]]. Exit status: 0 done, 1 a section fails or is worse, 2 bad input.
     """
 
 

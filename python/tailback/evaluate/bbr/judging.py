@@ -34,6 +34,11 @@ class CaseResult(SectionResult):
 
 def judged(request: Request) -> Evaluation:
     """Run the requested cases, and return a section with a verdict for each."""
+    if request.name.startswith("program="):
+        raise InputError(
+            f"{request.name}: the cases need BBR's states after each ACK, which tailback cannot "
+            "record in a program; evaluate a congestion control such as bbr3"
+        )
     if request.worst:
         raise InputError("--worst: a case passes or fails with every seed already; remove it")
     if request.against is not None:

@@ -13,6 +13,7 @@ CRITERION = Within(
     measure="share of the link that a flow takes while every packet is marked",
     value=measures.of_link("utilisation"),
     bound=0.2,
+    needs_ect=True,
     advice="The scenario sends ECT (ecn = true). A control that does not respond to CE must not "
     "send it.",
 )

@@ -12,6 +12,7 @@ CRITERION = Against(
     scenario="5.1.5-short-own.toml",
     quick={"duration": "40s"},
     subject_at=("flows.subject.cc", "traffic.short.cc"),
+    unobservable="tailback cannot run a program as the short connections of a web source.",
     measure="increase of the mean completion time over CUBIC's, as a share of the larger value",
     value=measures.requests("short"),
     unit=" s",

@@ -11,6 +11,10 @@ BACK_S, RTT_S = 12.0, 0.05
 """When the scenario's outage ends, and its round-trip time without queues, both in seconds."""
 
 
+DATAGRAM_BYTES = 1472
+"""The largest UDP payload of a packet. RFC 9002 section 7.2 begins with ten of them."""
+
+
 def _flight_after_outage(run: Run) -> float | None:
     """Return the most segments in flight within a round trip from the first delivery after the
     outage."""
@@ -23,6 +27,18 @@ def _flight_after_outage(run: Run) -> float | None:
     return max((v for when, v in flight if first <= when <= first + RTT_S), default=None)
 
 
+def _arrived_after_outage(run: Run) -> float | None:
+    """Return how many full datagrams arrive within one and a half round trips from the first
+    delivery after the outage. They are what the sender had in flight in the first round trip."""
+    delivered = measures.series(run, "delivered_bytes")
+    before = measures.last_before(delivered, BACK_S)
+    first = next((when for when, value in delivered if when > BACK_S and value != before), None)
+    if first is None or before is None:
+        return None
+    after = measures.last_before(delivered, first + 1.5 * RTT_S)
+    return None if after is None else (after - before) / DATAGRAM_BYTES
+
+
 CRITERION = Within(
     id="5.1.1-timeout",
     title="Congestion collapse: after timeouts",
@@ -31,4 +47,9 @@ CRITERION = Within(
     measure="segments in flight in the first round trip after an outage of 2 s",
     value=_flight_after_outage,
     bound=10.0,
+    of_programs={
+        "measure": "datagrams of 1472 B that arrive in the first 1.5 round trips after an outage "
+        "of 2 s",
+        "value": _arrived_after_outage,
+    },
 )

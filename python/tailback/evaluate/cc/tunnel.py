@@ -13,4 +13,5 @@ CRITERION = Within(
     measure="share of the link that a flow takes while every packet is marked in a tunnel",
     value=measures.of_link("utilisation"),
     bound=0.2,
+    needs_ect=True,
 )

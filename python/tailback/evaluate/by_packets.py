@@ -1,0 +1,181 @@
+"""Evaluates a program in a section: the program takes the place of the subject's flows.
+
+A section of a suite names the flows that are its subject. Here these flows become entries of
+`[[programs]]`, and the section measures their packets.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from tailback.evaluate.criteria import Against, Criterion, HarmTo, Within
+from tailback.evaluate.model import Request, SectionResult
+from tailback.evaluate.program import ProgramSubject
+from tailback.evaluate.subject import Subject
+from tailback.running.batch import Job
+from tailback.running.scenarios import texts
+from tailback.store.results import Results
+
+_NOT_FOR_PROGRAMS = ("cc", "ecn")
+"""Keys of a flow that a program decides by itself."""
+
+
+@dataclass(frozen=True)
+class ByPackets:
+    """A section whose subject is a program."""
+
+    inner: Within | Against | HarmTo
+    """The section as it is for a congestion control."""
+
+    @property
+    def id(self) -> str:
+        """The section's number."""
+        return self.inner.id
+
+    @property
+    def title(self) -> str:
+        """The section's title."""
+        return self.inner.title
+
+    @property
+    def scenario(self) -> str:
+        """The file name of the section's scenario."""
+        return self.inner.scenario
+
+    def jobs(self, folder: Path, subject: Subject, request: Request) -> Mapping[str, Job]:
+        """Return the section's runs, with programs in place of flows. If the section cannot observe
+        a program, there are none."""
+        if self.inner.unobservable:
+            return {}
+        text = (folder / self.scenario).read_text(encoding="utf-8")
+        same = with_full_segments(text)
+        jobs = {}
+        for name, job in self.inner.jobs(folder, subject, request).items():
+            program = _program_of(name, subject)
+            if program is not None:
+                jobs[name] = replace(
+                    job, scenario=placed(same, program, self._flows()), set=self._renamed(job.set)
+                )
+            else:
+                # Runs without the program are those of other evaluations unless segments differ.
+                jobs[name] = job if same == text else replace(job, scenario=same)
+        return jobs
+
+    def outcome(
+        self, subject: Subject, request: Request, results: Mapping[str, Results]
+    ) -> SectionResult:
+        """Return the section's result, or why its runs do not show one."""
+        if self.inner.unobservable:
+            return self.unsupported(self.inner.unobservable)
+        if self.inner.needs_ect and not any(map(_sent_ect, results.get("subject", ()))):
+            return self.unsupported(
+                f"{subject.name} sent no packet with ECT after the warm-up. Stacks stop ECT where "
+                "ECN validation fails, which marks on all of the first packets can cause "
+                "(RFC 9000 section 13.4.2)."
+            )
+        result = self.inner.outcome(subject, request, results)
+        if result.value is None and any(True for one in results.values() for _ in one):
+            why = f"The packets of a program do not show the {result.measure}."
+            return replace(self.unsupported(why), sweeps=result.sweeps)
+        return result
+
+    def unsupported(self, why: str) -> SectionResult:
+        """Return the result of a section that cannot be observed."""
+        result = self.inner.unsupported(why)
+        return replace(result, scenario="") if self.inner.unobservable else result
+
+    def command(self, subject: Subject, request: Request) -> str:  # noqa: ARG002
+        """Return the command that runs the scenario of `scenario_text`."""
+        if not self.scenario or self.inner.unobservable:
+            return ""
+        words = ["tailback", "run", self.scenario]
+        for path, value in texts(self._renamed(self.inner.fixed)):
+            words += ["--set", f"{path}={value}"]
+        return shlex.join([*words, *request.how])
+
+    def scenario_text(self, folder: Path, program: ProgramSubject) -> str:
+        """Return the section's scenario with the program in it."""
+        text = (folder / self.scenario).read_text(encoding="utf-8")
+        return placed(with_full_segments(text), program, self._flows())
+
+    def _flows(self) -> set[str]:
+        """Return the names of the flows that are the subject."""
+        return {path.split(".")[1] for path in self.inner.subject_at}
+
+    def _renamed(self, values: Mapping[str, object]) -> dict[str, object]:
+        """Return replaced values for the scenario with the program."""
+        kept = {path: v for path, v in values.items() if path not in self.inner.subject_at}
+        return {_path(path, self._flows()): _renamed(v, self._flows()) for path, v in kept.items()}
+
+
+def adapted(criterion: Criterion) -> Criterion:
+    """Return a section of congestion controls as a section of programs."""
+    if not isinstance(criterion, Within | Against | HarmTo):
+        return criterion
+    return ByPackets(replace(criterion, **criterion.of_programs))
+
+
+def _program_of(job: str, subject: Subject) -> ProgramSubject | None:
+    """Return the program in a section's job, by the name of the job."""
+    if job.rpartition(", ")[2] == "subject":
+        return subject.program
+    return subject.against.program if job == "reference" and subject.against else None
+
+
+def _sent_ect(run: Any) -> bool:
+    sent = [one["ecn_sent"] for one in run.summary.get("programs", ())]
+    return any(one["ect0"] or one["ect1"] for one in sent)
+
+
+def placed(scenario: str, program: ProgramSubject, flows: set[str]) -> str:
+    """Return the text of a scenario with a program in place of flows."""
+    blocks = []
+    for block in scenario.split("\n\n"):
+        if block.startswith("[[flows]]") and _value(block, "name") in flows:
+            lines = block.splitlines()[1:]
+            own = [line for line in lines if _key(line) not in _NOT_FOR_PROGRAMS]
+            blocks.append("\n".join(["[[programs]]", *own, *program.lines]))
+        elif block.startswith(("[sweep", "[[sweep")):
+            for name in flows:
+                block = block.replace(f'"flows.{name}.', f'"programs.{name}.')
+            blocks.append(block)
+        else:
+            blocks.append(block)
+    return "\n\n".join(blocks).rstrip("\n") + "\n"
+
+
+def with_full_segments(scenario: str) -> str:
+    """Return the text of a scenario without small segments of TCP, which programs do not send."""
+    return "\n\n".join(
+        block
+        for block in scenario.split("\n\n")
+        if not (block.startswith("[tcp]") and "mss" in map(_key, block.splitlines()))
+    )
+
+
+def _key(line: str) -> str:
+    return line.partition("=")[0].strip()
+
+
+def _value(block: str, key: str) -> str:
+    found = [line for line in block.splitlines() if _key(line) == key]
+    return found[0].partition("=")[2].strip().strip('"') if found else ""
+
+
+def _renamed(value: Any, flows: set[str]) -> Any:
+    """Return a table with `programs` instead of `flows` in the paths of some flows."""
+    if isinstance(value, Mapping):
+        return {_path(key, flows): _renamed(one, flows) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_renamed(one, flows) for one in value]
+    return value
+
+
+def _path(path: str, flows: set[str]) -> str:
+    parts = path.split(".")
+    is_subject = parts[0] == "flows" and len(parts) > 1 and parts[1] in flows
+    return ".".join(["programs", *parts[1:]]) if is_subject else path

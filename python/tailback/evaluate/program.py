@@ -1,0 +1,138 @@
+"""Reads the file of a program that is evaluated: one `[[programs]]` table."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tailback.base import toml
+from tailback.base.located import Located
+from tailback.errors import InputError, InputErrors, ScenarioError
+from tailback.evaluate.model import Request
+from tailback.running import engines
+from tailback.running.scenarios import load, quiet
+
+if TYPE_CHECKING:
+    from tailback._native import Diagnostic
+
+PREFIX = "program="
+"""What a subject begins with if it is a program: `program=FILE.toml`."""
+
+OF_THE_SECTION = (
+    "start",
+    "stop",
+    "count",
+    "rtt",
+    "route",
+    "back",
+    "reverse",
+    "bytes",
+    "seconds",
+)
+"""Keys of `[[programs]]` that the scenario of each section decides."""
+
+_AROUND = (("duration", '"10s"'), ("bottleneck.rate", '"10Mbit"'), ("path.rtt", '"20ms"'))
+"""What a file of only `[[programs]]` needs besides to be a scenario that can be validated."""
+
+
+@dataclass(frozen=True)
+class ProgramSubject:
+    """A program that is evaluated."""
+
+    file: str
+    """The file as the user wrote it."""
+    entry: Mapping[str, Any]
+    """The entry of `[[programs]]`. Files that it names are absolute."""
+
+    @property
+    def name(self) -> str:
+        """The name in reports: `name`, else the kind."""
+        return str(self.entry.get("name") or self.entry.get("kind") or Path(self.file).stem)
+
+    @property
+    def lines(self) -> list[str]:
+        """The entry as lines of a scenario, without its name."""
+        return [
+            f"{toml.key(key)} = {toml.value(value)}"
+            for key, value in self.entry.items()
+            if key != "name"
+        ]
+
+
+def read(file: str, request: Request) -> ProgramSubject:
+    """Return the program of a file.
+
+    Raises `InputError` with all errors of the file, at their places: what the scenario validator
+    reports for the engine, other tables, and keys that the sections decide.
+    """
+    path = Path(file)
+    if not file:
+        raise InputError(f"{PREFIX}: no file; write {PREFIX}FILE.toml")
+    wrong: list[Diagnostic | Located | str] = []
+    try:
+        with quiet():
+            load(path, _AROUND, 1, engines.get(request.run.engine), plugins=request.run.plugins)
+    except ScenarioError as error:
+        wrong += error.diagnostics
+    text = path.read_text(encoding="utf-8", errors="replace")
+    try:
+        table = tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        raise InputErrors(*wrong) from None
+    wrong += _own_errors(file, text, table)
+    if wrong:
+        raise InputErrors(*sorted(wrong, key=_line))
+    [entry] = table["programs"]
+    return ProgramSubject(file, _absolute(entry, path.parent))
+
+
+def _line(problem: Diagnostic | Located | str) -> tuple[int, int]:
+    return (0, 0) if isinstance(problem, str) else (problem.line, problem.column)
+
+
+def _own_errors(file: str, text: str, table: Mapping[str, Any]) -> list[Located]:
+    """Return what is wrong with a file as a program, though it may be right in a scenario."""
+    found = [
+        _at(file, text, key, f"`{key}` is not part of a program", f"remove `{key}`")
+        for key in table
+        if key != "programs"
+    ]
+    entries = table.get("programs")
+    if not isinstance(entries, list) or len(entries) != 1:
+        many = len(entries) if isinstance(entries, list) else 0
+        message = f"{many} tables [[programs]]; expected one"
+        help_ = "keep one" if many else "write [[programs]], and below it: kind = NAME"
+        return [*found, _at(file, text, "programs", message, help_)]
+    [entry] = entries
+    for key in OF_THE_SECTION:
+        if isinstance(entry, dict) and key in entry:
+            message = f"`{key}` is decided by the scenario of each section"
+            found.append(_at(file, text, key, message, f"remove `{key}`"))
+    return found
+
+
+def _at(file: str, text: str, key: str, message: str, help_: str) -> Located:
+    """Return an error at the first place of the text that sets a key."""
+    pattern = rf"""(?m)(?:^|[\[{{,])[ \t]*["']?({re.escape(key)})["']?[ \t]*(?:[=.\]])"""
+    match = re.search(pattern, text)
+    start = match.start(1) if match else 0
+    line = text.count("\n", 0, start) + 1
+    column = start - (text.rfind("\n", 0, start) + 1) + 1
+    source = (text.splitlines() or [""])[line - 1]
+    return Located(file, line, column, message, help_, source, len(key) if match else 1)
+
+
+def _absolute(entry: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """Return the entry with absolute files and roots, because scenarios lie in another folder."""
+    whole = dict(entry)
+    if "files" in whole:
+        whole["files"] = [str((folder / name).absolute()) for name in whole["files"]]
+    for side in ("sender", "receiver"):
+        if "root" in whole.get(side, {}):
+            root = str((folder / whole[side]["root"]).absolute())
+            whole[side] = {**whole[side], "root": root}
+    return whole

@@ -1,0 +1,208 @@
+"""Tests `tailback evaluate cc program=FILE`: the file, the scenarios, what is not observable."""
+
+from __future__ import annotations
+
+import subprocess
+import tomllib
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from conftest import COMMAND
+from tailback import _native
+from tailback.errors import InputError
+from tailback.evaluate import by_packets, cc, measures, subject, suites
+from tailback.evaluate.by_packets import ByPackets
+from tailback.evaluate.cc import ce, timeout
+from tailback.evaluate.model import Request
+from tailback.evaluate.program import ProgramSubject
+from tailback.evaluate.subject import Subject
+from tailback.running.options import RunOptions
+from tailback.running.scenarios import texts
+
+KERNEL = RunOptions(engine="kernel")
+QUINN = ProgramSubject("quinn.toml", {"kind": "quinn", "control": "newreno"})
+SUBJECT = Subject("quinn", "quinn", program=QUINN)
+
+
+def evaluated(tmp_path: Path, text: str, *words: str) -> subprocess.CompletedProcess[str]:
+    (tmp_path / "p.toml").write_text(text, encoding="utf-8")
+    command = [*COMMAND, "evaluate", "cc", "program=p.toml", "--quick", *words]
+    return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+
+
+def test_every_error_of_the_file_is_printed_at_once(tmp_path: Path) -> None:
+    text = 'duration = "3s"\n[[programs]]\nkind = "qinn"\nstart = "3s"\nrtt = 3\n'
+    done = evaluated(tmp_path, text)
+    assert (done.returncode, done.stdout) == (2, "")
+    errors = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
+    assert errors == [
+        "error: p.toml:1:1: `duration` is not part of a program",
+        'error: p.toml:3:8: unknown stack "qinn"',
+        "error: p.toml:4:1: `start` is decided by the scenario of each section",
+        "error: p.toml:5:1: `rtt` is decided by the scenario of each section",
+        'error: p.toml:5:7: wrong value 3 for "rtt"',
+    ]
+    assert not (tmp_path / "results").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "p.toml:1:1: 0 tables [[programs]]; expected one"),
+        ('[[programs]]\nkind = "quinn"\n' * 2, "p.toml:1:3: 2 tables [[programs]]"),
+        ("[[programs]\n", "p.toml:1:"),
+        ('[[programs]]\nkind = "quinn"\n', "p.toml:2:8: the stack of quinn is not compiled"),
+        ('[[programs]]\nkind = "quic-go"\n', "--engine kernel"),
+    ],
+)
+def test_a_file_that_is_no_program_is_rejected(tmp_path: Path, text: str, message: str) -> None:
+    done = evaluated(tmp_path, text)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert message in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "against", "message"),
+    [
+        ("cc", "program=", None, r"write program=FILE\.toml"),
+        ("cc", "program=none.toml", None, r"none\.toml: No such file"),
+        ("cc", "cubic", "program=q.toml", "only a program can be compared with a program"),
+        ("aqm", "program=q.toml", None, "a program is no queue discipline"),
+    ],
+)
+def test_a_subject_that_cannot_be_a_program(
+    kind: Any, name: str, against: str | None, message: str
+) -> None:
+    with pytest.raises(InputError, match=message):
+        subject.resolve(kind, Request(name, against=against))
+
+
+def test_bbrs_cases_reject_a_program() -> None:
+    with pytest.raises(InputError, match=r"program=q\.toml: the cases need"):
+        suites.evaluate("bbr", Request("program=q.toml"))
+
+
+@pytest.mark.usefixtures("kernel_kit")
+def test_files_are_those_beside_the_file(tmp_path: Path) -> None:
+    (tmp_path / "probe.sh").write_text("#!/bin/sh\n", encoding="utf-8")
+    (tmp_path / "probe.sh").chmod(0o755)
+    text = '[[programs]]\nname = "mine"\nfiles = ["./probe.sh"]\nsender = { run = ["probe.sh"] }\n'
+    file = tmp_path / "mine.toml"
+    file.write_text(text, encoding="utf-8")
+    found = subject.resolve("cc", Request(f"program={file}", KERNEL, against="reno"))
+    assert found.name == "mine"
+    assert found.program is not None
+    assert found.program.entry["files"] == [str(tmp_path / "probe.sh")]
+    assert found.against is not None
+    assert (found.against.value, found.against.program) == ("reno", None)
+
+
+ONLY_SIMULATED = ("6.2", "6.4", "7.7")
+"""Sections with effects of the path that the kernel engine does not have."""
+
+SECTIONS = [
+    one for one in map(by_packets.adapted, (*cc.CRITERIA, *cc.ASKED)) if isinstance(one, ByPackets)
+]
+
+
+@pytest.mark.parametrize("section", SECTIONS, ids=lambda one: one.id)
+def test_the_program_takes_the_place_of_the_subject(section: ByPackets) -> None:
+    request = Request("quinn", KERNEL, quick=True)
+    before = tomllib.loads((cc.SCENARIOS / section.scenario).read_text(encoding="utf-8"))
+    text = section.scenario_text(cc.SCENARIOS, QUINN)
+    after = tomllib.loads(text)
+    if section.inner.unobservable:
+        assert section.jobs(cc.SCENARIOS, SUBJECT, request) == {}
+        assert section.outcome(SUBJECT, request, {}).verdict == "not observable"
+        return
+    names = {path.split(".")[1] for path in section.inner.subject_at}
+    programs = {one["name"]: one for one in after["programs"]}
+    assert programs.keys() == names
+    # The other flows stay, and the program has the subject's number, time and path.
+    assert after.get("flows", []) == [one for one in before["flows"] if one["name"] not in names]
+    for flow in before["flows"]:
+        if flow["name"] in names:
+            kept = {key: value for key, value in flow.items() if key not in ("cc", "ecn")}
+            assert programs[flow["name"]] == kept | {"kind": "quinn", "control": "newreno"}
+    jobs = section.jobs(cc.SCENARIOS, SUBJECT, request)
+    own = [job for name, job in jobs.items() if name.rpartition(", ")[2] == "subject"]
+    assert own
+    for job in own:
+        if section.id not in ONLY_SIMULATED:
+            _native.load(str(job.scenario).encode(), "f.toml", texts(job.set), 1, engine="kernel")
+    others = [job for name, job in jobs.items() if name.rpartition(", ")[2] != "subject"]
+    assert not any("[[programs]]" in str(job.scenario) for job in others)
+    assert not any("programs." in str(job.set) for job in others)
+
+
+def test_small_segments_are_those_of_no_program() -> None:
+    # A QUIC packet has at least 1200 bytes, so CUBIC must not be compared with segments of 500.
+    [section] = [one for one in SECTIONS if one.id == "7.4"]
+    request = Request("quinn", KERNEL, quick=True)
+    for job in section.jobs(cc.SCENARIOS, SUBJECT, request).values():
+        assert "tcp" not in tomllib.loads(str(job.scenario))
+
+
+def run(**parts: Any) -> Any:
+    return SimpleNamespace(summary={"flows": [], **parts})
+
+
+def test_fairness_counts_programs() -> None:
+    flows = [{"name": "cubic", "throughput_mbit": 3.0}]
+    programs = [{"name": "subject/1", "throughput_mbit": 1.0}]
+    both = run(flows=flows, programs=programs, jain=1.0)
+    assert measures.jain(both) == pytest.approx(16 / (2 * 10))
+    assert measures.lowest_share(both) == pytest.approx(0.5)
+    assert measures.named(both, "subject") == programs
+    assert measures.jain(run(flows=flows, jain=1.0)) == 1.0
+
+
+def test_a_program_without_ect_is_not_asked_to_respond_to_it() -> None:
+    section = ByPackets(ce.CRITERION)
+    request = Request("quiche", KERNEL)
+    silent = run(programs=[{"ecn_sent": {"not_ect": 9, "ect0": 0, "ect1": 0, "ce": 0}}])
+    found = section.outcome(replace(SUBJECT, name="quiche"), request, {"subject": [silent]})  # type: ignore[dict-item]
+    assert (found.verdict, found.value) == ("not observable", None)
+    assert found.note.startswith("quiche sent no packet with ECT after the warm-up")
+
+
+def test_a_burst_after_an_outage_is_seen_in_packets(monkeypatch: pytest.MonkeyPatch) -> None:
+    # The first packet arrives at 12.3 s. A sender that kept its window delivers 80 datagrams
+    # within the next 75 ms, one that began again delivers three.
+    value = timeout.CRITERION.of_programs["value"]
+    for burst in (80, 3):
+        series = [(11.9, 1e6), (12.2, 1e6), (12.3, 1e6 + 1472), (12.37, 1e6 + 1472 * burst)]
+        later = [*series, (12.6, 9e6)]
+        monkeypatch.setattr(measures, "series", lambda *_, later=later: later)
+        assert value(run()) == pytest.approx(burst)
+
+
+def test_a_measure_that_packets_do_not_have_is_not_observable() -> None:
+    sections = {one.id: one for one in SECTIONS}
+    [group] = [[SimpleNamespace(summary={"flows": [], "programs": []}, labels={}, seed=1)]]
+
+    class Stored(list):  # type: ignore[type-arg]
+        id = "sweep"
+
+        def groups(self) -> list[Any]:
+            return [group]
+
+    found = sections["nsperf-ecn-loss"].outcome(
+        SUBJECT,
+        Request("quinn", KERNEL),
+        {"subject": Stored(group), "reference": Stored(group)},  # type: ignore[dict-item]
+    )
+    assert found.verdict == "not observable"
+    assert found.note.startswith("The packets of a program do not show the share of segments")
+
+
+def test_the_command_of_the_report_runs_the_scenario_beside_it() -> None:
+    [section] = [one for one in SECTIONS if one.id == "7.3"]
+    text = section.scenario_text(cc.SCENARIOS, QUINN)
+    _native.load(text.encode(), "7.3-delay.toml", engine="kernel")
+    request = Request("program=quinn.toml", KERNEL)
+    assert section.command(SUBJECT, request) == "tailback run 7.3-delay.toml --engine kernel"
