@@ -6,6 +6,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import http.client
+import itertools
 import json
 import re
 import shutil
@@ -18,6 +19,7 @@ from threading import Thread
 from typing import Any
 from urllib.parse import urlsplit
 
+import polars as pl
 import pytest
 
 import guard
@@ -190,9 +192,37 @@ def first_id(text: str) -> str:
 def test_the_page_runs_from_a_file_and_from_a_server(seen: dict[str, Any]) -> None:
     assert seen["file"] == seen["http"] == first_id(examples.text("first"))
     assert seen["title"] == "CUBIC through a FIFO"
-    assert (seen["charts"], seen["errors"], seen["outside"]) == (6, [], [])
+    assert (seen["charts"], seen["errors"], seen["outside"]) == (9, [], [])
     assert seen["rows"] > 5
     assert "packets wait at bottleneck (fifo)" in seen["picture"]
+
+
+def test_charts_without_time_agree_with_a_native_run(seen: dict[str, Any], tmp_path: Path) -> None:
+    """The distribution has the native run's shares, and the points of Kleinrock's plane are its
+    samples."""
+    (wait, share), (flight, rate), (same, rtt) = (
+        [float(number) for number in re.findall(r"[\d.]+", text.replace(" ms", ""))]
+        for text in seen["under"]
+    )
+    path = tmp_path / "first.toml"
+    path.write_text(examples.text("first"), encoding="utf-8")
+    [results] = run_many([Job(path)], out=tmp_path / "results", progress=False)
+    buckets = results[0].histogram("delay_ns")
+    below = buckets.filter(pl.col("lower") / 1e6 <= wait)["count"].sum()
+    assert below / buckets["count"].sum() == pytest.approx(share, abs=0.02)
+    assert 0.05 < share < 0.95
+    assert flight == same
+    columns = {
+        name: results.series(0, name, flow="cubic")["value"].to_list()
+        for name in ("in_flight", "delivered_bytes", "srtt_ns")
+    }
+    interval_s = results[0].manifest["canonical"]["record"]["interval"] / 1e9
+    delivered = columns["delivered_bytes"]
+    rates = [8e-6 * (to - by) / interval_s for by, to in itertools.pairwise(delivered)]
+    samples = zip(columns["in_flight"][1:], rates, columns["srtt_ns"][1:], strict=True)
+    wanted = [(r, ns / 1e6) for segments, r, ns in samples if segments == flight]
+    assert pytest.approx(rate, rel=0.005) in [r for r, _ in wanted]
+    assert pytest.approx(rtt, rel=0.005) in [ms for _, ms in wanted]
 
 
 def test_mistakes_are_shown_at_their_lines(seen: dict[str, Any]) -> None:

@@ -4,6 +4,7 @@
 import uPlot from "uplot";
 import { type Chart, type Curve, DROPS, MARKS, curves, states } from "./curves";
 import { el, menu, short } from "./dom";
+import { planes } from "./planes";
 import type { Result } from "./protocol";
 import { colour, inks } from "./theme";
 import { charts as titles, words } from "./words";
@@ -23,6 +24,7 @@ interface Drawn {
   values: HTMLElement;
   playhead: HTMLElement;
   curves: Curve[];
+  across: Chart["across"];
 }
 
 export class Charts {
@@ -39,9 +41,9 @@ export class Charts {
     new ResizeObserver(() => this.fit()).observe(this.element);
   }
 
-  /** Returns the charts that were drawn last, so that they can be saved to a file. */
+  /** Returns the charts over time that were drawn last, so that they can be saved to a file. */
   current(): Chart[] {
-    return this.result === null ? [] : this.both(this.result);
+    return this.result === null ? [] : this.both(this.result).filter((chart) => chart.across === undefined);
   }
 
   canvases(): HTMLCanvasElement[] {
@@ -55,10 +57,10 @@ export class Charts {
 
   /** Returns the curves of both runs, grouped by chart. */
   private both(result: Result): Chart[] {
-    const now = curves(result, this.state);
-    const before = this.before === null ? [] : curves(this.before, this.state);
-    return now.map((chart, at) => {
-      const old = (before[at]?.curves ?? []).map((curve) => ({ ...curve, dash: true, label: `${curve.label}, before` }));
+    const all = (one: Result) => [...curves(one, this.state), ...planes(one)];
+    const before = this.before === null ? [] : all(this.before);
+    return all(result).map((chart) => {
+      const old = (before.find((one) => one.id === chart.id)?.curves ?? []).map((curve) => ({ ...curve, dash: true, label: `${curve.label}, before` }));
       const all = [...old, ...chart.curves].filter((curve) => !this.hidden.has(curve.group));
       return { ...chart, curves: all };
     });
@@ -78,7 +80,7 @@ export class Charts {
         const drawn = this.drawn[at];
         if (drawn === undefined) return;
         drawn.curves = chart.curves;
-        drawn.plot.setData(data(chart), !this.zoomed);
+        drawn.plot.setData(data(chart), !this.zoomed || chart.across !== undefined);
       });
     } else {
       this.clear();
@@ -98,7 +100,8 @@ export class Charts {
   /** Marks the time of the picture in all charts. */
   playhead(time: number): void {
     this.time = time;
-    for (const { plot, playhead } of this.drawn) {
+    for (const { plot, playhead, across } of this.drawn) {
+      if (across !== undefined) continue;
       // Use whole pixels: between two pixels the line would be blurred.
       const left = Math.round(plot.valToPos(time, "x"));
       playhead.style.transform = `translateX(${left}px)`;
@@ -127,6 +130,7 @@ export class Charts {
     head.append(values);
     const host = el("div", { class: "chart", role: "img", "aria-label": chart.title });
     this.element.append(head, host);
+    const { across } = chart;
     const axis = { stroke: ink.muted, grid: { stroke: ink.grid, width: 1 }, ticks: { show: false }, font: "11px system-ui, sans-serif" };
     const end = () => this.result?.summary.duration_s ?? 1;
     const plot = new uPlot(
@@ -135,28 +139,28 @@ export class Charts {
         height: HEIGHT,
         legend: { show: false },
         padding: [6, 18, 0, 0],
-        cursor: { sync: { key: "lab" }, drag: { x: true, y: false }, points: { size: 5 } },
+        cursor: { ...(across === undefined ? { sync: { key: "lab" } } : {}), drag: { x: true, y: false }, points: { size: 5 } },
         scales: {
-          x: { time: false, range: (_, min, max) => (this.zoomed ? [min, max] : [0, end()]) },
+          x: { time: false, range: (_, min, max) => (across !== undefined ? [Math.min(0, min), (max || 1) * 1.04] : this.zoomed ? [min, max] : [0, end()]) },
           y: { range: (_, min, max) => [Math.min(0, min ?? 0), (max ?? 0) > 0 ? (max ?? 1) * 1.08 : 1] },
         },
         axes: [
-          { ...axis, size: 22, values: (_, marks) => marks.map((mark) => `${mark} s`) },
+          { ...axis, size: 22, values: (_, marks) => marks.map((mark) => `${mark} ${across?.unit ?? "s"}`.trim()), ...(across === undefined ? {} : { space: 90 }) },
           { ...axis, size: 44 },
         ],
-        series: [{}, ...chart.curves.map((curve) => line(curve, chart.id))],
+        series: [{}, ...chart.curves.map((curve) => line(curve, chart))],
         hooks: {
           setCursor: [(plot) => this.tell(plot)],
-          setScale: [(plot, key) => (key === "x" ? this.scaled(plot) : undefined)],
-          ready: [(plot) => this.listen(plot)],
+          setScale: [(plot, key) => (key === "x" && across === undefined ? this.scaled(plot) : undefined)],
+          ready: [(plot) => (across === undefined ? this.listen(plot) : undefined)],
         },
       },
       data(chart),
       host,
     );
     const playhead = el("div", { class: "playhead" });
-    plot.over.append(playhead);
-    this.drawn.push({ plot, head, values, playhead, curves: chart.curves });
+    if (across === undefined) plot.over.append(playhead);
+    this.drawn.push({ plot, head, values, playhead, curves: chart.curves, across });
   }
 
   private listen(plot: uPlot): void {
@@ -189,7 +193,9 @@ export class Charts {
 
   private zoom(min: number, max: number): void {
     this.busy = true;
-    for (const { plot } of this.drawn) plot.setScale("x", { min, max });
+    for (const { plot, across } of this.drawn) {
+      if (across === undefined) plot.setScale("x", { min, max });
+    }
     this.busy = false;
   }
 
@@ -209,7 +215,7 @@ export class Charts {
       swatch.style.background = inkOf(curve);
       return el("span", { title: curve.label }, swatch, short(value));
     });
-    drawn.values.replaceChildren(`${short(time, 4)} s `, ...parts.slice(0, 12));
+    drawn.values.replaceChildren(`${short(time, 4)} ${drawn.across?.unit ?? "s"} `, ...parts.slice(0, 12));
   }
 
   private fit(): void {
@@ -241,15 +247,16 @@ function data(chart: Chart): uPlot.AlignedData {
   return uPlot.join(chart.curves.map((curve) => [curve.x, curve.y] as unknown as uPlot.AlignedData));
 }
 
-function line(curve: Curve, chart: string): uPlot.Series {
-  const stepped = chart === "cwnd" && uPlot.paths.stepped !== undefined;
+function line(curve: Curve, { id, across }: Chart): uPlot.Series {
+  const stepped = id === "cwnd" && uPlot.paths.stepped !== undefined;
   return {
     stroke: inkOf(curve),
     width: curve.dash ? 1 : 1.5,
     alpha: curve.dash ? 0.7 : 1,
     points: { show: false },
-    spanGaps: chart !== "delay",
+    spanGaps: id !== "delay",
     ...(curve.dash ? { dash: [4, 4] } : {}),
+    ...(across?.line === false ? { paths: () => null, points: { show: true, size: 4, fill: curve.dash ? inks().page : inkOf(curve), width: 1 } } : {}),
     ...(stepped ? { paths: uPlot.paths.stepped?.({ align: 1 }) } : {}),
   };
 }

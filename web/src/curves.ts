@@ -16,6 +16,8 @@ export interface Chart {
   id: string;
   title: string;
   curves: Curve[];
+  /** What x is if it is not time: its unit, and whether a line joins the points. */
+  across?: { unit: string; line: boolean };
 }
 
 /** The most points of a curve that is drawn unchanged. Longer curves are thinned. */

@@ -90,4 +90,8 @@ export const charts = {
   throughput: "Rate behind the queue, Mbit/s",
   signals: "Marks and drops, per bin",
   state: "State of the queue",
+  cdf: "Share of packets that waited no longer than x",
+  cdfOfPart: (from: string, until: string) => `Share of packets from ${from} to ${until} s that waited no longer than x`,
+  ratePlane: "Delivery rate, Mbit/s, against segments in flight",
+  rttPlane: "Smoothed RTT, ms, against segments in flight",
 };

@@ -11,7 +11,7 @@ const SLICE = 60_000;
 const MOST_STAYS = 600_000;
 
 /** Largest number of series that the charts draw. */
-const MOST_TRACES = 60;
+const MOST_TRACES = 80;
 
 let module: WebAssembly.Module | null = null;
 let engine: Engine | null = null;
@@ -139,7 +139,7 @@ function watch(engine: Engine): { watched: Watched; moved: Transferable[] } {
   return { watched, moved: columns };
 }
 
-const OF_FLOWS = ["cwnd", "ssthresh", "srtt_ns"];
+const OF_FLOWS = ["cwnd", "ssthresh", "srtt_ns", "in_flight", "delivered_bytes"];
 
 /** Returns the series that charts draw: those of single flows, and all those of links. */
 function traces(engine: Engine, watched: Watched): Trace[] {

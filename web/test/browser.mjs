@@ -42,6 +42,12 @@ const page = await open(single);
 seen.file = await ran(page);
 seen.title = await page.locator("h2.title").textContent();
 seen.charts = await page.locator(".uplot").count();
+// Read what the charts show under a cursor in their middle.
+seen.under = [];
+for (const number of [6, 7, 8]) {
+  await page.locator(".uplot .u-over").nth(number).hover();
+  seen.under.push(await page.locator(".charts h3 .values").nth(number).innerText());
+}
 seen.rows = await page.locator(".log tbody tr").count();
 seen.picture = await page.locator("canvas[role=img]").first().getAttribute("aria-label");
 
