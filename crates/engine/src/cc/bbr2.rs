@@ -13,11 +13,11 @@
 //! - With `ecn_response`, marks also lower `bw_lo`. A probe whose samples all had too many marks
 //!   puts a bound on the bandwidth until a sample exceeds it. BBR does not probe early when marks
 //!   cease.
-//! - The window after a spurious recovery is the one from before it. A loss that a tail loss probe
-//!   repaired does not count.
+//! - A loss that a tail loss probe repaired does not count.
 //!
 //! Deviations: those of `bbr3` (bursts, clocks, lone runts; no fast path for application-limited
-//! flows; `fast_ack_mode` is left to the receiver). `usage_based_cwnd`, `refill_add_inc` and
+//! flows; `fast_ack_mode` is left to the receiver). The end of a spurious recovery never lowers the
+//! window, as it may in the branch. `usage_based_cwnd`, `refill_add_inc` and
 //! `ecn_reprobe_gain` are off in the branch and do not exist here.
 
 use super::bbr_model::{TSO_SEGS, number, whole};

@@ -192,11 +192,7 @@ impl CongestionControl for Bbr3 {
         if self.params.draft {
             self.return_to_interrupted(view);
         }
-        if self.params.v2 {
-            self.prior_cwnd.max(self.params.min_window)
-        } else {
-            window.cwnd.max(self.prior_cwnd)
-        }
+        window.cwnd.max(self.prior_cwnd)
     }
 
     fn randomise(&mut self, stream: Stream) {

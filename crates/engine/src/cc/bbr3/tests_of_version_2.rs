@@ -135,13 +135,10 @@ fn marks_lower_the_bandwidth() {
     assert_eq!(cc.bandwidth(), bw);
 }
 
-/// `bbr2_undo_cwnd`, and no response to a loss that a tail loss probe repaired.
+/// Version 2 does not respond to a loss that a tail loss probe repaired.
 #[test]
-fn spurious_and_repaired_losses() {
+fn repaired_losses_do_not_count() {
     let (mut cc, mut stack) = known_path();
-    cc.prior_cwnd = 500;
-    let window = stack.with(|view, window| cc.undo_cwnd(view, window, 0));
-    assert_eq!(window, 500, "version 3 would keep 692");
     cc.probe.samples = true;
     cc.signals.inflight_latest = 40;
     stack.with(|view, window| cc.cwnd_event(view, window, CwndEvent::ProbeRepaired));
