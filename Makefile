@@ -18,7 +18,7 @@ export PIP_QUIET := 1
 # An hour of random input and kills, nightly; SOAK_SECONDS=N sets another duration.
 SOAK_SECONDS ?= 3600
 
-.PHONY: build wheel wheel-arm targets test-arm demo test soak coverage mutants bench bench-kernel bench-lab lab header msrv docs pages fmt lint
+.PHONY: build wheel wheel-arm targets test-arm demo test soak coverage mutants bench bench-kernel bench-lab lab header msrv packages docs pages fmt lint
 .DEFAULT_GOAL := build
 
 build: $(VENV)/.built
@@ -122,6 +122,12 @@ MSRV := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 msrv:
 	rustup toolchain install $(MSRV) --profile minimal
 	cargo +$(MSRV) check --package tailback-sim --target-dir target/msrv
+
+# Whether each package of the library compiles from its own archive alone, and from the archives of
+# the packages that it depends on. Nothing is published.
+LIBRARY := tailback-record tailback-engine tailback-scenario tailback-sim
+packages:
+	cargo package --locked --allow-dirty --target-dir target/packages $(addprefix --package ,$(LIBRARY))
 
 # Renews the header of crates/c. cbindgen is compiled into target/tools.
 CBINDGEN := target/tools/bin/cbindgen
