@@ -33,9 +33,10 @@ wheel: $(VENV)/.dev build
 		cp web/dist/single.html python/tailback/interop/lab/; \
 	else echo "the wheel has no laboratory; run make lab first" >&2; fi
 	@rm -rf dist
-	$(BIN)/maturin build --release --quiet --out dist
+	$(BIN)/maturin build --release --strip --quiet --out dist
 	$(BIN)/maturin sdist --out dist > /dev/null
 	$(BIN)/auditwheel show dist/*.whl
+	$(BIN)/python scripts/wheels.py $(if $(wildcard web/dist/single.html),,--no-laboratory) dist/*.whl
 	@ls dist
 
 # Whether the sources of the simulator and its binding compile for other systems. Nothing is linked.
@@ -56,7 +57,8 @@ wheel-arm: $(VENV)/.dev build
 	@cd target/tree && $(CURDIR)/$(BIN)/python scripts/manual.py data/data/share && \
 		$(CURDIR)/$(BIN)/python python/tailback/plugins/shipping.py
 	@cd target/tree && PATH="$(CURDIR)/$(BIN):$$PATH" CARGO_TARGET_DIR=$(abspath $(CROSS)) \
-		maturin build --release --quiet --zig --target aarch64-unknown-linux-gnu --out $(CURDIR)/dist
+		maturin build --release --strip --quiet --zig --target aarch64-unknown-linux-gnu --out $(CURDIR)/dist
+	$(BIN)/python scripts/wheels.py --no-laboratory dist/*aarch64.whl
 	@ls dist
 
 # Whether results are the same bytes on ARM: the guard's scenarios under qemu-user (qemu-user-static).

@@ -2,7 +2,7 @@
 
 maturin does not build the program that runs as the first process of a guest, and does not copy the
 engine's sources. pip uses this module on a checkout or an sdist. `make wheel` builds these parts
-beforehand.
+beforehand. Run as a program, this file builds only these parts.
 """
 
 from __future__ import annotations
@@ -37,12 +37,17 @@ def build_wheel(
     metadata_directory: str | None = None,
 ) -> str:
     """Build a wheel with all its parts."""
+    prepare()
+    return str(maturin.build_wheel(wheel_directory, config_settings, metadata_directory))
+
+
+def prepare() -> None:
+    """Build the parts of a wheel that maturin does not build."""
     # The kernel engine needs Linux on x86-64. On other machines, a wheel has only the simulator.
     if sys.platform == "linux" and platform.machine() == "x86_64":
         guest()
     # The engine's sources are needed to compile users' algorithms.
     runpy.run_path(str(SHIPPING))["copy_to"]()
-    return str(maturin.build_wheel(wheel_directory, config_settings, metadata_directory))
 
 
 def guest() -> None:
@@ -55,3 +60,7 @@ def guest() -> None:
     # Store the hash of the program, so that a later change is detected when the program is used.
     told = hashlib.sha256(GUEST.read_bytes()).hexdigest()
     GUEST.with_name(f"{GUEST.name}.sha256").write_text(f"{told}\n", encoding="ascii")
+
+
+if __name__ == "__main__":
+    prepare()
