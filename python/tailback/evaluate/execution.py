@@ -107,6 +107,8 @@ def _texts(chosen: Sequence[Criterion], folder: Path, subject: Subject) -> dict[
     found = {}
     for one in chosen:
         if subject.program is not None and isinstance(one, by_packets.ByPackets):
+            if one.inner.unobservable:
+                continue
             found[one.scenario] = one.scenario_text(folder, subject.program)
         elif one.scenario:
             found[one.scenario] = (folder / one.scenario).read_text(encoding="utf-8")
