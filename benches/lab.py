@@ -2,12 +2,13 @@
 
 `make bench-lab` prints the table of docs/how-to/lab.md: medians of CPU time. The engine runs in
 node, which has the same V8 as Chromium. In a "watched" run, every packet of a link is recorded, as
-on the page.
+on the page. Then the page plays a run in Chromium, and its frames are counted.
 """
 
 from __future__ import annotations
 
 import json
+import shutil
 import statistics
 import subprocess
 import sys
@@ -21,6 +22,8 @@ from tailback.store.run_folder import StoredRun
 ROOT = Path(__file__).resolve().parent.parent
 WEB = ROOT / "web"
 REPEATS = 5
+PACE = 50
+"""How many times faster than real time the page plays while its frames are counted."""
 
 LONG = """\
 duration = "30s"
@@ -68,6 +71,23 @@ def native(text: str) -> tuple[float, int]:
     return statistics.median(times), timing["data_packets"]
 
 
+def frames(text: str) -> list[float] | None:
+    """Return the frames per second of the page while it plays a run, for each repeat. Return None
+    without Chromium."""
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+    if chromium is None:
+        return None
+    done = subprocess.run(
+        ["node", str(WEB / "test/frames.mjs"), chromium],
+        input=json.dumps({"text": text, "pace": PACE, "repeats": REPEATS}),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    found: list[float] = json.loads(done.stdout)
+    return found
+
+
 def main() -> int:
     """Print the table."""
     print("| 30 s of | data packets | native | in the browser | watched | share of native speed |")
@@ -83,6 +103,15 @@ def main() -> int:
         print(
             f"| {name} | {packets:,} | {1e3 * native_s:.0f} ms | {1e3 * plain:.0f} ms | "
             f"{1e3 * watched:.0f} ms | {native_s / plain:.2f} |"
+        )
+    queue, flows = CASES["CUBIC, CoDel, 100 Mbit/s"]
+    rates = frames(LONG.format(queue=queue, flows=flows))
+    if rates is None:
+        print("frames per second: not measured, because Chromium is not installed")
+    else:
+        print(
+            f"frames per second at {PACE} x real time, CUBIC through CoDel at 100 Mbit/s: median "
+            f"{statistics.median(rates):.0f}, least {min(rates):.0f} of {len(rates)}"
         )
     for file in ("single.html", "tailback.wasm", "lab.js"):
         print(f"{file}: {(WEB / 'dist' / file).stat().st_size:,} bytes")

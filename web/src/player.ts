@@ -3,7 +3,7 @@
 import { button, el, menu } from "./dom";
 import { words } from "./words";
 
-const PACES = [0.001, 0.01, 0.1, 1, 10];
+const PACES = [0.001, 0.01, 0.1, 1, 10, 50];
 
 function named(pace: number): string {
   return pace >= 1 ? `${pace} ×` : `1/${Math.round(1 / pace)} ×`;
