@@ -63,7 +63,7 @@ sections that take minutes.
 """
 
 CAUSES = """\
-What the sources of the stacks say about these numbers:
+Causes, as far as the sources of the stacks show them:
 
 - **Reordering (7.7).** A QUIC packet counts as lost when a packet that was sent three later is
   acknowledged (RFC 9002 section 6.1.1). CUBIC's RACK adapts to reordering.
