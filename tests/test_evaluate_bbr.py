@@ -58,6 +58,17 @@ def test_the_draft_passes_every_case(store: Path) -> None:
     assert (values["A.4"], values["A.5"]) == (4, 3)
     assert (values["A.14"], values["A.18"], values["A.19"]) == (4, 4, 4)
     assert values["A.1"] == pytest.approx(0, abs=0.1)
+    # A value that passes is on the stated side of its bound.
+    for one in evaluation.sections:
+        assert one.value is not None
+        assert one.bound is not None
+        if one.is_exact:
+            assert one.value == pytest.approx(one.bound, abs=0.01), one.id
+        elif one.at_least:
+            assert one.value >= one.bound - 0.1, one.id
+        else:
+            assert one.value <= one.bound + 0.1, one.id
+    assert evaluation.sections[11].limit == "at least 95"
     assert all(section.to_dict()["trace"] for section in evaluation.sections)
 
 

@@ -100,6 +100,8 @@ class SectionResult:
     """The command that runs the scenario with the subject."""
     at_least: bool = False
     """Whether `value` must be at least `bound`. If not, it must be at most `bound`."""
+    is_exact: bool = False
+    """Whether `value` must equal `bound`, up to the tolerance in `note`."""
     blocks: Callable[[], Sequence[Block]] | None = field(default=None, compare=False, repr=False)
     """Makes the figures and tables of the report. It is called only if a report is written."""
 
@@ -112,7 +114,8 @@ class SectionResult:
         """The bound and its side as text. Empty without a bound."""
         if self.bound is None:
             return ""
-        return f"{'at least' if self.at_least else 'at most'} {short(self.bound, 3)}"
+        side = "exactly" if self.is_exact else "at least" if self.at_least else "at most"
+        return f"{side} {short(self.bound, 3)}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the section as `--json` prints it. Numbers that are not finite become null."""

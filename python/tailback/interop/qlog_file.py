@@ -54,6 +54,8 @@ class _Packets:
     last_ms: float = 0.0
     seen: set[str] = field(default_factory=set)
     """Names of the events that the log contains."""
+    has_acks: bool = False
+    """Whether the log says which packets were acknowledged. Some logs leave out frames."""
 
     def add(self, now: float, name: str, data: Mapping[str, Any]) -> None:
         """Add the data of one event."""
@@ -67,10 +69,12 @@ class _Packets:
         elif kind == "packet_received":
             for frame in _tables(data.get("frames")):
                 if frame.get("frame_type") == "ack":
+                    self.has_acks = True
                     self._ack(now, _ranged(frame.get("acked_ranges")))
                     if shape.number(frame.get("ce")):
                         self.marked.append((now, float(frame["ce"])))
         elif kind == "packets_acked":
+            self.has_acks = True
             numbers = data.get("packet_numbers")
             self._ack(now, numbers if isinstance(numbers, list) else ())
         elif kind == "packet_lost":
@@ -131,7 +135,6 @@ def read(path: Path) -> Sender:
         raise InputError(
             f"{foreign.line(path.name)}: no metrics_updated event; expected the log of a sender"
         )
-    acks = {"packet_received", "packets_acked"} & packets.seen
     title = head.get("title")
     return Sender(
         path,
@@ -140,7 +143,7 @@ def read(path: Path) -> Sender:
         traces[0],
         packets.first_ms,
         packets.last_ms,
-        packets.acked if acks and "packet_sent" in packets.seen else None,
+        packets.acked if packets.has_acks and "packet_sent" in packets.seen else None,
         packets.lost if "packet_lost" in packets.seen or "packet_sent" in packets.seen else None,
         packets.marked or None,
     )

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 from tailback.evaluate.bbr.trace import Spell, StateTrace
 from tailback.evaluate.model import SectionVerdict
@@ -98,6 +99,8 @@ class Case:
     judge: Callable[[Observed], Finding]
     aim: Aim | None = None
     flows: tuple[str, ...] = (FLOW,)
+    side: Literal["at most", "at least", "exactly"] = field(default="at most", kw_only=True)
+    """How the value of a case that passes compares with its bound."""
     note: str = field(default="", kw_only=True)
     """Details that the draft leaves open or contradicts, and how the case decides them."""
 

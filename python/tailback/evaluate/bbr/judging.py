@@ -112,6 +112,8 @@ def _result(case: Case, played: Sequence[Played]) -> CaseResult:
         case.file.name,
         note,
         tuple(p.sweep for p in played if p.sweep),
+        at_least=case.side == "at least",
+        is_exact=case.side == "exactly",
         blocks=lambda: _blocks(case, rows),
         trace=rows,
     )

@@ -46,6 +46,7 @@ CASE = Case(
         "sample_tx_in_flight",
     ),
     judge,
+    side="at least",
     note="The appendix asks for full_bw_now too; section 5.3.1.3 sets full_bw_reached alone, "
     "so only that is checked.",
 )

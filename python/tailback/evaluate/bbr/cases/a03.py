@@ -34,4 +34,5 @@ CASE = Case(
     MEASURE,
     ("mode", "phase", "pacing_gain", "in_flight", "bdp"),
     judge,
+    side="exactly",
 )

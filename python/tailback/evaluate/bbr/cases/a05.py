@@ -30,4 +30,5 @@ CASE = Case(
     MEASURE,
     ("mode", "phase", "ca_state", "full_bw_now", "full_bw_rounds"),
     judge,
+    side="exactly",
 )

@@ -56,6 +56,7 @@ CASE = Case(
             "flows[0].pause": pauses(at, SPAN_S),
         },
     ),
+    side="at least",
     note="The appendix always updates inflight_longterm. The pseudo-code of section 5.5.10.2 "
     "updates it only if the sample is not application-limited. So only the transition is checked.",
 )

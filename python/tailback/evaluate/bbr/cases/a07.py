@@ -44,4 +44,5 @@ CASE = Case(
         lambda at: {"flows[0].pause": pauses(at, BOUND)},
     ),
     flows=(FLOW, STARTING),
+    side="at least",
 )

@@ -41,4 +41,5 @@ CASE = Case(
     MEASURE,
     ("mode", "phase", "pacing_gain", "in_flight", "bdp", "headroom"),
     judge,
+    side="exactly",
 )

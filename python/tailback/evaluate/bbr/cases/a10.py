@@ -49,5 +49,6 @@ CASE = Case(
     MEASURE,
     ("mode", "cwnd", "in_flight", "bw_mbit", "min_rtt_ms", "round"),
     judge,
+    side="at least",
     note="Only the window is checked, not the gain behind it.",
 )

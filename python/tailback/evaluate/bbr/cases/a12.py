@@ -39,6 +39,7 @@ CASE = Case(
     MEASURE,
     ("mode", "cwnd", "bw_mbit", "min_rtt_ms", "max_bw_mbit", "extra_acked", "round", "acked_bytes"),
     judge,
+    side="at least",
     note="The draft gives no figure; 95 % of the rate and of the ACKs are tailback's. ACKs that "
     "come together make samples of the rate too high.",
 )

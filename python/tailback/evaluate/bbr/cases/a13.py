@@ -63,5 +63,6 @@ CASE = Case(
         entry_of("CRUISE"),
         lambda at: {"bottleneck.impairments[0].during": [[seconds(at), "5s"]]},
     ),
+    side="at least",
     note="The draft gives no figure; 95 % is tailback's.",
 )

@@ -39,5 +39,6 @@ CASE = Case(
     MEASURE,
     ("cwnd", "acked_bytes"),
     judge,
+    side="at least",
     note="The draft gives no figure for the rate; 5 % is tailback's.",
 )

@@ -21,4 +21,5 @@ CASE = Case(
             "bottleneck.impairments[0].during": [[seconds(at), seconds(at + SPAN_S)]],
         },
     ),
+    side="at least",
 )

@@ -25,5 +25,6 @@ CASE = Case(
             ],
         },
     ),
+    side="at least",
     note="A pause of the path replaces the draft's reordering: it delays all packets by as much.",
 )

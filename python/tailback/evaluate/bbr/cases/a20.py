@@ -20,4 +20,6 @@ def judge(seen: Observed) -> Finding:
     return missed(MEASURE, "No PROBE_RTT came in STARTUP.")
 
 
-CASE = Case("A.20", "PROBE_RTT in STARTUP leads back", MEASURE, ("mode", "cwnd"), judge)
+CASE = Case(
+    "A.20", "PROBE_RTT in STARTUP leads back", MEASURE, ("mode", "cwnd"), judge, side="at least"
+)
