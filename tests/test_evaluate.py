@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import random
+import shlex
 import shutil
 import subprocess
 from dataclasses import replace
@@ -180,6 +181,21 @@ def test_harm_is_less_what_the_incumbent_does_to_itself(tmp_path: Path) -> None:
     assert found.value == pytest.approx(sum(lost) / 3)
     assert found.verdict == "worse"
     assert found.ci95 is not None
+    # The command of the report repeats the section's points, and prints the harm by the subject.
+    command = shlex.split(criterion.command(bbr, request))
+    assert command[:3] == ["tailback", "run", "5.2.1-bulk.toml"]
+    done = subprocess.run(
+        [*COMMAND, *command[1:], "--out", tmp_path, "--json"],
+        cwd=cc.SCENARIOS,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    flows = [one["flows"][0] for one in json.loads(done.stdout)["points"]]
+    assert [flow["throughput_mbit"] for flow in flows] == beside
+    by_subject = [(a - c) / a for a, c in zip(alone, beside, strict=True)]
+    harms = [flow["harm"]["subject"]["throughput"] for flow in flows]
+    assert harms == pytest.approx(by_subject, abs=0.02)
     assert found.ci95[0] > 0.05
     # A flow alone has the whole link, because its competitor sends nothing.
     assert all(
@@ -320,7 +336,7 @@ def test_a_section_with_a_lost_run_fails(tmp_path: Path, monkeypatch: pytest.Mon
     found = execution.evaluate("cc", criteria, cc.SCENARIOS, chosen, request)
     assert [one.verdict for one in found.sections] == ["fail", "pass"]
     assert found.sections[0].note.startswith("1 run failed: run ")
-    assert "panicked at my-cc" in found.notes[0]
+    assert "panicked at my-cc" in found.notes[1]
 
 
 @pytest.mark.parametrize(

@@ -205,4 +205,5 @@ def test_the_command_of_the_report_runs_the_scenario_beside_it() -> None:
     text = section.scenario_text(cc.SCENARIOS, QUINN)
     _native.load(text.encode(), "7.3-delay.toml", engine="kernel")
     request = Request("program=quinn.toml", KERNEL)
-    assert section.command(SUBJECT, request) == "tailback run 7.3-delay.toml --engine kernel"
+    command = section.command(SUBJECT, request)
+    assert command == "tailback run 7.3-delay.toml --seeds 30 --engine kernel"

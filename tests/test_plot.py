@@ -277,6 +277,10 @@ def test_everything_that_is_wrong_is_said_at_once(grid: tailback.Results) -> Non
             {"x": "rtt", "y": "delay_ms.p99", "kind": "line", "color": "flow"},
             '"flow" does not distinguish link or aqm',
         ),
+        (
+            {"x": "rtt", "y": "marks", "kind": "line", "color": "flow"},
+            "does not distinguish link or aqm; write flow.marks for the value of each flow",
+        ),
     ],
 )
 def test_what_cannot_be_drawn_is_said(

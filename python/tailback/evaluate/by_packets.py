@@ -6,18 +6,16 @@ A section of a suite names the flows that are its subject. Here these flows beco
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from tailback.evaluate.criteria import Against, Criterion, HarmTo, Within
+from tailback.evaluate.criteria import Against, Criterion, HarmTo, Within, run_command
 from tailback.evaluate.model import Request, SectionResult
 from tailback.evaluate.program import ProgramSubject
 from tailback.evaluate.subject import Subject
 from tailback.running.batch import Job
-from tailback.running.scenarios import texts
 from tailback.store.results import Results
 
 _NOT_FOR_PROGRAMS = ("cc", "ecn")
@@ -92,10 +90,8 @@ class ByPackets:
         """Return the command that runs the scenario of `scenario_text`."""
         if not self.scenario or self.inner.unobservable:
             return ""
-        words = ["tailback", "run", self.scenario]
-        for path, value in texts(self._renamed(self.inner.fixed)):
-            words += ["--set", f"{path}={value}"]
-        return shlex.join([*words, *request.how])
+        values = self._renamed(self.inner.always(request))
+        return run_command(self.scenario, values, self.inner.count(request), request)
 
     def scenario_text(self, folder: Path, program: ProgramSubject) -> str:
         """Return the section's scenario with the program in it."""

@@ -74,6 +74,14 @@ class Criterion(Protocol):
         """Return the command that runs the scenario with the subject."""
 
 
+def run_command(scenario: str, values: Mapping[str, object], seeds: int, request: Request) -> str:
+    """Return the command that runs a scenario with these values and seeds."""
+    words = ["tailback", "run", scenario]
+    for path, value in texts(values):
+        words += ["--set", f"{path}={value}"]
+    return shlex.join([*words, "--seeds", str(seeds), *request.how])
+
+
 @dataclass(frozen=True, kw_only=True)
 class Asked:
     """The attributes that all kinds of sections share."""
@@ -107,9 +115,19 @@ class Asked:
         self, folder: Path, request: Request, values: Mapping[str, object], **own: object
     ) -> Job:
         """Return a job: the scenario with these values replaced."""
-        quick = self.quick if request.quick else {}
-        seeds = request.run.seeds or (self.quick_seeds if request.quick else self.seeds)
-        return Job(folder / self.scenario, {**self.fixed, **quick, **values, **own}, seeds)
+        return Job(
+            folder / self.scenario,
+            {**self.always(request), **values, **own},
+            self.count(request),
+        )
+
+    def always(self, request: Request) -> dict[str, object]:
+        """Return the values that every run of the section gets."""
+        return {**self.fixed, **(self.quick if request.quick else {})}
+
+    def count(self, request: Request) -> int:
+        """Return the number of seeds."""
+        return request.run.seeds or (self.quick_seeds if request.quick else self.seeds)
 
     def placed(self, subject: Subject) -> dict[str, object]:
         """Return the values that put a subject into the scenario."""
@@ -117,13 +135,16 @@ class Asked:
         return dict.fromkeys(self.subject_at, value)
 
     def command(self, subject: Subject, request: Request) -> str:
-        """Return the command that runs the scenario with the subject."""
+        """Return the command that runs the scenario with the subject, at the same points and with
+        the same seeds as the section."""
         if not self.scenario:
             return ""
-        words = ["tailback", "run", self.scenario]
-        for path, value in texts({**self.fixed, **self.placed(subject)}):
-            words += ["--set", f"{path}={value}"]
-        return shlex.join([*words, *request.how])
+        return run_command(
+            self.scenario,
+            {**self.always(request), **self.placed(subject)},
+            self.count(request),
+            request,
+        )
 
     def unsupported(self, why: str) -> SectionResult:
         """Return the result of a section that the engine cannot run."""
@@ -350,6 +371,14 @@ class HarmTo(Asked):
             made[f"{name}, subject"] = self.job(folder, request, base | self.placed(subject))
         return made
 
+    def command(self, subject: Subject, request: Request) -> str:
+        """Return the command that runs the first incumbent beside the subject and without it."""
+        base = {self.incumbent_at: self.incumbents[0]} if self.incumbent_at else {}
+        values = {**self.always(request), **base, **self.placed(subject)}
+        command = run_command(self.scenario, values, self.count(request), request)
+        known = any(path.startswith("flows.subject.") for path in self.absent)
+        return f"{command} --without subject" if known else command
+
     def _names(self, request: Request) -> tuple[str, ...]:
         quick = self.quick_incumbents if request.quick else None
         return self.incumbents if quick is None else quick
@@ -367,15 +396,23 @@ class HarmTo(Asked):
                     for alone, itself, beside in runs
                 ]
                 values = [None if a is None or b is None else a - b for a, b in harms]
+                # The incumbent is not always a congestion control: a call, a video, short flows.
+                own_kind = bool(self.incumbent_at)
                 says = (
                     f"harm by {subject.name} {_mean(a for a, _ in harms)}, "
-                    f"by {name} itself {_mean(b for _, b in harms)}"
+                    f"by {name}{' itself' if own_kind else ''} {_mean(b for _, b in harms)}"
                 )
-                where = ", ".join(text for text in (f"to {name}", label) if text)
+                to = f"to {name}" if own_kind else f"beside {subject.name}"
+                where = ", ".join(text for text in (to, label) if text)
                 points.append(_point(where, values, says))
         found = decide(points, self.margin, ("worse", "no worse"), worst=request.worst)
         return self.decided(
-            found, self.measure, self.margin, points, results, "the incumbent itself"
+            found,
+            self.measure,
+            self.margin,
+            points,
+            results,
+            "the incumbent itself" if self.incumbent_at else " and ".join(self.incumbents).upper(),
         )
 
     def _harm(self, beside: Run, alone: Run) -> float | None:

@@ -96,9 +96,18 @@ def evaluate(
         tuple(sections),
         request.flags,
         folder,
-        (*notes, *(f"run failed: {failure}" for failure in failures)),
+        (*notes, *_quick_notes(request), *(f"run failed: {failure}" for failure in failures)),
         argument=request.name,
         texts=_texts(chosen, folder, subject),
+    )
+
+
+def _quick_notes(request: Request) -> tuple[str, ...]:
+    if not request.quick:
+        return ()
+    return (
+        "A quick evaluation runs fewer points, such as sizes of the buffer, and fewer seeds; a "
+        "verdict of the full one may differ.",
     )
 
 

@@ -464,7 +464,9 @@ class _Search:
             return self.keys[name]
         if name in parts:
             return parts[name]
-        self._say(f'"{name}" does not distinguish {" or ".join(parts) or "runs"}')
+        own = name in metrics.ONS and self.asked.y is not None and "." not in self.asked.y
+        hint = f"; write {name}.{self.asked.y} for the value of each {name}" if own else ""
+        self._say(f'"{name}" does not distinguish {" or ".join(parts) or "runs"}{hint}')
         return Dimension(name, name, [""])
 
     def _axis(self, axis: Sequence[str]) -> Dimension:

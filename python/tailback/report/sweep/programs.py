@@ -54,7 +54,8 @@ def blocks(groups: Sequence[Sequence[Run]], facts: Facts) -> list[Block]:
         figure = _figure(first, series, name, number, facts)
         if figure is not None:
             content.append(figure)
-    content.append(_tuples(first, facts))
+    if any(program["tuples"] for program in parts.programs(first.summary)):
+        content.append(_tuples(first, facts))
     files = _files(runs, facts)
     return [*content, *([files] if files else [])]
 
