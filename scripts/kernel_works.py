@@ -178,7 +178,7 @@ def has_both_engines(name: str) -> bool:
 
 
 OTHERS = ("abe-2017", "l4s-tests-2020", "ccafct-2020", "sce-2019")
-"""Experiments that run on both engines and have no note on the page."""
+"""Experiments that run on both engines and whose row on the page of kernels has no note."""
 
 
 def worked(name: str, out: Path, *, full: bool) -> Iterator[Work]:

@@ -172,7 +172,7 @@ def page(whole: Whole, name: str, judges: Sequence[Judge]) -> str:
         room.add_section(section, shown)
     parts += [
         "## All results",
-        f"[Every table, figure and explanation]({name}{RESULTS}) is on a page of its own; its "
+        f"[Every table, figure and explanation]({name}{RESULTS}) is on one separate page; its "
         "tables can be sorted. The command at the top of this page writes all of this as a "
         "report, with every cell as CSV.",
     ]

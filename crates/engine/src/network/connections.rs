@@ -345,8 +345,8 @@ impl Ends {
         })
     }
 
-    /// Handles a calendar entry of an end that is due. Returns whether the entry is too early; if
-    /// so, moves it.
+    /// Handles a calendar entry whose time has come. Returns whether the end has nothing to do yet;
+    /// if so, moves the entry to the time when it has.
     #[inline]
     fn waits(&mut self, end: End, now: Time, calendar: &mut Calendar) -> bool {
         let due = self.due[end as usize];

@@ -118,7 +118,7 @@ pub const LIMITS: Limits = Limits {
     patience: std::time::Duration::from_secs(300),
 };
 
-/// Checks a law on the scenarios of seeds. After each, calls `told` with the tally so far, the seed
+/// Checks a law on the scenario that each of these seeds generates. After each, calls `told` with the tally so far, the seed
 /// and the verdict.
 pub fn survey(
     law: &'static Law,

@@ -64,7 +64,7 @@ def bundle(
     metadata (RO-Crate). With --verify it is checked and run again: exit status 1 if a byte
     differs.
 
-    docs/how-to/bundle.md has the content.
+    docs/how-to/bundle.md lists what a bundle contains.
     """
     if (target is None) == (bundle_ is None):
         raise click.UsageError("expected TARGET or --verify FILE; name one of them")

@@ -35,10 +35,10 @@ from tailback.cli.help import Command
     "--crate",
     "kind",
     type=click.Choice(("cc", "queue", "traffic", "stack")),
-    help="Start a plugin for an algorithm or a transport stack of your own, in the folder NAME.",
+    help="Create a plugin for an algorithm or a transport stack of your own, in the folder NAME.",
 )
 def new(name: str | None, listed: bool, lesson: str | None, kind: str | None) -> int:
-    """Print a scenario that comes with tailback [default: first], write a lesson, or start a
+    """Print one of tailback's scenarios [default: first], write the files of a lesson, or create a
     plugin."""
     if lesson is not None and kind is not None:
         raise click.UsageError("--lesson and --crate do not go together; expected one of them")

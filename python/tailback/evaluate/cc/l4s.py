@@ -1,7 +1,8 @@
 """RFC 9331 section 4.3: what L4S requires of a congestion control, on paths of published tests.
 
-The RFC has few thresholds. In tests beside CUBIC and Reno, harm decides; tailback's authors chose
-the other bounds. Controls that send ECT(1) use the L4S queue, all others the classic queue.
+The RFC has few thresholds. Beside CUBIC and Reno, the verdict follows from the harm to them. All
+other bounds are those of tailback's authors. Controls that send ECT(1) use the L4S queue, all
+others the classic queue.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tailback.kernel.programs.places import Places
 
 AGENT = Path(kit.__file__).parent / "tailback-guest"
-"""The first process of a guest, which is built together with tailback."""
+"""The executable of the guest's first process. It is built together with tailback."""
 
 AGENT_HASH = AGENT.with_name(f"{AGENT.name}.sha256")
 """The file with the hash that the agent had when it was built."""

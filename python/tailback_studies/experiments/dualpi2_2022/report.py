@@ -49,7 +49,7 @@ class DualPi2Runs:
 def ran(
     runs: Sequence[Run], results: Sequence[Results], *, quick: bool, draw: bool = True
 ) -> DualPi2Runs:
-    """Return the facts of these results."""
+    """Return what a report states about these runs: seeds, duration, engine, deviations."""
     deviations = [NO_OFFLOADS]
     if results and results[0].engine == "kernel":
         deviations.insert(0, on_linux.DEVIATION)

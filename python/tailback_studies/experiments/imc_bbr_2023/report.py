@@ -45,7 +45,7 @@ LIMITS = {100: 1.0, 10_000: 0.1}
 
 
 def ran(results: Sequence[Results]) -> Facts:
-    """Return the facts of these results."""
+    """Return what a report states about these runs: seeds, duration, engine, deviations."""
     deviations = [NO_OFFLOADS]
     if results and results[0].engine == "kernel":
         deviations = ["today's Linux instead of 5.15"]

@@ -43,7 +43,7 @@ QUICK = " A quick run: published rows with a buffer of 2 BDP, one seed."
 
 
 def ran(results: Sequence[Results]) -> Facts:
-    """Return the facts of these results."""
+    """Return what a report states about these runs: seeds, duration, engine, deviations."""
     return facts(results, deviations=("today's algorithms instead of those of 5.13 to 6.4",))
 
 
