@@ -13,6 +13,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -43,18 +44,20 @@ def build() -> Path:
     return HERE.parent / "target" / "release" / "examples" / "count"
 
 
-def count(runner: Path, case: str, file: Path | None = None) -> float:
-    """Return the instructions per data packet of a case, or of a file that runs for the duration of
-    that case."""
-    scenario = [str(file or HERE / f"{case}.toml"), DURATIONS[case]]
+def callgrind(command: Sequence[str]) -> float:
+    """Return the instructions per data packet of a command that prints its number of packets."""
     tool = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null"]
-    run = subprocess.run(
-        [*tool, str(runner), *scenario], check=True, capture_output=True, text=True
-    )
+    run = subprocess.run([*tool, *command], check=True, capture_output=True, text=True)
     found = re.search(r"Collected : (\d+)", run.stderr)
     if found is None:
         raise SystemExit(f"valgrind printed no count:\n{run.stderr}")
     return int(found[1]) / int(run.stdout)
+
+
+def count(runner: Path, case: str, file: Path | None = None) -> float:
+    """Return the instructions per data packet of a case, or of a file that runs for the duration of
+    that case."""
+    return callgrind([str(runner), str(file or HERE / f"{case}.toml"), DURATIONS[case]])
 
 
 def main() -> None:

@@ -1,0 +1,33 @@
+//! Transfers this many bytes alone and prints the number of data packets, and does nothing else, so
+//! that benches/stacks.py can count its instructions.
+
+use tailback_sim::Simulation;
+use tailback_smoltcp::{Options, receiver, sender};
+
+const SCENARIO: &str = r#"
+duration = "60s"
+[bottleneck]
+rate = "100Mbit"
+queue = { aqm = "fq_codel", ecn = true }
+[path]
+rtt = "20ms"
+[[programs]]
+name = "program"
+"#;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let bytes = std::env::args().nth(1).ok_or("usage: count BYTES")?;
+    let options = Options::default();
+    let results = Simulation::from_toml(SCENARIO)?
+        .attach(
+            "program",
+            sender(&options, Some(bytes.parse()?)),
+            receiver(&options),
+        )?
+        .run()?;
+    results
+        .completion_s("program")
+        .ok_or("the transfer did not finish")?;
+    println!("{}", results.endpoints("program").measured.packets);
+    Ok(())
+}
