@@ -60,6 +60,15 @@ def test_intervals_of_several_points_hold_together() -> None:
     assert wider[1] == pytest.approx(2 + 9.9248 / 3**0.5, abs=1e-3)
 
 
+def test_the_interval_of_a_share_ends_at_1() -> None:
+    one = replace(point(0.6, 0.9, 1.0), most=1.0)
+    ends = one.ends(1)
+    assert ends is not None
+    # Student's t with 2 degrees of freedom is 4.303: the plain interval is 0.83 +- 0.52.
+    assert ends[0] == pytest.approx(0.8333 - 4.3027 * 0.2082 / 3**0.5, abs=1e-3)
+    assert ends[1] == 1.0
+
+
 def test_one_bad_point_decides_and_an_open_one_leaves_it_open() -> None:
     bad, good = point(0.3, 0.31, 0.3, label="bad"), point(0.0, 0.001, 0.0, label="good")
     found = decision.decide([good, bad], 0.05, WORDS)

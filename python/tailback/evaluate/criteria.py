@@ -7,6 +7,7 @@ unchanged scenario. An evaluation replaces the values at the paths in `subject_a
 
 from __future__ import annotations
 
+import math
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -309,7 +310,11 @@ class Against(Asked):
                 f"{subject.name} {_mean(new for new, _ in values)}{self.unit}, "
                 f"{name} {_mean(old for _, old in values)}{self.unit}"
             )
-            points.append(_point(label, [self.loss(new, old) for new, old in values], says))
+            losses = [self.loss(new, old) for new, old in values]
+            # A share of the larger value is at most 1.
+            points.append(
+                replace(_point(label, losses, says), most=1.0 if self.share else math.inf)
+            )
         found = decide(points, self.margin, ("worse", "no worse"), worst=request.worst)
         measure = self.measure.replace(self.reference_name, name)
         return self.decided(found, measure, self.margin, points, results, name)

@@ -27,6 +27,8 @@ class PointOutcome:
     """How many seeds have no value."""
     says: str = ""
     """The numbers from which the values were computed, as text."""
+    most: float = math.inf
+    """The largest possible size of a value, at which an interval ends."""
 
     @property
     def mean(self) -> float:
@@ -44,7 +46,7 @@ class PointOutcome:
             return None
         variance = math.fsum((value - self.mean) ** 2 for value in self.values) / (n - 1)
         half = _t(n - 1, points) * math.sqrt(variance / n)
-        return self.mean - half, self.mean + half
+        return max(self.mean - half, -self.most), min(self.mean + half, self.most)
 
 
 def _t(freedom: int, points: int) -> float:

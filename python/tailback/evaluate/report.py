@@ -57,7 +57,11 @@ def of(evaluation: Evaluation) -> Report:
         name=f"evaluate-{evaluation.suite}",
         title=f"Evaluation of {evaluation.subject}",
         lead=f"By {_standard(evaluation)}, section by section: {said}.",
-        meta=[("subject", evaluation.subject), ("suite", evaluation.suite)],
+        meta=[
+            ("subject", evaluation.subject),
+            ("suite", evaluation.suite),
+            ("options", " ".join(evaluation.flags) or "none"),
+        ],
         sections=sections,
         first="matrix",
         files={"verdicts.csv": _csv(evaluation), **files},

@@ -68,7 +68,7 @@ _OPTIONS = (
         type=click.Path(file_okay=False, path_type=Path),
         metavar="DIR",
         help="Folder of the report [default: evaluations/SUITE-NAME of the results, with "
-        "-quick and the sections added].",
+        "-quick, the sections and --against added].",
     ),
     click.option("--no-report", is_flag=True, help="Do not write a report."),
     report_options,
@@ -114,9 +114,12 @@ def _suite(command: Callable[..., Any]) -> Callable[..., int]:
             write(evaluation, junit)
         page = None
         if not (no_report or (options.read_only and report_folder is None)):
-            # A partial or quick evaluation must not replace the report of a full one.
+            # A partial or quick evaluation, or one against another algorithm, must not replace the
+            # report of a full one.
             plain = re.sub(r"[^\w.=-]+", "-", evaluation.subject)
             which = [evaluation.suite, plain, *(["quick"] if quick else []), *parts]
+            if against is not None:
+                which.append("against-" + re.sub(r"[^\w.=-]+", "-", against))
             place = options.out / "evaluations" / "-".join(which)
             page = _report(evaluation, report_folder or place, pdf)
         changes = None if before is None else evaluation.changes(before)
