@@ -257,9 +257,11 @@ impl Maker {
         });
         self.maybe(&mut assert, 0.2, "flow", |_| Value::String("f0".to_owned()));
         // Metrics of harm require `without`, and all other metrics reject it.
-        self.maybe(&mut assert, 0.05, "without", |_| {
-            Value::String("f1".to_owned())
-        });
+        if self.draw.chance(0.05) {
+            for (key, value) in [("metric", "harm_throughput"), ("without", "f1")] {
+                assert.insert(key.to_owned(), Value::String(value.to_owned()));
+            }
+        }
         Value::Array(vec![Value::Table(assert)])
     }
 }
