@@ -22,7 +22,7 @@ STACK = layout.STACKS[0]
 class Made(list[Any]):
     """Results with the attributes that a page reads."""
 
-    engine, version = "kernel", "7"
+    engine, version, title = "kernel", "7", "meeting"
 
 
 def _two_flows(seed: int, first: float, second: float) -> Any:

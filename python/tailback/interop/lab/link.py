@@ -44,7 +44,7 @@ def of_runs(runs: Sequence[Run]) -> str | None:
     """
     first = runs[0]
     canonical = first.manifest["canonical"]
-    if sum(len(canonical[kind]) for kind in ("links", "flows", "traffic")) > MAX_PARTS:
+    if sum(len(canonical.get(kind, ())) for kind in ("links", "flows", "traffic")) > MAX_PARTS:
         return None
     text = stored.scenario(canonical, first.seed)
     if text is None:
