@@ -182,6 +182,55 @@ def test_a_file_beside_the_scenario_is_in_the_bundle(tmp_path: Path) -> None:
     assert tb.verify_bundle(path, progress=False).same
 
 
+HARM = """
+[[flows]]
+name = "newcomer"
+cc   = "bbr"
+
+[[assert]]
+metric  = "harm_throughput"
+flow    = "cubic"
+without = "newcomer"
+max     = 1.0
+"""
+
+
+def test_a_bundle_has_the_runs_that_harm_needs(tmp_path: Path) -> None:
+    (tmp_path / "s.toml").write_text(SCENARIO + HARM)
+    options = RunOptions(seeds=2, out=tmp_path / "results", progress=False)
+    files = read(tb.bundle(tmp_path / "s.toml", tmp_path / "s.zip", options=options))
+    assert len(summaries(files)) == 4
+    for name, data in files.items():
+        if name.startswith("results/"):
+            (tmp_path / "open" / name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / "open" / name).write_bytes(data)
+    for run in tb.open_results(tmp_path / "open" / "results"):
+        [cubic] = [flow for flow in run.summary["flows"] if flow["name"] == "cubic"]
+        assert 0 < cubic["harm"]["newcomer"]["throughput"] < 1
+    found = tb.verify_bundle(tmp_path / "s.zip", progress=False)
+    assert (found.same, found.runs, found.compared) == (True, 4, 4 * 5)
+
+    def lie(made: Files) -> None:
+        made[alone] = made[alone].replace(b'"retransmits": ', b'"retransmits": 9', 1)
+
+    [index] = [json.loads(data) for name, data in files.items() if name.endswith("index.json")]
+    alone = f"results/runs/{index['points'][1]['without']['newcomer']}/summary.json"
+    path = write(tmp_path / "b.zip", changed(files, lie, honest=True))
+    assert [one.file for one in tb.verify_bundle(path, progress=False).differences] == [alone]
+
+    def lose(made: Files) -> None:
+        for name in [name for name in made if name.startswith(alone.removesuffix("summary.json"))]:
+            del made[name]
+            about = json.loads(made["bundle.json"])
+            del about["files"][name]
+            made["bundle.json"] = json.dumps(about).encode()
+
+    path = write(tmp_path / "c.zip", changed(files, lose, honest=False))
+    missing = tb.verify_bundle(path, progress=False).differences
+    assert {one.why for one in missing} == {"missing in the bundle"}
+    assert len(missing) == 5
+
+
 @pytest.mark.parametrize("data", [b"", b"PK\x03\x04", b"x" * 100])
 def test_what_is_no_bundle_is_a_sentence(tmp_path: Path, data: bytes) -> None:
     (tmp_path / "b.zip").write_bytes(data)

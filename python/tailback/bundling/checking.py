@@ -9,7 +9,7 @@ import platform
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from tailback.bundling import contents
 from tailback.bundling.contents import AboutBundle
 from tailback.bundling.writing import refuse_foreign_code
 from tailback.errors import InputError
-from tailback.running import costs, engines, execution, scenarios
+from tailback.running import absence, costs, engines, execution, scenarios
 from tailback.running.options import RunOptions
 from tailback.store import archive, layout
 from tailback.store.results import Results
@@ -123,13 +123,14 @@ def verify_bundle(
         values = [(key, value) for key, value in about.set]
         loaded = scenarios.load(root / contents.SCENARIO, values, about.seeds, runner)
         refuse_foreign_code(loaded)
-        _refuse_costly(loaded, runner, max_cpu_s)
+        alone = [absence.without(loaded, runner, name) for name in absence.competitors(loaded)]
+        _refuse_costly([loaded, *alone], runner, max_cpu_s)
         options = RunOptions.of(jobs=jobs, out=root / "again", progress=progress)
         results = execution.run_loaded([loaded], [runner], options)[0]
         compared, differences, version_only = _compared(
             about, files, results, loaded.engine_version
         )
-        runs = len({run.run_id for run in results})
+        runs = len({run_id for run in results for run_id in contents.run_ids(run)})
     return CheckedBundle(
         about,
         loaded.engine_version,
@@ -142,8 +143,11 @@ def verify_bundle(
     )
 
 
-def _refuse_costly(loaded: _native.Scenario, runner: engines.Engine, max_cpu_s: float) -> None:
-    cost = costs.total((point.packets, runner, runner.memory(point)) for point in loaded.points)
+def _refuse_costly(
+    loaded: Sequence[_native.Scenario], runner: engines.Engine, max_cpu_s: float
+) -> None:
+    points = {point.run_id: point for scenario in loaded for point in scenario.points}
+    cost = costs.total((point.packets, runner, runner.memory(point)) for point in points.values())
     if cost.cpu_s > max_cpu_s:
         raise InputError(
             f"running the bundle again takes about {costs.duration_text(cost.cpu_s)} of CPU time; "
@@ -189,7 +193,8 @@ def _unpacked(path: Path) -> dict[str, bytes]:
 def _compared(
     about: AboutBundle, files: Mapping[str, bytes], results: Results, version: str
 ) -> tuple[int, list[BundleDifference], list[str]]:
-    """Compare the files of each run with those of the bundle, in the order of the sweep.
+    """Compare the files of each run with those of the bundle, in the order of the sweep. The runs
+    without a competitor follow their run.
 
     Returns the number of files compared, the differences, and the files that differ only in the
     version.
@@ -200,14 +205,12 @@ def _compared(
     compared = 0
     found: list[BundleDifference] = []
     version_only: list[str] = []
-    for run in results:
-        at = json.dumps([run.params, run.seed], sort_keys=True)
-        run_id = there.get(at)
-        if run_id is None:
-            where = ", ".join([*(f"{k} = {v}" for k, v in run.labels.items()), f"seed {run.seed}"])
+    for at, run_id, where in _repeated(results):
+        bundled = there.get(at)
+        if bundled is None:
             found.append(BundleDifference(index_name, f"the bundle has no run at {where}"))
             continue
-        prefix = f"{contents.RESULTS}/runs/{run_id}/"
+        prefix = f"{contents.RESULTS}/runs/{bundled}/"
         own = {
             name.removeprefix(prefix): data
             for name, data in files.items()
@@ -215,7 +218,7 @@ def _compared(
         }
         here = {
             path.name: path.read_bytes()
-            for path in run.path.iterdir()
+            for path in layout.run_path(results.root, run_id).iterdir()
             if path.is_file() and path.name not in contents.LEFT_OUT
         }
         for name in sorted({*own, *here}):
@@ -234,18 +237,39 @@ def _compared(
     return compared, found, version_only
 
 
+def _repeated(results: Results) -> Iterator[tuple[str, str, str]]:
+    """Yield each repeated run once: its place in the sweep, its id, and its place as text."""
+    seen: set[str] = set()
+    for run in results:
+        labels = [*(f"{key} = {value}" for key, value in run.labels.items()), f"seed {run.seed}"]
+        own = [(None, run.run_id), *run.without.items()]
+        for without, run_id in own:
+            if run_id in seen:
+                continue
+            seen.add(run_id)
+            where = ", ".join([*labels, *([] if without is None else [f"without {without}"])])
+            yield _place(run.params, run.seed, without), run_id, where
+
+
+def _place(params: Mapping[str, Any], seed: Any, without: str | None = None) -> str:
+    """Return the place of a run in a sweep: its point, its seed and the absent competitor."""
+    return json.dumps([params, seed, without], sort_keys=True)
+
+
 def _points(index: bytes) -> dict[str, str]:
-    """Map each point and seed of a stored index to the id of its run."""
+    """Map the place of each run of a stored index to the id of the run."""
     # A stored index begins with its own hash, like every stored JSON file.
     begin = index.find(b"{")
+    found = {}
     try:
         document = json.loads(index[begin:]) if begin >= 0 else {}
-        return {
-            json.dumps([point["params"], point["seed"]], sort_keys=True): point["run_id"]
-            for point in document.get("points", ())
-        }
+        for point in document.get("points", ()):
+            own = {None: point["run_id"], **point.get("without", {})}
+            for without, run_id in own.items():
+                found[_place(point["params"], point["seed"], without)] = run_id
     except (ValueError, KeyError, TypeError, AttributeError):
         return {}
+    return found
 
 
 def _values(name: str, there: bytes, here: bytes) -> list[str] | None:

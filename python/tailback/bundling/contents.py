@@ -13,6 +13,7 @@ from typing import Any
 
 from tailback.base.foreign import line
 from tailback.errors import InputError
+from tailback.store.results import Run
 from tailback.store.run_folder import TIMING
 
 FORMAT = 1
@@ -80,6 +81,13 @@ class AboutBundle:
         if not right:
             raise InputError(f"{ABOUT}: a value of a wrong kind; name a bundle that is complete")
         return cls(**found)
+
+
+def run_ids(run: Run) -> Iterator[str]:
+    """Yield the ids of the runs that a run of a sweep needs: its own, and those of the runs without
+    a competitor, which harm compares with."""
+    yield run.run_id
+    yield from run.without.values()
 
 
 def sha256(data: bytes) -> str:

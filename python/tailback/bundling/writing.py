@@ -125,10 +125,10 @@ def _files(
     yield contents.FIGURE, _figure(results)
     index = layout.index_path(results.root, results.id)
     yield f"{contents.RESULTS}/sweeps/{results.id}/{layout.INDEX}", index.read_bytes()
-    for run in {run.run_id: run for run in results}.values():
-        for path in sorted(run.path.iterdir()):
+    for run_id in dict.fromkeys(run_id for run in results for run_id in contents.run_ids(run)):
+        for path in sorted(layout.run_path(results.root, run_id).iterdir()):
             if path.is_file() and path.name not in contents.LEFT_OUT:
-                yield f"{contents.RESULTS}/runs/{run.run_id}/{path.name}", path.read_bytes()
+                yield f"{contents.RESULTS}/runs/{run_id}/{path.name}", path.read_bytes()
 
 
 def _figure(results: Results) -> bytes:
