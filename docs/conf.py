@@ -22,6 +22,7 @@ extensions = [
     "sphinx_click",
     "pages.site",
     "pages.reports",
+    "pages.verdicts",
 ]
 source_suffix = {".md": "markdown", ".results.json": "results"}
 root_doc = "index"

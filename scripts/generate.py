@@ -1,7 +1,10 @@
 """Writes the pages that need no kernel: the reference from the registries, the page of every
-published experiment from its runs, and docs/evidence/trust.md from the results of experiments and
-validation. With `--check`, it only prints which pages are not current, and which have numbers
-without a source (`prose`)."""
+published experiment from its runs, docs/evidence/trust.md from the results of experiments and
+validation, and the league from its data.
+
+With `--check`, it only prints which pages are not current, and which have numbers without a source
+(`prose`).
+"""
 
 from __future__ import annotations
 
@@ -19,6 +22,7 @@ from pages import (
     ROOT,
     explained,
     gallery,
+    league,
     plots,
     prose,
     reference,
@@ -100,7 +104,7 @@ def main() -> None:
         REFERENCE / "scenario.schema.json": schema.text(),
     }
     if asked.check:
-        check({**made, **published.pages(EVIDENCE), **trust.pages(EVIDENCE)})
+        check({**made, **from_results()})
         return
     # Read the revision now, because commits may be made while the runs take their time.
     revision()
@@ -109,8 +113,14 @@ def main() -> None:
         path.write_text(text, encoding="utf-8")
     for path in itertools.chain(made, () if asked.quick else experiment_pages()):
         print(path.relative_to(ROOT), flush=True)
-    for path, text in (published.pages(EVIDENCE) | trust.pages(EVIDENCE)).items():
+    for path, text in from_results().items():
+        path.parent.mkdir(exist_ok=True)
         path.write_text(text, encoding="utf-8")
+
+
+def from_results() -> dict[Path, str]:
+    """Return the pages that are made from stored results, by path."""
+    return {**published.pages(EVIDENCE), **trust.pages(EVIDENCE), **league.pages(EVIDENCE)}
 
 
 def check(made: Mapping[Path, str]) -> None:

@@ -1,35 +1,142 @@
-"""Tests the matrix of verdicts that `scripts/league.py` makes."""
+"""Tests the league: its data, the pages of algorithms, and the tables of the site."""
 
 from __future__ import annotations
 
-import league
+import json
+import re
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+import league as script
+from pages import EVIDENCE, league, verdicts
+from pages.league import League, Row, Subject
 from tailback.evaluate.model import Evaluation, SectionResult, SectionVerdict
 
+NASTY = "<script>x</script>"
 
-def section(number: str, verdict: SectionVerdict, value: float | None) -> SectionResult:
+
+def section(
+    number: str,
+    verdict: SectionVerdict,
+    value: float | None,
+    ci95: tuple[float, float] | None = None,
+    *,
+    source: str = "RFC 9743",
+    at_least: bool = False,
+) -> SectionResult:
     return SectionResult(
-        number, "Title", "RFC", verdict, "share", value, 0.05, None, "a.toml", "what was found"
+        *(number, f"Title {NASTY}", source, verdict, "share", value, 0.05, ci95),
+        scenario="5.1.2-queue.toml",
+        note="what was found",
+        command="tailback run 5.1.2-queue.toml --seeds 7",
+        at_least=at_least,
     )
 
 
-def subject(name: str, *sections: SectionResult) -> Evaluation:
-    return Evaluation("cc", name, "sim", "1", sections)
+L4S = "RFC 9331 section 4.3"
+GOOD = Evaluation(
+    *("cc", "reno", "sim", "1"),
+    (
+        section("5.1", "no worse", -0.2, (-0.3, -0.1)),
+        section("5.2", "undecided", 0.05),
+        section("L4S-a", "fail", 0.9, source=L4S),
+    ),
+)
+BAD = Evaluation(
+    *("cc", "bbr3:draft=06", "sim", "1"),
+    (
+        section("5.1", "fail", 0.01, at_least=True),
+        section("5.2", "worse", 0.5, (0.4, 0.6)),
+        section("L4S-a", "not observable", None, source=L4S),
+    ),
+)
 
 
-def test_a_cell_has_the_number_of_what_is_bad_and_a_link() -> None:
-    good = subject("reno", section("5.1", "no worse", 0.01), section("5.2", "undecided", 0.05))
-    bad = subject("bbr3:draft=06", section("5.1", "worse", 0.5), section("5.2", "pass", 0.0))
-    assert list(league.matrix([good, bad])) == [
-        "| section | reno | bbr3 06 |",
-        "|---|---|---|",
-        "| 5.1 Title | [✓](league-numbers.results.json#reno) "
-        "| [**worse 0.5**](league-numbers.results.json#bbr3draft06) |",
-        "| 5.2 Title | [?](league-numbers.results.json#reno) "
-        "| [✓](league-numbers.results.json#bbr3draft06) |",
-        "| *fail* | *0* | *0* |",
-        "| *worse* | *0* | *1* |",
-        "| *undecided* | *1* | *0* |",
+@pytest.fixture
+def found(tmp_path: Path) -> League:
+    text = script.as_json([GOOD, BAD], quick=True, date=datetime(2026, 11, 7, tzinfo=UTC))
+    (tmp_path / league.DATA).write_text(text, encoding="utf-8")
+    return League.read(tmp_path)
+
+
+def test_the_data_has_a_line_for_each_section(found: League, tmp_path: Path) -> None:
+    assert found.facts["date"] == "7 November 2026"
+    reno, bbr3 = found.subjects
+    assert [row.data["seeds"] for row in bbr3.rows] == [7, 7, 7]
+    assert reno.rows[0].data["ci95"] == [-0.3, -0.1]
+    lines = (tmp_path / league.DATA).read_text(encoding="utf-8").splitlines()
+    assert sum(line.startswith('{"id": ') for line in lines) == 6
+
+
+def test_verdicts_of_a_subject(found: League) -> None:
+    reno, bbr3 = found.subjects
+    # Reno sends no ECT(1), so RFC 9331 does not ask anything of it.
+    assert (reno.bad, reno.counts["fail"], reno.counts["undecided"]) == ([], 0, 1)
+    assert [row.id for row in reno.better] == ["5.1"]
+    # The value that has to be at least 0.05 is five times too small, 0.5 is ten times too large.
+    assert [(row.id, row.ratio) for row in bbr3.bad] == [("5.2", 10.0), ("5.1", 5.0)]
+    assert bbr3.better == []
+    assert (reno.slug, bbr3.slug, bbr3.short) == ("reno", "bbr3-06", "bbr3 06")
+
+
+@pytest.mark.parametrize(
+    ("value", "high", "is_better"), [(-0.2, -0.06, True), (-0.2, -0.04, False), (0.2, 0.3, False)]
+)
+def test_better_means_beyond_the_margin(value: float, high: float, is_better: bool) -> None:
+    row = {"verdict": "no worse", "value": value, "bound": 0.05, "ci95": [value, high]}
+    assert Row(row, is_asked=True).is_better == is_better
+    assert not Row(row, is_asked=False).is_better
+
+
+def test_the_page_of_an_algorithm_begins_with_the_worst(found: League, tmp_path: Path) -> None:
+    made = league.pages(tmp_path)
+    page = made[tmp_path / "league" / "bbr3-06.md"]
+    assert "fails 1 of 2 sections, is worse in 1, and undecided in 0" in page
+    worst, second = re.findall(r"^- \*\*5.*", page, flags=re.M)
+    assert worst.startswith("- **5.2 Title")
+    assert "(worse): share: 0.5 [0.4, 0.6], at most 0.05; what was found." in worst
+    assert "(fail): share: 0.01, at least 0.05" in second
+    assert "Nothing fails or is worse." in made[tmp_path / "league" / "reno.md"]
+    row = "| [bbr3 of draft 06](league/bbr3-06.md) | 1 | 1 | 0 | 5.2 Title"
+    assert row in made[tmp_path / "league.md"]
+    assert len(found.subjects) == 2
+
+
+def test_every_cell_links_to_the_row_of_its_section(found: League) -> None:
+    html = verdicts.matrix_html(list(found.subjects), lambda page: f"{page}.html")
+    cells = re.findall(r'<td class="number ([\w-]+)" data-value="([^"]*)"><a href="([^"]+)"', html)
+    page = "evidence/league/{}.html#section-{}"
+    assert cells == [
+        ("good", "-4", page.format("reno", "5-1")),
+        ("bad", "5", page.format("bbr3-06", "5-1")),
+        ("good", "1", page.format("reno", "5-2")),
+        ("bad", "10", page.format("bbr3-06", "5-2")),
+        ("not-asked", "18", page.format("reno", "L4S-a")),
+        ("not-asked", "", page.format("bbr3-06", "L4S-a")),
     ]
-    first, second = league.worst([good, bad])
-    assert first == "- **reno**: nothing is worse or fails."
-    assert "worse in 5.1 (Title): 0.5, 10 times the bound; what was found." in second
+    for subject in found.subjects:
+        rows = verdicts.sections_html(subject, {"5.1.2-queue.toml": "x/5.1.2-queue.toml"})
+        ids = re.findall(r'<tr id="([^"]+)">', rows)
+        assert ids == ["section-5-1", "section-5-2", "section-L4S-a"]
+        assert rows.count('href="x/5.1.2-queue.toml">5.1.2-queue.toml</a><br>seeds 1 to 7') == 3
+        assert "<script" not in html + rows
+
+
+PAGES = sorted((EVIDENCE / league.FOLDER).glob("*.md"))
+
+
+@pytest.mark.parametrize("file", PAGES, ids=lambda file: str(file.name))
+def test_published_pages_are_short(file: Path) -> None:
+    assert len(file.read_text(encoding="utf-8").split()) <= 500
+
+
+def test_the_published_pages_are_those_of_the_data() -> None:
+    subjects: list[Subject] = list(League.read(EVIDENCE).subjects)
+    assert {file.stem for file in PAGES} == {one.slug for one in subjects}
+    assert len({one.slug for one in subjects}) == len(subjects)
+    data = json.loads((EVIDENCE / league.DATA).read_text(encoding="utf-8"))
+    for one in data["evaluations"]:
+        for row in one["sections"]:
+            assert not row["scenario"] or row["seeds"], (one["subject"], row["id"])

@@ -1,10 +1,13 @@
 "use strict";
 // Sorts tables of results by the column whose heading is clicked: numbers by size, words by letter,
-// cells without a value last.
+// cells without a value last. A cell with the attribute data-value is sorted by that number.
 (function () {
   const number = /[-+\u2212]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?/;
 
   function value(cell) {
+    if (cell && "value" in cell.dataset) {
+      return cell.dataset.value === "" ? null : parseFloat(cell.dataset.value);
+    }
     const text = cell ? cell.textContent.trim() : "";
     if (text === "" || text === "\u2014") return null;
     const found = number.exec(text);

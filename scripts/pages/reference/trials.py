@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from pages import EVIDENCE, ROOT, results
+from pages import EVIDENCE, ROOT, league, results
 from tailback_studies import experiments
 from tailback_studies.reproduction.published import RESULTS
 from tailback_studies.validation import grid
@@ -26,6 +26,9 @@ SINGULAR = {
     "traffic": "source of traffic",
 }
 """What an entry of each registry is called in a sentence."""
+SUITES = {"cc": "cc", "aqm": "queue"}
+"""The suite of `tailback evaluate` for each registry that has one."""
+
 TESTED = (
     "Every {singular} in tailback passes the same conformance tests "
     "([what is tested](../../evidence/testing.md))."
@@ -45,6 +48,8 @@ def of(kind: str, name: str) -> Iterator[str]:
         yield from _against_linux(kind, name)
         if kind == "cc":
             yield from _signals(name)
+        if kind in SUITES:
+            yield from _by_the_standards(SUITES[kind], name)
     yield from _published(kind, name)
 
 
@@ -92,6 +97,15 @@ def _signals(name: str) -> Iterator[str]:
             "[Response to the same signals](../../evidence/response.md) compares the congestion "
             f"window of `{name}` with Linux, ACK by ACK.\n"
         )
+
+
+def _by_the_standards(suite: str, name: str) -> Iterator[str]:
+    """Yield the links to the verdicts of the entry, with and without options."""
+    subjects = league.League.read(EVIDENCE).named(name, suite)
+    links = [f"[{one.title}](../../evidence/{league.FOLDER}/{one.slug}.md)" for one in subjects]
+    if links:
+        standards = "RFC 9743" if suite == "cc" else "RFC 7928"
+        yield f"Verdicts by the sections of {standards}: {', '.join(links)}.\n"
 
 
 def _published(kind: str, name: str) -> Iterator[str]:

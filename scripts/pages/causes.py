@@ -1,0 +1,77 @@
+"""Says why algorithms fail sections or are worse, as far as the causes are known.
+
+Each cause was found by an evaluation with other options, or follows from the definition of the
+algorithm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+_NO_RESPONSE_TO_CE = (
+    "by default this BBR does not respond to CE, and its packets are not ECN-capable. These "
+    "sections switch ECN on."
+)
+_STARTS_LATE = "Of the slow starts, HyStart, which `cubic` has by default, loses least"
+
+CAUSES: Mapping[str, Mapping[str, str]] = {
+    "cubic:slow_start=hystart++": {
+        "5.2.1, nsperf-coexist": (
+            f"HyStart++ ends slow start later than HyStart. {_STARTS_LATE}: [slow "
+            "starts](../start-up.md)."
+        ),
+    },
+    "cubic:slow_start=search": {
+        "5.2.1, nsperf-coexist": (
+            "SEARCH ends no slow start before a loss in the deciding runs: `slow_start=none` gives "
+            f"the same numbers. {_STARTS_LATE}: [slow starts](../start-up.md)."
+        ),
+    },
+    "bbr": {"6.2, 7.1-ce, nsperf-ecn": _NO_RESPONSE_TO_CE},
+    "bbr2": {
+        "6.2, 7.1-ce, nsperf-ecn": (
+            f"{_NO_RESPONSE_TO_CE} With `ecn_response=true,ecn_max_rtt=0ms` it passes the first "
+            "two and is no worse in the third."
+        ),
+    },
+    "bbr3": {
+        "6.2, 7.1-ce, nsperf-ecn": (
+            f"{_NO_RESPONSE_TO_CE} With `ecn_response=true,ecn_max_rtt=0ms` it passes the first "
+            "two and is no worse in the third."
+        ),
+    },
+    "bbr3:draft=06": {
+        "6.2, 7.1-ce, nsperf-ecn": (
+            f"{_NO_RESPONSE_TO_CE} The draft defines no response. The response of Google's branch "
+            "(`draft=06,ecn_response=true,ecn_max_rtt=0ms`) does not suffice here: these three "
+            "sections still fail or are worse."
+        ),
+    },
+    "fq_pie": {
+        "4.5": (
+            "above a probability of `ecn_prob`, PIE drops ECN-capable packets instead of marking "
+            "them. With `ecn_prob=100` it passes."
+        ),
+    },
+    "cake": {
+        "9.1-pages": (
+            "Cake shares the link between hosts first (`triple-isolate`), so that the connections "
+            "of a browser share one part. With `flow=flows` it is no worse."
+        ),
+        "5.1.2": "Cobalt drops in the slow start of the short flow. With `rtt=1s` it is no worse.",
+        "7.2-pages": "both causes together: with `flow=flows,rtt=1s` it is no worse.",
+    },
+    "red": {
+        "5.1.1-goodput, 4.5": (
+            "RED drops every packet while the average is above `max`, also ECN-capable ones. With "
+            "`gentle=true`, which Linux does not have, it is no worse and passes."
+        ),
+    },
+    "pi2": {
+        "L4S-delay, L4S-battery-delay": (
+            "PI2 is a single queue, in which L4S packets wait behind classic packets. The "
+            "requirement is for dual queues."
+        ),
+    },
+}
+"""Causes by algorithm and sections, without numbers of a measurement."""

@@ -1,0 +1,337 @@
+"""Writes the league and the page of each algorithm from docs/evidence/league.json, which
+`scripts/league.py` measures.
+
+The pages are short. The site adds tables of every section (`pages.verdicts`), which read the same
+data.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from pages import causes
+from tailback.base.numbers import short
+from tailback.evaluate.model import BAD
+
+DATA = "league.json"
+"""The name of the file with the data, in docs/evidence."""
+
+FOLDER = "league"
+"""The folder of the pages of algorithms, in docs/evidence."""
+
+ECT1 = ("prague",)
+"""The congestion controls that send ECT(1) without an option. RFC 9331 has requirements for these
+alone."""
+
+TITLES = {
+    "cubic:slow_start=hystart++": "CUBIC with HyStart++",
+    "cubic:slow_start=search": "CUBIC with SEARCH",
+    "bbr3:draft=06": "bbr3 of draft 06",
+}
+"""Titles of the pages of algorithms with options. The other titles are the algorithms' names."""
+
+MOST, FEW = 5, 3
+"""The most sections of the lists of bad and of better sections on the page of an algorithm."""
+
+MARKS = {"pass": "✓", "no worse": "✓", "undecided": "?", "not observable": "–"}
+"""Signs in the matrix for verdicts that are not bad."""
+
+KINDS = {
+    "cc": ("congestion-controls", "congestion control"),
+    "queue": ("queues", "queue discipline"),
+}
+"""The folder of the reference pages of each suite, and what a subject of the suite is called."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One section of one algorithm."""
+
+    data: Mapping[str, Any]
+    is_asked: bool
+    """Whether the source of the section has requirements for the algorithm."""
+
+    @property
+    def id(self) -> str:
+        """The section, such as 5.2.1 or L4S-rtt."""
+        return str(self.data["id"])
+
+    @property
+    def verdict(self) -> str:
+        """The verdict, as `tailback evaluate` prints it."""
+        return str(self.data["verdict"])
+
+    @property
+    def is_bad(self) -> bool:
+        """Whether the algorithm fails or is worse where the section concerns it."""
+        return self.is_asked and self.verdict in BAD
+
+    @property
+    def number(self) -> str:
+        """The value with its interval."""
+        value = short(self.data["value"], 3)
+        if self.data["ci95"] is None:
+            return value
+        low, high = self.data["ci95"]
+        return f"{value} [{short(low, 3)}, {short(high, 3)}]"
+
+    @property
+    def limit(self) -> str:
+        """The bound with its side. Empty without a bound."""
+        if self.data["bound"] is None:
+            return ""
+        return f"at {'least' if self.data['at_least'] else 'most'} {short(self.data['bound'], 3)}"
+
+    @property
+    def ratio(self) -> float | None:
+        """The value as a multiple of its bound, so that more than 1 is beyond the bound. None
+        without a number."""
+        value, bound = self.data["value"], self.data["bound"]
+        if value is None or not bound:
+            return None
+        if self.data["at_least"]:
+            return float(bound / value) if value else 1e9
+        return float(value / bound)
+
+    @property
+    def is_better(self) -> bool:
+        """Whether the algorithm is better than the reference at every point, by more than the
+        margin."""
+        if self.verdict != "no worse" or self.data["value"] is None or not self.is_asked:
+            return False
+        high = self.data["value"] if self.data["ci95"] is None else self.data["ci95"][1]
+        return bool(high < -self.data["bound"])
+
+
+@dataclass(frozen=True)
+class Subject:
+    """The evaluation of one algorithm."""
+
+    suite: str
+    name: str
+    """The algorithm with its options, as `tailback evaluate` takes it."""
+    rows: Sequence[Row]
+
+    @property
+    def entry(self) -> str:
+        """The algorithm without options."""
+        return self.name.partition(":")[0]
+
+    @property
+    def slug(self) -> str:
+        """The name of the algorithm's page."""
+        values = re.sub(r"\w+=", " ", self.name.partition(":")[2])
+        words = re.findall(r"[\w-]+", f"{self.entry} {values}")
+        return "-".join(word.strip("-") for word in words if word.strip("-"))
+
+    @property
+    def short(self) -> str:
+        """The heading of the algorithm's column: the name, with the values of its options."""
+        return " ".join([self.entry, *re.findall(r"=([^,]+)", self.name)])
+
+    @property
+    def title(self) -> str:
+        """The title of the algorithm's page."""
+        return TITLES.get(self.name, self.name)
+
+    @cached_property
+    def counts(self) -> Counter[str]:
+        """How often each verdict was given, of the sections that concern the algorithm."""
+        return Counter(row.verdict for row in self.rows if row.is_asked)
+
+    @cached_property
+    def bad(self) -> list[Row]:
+        """The sections that the algorithm fails or in which it is worse, the farthest first."""
+        return sorted((r for r in self.rows if r.is_bad), key=lambda r: -(r.ratio or 0.0))
+
+    @cached_property
+    def better(self) -> list[Row]:
+        """The sections in which the algorithm is better than the reference, the most first."""
+        return sorted((r for r in self.rows if r.is_better), key=lambda r: r.ratio or 0.0)
+
+
+@dataclass(frozen=True)
+class League:
+    """The data of all pages."""
+
+    facts: Mapping[str, Any]
+    subjects: Sequence[Subject]
+
+    @classmethod
+    def read(cls, evidence: Path) -> League:
+        """Read the data from the folder of evidence."""
+        data = json.loads((evidence / DATA).read_text(encoding="utf-8"))
+        subjects = [
+            Subject(
+                one["suite"],
+                one["subject"],
+                [Row(row, _is_asked(one["subject"], row)) for row in one["sections"]],
+            )
+            for one in data["evaluations"]
+        ]
+        return cls({k: v for k, v in data.items() if k != "evaluations"}, subjects)
+
+    def of(self, suite: str) -> list[Subject]:
+        """Return the algorithms of a suite."""
+        return [one for one in self.subjects if one.suite == suite]
+
+    def named(self, entry: str, suite: str) -> list[Subject]:
+        """Return the evaluations of an algorithm, with and without options."""
+        return [one for one in self.of(suite) if one.entry == entry]
+
+
+def _is_asked(subject: str, row: Mapping[str, Any]) -> bool:
+    of_l4s = row["source"].startswith("RFC 9331")
+    return not of_l4s or subject.partition(":")[0] in ECT1
+
+
+def pages(evidence: Path) -> dict[Path, str]:
+    """Return the text of each page by its path."""
+    league = League.read(evidence)
+    made = {evidence / "league.md": "\n".join(_league(league)) + "\n"}
+    for subject in league.subjects:
+        text = "\n".join(_subject(league, subject)) + "\n"
+        made[evidence / FOLDER / f"{subject.slug}.md"] = text
+    return made
+
+
+def _league(league: League) -> Iterator[str]:
+    facts = league.facts
+    yield "# Every algorithm by every section\n"
+    yield HEAD.format(
+        quick=_quick(facts), data=DATA, **{k: facts[k] for k in ("command", "date", "version")}
+    )
+    for suite, (title, lead) in TABLES.items():
+        yield f"## {title}\n\n{lead}\n"
+        yield "| algorithm | fail | worse | undecided | farthest beyond its bound |"
+        yield "|---|--:|--:|--:|---|"
+        for one in league.of(suite):
+            counts = (str(one.counts[verdict]) for verdict in ("fail", "worse", "undecided"))
+            link = f"[{one.title}]({FOLDER}/{one.slug}.md)"
+            yield f"| {link} | {' | '.join(counts)} | {_farthest(one)} |"
+        yield f"\n```{{verdicts}} {suite}\n```\n"
+    yield "```{toctree}\n:hidden:\n"
+    yield from (f"{one.title} <{FOLDER}/{one.slug}>" for one in league.subjects)
+    yield "```"
+
+
+def _quick(facts: Mapping[str, Any]) -> str:
+    return " by shorter runs (`--quick`)" if facts["quick"] else ""
+
+
+def _farthest(subject: Subject) -> str:
+    if not subject.bad:
+        return "nothing fails or is worse"
+    row = subject.bad[0]
+    times = f", {short(row.ratio, 2)} times the bound" if row.ratio else ""
+    return f"{row.id} {row.data['title']}: {row.verdict}, {short(row.data['value'], 3)}{times}"
+
+
+HEAD = """\
+Which requirements of the standards does an algorithm meet? This page has the verdicts of
+[`tailback evaluate`](../how-to/evaluate.md) for every congestion control and queue of the
+simulator. `{command}` measured them{quick} on {date} with the simulator, version
+`{version}`. Each algorithm has a page with what stands out, and with the number, the scenario and
+the seeds of each section. The data are in [league.json]({data}).
+
+A verdict is about one scenario with stated margins. Where the RFC has no margin, tailback sets it.
+The verdicts are not a ranking.
+
+In the matrices, ✓ is *pass* or *no worse*, ? is *undecided*, and – is *not observable*. A cell has
+the value of the section's measure, and links to its row on the page of the algorithm. Click a
+heading to sort by the value as a multiple of its bound.
+"""
+
+TABLES = {
+    "cc": (
+        "Congestion controls",
+        """\
+*Worse* and *no worse* compare with CUBIC in the same scenario. Sections about other traffic measure
+harm: the harm that the control does to CUBIC and Reno, minus the harm that a second flow of CUBIC
+or Reno does to them. Numbers are those of RFC 9743. The sections nsperf and L4S are [parts of other
+sources](../how-to/evaluate.md#parts-of-other-sources). RFC 9331 has requirements only for controls
+that send ECT(1), as Prague does. For the others, the sections L4S do not count.""",
+    ),
+    "queue": (
+        "Queue disciplines",
+        """\
+*Worse* and *no worse* compare with a FIFO of one bandwidth-delay product. Numbers are those of
+RFC 7928. Sections that begin with L4S are for dual queues.""",
+    ),
+}
+
+
+def _subject(league: League, subject: Subject) -> Iterator[str]:
+    folder, kind = KINDS[subject.suite]
+    counts = subject.counts
+    decided = sum(counts[verdict] for verdict in ("fail", "worse", "pass", "no worse"))
+    yield f"# {subject.title} by the standards\n"
+    yield (
+        f"The {kind} [{subject.name}](../../reference/{folder}/{subject.entry}.md) fails "
+        f"{counts['fail']} of {decided + counts['undecided']} sections, is worse in "
+        f"{counts['worse']}, and undecided in {counts['undecided']}. [All "
+        "algorithms](../league.md) are on another page. [Evaluate an "
+        "algorithm](../../how-to/evaluate.md) explains verdicts and harm.\n"
+    )
+    yield "## What stands out\n"
+    yield from _standing_out(subject)
+    yield "## Every section\n"
+    yield f"```{{verdicts}} {subject.name}\n```\n"
+    yield "## How it was measured\n"
+    yield from _facts(league, subject)
+
+
+def _standing_out(subject: Subject) -> Iterator[str]:
+    if subject.bad:
+        for row in subject.bad[:MOST]:
+            yield f"- {_sentence(row)}"
+        left = len(subject.bad) - MOST
+        yield "" if left <= 0 else f"- {left} more {'is' if left == 1 else 'are'} in the table.\n"
+    else:
+        yield "Nothing fails or is worse.\n"
+    if subject.better:
+        reference = "CUBIC" if subject.suite == "cc" else "the FIFO"
+        count = len(subject.better)
+        yield (
+            f"In {count} section{'s' * (count != 1)} it is better than {reference} at every point, "
+            "by more than the margin:\n"
+        )
+        yield from (f"- {_sentence(row)}" for row in subject.better[:FEW])
+        yield ""
+    known = causes.CAUSES.get(subject.name, {})
+    if known:
+        yield "Causes, as far as they are known:\n"
+        yield from (f"- **{section}**: {text}" for section, text in known.items())
+        yield ""
+
+
+def _sentence(row: Row) -> str:
+    data = row.data
+    verdict, limit = (f" ({row.verdict})", f", {row.limit}") if row.is_bad else ("", "")
+    note = f"; {data['note'].removesuffix('.')}" if data["note"] else ""
+    return f"**{row.id} {data['title']}**{verdict}: {data['measure']}: {row.number}{limit}{note}."
+
+
+def _facts(league: League, subject: Subject) -> Iterator[str]:
+    facts = league.facts
+    words = f"tailback evaluate {subject.suite} {subject.name}"
+    quick = " --quick" if facts["quick"] else ""
+    seeds = sorted({row.data["seeds"] for row in subject.rows if row.data["seeds"]})
+    example = next(row.id for row in subject.rows if row.data["scenario"])
+    yield f"- **command**: `{facts['command']}`; this algorithm alone: `{words}{quick}`"
+    yield f"- **one section**: `{words}{quick} --part {example}`"
+    yield f"- **date**: {facts['date']}"
+    yield f"- **engine**: simulator, version `{facts['version']}`"
+    yield f"- **seeds**: {' or '.join(map(str, seeds))} at each point, from 1 on; in the table"
+    conditions = "shorter runs and fewer points than without `--quick`; " if facts["quick"] else ""
+    yield (
+        f"- **conditions**: {conditions}intervals are Student's t at 95 % over seeds, for all "
+        "points of a section together"
+    )
