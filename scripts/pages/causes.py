@@ -67,6 +67,13 @@ CAUSES: Mapping[str, Mapping[str, str]] = {
             "`gentle=true`, which Linux does not have, it is no worse and passes."
         ),
     },
+    "dualpi2": {
+        "L4S-battery-share": (
+            "at this rate the step threshold of 1 ms is below two packet times, so the second of "
+            "two packets that come together is marked for the first. With `min_qlen_step=2` it "
+            "passes."
+        ),
+    },
     "pi2": {
         "L4S-delay, L4S-battery-delay": (
             "PI2 is a single queue, in which L4S packets wait behind classic packets. The "
