@@ -28,6 +28,7 @@ CALLERS = {
     # `results prune` first moves what it deletes into such a folder.
     "python/tailback/store/archive.py",
     "scripts/generate.py",
+    "scripts/league.py",
     "python/tailback/plugins/workspace.py",
     "python/tailback/running/engines/kernel.py",
     "python/tailback/kernel/build.py",
