@@ -16,11 +16,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from pages import EVIDENCE
+from pages.league import MARKS
 from tailback.base.numbers import short
 from tailback.evaluate.model import BAD, Evaluation, SectionResult
 from tailback.evaluate.text import number
 
-PAGE = Path(__file__).resolve().parent.parent / "docs/evidence/programs.md"
+PAGE = EVIDENCE / "programs.md"
 
 FEW = ("5.1.1", "5.2-silence", "6.2", "6.4", "7.1-ce", "7.4", "7.7", "7.9")
 """The sections that run with the kernel engine, because they take only minutes."""
@@ -82,8 +84,6 @@ AFTER = """\
 and **worse** have their number.
 """
 
-MARKS = {"pass": "✓", "no worse": "✓", "undecided": "?", "not observable": "–"}
-
 
 def main() -> None:
     """Read the evaluations and write the page."""
@@ -102,8 +102,7 @@ def evaluations(texts: Iterable[dict[str, Any]]) -> list[Evaluation]:
         versions[key] = text["version"]
         own = sections.setdefault(key, {})
         for one in text["sections"]:
-            ci95 = None if one["ci95"] is None else tuple(one["ci95"])
-            own[one["id"]] = SectionResult(**{**one, "ci95": ci95})
+            own[one["id"]] = SectionResult.from_dict(one)
     return [
         Evaluation(
             "cc", name, engine, versions[name, engine], tuple(sections[name, engine].values())

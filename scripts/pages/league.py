@@ -18,7 +18,8 @@ from typing import Any
 
 from pages import causes
 from tailback.base.numbers import short
-from tailback.evaluate.model import BAD
+from tailback.evaluate import text
+from tailback.evaluate.model import BAD, SectionResult
 
 DATA = "league.json"
 """The name of the file with the data, in docs/evidence."""
@@ -73,21 +74,20 @@ class Row:
         """Whether the algorithm fails or is worse where the section concerns it."""
         return self.is_asked and self.verdict in BAD
 
+    @cached_property
+    def section(self) -> SectionResult:
+        """The section as `tailback evaluate` has it."""
+        return SectionResult.from_dict(self.data)
+
     @property
     def number(self) -> str:
         """The value with its interval."""
-        value = short(self.data["value"], 3)
-        if self.data["ci95"] is None:
-            return value
-        low, high = self.data["ci95"]
-        return f"{value} [{short(low, 3)}, {short(high, 3)}]"
+        return text.number(self.section)
 
     @property
     def limit(self) -> str:
         """The bound with its side. Empty without a bound."""
-        if self.data["bound"] is None:
-            return ""
-        return f"at {'least' if self.data['at_least'] else 'most'} {short(self.data['bound'], 3)}"
+        return self.section.limit
 
     @property
     def ratio(self) -> float | None:
@@ -197,8 +197,7 @@ def pages(evidence: Path) -> dict[Path, str]:
     league = League.read(evidence)
     made = {evidence / "league.md": "\n".join(_league(league)) + "\n"}
     for subject in league.subjects:
-        text = "\n".join(_subject(league, subject)) + "\n"
-        made[evidence / FOLDER / f"{subject.slug}.md"] = text
+        made[evidence / FOLDER / f"{subject.slug}.md"] = "\n".join(_subject(league, subject)) + "\n"
     return made
 
 
@@ -238,8 +237,8 @@ HEAD = """\
 Which requirements of the standards does an algorithm meet? This page has the verdicts of
 [`tailback evaluate`](../how-to/evaluate.md) for every congestion control and queue of the
 simulator. `{command}` measured them{quick} on {date} with the simulator, version
-`{version}`. Each algorithm has a page with what stands out, and with the number, the scenario and
-the seeds of each section. The data are in [league.json]({data}).
+`{version}`. Each algorithm has its own page: first the verdicts farthest from their bounds, then
+number, scenario and seeds of each section. The data are in [league.json]({data}).
 
 A verdict is about one scenario with stated margins. Where the RFC has no margin, tailback sets it.
 The verdicts are not a ranking.

@@ -401,13 +401,13 @@ class HarmTo(Asked):
                     for alone, itself, beside in runs
                 ]
                 values = [None if a is None or b is None else a - b for a, b in harms]
-                # The incumbent is not always a congestion control: a call, a video, short flows.
-                own_kind = bool(self.incumbent_at)
+                # If the scenario decides the incumbent, it is a call, a video or short flows.
+                is_chosen = bool(self.incumbent_at)
                 says = (
                     f"harm by {subject.name} {_mean(a for a, _ in harms)}, "
-                    f"by {name}{' itself' if own_kind else ''} {_mean(b for _, b in harms)}"
+                    f"by {name}{' itself' if is_chosen else ''} {_mean(b for _, b in harms)}"
                 )
-                to = f"to {name}" if own_kind else f"beside {subject.name}"
+                to = f"to {name}" if is_chosen else ""
                 where = ", ".join(text for text in (to, label) if text)
                 points.append(_point(where, values, says))
         found = decide(points, self.margin, ("worse", "no worse"), worst=request.worst)
@@ -417,7 +417,7 @@ class HarmTo(Asked):
             self.margin,
             points,
             results,
-            "the incumbent itself" if self.incumbent_at else " and ".join(self.incumbents).upper(),
+            "the incumbent itself" if self.incumbent_at else " and ".join(self.incumbents),
         )
 
     def _harm(self, beside: Run, alone: Run) -> float | None:

@@ -128,10 +128,18 @@ class SectionResult:
             "value": _finite(self.value),
             "bound": _finite(self.bound),
             "at_least": self.at_least,
+            "is_exact": self.is_exact,
             "ci95": None if self.ci95 is None else [_finite(end) for end in self.ci95],
             "scenario": self.scenario,
             "note": self.note,
         }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> SectionResult:
+        """Return the section that `to_dict` gave. Keys that are not attributes are ignored."""
+        known = {key: data[key] for key in cls.__dataclass_fields__ if key in data}
+        ci95 = data.get("ci95")
+        return cls(**{**known, "ci95": None if ci95 is None else tuple(ci95)})
 
 
 @dataclass(frozen=True)
