@@ -75,8 +75,6 @@ Causes, as far as the sources of the stacks show them:
 - **Response to CE (7.1-ce).** The scenario marks every packet. quic-go then finds that the path
   mangles ECN and sends no ECT, so the section is not observable.
 - **Constrained paths (7.4).** The cause of quinn's losses is not known.
-- **Silence (5.2-silence).** quinn was judged by the bound of flows, which is 10. The bound of
-  programs is 20, because QUIC may send two packets with each probe timeout.
 """
 
 AFTER = """\
