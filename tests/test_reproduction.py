@@ -22,6 +22,7 @@ from tailback.report import Report, Section, TableCell
 from tailback.running.batch import Job
 from tailback.running.options import RunOptions
 from tailback.running.scenarios import check
+from tailback_studies.cli.tables import reproduction
 from tailback_studies.reproduction.entries import Entry, counted
 from tailback_studies.reproduction.experiment import (
     Findings,
@@ -116,7 +117,20 @@ def test_an_experiment_fills_in_what_is_its_own(tmp_path: Path) -> None:
     with (done.report_dir / "all-cells.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     assert [row["id"] for row in rows] == [cell["id"] for cell in done.cells]
-    assert json.dumps(done.to_dict())
+    [goal] = json.loads(json.dumps(done.to_dict()))["goals"]
+    assert (goal["cells"], goal["holds"]) == (2, True)
+
+
+def test_the_missed_goals_are_printed_by_name(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    done = run(tmp_path)
+    reproduction.show(Toy(), done)
+    assert "1 of 1 goals met (goals.csv)\nreport:" in capsys.readouterr().out
+    missed = {"goal": "Table 2: delay", "limit": "5 %", "cells": 3, "holds": False}
+    reproduction.show(Toy(), replace(done, goals=[*done.goals, missed]))
+    out = capsys.readouterr().out
+    assert "1 of 2 goals met (goals.csv); missed:\n  Table 2: delay: 5 %, 3 cells\n" in out
 
 
 def test_phases_in_the_set_up_of_a_source_are_not_warned_of(

@@ -79,7 +79,8 @@ MOST_NAMED = 12
 
 def named(point: PointRef) -> str:
     """Return text that names the run of a point: its id, swept values and seed."""
-    at = "".join(f"{key} = {label}, " for key, label in point.labels.items())
+    swept = ((key, label) for key, label in point.labels.items() if key != "seed")
+    at = "".join(f"{key} = {label}, " for key, label in swept)
     return f"{point.run_id} ({foreign.line(at)}seed {point.seed})"
 
 

@@ -35,6 +35,8 @@ class ReproduceResult:
     summary: list[dict[str, Any]] = field(default_factory=list)
     """Errors by quantity: quantity, cells, median_rel_error, p90_rel_error, median_abs_error,
     p90_abs_error."""
+    goals: list[dict[str, Any]] = field(default_factory=list)
+    """The goals, as goals.csv lists them: goal, limit, cells, holds."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the object that `reproduce --json` prints."""
@@ -43,6 +45,7 @@ class ReproduceResult:
             "engine": self.engine,
             "cells": self.cells,
             "summary": self.summary,
+            "goals": self.goals,
         }
 
 
@@ -201,8 +204,12 @@ class Reproduction(Experiment):
             files[f"{self.name}.md"] = illustrated.text(command(self.name, request), cost)
         written = replace(findings.report, name=name, files=files)
         index = write(written, options.out / "reports" / name, jobs=options.jobs)
+        goals = [
+            {"goal": goal.title, "limit": goal.limit, "cells": goal.cells, "holds": goal.holds}
+            for goal in findings.judges
+        ]
         return ReproduceResult(
-            self.name, options.engine, index.parent, findings.cells, findings.summary
+            self.name, options.engine, index.parent, findings.cells, findings.summary, goals
         )
 
 

@@ -102,7 +102,7 @@ def _chosen(run: str, where: tuple[str, ...]) -> tuple[Path, list[str]]:
             f"these values together; try one of {len(points)}, such as {layout.named(points[0])}"
         )
     first = kept[0]
-    keys = ", ".join([*first.labels, "seed"])
+    keys = ", ".join(dict.fromkeys([*first.labels, "seed"]))
     note = f"this is run {layout.named(first)}, one of {len(points)} of the latest sweep"
     return (
         layout.run_path(layout.DEFAULT, first.run_id),
@@ -114,7 +114,7 @@ def _is_at(point: PointRef, text: str, points: list[PointRef]) -> bool:
     """Return whether a point has the value of a `--where`. Reject keys and values that no point
     has."""
     word, _, value = text.partition("=")
-    keys = [*points[0].labels, "seed"]
+    keys = list(dict.fromkeys([*points[0].labels, "seed"]))
     matches = [key for key in keys if key == word or key.endswith(f".{word}")]
     if len(matches) != 1:
         raise InputError(f"--where {foreign.line(text)}: {unknown('key', word, keys)}")

@@ -224,7 +224,8 @@ def plot(
     drawing.save(target, sweep.title)
     terminal.out(target)
     if not is_quiet():
-        terminal.err(f"drawn: {drawing.plan.command()}; {drawing.plan.kind.facts}")
+        newest = f"; latest is {sweep.id}" if str(results) == layout.LATEST else ""
+        terminal.err(f"drawn: {drawing.plan.command()}; {drawing.plan.kind.facts}{newest}")
     if str(results) == layout.LATEST and (twins := archive.namesakes(sweep.id, layout.DEFAULT)):
         terminal.err(
             f'note: "latest" is {sweep.id}; {", ".join(twins)} has the same title, as a variant of '

@@ -11,6 +11,8 @@ from tailback.base.numbers import short
 from tailback.cli.tables.layout import new_console, print_table
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from tailback_studies.reproduction.experiment import Experiment, ReproduceResult
 
 
@@ -46,6 +48,8 @@ def show(experiment: Experiment, result: ReproduceResult) -> None:
         print_table(table)
     if expected:
         _show_expectations(expected)
+    if result.goals:
+        _show_goals(console, result.goals)
     console.print(f"report: {result.report_dir}", soft_wrap=True)
 
 
@@ -61,6 +65,15 @@ def _show_expectations(rows: Sequence[Mapping[str, Any]]) -> None:
         verdict = "holds" if row["holds"] else "does not"
         table.add_row(row["title"], row["expected"], row["measured"], held, verdict)
     print_table(table)
+
+
+def _show_goals(console: Console, goals: Sequence[Mapping[str, Any]]) -> None:
+    """Print how many goals are met, and the goals that are not met."""
+    missed = [goal for goal in goals if not goal["holds"]]
+    met = f"{len(goals) - len(missed)} of {len(goals)} goals met"
+    console.print(f"{met} (goals.csv)" if not missed else f"{met} (goals.csv); missed:")
+    for goal in missed:
+        console.print(f"  {goal['goal']}: {goal['limit']}, {goal['cells']} cells", soft_wrap=True)
 
 
 def _percent(value: float | None) -> str:
