@@ -1,11 +1,12 @@
 //! Counts the bytes of many queues, and finds the longest queue fast.
 //!
 //! A full discipline needs the longest queue for every arriving packet, or for every batch of
-//! drops. Linux searches all queues (fq_codel, fq_pie) or keeps a heap of them (Cake); all three
-//! find the same queue. Here each block of queues remembers its longest queue, and a packet only
-//! flags its block as changed. A query searches the flagged blocks.
+//! drops. Linux searches all queues (fq_codel, fq_pie) or keeps a heap of them (Cake). Here each
+//! block of queues stores its longest queue. A packet only flags its block as changed, and a query
+//! searches only the flagged blocks. The result is the same, except that Cake's heap may choose
+//! another one of several equally long queues.
 
-/// Queues of a block: about the square root of the largest number of queues.
+/// Number of queues in a block: about the square root of the largest number of queues.
 const BLOCK: usize = 64;
 
 /// Backlog of each queue, bytes.
@@ -19,7 +20,7 @@ pub struct Backlogs {
 }
 
 impl Backlogs {
-    /// Creates this many empty queues.
+    /// Creates counters for this many empty queues.
     pub fn new(queues: usize) -> Backlogs {
         Backlogs {
             bytes: vec![0; queues].into(),
@@ -48,8 +49,8 @@ impl Backlogs {
         self.changed[queue / BLOCK] = true;
     }
 
-    /// Returns the queue with the most bytes, and its bytes. Of equally long queues, the first
-    /// wins.
+    /// Returns the index and the bytes of the longest queue. If several queues are equally long,
+    /// returns the first of them.
     pub fn longest(&mut self) -> (usize, u64) {
         let mut longest = (0, 0);
         let blocks = self.most.iter_mut().zip(&mut self.changed);

@@ -1,8 +1,9 @@
 //! Cake: one discipline with a shaper, tins, flow queues and Cobalt.
 //!
-//! Follows Linux 7.3 sch_cake. The SCE ramp is not in Linux; it follows the Cake of the authors of
-//! SCE (June 2019; see `aqm::sce`). Cake shapes to the link's rate, so the link does not. A packet
-//! uses as much of the link's rate as Cake charges for it (`overhead`, `mpu`, `atm`).
+//! Follows Linux 7.3 sch_cake. The SCE ramp is not in Linux. It follows the version of Cake by the
+//! authors of SCE (June 2019; see `aqm::sce`). Cake itself shapes the traffic to the link's rate,
+//! so the link does not limit the rate a second time. Cake charges each packet a size that depends
+//! on `overhead`, `mpu` and `atm`. The packet occupies the link for the time that this size takes.
 //!
 //! | part | what |
 //! |---|---|
@@ -13,13 +14,14 @@
 //! | `ack_filter` | the ACK filter |
 //! | `memory` | what counts against the memory limit |
 //!
-//! Known deviations: Linux distinguishes flows and hosts by the hash of the sender's socket, or by
-//! a hash of addresses that uses a secret drawn at boot. Here the hash mixes the numbers of flows
-//! and hosts with the run's seed. Among queues of equal length, an overflow drops from the first
-//! queue; Linux drops from the queue on top of its heap. A queue of a host with more than 16 bulk
-//! queues gets the bytes of several rounds at once (see cake/flows.rs). Every packet is one
-//! segment, so `split_gso` has nothing to split. `unlimited`, `autorate-ingress`, `nat` and
-//! `fwmark` do not exist. On a link whose rate follows a trace, Cake shapes at the mean rate.
+//! Known deviations: Linux distinguishes flows and hosts by the hash of the sender's socket. If
+//! there is no such hash, it hashes the addresses with a secret that it draws at boot. Here the
+//! hash mixes the numbers of flows and hosts with the run's seed. If several queues are equally
+//! long, an overflow drops from the first of them, whereas Linux drops from the queue on top of its
+//! heap. If a host has more than 16 bulk queues, each of them gets the bytes of several rounds at
+//! once (see cake/flows.rs). Every packet is one segment, so `split_gso` has no effect. The options
+//! `unlimited`, `autorate-ingress`, `nat` and `fwmark` are not implemented. On a link whose rate
+//! follows a trace, Cake shapes at the mean rate.
 
 use tailback_record::Cause;
 
@@ -288,7 +290,8 @@ struct Tin {
     params: Params,
     /// Time per byte at the tin's share of the rate.
     per_byte: PerByte,
-    /// When the tin has paid for its last packets at its share of the rate, ns.
+    /// Time at which the tin has paid for all packets that it has sent, at its share of the rate,
+    /// ns.
     next: i64,
     /// Bytes queued.
     backlog: u64,
@@ -381,7 +384,8 @@ enum Taken {
     Packet,
     /// The queue is empty.
     Empty,
-    /// A packet was dropped but counts as sent (`ingress`), so it may be another queue's turn.
+    /// A packet was dropped but was charged like a sent one (`ingress`), so another queue may be
+    /// next.
     Charged,
 }
 
@@ -417,7 +421,7 @@ impl Cake {
         cake
     }
 
-    /// Sets everything that depends on the rate.
+    /// Sets all values that depend on the rate.
     fn configure(&mut self, rate: Rate) {
         let rate = (rate.0 / 8).max(1);
         let shares = self.config.tins.rates(rate);
@@ -471,7 +475,7 @@ impl Cake {
         self.known[flow][usize::from(packet.has(flags::ACK))]
     }
 
-    /// Adds flows without a description: each has its own hosts and DSCP 0.
+    /// Adds flows that the scenario does not describe. Each of them has its own hosts and DSCP 0.
     #[cold]
     fn meet(&mut self, flow: usize) {
         for flow in self.known.len() as u32..=flow as u32 {
@@ -485,7 +489,7 @@ impl Cake {
         }
     }
 
-    /// Subtracts a packet that leaves from the counters.
+    /// Subtracts a leaving packet from the counters.
     #[inline]
     fn leave(&mut self, tin: usize, packet: &Packet) {
         let len = u64::from(packet.len);
@@ -552,8 +556,8 @@ impl Cake {
         best.0
     }
 
-    /// Takes packets from a queue until the AQM lets one pass, which is written to `next`. With
-    /// `ingress`, a drop ends the loop as well.
+    /// Takes packets from a queue until the AQM lets a packet pass, and writes this packet to
+    /// `next`. With `ingress`, a drop also ends the loop.
     #[inline]
     fn take(
         &mut self,
@@ -610,7 +614,7 @@ impl Cake {
         }
     }
 
-    /// Drops an ACK that has become redundant now that a packet was appended to its queue.
+    /// Drops an ACK that the packet just appended to its queue has made redundant.
     #[inline(never)]
     fn filter_acks(&mut self, t: usize, index: usize, now: Time, sink: &mut Sink) {
         let queue = &self.tins[t].flows.get(index).packets;
@@ -661,7 +665,8 @@ impl Queue for Cake {
     fn dequeue(&mut self, now: Time, sink: &mut Sink, next: &mut Packet) -> Dequeue {
         let clock = now.ns() as i64;
         if self.stopped {
-            // The link asks again after an outage. The shaper must not catch up for that time.
+            // The link asks again after an outage. The shaper must not let packets make up for the
+            // time of the outage.
             self.stopped = false;
             self.shaper.resume(clock);
         }

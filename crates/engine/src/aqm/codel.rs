@@ -1,16 +1,16 @@
 //! CoDel: controlled delay (RFC 8289).
 //!
-//! Follows Linux 7.3 sch_codel and codel_impl.h, also where they differ from RFC 8289. Time is
+//! Follows Linux 7.3 sch_codel and codel_impl.h, even where they differ from RFC 8289. Time is
 //! counted in ticks of 1024 ns (so 5 ms is 4.999 ms). 1/sqrt(count) is a 16-bit fraction, improved
 //! by one Newton step per drop or mark. With ECN, a dequeue marks at most one packet, and marking
-//! ends the loop. A dequeue drops at most 256 packets. It does not make up later for further drops
-//! that were due. As in the RFC, CoDel acts only while more than one MTU stays queued. If a
-//! dropping phase begins within 16 intervals of the last one, the count starts from what the last
-//! one added, if that was more than 1.
+//! ends the loop. A dequeue drops at most 256 packets. If more drops were due, CoDel does not make
+//! up for them later. As in the RFC, CoDel acts only while more than one MTU stays queued. If a
+//! dropping phase begins within 16 intervals after the last phase, the count starts from the number
+//! of signals in the last phase, if this number was more than 1.
 //!
 //! Known deviations: times do not wrap (Linux compares 32-bit ticks, which wrap after 73 minutes);
-//! `ce_threshold` does not count a packet a second time if CoDel has just marked it. `sce` is not
-//! in Linux; see sce.rs.
+//! if CoDel has just marked a packet, `ce_threshold` does not count it again. `sce` is not in
+//! Linux; see sce.rs.
 
 use super::fifo::{Limit, Packets};
 use super::sce::{self, Marker};
@@ -94,7 +94,7 @@ const KERNEL: Qdisc = Qdisc {
     ..Qdisc::DEFAULT
 };
 
-/// Option: the sojourn time that CoDel aims at.
+/// Option: the target of the sojourn time.
 pub const TARGET: Opt = Opt {
     name: "target",
     doc: "Acceptable sojourn time of a packet.",
@@ -125,7 +125,7 @@ pub const ECN: Opt = Opt {
     tc: Some("ecn or noecn"),
 };
 
-/// Option: the sojourn time above which packets are marked in addition to CoDel.
+/// Option: the sojourn time above which packets are marked in addition to CoDel's marks.
 pub const CE_THRESHOLD: Opt = Opt {
     name: "ce_threshold",
     doc: "Sojourn time above which every ECN-capable packet is marked, whatever CoDel decides; off if absent.",

@@ -4,36 +4,39 @@
 //! controller updates p each `tupdate` from the larger of the two heads' sojourn times. Classic
 //! packets are dropped, or marked if ECN-capable, with probability p squared (two random numbers).
 //! Scalable packets are marked with probability k p, or if they waited longer than the step
-//! threshold. Nothing happens below a backlog of two frames. Sums are cut to 32 bits as in the
-//! kernel, so a change of p by more than 1 wraps.
+//! threshold. While the backlog is below two frames, packets are neither marked nor dropped. Sums
+//! are truncated to 32 bits as in the kernel, so a change of p by more than 1 wraps.
 //!
-//! `version` presets what differs in earlier versions (sources in dualpi2/presets.rs):
-//! - `dualpi2-2019-02-21`: time-shifted FIFO; `l_drop` is 0; gains in whole units per tick of 64 ns
-//!   (0.309 and 3.114 Hz instead of 0.3125 and 3.125); target 20 ms, `tupdate` 32 ms. Its timer
-//!   counts jiffies of 4 ms, and first runs after half a second. It compares random numbers with
-//!   `<` instead of `<=`, tests the step with at least one more packet left behind and in units of
-//!   1024 ns, and has no memory limit.
-//! - `dualpi2-2019-wrr-counter`: serves L first until L was served `wrr_ratio` times since C's last
-//!   packet; no time shift unless `tshift` sets one; gains in whole units per ns (0.233 and 2.794
-//!   Hz).
-//! - `dualpi2-2019-wrr-percent`: weights by `classic_protection`, counted in bytes; gains as in
-//!   `dualpi2-2019-wrr-counter`; `l_drop` is 100; the step applies if at least two packets stay
-//!   behind.
-//! - `dualpi2-2019-refactored`: as in Linux today, but with the gains divided by 127 (x 0.504), a
-//!   timer that counts jiffies, and no memory limit. The step applies to packets that find more
-//!   than one packet in L.
+//! `version` selects an earlier version and presets the options that differ there
+//! (dualpi2/presets.rs lists the sources):
+//! - `dualpi2-2019-02-21`: a time-shifted FIFO. `l_drop` is 0, the target is 20 ms and `tupdate` is
+//!   32 ms. Gains are in whole units per tick of 64 ns (0.309 and 3.114 Hz instead of 0.3125 and
+//!   3.125). Its timer counts jiffies of 4 ms, and first runs after half a second. It compares
+//!   random numbers with `<` instead of `<=`. The step threshold is compared in units of 1024 ns,
+//!   and applies only if at least one more packet stays behind. It has no memory limit.
+//! - `dualpi2-2019-wrr-counter`: serves L until L has sent `wrr_ratio` packets since C's last
+//!   packet. There is no time shift unless `tshift` sets one. Gains are in whole units per ns
+//!   (0.233 and 2.794 Hz).
+//! - `dualpi2-2019-wrr-percent`: `classic_protection` sets the weights, which apply to bytes. Gains
+//!   are those of `dualpi2-2019-wrr-counter`. `l_drop` is 100. The step threshold applies if at
+//!   least two packets stay behind.
+//! - `dualpi2-2019-refactored`: as in Linux today, but with a timer that counts jiffies and without
+//!   a memory limit. The gains are divided by 127, which makes them smaller by a factor of 0.504.
+//!   The step threshold applies to packets that find more than one packet in L.
 //!
-//! On Linux, tailback's own module `sch_dualpi2_2019` runs every version other than Linux's.
+//! On Linux, tailback's own module `sch_dualpi2_2019` runs the versions that Linux does not
+//! include.
 //!
-//! Not in Linux: `l_aqm = "ramp"` marks L on the ramp of RFC 9332 instead of the step
-//! (dualpi2/ramp.rs); `queue_protection` sends packets of flows that build a queue in L to C
-//! (dualpi2/protection.rs).
+//! Two options are not in Linux. `l_aqm = "ramp"` replaces the step threshold of L with the ramp of
+//! RFC 9332 (dualpi2/ramp.rs). `queue_protection` sends packets of flows that build a queue in L to
+//! C (dualpi2/protection.rs).
 //!
 //! Known deviations: the counters of marks by the step and by the coupling leave out packets that
-//! arrived with CE (the kernel's counters include them). There are no filters, so L holds only
-//! ECN-capable packets. Packets are single segments, so `split_gso` has no effect. The first update
-//! comes one `tupdate` after the start. In Linux, htb never asks an empty queue, so the scheduler
-//! is reset only when drops have emptied both queues. The same holds here.
+//! arrived with CE (the kernel's counters include them). tc filters are not implemented, so L holds
+//! only ECN-capable packets. Packets are single segments, so `split_gso` has no effect. The first
+//! update comes one `tupdate` after the start. In Linux, htb never calls the dequeue function of an
+//! empty queue. Therefore the scheduler is reset only when drops have emptied both queues, and this
+//! is the same here.
 
 use std::cell::Cell;
 
@@ -92,7 +95,7 @@ pub(super) const COUPLING: Opt = Opt {
     tc: None,
 };
 
-/// Range of the gains in Hz, in steps of 1/256, as tc and Linux accept them.
+/// Range of the gains in Hz that tc and Linux accept, in steps of 1/256.
 pub(super) const GAIN: Kind = Kind::Float {
     min: 1.0 / 256.0,
     max: 8_388_607.0,
@@ -291,12 +294,13 @@ pub const ENTRY: Entry<Build> = Entry {
     build: |options, context| Box::new(DualPi2::new(options, context)),
 };
 
-/// The limit above which a packet of L is marked, whatever the probability.
+/// The step threshold. A packet of L above it is always marked, even if the probability is 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
-    /// The packet waited longer than this, compared as in Linux.
+    /// The packet waited longer than this, in ns as in Linux.
     Sojourn(Time),
-    /// The packet waited more than this many units of 1024 ns, as before the refactoring.
+    /// The packet waited more than this many units of 1024 ns, as in the versions before the
+    /// refactoring.
     Kibi(u64),
     /// The packet leaves more than this many packets behind.
     Packets(u64),
@@ -331,7 +335,7 @@ pub(super) fn single(options: &Options, mtu: u32) -> Params {
     controller(options, mtu)
 }
 
-/// Returns whether a packet counts as scalable. With `any`, ECT(0) counts as scalable, too.
+/// Returns whether a packet is treated as scalable. With `any`, ECT(0) packets are too.
 #[inline]
 pub(super) fn scalable(ecn: Ecn, any: bool) -> bool {
     match ecn {
@@ -341,10 +345,10 @@ pub(super) fn scalable(ecn: Ecn, any: bool) -> bool {
     }
 }
 
-/// A jiffy of the test beds' kernels (HZ 250), ns.
+/// A jiffy of the kernels in the testbeds of 2019 (HZ 250), ns.
 const JIFFY: u64 = 4_000_000;
 
-/// Time of the first update in the versions before the refactoring: HZ / 2 jiffies.
+/// Time of the first update in the versions before the refactoring, which wait for HZ / 2 jiffies.
 const HALF_A_SECOND: Time = Time::from_ms(500);
 
 /// Counters for gauges, as in the kernel's `tc -s`.
@@ -375,10 +379,10 @@ pub struct DualPi2 {
     vars: Vars,
     scheduler: Scheduler,
     step: Step,
-    /// Fewest packets in L with which the step threshold applies. They are counted on arrival, or
-    /// on departure if `step_at_dequeue` is set.
+    /// Smallest number of packets in L at which the step threshold applies. They are counted on
+    /// arrival, or on departure if `step_at_dequeue` is set.
     min_step: u64,
-    /// Whether `min_step` counts, on departure, the packets left behind.
+    /// Whether `min_step` is compared on departure with the number of packets left behind.
     step_at_dequeue: bool,
     /// The ramp that marks L instead of the step threshold.
     ramp: Option<Ramp>,
@@ -388,8 +392,8 @@ pub struct DualPi2 {
     /// Whether packets are dropped or marked on arrival instead of on departure.
     early: bool,
     reset_statistics: bool,
-    /// Time between two resets of the statistics, which also clear the controller's last delay.
-    /// `None` means that they are never reset.
+    /// Time between two resets of the statistics. A reset also clears the controller's last delay.
+    /// `None` means that there are no resets.
     reset_interval: Option<Time>,
     next_reset: Time,
     statistics: Statistics,
@@ -438,8 +442,8 @@ impl DualPi2 {
             min_step: options.int("min_qlen_step").unsigned_abs(),
             step_at_dequeue,
             ramp: Ramp::of(options),
-            // The key is drawn only with protection, so that without it all other random numbers
-            // stay the same.
+            // Draw the key only if protection is on, so that without protection all other random
+            // numbers stay the same.
             protection: (options.bool("queue_protection"))
                 .then(|| Box::new(Protection::new(rate, rng.bits()))),
             any_ect: options.bool("any_ect"),
@@ -473,7 +477,7 @@ impl DualPi2 {
         self.survives(packet, scalable, now, sink)
     }
 
-    /// Marks or drops a packet of L (scalable) or C with probabilities that follow from p. Returns
+    /// Marks or drops a packet of L (scalable) or C with a probability that depends on p. Returns
     /// whether the packet survives.
     #[inline(always)]
     fn survives(

@@ -64,7 +64,7 @@ pub enum Limit {
 }
 
 impl Limit {
-    /// Reads an option that is a size. Without a value the queue is unlimited.
+    /// Reads an option that is a size. If there is no value, the queue is unlimited.
     pub fn of(value: Option<&Value>) -> Limit {
         match value {
             Some(Value::Packets(n)) => Limit::Packets(*n),
@@ -74,7 +74,7 @@ impl Limit {
     }
 }
 
-/// A FIFO of packets that counts its bytes: the store that queue disciplines build on.
+/// A FIFO of packets that counts its bytes. Queue disciplines store their packets in it.
 #[derive(Debug, Default)]
 pub struct Packets {
     queue: Ring<Packet>,
@@ -99,7 +99,7 @@ impl Packets {
         any
     }
 
-    /// Like `pop_to`, but returns the answer that a queue gives its link.
+    /// Like `pop_to`, but returns the result for [`crate::aqm::Queue::dequeue`].
     #[inline]
     pub fn give(&mut self, next: &mut Packet) -> Dequeue {
         match self.pop_to(next) {

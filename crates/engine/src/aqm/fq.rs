@@ -1,20 +1,21 @@
-//! fq as the queue of a bottleneck: fair queueing without an AQM. fq marks packets that waited
-//! longer than a threshold.
+//! fq as the queue of a bottleneck: fair queueing without an AQM, except that packets that waited
+//! longer than a threshold are marked.
 //!
-//! Follows Linux 7.3 sch_fq as it treats packets that a router forwards. The packets belong to no
+//! Follows Linux 7.3 sch_fq for packets that a router forwards. These packets do not belong to a
 //! socket, so fq does not pace them. It distinguishes flows by some bits of the packets' hash
 //! (`orphan_mask`). New flows come before old ones. A flow may send as many bytes as its credit.
-//! The credit is `initial_quantum` at first, and grows by a `quantum` in each round. A flow that
-//! comes back keeps its credit. After `refill_delay` its credit is at least one quantum.
-//! `flow_limit` and `limit` drop at the tail. Packets that waited longer than `ce_threshold` are
-//! marked as they leave.
+//! The credit is `initial_quantum` at first, and grows by `quantum` in each round. A flow that
+//! becomes active again keeps its credit. If it was inactive for `refill_delay`, its credit is at
+//! least one quantum. A packet that would exceed `flow_limit` or `limit` is dropped on arrival.
+//! Packets that waited longer than `ce_threshold` are marked as they leave.
 //!
-//! While no flow has packets of its own, up to eight packets share one FIFO (`fast_path`, in Linux
-//! since 6.7). They leave before the packets of all flows, and are never marked.
+//! While the queues of all flows are empty, up to eight packets share one FIFO (`fast_path`, in
+//! Linux since 6.7). They leave before the packets of the flows' queues, and are never marked.
 //!
-//! Known deviations: no pacing (`maxrate`), priorities or time stamps of senders, because forwarded
-//! packets of one priority do not have any of these. Flows are hashed as fair/mod.rs describes, but
-//! into as many buckets as the mask has values. A jiffy is 1 ms.
+//! Known deviations: pacing (`maxrate`), priorities and senders' time stamps are not implemented,
+//! because they have no effect on forwarded packets of one priority. Flows are hashed as
+//! fair/mod.rs describes, but the number of buckets is the number of values that the mask allows. A
+//! jiffy is 1 ms.
 
 use tailback_record::Cause;
 
@@ -121,9 +122,9 @@ pub const ENTRY: Entry<Build> = Entry {
     build: |options, context| Box::new(Fq::new(options, context)),
 };
 
-/// Linux's fq takes the departure time that TCP sets (`skb->tstamp`) as a packet's time of arrival.
-/// Packets keep this time between the hosts of a guest, because `skb_clear_tstamp` does not clear
-/// it. A packet that arrives over a real wire has no such time.
+/// Linux's fq treats the departure time that TCP sets (`skb->tstamp`) as a packet's time of
+/// arrival. Packets keep this time between the hosts of a guest, because `skb_clear_tstamp` does
+/// not clear it. A packet that arrives over a real wire does not have such a time.
 const FROM_SENDER: &str = "fq would measure the delay from the sender on, as packets keep their \
      departure time within a guest";
 
@@ -155,7 +156,7 @@ const KERNEL: Qdisc = Qdisc {
     ..Qdisc::DEFAULT
 };
 
-/// Index that means no flow.
+/// Index that means "no flow".
 const NONE: u32 = u32::MAX;
 /// Largest number of packets in the FIFO of the fast path.
 const FAST: u32 = 8;
@@ -247,7 +248,7 @@ impl Fq {
         let flow = Flow {
             credit: frames("initial_quantum", 10),
             next: NONE,
-            // The flow has never been listed, so its credit needs no refill.
+            // The flow has never been in a list, so its credit needs no refill.
             age: u64::MAX,
             ..Flow::default()
         };

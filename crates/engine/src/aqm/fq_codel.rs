@@ -1,14 +1,14 @@
 //! FQ-CoDel: fair queueing with a CoDel for each flow (RFC 8290).
 //!
-//! Follows Linux 7.3 sch_fq_codel, also where it differs from RFC 8290. CoDel acts while more than
+//! Follows Linux 7.3 sch_fq_codel, even where it differs from RFC 8290. CoDel acts while more than
 //! one MTU is queued in *all* flows together. A full queue drops from the head of the flow with the
-//! largest backlog in bytes: up to `drop_batch` packets, but at most half of that backlog. That
-//! flow's count grows by the number of these drops. ECN is on by default. fair/mod.rs describes how
-//! flows are distinguished. codel.rs names the source of CoDel.
+//! largest backlog in bytes. It drops up to `drop_batch` packets, but at most half of that backlog.
+//! CoDel's count for that flow increases by the number of these drops. ECN is on by default.
+//! fair/mod.rs describes how flows are distinguished. codel.rs names the source of CoDel.
 //!
-//! Known deviations: those of codel.rs and fair/mod.rs; `memory_limit` counts the frame's bytes
-//! plus a fixed number for each frame; the selector of `ce_threshold` sees the ECN field only, not
-//! the whole DS field.
+//! Known deviations: those of codel.rs and fair/mod.rs; each frame uses its own bytes plus a fixed
+//! number of bytes of `memory_limit`; the selector of `ce_threshold` examines only the ECN field,
+//! not the whole DS field.
 
 use tailback_record::Cause;
 

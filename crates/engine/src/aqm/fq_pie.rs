@@ -2,11 +2,11 @@
 //!
 //! Follows Linux 7.3 sch_fq_pie in these points. One timer updates the probabilities of all flows,
 //! active or not. It handles 2048 flows at a time, with a jiffy (1 ms) between two such rounds. It
-//! starts again `tupdate` after the last round. A packet is dropped if `limit` packets are already
-//! queued, whatever its flow. `memory_limit` drops nothing; Linux only counts packets beyond it. If
-//! the probability is above `ecn_prob` (in PIE: 10 %), packets are dropped, not marked. A flow's
-//! decisions depend on its own backlog. fair/mod.rs describes how flows are distinguished. pie.rs
-//! names the source of PIE.
+//! starts again `tupdate` after the last round. A packet of any flow is dropped if `limit` packets
+//! are already queued. `memory_limit` does not cause drops, because Linux only counts the packets
+//! that exceed it. If the probability is above `ecn_prob` (10 % in PIE), packets are dropped
+//! instead of marked. Decisions about a flow's packets depend on the flow's own backlog.
+//! fair/mod.rs describes how flows are distinguished. pie.rs names the source of PIE.
 //!
 //! Known deviations: those of pie.rs and fair/mod.rs.
 
@@ -175,7 +175,7 @@ impl FqPie {
         }
     }
 
-    /// Runs one round of the timer and returns the time of the next.
+    /// Runs one round of the timer and returns the time of the next round.
     fn round(&mut self, now: Time) -> Time {
         let round = self.cursor..(self.cursor + ROUND).min(self.fair.len());
         let (fair, params) = (&mut self.fair, &self.params);

@@ -26,17 +26,17 @@ pub mod wred;
 pub use sink::{Lost, Sink};
 pub use tailback_record::Cause;
 
-/// A queue's answer when its link asks for a packet.
+/// A queue's result when its link requests a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dequeue {
     /// The next packet was delivered.
     Packet,
     /// Nothing is queued.
     Empty,
-    /// The next packet was delivered, by a queue that shapes to the link's rate itself. The link
-    /// sends the packet at once and does not ask again before this time.
+    /// The next packet was delivered by a queue that itself shapes to the link's rate. The link
+    /// sends the packet at once and does not request another packet before this time.
     Until(Time),
-    /// Packets are queued, but must not leave before this time (a shaping queue).
+    /// Packets are queued, but a shaping queue does not let them leave before this time.
     NotBefore(Time),
 }
 
@@ -50,8 +50,9 @@ pub trait Queue: Send {
     /// Queues or drops a packet. A queue that marks the packet does so before it copies the packet.
     fn enqueue(&mut self, packet: &mut Packet, now: Time, sink: &mut Sink);
 
-    /// Writes the next packet that may leave to `next`. `next` may hold anything before the call.
-    /// Writing in place copies a packet only once on its way from the queue to the link.
+    /// Writes the next packet that may leave to `next`. The previous content of `next` does not
+    /// matter. The packet is written in place, so that it is copied only once between the queue and
+    /// the link.
     fn dequeue(&mut self, now: Time, sink: &mut Sink, next: &mut Packet) -> Dequeue;
 
     /// Returns the next packet by value, if a packet may leave. For tests.
@@ -78,8 +79,8 @@ pub trait Queue: Send {
     /// Called when the link's rate has changed, and once before the first packet.
     fn rate_changed(&mut self, _rate: Rate, _now: Time) {}
 
-    /// Sets the bytes that the link adds to each frame, for a queue that shapes to the link's rate
-    /// itself. Called before the first packet.
+    /// Sets the bytes that the link adds to each frame, for a queue that itself shapes to the
+    /// link's rate. Called before the first packet.
     fn link_overhead(&mut self, _bytes: i32) {}
 
     /// Describes each flow and traffic source, by its number, for a queue that distinguishes hosts
@@ -121,7 +122,7 @@ pub struct QueueContext {
 /// The constructor of a queue. Its options are complete and validated.
 pub type Build = fn(&Options, QueueContext) -> Box<dyn Queue>;
 
-/// The queue disciplines of tailback without plugins. Each has one line.
+/// The queue disciplines built into tailback. Add one line for each.
 pub const ENTRIES: &[&Entry<Build>] = &[
     &fifo::ENTRY,
     &red::ENTRY,
@@ -140,7 +141,7 @@ pub const ENTRIES: &[&Entry<Build>] = &[
 /// Every queue discipline, including those of plugins.
 pub static TABLE: Table<Build> = Table::of(ENTRIES);
 
-/// Returns how the kernel engine configures the queue discipline with this name in tc.
+/// Returns how the kernel engine configures the queue discipline with this name through tc.
 pub fn face(kind: &str) -> Option<&'static Qdisc> {
     let mut faces = TABLE
         .entries()

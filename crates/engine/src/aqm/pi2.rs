@@ -1,10 +1,11 @@
 //! PI2: the controller of DualPI2 over one queue (De Schepper et al., CoNEXT 2016).
 //!
 //! Classic packets are dropped (with `ecn`: marked) with probability p squared. With `scalable`,
-//! packets of scalable senders are marked with k p. The arithmetic and the defaults are those of
-//! Linux's sch_dualpi2 (see dualpi2.rs); the delay is the head's sojourn time. Linux does not
-//! include PI2; the kernel engine runs tailback's own module, `sch_pi2`. Above k p = 1 with
-//! scalable marking, ECN-capable packets are dropped with p squared too.
+//! packets of scalable senders are marked with probability k p. The arithmetic and the defaults are
+//! those of Linux's sch_dualpi2 (see dualpi2.rs); the delay is the sojourn time of the packet at
+//! the head. Linux does not include PI2, so the kernel engine runs tailback's own module,
+//! `sch_pi2`. If scalable packets are marked and k p exceeds 1, ECN-capable packets are also
+//! dropped with probability p squared.
 //!
 //! No known deviations.
 
@@ -111,8 +112,8 @@ pub struct Pi2 {
     vars: Vars,
     /// Whether ECN-capable packets are marked instead of dropped.
     ecn: bool,
-    /// `Some` if scalable packets are marked with k p. The value says whether ECT(0) counts as
-    /// scalable.
+    /// `Some` if scalable packets are marked with probability k p. The value is true if ECT(0)
+    /// packets are scalable too.
     scalable: Option<bool>,
     next_update: Time,
     rng: Stream,

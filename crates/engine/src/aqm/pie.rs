@@ -1,26 +1,27 @@
 //! PIE: proportional integral controller enhanced (RFC 8033).
 //!
 //! Follows Linux 7.3 sch_pie in its integer arithmetic: times in ticks of 64 ns, probability 1 is
-//! 2^56 - 1, gains in 16ths. It follows Linux also where Linux differs from RFC 8033:
+//! 2^56 - 1, gains in 16ths. It also follows Linux where Linux differs from RFC 8033:
 //! - The delay is the sojourn time of the packet that was dequeued last, and 0 once the queue is
 //!   empty.
 //! - The probability decays by 1/64 in an update if this delay and the last one are both 0.
 //! - 2 % are added while the delay is above 250 ms.
-//! - The burst allowance is 150 ms of time in which the queue sends. The allowance is granted again
-//!   when delays are below half the target and the probability is 0.
+//! - The burst allowance is 150 ms of the time during which the queue sends. The allowance is
+//!   renewed when delays are below half the target and the probability is 0.
 //! - A forced mark does not reset the accumulated probability.
 //! - The probability is not clamped to 1. It can wind up above 1 while the delay stays high.
 //!
-//! `version = "linux-3.14"` is PIE as in Linux before 2019: target 20 ms, tupdate 30 ms, burst
-//! allowance 100 ms, delay from the estimated departure rate, plain Bernoulli trials. Its gains are
-//! divided by 8 while the probability is below 1 %, and by 2 below 10 %. The probability decays by
-//! 2 % and has 32 bits. Its arithmetic overflows where the kernel's does. So a
-//! probability above 1.02 % becomes smaller than 1.02 % at the first decay, and a change of the
-//! probability by more than one half wraps.
+//! `version = "linux-3.14"` is PIE as in Linux before 2019: target 20 ms, tupdate 30 ms and burst
+//! allowance 100 ms. It computes the delay from the estimated departure rate, and drops packets
+//! independently of each other (Bernoulli trials). Its gains are divided by 8 while the probability
+//! is below 1 %, and by 2 while it is below 10 %. The probability decays by 2 % and has 32 bits.
+//! Its arithmetic overflows where the kernel's does. As a result, the first decay reduces a
+//! probability above 1.02 % to less than 1.02 %, and a change of the probability by more than one
+//! half wraps.
 //!
-//! The timer is Linux's (see `wheel`): updates come one jiffy later than requested, by default
-//! every 16 ms. The timer runs from the start of the run, as if the queue had been set up more than
-//! 0.5 s before. Linux makes the first update 0.5 s after the set-up.
+//! The timer is Linux's (see `wheel`), so an update comes one jiffy later than requested, by
+//! default every 16 ms. Linux makes the first update 0.5 s after the queue is set up. Here the
+//! timer runs from the start of the run, as if the queue had been set up more than 0.5 s earlier.
 //!
 //! Known deviations: a backlog above 16 MiB does not overflow the estimated delay.
 
@@ -167,7 +168,7 @@ pub(super) fn gain(words: &mut Words<'_>, option: &'static str) {
     number(words, option);
 }
 
-/// Option: the target delay, for the disciplines that have one default for it.
+/// Option: the target delay, for disciplines whose default does not depend on the version.
 pub const TARGET: Opt = Opt {
     name: "target",
     doc: "Target of the controller for the queueing delay.",
@@ -178,7 +179,7 @@ pub const TARGET: Opt = Opt {
     tc: None,
 };
 
-/// Option: the gain for the distance of the delay from the target.
+/// Option: the gain for the difference between the delay and the target.
 pub const ALPHA: Opt = Opt {
     name: "alpha",
     doc: "Gain of the distance from the target, in 16ths of 1/s.",

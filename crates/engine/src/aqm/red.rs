@@ -4,28 +4,28 @@
 //! that it finds. If the average is at least `min`, packets are marked or dropped at random. If it
 //! is at least `max`, every packet is marked or dropped. One random number is drawn for each mark
 //! or drop. While the average is constant, the number of packets between two marks or drops is
-//! uniform on 1..1/pb, so the rate is 2 pb/(1 + pb).
+//! uniformly distributed over 1..1/pb, so the share of marked or dropped packets is 2 pb/(1 + pb).
 //!
-//! red_dequeue starts an idle time when it finds the queue empty, and the average decays after an
-//! idle time. But RED gets its rate from an htb or tbf above it, which never asks an empty queue.
-//! So the average falls only when packets arrive. This is the default here, `idle = "hold"`. After
-//! a burst the average may then stay above `max`. Then, as in Linux, RED drops every packet that
-//! arrives, although senders send only one packet per timeout. `idle = "decay"` is RED as the root
-//! qdisc of an interface.
+//! In Linux, red_dequeue starts an idle period when it finds the queue empty, and the average
+//! decays for the length of that period. However, a RED below a shaper (htb or tbf) never finds its
+//! queue empty, because the shaper does not dequeue from an empty queue. So the average falls only
+//! when packets arrive. This is the default here (`idle = "hold"`). After a burst the average may
+//! stay above `max`. As in Linux, RED then drops every arriving packet, although senders send only
+//! one packet per timeout. `idle = "decay"` behaves like RED as the root qdisc of an interface.
 //!
 //! `burst` derives the weight from min and avpkt, as tc does. `adaptive` changes the probability as
 //! the kernel's timer does.
 //!
-//! Not in Linux, all off by default: `gentle`, the values of `uniformise` other than `linux`,
-//! `include_arriving`, thresholds in packets, and any `weight` and `probability` (tc only has
-//! powers of two for the weight, Wlog).
+//! The following options are not in Linux and are off by default: `gentle`, the values of
+//! `uniformise` other than `linux`, `include_arriving`, and thresholds in packets. `weight` and
+//! `probability` accept any value, whereas the weight in tc must be a power of two (Wlog).
 //!
 //! Known deviations: the average, the probability and (1-w)^m are computed in floating point. Linux
-//! uses fixed point, a table of shifts and, below a shift of one, the approximation 1 - mw.
-//! `bandwidth` defaults to the link's rate (tc: 10Mbit); a packet that should be marked and then
-//! finds the buffer full is counted only as dropped. harddrop and nodrop are missing. So is ns-2's
-//! scaling of the probability by packet size: with thresholds in bytes the average counts bytes,
-//! but as in Linux the decision is made for each packet.
+//! uses fixed point and a table of shifts, and for shifts below one the approximation 1 - mw.
+//! `bandwidth` defaults to the link's rate (in tc to 10Mbit). If RED decides to mark a packet that
+//! then finds the buffer full, the packet is counted only as dropped. The options harddrop and
+//! nodrop are not implemented. As in Linux, and unlike ns-2, the probability is not scaled by
+//! packet size, even if the average is in bytes.
 
 use tailback_record::Cause;
 
@@ -137,7 +137,8 @@ impl Unit {
     }
 }
 
-/// Fills in `min` and `max` as tc does and checks them. Errors point at the given names.
+/// Sets `min` and `max` as tc does if they are missing, and checks them. Errors refer to the given
+/// names.
 pub fn finish_thresholds(
     options: &mut Options,
     limit: Option<&Value>,
@@ -199,9 +200,10 @@ pub enum Verdict {
 /// How marks and drops are spread over packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Uniformise {
-    /// One random number is drawn for each gap between marks. Gaps are uniform on 1..1/pb.
+    /// One random number is drawn for each gap between marks. Gaps are uniformly distributed over
+    /// 1..1/pb.
     Linux,
-    /// One random number is drawn for each packet. Gaps are uniform on 1/pb..2/pb.
+    /// One random number is drawn for each packet. Gaps are uniformly distributed over 1/pb..2/pb.
     Wait,
     /// One random number is drawn for each packet. Gaps have a geometric distribution.
     None,
@@ -210,7 +212,7 @@ enum Uniformise {
 /// One average and one curve. RED has one such core, WRED one for each class.
 #[derive(Clone, Debug)]
 pub struct RedCore {
-    /// What the average and its thresholds count.
+    /// Unit of the average and of its thresholds.
     unit: Unit,
     /// Average queue length, bytes or packets.
     avg: f64,
@@ -231,7 +233,7 @@ pub struct RedCore {
     /// Packets since the last mark or drop while the average is between the thresholds; otherwise
     /// -1.
     count: i64,
-    /// The random number that the current gap is compared with, 0..1 (`Linux` only).
+    /// The random number that decides the length of the current gap, 0..1 (`Linux` only).
     draw: f64,
 }
 
@@ -273,8 +275,8 @@ impl RedCore {
         self.avg * libm::pow(1.0 - self.weight, m)
     }
 
-    /// Updates the average: avg <- (1-w) avg + w q, or lets it decay if the packet ends an idle
-    /// time.
+    /// Updates the average: avg <- (1-w) avg + w q. If the packet ends an idle time, lets the
+    /// average decay instead.
     #[inline]
     pub fn update(&mut self, arrival: &Arrival) {
         match arrival.idle {
@@ -290,8 +292,8 @@ impl RedCore {
         }
     }
 
-    /// Returns pb, the probability of a mark before marks are spread. It is 1 where every packet is
-    /// marked.
+    /// Returns pb, the probability of a mark before marks are spread over packets. It is 1 if every
+    /// packet is marked.
     #[inline]
     pub fn pb(&self) -> f64 {
         let avg = self.avg;
@@ -375,14 +377,15 @@ pub struct Arrival {
     pub idle: Option<f64>,
 }
 
-/// The packets of a RED queue, and what is needed to sample its averages.
+/// The packets of a RED queue, and the data from which samples for its averages are computed.
 #[derive(Debug)]
 pub struct Store {
     packets: Packets,
     limit: Limit,
-    /// How long one packet of the idle clock takes, ns. `None` if averages do not decay.
+    /// Time in which an idle link could have sent a packet of `avpkt` bytes, ns. `None` if averages
+    /// do not decay.
     packet_time: Option<f64>,
-    /// When the link first asked an empty queue; `None` while packets come.
+    /// Time at which the link first found the queue empty, or `None` if no idle time is running.
     idle_since: Option<Time>,
 }
 
@@ -428,8 +431,8 @@ impl Store {
         }
     }
 
-    /// Queues a packet if there is room. If RED's decision was to mark or drop it (`hit`), the
-    /// packet is marked if `mark` is set, and dropped otherwise.
+    /// Queues a packet if it does not exceed the limit. If RED decided to mark or drop the packet
+    /// (`hit`), it is marked if `mark` is set, and dropped otherwise.
     #[inline]
     pub fn admit(
         &mut self,
@@ -452,7 +455,7 @@ impl Store {
     }
 
     /// Moves the next packet to `next`. An empty queue starts an idle time, unless one is running.
-    /// (The link does not ask while it sends the last packet.)
+    /// (The link does not request a packet while it sends the last packet.)
     #[inline]
     pub fn dequeue(&mut self, now: Time, next: &mut Packet) -> Dequeue {
         let given = self.packets.give(next);

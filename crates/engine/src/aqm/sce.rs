@@ -1,16 +1,17 @@
-//! SCE marks (Some Congestion Experienced). ECT(0) becomes ECT(1) with a probability that rises
-//! linearly (a ramp) with the sojourn time. Cake uses the ramp, too. This file also adds SCE
-//! marking to CoDel.
+//! SCE marks (Some Congestion Experienced). A mark changes ECT(0) to ECT(1). The probability of a
+//! mark is a ramp: it rises linearly with the sojourn time. Cake also uses this ramp. This file
+//! also adds SCE marking to CoDel.
 //!
 //! Neither Linux nor the SCE reference code has a ramp in codel or fq_codel. The ramp here is
 //! Cake's ramp in the reference code, with CoDel's target instead of Cobalt's target. "Above the
 //! target" is defined as in CoDel: the sojourn time is at least the target, and more than one MTU
 //! stays queued. With `on` the probability rises from 0 at half the target to 1 at the target. With
-//! `single` it is 0 up to the target and rises to 1 at twice the target. For `single`, the draft's
-//! text ("the same slope") and the reference code (half the slope) differ; the ramp here follows
-//! the code.
+//! `single` it is 0 up to the target and rises to 1 at twice the target. For `single`, the draft
+//! specifies the same slope, but the reference code has half the slope. The ramp here follows the
+//! code.
 //!
-//! SCE marks come last, after CE and `ce_threshold`. Only ECT(0) is marked; a CE mark stays.
+//! SCE marks come last, after CoDel's marks and `ce_threshold`. Only ECT(0) packets are marked, so
+//! a CE mark is never overwritten.
 
 use tailback_record::Cause;
 
@@ -41,7 +42,7 @@ pub fn spell(words: &mut Words<'_>, option: &'static str) {
 pub enum Ramp {
     /// No SCE marks.
     Off,
-    /// The probability is this at the target: 1 for `"on"`, 1/N for a divisor N.
+    /// The probability of a mark at the target: 1 for `"on"`, 1/N for a divisor N.
     Knee(f64),
     /// The probability of a mark rises from 0 at the target to 1 at this many targets above the
     /// target.
@@ -49,9 +50,9 @@ pub enum Ramp {
 }
 
 impl Ramp {
-    /// Returns the probability of a mark; `sojourn` and `target` are in ns. `over` says whether
-    /// CoDel counts the packet as above the target. At low rates, that needs several queued
-    /// packets.
+    /// Returns the probability of a mark. `sojourn` and `target` are in ns. `over` is true if CoDel
+    /// treats the packet as above the target. At low rates, CoDel does so only if several packets
+    /// are queued.
     #[inline]
     pub fn probability(self, target: i64, sojourn: i64, over: bool) -> f64 {
         let (t, s) = (target as f64, sojourn as f64);
@@ -96,7 +97,7 @@ impl Marker {
         self.ramp.probability(self.target, sojourn, over)
     }
 
-    /// Decides whether to mark a packet that leaves now. `over` says whether CoDel found the packet
+    /// Decides whether to mark a packet that leaves now. `over` is true if CoDel found the packet
     /// above the target.
     #[inline]
     pub fn mark(&mut self, packet: &mut Packet, over: bool, now: Time, sink: &mut Sink) {
@@ -143,7 +144,8 @@ mod tests {
                 "{sojourn}"
             );
         }
-        // A packet alone in the queue does not count as above the target, but is still marked.
+        // CoDel does not treat the only packet in the queue as above the target, but SCE still
+        // marks it.
         assert!(on.probability(us(9_000), false) > 1.0);
         let single = marker(true);
         for (sojourn, over, p) in [
@@ -171,7 +173,7 @@ mod tests {
             on.mark(&mut packet, false, now, &mut sink);
             marked += u32::from(packet.ecn == Ecn::Ect1);
         }
-        // 5000 marks are expected, with a standard error of 50.
+        // The expected number of marks is 5000, with a standard error of 50.
         assert!(marked.abs_diff(5_000) < 200, "{marked}");
         assert_eq!(sink.meter.counts.get(Cause::SceMark), u64::from(marked));
         for ecn in [Ecn::NotEct, Ecn::Ect1, Ecn::Ce] {

@@ -8,7 +8,7 @@ use crate::capture::PacketEvent;
 use crate::packet::{Ecn, Packet};
 use crate::units::Time;
 
-/// Receives every drop and mark with its cause, in the order of time. Passes them to the link's
+/// Receives every drop and mark with its cause, in chronological order. Passes them to the link's
 /// [`Meter`] and to the capture of the link's packets.
 pub struct Sink {
     /// The counters of the link.
@@ -19,10 +19,10 @@ pub struct Sink {
     /// (`count_in_service`).
     service: Option<(u16, Time, Time)>,
     capture: Option<Box<Capture>>,
-    /// Smallest flow number whose dropped packets are noted. The numbers of programs' entries begin
-    /// here, and the numbers of connections follow.
+    /// Smallest flow number whose dropped packets are recorded. The numbers of programs' entries
+    /// begin here, and the numbers of connections follow.
     first_noted: u32,
-    /// The first number of a connection. Later connections reuse these numbers.
+    /// Smallest number of a connection. Later connections reuse the numbers of earlier ones.
     first_slot: u32,
     /// The number of the connection of each dropped packet, until [`Sink::take_gone`] takes it.
     gone: Vec<u32>,
@@ -80,9 +80,9 @@ impl Sink {
         Sink::of((0..flows as u32).collect(), warmup)
     }
 
-    /// Starts noting dropped packets: packets of programs' entries, whose numbers begin at
-    /// `first_program` ([`Sink::take_lost`]), and packets of connections, whose numbers begin at
-    /// `first_slot` ([`Sink::take_gone`]).
+    /// Starts recording dropped packets of programs' entries ([`Sink::take_lost`]) and of
+    /// connections ([`Sink::take_gone`]). The flow numbers of the entries begin at `first_program`,
+    /// those of the connections at `first_slot`.
     pub fn note_dropped(&mut self, first_program: u32, first_slot: u32) {
         self.first_noted = first_program;
         self.first_slot = first_slot;
@@ -142,7 +142,7 @@ impl Sink {
         }
     }
 
-    /// Notes a dropped packet for [`Sink::take_lost`] or [`Sink::take_gone`].
+    /// Records a dropped packet for [`Sink::take_lost`] or [`Sink::take_gone`].
     fn note(&mut self, packet: &Packet, cause: Cause, at: Time) {
         if packet.flow >= self.first_slot {
             self.gone.push(packet.flow);
@@ -174,7 +174,7 @@ impl Sink {
     }
 
     /// Counts a departure. The link calls this with each packet that `dequeue` returned.
-    #[inline(always)] // inline, because a link calls it at one place for every packet
+    #[inline(always)] // inline, because a link calls it once for every packet
     pub fn forward(&mut self, packet: &Packet, now: Time) {
         self.note_backlog(now);
         let len = u32::from(packet.len);
@@ -185,8 +185,8 @@ impl Sink {
         }
     }
 
-    /// Counts the backlog until now. A packet that is queued and dropped at the same time does not
-    /// count, because only a backlog over a positive time does.
+    /// Counts the backlog until now. A packet that is queued and dropped at the same time is not
+    /// counted, because its backlog lasts for no time.
     #[inline]
     fn note_backlog(&mut self, now: Time) {
         if now > self.since {

@@ -1,12 +1,12 @@
-//! Step marking: every ECN-capable packet above one threshold is marked, as
-//! DCTCP (RFC 8257 section 3.1) and L4S's native queue expect.
+//! Step marking: every ECN-capable packet above a threshold is marked, as DCTCP (RFC 8257 section
+//! 3.1) and L4S's native queue expect.
 //!
 //! A threshold in bytes or packets is compared with the queue length that the packet finds on
 //! arrival (Alizadeh et al. 2010). A threshold in time is compared with the packet's sojourn time
-//! when it leaves (as `step_thresh` of DualPI2 and `ce_threshold` of fq_codel). No discipline of
-//! Linux marks only at a threshold; `red` with min = max and weight 1, or `codel` with
-//! `ce_threshold`, are similar. The kernel engine runs tailback's own module `sch_step`. Packets
-//! that are not ECN-capable pass by default.
+//! when it leaves (as `step_thresh` of DualPI2 and `ce_threshold` of fq_codel). Linux does not have
+//! a discipline that marks only at a threshold, so the kernel engine runs tailback's own module
+//! `sch_step`. In Linux, `red` with min = max and weight 1, and `codel` with `ce_threshold`, are
+//! similar. Packets that are not ECN-capable pass by default.
 
 mod kernel;
 
@@ -130,7 +130,7 @@ pub struct Step {
 }
 
 impl Step {
-    /// Decides about a packet that is not counted in the queue.
+    /// Decides about a packet that is not (or no longer) in the queue.
     #[inline]
     fn fate(&self, packet: &Packet, now: Time) -> Fate {
         let own = u64::from(self.include_own);
@@ -211,8 +211,8 @@ mod tests {
         options
     }
 
-    /// Enqueues `n` packets of 1000 bytes at time 0, and dequeues one each millisecond from 1 ms
-    /// on. Returns whether each packet was marked, in order, and the sink.
+    /// Enqueues `n` packets of 1000 bytes at time 0, and dequeues one packet every millisecond from
+    /// 1 ms on. Returns for each packet whether it was marked, and the sink.
     fn run(set: &[(&'static str, &str)], n: usize, ecn: Ecn) -> (Vec<bool>, Sink) {
         let mut options = options(set);
         (ENTRY.finish)(&mut options).unwrap();
@@ -242,8 +242,8 @@ mod tests {
     #[test]
     fn a_length_is_what_the_packet_finds() {
         let expected = [false, false, false, true, true];
-        // The fourth packet finds 3000 bytes. The third finds 2000, which does not exceed the
-        // threshold of 2000.
+        // The fourth packet finds 3000 bytes. The third packet finds 2000 bytes, which do not
+        // exceed the threshold of 2000.
         assert_eq!(run(&[("threshold", "2000b")], 5, Ecn::Ect0).0, expected);
         assert_eq!(run(&[("threshold", "2p")], 5, Ecn::Ect0).0, expected);
         let own = [("threshold", "3p"), ("include_arriving", "true")];

@@ -1,15 +1,17 @@
 //! The dual AQM of "Using DCTCP in the Internet" (Kuehlewind et al. 2014). It is one FIFO with two
-//! RED instances, chosen by ECN-capability as weighted RED chooses by class. The instance `ecn`
-//! marks ECT and CE packets, and `classic` drops Not-ECT packets. Both measure the whole queue.
+//! RED instances. A packet's ECN capability selects the instance, as the class does in weighted
+//! RED. The instance `ecn` marks ECT and CE packets, and `classic` drops Not-ECT packets. Both
+//! instances measure the whole queue.
 //!
 //! With `min` equal to `max` and weight 1, a class has a step threshold on the instantaneous queue:
 //! a packet that finds the queue at or above this threshold is marked or dropped.
 //!
-//! The paper leaves some details open, and options set them. The defaults are those of
-//! [`super::red`]: marks spread as in Linux, thresholds in bytes, idle decay, samples without the
-//! arriving packet (of either class), and both averages updated by every arrival. Each class counts
-//! its own packets between marks or drops. The deviations of `red` from Linux apply here too. Linux
-//! does not have this queue; the kernel engine runs tailback's own module `sch_wred`.
+//! The paper does not specify some details, so options set them. Most defaults are those of
+//! [`super::red`]: marks are spread as in Linux, thresholds are in bytes, and samples do not
+//! include the arriving packet. Unlike in `red`, averages decay in idle times by default. Every
+//! arrival updates both averages. Each class counts its own packets between marks or drops. The
+//! deviations of `red` from Linux apply here too. Linux does not have this queue, so the kernel
+//! engine runs tailback's own module `sch_wred`.
 
 mod kernel;
 
@@ -104,7 +106,7 @@ pub struct Wred {
     ecn: RedCore,
     /// The curve for all other packets, which are dropped.
     classic: RedCore,
-    /// Whether a class's average counts only arrivals of its own class.
+    /// Whether only arrivals of a class update the class's average.
     own_arrivals: bool,
     store: Store,
     rng: Stream,
@@ -120,7 +122,7 @@ impl Queue for Wred {
             (&mut self.classic, &mut self.ecn)
         };
         own.update(&arrival);
-        // An idle time ends for both classes, whichever class the packet belongs to.
+        // A packet of either class ends the idle time of both classes.
         if !self.own_arrivals || arrival.idle.is_some() {
             other.update(&arrival);
         }

@@ -1,12 +1,12 @@
-//! The ACK filter: of a flow's waiting ACKs, it drops old ones whose information a newer one
-//! repeats.
+//! The ACK filter. It drops a flow's older waiting ACKs if a newer ACK repeats their information.
 //!
-//! The filter may drop an ACK if it is pure, and if the newly appended one acknowledges at least as
-//! much (cumulative, timestamp, SACK). The ACK must carry no ESCE (the former NS bit), no D-SACK
-//! and no option that the filter does not know (AccECN). Where ECE or CWR changes between waiting
-//! ACKs, an ACK stays, so that the sender sees the change. Of two ACKs that could be dropped, the
-//! filter drops the older, so one stays. `aggressive` drops that one too, if it is right before the
-//! new ACK and has the same flags.
+//! The filter may drop an ACK if it is pure, and if the newly appended ACK repeats its information:
+//! the cumulative acknowledgement, the timestamp and the SACK blocks. The dropped ACK must not
+//! carry ESCE (the former NS bit), a D-SACK or an option that the filter does not know (AccECN). If
+//! ECE or CWR differs between two waiting ACKs, an ACK stays, so that the sender sees the change.
+//! The filter drops an ACK only if two could be dropped. It drops the older one, so one redundant
+//! ACK stays. `aggressive` also drops this last one if it is right before the new ACK and has the
+//! same flags.
 
 use std::cmp::Ordering;
 
@@ -34,14 +34,14 @@ fn blocks(ack: &Packet) -> impl Iterator<Item = (u64, u64)> + Clone {
         .into_iter()
         .take_while(|s| s.len > 0)
         .map(move |s| {
-            // A D-SACK below the cumulative acknowledgement has a wrapping offset.
+            // If a D-SACK is below the cumulative acknowledgement, its offset wraps around.
             let start = seq.wrapping_add_signed(i64::from(s.offset as i32));
             (start, start + u64::from(s.len))
         })
 }
 
-/// Compares the segments that two ACKs selectively acknowledge: `Less` if `newer` leaves out some
-/// of `older`, `Greater` if it adds some, otherwise `Equal`.
+/// Compares the SACK blocks of two ACKs. Returns `Less` if `newer` leaves out segments of `older`,
+/// `Greater` if it adds segments, otherwise `Equal`.
 fn compare(older: &Packet, newer: &Packet) -> Ordering {
     let size = |ack: &Packet| blocks(ack).map(|(a, b)| b - a).sum::<u64>();
     let (old, new) = (blocks(older), blocks(newer));

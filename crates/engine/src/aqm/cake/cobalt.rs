@@ -1,9 +1,9 @@
-//! Cobalt: CoDel and BLUE side by side, with one state for each queue.
+//! Cobalt: CoDel and BLUE in combination, with separate state for each queue.
 //!
-//! CoDel here differs from RFC 8289: one timer, `drop_next`, changes the count both up and down.
-//! Above the target, signals (drops or marks) are interval/sqrt(count) apart. Below the target, the
-//! same timer decreases the count. BLUE drops with a probability that grows with overflows and
-//! shrinks when a dequeue finds the queue empty.
+//! Cobalt's CoDel differs from RFC 8289 because one timer, `drop_next`, both increases and
+//! decreases the count. Above the target, signals (drops or marks) are interval/sqrt(count) apart.
+//! Below the target, the same timer decreases the count. BLUE drops with a probability that grows
+//! with overflows and shrinks when a dequeue finds the queue empty.
 
 use tailback_record::Cause;
 
@@ -35,12 +35,12 @@ const INVERSE_ROOTS: [u32; 16] = [
     1_108_955_788,
 ];
 
-/// What a queue does when a sojourn time exceeds the target for the first time ever, or after a
-/// long time below it.
+/// What a queue does when its sojourn time exceeds the target for the first time, or for the first
+/// time after a long period below the target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fresh {
-    /// As in Linux: 1/sqrt(0) is still 0, and a timer in the past is set to the current time. So
-    /// the second packet above the target is marked.
+    /// As in Linux, the initial 1/sqrt(count) is 0, and a timer in the past is set to the current
+    /// time. So Cobalt marks the second packet above the target.
     Linux,
     /// As CoDel's authors intend: the first signal comes one interval later.
     Interval,
@@ -49,20 +49,20 @@ pub enum Fresh {
 /// Parameters of a tin.
 #[derive(Clone, Copy, Debug)]
 pub struct Params {
-    /// Acceptable sojourn time, ns. BLUE's probability also changes at most once in this time.
+    /// Acceptable sojourn time, ns. BLUE's probability changes at most once per target time.
     pub target: i64,
     /// Time between the first two signals, ns.
     pub interval: i64,
     /// Serialisation time of the largest packet, ns.
     pub mtu_time: i64,
-    /// What happens when the queue is above the target for the first time.
+    /// What happens when the sojourn time exceeds the target for the first time.
     pub fresh: Fresh,
 }
 
 /// State of one queue.
 #[derive(Clone, Copy, Debug)]
 pub struct Cobalt {
-    /// Number of signals so far, minus the number of times that it decayed.
+    /// Number of signals so far, minus the number of decreases.
     pub(super) count: u32,
     /// 1/sqrt(count) in units of 2^-32.
     pub(super) rec_inv_sqrt: u32,
@@ -81,7 +81,8 @@ pub struct Cobalt {
 pub struct Verdict {
     /// Whether Cobalt marks the packet with CE.
     pub mark: bool,
-    /// Cause for dropping the packet, unless it is the last of its queue.
+    /// Cause for which Cobalt drops the packet. Cake still delivers the packet if it is the last of
+    /// its queue.
     pub drop: Option<Cause>,
     /// Whether CoDel finds the packet's sojourn time above the target.
     pub over: bool,
@@ -123,7 +124,7 @@ impl Cobalt {
         time + ((low * u64::from(self.rec_inv_sqrt)) >> 32) as i64
     }
 
-    /// Notes that a packet of this queue was dropped for lack of room.
+    /// Records that a packet of this queue was dropped because the limit was exceeded.
     pub fn queue_full(&mut self, p: &Params, now: i64) {
         if now - self.blue_timer > p.target {
             self.p_drop = self.p_drop.saturating_add(P_INC);
@@ -134,7 +135,7 @@ impl Cobalt {
         self.count = self.count.max(1);
     }
 
-    /// Notes that the queue was served and found empty.
+    /// Records that the queue was served and found empty.
     pub fn queue_empty(&mut self, p: &Params, now: i64) {
         if self.p_drop > 0 && now - self.blue_timer > p.target {
             self.p_drop = self.p_drop.saturating_sub(P_DEC);
@@ -154,8 +155,8 @@ impl Cobalt {
         self.p_drop > 0 || self.count > 0 || now < self.drop_next
     }
 
-    /// Decides about the packet at the head. `sojourn` is its sojourn time in ns, and `capable`
-    /// says whether it can be marked. With `ingress`, `bulk_flows` is the number of queues that
+    /// Decides about the packet at the head. `sojourn` is its sojourn time in ns, and `capable` is
+    /// true if the packet can be marked. With `ingress`, `bulk_flows` is the number of queues that
     /// share the link, otherwise 0.
     #[inline]
     pub fn decide(
@@ -170,7 +171,8 @@ impl Cobalt {
         let over = sojourn > p.target
             && sojourn > p.mtu_time * i64::from(bulk_flows) * 2
             && sojourn > p.mtu_time * 4;
-        // Compare the timer before it is set. Compare it again only after a signal or a decrease.
+        // Compare the timer with the time before the timer is changed. Compare again only after a
+        // signal or a decrease of the count.
         let mut late = now > self.drop_next;
         let mut due = self.count > 0 && now >= self.drop_next;
         let mut verdict = Verdict {
@@ -206,7 +208,8 @@ impl Cobalt {
                 due = self.count > 0 && now >= self.drop_next;
             }
         }
-        // BLUE ignores ECN: it is meant for flows that do not respond to marks.
+        // BLUE drops even ECN-capable packets, because it is meant for flows that do not respond to
+        // marks.
         if self.p_drop > 0 && verdict.drop.is_none() && ((rng.bits() >> 32) as u32) < self.p_drop {
             verdict.drop = Some(Cause::Blue);
         }

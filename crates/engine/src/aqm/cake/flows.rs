@@ -3,13 +3,13 @@
 //!
 //! A new queue is sparse: Cake serves it before bulk queues. It becomes bulk once it has used up
 //! its quantum. It is decaying while it is empty but its AQM still has state. Cake counts the bulk
-//! queues of each host. The share of a queue in a round is divided by the number of bulk queues of
-//! the busier of its hosts.
+//! queues of each host. The bytes that a queue gets in a round are divided by the number of bulk
+//! queues of its busier host (source or destination).
 //!
-//! Linux visits every bulk queue in every round. With a thousand queues of one host each queue gets
-//! a byte or two per round, so a packet costs a thousand visits. Here such a queue gets the bytes
-//! of several rounds at once, and then waits for that many rounds. These are the rounds in which it
-//! could not have sent.
+//! Linux visits every bulk queue in every round. If one host has a thousand queues, each queue gets
+//! only a byte or two per round, so each packet needs about a thousand visits. Here such a queue
+//! gets the bytes of several rounds at once. It then waits for the same number of rounds, in which
+//! it could not have sent anyway.
 
 use super::super::backlogs::Backlogs;
 use super::cobalt::{Cobalt, Fresh, Params};
@@ -22,9 +22,9 @@ pub const QUEUES: usize = 1024;
 const WAYS: usize = 8;
 /// Largest number of rounds that a queue can wait for at once.
 const ROUNDS: usize = 256;
-/// Number of bulk queues of a host above which queues wait for several rounds at once.
+/// If a host has more bulk queues than this, its queues wait for several rounds at once.
 const MANY: u16 = 16;
-/// Index that means no queue: the end of a list.
+/// Index that means "no queue". It marks the end of a list.
 const NONE: u16 = u16::MAX;
 
 /// Which flows or hosts have separate queues or shares (tc's `flowblind`, `triple-isolate`, ...).
@@ -63,7 +63,7 @@ impl Isolation {
     }
 }
 
-/// Hashes that tell which queue and which hosts a packet belongs to.
+/// Hashes that select the queue and the hosts of a packet.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Keys {
     /// Selects the queue.
@@ -79,14 +79,14 @@ pub struct Keys {
 pub enum Set {
     /// Empty, and its AQM has no state.
     None,
-    /// Became active a short time ago and has some of its quantum left.
+    /// Became active recently and has not used up its quantum.
     Sparse,
-    /// Was found empty with its quantum used up. It counts as sparse, but waits among the bulk
-    /// queues.
+    /// Was found empty after it had used up its quantum. It is counted as sparse, but waits among
+    /// the bulk queues.
     SparseWait,
     /// Has used up a quantum.
     Bulk,
-    /// Empty, with state that must still decay.
+    /// Empty, but its AQM has state that must still decay.
     Decaying,
 }
 
@@ -107,7 +107,8 @@ pub struct Flow {
     destination: u16,
 }
 
-/// A slot of the host table. It holds one source and, independent of it, one destination.
+/// A slot of the host table. It holds one source and one destination, which are independent of each
+/// other.
 #[derive(Clone, Copy, Debug, Default)]
 struct Host {
     tag: [u32; 2],
@@ -180,7 +181,7 @@ pub struct Flows {
 }
 
 impl Flows {
-    /// Creates empty queues. Creates only one if flows and hosts are not separate.
+    /// Creates empty queues. Creates only one queue if neither flows nor hosts are separate.
     pub fn new(isolation: Isolation, fresh: Fresh, seed: u64) -> Flows {
         let count = if isolation.blind() { 1 } else { QUEUES };
         let flow = Flow {
@@ -213,18 +214,18 @@ impl Flows {
         }
     }
 
-    /// A queue.
+    /// Returns a queue.
     #[inline]
     pub fn get(&mut self, index: usize) -> &mut Flow {
         &mut self.flows[index]
     }
 
-    /// A queue, for reading.
+    /// Returns a queue for reading.
     pub fn peek(&self, index: usize) -> &Flow {
         &self.flows[index]
     }
 
-    /// Returns the queue of a packet. Assigns one if the packet's flow does not have a queue yet.
+    /// Returns the queue of a packet. Assigns a queue if the packet's flow does not have one yet.
     #[inline]
     pub fn find(&mut self, keys: &Keys) -> usize {
         if self.flows.len() == 1 {
@@ -237,23 +238,23 @@ impl Flows {
         self.find_in_set(home, keys)
     }
 
-    /// The slots of a set, starting with the home slot.
+    /// Returns the slots of a set of the hash table, starting with the home slot.
     fn ways(home: usize) -> impl Iterator<Item = usize> + Clone {
         let base = home - home % WAYS;
         (0..WAYS).map(move |i| base + (home + i) % WAYS)
     }
 
     fn find_in_set(&mut self, home: usize, keys: &Keys) -> usize {
-        // Prefer the flow's own queue, then an empty one, then the home queue, shared with another
-        // flow.
+        // Prefer the flow's own queue, then an empty queue. If there is neither, share the home
+        // queue with another flow.
         let own = Self::ways(home).find(|&i| self.tags[i] == keys.tag);
         let (index, fresh) = match own {
             Some(index) => (index, self.flows[index].set == Set::None),
             None => {
                 let empty = Self::ways(home).find(|&i| self.flows[i].set == Set::None);
                 let index = empty.unwrap_or(home);
-                // A flow that shares a queue takes it over: the queue now counts for the hosts of
-                // this packet.
+                // A flow that shares a queue takes it over, so the queue is now counted for the
+                // hosts of this packet.
                 self.count_bulk(index, false);
                 (index, true)
             }
@@ -282,7 +283,7 @@ impl Flows {
         index as u16
     }
 
-    /// Starts or stops counting a queue as a bulk queue of its hosts, if it is one.
+    /// If a queue is a bulk queue, starts or stops counting it for its hosts.
     fn count_bulk(&mut self, index: usize, begins: bool) {
         if self.flows[index].set == Set::Bulk {
             self.count_for_hosts(index, begins);
@@ -307,7 +308,8 @@ impl Flows {
         }
     }
 
-    /// Returns 16 random bits. They are used only for dither, so a multiplication is enough.
+    /// Returns 16 random bits. They are used only for dither, so one multiplication makes them
+    /// random enough.
     #[inline]
     fn bits(&mut self) -> u32 {
         self.dither = self
@@ -337,7 +339,8 @@ impl Flows {
         self.quantum * u32::from(u16::MAX / load)
     }
 
-    /// Returns the initial deficit of a queue, bytes. Dither keeps rounding from losing bytes.
+    /// Returns the initial deficit of a queue, bytes. Dither prevents a systematic loss of bytes
+    /// through rounding.
     #[inline]
     fn first_share(&mut self, index: usize) -> i32 {
         ((self.share(self.load(index)) + self.bits()) >> 16) as i32
@@ -395,8 +398,8 @@ impl Flows {
         self.population.sparse + self.population.bulk > 0
     }
 
-    /// Returns the queue whose turn it is and that may send. One decaying queue comes first if
-    /// `decaying` is set, then sparse queues, then bulk queues.
+    /// Returns the next queue that may send. If `decaying` is set, one decaying queue comes first.
+    /// Sparse queues come next, and bulk queues last.
     #[inline]
     pub fn next(&mut self, mut decaying: bool) -> Option<(usize, List)> {
         loop {
@@ -420,13 +423,13 @@ impl Flows {
                 self.unlink(index, list);
                 self.wait(index, rounds);
             } else if self.flows[index].deficit > 0 {
-                // It is the only waiting queue, so it is next in any case.
+                // This is the only waiting queue, so it is next again.
                 return Some((index, list));
             }
         }
     }
 
-    /// The list that is served next.
+    /// Returns the list to serve next.
     #[inline]
     fn first_list(&mut self, decaying: bool) -> Option<List> {
         let filled = |flows: &Self, list: List| flows.lists[list.index()].first != NONE;
@@ -452,7 +455,8 @@ impl Flows {
     fn next_round(&self) -> Option<usize> {
         const WORDS: usize = ROUNDS / 64;
         let at = self.round / 64;
-        // Search the rest of this word, then the other words, then the beginning of this word.
+        // Search the bit set from the current round on: the rest of this 64-bit word, then the
+        // other words, then the beginning of this word.
         let rest = self.waited_for[at] & (u64::MAX << (self.round % 64));
         if rest != 0 {
             return Some(at * 64 + rest.trailing_zeros() as usize);
@@ -463,8 +467,8 @@ impl Flows {
         })
     }
 
-    /// Gives a queue its share of one round, or of all the rounds that it must wait for anyway.
-    /// Returns the number of rounds.
+    /// Gives a queue its bytes for one round, or for all the rounds until it can send. Returns the
+    /// number of rounds.
     #[inline]
     fn refill(&mut self, index: usize) -> usize {
         let load = self.load(index);
@@ -473,7 +477,7 @@ impl Flows {
         let flow = &mut self.flows[index];
         let mut rounds = 1;
         if load > MANY {
-            // A queue gets at most this in one round.
+            // Upper bound of the bytes that a queue gets in one round.
             let most = (share >> 16) + 1;
             let without = flow.deficit.unsigned_abs() / most;
             rounds = (without as usize + 1).min(ROUNDS - 1);
@@ -498,7 +502,7 @@ impl Flows {
         self.count_for_hosts(index, true);
     }
 
-    /// Notes that the queue at the head of `list` was served and found empty.
+    /// Records that the queue at the head of `list` was served and found empty.
     pub fn emptied(&mut self, index: usize, list: List, p: &Params, now: i64) {
         let flow = &mut self.flows[index];
         flow.cobalt.queue_empty(p, now);
@@ -523,7 +527,7 @@ impl Flows {
         }
     }
 
-    /// For each host with bulk queues on this side, returns how many it has.
+    /// Returns the number of bulk queues of each host that has any on this side.
     #[cfg(test)]
     pub fn host_loads(&self, side: usize) -> Vec<u16> {
         let mut loads: Vec<u16> = self.hosts.iter().map(|h| h.bulk[side]).collect();

@@ -5,8 +5,8 @@ use crate::registry::kernel::{
     Order, Qdisc, Refused, Shaper, either, flag, micros, number, only, simulated, word, words,
 };
 
-/// Bytes of an Ethernet header. Without the keyword `overhead` Cake counts whole frames; with the
-/// keyword it counts from the IP header.
+/// Bytes of an Ethernet header. Without the keyword `overhead`, Cake charges whole frames. With the
+/// keyword, it charges the bytes from the IP header on, plus the overhead.
 const ETHERNET: i32 = 14;
 
 /// Largest `overhead` that Cake adds to an IP packet, bytes.
@@ -38,7 +38,7 @@ pub const KERNEL: Qdisc = Qdisc {
         }),
         ("overhead", number),
         ("mpu", |w, o| {
-            // Without the keyword `mpu`, Cake uses 0, so 0 needs no keyword.
+            // The default of Cake is 0, so 0 does not need the keyword `mpu`.
             if w.options.get(o) != Some(&Value::Int(0)) {
                 number(w, o);
             }
@@ -64,7 +64,7 @@ pub const KERNEL: Qdisc = Qdisc {
     ..Qdisc::DEFAULT
 };
 
-/// Arguments of tc for the rate. The link already sets the rate.
+/// Arguments of tc that set the rate. They are rejected because the link already sets the rate.
 const RATE: [&str; 3] = ["bandwidth", "unlimited", "autorate-ingress"];
 
 /// Arguments of tc for the bytes that are added to a packet.

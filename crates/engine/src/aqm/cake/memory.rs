@@ -1,10 +1,10 @@
-//! The memory that a packet uses of Cake's memory limit. Linux counts the buffers that hold
-//! packets, not the packets' bytes.
+//! How much of Cake's memory limit a packet uses. Linux counts the buffers that hold packets, not
+//! the packets' bytes.
 //!
-//! These values hold for a 64-bit kernel that sends segments one by one. A data segment counts its
-//! payload and 832 bytes of headers and bookkeeping. A pure ACK counts 2 bytes, because the kernel
-//! keeps ACKs out of such limits. A datagram counts a buffer whose size is a power of two, plus 256
-//! bytes.
+//! These values hold for a 64-bit kernel that sends segments one by one. A data segment uses the
+//! bytes of its payload plus 832 bytes for headers and bookkeeping. A pure ACK uses only 2 bytes,
+//! because the kernel exempts ACKs from such limits. A datagram uses a buffer whose size is a power
+//! of two, plus 256 bytes.
 
 use crate::packet::{Packet, flags};
 
@@ -28,9 +28,9 @@ pub fn truesize(packet: &Packet) -> u32 {
     SEGMENT + u32::from(packet.payload)
 }
 
-/// Returns the memory limit, bytes. Without a `given` limit, the limit is four times the bytes that
-/// `rate` (byte/s) carries in `rtt_us` (us). It is then at least 4 MiB and at most 10,240 full
-/// packets.
+/// Returns the memory limit, bytes. If `given` is `None`, the limit is four times the bytes that
+/// `rate` (byte/s) carries in `rtt_us` (us), but at least 4 MiB and at most the memory of 10,240
+/// full packets.
 pub fn limit(given: Option<u64>, rate: u64, rtt_us: u64, mtu: u32) -> u64 {
     const PACKETS: u64 = 10_240;
     given.unwrap_or_else(|| {

@@ -1,12 +1,15 @@
 //! Cake's shaper: a virtual clock that allows no burst, and the sizes that it charges for packets.
 //!
 //! Each packet advances the virtual clock by its duration at the rate. A packet may leave when the
-//! virtual clock is not ahead of the current time. A packet that leaves late costs no capacity: the
-//! virtual clock is set to the current time only when a packet comes into an empty queue. A second
-//! clock, the failsafe, advances by 1.5 durations for each sent packet, and not for drops. So when
-//! drops (`ingress`) push the first clock far ahead, packets still get two thirds of the rate.
+//! virtual clock is not ahead of the current time. A packet that leaves late does not reduce the
+//! rate, because the virtual clock continues from its old value. The clock is set to the current
+//! time only when a packet enters an empty queue. A second clock, the failsafe, advances by 1.5
+//! durations for each sent packet, but not for drops. With `ingress`, drops advance the virtual
+//! clock too, possibly far ahead of the current time. Even then, packets get two thirds of the
+//! rate.
 
-/// Bytes of the Ethernet header. `overhead` counts from the IP header, so it leaves them out.
+/// Bytes of the Ethernet header. With `overhead`, Cake charges only the bytes from the IP header
+/// on, so it does not charge these.
 const ETHERNET: i32 = 14;
 
 /// Slowest rate that Cake shapes to, byte/s.
@@ -22,7 +25,7 @@ pub struct PerByte {
 }
 
 impl PerByte {
-    /// Converts a rate in byte/s. The fraction gets up to 34 binary digits.
+    /// Converts a rate in byte/s. The fraction has at most 34 binary digits.
     pub fn of(rate: u64) -> PerByte {
         let mut ns = (1_000_000_000u64 << 34) / rate.max(MIN_RATE);
         let mut shift = 34;
@@ -33,7 +36,7 @@ impl PerByte {
         PerByte { ns, shift }
     }
 
-    /// Returns the duration of this many bytes, ns, rounded down.
+    /// Returns the time that this many bytes take, ns, rounded down.
     #[inline]
     pub fn time(self, bytes: u32) -> i64 {
         ((u64::from(bytes) * self.ns) >> self.shift) as i64
@@ -47,11 +50,11 @@ pub enum Framing {
     Plain,
     /// ATM: cells of 53 bytes with 48 bytes of payload each.
     Atm,
-    /// PTM: one extra byte for every 64 bytes or part of them.
+    /// PTM: one extra byte for every started block of 64 bytes.
     Ptm,
 }
 
-/// What decides how many bytes Cake charges for a frame.
+/// The parameters that decide how many bytes Cake charges for a frame.
 #[derive(Clone, Copy, Debug)]
 pub struct Sizes {
     /// Bytes added to the IP packet. With `None`, Cake charges the whole frame.
@@ -87,12 +90,12 @@ pub struct Shaper {
 }
 
 impl Shaper {
-    /// Sets the rate. Packets sent before stay charged at the old rate.
+    /// Sets the rate. Packets already sent stay charged at the old rate.
     pub fn set_rate(&mut self, per_byte: PerByte) {
         self.per_byte = per_byte;
     }
 
-    /// Notes that a packet comes into an empty queue, so that idle time is not saved up.
+    /// Records that a packet enters an empty queue, so that idle time does not allow a burst later.
     #[inline]
     pub fn wake(&mut self, now: i64) {
         if self.next < now {
@@ -118,7 +121,7 @@ impl Shaper {
         }
     }
 
-    /// Ends an outage: nothing is saved up while the link could not send.
+    /// Ends an outage. The time without a link does not allow a burst later.
     pub fn resume(&mut self, now: i64) {
         self.next = self.next.max(now);
         self.failsafe = self.failsafe.max(now);

@@ -1,4 +1,4 @@
-//! Tests the parts of Cake one by one, then the whole: shares of flows and hosts, overflow, the ACK
+//! Tests each part of Cake, then the whole discipline: shares of flows and hosts, overflow, the ACK
 //! filter, and Cobalt's behaviour over time.
 
 use super::cobalt::Cobalt;
@@ -23,7 +23,7 @@ fn word(name: &'static str, word: &'static str) -> (&'static str, Value) {
     (name, Value::Word(word))
 }
 
-/// A Cake with arrivals, and a link that asks for packets as often as it may.
+/// Cake with arrivals, and with a link that requests packets as often as Cake allows.
 struct Bench {
     cake: Cake,
     sink: Sink,
@@ -70,8 +70,8 @@ impl Bench {
         }
     }
 
-    /// Returns how many bytes of each flow leave in `ns`. Every flow always has 40 packets of its
-    /// length in `lens` queued.
+    /// Returns how many bytes of each flow leave in `ns`. Every flow always has 40 packets queued.
+    /// `lens` gives the packet length of each flow.
     fn shares(&mut self, lens: &[u16], ns: i64) -> Vec<u64> {
         let mut sent = vec![0; lens.len()];
         for (flow, len) in (0..).zip(lens) {
@@ -111,7 +111,7 @@ fn packets_are_spaced_by_their_length_at_the_rate() {
         let (_, next) = bench.get(5 + (k - 1) * slot).unwrap();
         assert_eq!(next, 5 + k * slot);
     }
-    // But idle time is not saved up, and the last packet's slot still counts.
+    // Idle time, however, does not allow a burst. The slot of the last packet still applies.
     assert!(matches!(bench.get(5 + 6 * slot), Err(Dequeue::Empty)));
     bench.data(6 * slot, 0, 100, Ecn::NotEct);
     assert!(matches!(bench.get(6 * slot), Err(Dequeue::NotBefore(_))));
@@ -220,7 +220,7 @@ fn targets_and_intervals_by_rate() {
         assert!((p.interval as f64 / 1e6 - interval).abs() < 0.06, "{mbit}");
     }
     let bench = Bench::new(100_000_000, &[("rtt", Value::Time(Time::from_ms(10)))]);
-    // Best effort has the whole rate, bulk a sixteenth of it: 6.25 Mbit/s.
+    // Best effort has the whole rate. Bulk has a sixteenth of it, 6.25 Mbit/s.
     let targets: Vec<i64> = bench.cake.tins.iter().map(|t| t.params.target).collect();
     assert_eq!(targets, [500_000, 1514 * 1_280 * 3 / 2, 1514 * 320 * 3 / 2]);
     let quanta: Vec<u32> = bench.cake.tins.iter().map(|t| t.flows.quantum).collect();
@@ -268,13 +268,13 @@ fn two_classes(rate: u64, tins: &'static str, dscp: u8) -> Bench {
 
 #[test]
 fn a_tin_gives_way_above_its_share() {
-    // Against best effort, bulk gets 1/16 and voice 1/4 of the rate. Alone, each gets the whole
-    // rate.
+    // In competition with best effort, bulk gets 1/16 of the rate and voice 1/4. Each of them gets
+    // the whole rate if it is alone.
     for (dscp, part) in [(1, 1.0 / 16.0), (46, 0.25)] {
         let mut bench = two_classes(100_000_000, "diffserv3", dscp);
         let sent = bench.shares(&[MTU, MTU], 2_000 * MS);
         let share = sent[0] as f64 / (sent[0] + sent[1]) as f64;
-        // The tolerance covers one of about 16,000 packets, and Cobalt's drops.
+        // The tolerance covers one packet of about 16,000, and the packets that Cobalt drops.
         assert!((share - part).abs() < 0.002, "dscp {dscp}: {share}");
         let mut bench = two_classes(100_000_000, "diffserv3", dscp);
         let sent = bench.shares(&[MTU], 1_000 * MS);
@@ -299,8 +299,8 @@ fn flows_share_by_bytes_whatever_their_packets() {
     let sent = bench.shares(&[1514, 500, 64, 1000], 4_000 * MS);
     let mean = sent.iter().sum::<u64>() as f64 / 4.0;
     for (flow, bytes) in sent.iter().enumerate() {
-        // A queue's share may be off by one round (305 bytes) and one packet (1514 bytes). Each is
-        // below 0.3 % of 1.25 MB.
+        // A queue's share may be off by one round (305 bytes) and one packet (1514 bytes). Each of
+        // these errors is below 0.3 % of 1.25 MB.
         let error = (*bytes as f64 / mean - 1.0).abs();
         assert!(error < 0.003, "flow {flow}: {sent:?}");
     }
@@ -312,7 +312,7 @@ fn one_against_seven(mode: &'static str, reverse: bool) -> f64 {
     let info: Vec<FlowInfo> = (0..8)
         .map(|flow| {
             let host = u32::from(flow > 0);
-            // The other host is the same for all flows.
+            // The host on the other side is the same for all flows.
             let (source, destination) = if reverse { (5, host) } else { (host, 5) };
             FlowInfo {
                 source,
@@ -334,7 +334,7 @@ fn hosts_share_as_the_mode_says() {
         ("dual-srchost", true, 0.125),
         ("dual-dsthost", true, 0.5),
         ("dual-dsthost", false, 0.125),
-        // The busier host counts: the host that all flows share.
+        // The busier host decides. This is the host that all flows share.
         ("triple-isolate", false, 0.125),
         ("srchost", false, 0.5),
         ("dsthost", true, 0.5),
@@ -363,7 +363,7 @@ fn triple_isolation_of_two_pairs_of_hosts() {
     assert_eq!(bulk, [1, 7]);
 }
 
-/// A host has so many bulk queues that each waits for several rounds at once.
+/// Each host has so many bulk queues that a queue waits for several rounds at once.
 #[test]
 fn forty_flows_of_a_host_share_among_themselves_and_with_another() {
     for (first, mode) in [(1, "triple-isolate"), (20, "dual-srchost")] {
@@ -385,8 +385,8 @@ fn forty_flows_of_a_host_share_among_themselves_and_with_another() {
             for flow in part {
                 let fair = 0.5 / f64::from(host);
                 let error = of(&sent[flow as usize..][..1]) / fair - 1.0;
-                // Each queue sends at least 240 packets. The tolerance covers two packets, and
-                // Cobalt's drops.
+                // Each queue sends at least 240 packets. The tolerance covers two packets, and the
+                // packets that Cobalt drops.
                 assert!(error.abs() < 0.02, "{mode} flow {flow}: {error}");
             }
         }
@@ -417,7 +417,7 @@ fn a_set_holds_eight_flows_and_then_they_collide() {
     for n in 0..8 {
         assert_eq!(flows.find(&keys(n)), seen[n as usize], "found again");
     }
-    // The ninth flow goes to its home entry and takes it over.
+    // The ninth flow takes over the queue at its home entry.
     assert_eq!(flows.find(&keys(8)), 21);
     assert_eq!(flows.find(&keys(8)), 21);
     assert_eq!(flows.find(&keys(0)), 21, "the first is now the guest");
@@ -439,7 +439,7 @@ fn a_sparse_flow_goes_first_and_a_bulk_one_waits_its_turn() {
     bench.data(now, 1, 100, Ecn::NotEct);
     let (packet, next) = bench.get(now).unwrap();
     assert_eq!(packet.flow, 1);
-    // The flow has quantum left, so its next packet comes first again.
+    // The flow has not used up its quantum, so its next packet comes first again.
     bench.data(next, 1, 100, Ecn::NotEct);
     let (packet, next) = bench.get(next).unwrap();
     assert_eq!(packet.flow, 1);
@@ -470,8 +470,8 @@ fn cobalt(fresh: Fresh) -> (Cobalt, Params, Stream) {
     (Cobalt::new(fresh), params, Stream::new(1, "a", "b"))
 }
 
-/// Returns the times of marks, ms. From `from` to `to`, one packet leaves each ms, after waiting
-/// for `sojourn`.
+/// Returns the times of marks, ms. From `from` to `to`, one packet with the sojourn time `sojourn`
+/// leaves every millisecond.
 fn marks(
     cobalt: &mut Cobalt,
     p: &Params,
@@ -545,7 +545,7 @@ fn marks_need_four_packets_at_low_rates_and_the_share_of_an_ingress() {
 #[test]
 fn blue_grows_with_overflows_and_shrinks_with_idleness() {
     let (mut c, p, mut rng) = cobalt(Fresh::Linux);
-    // In 30 ms BLUE's probability rises only 6 times, because it changes at most once in a target
+    // In 30 ms BLUE's probability rises only 6 times, because it changes at most once per target
     // time.
     for ms in 0..30 {
         c.queue_full(&p, ms * MS);
@@ -558,7 +558,7 @@ fn blue_grows_with_overflows_and_shrinks_with_idleness() {
         assert!(!v.mark, "BLUE never marks");
         dropped += u32::from(v.drop == Some(Cause::Blue));
     }
-    // 390.6 drops are expected, with a standard deviation of 19.6.
+    // The expected number of drops is 390.6, with a standard deviation of 19.6.
     assert!((dropped as f64 - 390.6).abs() < 60.0, "{dropped}");
     for ms in 0..60 {
         c.queue_empty(&p, (2_000 + ms) * MS);
@@ -575,8 +575,8 @@ fn inverse_roots() {
         c.update_root();
         let exact = 4_294_967_296.0 / libm::sqrt(f64::from(count));
         let error = (f64::from(c.rec_inv_sqrt) - exact).abs() / exact;
-        // One Newton step from the previous value leaves an error of 3/8 times 1/count^2. Squaring
-        // also loses one unit of 2^-32, a relative error of count/2^32.
+        // One Newton step from the previous value leaves a relative error of 3/8 times 1/count^2.
+        // Squaring also loses one unit of 2^-32, which is a relative error of count/2^32.
         let n = f64::from(count);
         let step = if count < 16 { 0.0 } else { 1.0 / (n * n) };
         let allowed = step + (n + 4.0) / 4_294_967_296.0;
@@ -606,8 +606,8 @@ fn ramp_of_sce() {
     assert_eq!(p(kept, 6_000, true), 0.4);
     assert_eq!(p(kept, 7_500, true), 1.0);
     assert_eq!(p(Ramp::Off, 50_000, true), 0.0);
-    // At low rates, a packet counts as above the target only if four packets are queued. So a long
-    // sojourn time alone causes no mark.
+    // At low rates, Cake treats a packet as above the target only if four packets are queued. So a
+    // long sojourn time alone does not cause a mark.
     assert_eq!(p(halved, 20_000, false), 0.0);
 }
 
@@ -622,7 +622,8 @@ fn sce_marks_ect0_only_and_never_takes_ce_back() {
         let mut bench = Bench::new(10_000_000, &[word("sce", "on"), word("flow", "flowblind")]);
         bench.data(0, 0, MTU, ecn);
         bench.data(0, 0, MTU, ecn);
-        // Exactly at the target, every packet is marked, but no packet counts as above the target.
+        // At exactly the target, SCE marks every packet, but Cobalt treats no packet as above the
+        // target.
         let (packet, _) = bench.get(5 * MS).unwrap();
         assert_eq!(packet.ecn, expected);
         let marked = u64::from(ecn == Ecn::Ect0);
@@ -650,7 +651,7 @@ fn a_share_of_packets_has_sce_by_the_ramp() {
     }
     let expected = 40_000.0 * 0.6 / 64.0;
     let found = bench.sink.meter.counts.sce_marks() as f64;
-    // 375 marks are expected, with a standard deviation of 19.3.
+    // The expected number of marks is 375, with a standard deviation of 19.3.
     assert!((found - expected).abs() < 60.0, "{found}");
 }
 
@@ -687,7 +688,7 @@ fn overflow_drops_the_oldest_of_the_longest_queue() {
     }
     assert_eq!(bench.cake.memory.0, 42 * 2_280);
     assert_eq!(bench.sink.meter.counts.drops(), 0);
-    // When a packet comes for the short queue, the long queue loses a packet.
+    // When a packet arrives for the short queue, Cake drops a packet of the long queue.
     bench.data(0, 1, MTU, Ecn::NotEct);
     assert_eq!(bench.sink.meter.counts_of(0).get(Cause::Overflow), 1);
     assert_eq!(bench.sink.meter.counts_of(1).drops(), 0);
@@ -742,8 +743,8 @@ fn ingress_charges_drops_to_the_shaper() {
     let (left, _) = run(false);
     // In 2 s, 1651 packets of 1211.2 us each can leave.
     assert!((1_650..=1_652).contains(&left), "{left}");
-    // Cobalt drops packets of an unresponsive flow until only the failsafe clock limits it, to two
-    // thirds of the rate.
+    // Cobalt drops more and more packets of an unresponsive flow. In the end only the failsafe
+    // clock limits the flow, to two thirds of the rate.
     let (left, dropped) = run(true);
     assert!(
         (1_101..1_250).contains(&left) && dropped > 500,
@@ -764,7 +765,7 @@ fn ack(flow: u32, seq: u64, sack: &[(u32, u32)]) -> Packet {
     packet
 }
 
-/// Returns the indices of the `acks` that are left if all arrive at once.
+/// Returns the indices of the `acks` that the filter keeps if all arrive at once.
 fn filtered(filter: &'static str, acks: &[Packet]) -> Vec<usize> {
     let mut bench = Bench::new(1_000_000, &[word("ack_filter", filter)]);
     for (n, ack) in acks.iter().enumerate() {
@@ -795,7 +796,7 @@ fn the_ack_filter_keeps_what_is_news() {
     };
     let plain: Vec<Packet> = (1..=6).map(|n| ack(0, n, &[])).collect();
     assert_eq!(filtered("off", &plain), [0, 1, 2, 3, 4, 5]);
-    // With `on`, one redundant ACK stays. With `aggressive`, none does.
+    // With `on`, one redundant ACK stays. With `aggressive`, all redundant ACKs are dropped.
     assert_eq!(filtered("on", &plain), [4, 5]);
     assert_eq!(filtered("aggressive", &plain), [5]);
 
@@ -869,7 +870,7 @@ fn options_that_exclude_each_other() {
     }
 }
 
-/// A queue waits at once for as many rounds as it needs, which are fewer than 256.
+/// A queue needs fewer than 256 rounds to send, and waits for all of them at once.
 #[test]
 fn sixty_four_flows_of_a_host_share_by_bytes() {
     let mut bench = Bench::new(10_000_000, &[]);
@@ -879,7 +880,8 @@ fn sixty_four_flows_of_a_host_share_by_bytes() {
         dscp: 0,
     };
     bench.cake.flows(&[one_host; FLOWS]);
-    // A round gives 4.8 bytes, so a long packet needs 318 rounds, and a short packet 42.
+    // A queue gets 4.8 bytes per round, so a long packet needs 318 rounds, and a short packet needs
+    // 42.
     let lens: Vec<u16> = (0..FLOWS)
         .map(|flow| if flow % 2 == 0 { MTU } else { 200 })
         .collect();

@@ -1,7 +1,7 @@
-//! Tins: the tin of each DSCP, and each tin's share of the rate. A tin above its share waits for
-//! tins with packets that are below theirs.
+//! Tins: the tin of each DSCP, and each tin's share of the rate. A tin that is above its share
+//! waits while another tin with packets is below its share.
 
-/// How packets are divided into tins (tc's `besteffort` and so on).
+/// How packets are assigned to tins (tc's `besteffort` and so on).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tins {
     /// One tin for all packets.
@@ -83,8 +83,8 @@ impl Tins {
         index
     }
 
-    /// Returns each tin's share of the link's rate, byte/s. A tin above its share waits for tins
-    /// that are below theirs.
+    /// Returns each tin's share of the link's rate, byte/s. A tin that is above its share waits for
+    /// tins that are below their shares.
     pub fn rates(self, rate: u64) -> Vec<u64> {
         match self {
             Tins::BestEffort => vec![rate],

@@ -1,5 +1,5 @@
-//! CoDel's control law over any queue of packets. sch_codel and sch_fq_codel share this part, as
-//! codel_impl.h. The module comment of codel.rs names the source.
+//! CoDel's control law for any queue of packets. In Linux, this part is codel_impl.h, which
+//! sch_codel and sch_fq_codel share. The module comment of codel.rs names the source.
 
 use tailback_record::Cause;
 
@@ -9,7 +9,7 @@ use crate::packet::Packet;
 use crate::registry::{Options, Value};
 use crate::units::Time;
 
-/// The option of fq_codel that says which packets its `ce_threshold` marks.
+/// The option of fq_codel that selects the packets that `ce_threshold` marks.
 pub const SELECTOR: &str = "ce_threshold_selector";
 /// Each spelling of the selector, with the value and the mask for the ECN field.
 pub const SELECTORS: &[(&str, [u8; 2])] = &[
@@ -40,7 +40,7 @@ pub trait Source {
     /// Moves the oldest packet to `next`. Returns whether there was one.
     fn pop_to(&mut self, next: &mut Packet) -> bool;
 
-    /// Bytes that stay queued. In a fair queue, this counts all flows, as in Linux.
+    /// Bytes that stay queued. In a fair queue, this is the sum over all flows, as in Linux.
     fn left(&self) -> u64;
 }
 
@@ -74,7 +74,7 @@ pub struct Params {
     /// The packets that `ce_threshold` marks: a value and a mask for the ECN field. The masked
     /// field must equal the value. If both are 0, all packets are selected.
     select: [u8; 2],
-    /// Whether CoDel marks ECN-capable packets and does not drop them.
+    /// Whether CoDel marks ECN-capable packets instead of dropping them.
     ecn: bool,
     /// CoDel does not act while at most this many bytes stay queued.
     mtu: u64,
@@ -101,7 +101,7 @@ impl Params {
 /// State of one queue.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Vars {
-    /// Drops and marks in this dropping phase, plus the count at the phase's start.
+    /// Number of drops and marks in this dropping phase, plus the count at the start of the phase.
     pub(super) count: u32,
     /// `count` when this dropping phase was entered.
     pub(super) lastcount: u32,
@@ -109,8 +109,8 @@ pub struct Vars {
     pub(super) dropping: bool,
     /// 1/sqrt(count) in units of 2^-16.
     pub(super) rec_inv_sqrt: u16,
-    /// When the sojourn time will have been above the target for one interval, ticks. `None` while
-    /// it is below the target.
+    /// Time at which the sojourn time will have been above the target for one interval, ticks.
+    /// `None` while the sojourn time is below the target.
     pub(super) first_above: Option<u64>,
     /// Time of the next drop, ticks.
     pub(super) drop_next: u64,
@@ -135,7 +135,8 @@ impl Vars {
     #[inline]
     fn control_law(&self, t: u64, interval: u64) -> u64 {
         let share = (u128::from(interval) * u128::from(self.rec_inv_sqrt)) >> 16;
-        // At least one tick: with an interval rounded down to 0, the loop would never end.
+        // Wait at least one tick, because with an interval rounded down to 0 the loop would never
+        // end.
         t.saturating_add((share as u64).max(1))
     }
 
@@ -157,8 +158,8 @@ impl Vars {
         }
     }
 
-    /// Moves the next packet of `packets` to `next`, after the drops and marks that CoDel decides.
-    /// Returns whether there is a packet.
+    /// Moves the next packet of `packets` to `next`, after CoDel's drops and marks. Returns whether
+    /// there is a packet.
     #[inline]
     pub fn dequeue(
         &mut self,
@@ -182,7 +183,7 @@ impl Vars {
     }
 
     /// Completes [`Vars::dequeue`] for a packet that may have to be dropped or marked. `dequeue`
-    /// calls it last, so that for other packets it need not save registers.
+    /// makes this call last, so that it need not save registers for other packets.
     #[inline(never)]
     fn treat(
         &mut self,
@@ -281,8 +282,8 @@ impl Vars {
         self.drop_next = self.control_law(now, p.interval);
     }
 
-    /// Returns whether the last packet examined was above the target, with more than one MTU behind
-    /// it.
+    /// Returns whether the sojourn time of the last packet examined was above the target while more
+    /// than one MTU was queued behind this packet.
     #[inline]
     pub fn over_target(&self) -> bool {
         self.first_above.is_some()
@@ -308,7 +309,7 @@ enum Did {
     Nothing,
     /// The packet was marked.
     Mark,
-    /// No packet is left: all were dropped.
+    /// No packet is left, because all were dropped.
     Empty,
 }
 

@@ -1,4 +1,4 @@
-//! Tests CoDel's control law, its re-entry, and packets that it does not affect.
+//! Tests CoDel's control law, its re-entry, and the packets on which CoDel does not act.
 
 use tailback_record::Cause;
 
@@ -78,12 +78,12 @@ fn drop_times_follow_the_control_law() {
     let mut bench = Bench::new(false, None);
     let start = 1_000 * MS;
     bench.put(start - 50 * MS, 2_000, Ecn::NotEct);
-    // Sojourn times stay far above the target. Dequeues every 10 us are frequent enough to see the
-    // law.
+    // Sojourn times stay far above the target. A dequeue every 10 us is frequent enough to show the
+    // control law.
     let step = 10_000;
     let times = bench.run(start, start + 3_000 * MS, step, 50 * MS, Ecn::NotEct);
-    // The first drop comes one interval after the sojourn time was first seen above the target:
-    // give or take a dequeue step and a tick.
+    // The first drop comes one interval after a dequeue first finds the sojourn time above the
+    // target. The tolerance is one dequeue step plus one tick.
     let first = times[0] as f64;
     assert!(
         (first - (start + 100 * MS) as f64).abs() < 12_000.0,
@@ -93,8 +93,8 @@ fn drop_times_follow_the_control_law() {
 
     // The control law in floating point: after the first drop, drop k+1 follows drop k by interval
     // x(k), where x(k) is one Newton step from x(k-1) towards 1/sqrt(k). Linux's 16-bit fraction
-    // and its ticks lose at most 3 units of 2^-16 interval and one tick per drop. A dequeue sees a
-    // due drop within one step.
+    // and its ticks lose at most 3 units of 2^-16 interval and one tick per drop. A drop that is
+    // due happens at most one dequeue step later.
     let interval = 97_656.0 * 1_024.0;
     let (mut due, mut x) = (first, 1.0);
     for (k, pair) in (1u32..).zip(times.windows(2)) {
@@ -111,9 +111,10 @@ fn drop_times_follow_the_control_law() {
             k + 1
         );
 
-        // RFC 8289 section 5.6 (`control_law`): interval / sqrt(count). The one Newton step starts
-        // from the value for count - 1, which is off by 1/(2 count), and leaves an error of 3/8 of
-        // 1/count^2. Twice this error allows for the errors of earlier steps.
+        // RFC 8289 section 5.6 (`control_law`): interval / sqrt(count). The single Newton step
+        // starts from the value for count - 1, whose relative error is 1/(2 count). It leaves an
+        // error of 3/8 of 1/count^2. The tolerance is twice this error, to allow for the errors of
+        // earlier steps.
         let law = 100e6 / libm::sqrt(count);
         let gap = (pair[1] - pair[0]) as f64;
         let allowed = law / (count * count) + step as f64 + 6_000.0;
@@ -160,8 +161,8 @@ fn a_single_dip_below_the_target_restarts_the_interval() {
     bench.put(940 * MS, 2, Ecn::NotEct);
     let early = bench.run(1_000 * MS, 1_090 * MS, MS, 50 * MS, Ecn::NotEct);
     assert!(early.is_empty(), "{early:?}");
-    // Three new packets reach the head 2 ms later, at 1092 to 1094 ms; from 1095 ms on, packets are
-    // old again.
+    // Three packets without waiting time reach the head 2 ms later, at 1092 to 1094 ms. From 1095
+    // ms on, packets have waited for 50 ms again.
     bench.run(1_090 * MS, 1_093 * MS, MS, 0, Ecn::NotEct);
     let later = bench.run(1_093 * MS, 1_250 * MS, MS, 50 * MS, Ecn::NotEct);
     assert_eq!(later[0], 1_195 * MS);
@@ -169,7 +170,8 @@ fn a_single_dip_below_the_target_restarts_the_interval() {
 
 #[test]
 fn the_last_packet_is_never_dropped() {
-    // Only one MTU stays behind the head, so CoDel does not act, however old the packets are.
+    // Only one MTU stays queued behind the head, so CoDel does not act, however long the packets
+    // have waited.
     let mut bench = Bench::new(false, None);
     bench.put(0, 1, Ecn::NotEct);
     assert!(
@@ -177,7 +179,7 @@ fn the_last_packet_is_never_dropped() {
             .run(1_000 * MS, 5_000 * MS, MS, 500 * MS, Ecn::NotEct)
             .is_empty()
     );
-    // Two MTUs stay behind the head, so CoDel acts.
+    // Two MTUs stay queued behind the head, so CoDel acts.
     let mut bench = Bench::new(false, None);
     bench.put(0, 2, Ecn::NotEct);
     assert!(
@@ -200,8 +202,9 @@ fn one_mark_for_each_dequeue_and_all_drops_at_once() {
         (done, packet.ecn)
     };
     assert_eq!(due(Ecn::Ect0), (1, Ecn::Ce));
-    // 2 sqrt(n) - 2 sqrt(n0) = 200 intervals: about n = 10,000 drops would be due. Of the 4,999
-    // waiting packets, Linux drops 256, and forgets the other drops.
+    // The count n follows from 2 sqrt(n) - 2 sqrt(n0) = 200 intervals, so about 10,000 drops would
+    // be due. Of the 4,999 waiting packets, Linux drops 256. It does not make up for the other
+    // drops later.
     assert_eq!(due(Ecn::NotEct).0, 256);
 }
 
@@ -263,7 +266,7 @@ fn ce_threshold_marks_every_packet_above_it() {
     bench.put(0, 1, Ecn::Ect1);
     bench.put(0, 1, Ecn::NotEct);
     bench.put(0, 1, Ecn::Ect0);
-    // 1 ms is 976 ticks, and only 977 ticks are above this threshold.
+    // 1 ms is 976 ticks, so 977 ticks is the first sojourn time above this threshold.
     assert_eq!(bench.get(976 << 10).unwrap().ecn, Ecn::Ect1);
     assert_eq!(bench.get(977 << 10).unwrap().ecn, Ecn::NotEct);
     assert_eq!(bench.get(977 << 10).unwrap().ecn, Ecn::Ce);

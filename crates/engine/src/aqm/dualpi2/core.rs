@@ -1,5 +1,5 @@
-//! PI2 and its coupling, over any queue: the controller's arithmetic in all versions, and the
-//! decision about one packet. `dualpi2` and `pi2` share it.
+//! PI2 and its coupling, for any queue: the controller's arithmetic in all versions, and the
+//! decision about one packet. `dualpi2` and `pi2` share this code.
 
 use crate::rng::Stream;
 use crate::units::Time;
@@ -10,9 +10,10 @@ pub const ONE: u64 = u32::MAX as u64;
 /// Integer arithmetic of the gains. An option in Hz is stored as a multiple of 1/256 Hz.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arithmetic {
-    /// Linux 6.17: probability units in 64ths per ns; the sum is divided by 64.
+    /// Linux 6.17: gains are 64ths of a probability unit per ns, and the sum is divided by 64.
     Div64,
-    /// The refactoring of 2019: as `Div64`, but divided by 127 (gain x 0.504).
+    /// The refactoring of 2019: like `Div64`, but the sum is divided by 127, which multiplies the
+    /// gain by 0.504.
     Div127,
     /// `dualpi2-2019-02-21`: whole units per tick of 64 ns, as in PIE.
     Ticks,
@@ -37,7 +38,7 @@ impl Arithmetic {
 
     /// Returns the internal gain for an option in Hz.
     pub fn gain(self, hz: f64) -> i64 {
-        // tc reads a float and cuts it to 256ths.
+        // tc reads a float and rounds it down to 256ths.
         let param = u64::from((hz as f32 * 256.0) as u32);
         let gain = match self {
             Arithmetic::Div64 | Arithmetic::Div127 => ((param * ONE) >> 2) / 1_000_000_000,
@@ -69,12 +70,12 @@ impl Arithmetic {
 /// What happens when the coupled probability k p exceeds its limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Overload {
-    /// Above 1, scalable packets are dropped with probability p^2, and all survivors are marked.
-    /// Classic packets are dropped even if they are ECN-capable.
+    /// If k p exceeds 1, scalable packets are dropped with probability p^2, and all that survive
+    /// are marked. Classic packets are dropped even if they are ECN-capable.
     Drop,
-    /// p never exceeds 1/k. The limit of the queue handles any excess.
+    /// p never exceeds 1/k. If this is not enough, the queue grows until its limit drops packets.
     Overflow,
-    /// Above this limit (1 is [`ONE`]), every packet is treated as not ECN-capable.
+    /// If k p exceeds this limit (1 is [`ONE`]), every packet is treated as not ECN-capable.
     NoEcn(u64),
 }
 
@@ -85,7 +86,7 @@ pub struct Params {
     pub target: Time,
     /// Time between two updates.
     pub tupdate: Time,
-    /// Gain for the distance of the delay from the target, internal units.
+    /// Gain for the difference between the delay and the target, internal units.
     pub alpha: i64,
     /// Gain for the change of the delay, internal units.
     pub beta: i64,
@@ -95,10 +96,10 @@ pub struct Params {
     pub k: u64,
     /// What happens when k p exceeds its limit.
     pub overload: Overload,
-    /// Added to the probability with which a random number is compared: 1 in versions that test
-    /// `<=` (Linux 6.17), 0 in versions that test `<`.
+    /// Number added to the probability before it is compared with a random number. It is 1 in
+    /// versions that test `<=` (Linux 6.17), and 0 in versions that test `<`.
     pub edge: u64,
-    /// Nothing is dropped or marked below this backlog, bytes (two frames).
+    /// Below this backlog, packets are neither dropped nor marked, bytes (two frames).
     pub min_backlog: u64,
 }
 
@@ -111,7 +112,7 @@ pub enum Verdict {
     Mark,
     /// The packet is dropped because it is not ECN-capable.
     Drop,
-    /// The packet is dropped although it is ECN-capable, or as a scalable packet.
+    /// The packet is dropped although it is ECN-capable or scalable.
     Overload,
 }
 
@@ -125,8 +126,8 @@ pub struct Vars {
 }
 
 impl Vars {
-    /// Updates p from the current delay. Sums are cut to 32 bits where the kernel cuts them, so a
-    /// change of p by more than 1 wraps.
+    /// Updates p from the current delay. Sums are truncated to 32 bits where the kernel truncates
+    /// them, so a change of p by more than 1 wraps.
     pub fn update(&mut self, p: &Params, delay: Time) {
         let unit = p.arithmetic;
         let delay = unit.time(delay);
@@ -158,8 +159,8 @@ impl Vars {
         rng.bits() >> 32 < prob + p.edge
     }
 
-    /// Compares two random numbers with p, the second only if the first is below it. So the
-    /// probability of true is p squared.
+    /// Compares a random number with p, and if it is below p, compares a second one. So the result
+    /// is true with probability p squared.
     #[inline]
     fn square(self, p: &Params, rng: &mut Stream) -> bool {
         let prob = u64::from(self.prob);
@@ -167,7 +168,7 @@ impl Vars {
     }
 
     /// Decides about a packet while `backlog` bytes are queued.
-    #[inline(always)] // a queue calls it at one place
+    #[inline(always)] // a queue has only one call of it
     pub fn verdict(
         self,
         p: &Params,

@@ -134,7 +134,7 @@ pub const KERNEL: Qdisc = Qdisc {
     ..Qdisc::DEFAULT
 };
 
-/// Rejects an option that neither Linux nor the module supports, unless its value is `off`.
+/// Rejects an option that neither Linux nor the module supports. The value `off` is allowed.
 fn beyond(words: &mut Words<'_>, option: &'static str, off: Value) {
     if words.options.get(option) != Some(&off) {
         let message = format!("no dualpi2 of Linux has another {option}");
@@ -159,7 +159,7 @@ fn is_of_2019(options: &Options) -> bool {
         || details.any(|(name, linux)| options.get(name) != Some(&Value::Word(linux)))
 }
 
-/// Returns whether the options are written for tailback's own module.
+/// Returns whether the options are for tailback's own module.
 fn own(words: &Words<'_>) -> bool {
     words.kind == OWN
 }
@@ -252,7 +252,7 @@ fn overload(words: &mut Words<'_>, option: &'static str) {
     self::words(words, option, &spelled);
 }
 
-/// Writes a time for tc. tc counts in microseconds, and Linux in nanoseconds of 32 bits.
+/// Writes a time for tc. tc uses microseconds, and Linux uses 32-bit nanoseconds.
 fn nanoseconds(words: &mut Words<'_>, option: &'static str) {
     if matches!(words.options.get(option), Some(Value::Time(t)) if t.ns() > u64::from(u32::MAX)) {
         words.refuse(option, "Linux has 32 bits for it, in ns", "at most 4294ms");

@@ -2,21 +2,23 @@
 //!
 //! Every value and rule comes from public sources:
 //! - `linux-6.17`: Linux 7.3.4 net/sched/sch_dualpi2.c; max_rtt: iproute2 tc/q_dualpi2.c.
-//! - `dualpi2-2019-refactored`: the version with a credit, whose __scale_delta divides by 2^7 - 1,
-//!   on a timer of jiffies (Copyright 2019, before it went to the kernel's list).
-//! - `dualpi2-2019-wrr-percent`: L4STeam/l4sdemo 8539fc7 sch_dualpi2_dev.c, its first scheduler
-//!   (the second one there, WRR_OPT3, is left out). Without a value from tc, it sets l_drop to 100
-//!   of 2^32, which is a mistake. The preset is 100 percent, as the evaluations set it.
+//! - `dualpi2-2019-refactored`: the version with a credit scheduler and a timer in jiffies. Its
+//!   __scale_delta divides by 2^7 - 1. It is marked "Copyright 2019" and is older than the patches
+//!   on the kernel's mailing list.
+//! - `dualpi2-2019-wrr-percent`: L4STeam/l4sdemo 8539fc7 sch_dualpi2_dev.c with the first of its
+//!   two schedulers (WRR_OPT3, the second one, is left out). Without a value from tc, this code
+//!   sets l_drop to 100 of 2^32, which is a mistake. The preset is 100 percent, the value in the
+//!   published evaluations.
 //! - `dualpi2-2019-wrr-counter`: L4STeam/l4sdemo 11b1ae1 sch_dualpi2.c. The commit before it,
-//!   olgaalb/sch_dualpi2 8871fba, used ticks and a time shift together with the counter:
-//!   `arithmetic = "ticks", tshift = "40ms"`.
+//!   olgaalb/sch_dualpi2 8871fba, combined the counter with ticks and a time shift: `arithmetic =
+//!   "ticks", tshift = "40ms"`.
 //! - `dualpi2-2019-02-21`: the time-shifted FIFO of the same line (Copyright 2018).
 //!
-//! The following has no source. The parameters of the evaluations suggest that the last version
-//! above is the stable version of 21 February 2019. They also suggest that the evaluations ran
-//! exactly these versions. The arithmetic of the refactoring before the fix of the sign is an
-//! assumption. It is also a guess that the "statistics reset" of the refactoring means that
-//! counters restart when they are read.
+//! The following statements have no source. The parameters of the published evaluations suggest
+//! that the last version above is the stable version of 21 February 2019. They also suggest that
+//! the evaluations used exactly these versions. The arithmetic of the refactoring before its sign
+//! was fixed is an assumption. It is also an assumption that "statistics reset" in the refactoring
+//! means that counters restart when they are read.
 
 use crate::registry::{OptionError, Options, Value};
 use crate::units::Time;
@@ -156,7 +158,7 @@ pub fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
             "the ramp marks packets as they leave, with the coupling: expected drop = \"dequeue\"",
         );
     }
-    // step_thresh always has a value, so its default means that the scenario does not set it.
+    // step_thresh always has a value, so the default value is treated as "not set by the scenario".
     let step = Value::Time(Time::from_ms(1));
     for (option, default) in [
         ("step_thresh", Some(&step)),
@@ -189,7 +191,7 @@ pub fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
             options.set(name, value);
         }
     }
-    // Values that follow from other options rather than from the version.
+    // These values depend on other options, not on the version.
     if ramp {
         for (name, us) in [("ramp_min", 800), ("ramp_range", 400)] {
             if options.get(name).is_none() {
@@ -218,7 +220,7 @@ pub fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
     Ok(())
 }
 
-/// Derives target, tupdate, alpha and beta as tc does, in its microseconds.
+/// Derives target, tupdate, alpha and beta as tc does, in microseconds.
 fn tune(options: &mut Options) -> Result<(), Vec<OptionError>> {
     let micros = |name| match options.get(name) {
         Some(Value::Time(time)) => time.ns() / 1_000,
@@ -245,7 +247,7 @@ fn tune(options: &mut Options) -> Result<(), Vec<OptionError>> {
     } else {
         (third as u64).max(1)
     };
-    // tc's constants are floats, so these are too.
+    // tc's constants have the type float, so round them to 32 bits.
     let alpha = tupdate as f64 / max as f64 / max as f64 * 1e6 * f64::from(0.1_f32);
     let beta = f64::from(0.3_f32) / max as f64 * 1e6;
     if alpha < 1.0 / 256.0 || beta < 1.0 / 256.0 {

@@ -1,18 +1,19 @@
 //! Queue protection of DOCSIS (RFC 9957): it sends packets of flows that build a queue in L to C.
 //!
-//! Each flow has a queuing score. Every packet adds its bytes, times the probability that a ramp
-//! gives at the current delay of L. The score decays at 2^19 bytes a second. A packet goes to C
-//! while the delay is above 1 ms and delay times score is above 1 ms times 4 ms. It also goes to C
-//! while the score is at its ceiling of 5 s. A flow that adds less than 2^19 bytes a second to its
-//! score (4.2 Mbit/s) always stays in L.
+//! Each flow has a queuing score. Every packet increases the score by the packet's bytes times a
+//! probability. The probability is the value of a ramp at the current delay of L. The score decays
+//! at 2^19 bytes a second. A packet goes to C if the delay is above 1 ms and the product of delay
+//! and score is above 1 ms times 4 ms. It also goes to C if the score has reached its maximum of 5
+//! s. A flow that adds less than 2^19 bytes a second to its score (4.2 Mbit/s) always stays in L.
 //!
-//! A score is stored as the time at which it will have decayed. There are 32 buckets. Each flow may
-//! use one of two buckets. Flows that find both in use share a 33rd bucket.
+//! A score is stored as the time at which it will have decayed to 0. There are 32 buckets. A hash
+//! gives each flow two buckets, of which it uses one. If other flows use both, the flow shares a
+//! 33rd bucket.
 //!
-//! Deviations: the delay is the sojourn time of L's oldest packet; DOCSIS divides the queue's
-//! length by its rate. Packets in C meet the classic probability, which marks them if they are
-//! ECN-capable; the classic queue of DOCSIS does not mark. As in DOCSIS, packets of a flow in both
-//! queues may be reordered.
+//! Deviations: the delay is the sojourn time of L's oldest packet, whereas DOCSIS divides the
+//! queue's length by its rate. The classic probability also applies to redirected packets in C, and
+//! marks them if they are ECN-capable. The classic queue of DOCSIS does not mark. As in DOCSIS,
+//! packets of a flow may be reordered if the flow has packets in both queues.
 
 use super::super::fair;
 use crate::packet::Packet;
@@ -38,15 +39,15 @@ const CRITICAL_SCORE: Time = Time::from_ms(4);
 const CEILING: Time = Time::from_secs(5);
 /// Bytes by which a score decays in a second.
 const AGING: u64 = 1 << 19;
-/// Bytes of the largest packet. The ramp begins no earlier than the transmission time of two such
-/// packets.
+/// Bytes of the largest packet. The ramp begins at a delay of at least the transmission time of two
+/// such packets.
 const LARGEST: u64 = 2_000;
 /// Number of buckets, without the shared one.
 const BUCKETS: usize = 32;
 /// Number of buckets that a flow may use.
 const ATTEMPTS: u32 = 2;
 
-/// A flow, and the time at which its score will have decayed.
+/// A flow, and the time at which its score will have decayed to 0.
 #[derive(Clone, Copy, Debug, Default)]
 struct Bucket {
     flow: u64,
@@ -65,9 +66,9 @@ pub(super) struct Protection {
 }
 
 impl Protection {
-    /// Returns empty scores for a link of this rate; `key` seeds the hash of flows.
+    /// Returns empty scores for a link with this rate. `key` seeds the hash of flows.
     pub fn new(rate: Rate, key: u64) -> Protection {
-        // A very slow trace may have a nominal rate of 0.
+        // The nominal rate of a very slow trace may be 0.
         let floor = match rate.0 {
             0 => Time::ZERO,
             _ => rate.time_for(2 * LARGEST),
@@ -80,8 +81,8 @@ impl Protection {
         }
     }
 
-    /// Returns the bucket that the flow already has. Without it, returns a bucket whose score has
-    /// decayed, or else the shared bucket.
+    /// Returns the flow's bucket. If the flow does not have one, returns a bucket whose score has
+    /// decayed. If there is no such bucket either, returns the shared bucket.
     fn bucket(&mut self, packet: &Packet, now: Time) -> &mut Bucket {
         // 0 marks a bucket without a flow.
         let flow = fair::number(packet) + 1;
@@ -111,7 +112,7 @@ impl Protection {
     pub fn admits(&mut self, packet: &Packet, delay: Time, now: Time) -> bool {
         let above = delay.ns().saturating_sub(self.min.ns()).min(RANGE.ns());
         let bytes = u64::from(packet.len);
-        // The bytes that count (bytes times probability), as a time at the aging rate, ns.
+        // The increase of the score (bytes times probability), as a time at the aging rate, ns.
         let added = u128::from(bytes) * u128::from(above) * 1_000_000_000
             / (u128::from(RANGE.ns()) * u128::from(AGING));
         let bucket = self.bucket(packet, now);
@@ -139,8 +140,8 @@ mod tests {
         Packet::new(flow, 1500, Ecn::Ect1)
     }
 
-    /// At 2 ms every byte counts: 1048 bytes add 1.999 ms. The limit there is 1 ms * 4 ms / 2 ms =
-    /// 2 ms.
+    /// At a delay of 2 ms the probability is 1, so 1048 bytes add 1.999 ms to the score. The limit
+    /// at this delay is 1 ms * 4 ms / 2 ms = 2 ms.
     #[test]
     fn a_score_above_the_product_sends_a_packet_to_c() {
         let (mut queue, at) = (protection(), Time::from_secs(1));
@@ -154,8 +155,8 @@ mod tests {
         assert_eq!(queue.redirected, 1);
     }
 
-    /// Below the ramp (476 us) nothing is counted. Up to the critical delay every packet stays in
-    /// L.
+    /// Below the ramp (476 us) packets do not increase the score. Up to the critical delay every
+    /// packet stays in L.
     #[test]
     fn short_delays_are_free() {
         let mut queue = protection();
@@ -185,7 +186,7 @@ mod tests {
         }
     }
 
-    /// A score decays to 0. From its ceiling, that takes five seconds.
+    /// A score decays from its maximum to 0 in five seconds.
     #[test]
     fn a_score_decays() {
         let (mut queue, start) = (protection(), Time::from_secs(1));
@@ -208,7 +209,7 @@ mod tests {
         assert_eq!(queue.min, Time(CRITICAL.ns() - RANGE.ns()));
     }
 
-    /// A hundred flows do not fit into 32 buckets: the flows without a bucket share one score.
+    /// A hundred flows do not fit into 32 buckets, so the flows without a bucket share one score.
     #[test]
     fn flows_without_a_bucket_share_one() {
         let (mut queue, now) = (protection(), Time::from_secs(1));

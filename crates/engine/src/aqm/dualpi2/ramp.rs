@@ -1,10 +1,11 @@
 //! The native AQM of L in RFC 9332 appendix A.1: marks on a ramp of the sojourn time instead of a
 //! step.
 //!
-//! The probability of a mark is the larger of the ramp's and the coupled one, k p. Marks are evenly
-//! spaced: probabilities add up, and each time the sum passes 1 a packet is marked (`recur`). The
-//! ramp does not mark a packet that leaves L empty. The coupling does not mark while both queues
-//! together hold less than two frames, as in Linux. Overload is handled as without the ramp.
+//! The probability of a mark is the larger of the ramp's probability and the coupled probability k
+//! p. To space marks evenly, the probabilities of successive packets are added, and a packet is
+//! marked each time the sum reaches 1 (`recur`). The ramp does not mark a packet that leaves L
+//! empty. The coupling does not mark while both queues together hold less than two frames, as in
+//! Linux. The ramp does not change how overload is handled.
 
 use tailback_record::Cause;
 
@@ -107,8 +108,8 @@ mod tests {
         }
     }
 
-    /// The larger of both probabilities counts, not their sum. The cause of a mark names the larger
-    /// probability.
+    /// A packet is marked with the larger of the two probabilities, not with their sum. The cause
+    /// of the mark is the source of the larger probability.
     #[test]
     fn the_larger_probability_counts() {
         let mut ramp = Ramp {

@@ -18,9 +18,9 @@ pub enum Class {
 /// A scheduler with its state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheduler {
-    /// Linux 6.17: weighted round robin by bytes. L is served while the credit is not positive. A
-    /// sent packet moves the credit by the other queue's weight, if the other queue has a packet
-    /// waiting.
+    /// Linux 6.17: weighted round robin by bytes. L is served while the credit is not positive. If
+    /// the other queue has a packet waiting, a sent packet changes the credit by its bytes times
+    /// the other queue's weight.
     Credit {
         /// Weight of C, percent.
         wc: i64,
@@ -32,22 +32,22 @@ pub enum Scheduler {
         credit: i64,
     },
     /// Time-shifted FIFO: L is served while `shift` + (delay of L << `speed`) is at least the delay
-    /// of C. L is also served until it was served `ratio` times since the last packet of C. (This
-    /// is the first round robin of 2019. It counts packets of L even while C is empty.)
+    /// of C. L is also served until it has sent `ratio` packets since the last packet of C. (This
+    /// is the first round-robin scheduler of 2019. It counts packets of L even while C is empty.)
     Shifted {
-        /// Packets of L for each packet of C. With 0, there is no round robin.
+        /// Packets of L for each packet of C. 0 turns round robin off.
         ratio: u64,
         /// Time shift. With `None`, delays do not affect the choice.
         shift: Option<Time>,
-        /// The delay of L is multiplied by 2 to the power of this.
+        /// The delay of L is multiplied by 2^`speed`.
         speed: u32,
-        /// Packets of L since the last of C.
+        /// Number of packets that L has sent since the last packet of C.
         served: u64,
     },
-    /// The second round robin of 2019, by bytes. L is served while the credit is not positive; its
-    /// bytes are added to the credit, whether or not C has a packet. With a positive credit C is
-    /// served; its bytes times `wl` are subtracted from the credit. If the queue to serve is empty,
-    /// the other one sends without a change of the credit.
+    /// The second round-robin scheduler of 2019, by bytes. While the credit is not positive, L is
+    /// served, and its bytes are added to the credit even if C is empty. While the credit is
+    /// positive, C is served, and its bytes times `wl` are subtracted from the credit. If the queue
+    /// to serve is empty, the other queue sends without a change of the credit.
     Percent {
         /// Bytes of L for each byte of C: 100 over the percentage, rounded down, minus 1.
         wl: i64,
@@ -73,7 +73,7 @@ impl Scheduler {
                 }
             }
             Scheduling::Percent => {
-                // The kernel would divide by zero. Here C waits for as long as L has packets.
+                // At 0 percent, the kernel would divide by zero. Here C waits while L has packets.
                 let wl = 100_i64.checked_div(wc).map_or(1 << 32, |n| n - 1);
                 let init = i64::from(mtu) * (1 - wl);
                 Scheduler::Percent {
@@ -153,7 +153,7 @@ impl Scheduler {
         }
     }
 
-    /// Resets the scheduler, because both queues were empty when the link asked for a packet.
+    /// Resets the scheduler, because both queues were empty when the link requested a packet.
     pub fn reset(&mut self) {
         match self {
             Scheduler::Credit { init, credit, .. } | Scheduler::Percent { init, credit, .. } => {
@@ -163,8 +163,8 @@ impl Scheduler {
         }
     }
 
-    /// Notes that a packet of `class` was sent. `contended` means that the other queue had a packet
-    /// waiting. A packet that is dropped at departure does not change the credit.
+    /// Records that a packet of `class` was sent. `contended` means that the other queue had a
+    /// packet waiting. A packet that is dropped at departure does not change the credit.
     #[inline]
     pub fn sent(&mut self, class: Class, len: u16, contended: bool) {
         if let Scheduler::Credit { wc, wl, credit, .. } = self
@@ -178,8 +178,8 @@ impl Scheduler {
         }
     }
 
-    /// Returns the credit (bytes x percent, or bytes), or the packets of L since the last packet of
-    /// C.
+    /// Returns the credit (bytes x percent, or bytes), or the number of packets that L has sent
+    /// since the last packet of C.
     pub fn gauge(&self) -> f64 {
         match *self {
             Scheduler::Credit { credit, .. } | Scheduler::Percent { credit, .. } => credit as f64,

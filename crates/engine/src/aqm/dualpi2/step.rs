@@ -1,5 +1,5 @@
-//! Warns where the step threshold starves L: with a threshold below two packet times, a packet is
-//! marked because of the packet before it.
+//! Warns if the step threshold starves L. If the threshold is below two packet times, the packet in
+//! front is enough for a packet to be marked.
 
 use crate::registry::Value;
 use crate::registry::rules::{At, Finding, Placed, Rules};
@@ -19,8 +19,8 @@ fn at_link(placed: &Placed<'_>) -> Vec<Finding> {
     else {
         return Vec::new();
     };
-    // The number of packets that never get a step mark: the first ones in L on arrival, or the last
-    // ones on departure.
+    // The number of packets in L that never get a step mark: the first packets on arrival, or the
+    // last packets on departure.
     let least = options.int("min_qlen_step");
     let alone = least + i64::from(options.word("step_rule") == "dequeue");
     let packet = placed.rate.time_for(u64::from(placed.frame));

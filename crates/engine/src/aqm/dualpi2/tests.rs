@@ -44,7 +44,7 @@ fn version(name: &'static str) -> (&'static str, Value) {
 
 const MS: fn(u64) -> Time = Time::from_ms;
 
-/// A queue with a fixed p. Tests enqueue and dequeue packets by hand.
+/// A queue with a fixed p, in which tests enqueue and dequeue packets one by one.
 struct Bench {
     queue: DualPi2,
     sink: Sink,
@@ -185,7 +185,7 @@ fn the_controller_by_hand() {
     v.prob = u32::MAX - 10;
     v.update(&p, MS(20));
     assert_eq!(v.prob, u32::MAX);
-    // A step of more than 1 is cut to 32 bits. A change of the delay by 1 s gives 3.2 x 2^32.
+    // A step of more than 1 is truncated to 32 bits. A change of the delay by 1 s gives 3.2 x 2^32.
     v = Vars::default();
     v.update(&p, Time::from_secs(1));
     let sum = 44 * 985_000_000_u64 + 879 * 1_000_000_000;
@@ -265,8 +265,8 @@ fn shares(p: &Params, prob: f64, scalable: bool, capable: bool) -> [f64; 3] {
 
 fn near(found: [f64; 3], expected: [f64; 3]) {
     for (a, b) in found.iter().zip(expected) {
-        // Four standard deviations of a share of 100,000 packets. At 0 and 1, the share must be
-        // exact.
+        // The tolerance is four standard deviations of the share among 100,000 packets. If the
+        // expected share is 0 or 1, the result must be exact.
         let tolerance = 4.0 * (b * (1.0 - b) / 100_000.0).sqrt();
         assert!(
             (a - b).abs() <= tolerance + 1e-12,
@@ -305,8 +305,7 @@ fn overload_in_each_of_its_forms() {
         near(shares(&p, 0.5, true, true), [1.0, 0.0, 0.0]);
         near(shares(&p, 0.5, false, true), [0.25, 0.0, 0.0]);
     }
-    // With l_drop = 60, the queue ignores ECN from k p = 0.6 on, so it drops packets instead of
-    // marking them.
+    // With l_drop = 60, the queue drops packets instead of marking them once k p reaches 0.6.
     let p = params(&[version("dualpi2-2019-02-21"), ("l_drop", Value::Int(60))]);
     near(shares(&p, 0.299, true, true), [0.598, 0.0, 0.0]);
     near(shares(&p, 0.301, true, true), [0.0, 0.0, 0.301 * 0.301]);
@@ -351,7 +350,7 @@ fn step_by_time() {
         assert_eq!(b.count(Cause::StepMark), u64::from(marked));
         assert_eq!(b.count(Cause::Mark), 0);
     }
-    // The earlier versions compare units of 1024 ns, and require one more packet in L.
+    // The earlier versions compare in units of 1024 ns, and require one more packet in L.
     for (us, second, marked) in [
         (1_025, true, false),
         (1_026, true, true),
@@ -402,8 +401,9 @@ fn step_by_packets_and_the_smallest_queue() {
     // On arrival, the first two packets find fewer than two packets in L, so they pass.
     let two = ("min_qlen_step", Value::Int(2));
     assert_eq!(marked(&[two]), [false, false, true, true, true, true]);
-    // On departure, only the last packet leaves fewer than one packet behind, so it passes. With
-    // dualpi2-2019-wrr-percent, the last two leave fewer than two packets behind.
+    // On departure, only the last packet leaves no packet behind, so it passes. With
+    // dualpi2-2019-wrr-percent, the last two packets pass because they leave fewer than two packets
+    // behind.
     let rule = ("step_rule", Value::Word("dequeue"));
     assert_eq!(
         marked(std::slice::from_ref(&rule)),
@@ -412,7 +412,7 @@ fn step_by_packets_and_the_smallest_queue() {
     let percent = version("dualpi2-2019-wrr-percent");
     let last_two = [true, true, true, true, false, false];
     assert_eq!(marked(std::slice::from_ref(&percent)), last_two);
-    // A threshold in packets ignores `min_qlen_step`.
+    // `min_qlen_step` does not apply to a threshold in packets.
     let one = ("step_thresh", Value::Packets(0));
     assert_eq!(
         marked(&[percent, one]),
@@ -443,8 +443,9 @@ fn served(set: Set, n: u32, len_l: u16, len_c: u16) -> (u64, u64) {
 
 #[test]
 fn shares_of_the_schedulers_are_exact() {
-    // With `credit`, C gets 10 % of the bytes. The credit begins at -80 frames; 8 packets of L
-    // bring it to 0, and 9 packets above 0. Then one packet of C is served for nine of L.
+    // With `credit`, C gets 10 % of the bytes. The credit begins at -80 frames. 8 packets of L
+    // increase it to 0, and the 9th packet makes it positive. Then one packet of C is served for
+    // nine of L.
     assert_eq!(served(&[], 9 + 1_000, 1_000, 1_000).0, 99_000 + 1_000);
     // The weights apply to bytes, not to packets. Here frames of C are three times as long.
     let (c, l) = served(&[], 30_000, 500, 1_500);
@@ -460,7 +461,8 @@ fn shares_of_the_schedulers_are_exact() {
     assert!((share - 0.3).abs() < 0.01, "{share}");
 
     // With `wrr-counter`, C is served once after N packets of L. With a time shift of zero, the
-    // result is the same while packets of L are younger.
+    // result is the same as long as the packets of L have waited for a shorter time than those of
+    // C.
     let counter = |n, shift: Option<Time>| {
         let mut set = vec![
             version("dualpi2-2019-wrr-counter"),
@@ -468,7 +470,7 @@ fn shares_of_the_schedulers_are_exact() {
         ];
         set.extend(shift.map(|time| ("tshift", Value::Time(time))));
         let mut b = Bench::new(&set, 0.0);
-        // The packets of C have waited longer than the packets of L ever wait.
+        // The packets of C have waited longer than any packet of L ever waits.
         for _ in 0..200 {
             b.put(Ecn::NotEct, 1_000);
         }
@@ -480,15 +482,17 @@ fn shares_of_the_schedulers_are_exact() {
         }
         c
     };
-    // C gets one packet for ten packets of L, or for 15: 1100 / 11 and 1100 / 16.
+    // C sends one packet for every 10 or 15 packets of L, so it sends 1100 / 11 and 1100 / 16
+    // packets.
     assert_eq!((counter(10, None), counter(15, None)), (100, 68));
     assert_eq!(counter(10, Some(Time::ZERO)), 100);
     // With a lead of 40 ms, L is always served, so the counter has no effect.
     assert_eq!(counter(10, Some(MS(40))), 0);
 
-    // With `wrr-percent`, L and C share bytes 9 to 1, or 5 to 1. The credit begins at -8 frames; 13
-    // packets of L bring it above 0, and one packet of C subtracts 9000. For 5 to 1, it begins at
-    // -4 frames, and the numbers are 7 packets and 5000.
+    // With `wrr-percent`, L and C share the bytes in a ratio of 9 to 1, or 5 to 1. For 9 to 1, the
+    // credit begins at -8 frames. 13 packets of L make it positive, and one packet of C subtracts
+    // 9000. For 5 to 1, the credit begins at -4 frames. 7 packets of L make it positive, and one
+    // packet of C subtracts 5000.
     let percent = |x, len_c| {
         let set = [
             version("dualpi2-2019-wrr-percent"),
@@ -498,11 +502,11 @@ fn shares_of_the_schedulers_are_exact() {
     };
     assert_eq!(percent(10, 1_000), 1 + (6_000 - 14) / 10);
     assert_eq!(percent(15, 1_000), 1 + (6_000 - 8) / 6);
-    // The default of 9 percent means 10 to 1. If frames of C are half as long, they are served
-    // twice as often.
+    // The default of 9 percent means a ratio of 10 to 1. If frames of C are half as long, twice as
+    // many of them are served.
     assert_eq!(percent(9, 1_000), 1 + (6_000 - 15) / 11);
     assert_eq!(percent(15, 500), 1 + (6_000 - 8) * 2 / 7);
-    // At 0 %, C waits for as long as L has packets. At 100 %, L waits for C.
+    // At 0 %, C waits while L has packets. At 100 %, L waits while C has packets.
     assert_eq!((percent(0, 1_000), percent(100, 1_000)), (0, 6_000));
 }
 
@@ -520,7 +524,7 @@ fn the_older_round_robin_pays_at_once() {
     b.put(Ecn::NotEct, 1_000);
     b.get();
     assert_eq!(b.queue.scheduler.gauge(), start + 1_000.0);
-    // The packet changes the credit although it is dropped afterwards.
+    // The packet changes the credit although the queue drops it afterwards.
     let mut b = Bench::new(&set, 1.0);
     for _ in 0..4 {
         b.put(Ecn::Ect1, 1_514);
@@ -546,7 +550,7 @@ fn time_shifted_fifo() {
     // L has a lead of 40 ms, and a tie goes to L.
     assert_ne!(first(50, 10, 0), Ecn::NotEct);
     assert_eq!(first(51, 10, 0), Ecn::NotEct);
-    // With this `speed`, the delay of L counts four times as much.
+    // With this `speed`, the delay of L is multiplied by four.
     assert_ne!(first(80, 10, 2), Ecn::NotEct);
     assert_eq!(first(81, 10, 2), Ecn::NotEct);
 }
@@ -598,9 +602,9 @@ fn credit_moves_only_with_what_is_sent_against_another() {
 
 #[test]
 fn drops_where_it_is_told() {
-    // With six frames at p = 1, drops on arrival begin with the third packet, which finds two
+    // Six frames arrive at p = 1. Drops on arrival begin with the third packet, which finds two
     // frames. Drops on departure end with the fourth packet from the end, which leaves three
-    // behind.
+    // packets behind.
     let arrive = |place| {
         let mut b = Bench::new(&[("drop", Value::Word(place))], 1.0);
         for _ in 0..6 {
@@ -629,7 +633,8 @@ fn limits_by_packets_and_memory() {
         first
     };
     assert_eq!(overflows(&[("limit", Value::Packets(4))]), 6);
-    // A packet takes 2280 bytes of memory: four fit into 9120 bytes, and only three into less.
+    // A packet takes 2280 bytes of memory. So four packets fit into 9120 bytes, and only three into
+    // 9119 bytes.
     assert_eq!(overflows(&[("memlimit", Value::Bytes(Bytes(9_120)))]), 6);
     assert_eq!(overflows(&[("memlimit", Value::Bytes(Bytes(9_119)))]), 7);
     assert_eq!(queue(&[]).memlimit, 30_280_000);
@@ -699,7 +704,8 @@ fn statistics_start_anew_where_asked() {
 
 #[test]
 fn a_reset_of_statistics_makes_the_whole_delay_growth() {
-    // With a constant delay at the target, p moves once in each interval, by beta times the delay.
+    // The delay is constant at the target. After each reset, p changes once, by beta times the
+    // delay.
     let moved = |set: Set| {
         let mut b = Bench::new(set, 0.1);
         b.queue.vars.last = MS(15).ns() as i64;
@@ -721,13 +727,13 @@ fn a_reset_of_statistics_makes_the_whole_delay_growth() {
     let kicked = moved(&[("reset_interval", Value::Time(MS(64)))]);
     let kicks: Vec<usize> = (0..8).filter(|&i| kicked[i] > 0.0).collect();
     assert_eq!(kicks, [0, 4]);
-    // p moves by 3.2 Hz times 15 ms.
+    // p changes by 3.2 Hz times 15 ms.
     assert!((kicked[0] - 0.048).abs() < 0.0005, "{kicked:?}");
 }
 
-/// Offers packets of 1000 bytes to L and C for 40 s, at these multiples of 10 Mbit/s. Returns, over
-/// the last 20 s, the mean sojourn times of L and C in ms, and the share of packets that is
-/// dropped.
+/// Offers packets of 1000 bytes to L and C for 40 s, at these multiples of 10 Mbit/s. Returns
+/// values of the last 20 s: the mean sojourn times of L and C in ms, and the share of dropped
+/// packets.
 fn load(entry: &Entry<Build>, opts: &Options, l: f64, c: f64) -> (f64, f64, f64, Sink) {
     let rate = Rate(10_000_000);
     let context = QueueContext {
@@ -775,13 +781,14 @@ fn load(entry: &Entry<Build>, opts: &Options, l: f64, c: f64) -> (f64, f64, f64,
 #[test]
 fn the_target_moves_to_the_queue_that_is_overloaded() {
     let o = options(&[]);
-    // C gets 1.3 times the rate, and L only a little. The delay of C settles at the target, and L
-    // is empty.
+    // The load of C is 1.3 times the rate, and the load of L is small. The delay of C settles at
+    // the target, and L is empty.
     let (l, c, dropped, _) = load(&ENTRY, &o, 0.05, 1.3);
     assert!((c - 15.0).abs() < 0.75, "C {c} ms");
     assert!(l < 1.7, "L {l} ms");
     assert!((dropped - 0.35 / 1.35).abs() < 0.01, "{dropped}");
-    // L gets 1.5 times the rate. The delay of L settles at the target, and C is short.
+    // The load of L is 1.5 times the rate. The delay of L settles at the target, and the queue of C
+    // is short.
     let (l, c, dropped, sink) = load(&ENTRY, &o, 1.5, 0.05);
     assert!((l - 15.0).abs() < 0.75, "L {l} ms");
     assert!(c < 15.0, "C {c} ms");
@@ -815,7 +822,7 @@ fn each_word_has_an_arithmetic_of_its_own() {
         Arithmetic::Nanoseconds,
     ];
     assert!(all.eq(expected));
-    // The divisor of 127 changes the gain by a factor of 0.504, and changes nothing else.
+    // The divisor of 127 changes only the gain, by a factor of 0.504.
     let [whole, half] = ["div64", "div127"].map(|word| Arithmetic::of(word).gain(3.2));
     assert_eq!(whole, half);
 }

@@ -1,13 +1,14 @@
 //! The fair queueing that Linux's fq_codel and fq_pie have in common (RFC 8290 section 4). A table
-//! of flows, each with a FIFO and its own state, is served by deficit round robin. A flow that has
-//! just become active is served before the others.
+//! holds flows, each with a FIFO and its own state. Deficit round robin serves the flows. A flow
+//! that has just become active is served before the other flows.
 //!
 //! Follows sch_fq_codel and sch_fq_pie (Linux 7.3), which do this in the same way. The kernel
-//! hashes addresses and ports with a key it draws at boot, and takes the bucket by multiplication.
-//! Here a flow's number and direction are mixed with a key from the queue's random stream. So two
-//! flows share a bucket of n with probability 1/n, and the seed decides which ones do. A router's
-//! hash of a connection stays the same. Only in the sender's own host, Linux gives a flow a new
-//! hash after a timeout (`net.core.txrehash`, which the kernel engine turns off).
+//! hashes addresses and ports with a key that it draws at boot, and computes the bucket from the
+//! hash by multiplication. Here a flow's number and direction are mixed with a key from the queue's
+//! random stream. So two flows share one of n buckets with probability 1/n, and the seed decides
+//! which flows share one. A connection's hash never changes here, as in a router. On the sender's
+//! own host, however, Linux gives a flow a new hash after a timeout (`net.core.txrehash`, which the
+//! kernel engine turns off).
 
 use super::Backlog;
 use super::backlogs::Backlogs;
@@ -20,7 +21,7 @@ pub(super) mod slab;
 
 use slab::{Fifo, Slab};
 
-/// Index that means no flow.
+/// Index that means "no flow".
 const NONE: u32 = u32::MAX;
 
 /// Option: the number of buckets.
@@ -48,8 +49,8 @@ pub const QUANTUM: Opt = Opt {
 };
 
 /// Bytes of memory that Linux needs for a frame in addition to the frame's bytes: sk_buff, shared
-/// info, headroom. They count against `memory_limit`. The kernel's value depends on how a packet
-/// was created.
+/// info and headroom. They are part of the memory that `memory_limit` limits. The kernel's value
+/// depends on how a packet was created.
 pub const FRAME_MEMORY: u64 = 832;
 
 /// The flow table.
@@ -129,7 +130,7 @@ impl Source for FlowQueue<'_> {
 }
 
 impl FlowQueue<'_> {
-    /// Bytes that this flow alone has queued.
+    /// Returns the bytes queued in this flow only.
     #[inline]
     pub fn bytes(&self) -> u64 {
         self.backlogs.of(self.index)
@@ -153,7 +154,7 @@ pub fn hash(key: u64, packet: &Packet) -> u32 {
 }
 
 impl<S: Clone> Fair<S> {
-    /// Creates an empty table. `quantum` is the value of the option [`QUANTUM`]; without it, `mtu`
+    /// Creates an empty table. `quantum` is the value of the option [`QUANTUM`]. `None` means `mtu`
     /// bytes.
     pub fn new(flows: i64, quantum: Option<&Value>, mtu: u32, state: S, rng: &mut Stream) -> Self {
         let n = flows.clamp(1, 65_536) as usize;
@@ -205,9 +206,9 @@ impl<S> Fair<S> {
         }
     }
 
-    /// Returns the flow to serve. New flows come first; within a list, the first flow that may
-    /// still send in its turn. Each flow before it gets a quantum and moves to the end of the old
-    /// flows.
+    /// Returns the flow to serve: the first flow that may still send in its turn. New flows are
+    /// searched before old flows. Each flow that the search skips gets a quantum and moves to the
+    /// end of the old flows.
     #[inline]
     pub fn turn(&mut self) -> Option<Turn> {
         loop {
@@ -230,8 +231,8 @@ impl<S> Fair<S> {
         self.flows[turn.flow as usize].deficit -= i64::from(len);
     }
 
-    /// Notes that the flow whose turn it is was empty. A new flow must then wait once among the old
-    /// flows, so that a flow that keeps becoming active does not starve them. Any other flow
+    /// Records that the flow whose turn it is was empty. A new flow must then wait once among the
+    /// old flows, so that a flow that keeps becoming active does not starve them. Any other flow
     /// becomes inactive.
     #[inline]
     pub fn pass(&mut self, turn: Turn) {
@@ -264,8 +265,8 @@ impl<S> Fair<S> {
         (state, queue)
     }
 
-    /// Returns the flow with the largest backlog, and that backlog in bytes. The first flow wins a
-    /// tie.
+    /// Returns the flow with the largest backlog, and that backlog in bytes. If several flows are
+    /// equal, returns the first of them.
     pub fn fattest(&mut self) -> (u32, u64) {
         let (flow, bytes) = self.backlogs.longest();
         (flow as u32, bytes)

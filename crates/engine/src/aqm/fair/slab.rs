@@ -3,7 +3,7 @@
 
 use crate::packet::Packet;
 
-/// Index that means no node.
+/// Index that means "no node".
 const NONE: u32 = u32::MAX;
 
 /// The packets of many FIFOs.

@@ -49,7 +49,7 @@ fn flows_of_unequal_packets_get_equal_bytes() {
         let (flow, _) = serve(&mut fair).unwrap();
         bytes[flow as usize] += u64::from(lens[flow as usize]);
     }
-    // The flows differ by at most a quantum and a packet.
+    // The bytes of any two flows differ by at most a quantum and a packet.
     let spread = bytes.iter().max().unwrap() - bytes.iter().min().unwrap();
     assert!(spread <= 2 * u64::from(MTU), "{bytes:?}");
 }
@@ -60,10 +60,10 @@ fn a_round_is_a_quantum() {
     put(&mut fair, 0, 500, 12);
     put(&mut fair, 1, 1500, 4);
     let order: Vec<u32> = (0..14).map(|_| serve(&mut fair).unwrap().0).collect();
-    // A quantum of 1514 bytes pays for 3 x 500 and leaves 14, which allow a fourth packet. That
-    // leaves -486 bytes, so after the next quantum, 1028 bytes pay for three packets. Of packets of
-    // 1500 bytes, two are sent in the first turn, because 14 bytes are left after the first packet.
-    // Afterwards each turn sends one.
+    // A quantum of 1514 bytes pays for 3 x 500 bytes and leaves 14 bytes, which allow a fourth
+    // packet. That leaves -486 bytes. With the next quantum the flow has 1028 bytes, which allow
+    // three packets. The flow with packets of 1500 bytes sends two of them in its first turn,
+    // because 14 bytes are left after the first packet. Later it sends one packet per turn.
     assert_eq!(order, [0, 0, 0, 0, 1, 1, 0, 0, 0, 1, 0, 0, 0, 1]);
 }
 
@@ -78,7 +78,7 @@ fn a_sparse_flow_goes_first_and_only_once() {
     // packets of flow 0.
     put(&mut fair, 1, 200, 1);
     assert_eq!(serve(&mut fair), Some((1, true)));
-    // While the new flow has bytes left of its turn, it still comes first.
+    // While the new flow has bytes left in its turn, it still comes first.
     put(&mut fair, 1, 200, 1);
     assert_eq!(serve(&mut fair), Some((1, true)));
     // When flow 1 is found empty, it moves to the old flows and is no longer new.

@@ -71,16 +71,16 @@ fn credit_of_the_first_turn_and_of_rounds() {
     assert_eq!(bench.queue.backlog().packets, 34);
 }
 
-/// A flow that becomes active again still has the rest of its credit. After the refill delay, it
-/// has at least a quantum.
+/// A flow that becomes active again still has the rest of its credit. If it was inactive for the
+/// refill delay, it has at least a quantum.
 #[test]
 fn credit_of_a_flow_that_comes_back() {
     for (wait, expected) in [(40 * MS, [0, 1, 0]), (43 * MS, [0, 0, 1])] {
         let mut bench = Bench::new(&[SLOW, ("initial_quantum", Value::Int(2_000))]);
         bench.put(0, 0, 1);
         assert_eq!(bench.order(0, 1), [0]);
-        // When fq finds the flow empty, it moves the flow to the old flows. The flow leaves these
-        // with a credit of 486 bytes.
+        // When fq finds the flow empty, it moves the flow to the old flows, and later out of this
+        // list. The flow then has a credit of 486 bytes.
         assert!(bench.get(0).is_none());
         bench.put(wait, 0, 2);
         bench.put(wait, 1, 1);
@@ -116,7 +116,8 @@ fn marks_above_the_threshold() {
     assert_eq!(bench.get(9 * MS).expect("third").ecn, Ecn::NotEct);
 }
 
-/// At most eight packets take the fast path. They leave first and unmarked, whatever the threshold.
+/// At most eight packets take the fast path. They leave first. They are never marked, even if they
+/// waited longer than the threshold.
 #[test]
 fn the_fast_path_is_for_eight_and_does_not_mark() {
     let mut bench = Bench::new(&[("ce_threshold", Value::Time(Time::from_ms(1)))]);
@@ -126,7 +127,8 @@ fn the_fast_path_is_for_eight_and_does_not_mark() {
     let flows: Vec<u32> = first.iter().map(|packet| packet.flow).collect();
     assert_eq!(flows, [0, 0, 0, 0, 0, 0, 1, 1]);
     assert!(first.iter().all(|packet| packet.ecn == Ecn::Ect0));
-    // The other packets are in flow 1's own queue. While they wait, no packet takes the fast path.
+    // The ninth and later packets are in flow 1's own queue. While they wait, no packet takes the
+    // fast path.
     bench.put(5 * MS, 0, 1);
     assert_eq!(bench.get(5 * MS).expect("one").ecn, Ecn::Ce);
     assert_eq!(bench.order(5 * MS, 4), [1, 1, 1, 0]);

@@ -1,5 +1,5 @@
 //! Tests the parts of FQ-CoDel beyond fair queueing and CoDel: overflow, a separate CoDel for each
-//! flow, and that each CoDel sees the backlog of the whole queue.
+//! flow, and that each CoDel uses the backlog of the whole queue.
 
 use super::*;
 use crate::packet::Ecn;
@@ -69,7 +69,7 @@ fn overflow_leaves_half_the_fattest_flows_bytes() {
     let mut bench = Bench::new(&[("limit", Value::Packets(20))]);
     bench.put(0, 0, 1000, 11, Ecn::NotEct);
     bench.put(0, 1, 500, 10, Ecn::NotEct);
-    // Drops end when half of 11,000 bytes is gone, which takes six packets of 1000 bytes.
+    // Drops end when half of the 11,000 bytes is dropped, which takes six packets of 1000 bytes.
     assert_eq!(bench.count(0, Cause::Overflow), 6);
     let mut bench = Bench::new(&[("limit", Value::Packets(20)), ("drop_batch", Value::Int(1))]);
     bench.put(0, 0, 1000, 11, Ecn::NotEct);

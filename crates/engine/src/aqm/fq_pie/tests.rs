@@ -39,8 +39,8 @@ fn the_timer_runs_in_rounds_of_2048_flows() {
     assert_eq!(timers(&mut exact, 3), [16, 32, 48]);
 }
 
-/// Offers packets to a few flows, and then none. After each timer, every flow must have the state
-/// that it would have if all flows had been updated.
+/// Offers packets to a few flows, and then pauses. After each run of the timer, every flow must
+/// have the state that it would have if all flows had been updated.
 #[test]
 fn flows_that_sleep_are_as_if_updated() {
     for estimator in [false, true] {
@@ -105,7 +105,7 @@ fn a_packet_that_finds_the_limit_is_dropped_whosever_it_is() {
         }
         sink.meter.counts_of(flow as usize).get(Cause::Overflow)
     };
-    // The queue exceeds memory_limit, which causes no drops.
+    // The queue exceeds memory_limit, which does not cause drops.
     assert_eq!(put(0, 10), 0);
     assert_eq!(put(1, 3), 3);
 }

@@ -1,4 +1,4 @@
-//! PIE's drop decision and controller over any queue: the part that sch_pie and sch_fq_pie share.
+//! PIE's drop decision and controller for any queue: the part that sch_pie and sch_fq_pie share.
 //! The module comment of pie.rs names the source.
 
 use crate::packet::Packet;
@@ -16,8 +16,8 @@ pub(super) const fn ticks(time: Time) -> u64 {
 /// Ticks in a second.
 const TICKS_PER_SECOND: u64 = 15_625_000;
 
-/// Backlog that starts an estimate of the departure rate, and the number of bytes that one estimate
-/// counts.
+/// An estimate of the departure rate starts when the backlog reaches this number of bytes, and
+/// covers the departure of as many bytes.
 const ESTIMATE_BYTES: u64 = 16_384;
 
 /// Parameters that all queues of a discipline share.
@@ -27,7 +27,7 @@ pub struct Params {
     pub(super) target: u64,
     /// Time between two updates, before it is rounded to the timer's jiffies.
     pub(super) tupdate: Time,
-    /// Gain for the distance of the delay from the target, 16ths of 1/s.
+    /// Gain for the difference between the delay and the target, 16ths of 1/s.
     pub(super) alpha: u64,
     /// Gain for the change of the delay, 16ths of 1/s.
     pub(super) beta: u64,
@@ -41,9 +41,9 @@ pub struct Params {
     pub(super) old: bool,
     /// The value that represents probability 1.
     pub(super) one: u64,
-    /// Above this probability, packets that could be marked are dropped.
+    /// Above this probability, even ECN-capable packets are dropped.
     mark_at_most: u64,
-    /// Burst allowance after a start or a calm time, ticks.
+    /// Burst allowance at the start, and after a period without congestion, ticks.
     pub(super) burst: u64,
     /// Largest frame, bytes.
     pub(super) mtu: u64,
@@ -78,8 +78,8 @@ impl Params {
     }
 
     /// Returns when the update after `now` is due. In Linux, a timer for n jiffies fires one jiffy
-    /// later (`calc_index`): a timer for 15 jiffies fires after 16 ms. The timers of 2014 fired in
-    /// jiffy n.
+    /// later (`calc_index`): a timer for 15 jiffies fires after 16 ms. In 2014 such a timer fired
+    /// in jiffy n.
     #[inline]
     pub fn after(&self, now: Time) -> Time {
         if self.old {
@@ -89,8 +89,8 @@ impl Params {
         }
     }
 
-    /// Returns whether a packet may be marked instead of dropped. RFC 8033 section 5.1 ends marking
-    /// above a probability of 10 %, FQ-PIE above `ecn_prob`.
+    /// Returns whether a packet may be marked instead of dropped. Above a probability of 10 % (RFC
+    /// 8033 section 5.1), or of `ecn_prob` in FQ-PIE, packets are dropped instead of marked.
     #[inline]
     pub fn marks(&self, vars: &Vars, packet: &Packet) -> bool {
         self.ecn && vars.prob <= self.mark_at_most && packet.ecn.is_capable()
@@ -102,9 +102,9 @@ impl Params {
 pub struct Vars {
     /// Queueing delay, ticks.
     pub(super) qdelay: u64,
-    /// Queueing delay at the update before, ticks.
+    /// Queueing delay at the previous update, ticks.
     pub(super) qdelay_old: u64,
-    /// Time that is left of the burst allowance, ticks.
+    /// Remaining burst allowance, ticks.
     pub(super) burst: u64,
     /// Drop probability; [`Params::one`] represents 1.
     pub(super) prob: u64,
@@ -119,7 +119,7 @@ pub struct Vars {
 }
 
 impl Vars {
-    /// Returns the state at the start.
+    /// Returns the initial state.
     pub fn new(p: &Params) -> Vars {
         Vars {
             qdelay: 0,
@@ -133,7 +133,7 @@ impl Vars {
         }
     }
 
-    /// Returns the state at the start, but with this probability (0 to 1).
+    /// Returns the initial state with this probability (0 to 1).
     #[cfg(test)]
     pub fn with_probability(p: &Params, prob: f64) -> Vars {
         Vars {
@@ -160,8 +160,8 @@ impl Vars {
         if p.old {
             return rng.bits() >> 32 < prob;
         }
-        // RFC 8033 section 5.4: no packet is dropped before the sum of probabilities has reached
-        // 0.85. At 8.5 a packet is always dropped.
+        // RFC 8033 section 5.4: no packet is dropped before the sum of probabilities reaches 0.85.
+        // Once the sum reaches 8.5, the packet is always dropped.
         self.accu_prob = match prob {
             0 => 0,
             prob => self.accu_prob.wrapping_add(prob),
@@ -179,13 +179,13 @@ impl Vars {
         hit
     }
 
-    /// Notes that a packet was dropped, for whatever reason.
+    /// Records that a packet was dropped for any reason.
     #[inline]
     pub fn dropped(&mut self) {
         self.accu_prob = 0;
     }
 
-    /// Measures the delay from a packet that leaves `backlog` bytes behind.
+    /// Measures the delay from a packet that leaves while `backlog` bytes stay queued.
     #[inline]
     pub fn dequeued(&mut self, p: &Params, packet: &Packet, backlog: u64, time: Time) {
         let now = ticks(time);
@@ -245,8 +245,8 @@ impl Vars {
                 _ => 4,
             }
         } else {
-            // RFC 8033 section 4.2, the table: the gain is divided by 2 below 10 %, and by 4 more
-            // for each further power of ten down to 10^-6.
+            // RFC 8033 section 4.2, the table: the gain is divided by 2 below 10 %, and by another
+            // factor of 4 for each further power of ten down to 10^-6.
             let mut shift = 4;
             if self.prob < p.one / 10 {
                 shift += 1;
@@ -270,8 +270,8 @@ impl Vars {
         } else {
             (self.qdelay, self.qdelay_old)
         };
-        // If the delay is 0 although packets are queued, the queue is only very short. The
-        // probability must not decay then.
+        // If the delay is 0 although packets are queued, the queue is short but not empty, so the
+        // probability must not decay.
         let mut may_decay = qdelay != 0 || backlog == 0;
 
         let difference = |a: u64, b: u64| a.wrapping_sub(b) as i64;
@@ -333,7 +333,7 @@ impl Vars {
         }
     }
 
-    /// Returns the probability (0 to 1, or above; see pie.rs) and the delay in ns, for a time
+    /// Returns the probability (0 to 1, or above 1; see pie.rs) and the delay in ns, for a time
     /// series.
     pub fn gauges(&self, p: &Params) -> [f64; 2] {
         [

@@ -1,5 +1,5 @@
-//! Tests PIE's controller against each line of its tuning table, the spreading of drops, and the
-//! burst allowance.
+//! Tests PIE's controller against each line of its tuning table. Also tests the spacing of drops
+//! and the burst allowance.
 
 use super::law::ticks;
 use super::*;
@@ -39,7 +39,7 @@ fn vars(p: &Params, prob: f64, delay: Time, delay_old: Time) -> Vars {
     }
 }
 
-/// Returns what one update adds to the probability.
+/// Returns the change of the probability in one update.
 fn step(p: &Params, prob: f64, delay: Time, delay_old: Time) -> f64 {
     let mut v = vars(p, prob, delay, delay_old);
     let before = v.prob;
@@ -156,8 +156,8 @@ fn without_delay_the_probability_decays() {
         v.prob as f64 / p.one as f64
     };
     assert!((after(0) - 0.32 * 63.0 / 64.0).abs() < 1e-12);
-    // The backlog is too small to count as a delay, but the probability does not decay while it
-    // exists.
+    // The backlog is so small that the delay is 0, but the probability does not decay while packets
+    // are queued.
     assert!((after(100) - 0.32).abs() < 1e-12);
 
     // linux-3.14 decays by 2 %. The product fits into 32 bits up to a probability of 1.02 %.
@@ -192,7 +192,8 @@ fn burst_allowance_is_served_time_and_comes_back_when_calm() {
     }
     v.dequeued(&p, &packet, 50_000, Time::from_ms(250));
     assert!(v.drop_early(&p, 50_000, 1_000, &mut rng));
-    // The queue is calm if two delays are below half the target and the probability is 0.
+    // The burst allowance is renewed if two successive delays are below half the target and the
+    // probability is 0.
     v.prob = 0;
     v.qdelay = p.target / 2 - 1;
     v.qdelay_old = p.target / 2;
@@ -238,13 +239,12 @@ fn derandomised_gaps_stay_between_their_bounds() {
     // 86th, because 0.1 of 2^56 - 1 is rounded down.
     assert_eq!(gaps.iter().min(), Some(&9));
     assert!(gaps.iter().all(|&g| g <= 86));
-    // From the ninth packet on, each is dropped with probability 0.1. So the mean gap is 8 + 10,
-    // with a standard deviation of 9.5.
+    // From the ninth packet on, each packet is dropped with probability 0.1. So the mean gap is 8 +
+    // 10 packets, with a standard deviation of 9.5.
     let mean = gaps.iter().sum::<u32>() as f64 / gaps.len() as f64;
     assert!((mean - 18.0).abs() < 4.0 * 9.5 / 141.0, "{mean}");
 
-    // At a sum of 8.5 a drop is certain, even if the probability is so small that no random number
-    // is below it.
+    // At a sum of 8.5 a drop is certain, even if the probability is too small for a random drop.
     let mut v = vars(&p, 1e-12, Time::from_ms(30), Time::from_ms(30));
     v.accu_prob = p.one / 2 * 17 - v.prob - 1;
     assert!(!v.drop_early(&p, 50_000, 1_000, &mut rng));
@@ -279,18 +279,18 @@ fn bytemode_scales_by_size() {
 fn the_departure_rate_is_estimated_over_16_kib() {
     let p = old();
     let mut v = Vars::new(&p);
-    // 1000 bytes per millisecond are 8 Mbit/s, or 1000 x 256 / 15625 = 16.384 bytes per 256 ticks.
+    // The rate is 1000 bytes per millisecond, or 1000 x 256 / 15625 = 16.384 bytes per 256 ticks.
     let packet = Packet::new(0, 1_000, Ecn::NotEct);
     for ms in 0..16 {
         v.dequeued(&p, &packet, 20_000, Time::from_ms(ms));
         assert_eq!(v.avg_dq_rate, 0, "{ms}");
     }
-    // The estimate counts 17 packets in 16 ms, because the first packet starts the measurement and
-    // also counts.
+    // The estimate counts 17 packets in 16 ms, because the packet that starts the measurement is
+    // counted too.
     v.dequeued(&p, &packet, 20_000, Time::from_ms(16));
     assert_eq!(v.avg_dq_rate, 17_000 * 256 / (16 * 15_625));
     assert_eq!(v.burst, p.burst - 16 * 15_625);
-    // The delay is 20,000 bytes divided by 17 bytes per 256 ticks.
+    // The delay is 20,000 bytes divided by the estimate of 17 bytes per 256 ticks.
     v.update(&p, 20_000);
     assert_eq!(v.qdelay, 20_000 * 256 / 17);
 }
@@ -307,8 +307,8 @@ fn marks_up_to_10_percent_and_drops_above() {
     assert!(!params(&[]).marks(&low, &ect));
 }
 
-/// Offers packets of 1000 bytes at `factor` times 10 Mbit/s for 40 s. Returns, over the last 20 s,
-/// the mean sojourn time in ms and the share of packets dropped or marked.
+/// Offers packets of 1000 bytes at `factor` times 10 Mbit/s for 40 s. Returns values of the last 20
+/// s: the mean sojourn time in ms, and the share of packets dropped or marked.
 fn overload(set: &[(&'static str, Value)], factor: f64, ecn: Ecn) -> (f64, f64, Sink) {
     let rate = Rate(10_000_000);
     let context = QueueContext {
@@ -320,8 +320,8 @@ fn overload(set: &[(&'static str, Value)], factor: f64, ecn: Ecn) -> (f64, f64, 
     let mut sink = Sink::new(1, Time::from_secs(20));
     let slot = rate.time_for(1_000);
     let mut timer = queue.timer(Time::ZERO, &mut sink).unwrap();
-    // A timer of 15 ms has 15 jiffies. It fires one jiffy after them. In 2014 it fired in the last
-    // of them.
+    // A timer of 15 ms is set to 15 jiffies, and fires one jiffy later. In 2014 it fired in the
+    // last of the 15 jiffies.
     let old = set.iter().any(|(name, _)| *name == "version");
     assert_eq!(timer, Time::from_ms(if old { 30 } else { 16 }));
     let (mut now, mut credit) = (Time::ZERO, 0.0);

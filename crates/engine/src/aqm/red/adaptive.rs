@@ -1,7 +1,7 @@
-//! RED's adaptive mode (Floyd, Gummadi and Shenker 2001, as in Linux: `red_adaptative_algo`). Every
-//! half second, while the average is above its target, the probability at `max` rises by a quarter
-//! of itself, or by 0.01 if that is less. While the average is below its target, the probability
-//! falls by a tenth of itself. The target is the middle fifth between `min` and `max`.
+//! RED's adaptive mode (Floyd, Gummadi and Shenker 2001, as in Linux: `red_adaptative_algo`). While
+//! the average is above its target, the probability at `max` rises every half second by 25 % of its
+//! value, or by 0.01 if this is less. While the average is below its target, the probability falls
+//! by 10 % of its value. The target is the middle fifth of the range between `min` and `max`.
 
 use super::RedCore;
 use crate::registry::{Options, Value};
@@ -76,7 +76,7 @@ mod tests {
         let options = options();
         let mut core = RedCore::of(&options);
         let mut adaptive = Adaptive::of(&options).unwrap();
-        // min is 12500 and max 37500, so each fifth of the range has 5000.
+        // min is 12500 and max is 37500, so each fifth of the range is 5000 wide.
         assert_eq!(adaptive.target, [22_500, 27_500]);
         let mut steps = |average, n| -> Vec<f64> {
             let step = |_| {
@@ -87,7 +87,8 @@ mod tests {
         };
         assert!(steps(22_500.0, 3).iter().all(|p| (p - 0.02).abs() < 1e-9));
         assert!(steps(27_500.9, 3).iter().all(|p| (p - 0.02).abs() < 1e-9));
-        // Steps of a quarter up to 0.04, then of 0.01, until the first value above 0.5.
+        // The probability rises by 25 % of its value up to 0.04, then in steps of 0.01, until the
+        // first value above 0.5.
         let up = steps(27_501.0, 100);
         assert!((up[0] - 0.025).abs() < 1e-9 && (up[1] - 0.03125).abs() < 1e-9);
         assert!((up[5] - up[4] - 0.01).abs() < 1e-9);
@@ -95,7 +96,7 @@ mod tests {
             up[99] > 0.5 && up[99] <= 0.51 + 1e-9 && up[98] == up[99],
             "{up:?}"
         );
-        // Each step is a tenth down, until the first value below 0.01.
+        // Each step reduces the probability by 10 % of its value, until the first value below 0.01.
         let down = steps(22_499.0, 100);
         assert!((down[0] / up[99] - 0.9).abs() < 1e-8);
         assert!(down[99] < 0.01 && down[99] >= 0.009 - 1e-9 && down[98] == down[99]);

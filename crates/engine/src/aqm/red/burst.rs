@@ -10,7 +10,7 @@ const WEIGHT: f64 = 0.002;
 /// Exponents of the weight (Wlog) that tc accepts.
 pub(super) const WLOG: std::ops::Range<u32> = 1..32;
 
-/// Fills in `weight`, and `burst` if the scenario leaves it to tc. The thresholds must be complete.
+/// Sets `weight`, and `burst` if the scenario leaves it to tc. Both thresholds must already be set.
 pub(super) fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
     let error = |option, message: String| Err(vec![OptionError { option, message }]);
     let Some(burst) = options.get("burst").cloned() else {
@@ -59,8 +59,8 @@ fn wlog_of_burst(min: u64, avpkt: u64, burst: u64) -> Option<u32> {
         .find(|wlog| holds(min, avpkt, burst, *wlog))
 }
 
-/// Returns whether a burst fits a weight W. After `burst` samples of a growing queue the average is
-/// `burst + 1 - (1 - (1 - W)^burst) / W`.
+/// Returns whether a burst keeps the average at or below `min` with a weight W. After `burst`
+/// samples of a growing queue the average is `burst + 1 - (1 - (1 - W)^burst) / W`.
 pub(super) fn holds(min: u64, avpkt: u64, burst: u64, wlog: u32) -> bool {
     let weight = 1.0 / f64::from(1_u32 << wlog);
     let excess = burst as f64 + 1.0 - min as f64 / avpkt as f64;
@@ -75,8 +75,8 @@ mod tests {
     fn weights_are_those_of_tc() {
         // For these values, `tc -d qdisc show` prints "ewma 4".
         assert_eq!(wlog_of_burst(12_500, 1_000, 20), Some(4));
-        // A burst of 55 exceeds min by 22.67 packets: more than the 15.5 allowed at 1/16, less than
-        // the 26.4 at 1/32.
+        // A burst of 55 exceeds min by 22.67 packets. This is more than the 15.5 packets that a
+        // weight of 1/16 allows, and less than the 26.4 packets that 1/32 allows.
         assert_eq!(wlog_of_burst(33_333, 1_000, 55), Some(5));
         // tc rejects this burst with "Try burst 13".
         assert_eq!(wlog_of_burst(12_500, 1_000, 12), None);

@@ -67,7 +67,8 @@ fn bytes(words: &mut Words<'_>, option: &'static str) {
     number(words, option);
 }
 
-/// Writes the weight of a sample. The kernel stores it as Wlog; tc takes a burst.
+/// Writes the weight of a sample. The kernel stores the weight as Wlog, but tc takes the length of
+/// a burst.
 fn weight(words: &mut Words<'_>, option: &'static str) {
     let weight = words.options.float(option);
     let wlog = wlog_of(weight);
@@ -126,7 +127,7 @@ fn probability(words: &mut Words<'_>, option: &'static str) {
     words.pair(option, &probability.to_string());
 }
 
-/// Writes the bandwidth. tc requires it, although the average never decays below a shaper.
+/// Writes the bandwidth. tc requires it, although the average of a RED below a shaper never decays.
 fn bandwidth(words: &mut Words<'_>, option: &'static str) {
     if words.showing {
         return simulated(words, option);
@@ -138,12 +139,12 @@ fn bandwidth(words: &mut Words<'_>, option: &'static str) {
     words.pair(option, &format!("{}bit", rate.0));
 }
 
-/// Returns n if the weight equals 2^-n within 5 %. The smallest n of tc is 1.
+/// Returns n if the weight equals 2^-n within 5 %. The smallest n that tc accepts is 1.
 fn wlog_of(weight: f64) -> Option<u32> {
     (1..=30).find(|w| (weight * f64::from(1_u32 << w) - 1.0).abs() <= 0.05)
 }
 
-/// Returns the nearest powers of two below and above a weight that tc can express.
+/// Returns the nearest weights below and above this weight that tc can express.
 fn around(weight: f64) -> (f64, Option<f64>) {
     let below = (1..=30)
         .map(|w| 1.0 / f64::from(1_u32 << w))

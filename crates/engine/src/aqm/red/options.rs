@@ -64,7 +64,7 @@ pub const GENTLE: Opt = Opt {
     tc: None,
 };
 
-/// Option: how marks and drops are spread.
+/// Option: how marks and drops are spread over packets.
 pub const UNIFORMISE: Opt = Opt {
     name: "uniformise",
     doc: "Gap between marks or drops at constant average: \"linux\" uniform on 1..1/pb; \"wait\" uniform on 1/pb..2/pb as ns-2's wait (none while count pb < 1, then pb/(2 - count pb)); \"none\" geometric with mean 1/pb.",

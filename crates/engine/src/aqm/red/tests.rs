@@ -20,7 +20,7 @@ fn bytes(n: u64) -> Value {
     Value::Bytes(Bytes(n))
 }
 
-/// Returns a core whose average stays at the value that gives this pb.
+/// Returns a core whose average stays constant at the value that gives this pb.
 fn core_at(pb: f64, uniformise: &'static str) -> RedCore {
     let options = options(&[
         ("min", bytes(1_000)),
@@ -33,8 +33,8 @@ fn core_at(pb: f64, uniformise: &'static str) -> RedCore {
     core
 }
 
-/// Returns how often each gap between marks occurred, in packets. A gap of 1 means that the next
-/// packet is marked.
+/// Returns how often each gap between marks occurred. The index is the gap in packets. A gap of 1
+/// means that the next packet is marked.
 fn gaps(core: &mut RedCore, marks: usize) -> Vec<u64> {
     let mut rng = Stream::new(7, "red", "test");
     let mut seen = vec![0; 400];
@@ -114,7 +114,7 @@ fn wait_gaps_are_uniform_on_1_over_pb_to_2_over_pb() {
 fn gaps_without_uniformising_are_geometric() {
     let n = 40_000;
     let mut seen = gaps(&mut core_at(0.05, "none"), n);
-    // The classes for chi-square are the gaps 1 to 19, and all longer gaps together.
+    // The chi-square test has a class for each gap from 1 to 19, and one class for all longer gaps.
     let tail: u64 = seen.drain(20..).sum();
     seen.push(tail);
     let geometric = |gap: usize| libm::pow(0.95, gap as f64 - 1.0) * 0.05;
@@ -130,8 +130,8 @@ fn gaps_without_uniformising_are_geometric() {
 
 #[test]
 fn the_gap_follows_the_average_while_it_runs() {
-    // Linux compares count x pb with one random number. If pb doubles during a gap, the new pb
-    // times the whole count decides where the gap ends.
+    // Linux compares count x pb with one random number per gap. If pb doubles during a gap, the gap
+    // ends according to the new pb times the whole count.
     let mut rng = Stream::new(1, "red", "test");
     let mut core = core_at(0.01, "linux");
     core.count = 0;
@@ -140,7 +140,7 @@ fn the_gap_follows_the_average_while_it_runs() {
         assert_eq!(core.decide(&mut rng), Verdict::Pass, "{packet}");
     }
     core.avg = 1_000.0 + 20.0;
-    // The random number is reached at a count of 25 with pb 0.02, which gives 0.5.
+    // The product reaches the random number of 0.5 at a count of 25 with a pb of 0.02.
     assert_eq!(core.decide(&mut rng), Verdict::Early);
     assert_eq!(core.count, 0);
 }
@@ -327,8 +327,8 @@ fn idle_time_decays_the_average_from_when_the_link_asked_in_vain() {
         while bench.get(MS).is_some() {}
         (bench, filled)
     };
-    // 500 bytes take 0.5 ms, so 10 ms are 20 packet times. If the link asks again, the idle time
-    // does not start again.
+    // 500 bytes take 0.5 ms, so 10 ms are 20 packet times. If the link requests a packet again, the
+    // idle time does not restart.
     let (mut bench, filled) = fill(&set);
     bench.get(5 * MS);
     bench.put(11 * MS, Ecn::NotEct);

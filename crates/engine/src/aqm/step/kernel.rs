@@ -35,7 +35,7 @@ pub(super) const KERNEL: Qdisc = Qdisc {
     ..Qdisc::DEFAULT
 };
 
-/// Writes a size or a time with a letter for its unit.
+/// Writes a size or a time with a letter that gives its unit.
 fn size(words: &mut Words<'_>, option: &'static str) {
     if words.showing {
         return words.value(option);

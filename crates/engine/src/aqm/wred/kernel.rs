@@ -1,7 +1,7 @@
 //! Weighted RED on Linux: tailback's own module `sch_wred`, which reads its options as text.
 //!
-//! The module gets probabilities and weights as 32-bit fractions, sizes with their unit, and the
-//! time of one packet of the idle clock in picoseconds.
+//! The module gets probabilities and weights as 32-bit fractions, and sizes with their unit. For
+//! idle times, it gets the time of one packet in picoseconds.
 
 use crate::registry::kernel::{Gauge, Reading};
 use crate::registry::kernel::{Qdisc, QueueStandIn, Words, Xstats};
@@ -20,7 +20,7 @@ pub const KERNEL: Qdisc = Qdisc {
         ("bandwidth", rate),
     ],
     xstats: Xstats {
-        // Offsets in struct wred_xstats: marks by chance, and marks at or above max.
+        // Offsets in struct wred_xstats: random marks, and marks at or above max.
         marks: Some(&[0, 4]),
         gauges: &[
             Gauge {
@@ -57,7 +57,7 @@ pub const KERNEL: Qdisc = Qdisc {
 
 /// A probability of 1 as a 32-bit fraction.
 const ONE: f64 = 4_294_967_296.0;
-/// Largest length that the module accepts: it computes twice `max` in 32 bits.
+/// Largest length that the module accepts, because it computes twice `max` in 32 bits.
 const LONGEST: u64 = (1 << 31) - 1;
 
 /// Writes a size for the module.
@@ -120,7 +120,7 @@ fn curve(words: &mut Words<'_>, option: &'static str) {
     }
 }
 
-/// Writes the time of one packet of the idle clock, at `bandwidth` or at the link's rate.
+/// Writes the time of one packet, which measures idle times, at `bandwidth` or at the link's rate.
 fn packet_time(words: &mut Words<'_>, option: &'static str) {
     if words.showing {
         return words.value(option);

@@ -95,7 +95,7 @@ fn each_class_has_its_own_threshold_on_the_whole_queue() {
 
 #[test]
 fn rates_of_the_classes_are_those_of_their_curves() {
-    // The queue is held at 50,000 bytes. With weight 1, the average is the same.
+    // The queue always has 50,000 bytes. With weight 1, the average has the same value.
     let curve = |probability: f64, uniformise: &'static str| {
         class(&[
             ("min", bytes(40_000)),
@@ -132,10 +132,10 @@ fn rates_of_the_classes_are_those_of_their_curves() {
         }
     }
     assert!(marks_before < 10);
-    // The queue stays in the middle between the thresholds. So pb is 0.2 and 0.05, and the rates 2
-    // pb/(1 + pb) are 1/3 and 0.0952. The standard deviation of a gap, sqrt((1/pb^2 - 1)/12), is
-    // 1.41 and 5.77. The relative standard errors are 1.41/3/115 and 5.77/10.5/62; the test allows
-    // four of them.
+    // The queue stays midway between the thresholds. So pb is 0.2 in one class and 0.05 in the
+    // other, and the rates 2 pb/(1 + pb) are 1/3 and 0.0952. The standard deviation of a gap,
+    // sqrt((1/pb^2 - 1)/12), is 1.41 and 5.77. The relative standard errors are 1.41/3/115 and
+    // 5.77/10.5/62. The tolerance is four standard errors.
     let rate = |hits: u64| hits as f64 / f64::from(n);
     assert!(
         (rate(marks) / (1.0 / 3.0) - 1.0).abs() < 4.0 * 0.0041,
@@ -203,8 +203,8 @@ fn an_idle_time_decays_both_averages() {
     assert!((after[3] - before[3] / 8.0).abs() < 1e-9);
 }
 
-/// The module has 31 bits for a size. The largest size fits. For a size above it, the error names
-/// the option.
+/// The module stores a size in 31 bits. The largest such size is accepted. For a larger size, the
+/// error refers to the option.
 #[test]
 fn linux_takes_sizes_of_31_bits() {
     let refused = |option: &'static str, value: Value| -> Vec<&'static str> {
