@@ -1,23 +1,23 @@
-//! The token bucket of a shaper: it limits how much may leave at once after the link was idle.
+//! The token bucket of a shaper. It limits how many bytes may leave at once after an idle time.
 //!
-//! Follows Linux 7.3 `sch_htb` with one class whose rate is its ceiling, so that `burst` and
-//! `cburst` are the same bucket, and without hysteresis. A token is the time of one nanosecond at
-//! the rate. A packet may leave while the tokens are not below zero (`htb_class_mode`). It then
-//! costs its length in tokens. Idle time adds tokens up to the depth of the bucket
-//! (`htb_accnt_tokens`). So after an idle time, up to `burst`/length + 1 packets leave at once.
-//! With a depth of 0 each packet leaves at the start of its slot.
+//! The bucket follows Linux 7.3 `sch_htb` without hysteresis, with one class whose rate equals its
+//! ceiling. `burst` and `cburst` are then the same bucket. A token is one nanosecond of
+//! transmission at the rate. A packet may leave if the number of tokens is not negative
+//! (`htb_class_mode`). The packet then uses the tokens for its length. Idle time adds tokens up to
+//! the depth of the bucket (`htb_accnt_tokens`). So after an idle time, up to `burst`/length + 1
+//! packets leave at once. With a depth of 0 each packet leaves at the start of its slot.
 //!
-//! If the rate changes, missing tokens accrue at the new rate; htb waits for the time that it
-//! computed before the change. A link whose rate is 0 collects tokens as if it were idle; htb does
-//! not support a rate of 0.
+//! If the rate changes, missing tokens accrue at the new rate; htb keeps the time that it computed
+//! before the change. While the rate of a link is 0, the link gains tokens as if it were idle. htb
+//! does not support a rate of 0.
 
 use crate::plan::RatePlan;
 use crate::rate::{Cursor, steps_end, steps_end_bits};
 use crate::units::{Bytes, Rate, Time};
 
 /// Returns the burst that tc (`q_htb.c`) computes if a class does not set one: 1600 bytes plus the
-/// rate over the kernel's timer frequency. `/proc/net/psched` states 1 GHz for high-resolution
-/// timers, so the second part is 0 below 8 Gbit/s.
+/// rate divided by the kernel's timer frequency. `/proc/net/psched` states 1 GHz for
+/// high-resolution timers, so the second part is 0 below 8 Gbit/s.
 pub fn tc_burst(rate: Rate) -> Bytes {
     const MTU: u64 = 1_600;
     const HZ: u64 = 1_000_000_000;
@@ -36,8 +36,8 @@ pub(crate) struct Bucket {
     burst: Bytes,
     /// Tokens, ns.
     tokens: i64,
-    /// The time up to which tokens are counted. It is in the future while there are fewer than zero
-    /// tokens.
+    /// The time up to which idle time was converted to tokens. It is in the future while the number
+    /// of tokens is negative.
     at: Time,
     /// The step of the link's rate that applies now.
     step: Cursor,
@@ -54,8 +54,8 @@ impl Bucket {
         }
     }
 
-    /// Sends a packet of `len` bytes now (on a wire: begins to send it). Returns when the next
-    /// packet may leave.
+    /// Takes the tokens of a packet of `len` bytes that leaves now or, on a wire, begins to leave
+    /// now. Returns when the next packet may leave.
     #[inline(never)]
     pub fn take(&mut self, rate: &RatePlan, now: Time, len: u32) -> Time {
         let (step, current) = match rate {
@@ -133,12 +133,12 @@ mod tests {
         let mut bucket = Bucket::new(Bytes(1_600));
         let start = Time::from_secs(1);
         assert_eq!(bucket.take(&RATE, start, 1_514), start);
-        // 68.8 us of tokens are left. 100 us later there are 168.8 us, so a packet of 1211.2 us
-        // lacks 1042.4 us.
+        // The bucket still holds tokens for 68.8 us. After another 100 us it holds 168.8 us, which
+        // is 1042.4 us too few for a packet of 1211.2 us.
         let later = start + Time(100_000);
         let next = bucket.take(&RATE, later, 1_514);
         assert_eq!(next, later + Time(1_211_200 - 168_800));
-        // A minute later the bucket is full, and does not hold more than its depth.
+        // A minute later the bucket is full. It does not hold more than its depth.
         let minute = next + Time::from_secs(60);
         assert_eq!(bucket.take(&RATE, minute, 1_514), minute);
         assert!(bucket.take(&RATE, minute, 1_514) > minute);

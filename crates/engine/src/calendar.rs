@@ -22,7 +22,7 @@ const FEW: usize = 4;
 /// Number of bits for the index of a component in the array.
 const DIGITS: u32 = SCANNED.ilog2();
 
-/// Knows which component is due next.
+/// Finds the component that is due next.
 #[derive(Clone, Debug)]
 pub struct Calendar {
     /// Time and index of each of the first components, packed as in `heap`, but into 64 bits, so
@@ -30,20 +30,21 @@ pub struct Calendar {
     scanned: [u64; SCANNED],
     /// Number of components in the array.
     width: usize,
-    /// Whether at most [`FEW`] components are in the array, so that a scan reads only that many.
+    /// Whether the array holds at most [`FEW`] components. A scan then reads only that many
+    /// entries.
     few: bool,
     /// Time and component of each entry, packed so that one comparison gives the total order.
     heap: Vec<u128>,
     /// When the first entry of `heap` is due, ns; `u64::MAX` if the heap is empty. The calendar
     /// stores it here because every event reads it.
     first: u64,
-    /// Place of each component in `heap`, or `ABSENT`.
+    /// Position of each component in `heap`, or `ABSENT`.
     place: Vec<u32>,
     /// The order among simultaneous events, if the network is simulated in several parts.
     pub(crate) order: Option<Box<Order>>,
 }
 
-/// The time of an entry that is not due: later than the end of every run.
+/// The time of an entry that is not due. It is later than the end of every run.
 pub(crate) const NOT_DUE: Time = Time(u64::MAX >> DIGITS);
 
 #[inline]
@@ -57,8 +58,8 @@ fn component_of(entry: u128) -> Component {
 }
 
 impl Calendar {
-    /// Creates a calendar for components 0..n. The first `busy` usually have an entry. Its time
-    /// must be below [`NOT_DUE`] or equal to [`Time::NEVER`].
+    /// Creates a calendar for components 0..n. The first `busy` components usually have an entry.
+    /// The time of an entry must be below [`NOT_DUE`] or equal to [`Time::NEVER`].
     pub fn new(components: usize, busy: usize) -> Calendar {
         Calendar {
             scanned: [u64::MAX; SCANNED],
@@ -279,8 +280,8 @@ mod tests {
         }
     }
 
-    /// Tries every sequence of five operations on two components of the array and three of the
-    /// heap, at three times. Does so for both widths of the array.
+    /// Tries every sequence of five operations on two components of the array and three components
+    /// of the heap, at three points in time and with both widths of the array.
     #[test]
     fn every_short_sequence() {
         fn go(components: [Component; 5], calendar: &Calendar, model: [u64; 5], left: u32) {

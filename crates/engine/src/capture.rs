@@ -1,5 +1,5 @@
 //! Records every packet at every link if a plan requires it. tailback makes packet captures from
-//! the records. The engine only stores the records; the caller takes them while the run is paused
+//! the records. The engine only stores the records. The caller takes them while the run is paused
 //! ([`crate::network::Network::take_packets`]).
 
 use tailback_record::Seen;

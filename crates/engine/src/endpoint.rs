@@ -1,10 +1,10 @@
-//! Foreign endpoints: the trait by which the network runs a transport stack that is not part of
-//! tailback, such as QUIC, in virtual time.
+//! Foreign endpoints: the trait through which the network runs a transport stack that is not part
+//! of tailback, such as QUIC. The stack runs in virtual time.
 //!
 //! Endpoints are attached to both ends of an entry of `[[programs]]`
 //! ([`crate::network::Network::attach`]). An endpoint exchanges datagrams with its peer and asks
 //! the network to wake it. It does no I/O, reads no clock and draws no random numbers of its own.
-//! So the same calls give the same run.
+//! So the same calls always give the same results.
 
 use std::any::Any;
 
@@ -51,8 +51,8 @@ pub trait Endpoint: Any + Send {
         Vec::new()
     }
 
-    /// Takes the files that it leaves, by name: the content of its side's output folder, as a
-    /// program leaves it in `/out`. Called once, after the run.
+    /// Takes the endpoint's output files with their names. They are the content of the output
+    /// folder of its side, which a program would write to `/out`. Called once, after the run.
     fn take_files(&mut self) -> Vec<(String, Vec<u8>)> {
         Vec::new()
     }
@@ -69,8 +69,8 @@ pub trait Endpoint: Any + Send {
 pub struct Transmit {
     /// The ECN field of each datagram.
     pub ecn: Ecn,
-    /// If the buffer holds several datagrams, as with GSO: the bytes of each. The last datagram may
-    /// be shorter. `None` if the buffer holds one datagram.
+    /// The size of each datagram in bytes, if the buffer holds several datagrams, as with GSO. The
+    /// last datagram may be shorter. `None` if the buffer holds one datagram.
     pub segment_size: Option<usize>,
 }
 
@@ -102,7 +102,7 @@ pub struct EndpointState {
 pub enum Side {
     /// The side that sends over the entry's route.
     Sender,
-    /// The side that sends over the way back.
+    /// The side that sends over the return path.
     Receiver,
 }
 
@@ -137,7 +137,7 @@ pub enum FaultKind {
     Spins(u32),
     /// The endpoint sent this many datagrams within a millisecond.
     Floods(u32),
-    /// The datagrams of the endpoint's entry that are in the network have this many bytes.
+    /// The endpoint's entry has datagrams with this many bytes in the network.
     Fills(u64),
 }
 

@@ -86,8 +86,9 @@ impl Scheduled {
         })
     }
 
-    /// Counts a packet and applies the schedule to it. Returns whether the packet is dropped. Where
-    /// a mark is scheduled, a packet that is not ECN-capable is dropped, as a queue would do.
+    /// Counts a packet and applies the schedule to it. Returns whether the packet is dropped. If a
+    /// mark is scheduled for a packet that is not ECN-capable, the packet is dropped, as a queue
+    /// would drop it.
     #[inline(never)]
     fn drops(&mut self, packet: &mut Packet, now: Time, sink: &mut Sink) -> bool {
         if packet.payload == 0 {
@@ -199,7 +200,8 @@ impl Link {
             return Err(Next::Wait(until));
         }
         let end = match self.queue.dequeue(now, &mut self.sink, packet) {
-            // The queue shapes. Only a wire behind it has its own slots.
+            // The queue itself shapes, so its time ends the slot. Only a wire behind such a queue
+            // has slots of its own.
             Dequeue::Until(next) if self.mode == LinkMode::Shaper => next.clamp(now, NOT_DUE),
             Dequeue::Packet | Dequeue::Until(_) => {
                 let len = self.charged(packet);
@@ -225,7 +227,8 @@ impl Link {
         Ok(end)
     }
 
-    /// If the rate is 0 now, returns until when (possibly for ever).
+    /// If the rate is 0 now, returns the time at which it next exceeds 0. This time may be
+    /// [`Time::NEVER`].
     #[inline]
     fn stopped_until(&mut self, now: Time) -> Option<Time> {
         let RatePlan::Steps(steps) = &self.rate else {
@@ -239,7 +242,7 @@ impl Link {
         Some(next.map_or(Time::NEVER, |s| s.0))
     }
 
-    /// Returns how many bytes of the rate a frame uses.
+    /// Returns the length of a frame on the link, in bytes, including the link's overhead.
     #[inline]
     fn charged(&self, packet: &Packet) -> u32 {
         (i32::from(packet.len) + self.overhead).max(1) as u32
@@ -265,8 +268,8 @@ impl Link {
         let RatePlan::Trace(times) = &self.rate else {
             unreachable!("only called for traces")
         };
-        // Opportunities before now found the link idle. There may be millions of them, so skip all
-        // at once.
+        // The link was idle at the opportunities before now. There may be millions of them, so skip
+        // them all at once.
         let mut opportunity = self.opportunity;
         if opportunity_time(times, opportunity) < now {
             opportunity = opportunities_until(times, now - Time(1));

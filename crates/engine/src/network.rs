@@ -1,4 +1,4 @@
-//! Runs the components of a plan together.
+//! Runs all components of a plan.
 //!
 //! | file | what |
 //! |---|---|
@@ -10,7 +10,7 @@
 //! | `connections` | both ends of TCP connections of flows and sources |
 //! | `sources` | traffic sources, which send datagrams or open connections |
 //! | `datagrams` | the receiving ends of sources: echoes, frames, reports |
-//! | `loads` | connections of sources without an end, and requests on them |
+//! | `loads` | connections of sources that never end, and requests on these connections |
 //! | `pipe` | constant delays with optional jitter |
 //! | `impaired` | links with impairments |
 //! | `parts` | one run on several cores |
@@ -65,8 +65,8 @@ use pipe::Pipe;
 use sampling::Flow;
 use sources::Traffic;
 
-/// Counts of packets by where they are now. Drops are counted only after the warm-up, so the counts
-/// add up only without a warm-up.
+/// Numbers of packets by their present location. Drops are counted only after the warm-up, so the
+/// counts add up only without a warm-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Census {
     /// Packets that an end point has put into the network.
@@ -79,7 +79,8 @@ pub struct Census {
     pub dropped: u64,
 }
 
-/// Number of recorded packets after which a slice ends early. One event may send a whole window.
+/// Number of recorded packets after which a slice ends early. A slice may record more, because one
+/// event may send a whole window.
 const RECORDED_AT_ONCE: usize = 1 << 16;
 /// Number of events between two checks of how many packets are recorded.
 const EVENTS_BETWEEN_LOOKS: u64 = 64;
@@ -95,7 +96,7 @@ pub struct Network {
     /// Impairments of each link.
     impaired: Vec<Option<Box<Impaired>>>,
     link_samplers: Vec<LinkSampler>,
-    /// The two ends for each number that packets carry: flows, traffic sources and slots.
+    /// The two ends of each flow, traffic source and slot, by the number that packets carry.
     ends: Vec<Ends>,
     flows: Vec<Flow>,
     traffic: Vec<Traffic>,
@@ -131,7 +132,7 @@ impl Network {
         self.links[link].queue.flows(&self.plan.flow_info());
     }
 
-    /// Returns where all the packets are that entered the network.
+    /// Counts all packets that entered the network by their location.
     pub fn census(&self) -> Census {
         let waiting = self
             .pipes
@@ -184,7 +185,7 @@ impl Network {
         true
     }
 
-    /// Number of packets that [`Network::take_packets`] would move.
+    /// Returns the number of packets that [`Network::take_packets`] would move.
     fn recorded_packets(&self) -> usize {
         let links = self.links.iter();
         links.map(|link| link.sink.recorded_packets()).sum()
@@ -206,7 +207,8 @@ impl Network {
         self.now = self.now.max(time);
     }
 
-    /// The time of the next event, or [`Time::NEVER`] if no event is due before the end of the run.
+    /// Returns the time of the next event, or [`Time::NEVER`] if no event is due before the end of
+    /// the run.
     pub fn next_event(&self) -> Time {
         match self.calendar.next().0 {
             next if next < self.plan.duration => next,

@@ -23,8 +23,8 @@ impl Ecn {
     }
 }
 
-/// What queues know about a flow: the numbers of its hosts, and the DSCP of its packets in both
-/// directions.
+/// The properties of a flow that queues can use: the numbers of its hosts, and the DSCP of its
+/// packets in both directions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FlowInfo {
     /// Number of the host that sends data.
@@ -50,8 +50,8 @@ pub mod flags {
     /// The segment was sent before.
     pub const RETRANSMIT: u16 = 32;
     /// The same bit as [`RETRANSMIT`], but on an ACK: the ACK acknowledges a part of a segment. It
-    /// acknowledges no further segment, yet it is not a duplicate ACK. Receivers that divide ACKs
-    /// send such ACKs.
+    /// does not acknowledge another whole segment, but it is not a duplicate ACK. Receivers that
+    /// divide ACKs send such ACKs.
     pub const PARTIAL: u16 = RETRANSMIT;
     /// The first SACK block is a D-SACK (RFC 2883).
     pub const DSACK: u16 = 64;
@@ -62,14 +62,14 @@ pub mod flags {
     pub const AE: u16 = ESCE;
     /// The bits of the ACE field.
     pub const ACE: u16 = AE | CWR | ECE;
-    /// An ACK with the AccECN option. The option's counters are in the last block of
+    /// The packet is an ACK with the AccECN option. The option's counters are in the last block of
     /// [`super::Packet::sack`] and in [`super::Packet::ect0`].
     pub const ACCECN: u16 = 256;
-    /// An ACK whose timestamp is newer than that of the last ACK, for hosts that write their own
-    /// timestamps. Such an ACK reports marks even if it reports nothing else (Linux
-    /// `FLAG_TS_PROGRESS`). The simulator's receivers send no such ACK.
+    /// The packet is an ACK with a newer timestamp than the last ACK. Only hosts that write their
+    /// own timestamps set this flag. Such an ACK reports marks even if it reports nothing else
+    /// (Linux `FLAG_TS_PROGRESS`). The simulator's receivers send no such ACK.
     pub const NEWER: u16 = 512;
-    /// An ACK with payload, by which the receiver requests more data.
+    /// The packet is an ACK with payload, with which the receiver requests more data.
     pub const REQUEST: u16 = 1024;
     /// A queue on the path has cleared the packet's DSCP.
     pub const WASHED: u16 = 1 << 12;
@@ -77,14 +77,14 @@ pub mod flags {
     pub const TUNNELLED: u16 = 1 << 11;
     /// The bits for the ECN field of the inner header, if the packet is in a tunnel.
     pub const INNER: u16 = 3 << 13;
-    /// DualPI2 sets this on arrival if its step threshold applies. Used only while the packet is in
-    /// that queue.
+    /// DualPI2 sets this flag on arrival if its step threshold applies. It uses the flag only while
+    /// the packet is in the queue.
     pub const NOTED: u16 = 1 << 15;
 }
 
 /// A SACK block of `len` segments. It begins `offset` segments after the cumulative
-/// acknowledgement, and is empty if `len` is 0. The offset of a D-SACK below the cumulative
-/// acknowledgement wraps.
+/// acknowledgement, and is empty if `len` is 0. A D-SACK may lie below the cumulative
+/// acknowledgement. Its offset then wraps around.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sack {
     /// Number of segments from the cumulative acknowledgement to the block.
@@ -93,8 +93,8 @@ pub struct Sack {
     pub len: u32,
 }
 
-/// A packet. Sequence numbers count segments, not bytes: a retransmitted segment has the same
-/// boundaries as before.
+/// A packet. Sequence numbers count segments, not bytes, because a retransmitted segment always has
+/// the same boundaries as before.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet {
     /// In a queue: when the packet was enqueued (set by the link before
@@ -109,8 +109,8 @@ pub struct Packet {
     pub sack: [Sack; 3],
     /// ACK with [`flags::ACCECN`]: the option's third counter, of ECT(0).
     pub ect0: u32,
-    /// The number of the packet's two ends: a flow, a traffic source, or a slot for a source's
-    /// connections ([`crate::plan::Plan::owners`]).
+    /// The number of the packet's two ends. They belong to a flow, a traffic source, or a slot for
+    /// a source's connections ([`crate::plan::Plan::owners`]).
     pub flow: u32,
     /// Frame length in bytes, to which the link's rate applies.
     pub len: u16,

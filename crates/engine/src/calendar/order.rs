@@ -9,9 +9,9 @@
 //!
 //! Only a pipe is in several parts, with the same number in each. Two packets that leave a pipe at
 //! the same time leave in the order in which they entered it. So the order of the packets is also
-//! the order of the events that they cause. A [`Key`] stores what decides this order. A key holds
-//! the last component other than a pipe that sent the packet, the last few pipes after it, and a
-//! digest of all pipes after it.
+//! the order of the events that they cause. A [`Key`] stores the data that decides this order. It
+//! holds the last component other than a pipe that sent the packet, the last few pipes after this
+//! component, and a digest of all pipes after this component.
 
 use std::cmp::Ordering;
 
@@ -25,11 +25,11 @@ const NONE: (Component, u32) = (Component::MAX, 0);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Key {
     /// The largest component number handled so far at the time of entry, then the largest numbers
-    /// at the two earlier events on the packet's path. With each number: how often it occurs in a
-    /// row.
+    /// at the two earlier events on the packet's path. Each number comes with the number of times
+    /// that it occurs in a row.
     recent: [(Component, u32); 3],
     /// The last component that was not a pipe, and the number of this packet among the packets that
-    /// this component sent. One event sends all of its packets within one part.
+    /// this component sent. All packets that one event sends are sent in the same part.
     start: (Component, u32),
     /// Digest of all pipes after `start`.
     pipes: u64,
@@ -67,8 +67,8 @@ impl Key {
             if own.0 != others.0 {
                 return Some(own.0.cmp(&others.0));
             }
-            // Where the longer key repeats this component once more, the shorter key has another
-            // component. That difference decides.
+            // At the position where the longer key repeats this component once more, the shorter
+            // key has another component. This difference decides.
             let next = |of: &Key| of.recent.get(place + 1).map(|next| next.0.cmp(&own.0));
             match own.1.cmp(&others.1) {
                 Ordering::Less => return next(self),
@@ -80,12 +80,12 @@ impl Key {
     }
 }
 
-/// Where a part is among simultaneous events.
+/// The progress of a part through simultaneous events.
 #[derive(Clone, Debug)]
 pub(crate) struct Order {
     time: Time,
     most: Component,
-    /// Packets pushed so far while `most` was the largest component number.
+    /// Number of packets pushed so far while `most` was the largest component number.
     pushed: u32,
     /// The key of the packet that is leaving a pipe, during the pipe's event.
     leaving: Option<Key>,
@@ -115,8 +115,8 @@ impl Order {
     /// Notes the key of the next packet that leaves a pipe. Only events of pipes that are in
     /// several parts call this.
     pub fn leaves(&mut self, pipe: Component, key: Key) {
-        // If an event with a larger number came before at the same time, that number determines the
-        // order.
+        // If an event with a larger number was handled earlier at the same time, that number
+        // determines the order.
         self.leaving = (self.most == pipe).then_some(key);
     }
 
@@ -152,8 +152,8 @@ mod tests {
             Some(Ordering::Less)
         );
         assert_eq!(order(way(9, &[0, 0]), way(8, &[0])), Some(Ordering::Less));
-        // Keys that repeat one pipe: where the key with more repetitions has a pipe, the other key
-        // has its start, and a pipe comes first.
+        // These keys repeat one pipe. At the position where the longer key still has a pipe, the
+        // other key has its start. A pipe comes before a start.
         assert_eq!(
             order(way(8, &[0; 9]), way(9, &[0; 7])),
             Some(Ordering::Less)

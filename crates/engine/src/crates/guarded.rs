@@ -1,5 +1,5 @@
 //! Checks around a plugin's congestion control, so that a mistake in the plugin does not lead to
-//! wrong results. A window of 0 ends the run. [`Whereabouts`] names a hook that never returns.
+//! wrong results. A window of 0 ends the run. [`Whereabouts`] identifies a hook that never returns.
 //!
 //! tailback's own congestion controls are called without these checks.
 
@@ -13,7 +13,7 @@ use crate::registry::Entry;
 use crate::rng::Stream;
 use crate::units::Time;
 
-/// The message of a deliberate panic: it describes a mistake in a plugin.
+/// The message of a deliberate panic. It describes a mistake in a plugin.
 #[derive(Debug)]
 pub struct Fault(pub String);
 

@@ -1,13 +1,13 @@
 //! Plugins: crates that are compiled together with tailback and add algorithms.
 //!
-//! A plugin has a function `register` that hands its entries to a [`Registry`]. A program with
+//! A plugin has a function `register` that adds its entries to a [`Registry`]. A program with
 //! plugins calls [`install`] before anything else.
 //!
 //! | file | what |
 //! |---|---|
 //! | `guarded` | checks around a plugin's congestion control: a window of 0 ends the run |
-//! | `whereabouts` | the hook of a plugin that is running, for another thread to read |
-//! | `wrapping` | finds hooks that a wrapper of another congestion control has forgotten |
+//! | `whereabouts` | tells another thread which hook of a plugin is running |
+//! | `wrapping` | finds hooks that a wrapper of another congestion control does not forward |
 
 mod guarded;
 mod whereabouts;
@@ -48,7 +48,7 @@ pub struct Crate {
     pub register: fn(&mut Registry),
 }
 
-/// The plugins of this program, once [`install`] was called.
+/// The plugins of this program. Empty until [`install`] is called.
 static INSTALLED: OnceLock<&'static [Crate]> = OnceLock::new();
 
 impl Registry {
@@ -68,7 +68,7 @@ impl Registry {
         self.aqm.push(entry);
     }
 
-    /// The algorithms that plugins register.
+    /// Adds a kind of traffic.
     pub fn traffic(&mut self, entry: &'static Entry<traffic::Build>) {
         let known = traffic::TABLE.shipped();
         let problem = problem_of("kind of traffic", entry, known, &self.traffic);
@@ -105,11 +105,11 @@ impl Registry {
         self.cc.len() + self.aqm.len() + self.traffic.len() + self.stacks.len()
     }
 
-    /// Returns the algorithms that these plugins register.
+    /// Collects the entries that these plugins register.
     ///
     /// # Errors
-    /// A sentence for each plugin that registers nothing, and for each name that is taken or not
-    /// valid.
+    /// Returns a sentence for each plugin that registers nothing, and for each name that is invalid
+    /// or already used.
     pub fn of(crates: &[Crate]) -> Result<Registry, Vec<String>> {
         let mut registry = Registry::default();
         let mut problems = Vec::new();
@@ -170,10 +170,10 @@ fn problem_of<B>(
     })
 }
 
-/// Adds the entries of plugins to the tables. [`Registry::of`] must have checked them.
+/// Adds the entries of plugins to the tables. Check the plugins with [`Registry::of`] first.
 ///
 /// # Panics
-/// On the second call.
+/// If it is called twice.
 pub fn install(crates: &'static [Crate], registry: &Registry) {
     if crates.is_empty() {
         return;

@@ -1,5 +1,5 @@
-//! The hook of a plugin that is running, for another thread to read. A hook that never returns
-//! cannot report this itself.
+//! Tells another thread which hook of a plugin is running. A hook that never returns cannot report
+//! this itself.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::cc::{self, Hook};
 
-/// Number of bits for the hook. The higher bits are the index of the entry plus 1.
+/// Number of low bits that hold the hook. The higher bits hold the index of the entry plus 1.
 const HOOK_BITS: u32 = 8;
 
-/// The hook of a plugin's congestion control that a thread is running, if it is running one.
+/// The hook that a thread is running, if it is running a hook of a plugin's congestion control.
 #[derive(Clone, Debug, Default)]
 pub struct Whereabouts(Arc<AtomicU32>);
 

@@ -1,10 +1,10 @@
-//! Finds hooks that a plugin's congestion control forgets when it wraps a congestion control of
-//! tailback.
+//! Finds hooks that a plugin's congestion control does not forward to the congestion control of
+//! tailback that it wraps.
 //!
 //! If a wrapper does not implement a hook, the trait's default runs, and most defaults do nothing.
-//! The congestion control inside then never sees ACKs or losses, and the results are wrong without
-//! a warning. So tailback calls each hook once on a dummy sender, and the defaults report that they
-//! were called.
+//! The wrapped congestion control then receives no ACKs or losses, and the results are wrong
+//! without a warning. So tailback calls each hook once on a dummy sender, and the defaults report
+//! that they were called.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

@@ -1,13 +1,13 @@
-//! ACKs that arrive in batches, of which some may be removed. Wi-Fi, cable and cellular links
-//! gather ACKs and send them together. Some of these links thin them: they keep only the newest ACK
-//! of each flow.
+//! Delivers ACKs in batches, and may remove some of them. Wi-Fi, cable and cellular links gather
+//! ACKs and send them together. Some of these links thin them: they keep only the newest ACK of
+//! each flow.
 //!
 //! Thinning ignores the content of ACKs (duplicate ACKs, SACK blocks, ECN-Echo) and FIN flags. The
 //! ACKs that thinning removes count as `ack_filter` drops.
 //!
-//! The kernel engine uses a module of tailback's own (`sch_impair`). It takes every segment without
-//! payload for an ACK, unless it has a SYN. The simulator's data segments without payload (a FIN of
-//! the sender) are not ACKs.
+//! The kernel engine uses a module of tailback's own (`sch_impair`). This module treats every
+//! segment without payload as an ACK, except a segment with a SYN. The simulator does not treat a
+//! sender's segment without payload (a FIN) as an ACK.
 
 use std::collections::VecDeque;
 
@@ -124,7 +124,7 @@ impl Impairment for AckBatch {
             false => None,
         };
         let fate = match older {
-            // The newer ACK replaces the older one, which counts as dropped.
+            // The newer ACK replaces the older ACK, which is counted as dropped.
             Some((held, held_way)) => {
                 std::mem::swap(held, packet);
                 *held_way = *way;

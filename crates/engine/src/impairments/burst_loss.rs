@@ -1,13 +1,13 @@
 //! Loss in bursts by the model of Gilbert and Elliott, as in Linux `sch_netem`.
 //!
 //! A channel is good or bad. At each packet, a good channel turns bad with probability `p`, and a
-//! bad one turns good with probability `r`. A packet is lost with the probability of the state in
-//! which it found the channel.
+//! bad channel turns good with probability `r`. Each state has a loss probability. It applies to
+//! the packets that arrive while the channel is in this state.
 //!
 //! Gilbert's simpler model loses every packet in the bad state and no packet in the good state. It
 //! has two parameters: the mean loss, and the mean length of a burst in packets. The bad state then
-//! lasts `burst` packets on average, so `r = 1/burst`. A share `loss` of the packets finds the bad
-//! state, so `p = r * loss / (1 - loss)`.
+//! lasts `burst` packets on average, so `r = 1/burst`. A share `loss` of the packets arrives in the
+//! bad state, so `p = r * loss / (1 - loss)`.
 //!
 //! Deviations: outside the windows of `during` the channel keeps its state. On the kernel engine
 //! the channel starts each window in the good state.

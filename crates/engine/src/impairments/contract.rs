@@ -8,7 +8,7 @@ use crate::registry::kernel::Refused;
 use crate::rng::Stream;
 use crate::units::{Bytes, Rate, Time};
 
-/// When a packet left the queue of a link, and when it arrives.
+/// The times of a packet between the queue of a link and the far end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Way {
     /// The current time: when the packet left the queue, or when the previous impairment released
@@ -35,10 +35,10 @@ pub enum Fate {
 
 /// An impairment of one link in one run.
 pub trait Impairment: Send {
-    /// Decides about a packet that arrives.
+    /// Decides what happens to a packet that arrives.
     fn meet(&mut self, packet: &mut Packet, way: &mut Way) -> Fate;
 
-    /// Returns a held packet that goes on now, with its [`Way`] from the time at which it was held.
+    /// Returns a held packet that goes on now, and the [`Way`] that it had when it was held.
     /// Returns `None` if no packet goes on.
     fn release(&mut self, _now: Time) -> Option<(Packet, Way)> {
         None
@@ -56,7 +56,7 @@ pub trait Impairment: Send {
     }
 }
 
-/// A queue discipline of Linux that does what an impairment does.
+/// A queue discipline of Linux that implements an impairment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Discipline {
     /// Linux's own netem.
@@ -79,7 +79,7 @@ impl Discipline {
         Self::ALL.into_iter().find(|one| one.kind() == kind)
     }
 
-    /// The name of its kind.
+    /// Returns the name of the discipline's kind.
     pub const fn kind(self) -> &'static str {
         match self {
             Discipline::Netem => "netem",
@@ -88,12 +88,13 @@ impl Discipline {
         }
     }
 
-    /// Whether it is tailback's own, so that tc does not know its arguments.
+    /// Returns whether the discipline is tailback's own. tc does not know the arguments of such a
+    /// discipline.
     pub const fn is_own(self) -> bool {
         !matches!(self, Discipline::Netem)
     }
 
-    /// Why the packets are lost that it loses.
+    /// Returns the cause of the packet losses that the discipline makes.
     pub const fn loss(self) -> Cause {
         match self {
             Discipline::Netem => Cause::Loss,
@@ -102,7 +103,7 @@ impl Discipline {
         }
     }
 
-    /// Whether packets keep their order only within their flow and direction.
+    /// Returns whether packets keep their order only within their flow and direction.
     pub const fn overtakes(self) -> bool {
         matches!(self, Discipline::AckBatch)
     }
@@ -113,10 +114,10 @@ impl Discipline {
 pub struct Netem {
     /// The queue discipline that reads the arguments.
     pub discipline: Discipline,
-    /// Times, each with the arguments that apply from this time on. The first time is 0. The list
-    /// is empty if netem is not needed.
+    /// Times, each with the arguments that apply from then on. The first time is 0. The list is
+    /// empty if netem is not needed.
     pub words: Vec<(Time, String)>,
-    /// Whether netem draws random numbers, and so needs a seed.
+    /// Whether netem draws random numbers and therefore needs a seed.
     pub random: bool,
     /// Whether netem loses packets.
     pub loses: bool,
@@ -132,7 +133,7 @@ impl Netem {
         }
     }
 
-    /// A queue discipline of tailback's own, which always has the same arguments.
+    /// Creates a queue discipline of tailback's own that has the same arguments for the whole run.
     pub fn own(discipline: Discipline, words: String) -> Netem {
         Netem {
             discipline,
@@ -142,8 +143,8 @@ impl Netem {
     }
 }
 
-/// What an impairment does to data in the long run. tailback needs this only to estimate the cost
-/// of a run.
+/// The average effect of an impairment on data. tailback uses it only to estimate the cost of a
+/// run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct LongRun {
     /// Share of packets that are lost.

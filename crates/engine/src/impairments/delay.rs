@@ -1,8 +1,8 @@
 //! A delay that changes at given times, for example after a change of route or a handover.
 //!
 //! Deviations: a step applies to packets that leave the queue after the step. On the kernel engine,
-//! it applies to packets that reach netem after the step. They do so later, by the link's own
-//! delay.
+//! it applies to packets that reach netem after the step. Packets reach netem later than they leave
+//! the queue, by the link's own delay.
 
 use super::options::{KEEP_ORDER, delaying, nanoseconds, passes_all, steps_ascend};
 use super::{Build, Fate, Impairment, Netem, Way};
@@ -59,7 +59,7 @@ pub const ENTRY: Entry<Build> = Entry {
     },
 };
 
-/// Reads the steps: times, each with the delay from this time on.
+/// Reads the steps: times, each with the delay that applies from then on.
 fn steps(options: &Options) -> Vec<(Time, Time)> {
     let pairs = options.pairs(STEPS).iter();
     let steps = pairs.map(|(at, value)| match value {

@@ -1,4 +1,4 @@
-//! Losses of single packets, independent of each other. Their probability may change in steps.
+//! Independent losses of single packets. Their probability may change in steps.
 
 use tailback_record::Cause;
 
@@ -65,7 +65,7 @@ pub const ENTRY: Entry<Build> = Entry {
             })
         },
         longest: no_time,
-        // The steps do not tell how long the run is, so their mean is only an estimate.
+        // The length of the run is unknown here, so the mean of the steps is only an estimate.
         long_run: |options, _| {
             let steps = steps(options);
             let sum: f64 = steps.iter().map(|step| step.1).sum();
@@ -75,7 +75,7 @@ pub const ENTRY: Entry<Build> = Entry {
     },
 };
 
-/// Reads the steps: times, each with the probability from this time on.
+/// Reads the steps: times, each with the probability that applies from then on.
 fn steps(options: &Options) -> Vec<(Time, f64)> {
     if options.get(STEPS).is_none() {
         return vec![(Time::ZERO, options.float("probability"))];

@@ -16,22 +16,22 @@
 //!   [`Impairment::meet`] returns its [`Fate`]. It may also change the packet's ECN field, and the
 //!   time at which the packet reaches the far end ([`Way::due`]).
 //! - An impairment that holds packets ([`Fate::Held`]) releases them in [`Impairment::release`].
-//!   The network calls it after every packet that passed the impairment, and at
+//!   The network calls this function after every packet that passed the impairment, and at
 //!   [`Impairment::deadline`]. The released packets then pass the following impairments.
 //! - Each impairment has its own random stream, so adding an impairment does not change the draws
 //!   of another one.
 //! - Behind the last impairment, packets wait in a buffer that is ordered by time, not by arrival
 //!   (`network/impaired/pen.rs`). So any impairment may reorder. Impairments that do not need to
 //!   reorder have the option `keep_order`.
-//! - A link without impairments costs nothing: the link tests one flag, which also covers its
-//!   `loss`.
+//! - A link without impairments costs nothing, because the link tests only one flag, which also
+//!   covers its `loss`.
 //! - [`Build::netem`] returns the arguments for Linux, or why Linux does not support the
 //!   impairment. The guest then has one netem for each impairment, in the same order
-//!   (`guest/src/map/impairments.rs`).
-//!   A [`Discipline`] of tailback's own replaces netem where netem does not have the impairment.
+//!   (`guest/src/map/impairments.rs`). A [`Discipline`] of tailback's own replaces netem for an
+//!   impairment that netem does not support.
 //!
 //! The times of a scenario (`during`, steps) apply when a packet leaves the queue. On the kernel
-//! engine they apply when the packet reaches the netem. That is later by the link's own delay.
+//! engine they apply when the packet reaches netem, which is later by the link's own delay.
 //!
 //! `tests/impairments` checks each kind against its formula. The swarm draws every kind with all
 //! its options from this registry.

@@ -4,10 +4,10 @@
 //! packet's frame, the packet uses them and goes on. Otherwise the packet is dropped, or marked CE,
 //! and uses no tokens.
 //!
-//! Deviations: Linux polices before the queue, tailback after it, on both engines. `act_police` does
-//! not mark. So the kernel engine does not use it, but a module of tailback's own (`sch_impair`) that
-//! calculates as the simulator does, in nanoseconds. The kernel engine does not count a mark if the
-//! packet was marked CE before.
+//! Deviations: Linux polices before the queue. tailback polices after the queue, on both engines.
+//! `act_police` does not mark. So the kernel engine uses a module of tailback's own (`sch_impair`)
+//! instead, which calculates in nanoseconds like the simulator. The kernel engine does not count a
+//! mark if the packet was marked CE before.
 
 use tailback_record::Cause;
 
@@ -61,7 +61,8 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         netem: |options| {
             let rate = rate_of(options);
-            // The module has signed numbers: 292 years.
+            // The module stores this time in a signed number of nanoseconds, whose largest value is
+            // 292 years.
             let depth = rate.time_for(burst_of(options).0).ns().min(i64::MAX as u64);
             let mark = u8::from(options.word("action") == MARK);
             let words = format!("rate {} depth {depth} mark {mark}", rate.0);
@@ -103,7 +104,7 @@ fn rate_of(options: &Options) -> Rate {
 struct Policer {
     rate: Rate,
     marks: bool,
-    /// The time that it takes to fill an empty bucket.
+    /// The time in which an empty bucket becomes full.
     depth: Time,
     /// When the bucket will be full again.
     full: Time,

@@ -1,9 +1,9 @@
-//! Two parallel paths, one of which takes longer: a bonded link, or routing over paths of equal
+//! Two parallel paths with different delays, as in a bonded link or in routing over paths of equal
 //! cost. Each path keeps its order. Packets on different paths overtake each other.
 //!
-//! The way packets are spread determines how much is reordered. If the path is chosen for each
-//! packet (`random`, `turns`), nearly all packets overtake others. With `flowlets`, packets do so
-//! only if the delays of the paths differ by more than the gap.
+//! The method of choosing a path determines how many packets are reordered. If the path is chosen
+//! for each packet (`random`, `turns`), nearly all packets overtake others. With `flowlets`,
+//! packets do so only if the delays of the paths differ by more than the gap.
 
 use super::options::{passes_all, share};
 use super::{Build, Fate, Impairment, Way};
@@ -71,7 +71,8 @@ pub const ENTRY: Entry<Build> = Entry {
 /// How the path of a packet is chosen.
 enum Spread {
     Random,
-    /// In turns. The number is the share of a packet that the second path is owed.
+    /// The paths take turns. The number is the fraction of a packet that the second path is behind
+    /// its share.
     Turns(f64),
     Flowlets {
         gap: Time,

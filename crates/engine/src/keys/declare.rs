@@ -14,14 +14,14 @@ macro_rules! words {
         }
 
         impl $name {
-            /// All words, as a file writes them.
+            /// All words, as written in a file.
             pub const WORDS: &'static [&'static str] = &[$($word),+];
 
             /// A key that accepts one of these words.
             pub const KEY: $crate::keys::Key =
                 $crate::keys::plain($crate::registry::Kind::Word($name::WORDS));
 
-            /// Returns the word of this variant, as a file writes it.
+            /// Returns the word of this variant, as written in a file.
             pub const fn name(self) -> &'static str {
                 match self {
                     $($name::$variant => $word,)+
@@ -61,7 +61,7 @@ macro_rules! words {
 /// Declares a struct of the plan and the table of its keys. Each line has one of these forms:
 ///
 /// - `field: Type = key;` a key whose value goes into the field unchanged;
-/// - `field: Type => key;` a key that is read by hand, because its value depends on other keys;
+/// - `field: Type => key;` a key that other code reads, because its value depends on other keys;
 /// - `field: Type;` a field without a key;
 /// - `key name = key;` a key without a field.
 ///

@@ -15,7 +15,7 @@ pub use plain::Plain;
 use crate::registry::{Kind, Value, parse_word};
 use crate::units::Time;
 
-/// An engine that plays scenarios.
+/// An engine that runs scenarios.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EngineKind {
     /// The simulator.
@@ -84,7 +84,7 @@ impl Registry {
     }
 }
 
-/// What values a key accepts.
+/// Which values a key accepts.
 #[derive(Clone, Copy, Debug)]
 pub enum KeyKind {
     /// A value of a kind that options also have.
@@ -113,7 +113,7 @@ pub enum KeyKind {
     Words,
     /// A table whose values are strings.
     Texts,
-    /// When a server counts as ready.
+    /// The condition under which a server is ready.
     Ready,
     /// A date, with or without a time.
     Date,
@@ -156,7 +156,8 @@ impl TableDef {
         self.keys.iter().find(|key| key.name == name)
     }
 
-    /// If options of a registry's entry are keys of this table, returns the registry.
+    /// Returns the registry of the entry whose options are keys of this table, if there is such an
+    /// entry.
     pub fn flat(&self) -> Option<Registry> {
         self.keys.iter().find_map(|key| match key.kind {
             KeyKind::Word(registry) => Some(registry),
@@ -168,13 +169,13 @@ impl TableDef {
 /// One key of a table.
 #[derive(Clone, Copy, Debug)]
 pub struct Key {
-    /// The name, as a file writes it.
+    /// The name, as written in a file.
     pub name: &'static str,
     /// Type and range.
     pub kind: KeyKind,
     /// What the key means, and its unit.
     pub doc: &'static str,
-    /// The default, as a file writes it. If it is `None`, `doc` describes the default.
+    /// The default, as written in a file. If the field is `None`, `doc` describes the default.
     pub default: Option<&'static str>,
     /// Whether the key is required in its table.
     pub required: bool,
@@ -182,16 +183,16 @@ pub struct Key {
     pub since: &'static str,
     /// Whether the key applies only to sources that open TCP connections.
     pub of_connections: bool,
-    /// Which values an engine supports, if one of the engines does not support all.
+    /// Which values an engine supports. `None` if both engines support all values.
     pub limit: Option<Limit>,
-    /// The table that a file may write instead of a plain value.
+    /// The table that a file may have in place of a plain value.
     pub table: Option<&'static TableDef>,
 }
 
 /// Which values of a key an engine supports.
 #[derive(Clone, Copy, Debug)]
 pub struct Limit {
-    /// The engine that the limit is for. Other engines support all values.
+    /// The engine to which the limit applies. The other engine supports all values.
     pub engine: EngineKind,
     /// The supported values.
     pub takes: Takes,
@@ -199,7 +200,7 @@ pub struct Limit {
     pub why: &'static str,
 }
 
-/// A set of values, as a file writes them.
+/// A set of values, as written in a file.
 #[derive(Clone, Copy, Debug)]
 pub enum Takes {
     /// One of these values.
@@ -273,7 +274,7 @@ pub const fn entry(registry: Registry) -> Key {
 pub struct Refusal {
     /// A path of keys as in `[sweep]`, with indices where the plan holds lists:
     /// `links[0].queue.gentle`, `flows[2].tcp.growth`, `traffic[0].rate`, `record.packets`. If the
-    /// file does not contain the whole path, errors point at the longest part that the file
+    /// file does not contain the whole path, errors point at the longest prefix that the file
     /// contains.
     pub path: String,
     /// What the engine does not support.
@@ -301,7 +302,7 @@ impl Key {
         Key { name, ..self }
     }
 
-    /// Returns this key with a default, as a file writes it.
+    /// Returns this key with a default. The text is written as in a file.
     pub const fn default(self, text: &'static str) -> Key {
         Key {
             default: Some(text),
@@ -309,7 +310,7 @@ impl Key {
         }
     }
 
-    /// Returns this key, but a file may write a table instead of its value.
+    /// Returns this key, but allows a table in place of its value.
     pub const fn or_table(self, table: &'static TableDef) -> Key {
         Key {
             table: Some(table),
@@ -357,7 +358,7 @@ impl Key {
         }
     }
 
-    /// Parses a value that a declaration writes as a file would.
+    /// Parses a value from a declaration, which writes it as in a file.
     ///
     /// # Panics
     /// If the value is not of the key's kind, which is a mistake in the declaration.
@@ -408,7 +409,7 @@ impl Key {
         })
     }
 
-    /// Quotes strings as a file writes them.
+    /// Quotes strings as in a file.
     fn quoted(&self, texts: &[&str]) -> Vec<String> {
         let bare = matches!(
             self.kind,

@@ -9,8 +9,8 @@ pub trait Plain: Sized {
     /// Converts a value from a file to the field. Returns `None` if the value is of another kind.
     fn of(value: Value) -> Option<Self>;
 
-    /// Converts the field to a value as a file writes it. Returns `None` if a file cannot express
-    /// it.
+    /// Converts the field to the value that a file contains. Returns `None` if a file cannot
+    /// express the field.
     fn value(&self) -> Option<Value>;
 }
 

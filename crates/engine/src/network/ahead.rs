@@ -2,7 +2,7 @@
 //!
 //! Finding a packet's ends takes three steps: the table entry, the connection, and data that the
 //! connection stores elsewhere. Each step needs data that the previous step has loaded. So each
-//! packet is prefetched three times before its turn. With few connections ([`MANY`]) all of this
+//! packet is prefetched three times before its turn. With at most [`MANY`] connections, all of this
 //! data is in the caches anyway, and nothing is prefetched.
 
 use tailback_record::fetch;
@@ -16,7 +16,7 @@ use crate::packet::{Packet, flags};
 /// connections.
 const MANY: usize = 2048;
 
-/// How many packets ahead of a packet's turn each of the three steps is done.
+/// For each of the three steps, how many packets before a packet's turn the step is done.
 pub const PLACES: [usize; 3] = [12, 8, 4];
 
 impl Network {

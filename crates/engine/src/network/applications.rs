@@ -2,7 +2,7 @@
 //! one entry in the calendar, which it shares with the flow's stop.
 //!
 //! A request is an ACK with payload. Until the answer begins to arrive, the receiver repeats the
-//! request after a timeout. The timeout follows from the round-trip time of the handshake.
+//! request after a timeout. The timeout depends on the round-trip time of the handshake.
 
 use super::Network;
 use super::connections::{Acting, End, Opener};

@@ -69,7 +69,7 @@ impl Network {
     /// Builds the network of a plan for the run of a seed.
     ///
     /// # Panics
-    /// If the plan names an algorithm that is not registered or that only the kernel has, or if
+    /// If the plan contains an algorithm that is not registered or that only the kernel has, or if
     /// options are incomplete. A plan from a scenario that was validated for the simulator does not
     /// cause this panic.
     pub fn new(plan: &Arc<Plan>, seed: u64) -> Network {
@@ -77,7 +77,7 @@ impl Network {
     }
 
     /// Like [`Network::new`], but senders number their segments from `first_segment` on. The
-    /// results do not depend on this number, which tests of long flows check.
+    /// results do not depend on this number. Tests of long flows check this.
     ///
     /// # Panics
     /// For the same reasons as [`Network::new`].
@@ -131,7 +131,7 @@ impl Network {
             ids,
             calendar: Calendar::new(
                 (ids.endpoints + 2 * n_programs) as usize,
-                // Pipes, links and pens usually have an event to come. Timers have one per
+                // Pipes, links and pens usually have a pending event. Timers have one event per
                 // round-trip time.
                 ids.queue_timers as usize,
             ),
@@ -161,7 +161,7 @@ impl Network {
         network
     }
 
-    /// Attaches the transport stacks that entries of programs name.
+    /// Attaches the transport stacks of entries of `[[programs]]`.
     fn attach_stacks(&mut self, seed: u64) {
         let plan = Arc::clone(&self.plan);
         for (place, member) in plan.each_program().enumerate() {
@@ -214,7 +214,7 @@ impl Network {
 #[derive(Default)]
 struct Pipes {
     all: Vec<Pipe>,
-    /// Pipes that only delay, by their delay. Packets with the same delay share a pipe.
+    /// Pipes without jitter and slots, by their delay. Packets with the same delay share a pipe.
     constant: BTreeMap<Time, u32>,
 }
 
@@ -238,7 +238,7 @@ impl Pipes {
 fn paths(plan: &Plan, seed: u64, pipes: &mut Pipes) -> Vec<Path> {
     let mut paths =
         Vec::with_capacity(plan.flow_count() + plan.source_count() + plan.program_count());
-    // Store each route once, however many flows use it.
+    // Store each route only once, even if many flows use it.
     let mut routes: BTreeMap<Vec<u32>, Arc<[u32]>> = BTreeMap::new();
     let mut shared = |route: &[u32]| match routes.get(route) {
         Some(known) => Arc::clone(known),
@@ -373,8 +373,8 @@ fn passes_once(program: &ProgramPlan, link: u32) -> bool {
     program.route.contains(&link) && !program.back.contains(&link)
 }
 
-/// Returns the phases of the timers of the two hosts of a flow or source. No other flow is on these
-/// hosts, unless the scenario names them.
+/// Returns the phases of the timers of the two hosts of a flow or source. No other flow uses these
+/// hosts, unless the scenario names the hosts.
 fn wheel_phases(
     plan: &Plan,
     seed: u64,
@@ -394,7 +394,7 @@ fn wheel_phases(
     }
 }
 
-/// Creates the connection of a flow. It begins with the flow.
+/// Creates the connection of a flow. The connection begins at the start of the flow.
 fn of_flow(
     member: &Member<'_, FlowPlan>,
     plan: &Plan,

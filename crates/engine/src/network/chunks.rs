@@ -16,12 +16,12 @@ pub(super) struct Chunks {
     pub segments: u64,
     /// Total number of chunks. `None` means no limit.
     count: Option<u64>,
-    /// For each chunk that has not arrived, when it was written or requested. The oldest is first.
+    /// When each chunk that has not arrived was written or requested. The oldest chunk is first.
     begun: VecDeque<Time>,
     /// Number of chunks that have arrived.
     pub arrived: u64,
     pub asks: Option<Asks>,
-    /// The largest number of a chunk that was requested, counted from 1.
+    /// The number of the last chunk that was requested, counted from 1.
     pub requested: u64,
     /// The calendar component of the application, until the flow stops.
     pub application: Option<Component>,
@@ -42,8 +42,8 @@ pub(super) struct Asks {
     pub times: u32,
 }
 
-/// Largest number of times that a timeout doubles. So a timeout of 200 ms stays below Linux's limit
-/// of 120 s.
+/// Largest number of times that a timeout doubles. With this limit, a timeout of 200 ms stays below
+/// Linux's maximum of 120 s.
 const MOST_DOUBLINGS: u32 = 9;
 
 impl Chunks {
@@ -82,9 +82,9 @@ impl Chunks {
         self.started += u64::from(now >= self.warmup);
     }
 
-    /// Notes that `segments` segments have arrived in total, and that they complete one or more
-    /// chunks. Schedules the request for the next chunk. Returns the number of segments that
-    /// completes the next chunk.
+    /// Notes that `segments` segments have arrived in total, which complete one or more chunks.
+    /// Schedules the request for the next chunk. Returns the number of segments that completes the
+    /// next chunk.
     #[cold]
     pub fn arrive(&mut self, segments: u64, now: Time, calendar: &mut Calendar) -> u64 {
         while (self.arrived + 1) * self.segments <= segments {

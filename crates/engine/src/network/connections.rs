@@ -1,22 +1,24 @@
-//! Connections: both ends of TCP, no matter which end opens them.
+//! TCP connections with both ends. Either end may open a connection.
 //!
-//! A packet has one number, the index in a table of [`Ends`]. A flow has an entry of the table,
-//! with a connection that stays there. A traffic source has an entry, under which it sends
-//! datagrams. A source that opens connections also has a fixed number of slots at the end of the
-//! table. So every table by that number (counters of a queue, hosts of a fair queue) has all
-//! entries from the start.
+//! A packet carries one number, the index in a table of [`Ends`]. Each flow has an entry in the
+//! table, which holds its connection for the whole run. Each traffic source has an entry, whose
+//! number its datagrams carry. A source that opens connections also has a fixed number of slots at
+//! the end of the table. So every table with this index (counters of a queue, hosts of a fair
+//! queue) has all entries from the start.
 //!
-//! Such a slot is used again, but not before the last packet of its previous connection has left
-//! the network. So a number never means two connections at the same time, and neither packets nor
-//! results need to distinguish them. The calendar may still have an entry of the previous
-//! connection. The next connection then finds that nothing is due yet.
+//! A slot is used again, but not before the last packet of its previous connection has left the
+//! network. So a number never denotes two connections at the same time, and neither packets nor
+//! results need to distinguish connections that used the same slot. The calendar may still have an
+//! entry of the previous connection. When this entry is due, the next connection finds that it has
+//! nothing to do yet.
 //!
 //! Data always goes from sender to receiver. The sender of a flow is the client, which connects.
-//! For a request the receiver is the client. The server's SYN then takes the part of the SYN-ACK.
-//! The answer to it takes the part of the client's ACK, and is the request. Only the client's SYN
-//! comes before that. So the times, the packets and the retransmissions of a handshake are right.
-//! Its third packet is 8 bytes longer than Linux's. A SYN that was lost is sent again as Linux
-//! does. A server that has answered a SYN does not answer its duplicate before its own timer fires.
+//! For a request the receiver is the client. The server's SYN then serves as the SYN-ACK. The
+//! answer to this SYN serves as the client's ACK and also as the request. Only the client's SYN
+//! comes before the server's SYN. So the times, the packets and the retransmissions of a handshake
+//! are right, except that the third packet is 8 bytes longer than in Linux. A lost SYN is sent
+//! again as in Linux. A server that has answered a SYN does not answer its duplicate before its own
+//! timer fires.
 
 use std::sync::Arc;
 
@@ -37,7 +39,7 @@ use crate::tcp::sender::Sender;
 use crate::units::Time;
 use crate::wheel::WheelPhase;
 
-/// One end of a connection. It is also the index of that end in pairs.
+/// One end of a connection. Its value is also the index of the end in arrays of two.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum End {
     Sender,
@@ -66,7 +68,7 @@ pub(super) struct Path {
     pub pipes: [u32; 2],
 }
 
-/// The meaning of a number in packets: two ends, and their connection.
+/// An entry of the table: two ends, and their connection.
 pub(super) struct Ends {
     pub opener: Opener,
     pub path: Path,
@@ -74,8 +76,8 @@ pub(super) struct Ends {
     pub timers: [Component; 2],
     /// Time of each timer's entry in the calendar.
     pub armed: [Time; 2],
-    /// When each end has something to do. A copy here saves a read of the end. The entry in the
-    /// calendar may be due sooner.
+    /// When each end next has something to do. This copy makes it unnecessary to read the end. The
+    /// entry in the calendar may be due earlier.
     pub due: [Time; 2],
     /// Packets that the ends have put into the network.
     pub entered: u64,
@@ -101,10 +103,10 @@ pub(super) struct Connection {
     pub client: End,
     /// When the client connects.
     pub opened: Time,
-    /// When the receiver, as the client, sends its SYN, or a request, again. `NEVER` once it has an
+    /// When the receiver, as the client, repeats its SYN or a request. `NEVER` once it has an
     /// answer.
     pub syn_due: Time,
-    /// Number of SYNs that the receiver has sent again.
+    /// Number of SYNs that the receiver has repeated.
     pub syn_retransmits: u32,
     /// Payload to send, bytes. `None` means no limit.
     pub bytes: Option<u64>,
@@ -119,25 +121,25 @@ pub(super) struct Connection {
     pub completed: Option<Time>,
     /// The chunks, if the application writes in chunks.
     pub chunks: Option<Box<Chunks>>,
-    /// The request under way on a connection without an end.
+    /// The current request on a connection that never ends.
     pub asked: Option<Box<Asked>>,
     /// The requests of a connection that serves several of them, one after the other.
     pub turns: Option<Box<Turns>>,
 }
 
-/// A request on a connection without an end.
+/// A request on a connection that never ends.
 pub(super) struct Asked {
     pub at: Time,
     /// Number of segments of the answer.
     segments: u64,
     /// When the request was last sent. `None` once it has arrived.
     pub sent: Option<Time>,
-    /// How long the answer took, once it has arrived.
+    /// How long the answer took. `None` until it has arrived.
     pub took: Option<Time>,
 }
 
 impl Connection {
-    /// Creates a connection that is not open yet. `phases` are those of the timers of its hosts, by
+    /// Creates a connection that is not open yet. `phases` holds the timer phases of its hosts, by
     /// [`End`].
     pub fn unopened(
         number: u32,
@@ -191,23 +193,23 @@ impl Connection {
         self.chunks = Some(Box::new(chunks));
     }
 
-    /// When the receiver next has something to do, a repeated SYN or request included.
+    /// Returns when the receiver next has something to do, such as to repeat a SYN or a request.
     pub fn receiver_deadline(&self) -> Time {
         self.receiver.deadline().min(self.syn_due)
     }
 
-    /// Payload bytes delivered in order.
+    /// Returns the number of payload bytes delivered in order.
     pub fn delivered_bytes(&self) -> u64 {
         self.payload(self.receiver.arrived())
     }
 
-    /// Payload bytes acknowledged.
+    /// Returns the number of payload bytes acknowledged.
     pub fn acked_bytes(&self) -> u64 {
         self.payload(self.sender.acked())
     }
 
-    /// Bytes of the first `segments` segments. The last segment of the transfer, or of a chunk, may
-    /// be short.
+    /// Returns the number of payload bytes in the first `segments` segments. The last segment of
+    /// the transfer, or of a chunk, may be short.
     fn payload(&self, segments: u64) -> u64 {
         if let Some(chunks) = &self.chunks {
             let begun = (segments % chunks.segments * self.mss).min(chunks.bytes);
@@ -217,7 +219,7 @@ impl Connection {
         self.bytes.map_or(whole, |bytes| whole.min(bytes))
     }
 
-    /// Whether the last byte of the transfer, or of a chunk, has just been delivered.
+    /// Returns whether the last byte of the transfer, or of a chunk, has just been delivered.
     #[inline]
     fn completes(&mut self, now: Time, calendar: &mut Calendar) -> bool {
         if self.receiver.rcv_nxt >= self.goal {
@@ -227,7 +229,8 @@ impl Connection {
         false
     }
 
-    /// Lets the receiver request `bytes` bytes at `now`, unless one of its requests is under way.
+    /// Lets the receiver request `bytes` bytes at `now`, unless an earlier request is not yet
+    /// answered.
     pub fn ask(&mut self, bytes: u64, now: Time, port: &mut Access<'_>) {
         const AGAIN: Time = Time(1_000_000_000);
         const PAYLOAD: u16 = 100;
@@ -273,8 +276,8 @@ impl Connection {
     }
 }
 
-/// An end of a connection that acts now. The parts are separate because every packet needs the port
-/// in memory, but not the rest.
+/// An end of a connection that acts now. The fields are separate because every packet needs the
+/// port in memory, but not the other fields.
 pub(super) struct Acting<'a> {
     pub connection: &'a mut Connection,
     pub port: Access<'a>,
@@ -282,7 +285,7 @@ pub(super) struct Acting<'a> {
 }
 
 impl Acting<'_> {
-    /// Moves the calendar entry of a receiver, which may have a SYN or a request to repeat.
+    /// Moves the calendar entry of a receiver. The receiver may have to repeat a SYN or a request.
     pub fn rearm_receiver(self) {
         let deadline = self.connection.receiver_deadline();
         self.entry.rearm(deadline, self.port.calendar);
@@ -297,8 +300,8 @@ pub(super) struct Entry<'a> {
 }
 
 impl Entry<'_> {
-    /// Moves the calendar entry if the deadline is now earlier. A later deadline waits until the
-    /// entry is due.
+    /// Moves the calendar entry if the deadline is now earlier. If the deadline is later, the entry
+    /// moves only when it is due.
     #[inline]
     pub fn rearm(self, deadline: Time, calendar: &mut Calendar) {
         *self.due = deadline;
@@ -308,8 +311,8 @@ impl Entry<'_> {
         }
     }
 
-    /// Moves the calendar entry, which is due now, to the next deadline. This takes one step
-    /// instead of two for removing and adding it.
+    /// Moves the calendar entry, which is due now, to the next deadline. This takes one step.
+    /// Removing and adding the entry would take two.
     fn settle(self, deadline: Time, calendar: &mut Calendar) {
         *self.due = deadline;
         *self.armed = deadline;
@@ -318,7 +321,8 @@ impl Entry<'_> {
 }
 
 impl Ends {
-    /// Returns the connection, if there is one, and the data that one of its ends needs to act.
+    /// Returns the connection and the data that one of its ends needs to act. Returns `None`
+    /// without a connection.
     #[inline]
     pub fn acting<'a>(
         &'a mut self,
@@ -345,8 +349,8 @@ impl Ends {
         })
     }
 
-    /// Handles a calendar entry whose time has come. Returns whether the end has nothing to do yet;
-    /// if so, moves the entry to the time when it has.
+    /// Handles a calendar entry whose time has come. Returns whether the end has nothing to do yet.
+    /// If so, moves the entry to the time at which the end has something to do.
     #[inline]
     fn waits(&mut self, end: End, now: Time, calendar: &mut Calendar) -> bool {
         let due = self.due[end as usize];
@@ -361,7 +365,7 @@ impl Ends {
 
 impl Network {
     /// Delivers a packet to the receiving end of its path.
-    #[inline(never)] // `arrive` is short without it
+    #[inline(never)] // keeps `arrive` short
     pub(super) fn deliver_data(&mut self, packet: &Packet) {
         let now = self.now;
         let ends = &mut self.ends[packet.flow as usize];
@@ -420,14 +424,14 @@ impl Network {
         if !packet.has(flags::SYN | flags::REQUEST) {
             sender.on_ack(packet, now, &mut port);
         } else if packet.has(flags::REQUEST) {
-            // A request before the end of the handshake is lost, and is sent again.
+            // A request before the end of the handshake is ignored. The client sends it again.
             if connection.turns.is_none() || sender.is_established() {
                 sender.on_request(packet, now, &mut port);
             }
             if let Some(asked) = &mut connection.asked
                 && asked.sent.take().is_some()
             {
-                // The next segments are the answer.
+                // The next segments belong to the answer.
                 connection.goal = sender.flight().nxt + asked.segments;
             }
             if let Some(chunks) = &mut connection.chunks {
@@ -446,7 +450,7 @@ impl Network {
         self.after_sender(number, opener);
     }
 
-    /// Does what follows after a sender has acted.
+    /// Updates the calendar and the records after a sender has acted.
     #[inline]
     pub(super) fn after_sender(&mut self, number: usize, opener: Opener) {
         match opener {
@@ -471,7 +475,8 @@ impl Network {
     pub(super) fn run_sender(&mut self, number: usize) {
         let now = self.now;
         let ends = &mut self.ends[number];
-        // If every change is recorded, an early entry is recorded as well.
+        // If every change is recorded, the state is recorded even if the sender has nothing to do
+        // yet.
         if !self.every_change && ends.waits(End::Sender, now, &mut self.calendar) {
             return;
         }

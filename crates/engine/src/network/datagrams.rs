@@ -1,7 +1,7 @@
-//! The receiving ends of sources: they echo datagrams, put frames together, and report to the
-//! source what has arrived.
+//! The receiving ends of sources. They echo datagrams, assemble frames, and report to the source
+//! which datagrams have arrived.
 //!
-//! Both ends of a source are stored together, so a datagram only carries numbers: the number of its
+//! Both ends of a source are stored together. So a datagram only carries numbers: the number of its
 //! frame or request, its index in the frame, and its own number. The content of a report is stored
 //! here under the number of its datagram.
 
@@ -38,7 +38,7 @@ pub(super) struct Echoes {
     /// ECN field of the echoes.
     ecn: Ecn,
     warmup: Time,
-    /// When each request was echoed, beginning with request `first`.
+    /// When each request was echoed, starting with request `first`.
     turned: VecDeque<Time>,
     first: u64,
     back: Histogram,
@@ -80,7 +80,8 @@ impl Reports {
         Some(self.first + self.under_way.len() as u64 - 1)
     }
 
-    /// Takes the content of a report that has reached the source, and drops the older reports.
+    /// Returns the content of a report that has reached the source, and deletes it and all older
+    /// reports.
     fn take(&mut self, number: u64) -> Option<Report> {
         let before = number.checked_sub(self.first)?;
         self.under_way
@@ -125,7 +126,8 @@ impl Far {
         !matches!(self, Far::Sink)
     }
 
-    /// Notes that a frame or request of this many datagrams is sent. Returns its number.
+    /// Notes that a frame or request of this many datagrams is sent. Returns the number of the
+    /// frame or request.
     pub fn capture(&mut self, datagrams: u32, bytes: u64, now: Time) -> u64 {
         match self {
             Far::Sink => 0,
@@ -194,7 +196,7 @@ impl Echoes {
 }
 
 impl Network {
-    /// Sends one datagram of a source, which belongs to a frame or is a request.
+    /// Sends one datagram of a source. The datagram belongs to a frame or is a request.
     pub(super) fn send_datagram(
         &mut self,
         index: usize,
@@ -248,7 +250,7 @@ impl Network {
         pipe.push(packet, self.now, access, &mut self.calendar);
     }
 
-    /// Handles a datagram at a receiving end that does more than count.
+    /// Handles a datagram at a receiving end that does not only count datagrams.
     #[inline(never)]
     pub(super) fn act_at_far_end(&mut self, index: usize, packet: &Packet) {
         let now = self.now;

@@ -27,7 +27,7 @@ const MAX_WAKES: u32 = 50_000;
 const MAX_DATAGRAMS: u32 = 200_000;
 /// The largest number of an entry's payload bytes in the network.
 const MAX_PAYLOAD: u64 = 256 << 20;
-/// IP bytes of the longest datagram. Longer datagrams are dropped, as with the flag "don't
+/// Size of the longest IP datagram, bytes. Longer datagrams are dropped, as with the flag "don't
 /// fragment".
 const MTU: usize = 1500;
 /// Bytes of an Ethernet header.
@@ -58,17 +58,17 @@ pub(super) struct Entry {
     /// their values at the end of the warm-up.
     delivered: [u64; 2],
     base: [u64; 2],
-    /// When the first datagram was sent. `last` is the time when the last datagram arrived.
+    /// When the first datagram was sent. `last` is when the last datagram arrived.
     first: Option<Time>,
     last: Time,
     too_long: u64,
     /// How long the last datagram from the receiver's side took to arrive.
     back: Option<Time>,
-    /// For each datagram that arrived at the receiver's side since the warm-up: its one-way delay
-    /// plus the one-way delay of the last datagram of the other direction. The sum is the
-    /// round-trip time of ends that answer at once.
+    /// One value for each datagram that arrived at the receiver's side since the warm-up. It is the
+    /// one-way delay of this datagram plus that of the last datagram in the other direction. The
+    /// sum is the round-trip time if both ends answer at once.
     rtt: Histogram,
-    /// What the endpoints counted, once they are detached.
+    /// The numbers that the endpoints have counted, available after the endpoints are detached.
     numbers: Vec<(String, Option<f64>)>,
 }
 
@@ -120,7 +120,7 @@ pub struct Arrival {
     pub sent: Time,
     /// When the datagram arrived.
     pub at: Time,
-    /// The ECN field at the arrival.
+    /// The ECN field on arrival.
     pub ecn: Ecn,
 }
 
@@ -227,7 +227,7 @@ impl Entry {
         }
     }
 
-    /// Takes the files that its endpoints leave.
+    /// Takes the output files of its endpoints.
     fn take_files(&mut self) -> Vec<LeftFile> {
         let mut files = Vec::new();
         for (attached, side) in self.sides.iter_mut().zip([Side::Sender, Side::Receiver]) {
@@ -265,7 +265,7 @@ impl Entry {
         let [delivered, back] = [0, 1].map(|at| self.delivered[at] - self.base[at]);
         let first = self.first.filter(|_| over.is_some());
         let from = self.start.max(warmup);
-        // As for a flow, the measured time of a transfer ends with its last data.
+        // The measured time of a transfer ends when its last data arrives, as for a flow.
         let completed = first.map(|_| self.last).or(over);
         let to = [self.stop, completed].into_iter().flatten();
         let to = to.fold(end, Time::min).max(from);
@@ -318,7 +318,7 @@ impl Network {
         self.calendar.schedule(first + 1, here.start);
     }
 
-    /// Removes the endpoints of an entry and returns them.
+    /// Removes and returns the endpoints of an entry.
     pub fn detach(&mut self, entry: usize) -> [Option<Box<dyn Endpoint>>; 2] {
         let endpoints = self.endpoints.as_mut();
         let entry = endpoints.and_then(|endpoints| endpoints.entries.get_mut(entry));
@@ -404,7 +404,7 @@ impl Network {
         self.pipes[access as usize].push(packet, now, access, &mut self.calendar);
     }
 
-    /// Wakes an endpoint at the time for which it asked.
+    /// Wakes an endpoint at the time that it requested.
     pub(super) fn run_endpoint(&mut self, id: Component) {
         let place = (id - self.ids.endpoints) as usize;
         self.turn(place / 2, ENDS[place % 2], None);
@@ -446,7 +446,7 @@ impl Network {
         self.turn(entry, end, Some(packet));
     }
 
-    /// Wakes an endpoint or hands it a datagram. Then sends its datagrams.
+    /// Wakes an endpoint or gives it a datagram. Then sends the endpoint's datagrams.
     fn turn(&mut self, entry: usize, end: End, packet: Option<&Packet>) {
         let now = self.now;
         let id = self.ids.endpoints + 2 * entry as u32 + end as u32;
@@ -463,7 +463,8 @@ impl Network {
         // After a mistake the run ends soon, and its results are not used.
         let over = here.is_over(now) || endpoints.fault.is_some();
         let side = &mut here.sides[end as usize];
-        // While the endpoint acts, it is moved out of its table, because it may send.
+        // While the endpoint acts, it is moved out of its table, because sending needs the whole
+        // network.
         let endpoint = side.endpoint.take().filter(|_| !over);
         let Some(mut endpoint) = endpoint else {
             if let Some(packet) = packet {
@@ -571,8 +572,8 @@ impl Network {
         self.enter(entry, end, packet);
     }
 
-    /// Releases the payloads of endpoints' packets that were dropped. Copies the drops of the entry
-    /// in `wanted`.
+    /// Releases the payloads of endpoints' packets that were dropped. If `wanted` has an entry,
+    /// copies the drops of this entry.
     fn reclaim(&mut self, mut wanted: Option<(usize, &mut Vec<Dropped>)>) {
         let Some(endpoints) = &mut self.endpoints else {
             return;
@@ -615,7 +616,7 @@ impl Network {
         }
     }
 
-    /// Returns the measurements of all entries, and the files that their endpoints leave.
+    /// Returns the measurements of all entries, and the output files of their endpoints.
     pub(super) fn program_outcomes(&mut self) -> Vec<ProgramOutcome> {
         let entries = self.endpoints.iter_mut().flat_map(|all| &mut all.entries);
         let outcomes = entries.zip(self.plan.each_program()).map(|(entry, plan)| {

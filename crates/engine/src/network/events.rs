@@ -11,8 +11,8 @@ use crate::units::Time;
 pub(super) struct Ids {
     /// Pipes come first, from 0.
     pub links: u32,
-    /// The pens of impaired links, one for each link, or none if no link has impairments. Nearly
-    /// all events belong to pipes, links and pens.
+    /// The pens: one for each link, or no pens if no link has impairments. Nearly all events belong
+    /// to pipes, links and pens.
     pub pens: u32,
     pub queue_timers: u32,
     pub rate_changes: u32,
@@ -30,7 +30,7 @@ pub(super) struct Ids {
 }
 
 impl Network {
-    #[inline(always)] // inline: the second caller pays nothing for it
+    #[inline(always)] // inline, so that the second caller costs nothing
     pub(super) fn dispatch(&mut self, component: Component) {
         let ids = self.ids;
         if component < ids.links {
@@ -109,7 +109,7 @@ impl Network {
         }
     }
 
-    /// Serves a link for as long as packets leave at this time.
+    /// Serves a link until no more packets leave at this time.
     fn serve_link(&mut self, link: u32) {
         let id = self.ids.links + link;
         let mut packet = Packet::new(0, 0, Ecn::NotEct);
@@ -120,7 +120,8 @@ impl Network {
                     let (impaired, pipe) = (here.impaired, here.pipe);
                     self.calendar.schedule(id, again);
                     self.look_into_queue(link);
-                    // With a second call, the compiler would not inline `leave_link`.
+                    // Call `leave_link` only here: with a second call, the compiler would not
+                    // inline it.
                     if !impaired || self.goes_on(link, &mut packet) {
                         self.leave_link(&mut packet, pipe);
                     }

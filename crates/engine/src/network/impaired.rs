@@ -1,4 +1,4 @@
-//! Links with impairments: the path of packets after they have left the queue of such a link.
+//! The path of packets after they have left the queue of a link with impairments.
 
 mod pen;
 
@@ -24,13 +24,13 @@ pub(super) struct Impaired {
     delay: Time,
     /// Jitter and slots of the link itself, if it has them.
     more: Option<More>,
-    /// When the last packet leaves the delay, jitter and slots. These keep packets in order.
+    /// When the last packet leaves the delay, jitter and slots, which keep packets in order.
     last: Time,
     steps: Vec<Step>,
     /// Number of impairments that hold packets now.
     holding: usize,
     pen: Pen,
-    /// Time of this link's entry in the calendar; [`Time::NEVER`] without an entry.
+    /// Time of this link's entry in the calendar. [`Time::NEVER`] if it has no entry.
     entered: Time,
 }
 
@@ -88,7 +88,7 @@ enum Met {
     Ends,
 }
 
-/// State outside the impairments that the impairments may change.
+/// State that impairments may change, but that belongs to the network.
 struct Surroundings<'a> {
     sink: &'a mut Sink,
     ends: &'a mut [Ends],
@@ -97,8 +97,8 @@ struct Surroundings<'a> {
 }
 
 impl Impaired {
-    /// Builds the impairments of a link for the run of a seed, or returns `None` if the link has
-    /// none.
+    /// Builds the impairments of a link for the run of a seed. Returns `None` if the link has no
+    /// impairments.
     pub fn of(link: &LinkPlan, seed: u64) -> Option<Box<Impaired>> {
         if link.impairments.is_empty() {
             return None;
@@ -158,7 +158,7 @@ impl Impaired {
                 }
             }
         }
-        // If packets in the pen are due now, they came earlier and leave first.
+        // Packets in the pen that are due now came earlier, so they leave first.
         if way.due <= around.now && self.pen.due() > around.now {
             return true;
         }

@@ -4,13 +4,13 @@ use super::Network;
 use super::connections::End;
 
 impl Network {
-    /// Opens a connection for a source that sends without an end.
+    /// Opens a connection that never ends for a source.
     pub(super) fn load(&mut self, index: usize) {
         let slot = self.open(index, None);
         self.traffic[index].loads_at.extend(slot);
     }
 
-    /// Lets a source request `bytes` bytes on such a connection.
+    /// Lets a source request `bytes` bytes on one of these connections.
     pub(super) fn ask(&mut self, index: usize, load: u32, bytes: u64) {
         let now = self.now;
         let Some(&slot) = self.traffic[index].loads_at.get(load as usize) else {

@@ -1,5 +1,5 @@
-//! What hosts remember about destinations. Flows and sources on the same pair of hosts share what
-//! is remembered.
+//! The values that hosts remember about destinations. Flows and sources on the same pair of hosts
+//! share these values.
 
 use crate::plan::{Plan, TcpPlan};
 use crate::tcp::destination::Destination;
@@ -7,7 +7,7 @@ use crate::tcp::sender::Sender;
 
 /// The remembered destinations of a network.
 pub(super) struct Memory {
-    /// What each flow or source remembers, by its number.
+    /// Which values each flow or source remembers, by its number.
     senders: Vec<Remembering>,
     /// The remembered destinations, one for each pair of hosts.
     destinations: Vec<Destination>,
@@ -21,7 +21,7 @@ struct Remembering {
     metrics: bool,
     /// Whether it also remembers ssthresh.
     ssthresh: bool,
-    /// Whether the values were already stored. They are stored only once, when a flow closes.
+    /// Whether the values were already stored. They are stored only once, when the flow closes.
     stored: bool,
 }
 

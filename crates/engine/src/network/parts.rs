@@ -1,12 +1,14 @@
-//! One run on several cores. Its results are the same, byte by byte, as on one core.
+//! Runs one simulation on several cores. The results are identical, byte by byte, to the results on
+//! one core.
 //!
 //! The network is cut at links that have delay. An event on one side of a cut affects the other
 //! side only after that delay. So every part may run ahead by the smallest of these delays, the
-//! window. Each part has the whole network, but works only on its own components: links, and the
-//! connections whose data enters one of these links first. Only that part counts packets of these
-//! links and connections. Each part has a copy of every pipe, with the packets that leave the pipe
-//! in this part. At the end of each window, parts hand over packets for other parts. The receiving
-//! part then puts them into the order that one core would have had (`calendar::order`).
+//! window. Each part has the whole network, but works only on its own components. These are links,
+//! and the connections whose data enters one of these links first. Only this part counts the
+//! packets of these links and connections. Each part has a copy of every pipe, with the packets
+//! that leave the pipe in this part. At the end of each window, each part gives other parts the
+//! packets that leave pipes there. The receiving part puts these packets into the order that they
+//! would have on one core (`calendar::order`).
 //!
 //! | file | what |
 //! |---|---|
@@ -14,9 +16,9 @@
 //! | `play` | runs one part, and assembles the whole network |
 //!
 //! The network is not cut at a link whose delay varies. It is not cut on the routes of connections
-//! that traffic opens, either. There, a slot is used again when its last packet is gone, and this
-//! packet may be in any part. Runs use one core if they record packets, if they record more rows
-//! than are kept, or if hosts remember destinations.
+//! that traffic sources open, either. The reason is that a slot is used again when its last packet
+//! is gone, and this packet may be in any part. A run uses one core if it records packets, if it
+//! records more rows than it keeps, or if hosts remember destinations.
 
 mod meeting;
 mod play;
@@ -29,7 +31,7 @@ use crate::units::Time;
 pub use meeting::{Ended, Meeting};
 pub(super) use play::Part;
 
-/// The largest work of one part, in multiples of an equal share of the work.
+/// The largest amount of work of one part, as a multiple of an equal share.
 const UNEVEN: f64 = 1.4;
 
 /// Which part each link and each connection belongs to.
@@ -49,7 +51,7 @@ impl Split {
     pub fn of(plan: &Plan, parts: usize) -> Option<Split> {
         let rtts = plan.flows.iter().map(|flow| flow.rtt);
         let mut rtts = rtts.chain(plan.traffic.iter().map(|source| source.rtt));
-        // If a pipe has no delay, packets leave it at the same time at which they enter.
+        // If a pipe has no delay, packets leave it at the time at which they enter it.
         let zero = rtts.any(|rtt| rtt.ns() < 2);
         let most = plan.links.len().min(usize::from(u16::MAX));
         if parts < 2
@@ -64,7 +66,7 @@ impl Split {
         let mut delays: Vec<Time> = (plan.links.iter()).filter_map(constant_delay).collect();
         delays.sort_unstable();
         delays.dedup();
-        // Look for the longest window with which the parts have about equal work.
+        // Find the longest window for which the parts have about equal work.
         delays.into_iter().rev().find_map(|window| {
             let mut sets = joined(plan, window);
             let links = even(plan, &mut sets, parts)?;

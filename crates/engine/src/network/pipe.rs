@@ -19,7 +19,7 @@ pub(super) struct Pipe {
     pub packets: Ring<Packet>,
 }
 
-/// What a pipe does in addition to its delay.
+/// Properties of a pipe other than its constant delay.
 #[derive(Default)]
 pub(super) struct More {
     /// The largest random delay, which keeps packets in order, and its random stream.
@@ -29,15 +29,15 @@ pub(super) struct More {
     pub part: Option<Box<OfPart>>,
 }
 
-/// One part's copy of a pipe of which other parts have copies, too. The copy holds the packets that
-/// leave the pipe in this part.
+/// One part's copy of a pipe. Other parts have copies of the same pipe. Each copy holds the packets
+/// that leave the pipe in its part.
 #[derive(Default)]
 pub(super) struct OfPart {
     /// The key that orders each packet of the pipe.
     pub keys: VecDeque<Key>,
     /// Whether other parts send packets into this copy.
     pub meets: bool,
-    /// If `meets`: the part's own packets, which are put in order at the end of the window.
+    /// The part's own packets, if `meets` is set. They are sorted at the end of the window.
     pub own: Vec<(Packet, Key)>,
 }
 
@@ -113,7 +113,7 @@ impl Pipe {
     }
 }
 
-/// How an end point puts packets into the network.
+/// The means by which an end point puts packets into the network.
 pub(super) struct Access<'a> {
     pub pipe: &'a mut Pipe,
     pub id: Component,

@@ -1,12 +1,13 @@
-//! Connections that serve several requests of a source, one after the other, as those of HTTP/1.1.
+//! Connections that serve several requests of a source, one after the other, as in HTTP/1.1.
 //!
-//! Follows the transport of Go's `net/http`. A request takes an unused connection. If there is
-//! none, it opens a connection, and takes that one or one that falls idle in the meantime,
-//! whichever is first. A connection that has lost its request to another one serves the request
-//! that has waited for the longest time, or else stays unused. A connection keeps its congestion
-//! control, with its window, from one request to the next.
+//! The code follows the transport of Go's `net/http`. A request takes an unused connection. If
+//! there is no unused connection, the request opens one. It then takes the first connection that is
+//! ready: the new one, or one that becomes unused in the meantime. In the second case, the new
+//! connection serves the request that has waited for the longest time. If no request waits, the new
+//! connection stays unused. A connection keeps its congestion control and its window from one
+//! request to the next.
 //!
-//! A request that is lost is repeated after a second (Linux: after the retransmission timeout).
+//! A lost request is repeated after a second. Linux repeats it after the retransmission timeout.
 
 use tailback_record::Completion;
 
@@ -24,8 +25,8 @@ const AGAIN: Time = Time(1_000_000_000);
 const REQUEST: u16 = 100;
 
 impl Connection {
-    /// Lets the server answer the request that has arrived now, at the end of the handshake or by
-    /// itself.
+    /// Lets the server answer the request that has arrived now. The request came with the last
+    /// packet of the handshake or in a packet of its own.
     pub(super) fn answer(&mut self, with_handshake: bool, now: Time, port: &mut Access<'_>) {
         if let Some(turns) = &mut self.turns
             && let Some(current) = &mut turns.current
@@ -39,14 +40,14 @@ impl Connection {
         }
     }
 
-    /// Sends the current request by itself.
+    /// Sends the current request in a packet of its own.
     fn send_request(&mut self, now: Time, port: &mut Access<'_>) {
         self.syn_due = now + AGAIN;
         self.receiver.ask(REQUEST, port);
     }
 
     /// Sends the current request again if it has not arrived. Returns whether the client is
-    /// connected; if not, its SYN is due.
+    /// connected. If it is not, its SYN is due.
     pub(super) fn repeats_request(&mut self, now: Time, port: &mut Access<'_>) -> bool {
         let Some(turns) = self.turns.as_mut().filter(|turns| turns.is_connected) else {
             return false;
@@ -64,8 +65,8 @@ impl Connection {
 }
 
 impl Network {
-    /// Requests `bytes` bytes for a source on an unused or a new connection. A connection without
-    /// a request is closed when an answer is complete, if it is unused for `idle` then.
+    /// Requests `bytes` bytes for a source on an unused or a new connection. When an answer is
+    /// complete, connections that have been unused for `idle` are closed.
     pub(super) fn request(&mut self, index: usize, bytes: u64, idle: Time) {
         let now = self.now;
         let measured = u64::from(now >= self.plan.warmup);
@@ -102,7 +103,7 @@ impl Network {
         }
     }
 
-    /// Sends a request on a connection without one.
+    /// Sends a request on a connection that has no request.
     fn serve(&mut self, slot: u32, waiting: &Waiting) {
         let now = self.now;
         let ends = &mut self.ends[slot as usize];
@@ -116,8 +117,8 @@ impl Network {
         }
     }
 
-    /// Does what follows at the client of a connection after a packet has arrived. `completed`:
-    /// whether it carried the last byte of an answer.
+    /// Lets the client of a connection act after a packet has arrived. `completed` tells whether
+    /// the packet carried the last byte of an answer.
     pub(super) fn after_packet(&mut self, index: usize, packet: &Packet, completed: bool) {
         let (now, slot) = (self.now, packet.flow);
         let ends = &mut self.ends[slot as usize];
@@ -131,7 +132,8 @@ impl Network {
         };
         if packet.has(flags::SYN) && !turns.is_connected {
             turns.is_connected = true;
-            // The answer to this packet is on its way. It is the request, too.
+            // The packet that answers this packet is already on its way. It also carries the
+            // request.
             match connections.pool.take(turns.opened_for) {
                 Some(waiting) => turns.begin(&waiting, now, true),
                 None => connections.pool.unused.push((slot, now)),
@@ -162,8 +164,8 @@ impl Network {
         }
     }
 
-    /// Gives a connection whose answer is complete the next request that waits. If none waits, the
-    /// connection is unused, and those that are unused for too long are closed.
+    /// Gives a connection whose answer is complete the next waiting request. If no request waits,
+    /// marks the connection as unused, and closes connections that have been unused for too long.
     fn next_turn(&mut self, index: usize, slot: u32, idle: Time) {
         let now = self.now;
         let Some(connections) = &mut self.traffic[index].connections else {

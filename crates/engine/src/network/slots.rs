@@ -1,12 +1,12 @@
-//! Delay in slots, as with a link that sends in bursts (Wi-Fi, cellular): packets gather, and some
-//! of them leave together when a slot begins.
+//! Delay in slots, as on a link that sends in bursts (Wi-Fi, cellular). Packets wait, and some of
+//! them leave together when a slot begins.
 //!
 //! Follows the slots of Linux 7.3 `sch_netem` (`netem_dequeue`, `get_slot_next`). When a packet
-//! becomes the first in the queue, netem looks at the slot. If the slot begins before the packet
-//! may leave, a slot that begins a random gap from now replaces it. The packet leaves when both its
-//! own delay has passed and its slot has begun. When a slot is full, netem draws the next slot. No
-//! gap is shorter than the delay; otherwise each arrival would draw again. So the time at which a
-//! packet leaves is known when it arrives.
+//! becomes the first in the queue, netem checks the current slot. If this slot begins before the
+//! packet's own delay has passed, netem replaces it with a slot that begins a random gap from now.
+//! The packet leaves when both its own delay has passed and its slot has begun. When a slot is
+//! full, netem draws the next slot. No gap may be shorter than the delay, because each arrival
+//! would then draw again. So the time at which a packet leaves is known when the packet arrives.
 
 use crate::plan::SlotsPlan;
 use crate::rng::Stream;
@@ -18,11 +18,11 @@ pub(super) struct Slots {
     stream: Stream,
     /// When the current slot begins.
     next: Time,
-    /// Number of packets that the slot still takes. `bytes_left` is the number of bytes that it
-    /// still takes.
+    /// Number of packets that the slot can still take. `bytes_left` is the number of bytes that it
+    /// can still take.
     packets_left: u64,
     bytes_left: u64,
-    /// When the latest of the packets so far leaves.
+    /// When the last packet that has arrived so far leaves.
     last: Time,
 }
 
@@ -93,7 +93,7 @@ mod tests {
         let start = Time::from_secs(1);
         // The previous slot has passed, so the next slot begins one gap from now.
         assert_eq!(slots.leaves(start, 1_514), start + US(800));
-        // The packet's delay ends after the slot has begun. So netem draws another slot when this
+        // The slot begins before the packet's delay ends. So netem draws another slot when this
         // packet becomes the first.
         assert_eq!(slots.leaves(start + US(700), 1_514), start + US(1_600));
         // Three packets wait. A slot takes two, so the third packet leaves in the next slot.

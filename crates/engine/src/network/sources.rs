@@ -1,8 +1,8 @@
 //! Traffic sources: they send datagrams, or open connections.
 //!
-//! The slot that has been free for the longest time is used first, as hosts do with ports. A queue
-//! that hashes flows then spreads the connections. A slot that still has packets in the network
-//! waits until the last of them is out.
+//! The slot that has been free for the longest time is used first, just as hosts reuse ports. A
+//! queue that hashes flows then spreads the connections. A slot whose packets are still in the
+//! network is not used until the last of them has left.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -40,7 +40,7 @@ pub(super) struct Traffic {
     pub one_way: Histogram,
     /// What the receiving end does with datagrams.
     pub far: Far,
-    /// Slots of the source's connections without an end.
+    /// Slots of the source's connections that never end.
     pub loads_at: Vec<u32>,
     /// Whether the source waits for a connection to complete.
     pub waits: bool,
@@ -59,13 +59,14 @@ pub(super) struct Connections {
     pub options: Options,
     /// Seeds of the connections' congestion controls.
     pub seeds: Stream,
-    /// What connections that serve several requests share.
+    /// Data that connections for several requests share.
     pub pool: Pool,
     /// Phases of the timers at both ends.
     pub phases: [WheelPhase; 2],
-    /// Connections that are over. Their memory is reused, and their statistics continue in it.
-    // They are boxed like those in use, so that a box moves from one list to the other and the
-    // connection stays in place.
+    /// Closed connections. Their memory is reused, and the next connection adds to their
+    /// statistics.
+    // They are boxed like the connections in use. So a box moves from one list to the other, and
+    // the connection stays at its address.
     #[allow(clippy::vec_box)]
     pub spare: Vec<Box<Connection>>,
     pub started: u64,
@@ -73,7 +74,7 @@ pub(super) struct Connections {
     pub done: Vec<Completion>,
 }
 
-/// The slots of a source, and which of them may be taken.
+/// The slots of a source, and which of them can be used now.
 pub(super) struct Places {
     pub slots: Range<u32>,
     /// For each slot, the turn at which it became free; [`TAKEN`] while it has a connection.
@@ -88,7 +89,7 @@ pub(super) struct Places {
 const TAKEN: u64 = u64::MAX;
 
 impl Places {
-    /// Creates slots that are all free, to be taken in their order.
+    /// Creates free slots, which are taken in ascending order.
     pub fn new(slots: Range<u32>) -> Places {
         let turns = 0..slots.len() as u64;
         Places {
@@ -100,7 +101,7 @@ impl Places {
         }
     }
 
-    /// Takes the slot that has been free for the longest time and has nothing in the network.
+    /// Takes the slot without packets in the network that has been free for the longest time.
     fn take(&mut self) -> Option<u32> {
         let Reverse((_, slot)) = self.ready.pop()?;
         self.free[(slot - self.slots.start) as usize] = TAKEN;
@@ -121,8 +122,8 @@ impl Places {
     }
 
     /// Checks whether a slot is ready, after a packet has left the network or a connection has
-    /// ended. The packets inside are those that entered, minus those that came out and those that
-    /// were dropped.
+    /// ended. The number of packets in the network is the number that entered, minus the numbers
+    /// that came out and that were dropped.
     fn look(&mut self, slot: u32, ends: &Ends) {
         let place = (slot - self.slots.start) as usize;
         if self.free[place] != TAKEN && ends.entered == ends.ended + self.gone[place] {
@@ -132,12 +133,12 @@ impl Places {
 }
 
 impl Traffic {
-    /// Connections of this source that are over.
+    /// Returns the closed connections of this source.
     pub fn spare(&mut self) -> impl Iterator<Item = &mut Box<Connection>> {
         self.connections.iter_mut().flat_map(|c| &mut c.spare)
     }
 
-    /// Statistics of senders whose connections are over.
+    /// Returns the statistics of the senders of closed connections.
     pub fn spare_stats(&mut self) -> impl Iterator<Item = &mut SenderStats> {
         self.spare().map(|connection| &mut connection.sender.stats)
     }
@@ -175,8 +176,8 @@ impl Network {
         }
     }
 
-    /// Receives a packet of a source at the end of its route. `completed`: whether it carried the
-    /// last byte of a connection or request.
+    /// Receives a packet of a source at the end of its route. `completed` tells whether the packet
+    /// carried the last byte of a connection or request.
     pub(super) fn received(&mut self, index: usize, packet: &Packet, completed: bool) {
         let traffic = &mut self.traffic[index];
         if self.now >= self.plan.warmup && !packet.has(flags::SYN) {
@@ -225,7 +226,8 @@ impl Network {
         }
     }
 
-    /// Opens a connection for a source, unless the source has too many.
+    /// Opens a connection for a source, unless the source already has the most connections that it
+    /// may have.
     pub(super) fn open(&mut self, index: usize, bytes: Option<u64>) -> Option<u32> {
         let slot = self.slot_or_refuse(index)?;
         if bytes.is_some() {
@@ -290,7 +292,7 @@ impl Network {
         self.connect_receiver(slot as usize);
     }
 
-    /// Takes the slot that has been free for the longest time and has nothing in the network.
+    /// Takes the slot without packets in the network that has been free for the longest time.
     fn take_slot(&mut self, index: usize) -> Option<u32> {
         let path = &self.ends[self.traffic[index].number as usize].path;
         for link in path.route.iter().chain(path.back.iter()) {
@@ -307,7 +309,7 @@ impl Network {
         self.traffic[index].connections.as_mut()?.places.take()
     }
 
-    /// Handles a packet that has come to an end of a slot without a connection.
+    /// Handles a packet that arrives at an end of a slot without a connection.
     #[cold]
     pub(super) fn left(&mut self, number: usize) {
         let ends = &self.ends[number];
@@ -342,7 +344,7 @@ mod tests {
     use super::*;
     use crate::network::connections::Path;
 
-    /// The ends of a slot with this many packets that have entered the network and come out.
+    /// Returns the ends of a slot for which this many packets have entered and left the network.
     fn ends(entered: u64, ended: u64) -> Ends {
         Ends {
             opener: Opener::Traffic(0),

@@ -1,15 +1,16 @@
-//! What a connection that serves several requests knows of its requests, and what the connections
-//! of a source share (`reuse`).
+//! The state of connections that serve several requests, and the state that all such connections of
+//! a source share (`reuse`).
 
 use std::collections::VecDeque;
 
 use crate::units::Time;
 
-/// The requests of a source that wait, and its connections without a request.
+/// The waiting requests of a source, and its connections without a request.
 #[derive(Default)]
 pub(super) struct Pool {
     pub waiting: VecDeque<Waiting>,
-    /// Slots of the unused connections, and since when each is unused. The last one was used last.
+    /// The slot of each unused connection, and the time since which it has been unused. The
+    /// connection that was used last is at the end.
     pub unused: Vec<(u32, Time)>,
     /// Number of requests so far.
     pub requests: u64,
@@ -26,7 +27,7 @@ pub(super) struct Waiting {
 pub(super) struct Turns {
     /// The number of the request for which the connection was opened.
     pub opened_for: u64,
-    /// Whether the client has the answer to its SYN.
+    /// Whether the client has received the answer to its SYN.
     pub is_connected: bool,
     /// How long the connection may be unused.
     pub idle: Time,
@@ -38,14 +39,15 @@ pub(super) struct Turns {
 pub(super) struct Current {
     pub at: Time,
     pub bytes: u64,
-    /// When it was last sent. `None` once the server has it.
+    /// When the request was last sent. `None` once the server has received it.
     pub sent: Option<Time>,
-    /// Whether it was sent with the third packet of the handshake.
+    /// Whether the request was sent with the third packet of the handshake.
     pub with_handshake: bool,
 }
 
 impl Pool {
-    /// Takes the request with this number, or else the one that has waited for the longest time.
+    /// Takes the waiting request with this number. If it does not wait, takes the request that has
+    /// waited for the longest time.
     pub fn take(&mut self, number: u64) -> Option<Waiting> {
         let own = self.waiting.iter().position(|w| w.number == number);
         self.waiting.remove(own.unwrap_or(0))

@@ -1,5 +1,4 @@
-//! The payloads of datagrams whose packets are in the network. They are in a slab that reuses slots
-//! and buffers.
+//! A slab with the payloads of the datagrams in the network. It reuses slots and buffers.
 
 /// Number of slots in use at which the payloads of dropped packets are first released.
 const FIRST_LOOK: usize = 1024;
@@ -18,7 +17,7 @@ pub(super) struct Payloads {
 #[derive(Default)]
 struct Payload {
     bytes: Vec<u8>,
-    /// Number of packets that carry this payload. It is above 1 after a duplication.
+    /// Number of packets that carry this payload. It exceeds 1 if a link has duplicated the packet.
     uses: u32,
 }
 
@@ -45,8 +44,8 @@ impl Payloads {
         self.places.len() - self.free.len()
     }
 
-    /// Returns whether payloads of dropped packets should be released before the next one is
-    /// stored, so that the slab does not grow.
+    /// Returns whether payloads of dropped packets should be released before the next payload is
+    /// stored. This keeps the slab from growing.
     pub fn is_due(&self) -> bool {
         self.in_use() >= self.look_at
     }
@@ -62,7 +61,7 @@ impl Payloads {
         self.spare.pop().unwrap_or_default()
     }
 
-    /// Takes a buffer back, to use it again.
+    /// Takes a buffer back for reuse.
     pub fn put_spare(&mut self, mut buffer: Vec<u8>) {
         buffer.clear();
         self.spare.push(buffer);

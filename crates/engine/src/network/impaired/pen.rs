@@ -15,7 +15,7 @@ pub(super) struct Pen {
     /// queue is cheaper than a heap.
     ordered: Ring<Packet>,
     /// Packets that overtake an earlier packet in `ordered`. If a packet in `ordered` leaves at the
-    /// same time as one here, it came earlier and leaves first.
+    /// same time as a packet here, the packet in `ordered` came earlier and leaves first.
     overtaking: BinaryHeap<Reverse<Overtaking>>,
     /// Number of packets that have been put into `overtaking` so far.
     arrivals: u64,
@@ -23,7 +23,7 @@ pub(super) struct Pen {
     due: Time,
 }
 
-/// A packet that overtakes.
+/// A packet that overtakes an earlier packet.
 struct Overtaking {
     arrival: u64,
     packet: Packet,
@@ -86,7 +86,7 @@ impl Pen {
         self.due
     }
 
-    /// Moves the next packet to `packet`, if its time to leave has come.
+    /// Moves the next packet to `packet` if the packet is due.
     pub fn pop(&mut self, now: Time, packet: &mut Packet) -> bool {
         if self.due > now {
             return false;

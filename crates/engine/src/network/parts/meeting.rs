@@ -17,8 +17,8 @@ pub enum Ended {
     Done,
     /// The caller asked the run to stop.
     Stopped,
-    /// The order of simultaneous events could not be decided, or the run records more rows than are
-    /// kept. The run must be repeated on one core.
+    /// The order of simultaneous events could not be decided, or the run records more rows than it
+    /// keeps. The run must be repeated on one core.
     Whole,
     /// Another part panicked.
     Broken,
@@ -31,15 +31,15 @@ pub(super) struct Sent {
     pub key: Key,
 }
 
-/// How often a part checks whether the others are ready before it gives up the processor.
+/// How often a part checks whether the other parts are ready before it yields the processor.
 const SPINS: u32 = 1 << 12;
 
 pub(super) const GOES_ON: u8 = 0;
 pub(super) const STOPPED: u8 = 1;
 pub(super) const UNORDERED: u8 = 2;
 
-/// Where parts synchronise between windows. Each part writes to two mailboxes in turn, because
-/// other parts may still read the one of the last window.
+/// The point at which parts synchronise between windows. Each part alternates between two
+/// mailboxes, because other parts may still read the mailbox of the last window.
 pub struct Meeting {
     window: Time,
     arrived: AtomicUsize,
@@ -77,7 +77,7 @@ impl Meeting {
         self.broken.store(true, Ordering::Release);
     }
 
-    /// Returns a guard that tells the waiting parts if this thread panics.
+    /// Returns a guard that informs the waiting parts if this thread panics.
     pub(super) fn present(&self) -> Present<'_> {
         Present(self)
     }
@@ -161,8 +161,8 @@ impl Drop for Present<'_> {
 
 /// The state that a part publishes between windows.
 pub(super) struct Says {
-    /// Time of the part's next event. If a packet that it has sent arrives earlier, the time of
-    /// that packet.
+    /// Time of the part's next event, or the arrival time of a packet that the part has sent, if
+    /// that is earlier.
     pub next: Time,
     /// Number of rows that the part has recorded.
     pub rows: usize,

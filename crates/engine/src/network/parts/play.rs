@@ -38,7 +38,7 @@ type Entering = Vec<(Packet, Key)>;
 
 impl Split {
     /// Runs a part to the end of the run, in step with the others. After every window it calls
-    /// `look` with the current time; `look` returns whether to continue.
+    /// `look` with the current time. `look` returns whether to continue.
     ///
     /// # Panics
     /// For the same reasons as [`Network::new`], and if the engine panics. The other parts then end
@@ -57,7 +57,7 @@ impl Split {
         (ended, network)
     }
 
-    /// Builds one of the parts. No event has happened in it.
+    /// Builds one of the parts, before its first event.
     fn part(&self, plan: &Arc<Plan>, seed: u64, own: usize) -> Network {
         let mut network = Network::new(plan, seed);
         for pipe in &mut network.pipes {
@@ -146,8 +146,8 @@ impl Network {
         }
     }
 
-    /// Handles a packet that has left a link for a pipe. Returns whether the packet leaves the pipe
-    /// in another part. If so, the packet is now on its way to that part.
+    /// Handles a packet that moves from a link to a pipe. Returns whether the packet leaves the
+    /// pipe in another part. If so, it puts the packet into the list for that part.
     #[inline(never)]
     pub(in crate::network) fn crosses(&mut self, packet: &Packet, pipe: u32) -> bool {
         let (Some(part), Some(order)) = (&mut self.part, &mut self.calendar.order) else {
@@ -251,7 +251,7 @@ impl Network {
     }
 
     /// Gives other parts their packets. Returns the time of this part's next event, or of the first
-    /// packet handed over, if that is earlier.
+    /// of these packets, if that is earlier.
     fn hand_over(&mut self, meeting: &Meeting, side: usize, own: usize) -> Time {
         let mut next = self.calendar.peek().map_or(Time::NEVER, |(time, _)| time);
         let Some(part) = &mut self.part else {
@@ -325,8 +325,8 @@ impl Network {
         ordered
     }
 
-    /// Puts the whole network together from its parts at the end of a run. `self` is the first
-    /// part. After this, only [`Network::finish`] may be called, because no events are left.
+    /// Assembles the whole network from its parts at the end of a run. `self` is the first part.
+    /// After this, only [`Network::finish`] may be called, because no events are left.
     #[must_use]
     pub fn join(mut self, others: Vec<Network>) -> Network {
         for mut other in others {
@@ -355,7 +355,7 @@ impl Network {
     }
 }
 
-/// Merges two lists that are in order. Returns false if the order of the result cannot be decided.
+/// Merges two sorted lists. Returns false if the order of the result cannot be decided.
 fn merge(one: &[(Packet, Key)], other: &[(Packet, Key)], merged: &mut Entering) -> bool {
     let mut ordered = true;
     merged.clear();
