@@ -59,10 +59,10 @@ keys! {
         kernel: Option<String> => TEXT;
         /// Each flow's start is delayed by a uniform draw from 0 to this; default: path.rtt.
         start_jitter: Time = ANY_TIME;
-        /// Order-preserving delay that each host adds to a packet, uniform from 0 to this; below
-        /// one packet time at the slowest link. Nine tenths of a packet time keep the flows of a
-        /// FIFO out of phase. Without it their round-trip times modulo a packet time may decide
-        /// their rates.
+        /// Random delay that each host adds to a packet, uniform from 0 to this value. Packets keep
+        /// their order. The value must be below one packet time at the slowest link; nine tenths of
+        /// a packet time keep the flows of a FIFO out of phase. Without jitter, their round-trip
+        /// times modulo a packet time may decide their rates.
         host_jitter: Time = ANY_TIME.default("0s");
         /// How long every host's timers had been running when the run begins. It decides at which
         /// instants the ticks of 1 ms fall. Default: each host has a phase of its own, drawn from
@@ -85,10 +85,10 @@ keys! {
         flows: Vec<FlowPlan> => key(KeyKind::List(&FlowPlan::TABLE));
         /// Traffic besides flows: unresponsive UDP, or short TCP connections.
         traffic: Vec<TrafficPlan> => key(KeyKind::List(&TrafficPlan::TABLE));
-        /// Programs as they are on the kernel engine, transport stacks in the simulator. Each entry has
-        /// a pair of hosts of its own.
-        /// Packets of the sender's host pass the route, those of the receiver's host the way back.
-        /// With a kind, its options are written beside these keys.
+        /// Unmodified programs on the kernel engine, or transport stacks in the simulator. Each
+        /// entry has a pair of hosts of its own. Packets of the sender's host pass the route, and
+        /// packets of the receiver's host take the reverse direction. If an entry has a kind, write
+        /// the options of the kind beside these keys.
         programs: Vec<ProgramPlan> => key(KeyKind::List(&ProgramPlan::TABLE));
         /// Whether hosts leave segmentation to their interfaces, see [`PathKeys`].
         offloads: bool;
@@ -100,7 +100,7 @@ keys! {
         /// point runs with all its seeds. [[sweep.zip]] has lists of equal length that advance
         /// together.
         key sweep = key(KeyKind::Sweep);
-        /// What must hold, or the run fails.
+        /// A condition that must hold; otherwise the run fails.
         key assert = key(KeyKind::Asserts);
     }
 }
@@ -110,8 +110,8 @@ keys! {
     pub struct PathKeys as "[path]" {
         /// Total base round-trip time: half before the first link, half after the receiver.
         rtt: Time = POSITIVE_TIME.default("20ms");
-        /// A named path (`tailback list paths`): its keys of [path] and [bottleneck] apply where the
-        /// scenario does not write them.
+        /// A named path (`tailback list paths`): its keys of [path] and [bottleneck] apply where
+        /// the scenario does not set them.
         key profile = key(KeyKind::Plain(Kind::Word(NAMES)));
         /// Whether hosts leave segmentation to their interfaces (TSO, GSO, GRO), kernel engine
         /// only: the simulator sends every segment as a packet.

@@ -126,14 +126,14 @@ keys! {
     pub struct LinkPlan as "a link" {
         /// Name in results.
         name: String;
-        /// Rate in frame bytes (IP + 14 B Ethernet): a constant, { steps = [[time, rate], ...] }
-        /// or { trace = "file" }: delivery opportunities (Mahimahi), or a CSV file with a header
-        /// time_s,rate_mbit,delay_ms,loss and a row for each change. Its delay and loss come before
-        /// those of the link, as impairments.
+        /// Rate in frame bytes (IP + 14 B Ethernet): a constant, { steps = [[time, rate], ...] } or
+        /// { trace = "file" }: delivery opportunities (Mahimahi), or a CSV file with a header
+        /// time_s,rate_mbit,delay_ms,loss and a row for each change. The file's delay and loss are
+        /// impairments that act before those of the link.
         rate: RatePlan => key(KeyKind::Rate).required();
-        /// The queue discipline: its name, or { aqm = name, options }. With the kernel engine
-        /// also module = name, a module of the kit in its place, and { aqm = name, kernel = true,
-        /// args = "tc words" } for one that only the kernel has.
+        /// The queue discipline: its name, or { aqm = name, options }. On the kernel engine, module
+        /// = name uses a module of the kit in its place, and { aqm = name, kernel = true, args =
+        /// "tc words" } selects a queue discipline that only the kernel has.
         queue: Algorithm => entry(Registry::Aqm).default("fifo");
         /// A module of the kernel engine's kit that replaces the queue discipline.
         module: Option<String>;
@@ -143,20 +143,21 @@ keys! {
         /// How much a shaper may send at once after it was idle, in bytes: the depth of its token
         /// bucket. In htb these are `burst` and `cburst`, which are the same for a class whose
         /// ceiling is its rate (`quantum` and `mpu` do not matter to one class). Tokens come at the
-        /// rate, up to this much. A packet leaves while no tokens are missing, and takes as many
-        /// tokens as it has bytes. So burst/length + 1 packets leave back to back after idling, and
-        /// the mean rate does not change. "tc": what tc computes for a class without a burst, one
-        /// MTU of 1600 B and the rate over the kernel's timer frequency (1 GHz), which is 1600 B
-        /// below 8 Gbit/s. With 0 idle time gives no credit: each packet leaves at the start of its
-        /// slot. At most 4 GB and what the lowest rate sends in 60 s. Not for a wire, a trace or a
-        /// queue that keeps the rate itself (Cake).
+        /// rate, up to this much. A packet may leave if the number of tokens is not negative, and
+        /// takes as many tokens as it has bytes. So burst/length + 1 packets leave back to back
+        /// after idling, and the mean rate does not change. "tc": what tc computes for a class
+        /// without a burst, one MTU of 1600 B and the rate over the kernel's timer frequency (1
+        /// GHz), which is 1600 B below 8 Gbit/s. If the burst is 0, idle time gives no credit: each
+        /// packet leaves at the start of its slot. At most 4 GB and what the lowest rate sends in
+        /// 60 s. Not for a wire, a trace or a queue that keeps the rate itself (Cake).
         burst: Bytes => key(KeyKind::Burst).default("0b");
-        /// Puts an independent instance of the link on the way back, reported as NAME.back.
+        /// Puts an independent instance of the link in the reverse direction, reported as
+        /// NAME.back.
         key both_directions = BOOL.default("false");
         /// One-way delay behind the link, or { steps = [[time, delay], ...] }, which is short for the
         /// impairment `delay`.
         delay: Time = ANY_TIME.default("0s").or_table(&DelayForm::TABLE);
-        /// Order-preserving addition to the delay, uniform from 0 to this.
+        /// Random addition to the delay, uniform from 0 to this value; packets keep their order.
         jitter: Time = ANY_TIME.default("0s").kernel(AtMost("4s"), "netem has 32 bits for it");
         /// Slots behind the link and its delay, as with a link that sends in bursts (netem's `slot`).
         /// A packet waits for a slot. When a slot begins, several packets leave at once. The next
@@ -181,9 +182,9 @@ keys! {
             "a packet that the kernel has handed to the link is not in its backlog",
         );
         /// { marks = [100, 200], drops = [300] }: the packets with these numbers are CE-marked
-        /// (dropped if they are not ECN-capable) or dropped before the queue sees them. TCP
-        /// segments with payload count, from 1, as they arrive at the link, over all flows,
-        /// retransmissions included.
+        /// (dropped if they are not ECN-capable) or dropped before the queue sees them. The numbers
+        /// count TCP segments with payload, from 1, in the order in which they arrive at the link,
+        /// over all flows and including retransmissions.
         schedule: Option<Schedule> => key(KeyKind::Schedule);
         /// Other effects of the path on packets that have left the queue: bursts of loss, changing
         /// delays, reordering and more. They follow the link's own loss, delay, jitter and slots, and

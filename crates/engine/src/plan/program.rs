@@ -18,8 +18,8 @@ pub const BUILT: &str = "built:";
 keys! {
     /// A pair of hosts and the programs that run on them, as they are, kernel engine only. In the
     /// simulator a kind is a transport stack that is compiled in, such as stacks/quinn. Packets of
-    /// the sender's host pass the route, those of the receiver's host the way back. With a kind,
-    /// its options are written beside these keys.
+    /// the sender's host pass the route, and packets of the receiver's host take the reverse
+    /// direction. If an entry has a kind, write the options of the kind beside these keys.
     pub struct ProgramPlan as "[[programs]]" {
         /// A ready-made entry, which sets the programs of both sides; default: the keys sender and
         /// receiver set them.
@@ -29,8 +29,8 @@ keys! {
         /// What runs on the sender's host: { run = ["program", "argument"], ready = "tcp:80" }.
         sender: Option<SidePlan> => key(KeyKind::Table(&SidePlan::TABLE));
         /// What runs on the receiver's host, written as for the sender. One of the two may be left
-        /// out. That host then runs nothing, or is another entry's if a placeholder {NAME.sender}
-        /// or {NAME.receiver} names it.
+        /// out. Its host then runs nothing. If a placeholder {NAME.sender} or {NAME.receiver} of
+        /// the other side names a host of another entry, that host takes its place.
         receiver: Option<SidePlan> => key(KeyKind::Table(&SidePlan::TABLE));
         /// Files and folders, relative to this file. The guest has them read-only in /files, in its PATH
         /// and by links in the working folder. Their content is part of a run's identity.
@@ -43,7 +43,8 @@ keys! {
         cc: Algorithm => entry(Registry::Cc).default("cubic");
         /// A module of the kernel engine's kit that replaces the congestion control.
         module: Option<String>;
-        /// Whether TCP sockets of both hosts ask for ECN; if not, they agree to it when asked.
+        /// Whether TCP sockets of both hosts request ECN; otherwise they use ECN only if the peer
+        /// requests it.
         ecn: bool = BOOL.default("false");
         /// Number of copies. Several copies have the names NAME/1, NAME/2, ...
         count: u64 = COUNT.default("1");
@@ -59,12 +60,14 @@ keys! {
         /// Links that packets of the receiver's host pass; default: the NAME.back of the route's
         /// links, in reverse order.
         back: Vec<u32> => key(KeyKind::Route);
-        /// The sender's packets take the way back, the receiver's the way there.
+        /// The sender's packets take the reverse direction of the route, and the receiver's packets
+        /// take the forward direction.
         key reverse = BOOL.default("false");
         /// Names of the sender's and the receiver's host, by which programs find them; default:
         /// "sender" and "receiver".
         hosts: Option<[String; 2]> => key(KeyKind::Hosts);
-        /// Differentiated services codepoint of all packets of both hosts that set none.
+        /// Differentiated services codepoint of all packets of both hosts for which the program
+        /// sets none.
         dscp: u8 = int(0, 63).default("0");
         /// A class of flows and sources, as for [[flows]]; default: none.
         class: Option<String> => key(KeyKind::Class);
@@ -88,17 +91,17 @@ keys! {
     /// What runs on a host.
     pub struct SidePlan as "a side of [[programs]]" {
         /// The program and its arguments. Placeholders of addresses: {sender}, {receiver},
-        /// {sender6} and {receiver6}, and {NAME.sender} and so on for those of another entry.
-        /// Others: {duration} for the whole seconds from start to stop or the end, "{{" for a
+        /// {sender6} and {receiver6}, and {NAME.sender} and so on for those of another entry. Other
+        /// placeholders: {duration} for the whole seconds from start to stop or the end, "{{" for a
         /// brace.
         run: Vec<String> => key(KeyKind::Words);
         /// Makes this side a server, which starts before time 0. The run waits for it; this key
         /// describes when it is ready: "tcp:PORT", "udp:PORT", "stdout:TEXT" or a time such as
         /// "500ms".
         ready: Option<Ready> => key(KeyKind::Ready);
-        /// A folder that is the root, relative to this file, in place of packages: the files of a container
-        /// image as "docker export" or "umoci unpack" leave them. Its content is part of a run's
-        /// identity.
+        /// A folder that is the root, relative to this file, in place of packages: the files of a
+        /// container image as "docker export" or "umoci unpack" write them. Its content is part of
+        /// a run's identity.
         root: Option<RootPlan> => key(KeyKind::Folder);
         /// The working folder; default: "/" in a root, else "/work".
         cwd: Option<String> => TEXT;
@@ -149,7 +152,7 @@ impl AsPart for InteropPlan {
 }
 
 keys! {
-    /// A number out of a file.
+    /// A number from a file.
     pub struct ResultPlan as "a result" {
         /// Its name.
         name: String;

@@ -25,9 +25,9 @@ keys! {
     pub struct RecordPlan as "[record]" {
         /// Time between samples.
         interval: Time = POSITIVE_TIME.default("100ms");
-        /// "interval" (or true): a sample every interval. "changes": the congestion window at every
-        /// change too. "acks": window, ssthresh, packets in flight, congestion state and
-        /// acknowledged bytes after every ACK. "off" (or false): no series.
+        /// "interval" (or true): a sample every interval. "changes": in addition, the congestion
+        /// window at every change. "acks": window, ssthresh, packets in flight, congestion state
+        /// and acknowledged bytes after every ACK. "off" (or false): no series.
         series: SeriesMode => key(KeyKind::Switch(SeriesMode::WORDS)).default("interval");
         /// Whether every drop and mark becomes a row.
         events: bool = BOOL.default("false");

@@ -184,7 +184,7 @@ keys! {
         timestamps: bool = BOOL.default("true");
         /// The largest window that the receiver offers, on either engine.
         rwnd: Bytes = BYTES.default("32mb").kernel(AtMost("1gb"), "longer than a TCP window");
-        /// "auto": if the congestion control asks for it; "fq": segment by segment, as the fq qdisc
+        /// "auto": if the congestion control requests it; "fq": segment by segment, as the fq qdisc
         /// paces; "fq-gso": in groups of as many segments as Linux joins for fq, at least two.
         pacing: Pacing = Pacing::KEY.default("auto")
             .kernel(Only(&["auto", "off", "fq"]), "the guest joins segments with path.offloads");
@@ -200,7 +200,7 @@ keys! {
         /// Whether a host remembers the RTT and the reordering of a destination from one connection
         /// to the next, as Linux does (tcp_no_metrics_save = 0).
         metrics_save: bool = BOOL.default("false");
-        /// With metrics_save: whether it remembers ssthresh, too, as Linux did before 5.6
+        /// With metrics_save: whether the host also remembers ssthresh, as Linux did before 5.6
         /// (tcp_no_ssthresh_metrics_save = 0).
         ssthresh_metrics_save: bool = BOOL.default("false");
         /// The receiver's buffer: large enough for rwnd from the start ("fixed"), or tuned by Linux
@@ -217,19 +217,19 @@ keys! {
         sce_receiver: SceReceiver = SceReceiver::KEY.default("auto")
             .kernel(Only(&["auto", "off"]), "Linux does not know of SCE");
         /// How the receiver reports CE to the sender: by Accurate ECN ("accecn", RFC 9768), by RFC
-        /// 3168 ("rfc3168"), or not at all, because it does not support ECN ("none"). "auto": what
-        /// the congestion control asks for, which is Accurate ECN for prague, an echo of each
-        /// packet for DCTCP, else RFC 3168. Without Accurate ECN, a congestion control that needs
-        /// it runs without ECN.
+        /// 3168 ("rfc3168"), or not at all, because it does not support ECN ("none"). "auto": the
+        /// form that the congestion control requires, which is Accurate ECN for prague, an echo of
+        /// each packet for DCTCP, and RFC 3168 for all others. Without Accurate ECN, a congestion
+        /// control that needs it runs without ECN.
         ecn_feedback: EcnFeedback = EcnFeedback::KEY.default("auto");
         /// When the receiver sends the option of Accurate ECN, 4 to 12 bytes. These are Linux's
         /// tcp_ecn_option 0 to 3: never, after CE and three times in a round trip, on every ACK
         /// until they seem to get lost, or on every ACK.
         accecn_option: AccEcnOption = AccEcnOption::KEY.default("full");
-        /// What the receiver does to get a higher rate, on purpose or by a bug.
-        /// "hides-ce": it negotiates ECN and never reports CE. "divides-acks": it acknowledges a
-        /// segment in eight parts. "optimistic": it acknowledges missing segments as soon as a later
-        /// one arrives, so that the sender sees no loss; what was lost never arrives.
+        /// What the receiver does to get a higher rate, on purpose or by a bug. "hides-ce": it
+        /// negotiates ECN and never reports CE. "divides-acks": it acknowledges a segment in eight
+        /// parts. "optimistic": it acknowledges missing segments as soon as a later one arrives, so
+        /// that the sender sees no loss; the lost data never arrives.
         receiver: Conduct = Conduct::KEY.default("honest").since("0.2")
             .kernel(Only(&["honest"]), "receivers of Linux are honest");
         /// Pacing rate in slow start (below half of ssthresh), percent of cwnd/srtt: Linux

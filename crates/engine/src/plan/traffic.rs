@@ -13,9 +13,9 @@ keys! {
     pub struct FlowPlan as "[[flows]]" {
         /// Name in results; default: the congestion control's name, made unique (cubic, cubic-2).
         name: String => key(KeyKind::Name);
-        /// The congestion control: its name, or { name = ..., options }. With the kernel engine
-        /// also module = name, a module of the kit in its place, and { name = ..., kernel = true }
-        /// for one that only the kernel has.
+        /// The congestion control: its name, or { name = ..., options }. On the kernel engine,
+        /// module = name uses a module of the kit in its place, and { name = ..., kernel = true }
+        /// selects a congestion control that only the kernel has.
         cc: Algorithm => entry(Registry::Cc).required();
         /// A module of the kernel engine's kit that replaces the congestion control.
         module: Option<String>;
@@ -29,8 +29,8 @@ keys! {
         stop: Option<Time> = ANY_TIME;
         /// Payload to send; default: no limit.
         bytes: Option<Bytes> = BYTES;
-        /// Payload rate at which the application writes, one segment at a time. What TCP cannot
-        /// send yet waits and is sent later. Default: as much as TCP takes.
+        /// Payload rate at which the application writes, one segment at a time. Data that TCP
+        /// cannot send yet waits. Default: the application writes as much as TCP accepts.
         rate: Option<Rate> = plain(Kind::Rate);
         /// The application writes in chunks: at equal intervals ("every"), or one for each request
         /// of the receiver ("think"). The flow then has completion times of chunks.
@@ -44,18 +44,18 @@ keys! {
         route: Vec<u32> => key(KeyKind::Route);
         /// Links that the ACKs pass; default: the NAME.back of the route's links, in reverse order.
         back: Vec<u32> => key(KeyKind::Route);
-        /// Data takes the way back, ACKs the way there.
+        /// Data takes the reverse direction of the route, and ACKs take the forward direction.
         key reverse = BOOL.default("false");
         /// Names of the sender's and the receiver's host of the data. Flows with a name in common
         /// share that host, for queues that keep hosts apart. Default: flows with the same
-        /// round-trip time, way and stack are on the same two hosts.
+        /// round-trip time, route and stack are on the same two hosts.
         hosts: Option<[String; 2]> => key(KeyKind::Hosts);
         /// Differentiated services codepoint of all its packets, ACKs included.
         dscp: u8 = int(0, 63).default("0");
         /// A class of flows, by a name of your own. Its members are also counted together, at the
         /// first link of their route, which is the same for all; default: none.
         class: Option<String> => key(KeyKind::Class);
-        /// Single keys of [tcp] for this flow.
+        /// Keys of [tcp] that have another value for this flow.
         tcp: TcpPlan => key(KeyKind::Table(&TcpPlan::TABLE));
     }
 }
@@ -98,11 +98,11 @@ keys! {
         rtt: Time = POSITIVE_TIME;
         /// Links that its packets pass; default: the only link.
         route: Vec<u32> => key(KeyKind::Route);
-        /// Its packets take the way back of the route.
+        /// Its packets take the reverse direction of the route.
         key reverse = BOOL.default("false");
         /// Names of the sender's and the receiver's host of its packets. Flows and sources with a
         /// name in common share that host, for queues that keep hosts apart. Default: sources with
-        /// the same round-trip time, way and packet size are on the same two hosts.
+        /// the same round-trip time, route and packet size are on the same two hosts.
         hosts: Option<[String; 2]> => key(KeyKind::Hosts);
         /// Differentiated services codepoint of its packets.
         dscp: u8 = int(0, 63).default("0");

@@ -19,14 +19,14 @@ keys! {
         flow: Option<String> => TEXT;
         /// The link, if there are several; default: the only one.
         link: Option<String> => TEXT;
-        /// The class of flows; default: every one.
+        /// The class of flows; default: every class.
         class: Option<String> => TEXT;
-        /// For metrics of harm (`harm_throughput`): the flow or source of traffic whose absence
-        /// they compare with. The run without it, with the same seed, is made too.
+        /// For metrics of harm (`harm_throughput`): the flow or source of traffic that is absent
+        /// from the run with which they compare. tailback also makes that run, with the same seed.
         without: Option<String> => TEXT.since("0.2");
-        /// Smallest value that holds.
+        /// Smallest allowed value.
         min: Option<f64> = NUMBER;
-        /// Largest value that holds.
+        /// Largest allowed value.
         max: Option<f64> = NUMBER;
     }
 }
