@@ -1,8 +1,8 @@
 //! The input of the guest: namespaces and devices, the lines for `ip` and `tc`, flows and sources
-//! with their times, and where to capture.
+//! with their times, and the places at which to capture.
 //!
-//! The host makes all decisions, because it can reject, show and test them. The agent only carries
-//! them out.
+//! The host makes all decisions, because only the host can reject them, show them and test them.
+//! The agent carries them out.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use tailback_record::{ClassPlan, meter};
 
-/// Version of this format. Host and agent come from the same build.
+/// Version of this format. It must be equal in host and agent, which come from the same build.
 pub const FORMAT: u32 = 1;
 
 /// The input of one run.
@@ -22,13 +22,13 @@ pub struct Job {
     pub duration_ns: u64,
     /// Start of the measured time, ns.
     pub warmup_ns: u64,
-    /// Seed of the run, for the sources' random streams.
+    /// Seed of the run, for the random numbers of the sources.
     pub seed: u64,
     /// Which data the run records.
     pub record: Record,
     /// Modules to load, in order.
     pub modules: Vec<Module>,
-    /// Values to write before anything else in the first namespace. The keys are paths below
+    /// Values to write in the first namespace, before all other set-up. The keys are paths below
     /// `/proc/sys`.
     pub sysctls: Vec<(String, String)>,
     /// Network namespaces.
@@ -59,15 +59,17 @@ pub struct Job {
 pub const HARDWARE_ADDRESS: [u8; 6] = [2, 0, 0, 0, 0, 1];
 
 /// A device that receives from a host of programs, and the filter for the frames that the kernel
-/// accepts there. A filter is needed because a program can send anything through any device of its
-/// host.
+/// accepts there. A filter is needed because a program can send any packet through any device of
+/// its host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Gate {
     /// The device.
     pub device: Device,
-    /// Index of the entry whose host the device receives from, and which host of the entry that is.
+    /// The host from which the device receives: the index of the entry, and the index of the host
+    /// in that entry.
     pub host: (usize, usize),
-    /// Pairs of source and destination address of the packets that pass. All others are dropped.
+    /// Pairs of source and destination address of the packets that pass. All other packets are
+    /// dropped.
     pub pairs: Vec<(IpAddr, IpAddr)>,
 }
 
@@ -81,7 +83,7 @@ impl Gate {
 pub struct Record {
     /// Time between samples, ns.
     pub interval_ns: u64,
-    /// Whether samples become rows of the series. They count in the means in any case.
+    /// Whether samples become rows of the series. They are always included in the means.
     pub series: bool,
     /// Whether the sender is sampled after every ACK, in order to find changes of its window.
     pub changes: bool,
@@ -136,7 +138,7 @@ pub struct Device {
     pub name: String,
 }
 
-/// What runs a line.
+/// The program that runs a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Tool {
@@ -146,7 +148,7 @@ pub enum Tool {
     Tc,
     /// The agent itself, which starts the timer of adaptive RED below a device.
     Adapt,
-    /// The agent itself, which makes or changes a queue discipline that tc does not know.
+    /// The agent itself, which makes or changes a queue discipline that tc does not support.
     Qdisc,
 }
 
@@ -195,7 +197,7 @@ pub struct Flow {
     pub start_ns: u64,
     /// Time after which the flow sends no new data, ns.
     pub stop_ns: Option<u64>,
-    /// Payload to send, bytes. `None` for a flow without end.
+    /// Payload to send, bytes. `None` if the flow has no end.
     pub bytes: Option<u64>,
     /// Payload of a full segment, bytes.
     pub mss: u16,
@@ -207,7 +209,7 @@ pub struct Flow {
     pub window: u32,
     /// Whether TCP paces, at a rate that TCP computes.
     pub pacing: bool,
-    /// Whether the receiver sends its quick ACKs before it delays ACKs.
+    /// Whether the receiver sends quick ACKs at first, before it delays ACKs.
     pub quickack: bool,
     /// Constant delay between the sender and the first capture on the path, ns. A packet was sent
     /// at its capture time minus this delay.
@@ -240,11 +242,12 @@ pub struct Application {
 pub struct Chunks {
     /// Payload of a chunk, bytes.
     pub bytes: u64,
-    /// Number of chunks. `None` for chunks without end.
+    /// Number of chunks. `None` if their number is not limited.
     pub count: Option<u64>,
     /// Time from one chunk to the next, ns. `None` if the receiver requests the chunks.
     pub every_ns: Option<u64>,
-    /// If the receiver requests the chunks: how long it waits before each request, ns.
+    /// Time that the receiver waits before each request, ns. `None` if it does not request the
+    /// chunks.
     pub think_ns: Option<u64>,
     /// Payload of a request, bytes.
     pub request: u16,
@@ -273,7 +276,7 @@ pub struct Source {
     pub receiver_address: Ipv4Addr,
     /// The receiver's port. The sender's port is the same.
     pub port: u16,
-    /// Time before which the source sends nothing, including the seed's random offset, ns.
+    /// Time at which the source starts to send, including the seed's random offset, ns.
     pub start_ns: u64,
     /// Time after which the source sends nothing, ns.
     pub stop_ns: Option<u64>,
@@ -287,8 +290,8 @@ pub struct Source {
     pub connections: Option<Connections>,
 }
 
-/// The TCP connections of a source. The server is the end that sends, and listens at the source's
-/// port. Each client has its own port.
+/// The TCP connections of a source. The server sends, and listens at the source's port. Each client
+/// has its own port.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Connections {
     /// The settings that connections share with flows. Port and size differ for each connection.
@@ -322,20 +325,20 @@ pub struct Program {
     pub receiver_addresses: (Ipv4Addr, Ipv6Addr),
     /// The program on the sender's host, and the program on the receiver's host.
     pub sides: [Option<Side>; 2],
-    /// Environment variables in addition to those that every program has.
+    /// Environment variables in addition to the variables that every program has.
     pub env: Vec<(String, String)>,
     /// The folder of the guest's root in which its packages are unpacked.
     pub root: String,
-    /// The entry's files: for each, the name below `/files` and the path in the guest's root.
+    /// The entry's files. Each has a name below `/files` and a path in the guest's root.
     pub files: Vec<(String, String)>,
     /// Names of both hosts, if the scenario sets them.
     #[serde(default)]
     pub host_names: Option<[String; 2]>,
-    /// Time at which the sides that are not servers start, including the seed's random offset, ns.
+    /// Time at which the clients start, including the seed's random offset, ns.
     pub start_ns: u64,
     /// Time at which tailback asks the programs to end, ns.
     pub stop_ns: Option<u64>,
-    /// Expected exit status of a side that ends without being asked to.
+    /// Expected exit status of a side that ends on its own.
     pub expect: i32,
     /// Constant delay between the sender's host and the first capture on the path, ns.
     pub access_delay_ns: u64,
@@ -364,11 +367,11 @@ pub struct Interop {
 pub struct Side {
     /// The program and its arguments.
     pub run: Vec<String>,
-    /// How to see that a server is ready. `None` for a client. A server starts before the run,
-    /// which waits until the server is ready.
+    /// The condition under which a server is ready. `None` for a client. A server starts before the
+    /// run, and the run waits until the server is ready.
     pub ready: Option<Ready>,
-    /// The folder of the guest's root that becomes the side's root. `None` if the root is made of
-    /// packages.
+    /// The folder below the guest's root that becomes the side's root. `None` if the root is made
+    /// of packages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub root: Option<String>,
     /// The working folder, if the scenario sets it.
@@ -379,7 +382,7 @@ pub struct Side {
     pub env: Vec<(String, String)>,
 }
 
-/// How to see that a server is ready.
+/// The condition under which a server is ready.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Ready {
@@ -395,8 +398,8 @@ pub enum Ready {
 
 impl Job {
     /// Returns the flow, source or program of each number in a packet. Each flow, source and
-    /// connection of a source has one port, in the order of these numbers. Programs have no such
-    /// port, because the addresses of their hosts identify their packets.
+    /// connection of a source has one port, in the order of these numbers. Programs have no port
+    /// here, because the addresses of their hosts identify their packets.
     pub fn owners(&self) -> Arc<[u32]> {
         let connections = self.sources.iter().map(|source| &source.connections);
         let limits = connections.map(|c| c.as_ref().map_or(0, |c| c.limit));
@@ -412,17 +415,19 @@ pub struct Link {
     pub name: String,
     /// Name of the queue discipline in results.
     pub aqm: String,
-    /// The name of the queue discipline's kind in tc, which tells where its statistics are.
+    /// The name of the queue discipline's kind in tc. The agent needs it to find the statistics of
+    /// that kind.
     pub kind: String,
-    /// The namespace with the queue, which is in front of [`Link::device`]. Packets that enter the
-    /// queue are captured when they come in through the other devices of this namespace.
+    /// The namespace of the queue. Packets that enter the queue are captured when they come in
+    /// through the devices of this namespace other than [`Link::device`].
     pub namespace: usize,
     /// The device behind the queue. Packets that leave the queue are captured when they go out
     /// there.
     pub device: String,
     /// Rates in bit/s, each with the time in ns from which it applies. Times ascend from 0.
     pub rates: Vec<(u64, u64)>,
-    /// How much the queue may hold. This tells drops by a full buffer from drops by the algorithm.
+    /// The largest amount that the queue may hold. It is used to distinguish drops by a full buffer
+    /// from drops by the algorithm.
     pub limit: Limit,
     /// Whether the algorithm drops on arrival or on departure.
     pub drops_at: DropsAt,
@@ -430,24 +435,24 @@ pub struct Link {
     pub in_order: bool,
     /// Whether packets of each flow leave in the order in which they came.
     pub keeps_order: bool,
-    /// The namespace behind the queue. Between its devices `in` and `out` is a wire that loses
-    /// packets.
+    /// The namespace behind the queue in which a wire loses packets. The wire is between the
+    /// devices `in` and `out` of this namespace.
     pub loss_namespace: Option<usize>,
     /// The kind of queue discipline that loses packets there; `None` for netem.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loss_kind: Option<String>,
-    /// Numbers of the data packets, counted from 1, that a schedule marks whatever the queue does.
+    /// Numbers of the data packets, counted from 1, that a schedule marks regardless of the queue.
     pub scheduled_marks: Vec<u64>,
-    /// Numbers of the data packets, counted from 1, that a schedule drops whatever the queue does.
+    /// Numbers of the data packets, counted from 1, that a schedule drops regardless of the queue.
     pub scheduled_drops: Vec<u64>,
-    /// The namespace with the schedule, in front of the queue's namespace. Packets are captured
-    /// when they come in there.
+    /// The namespace of the schedule, in front of the queue's namespace. Packets are captured when
+    /// they enter the namespace of the schedule.
     pub schedule_namespace: Option<usize>,
-    /// Classes of flows whose first link this is.
+    /// Classes of the flows for which this link is the first.
     pub classes: Vec<ClassPlan>,
 }
 
-/// How much a queue may hold.
+/// The largest amount that a queue may hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Limit {

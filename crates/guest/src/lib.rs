@@ -5,7 +5,7 @@
 //! | [`map`] | host | maps a plan to a [`job::Job`], or rejects it before boot |
 //! | [`job`] | both | the input of the guest |
 //! | [`result`] | both | the result of the guest |
-//! | the binary | guest | the agent: sets up namespaces, runs flows, captures, counts |
+//! | the binary | guest | the agent: sets up namespaces, runs flows, captures and counts packets |
 
 pub mod job;
 pub mod map;

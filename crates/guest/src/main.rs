@@ -1,8 +1,9 @@
 //! The agent: the first process of the guest.
 //!
-//! It reads `/job/job.json`, runs the job and writes its result to `/results`. Its messages go to
-//! the console, one line each, and begin with `tailback:`; the host reads these lines. The agent
-//! also starts itself again, to set up the host of a program and to be the first process there.
+//! It reads `/job/job.json`, runs the job and writes its result to `/results`. It prints its
+//! messages on the console, one line each. They begin with `tailback:`, and the host reads these
+//! lines. The agent also starts itself again, to set up the host of a program and to be the first
+//! process there.
 
 mod agent;
 

@@ -6,7 +6,7 @@ use tailback_record::Outcome;
 /// Name of the file in the result folder.
 pub const FILE: &str = "result.postcard";
 
-/// What a guest leaves after a complete run.
+/// The data that a guest leaves after a complete run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct GuestResult {
     /// The measurements.
@@ -30,7 +30,7 @@ pub struct Environment {
     pub statistics: Vec<(String, String)>,
     /// TCP sysctls during the run: namespace, path and value.
     pub sysctls: Vec<(String, String, String)>,
-    /// Offload settings: each device, and which offloads are on.
+    /// Offload settings: each device, and its offloads with their state.
     pub offloads: Vec<(String, String)>,
     /// Reasons to doubt the run, e.g. memory pressure or a lost capture.
     pub warnings: Vec<String>,

@@ -1,4 +1,4 @@
-//! A summary with only the first of its flows: enough for a table if a run has a hundred thousand
+//! A summary with only the first flows. This is enough for a table if a run has a hundred thousand
 //! flows.
 
 use std::fmt;
@@ -7,7 +7,7 @@ use std::io::Write;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-/// The key of a summary under which the flows are.
+/// The key of the flows in a summary.
 const FLOWS: &str = "flows";
 
 /// Returns the JSON of a summary with at most this many flows and everything else unchanged, and

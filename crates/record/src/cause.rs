@@ -45,7 +45,7 @@ macro_rules! causes {
     };
 }
 
-// Causes are stored by name. This order also orders simultaneous events of a run.
+// Causes are stored by name. Simultaneous events of a run are sorted in the order of this list.
 causes! {
     /// Dropped because the buffer was full.
     Overflow = "overflow", Drop;
@@ -59,7 +59,7 @@ causes! {
     Loss = "loss", Drop;
     /// Dropped by a schedule of the scenario.
     Scheduled = "scheduled", Drop;
-    /// An ACK dropped because a newer one makes it redundant (Cake's ACK filter).
+    /// An ACK dropped because a newer ACK makes it redundant (Cake's ACK filter).
     AckFilter = "ack_filter", Drop;
     /// Marked CE by the queue's algorithm.
     Mark = "mark", Ce;
@@ -104,7 +104,7 @@ pub enum Seen {
 
 /// Counters, one for each [`Cause`].
 ///
-/// Sums saturate, because a guest may send any numbers.
+/// Sums saturate, because a guest is not trusted and may send any numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts(pub [u64; Cause::COUNT]);
 
@@ -183,7 +183,7 @@ mod tests {
 
     #[test]
     fn counters_sum_by_effect_and_saturate() {
-        // Each cause is counted once more than the previous cause: 1, 2, ... 14.
+        // Each cause is counted one time more often than the previous cause: 1, 2, ... 14.
         let mut counts = Counts::default();
         for (times, cause) in (1..).zip(Cause::ALL) {
             (0..times).for_each(|_| counts.add(cause));

@@ -1,5 +1,5 @@
-//! How long requests took. A request is one connection of a source such as `web`, or a chunk of a
-//! flow.
+//! The durations of requests. A request is one connection of a source such as `web`, or a chunk of
+//! a flow.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +12,8 @@ pub struct Completion {
     pub at_ns: u64,
     /// Payload, bytes.
     pub bytes: u64,
-    /// Time from the client's connect, or request, to its last byte, ns.
+    /// Time from the client's connect (or from its request for a chunk) until the client received
+    /// the last byte, ns.
     pub took_ns: u64,
 }
 

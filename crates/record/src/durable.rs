@@ -1,11 +1,12 @@
-//! Group commit: finished runs reach the disk together, at most a second after they were finished.
+//! Group commit: finished runs are synced to the disk together, at most a second after the first of
+//! them was finished.
 //!
-//! A run costs no sync of its own if many runs finish in a second: one `syncfs` writes all of them.
-//! Only Linux has this call. Elsewhere, and for a few runs, each file is synced.
+//! If many runs finish within a second, one `syncfs` writes all of them, so no run needs a sync of
+//! its own. Only Linux has this call. On other systems, and for a few runs, each file is synced.
 //!
-//! A killed process loses nothing, because its files belong to the system already. After a power
-//! failure, runs of the last second may be absent or damaged. Their hashes detect the damage, and
-//! the runs are repeated.
+//! If a process is killed, its finished runs are not lost, because the system already has the
+//! files. After a power failure, runs of the last second may be absent or damaged. Their hashes
+//! show the damage, and tailback repeats these runs.
 
 use std::fs::{self, File};
 use std::io;
@@ -15,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use crate::scratch::at;
 
-/// Longest time for which a finished run waits for others.
+/// Longest time for which a finished run waits for other runs.
 const WAIT: Duration = Duration::from_secs(1);
 /// Up to this number of runs, each file is synced. `syncfs` also writes what other programs have
 /// written to the same file system, which could take longer.
@@ -26,14 +27,14 @@ const FEW: usize = 4;
 pub(crate) struct Pending {
     runs: PathBuf,
     waiting: Mutex<Waiting>,
-    /// Held by the thread that syncs.
+    /// The thread that syncs holds this lock.
     syncing: Mutex<()>,
 }
 
 #[derive(Debug, Default)]
 struct Waiting {
     ids: Vec<String>,
-    /// When the first of them was finished.
+    /// When the first of the waiting runs was finished.
     since: Option<Instant>,
 }
 
@@ -89,7 +90,8 @@ impl Pending {
     }
 }
 
-/// Syncs the file system of a folder. Returns false if this system or file system cannot.
+/// Syncs the file system of a folder. Returns false if the system or the file system does not
+/// support this.
 #[cfg(target_os = "linux")]
 fn sync_file_system(folder: &Path) -> io::Result<bool> {
     let file = File::open(folder).map_err(|e| at(folder, e))?;
@@ -106,7 +108,8 @@ fn sync_file_system(_folder: &Path) -> io::Result<bool> {
     Ok(false)
 }
 
-/// Syncs every file and folder of a run. A run that is gone was removed, or moved as damaged.
+/// Syncs every file and folder of a run. A run that does not exist any more was removed, or was
+/// moved because it is damaged.
 fn sync_tree(folder: &Path) -> io::Result<()> {
     let entries = match fs::read_dir(folder) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -188,7 +191,8 @@ mod tests {
         let nowhere = root.path().join("nowhere");
         let error = sync_folder(&nowhere).expect_err("no folder");
         assert!(error.to_string().contains("nowhere"), "{error}");
-        // File systems that do not sync folders return this error, which is ignored.
+        // This path causes the error that file systems return if they do not sync folders. The
+        // error is ignored.
         assert!(sync_folder(Path::new("no\0path")).is_ok());
         assert!(sync_tree(&nowhere).is_ok(), "a run that is gone");
     }

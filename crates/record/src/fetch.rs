@@ -3,7 +3,7 @@
 //! With many flows, the caches no longer contain the state of a flow when its next packet arrives.
 //! The processor then waits for each cache line of the state. Pipes and queues know which packets
 //! come next, so they prefetch the state of their flows. Prefetching does not change values. On
-//! machines without such an instruction, it does nothing.
+//! machines without a prefetch instruction, these functions do nothing.
 
 #![allow(unsafe_code, reason = "the one instruction of it has no safe function")]
 
@@ -15,7 +15,7 @@ const LINE: usize = 64;
 #[inline(always)]
 fn ask(address: *const i8) {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: a prefetch neither changes memory nor faults, whatever the address.
+    // SAFETY: a prefetch neither changes memory nor faults, for any address.
     unsafe {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         _mm_prefetch::<_MM_HINT_T0>(address);

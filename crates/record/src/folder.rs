@@ -1,23 +1,27 @@
 //! The run folder: the stored results of a run, written atomically.
 //!
 //! A process first writes a run into a folder that no other process uses. It then renames this
-//! folder to `runs/<run_id>`. So a folder with such a name is always complete, even if the process
-//! was killed. If two processes finish the same run, the first wins, and the second discards its
-//! copy. Finished runs are synced together within a second ([`crate::durable`]). If a power failure
-//! comes earlier, the run's hashes detect the damage.
+//! folder to `runs/<run_id>`. So a folder of this name is always complete, even if the process was
+//! killed. If two processes finish the same run, the first wins, and the second discards its copy.
+//! Finished runs are synced together within a second ([`crate::durable`]). If the power fails
+//! before that, the run's hashes show the damage.
 //!
 //! | file | content |
 //! |---|---|
-//! | `manifest.json` | identity: engine and its version, seed, the canonical point, which RFC or kernel each algorithm follows, rows lost; size and SHA-256 of the files below, and its own ([`crate::seal`]) |
+//! | `manifest.json` | identity: engine and its version, seed, the canonical point, which RFC or
+//! kernel each algorithm follows, rows lost; size and SHA-256 of the files below, and the SHA-256
+//! of the manifest itself ([`crate::seal`]) |
 //! | `summary.json` | [`Summary`] |
-//! | `account.json` | what each sender waited for, and what filled each queue ([`crate::account`]) |
+//! | `account.json` | what each sender waited for, and which flows filled each queue
+//! ([`crate::account`]) |
 //! | `series.parquet` | `time_ns`, `flow`, `link`, `quantity`, `value`; in the order of the series, then of time |
 //! | `histograms.parquet` | `flow`, `link`, `quantity`, `lower`, `width`, `count` |
 //! | `packets.pcapng` | headers of every packet at every link, if they were recorded ([`crate::pcapng`]) |
-//! | `timing.json` | wall and CPU time, host: everything that differs when the same run is repeated; sealed by itself |
+//! | `timing.json` | wall time, CPU time and host, which differ when the same run is repeated; this
+//! file has its own seal |
 //!
 //! A folder is used only if it is unchanged since it was written: [`crate::stored`] reads and
-//! checks it. tailback never removes a damaged folder: it moves the folder to `runs/.damaged` and
+//! checks it. tailback never removes a damaged folder. It moves the folder to `runs/.damaged` and
 //! repeats the run.
 
 use std::fs::{self, File};
@@ -35,10 +39,10 @@ use crate::seal::{self, Hashing, Mark};
 use crate::stored::{self, FORMAT, Fault};
 use crate::{Outcome, summary::Summary, table};
 
-/// What identifies a run, for `manifest.json`.
+/// The data that identifies a run, for `manifest.json`.
 #[derive(Clone, Debug, Serialize)]
 pub struct Manifest<'a> {
-    /// Identity of the run: a hash of canonical point, seed and engine version.
+    /// Identity of the run, which is a hash of canonical point, seed and engine version.
     pub run_id: &'a str,
     /// Engine, e.g. `sim`.
     pub engine: &'a str,
@@ -46,15 +50,16 @@ pub struct Manifest<'a> {
     pub engine_version: &'a str,
     /// Seed of the run.
     pub seed: u64,
-    /// The point with all defaults, in base units.
+    /// The point in base units, including all defaults.
     pub canonical: serde_json::Value,
-    /// What each algorithm of the run (e.g. `aqm.codel`) follows: an RFC or a kernel, for example.
+    /// The reference of each algorithm of the run (e.g. `aqm.codel`), such as an RFC or a kernel.
     pub follows: Vec<(String, String)>,
-    /// The environment of the run besides the engine, if known: kernel, modules, tools, settings.
+    /// The environment of the run, if known: kernel, modules, tools, settings. The engine is not
+    /// part of it.
     pub environment: Option<serde_json::Value>,
 }
 
-/// What differs when a run is repeated, for `timing.json`.
+/// Values that differ when a run is repeated, for `timing.json`.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Timing {
     /// Wall time of the simulation, s.
@@ -71,7 +76,7 @@ pub struct Timing {
     pub memory_bytes: Option<u64>,
 }
 
-/// Whether a run was already in the store.
+/// Whether [`Store::write`] stored a run, or found it in the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stored {
     /// The run was new, and its folder was written.
@@ -120,9 +125,9 @@ impl Store {
         }
     }
 
-    /// Moves a damaged run to another folder. Returns the damage and the run's new path, or `None`
-    /// if the run is not damaged. `found` is damage that the caller found and that hashes do not
-    /// show.
+    /// Moves a damaged run to another folder. Returns a text with the damage and the run's new
+    /// path, or `None` if the run is not damaged. `found` is damage that the caller has found and
+    /// that the hashes do not show.
     pub fn set_aside(&self, run_id: &str, found: Option<&str>) -> io::Result<Option<String>> {
         let path = self.path(run_id);
         if found.is_none() && !matches!(stored::check(&path), Err(Fault::Damaged(_))) {
@@ -131,8 +136,8 @@ impl Store {
         let damaged = self.runs.join(DAMAGED);
         fs::create_dir_all(&damaged).map_err(|e| at(&damaged, e))?;
         refuse_link(&damaged)?;
-        // Another process may do the same. If it has already stored the run again, do not move that
-        // run.
+        // Another process may move the run at the same time. If it has already stored the run
+        // again, do not move the new run.
         let lock = lock_of(&damaged).map_err(|e| at(&damaged, e))?;
         lock.lock().map_err(|e| at(&damaged, e))?;
         let what = match (stored::check(&path), found) {
@@ -175,8 +180,8 @@ impl Store {
         self.scratch.discard(run_id);
     }
 
-    /// Writes a finished run, including the files from [`Store::scratch_file`]. If it cannot be
-    /// written, no files of the run are left. It reaches the disk with other runs
+    /// Writes a finished run, including the files from [`Store::scratch_file`]. If writing fails,
+    /// no files of the run are left. The run is synced to the disk together with other runs
     /// ([`Store::settle`]).
     pub fn write(
         &self,
@@ -206,11 +211,11 @@ impl Store {
             renamed = fs::rename(folder, &target);
         }
         renamed.map_err(|e| at(&target, e))?;
-        // The run is complete even if this fails.
+        // The run is complete even if adding it to the pending runs fails.
         self.pending.add(run_id).map(|()| Stored::New)
     }
 
-    /// Syncs the finished runs that wait for others. Call this after the last run.
+    /// Syncs the finished runs that are still waiting. Call this after the last run.
     pub fn settle(&self) -> io::Result<()> {
         self.pending.settle()
     }
@@ -218,7 +223,7 @@ impl Store {
 
 impl Drop for Store {
     fn drop(&mut self) {
-        // A caller that needs to know whether this fails calls `settle` first.
+        // A caller that needs the error of `settle` must call it before dropping the store.
         let _ = self.settle();
     }
 }
@@ -239,8 +244,8 @@ fn refuse_link(folder: &Path) -> io::Result<()> {
     ))
 }
 
-/// Opens the file that a process locks to use a folder alone. This is the folder itself, or on
-/// Windows, which cannot open folders, a file in it.
+/// Opens the file that a process locks to use a folder alone. This is the folder itself. On
+/// Windows, which cannot open folders, it is a file in the folder.
 fn lock_of(folder: &Path) -> io::Result<File> {
     if cfg!(windows) {
         let mut options = File::options();
@@ -287,8 +292,8 @@ fn write_files(
     files.insert(stored::HISTOGRAMS.to_owned(), entry_of(&mark, Some(rows)));
 
     let mut timing = serde_json::to_value(timing).map_err(io::Error::from)?;
-    // The manifest has no hash of this file. The run's identity in the file binds the file to its
-    // run.
+    // The manifest has no hash of this file. So the file contains the run's identity, which shows
+    // to which run the file belongs.
     timing["run_id"] = manifest.run_id.into();
     for (name, object) in [
         (stored::TIMING, timing),

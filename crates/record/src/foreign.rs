@@ -1,4 +1,4 @@
-//! Untrusted input: files of unknown origin, and text that goes to a terminal.
+//! Handles untrusted input: files of unknown origin, and text to be printed on a terminal.
 //! `tailback.base.foreign` applies the same rules in Python.
 
 use std::borrow::Cow;
@@ -68,7 +68,7 @@ pub fn shown(text: &str) -> Cow<'_, str> {
 }
 
 fn harmless(c: char) -> bool {
-    // Rejects the formatting characters (Unicode's Cf), which fonts do not show.
+    // Reject the formatting characters (Unicode's category Cf), which fonts do not show.
     !(c.is_control()
         || matches!(c,
             '\u{ad}'
@@ -98,7 +98,7 @@ mod tests {
         for other in [folder.path(), Path::new("/dev/zero")] {
             assert_eq!(read_text(other, 10).unwrap_err(), "not a regular file");
         }
-        // Files of /proc have size 0, so their size must not limit what is read.
+        // Files of /proc have size 0, so the size must not limit the number of bytes read.
         let own = read_text(Path::new("/proc/self/status"), 1 << 20).unwrap();
         assert!(own.contains("Name:"));
         assert!(read_text(Path::new("/proc/self/status"), 3).is_err());

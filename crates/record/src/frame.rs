@@ -1,8 +1,8 @@
 //! Headers of simulated packets as they would be on the wire: Ethernet, IPv4, and TCP or UDP, with
 //! correct lengths and checksums.
 //!
-//! The simulator's packets have no bytes, but Wireshark needs headers in a capture. The payload
-//! counts as zeros in checksums, and is not written.
+//! The simulator's packets have no bytes, but Wireshark needs headers in a capture. Checksums are
+//! computed as if the payload consisted of zeros. The payload is not written.
 
 /// Bytes of an Ethernet header.
 pub const ETHERNET: usize = 14;
@@ -26,7 +26,7 @@ pub struct Host {
     pub port: u16,
 }
 
-/// What a packet's headers and payload contain in any protocol.
+/// The parts of a packet that all protocols have.
 #[derive(Clone, Copy, Debug)]
 pub struct Envelope {
     /// The end that sends the packet.
@@ -68,8 +68,8 @@ pub struct Segment<'a> {
     pub options: &'a [u8],
 }
 
-/// Builds TCP options as long as they fit. As in Linux, padding before each option makes its length
-/// a multiple of 4 bytes.
+/// Builds TCP options, up to the available space. As in Linux, padding before each option makes its
+/// length a multiple of 4 bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
     bytes: [u8; TCP_OPTIONS],
@@ -123,7 +123,8 @@ impl Options {
         self.put(&option)
     }
 
-    /// Adds SACK blocks. Each block is its first byte and the byte after its last.
+    /// Adds SACK blocks. A block consists of the numbers of its first byte and of the byte after
+    /// its last byte.
     pub fn sack(&mut self, blocks: &[(u32, u32)]) -> bool {
         let blocks = &blocks[..blocks.len().min(4)];
         if blocks.is_empty() {
@@ -142,9 +143,9 @@ impl Options {
         fits
     }
 
-    /// Adds AccECN in its order 1 (RFC 9768 section 3.2.3): 24-bit counters of bytes with ECT(1),
-    /// CE and ECT(0), or only the first counters. The option may use the padding before SACK
-    /// blocks.
+    /// Adds the AccECN option in order 1 (RFC 9768 section 3.2.3). It has 24-bit counters of bytes
+    /// with ECT(1), CE and ECT(0), or only the first of these counters. The option may use the
+    /// padding before SACK blocks.
     pub fn accecn(&mut self, counters: &[u32]) -> bool {
         let counters = &counters[..counters.len().min(3)];
         let len = 2 + 3 * counters.len();
@@ -377,7 +378,7 @@ mod tests {
 
     #[test]
     fn no_datagram_says_that_it_has_no_checksum() {
-        // For one of all ports, the sum is 0, which must be written as all ones.
+        // For exactly one port, the checksum is 0, which must be written as all ones.
         let mut all_ones = 0;
         for port in 0..=u16::MAX {
             let mut envelope = envelope(100);

@@ -1,18 +1,19 @@
-//! What happens to frames and requests. Each frame has a number and consists of one or more
-//! datagrams. It is complete when all its datagrams have arrived.
+//! Measures what happens to frames and requests. Each frame has a number and consists of one or
+//! more datagrams. It is complete when all its datagrams have arrived.
 //!
 //! A ping's request is a frame of one datagram. It is complete when its echo arrives.
 //!
 //! | word | meaning |
 //! |---|---|
 //! | delay | from capture to the arrival of the last missing datagram |
-//! | late | not complete at the deadline; lost frames count as late |
+//! | late | not complete at the deadline; lost frames are also late |
 //! | lost | not complete at the end, and a later frame is complete or 10 s have passed |
-//! | playable | complete, as are all frames since the last key frame |
-//! | stall | no playable frame for longer than the larger of 3 frame intervals and one interval plus 150 ms, as of `freezeCount` of the W3C's webrtc-stats |
+//! | playable | complete, and all frames since the last key frame are also complete |
+//! | stall | no playable frame for longer than max(3 frame intervals, 1 frame interval + 150 ms),
+//! as in `freezeCount` of the W3C's webrtc-stats |
 //!
-//! Frames play in order, each as soon as it is playable. Only frames captured at or after the
-//! warm-up count.
+//! Frames play in order. Each frame plays as soon as it is playable. Only frames that were captured
+//! after the warm-up are counted.
 
 use std::collections::VecDeque;
 
@@ -20,12 +21,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::Histogram;
 
-/// Time after which an incomplete frame counts as lost, ns.
+/// Time after which an incomplete frame is considered lost, ns.
 const GIVEN_UP_NS: u64 = 10_000_000_000;
 /// A stall is longer than one frame interval plus this time, ns.
 const STALL_NS: u64 = 150_000_000;
 
-/// The rules that say when frames are late, playable or stalled.
+/// The rules that determine which frames are late or playable, and when a stall occurs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrameRules {
     /// Nominal time from one frame to the next, ns.
@@ -36,8 +37,8 @@ pub struct FrameRules {
     pub group: u64,
 }
 
-/// A frame that is not settled, because it, or a frame before it, may still become complete or
-/// lost.
+/// A frame that is not settled, because this frame or a frame before it may still become complete
+/// or lost.
 #[derive(Clone, Debug)]
 struct Frame {
     captured_ns: u64,
@@ -45,7 +46,8 @@ struct Frame {
     complete_ns: Option<u64>,
     /// Number of datagrams that have not arrived.
     left: u32,
-    /// Which datagrams have arrived, one bit for each of the first 64. `more` has the other bits.
+    /// Which of the first 64 datagrams have arrived, one bit for each. `more` has the bits of the
+    /// other datagrams.
     seen: u64,
     /// Bits of the datagrams beyond the first 64.
     more: Vec<u64>,
@@ -59,15 +61,16 @@ pub struct Frames {
     /// Number of the first frame that is not settled.
     first: u64,
     frames: VecDeque<Frame>,
-    /// Whether the frame before the first open frame was playable, or is not needed.
+    /// Whether the frame before the first open frame was playable, or is not needed to play the
+    /// next one.
     playable: bool,
-    /// When a frame was last playable. Before the first playable frame: when the first frame was
-    /// captured.
+    /// When a frame was last playable. Before the first playable frame, this is when the first
+    /// frame was captured.
     played_ns: Option<u64>,
     out: FrameOutcome,
 }
 
-/// What was measured about the frames of a source.
+/// The measurements of the frames of a source.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct FrameOutcome {
     /// Number of frames captured.
@@ -180,8 +183,8 @@ impl Frames {
         Some(self.frames.get(place as usize)?.captured_ns)
     }
 
-    /// Counts the first frame. If the frame is not complete, `lost` says whether it is lost. A
-    /// frame whose deadline is after the end counts neither as late nor as in time.
+    /// Counts the first frame. If the frame is not complete, `lost` is whether it is lost. A frame
+    /// with a deadline after the end is counted neither as late nor as in time.
     fn settle(&mut self, lost: bool, end_ns: u64) {
         let Some(frame) = self.frames.pop_front() else {
             return;
@@ -255,7 +258,7 @@ mod tests {
         }
     }
 
-    /// Captures a frame of two datagrams every 40 ms. `arrivals` is the delay of each frame's
+    /// Captures a frame of two datagrams every 40 ms. `arrivals` has the delay of each frame's
     /// second datagram, ms.
     fn played(group: u64, arrivals: &[Option<u64>]) -> FrameOutcome {
         let mut frames = Frames::new(rules(group), 0);

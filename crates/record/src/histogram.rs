@@ -4,9 +4,10 @@
 //! buckets, so the width of a bucket is at most 2^-10 of its lower bound. Count, sum and maximum
 //! are exact.
 //!
-//! A run with a hundred thousand flows has as many histograms, so each must use little memory. A
-//! bucket is one byte. A page is 64 buckets, which fill a cache line, and is allocated with its
-//! first value. When a bucket reaches 256 values, a separate list counts these 256.
+//! A run with a hundred thousand flows has as many histograms, so each histogram must use little
+//! memory. A bucket is a counter of one byte. A page has 64 buckets, which fill a cache line. It is
+//! allocated when its first value is recorded. When a bucket reaches 256 values, these 256 values
+//! are moved to a separate list.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,13 +16,13 @@ const SUB_BITS: u32 = 10;
 const BLOCKS: usize = 55;
 /// Number of buckets in a page.
 const PAGE: usize = 64;
-/// Number of values that are carried to the list at once.
+/// Number of values that are moved ("carried") to the list at once.
 const CARRY: u64 = 1 << 8;
-/// Marks an index without a row. `NO_PAGE` marks an index without a page.
+/// Marks a power of two without a row. `NO_PAGE` marks a part of a row without a page.
 const NO_ROW: u8 = u8::MAX;
 const NO_PAGE: u16 = u16::MAX;
 
-/// The pages of one power of two, as indices into `pages`.
+/// The pages of one power of two. The values are indices into `pages`.
 type Row = [u16; SUB / PAGE];
 
 /// Histogram of `u64` values (ns or bytes), with a relative bucket width of at most 2^-10.
@@ -33,14 +34,15 @@ pub struct Histogram {
     rows: Vec<Row>,
     /// Counts, modulo [`CARRY`].
     pages: Vec<[u8; PAGE]>,
-    /// Counts that were carried, by [`code`], in ascending order. They are multiples of [`CARRY`].
+    /// Counts that were carried to the list, in ascending order of [`code`]. They are multiples of
+    /// [`CARRY`].
     carried: Vec<(u16, u64)>,
     count: u64,
     sum: u128,
     max: u64,
 }
 
-/// A histogram for transfer between processes: only the buckets in use.
+/// A histogram for transfer between processes. It has only the buckets that are in use.
 #[derive(Serialize, Deserialize)]
 struct Sparse {
     sum: u128,
@@ -60,7 +62,8 @@ impl From<Histogram> for Sparse {
     }
 }
 
-/// Rejects invalid histograms, because the other process may be a guest that runs unknown programs.
+/// Rejects invalid histograms, because the process that sent the histogram may be a guest that runs
+/// unknown programs.
 impl TryFrom<Sparse> for Histogram {
     type Error = &'static str;
 
@@ -234,13 +237,14 @@ impl Histogram {
         (self.count > 0).then_some(self.max)
     }
 
-    /// Returns the mean, from the exact sum, or `None` without values.
+    /// Returns the mean, computed from the exact sum, or `None` without values.
     pub fn mean(&self) -> Option<f64> {
         (self.count > 0).then(|| self.sum as f64 / self.count as f64)
     }
 
-    /// Returns the nearest-rank percentile, `p` in 0..=100: the middle of the bucket with the value
-    /// of rank ceil(p/100 * n), but at most the maximum. Returns `None` without values.
+    /// Returns the nearest-rank percentile for `p` in 0..=100, or `None` without values. It is the
+    /// middle of the bucket that contains the value of rank ceil(p/100 * n), but at most the
+    /// maximum.
     pub fn percentile(&self, p: f64) -> Option<f64> {
         let [value] = self.percentiles([p]);
         value
@@ -311,8 +315,8 @@ mod tests {
         assert_eq!(next, 0, "the last bucket ends at 2^64");
     }
 
-    /// For values around every power of two: a value's bucket contains the value, and a larger
-    /// value is never in an earlier bucket.
+    /// Tests values around every power of two. The bucket of a value must contain the value, and a
+    /// larger value must not be in an earlier bucket.
     #[test]
     fn about_every_power_of_two() {
         let powers = (0..64).map(|k| 1_u64 << k);
@@ -344,7 +348,7 @@ mod tests {
         assert_eq!(Histogram::new().percentile(50.0), None);
     }
 
-    /// Compares a histogram with a list of values, for counts at which one byte overflows.
+    /// Compares a histogram with a list of values. The counts are so large that one byte overflows.
     #[test]
     fn nothing_is_lost_of_what_is_carried() {
         let mut histogram = Histogram::new();
@@ -366,7 +370,7 @@ mod tests {
         assert_eq!(found, counts.map(|(_, n)| 2 * n));
     }
 
-    /// A flow whose RTTs double needs a kilobyte of buckets and little more.
+    /// A flow with RTTs that double needs a kilobyte of buckets and little additional memory.
     #[test]
     fn a_histogram_is_small() {
         assert!(size_of::<Histogram>() <= 176);

@@ -1,12 +1,13 @@
 //! The counters of a link, with the same definition for every engine.
 //!
 //! A [`Meter`] receives packets as plain numbers: the number of a flow, a frame length, a time. The
-//! simulator reports events as they happen. The kernel engine derives them from captures, where it
-//! finds a drop later than it happened. So the results do not depend on the order of the calls: the
-//! integral of the backlog is the sum over packets of length times time in the queue.
+//! simulator reports events when they happen. The kernel engine derives events from captures, and
+//! finds a drop later than it happened. So the results must not depend on the order of the calls.
+//! For example, the integral of the backlog is the sum over packets of length times time in the
+//! queue.
 //!
-//! A packet's number identifies its flow, or its connection of a source. Counters belong to the
-//! owner of this number: a flow or a source.
+//! A packet's number identifies its flow, or a connection of a source. Counters belong to the owner
+//! of this number, which is a flow or a source.
 
 use std::sync::Arc;
 
@@ -18,7 +19,7 @@ use crate::{Cause, ClassPlan, Counts, Histogram, LinkOutcome, Outcome, Series};
 
 /// Returns the owner of each number in packets: a flow, a source or a program. Each flow, source
 /// and program has one number, in this order. The numbers of connections come after them.
-/// `connections` is how many numbers for connections each source has, or 0.
+/// `connections` is the number of connections of each source, or 0.
 pub fn owners(
     flows: usize,
     connections: impl IntoIterator<Item = u32>,
@@ -48,25 +49,26 @@ pub struct Meter {
     warmup_ns: u64,
     backlog: u64,
     backlog_max: u64,
-    /// Sum over packets of length times departure time, minus the sum of length times arrival time,
-    /// byte x ns. When the queue is empty, this is the integral of its backlog.
+    /// Sum over departed packets of length times departure time, minus the sum over arrived packets
+    /// of length times arrival time, byte x ns. When the queue is empty, this is the integral of
+    /// its backlog.
     held: i128,
     /// The owner (flow or source) of each number in packets.
     owners: Arc<[u32]>,
     by_owner: ByOwner,
-    /// For each number: the sum over its packets of length times time in the queue.
+    /// For each number, the sum over its packets of length times time in the queue.
     held_by: Held,
     /// Least queue delays in windows of time.
     minima: Minima,
     /// Drops and marks over time.
     timeline: Timeline,
-    /// Series of events by number. The number follows from owner and cause. The series get names at
-    /// the end.
+    /// Series of events by number. The number is computed from owner and cause. The series get
+    /// names at the end of the run.
     events: Option<Series>,
     details: Option<Box<Details>>,
 }
 
-/// What is recorded about each packet only in some runs.
+/// Data about each packet that only some runs record.
 #[derive(Default)]
 struct Details {
     classes: Option<ClassRecorder>,
@@ -78,7 +80,8 @@ struct Details {
 struct ProgramDelays {
     /// Number of the first owner that is a program.
     first: usize,
-    /// Queue delays, ns. Only for programs of which only the sender's packets pass this link.
+    /// Queue delays, ns. Present only for a program if packets of its sender, but not of its
+    /// receiver, pass this link.
     delays: Vec<Option<Histogram>>,
 }
 
@@ -120,7 +123,8 @@ impl ByOwner {
 }
 
 impl Meter {
-    /// Creates a meter that counts from `warmup_ns` on. `owners` is the result of [`owners`].
+    /// Creates a meter that counts events at or after `warmup_ns`. `owners` is the result of
+    /// [`owners`].
     pub fn new(owners: Arc<[u32]>, warmup_ns: u64) -> Meter {
         Meter {
             bytes: 0,
@@ -156,7 +160,8 @@ impl Meter {
     }
 
     /// Also records the queue delays of programs. `first` is the owner of the first program.
-    /// `measured` is true for programs of which only the sender's packets pass this link.
+    /// `measured` is true for a program if packets of its sender, but not of its receiver, pass
+    /// this link.
     pub fn record_programs(&mut self, first: usize, measured: Vec<bool>) {
         let delays = measured.iter().map(|on| on.then(Histogram::new));
         let delays: Vec<_> = delays.collect();
@@ -194,7 +199,8 @@ impl Meter {
         }
     }
 
-    /// Prefetches the counters for a number whose packet will be forwarded.
+    /// Prefetches the counters for a number. Call this before a packet with this number is
+    /// forwarded.
     #[inline]
     pub fn fetch(&self, number: u32) {
         self.held_by.fetch(number);
@@ -237,7 +243,7 @@ impl Meter {
     }
 
     /// Adds a packet in transmission to the integral of the backlog. The backlog itself does not
-    /// include it.
+    /// include this packet.
     pub fn hold(&mut self, len: u32, from_ns: u64, to_ns: u64) {
         self.held += self.byte_ns(len, to_ns) - self.byte_ns(len, from_ns);
     }
@@ -274,7 +280,7 @@ pub struct Measured<F> {
 
 impl Outcome {
     /// Completes the flows, sources and samples of an engine with the counters of the links. Links
-    /// are in file order. `series` says whether samples and requests become rows.
+    /// are in file order. `series` is whether samples and requests become rows.
     pub fn complete<F: Fn(u64, u64) -> f64>(
         &mut self,
         links: impl IntoIterator<Item = Measured<F>>,
@@ -392,8 +398,8 @@ mod tests {
     use super::*;
     use crate::{FlowOutcome, TrafficOutcome};
 
-    /// Returns a meter for a flow, a source and a connection of the source, which measures from 100
-    /// to 1000 ns.
+    /// Returns a meter for a flow, a source and a connection of the source. It measures from 100 to
+    /// 1000 ns.
     fn meter() -> Meter {
         Meter::new(owners(1, [1], 0), 100)
     }

@@ -22,7 +22,7 @@ pub struct Outcome {
     pub warmup_ns: u64,
     /// The outcome of each flow, in file order.
     pub flows: Vec<FlowOutcome>,
-    /// The outcome of each link, in file order. Links of the return path come after those of the
+    /// The outcome of each link, in file order. Links of the return path come after links of the
     /// forward path.
     pub links: Vec<LinkOutcome>,
     /// The outcome of each traffic source.
@@ -33,20 +33,20 @@ pub struct Outcome {
     pub classes: Vec<ClassOutcome>,
     /// Samples and events over time.
     pub series: Series,
-    /// Number of data packets that TCP senders sent in the whole run. It is for figures about
-    /// speed.
+    /// Number of data packets that TCP senders sent in the whole run. It is used to report the
+    /// speed of the engine.
     pub data_packets: u64,
     /// Number of calendar events processed.
     pub events: u64,
     /// Numbers of packets in the capture, if the run has a capture.
     pub packets: Option<PacketCount>,
-    /// Whether packets were not observed. Values that follow from packets are then missing: RTTs,
-    /// delays, backlogs, and drops and marks by flow and cause. Links only have
+    /// True if packets were not captured. Then values that are computed from packets are missing:
+    /// RTTs, delays, backlogs, and drops and marks by flow and cause. Links have only
     /// [`LinkOutcome::totals`].
     pub unwatched: bool,
 }
 
-/// Whether a run's packet capture is complete.
+/// Numbers of packets that show whether a run's packet capture is complete.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PacketCount {
     /// Number of packets in the capture, counted at every interface.
@@ -55,7 +55,7 @@ pub struct PacketCount {
     pub lost: u64,
 }
 
-/// What was measured about one TCP flow.
+/// The measurements of one TCP flow.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct FlowOutcome {
     /// Name of the flow.
@@ -68,7 +68,7 @@ pub struct FlowOutcome {
     pub to_ns: u64,
     /// Payload bytes delivered in order in the measured time.
     pub delivered_bytes: u64,
-    /// RTT samples, ns: one for each ACK of data that was sent once.
+    /// RTT samples, ns. There is one for each ACK of data that was sent only once.
     pub rtt: Histogram,
     /// Samples of the sender's state, one for each record interval.
     pub samples: SenderSamples,
@@ -88,7 +88,7 @@ pub struct FlowOutcome {
     pub chunks: Option<Box<Completions>>,
 }
 
-/// Sums over samples of a sender, until it has delivered all data.
+/// Sums over samples of a sender, up to the time at which all its data is delivered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SenderSamples {
     /// Number of samples.
@@ -108,15 +108,15 @@ impl SenderSamples {
     }
 }
 
-/// What was measured about one link and its queue.
+/// The measurements of one link and its queue.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct LinkOutcome {
     /// Name of the link.
     pub name: String,
     /// Name of the queue discipline.
     pub aqm: String,
-    /// Queue delay of every forwarded packet, from enqueue to dequeue, without the packet's own
-    /// serialisation, ns.
+    /// Queue delay of every forwarded packet, ns. It is measured from enqueue to dequeue, and does
+    /// not include the packet's own serialisation.
     pub delay: Histogram,
     /// Number of packets forwarded.
     pub packets: u64,
@@ -130,7 +130,7 @@ pub struct LinkOutcome {
     pub backlog_byte_ns: u128,
     /// Largest backlog, bytes.
     pub backlog_max_bytes: u64,
-    /// The queue's own counters, if packets were not observed.
+    /// The queue's own counters, if packets were not captured.
     pub totals: Option<Totals>,
     /// Samples over time, if any were taken.
     pub samples: Option<LinkSamples>,
@@ -138,7 +138,7 @@ pub struct LinkOutcome {
     pub account: QueueAccount,
 }
 
-/// Counters of a queue, not divided by cause and flow.
+/// Counters of a queue, over all causes and flows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Totals {
     /// Number of packets dropped.
@@ -147,7 +147,7 @@ pub struct Totals {
     pub marks: Option<u64>,
 }
 
-/// What was measured about one traffic source.
+/// The measurements of one traffic source.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct TrafficOutcome {
     /// Name of the source.
@@ -166,32 +166,32 @@ pub struct TrafficOutcome {
     pub received_bytes: u64,
     /// Drops and marks of the source's packets at every link.
     pub counts: Counts,
-    /// One-way delay of datagrams, from the source to the end of the route, with queues,
-    /// transmission and propagation, ns.
+    /// One-way delay of datagrams from the source to the end of the route, ns. It includes queues,
+    /// transmission and propagation.
     pub one_way: Histogram,
-    /// What was measured about echoes, if the datagrams are echoed.
+    /// The measurements of echoes, if the datagrams are echoed.
     pub echoes: Option<Box<EchoOutcome>>,
-    /// What was measured about frames, if the source sends media.
+    /// The measurements of frames, if the source sends media.
     pub frames: Option<Box<FrameOutcome>>,
-    /// How long loads that use several connections took, such as web pages, ns.
+    /// Durations of loads that use several connections, such as web pages, ns.
     pub loads: Histogram,
     /// Responsiveness, if the source measures it.
     pub responsiveness: Option<Box<ResponsivenessOutcome>>,
-    /// Requests, if the source makes requests.
+    /// The measurements of requests, if the source makes requests.
     pub completions: Option<Completions>,
     /// What the source's senders waited for, and why their windows shrank.
     pub account: Option<Account>,
 }
 
-/// What was measured about echoes.
+/// The measurements of echoes.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct EchoOutcome {
     /// Number of requests sent.
     pub sent: u64,
     /// Number of requests whose echo arrived.
     pub answered: u64,
-    /// Number of requests without an echo for which a later request was answered, or 10 s have
-    /// passed.
+    /// Number of lost requests. A request without an echo is lost if a later request was answered,
+    /// or if 10 s have passed.
     pub lost: u64,
     /// Time from request to echo, ns.
     pub rtt: Histogram,

@@ -1,5 +1,6 @@
-//! A table, indexed by number, that is mostly empty. An example is a link's counters by flow, if
-//! only some flows use the link. A page is allocated when a number on it is first used.
+//! A table that is indexed by number and mostly empty. For example, it has a link's counters by
+//! flow, if only some flows use the link. A page is allocated when a number on the page is first
+//! used.
 
 use crate::fetch;
 
@@ -32,7 +33,7 @@ impl<T: Copy + Default> Paged<T> {
         }
     }
 
-    /// Returns the value of a number, for changes.
+    /// Returns a mutable reference to the value of a number.
     #[cold]
     pub fn at(&mut self, number: u32) -> &mut T {
         let place = number as usize;

@@ -1,15 +1,15 @@
-//! Packet captures: a writer of pcapng, the format of Wireshark
-//! (draft-ietf-opsawg-pcapng), for both engines.
+//! Writes packet captures for both engines, in pcapng, the format of Wireshark
+//! (draft-ietf-opsawg-pcapng).
 //!
 //! A file has one section, with an interface for each position where packets were captured. Each
 //! link has `NAME.in` (packets that arrive at the queue), `NAME.out` (packets that leave the queue)
 //! and `NAME.drop` (packets that the queue dropped or the link lost, with the cause as a comment).
-//! Times are in nanoseconds from the start of the run. Packets are Ethernet frames without the
-//! bytes after their headers.
+//! Times are in nanoseconds from the start of the run. Packets are Ethernet frames of which only
+//! the headers are stored.
 //!
-//! This code replaces pcap-file 2.0, which writes the same bytes but takes 400 instructions a
-//! packet instead of 258. That crate would also add eight crates (among them a second version of
-//! syn) to the kernel's guest.
+//! This code replaces the crate pcap-file 2.0, which writes the same bytes but takes 400
+//! instructions per packet instead of 258. That crate would also add eight crates (among them a
+//! second version of syn) to the guest of the kernel engine.
 
 use std::io::{self, Write};
 
@@ -18,7 +18,8 @@ use crate::{PacketCount, Seen};
 /// Largest number of packets in a capture, counted at every interface. Such a file has about 2 GB.
 const MAX_PACKETS: u64 = 20_000_000;
 
-/// The three interfaces of a link: the suffix of each name, and what is captured there.
+/// The three interfaces of a link. Each has the suffix of its name, and a description of the
+/// packets captured there.
 const INTERFACES: [(&str, &str); 3] = [
     ("in", "as packets arrive, before the queue"),
     ("out", "as packets leave the queue"),
@@ -44,8 +45,8 @@ impl<W: Write> PacketCapture<W> {
         })
     }
 
-    /// Appends a packet of `len` bytes on the wire, of which `bytes` are the first. Packets beyond
-    /// the limit are only counted. Calls must be in the order of time.
+    /// Appends a packet of `len` bytes on the wire. `bytes` are the first bytes of the packet.
+    /// Packets beyond the limit are only counted. Calls must be in the order of time.
     pub fn packet(
         &mut self,
         link: u32,
@@ -86,7 +87,7 @@ fn interfaces_of(link: &str) -> [Interface; 3] {
 struct Interface {
     /// Name, e.g. `bottleneck.in`.
     name: String,
-    /// A sentence that says which packets are captured there.
+    /// A sentence that describes the packets that are captured there.
     description: String,
 }
 
@@ -136,7 +137,7 @@ impl<W: Write> PacketFile<W> {
             file.begin(INTERFACE);
             file.u16(ETHERNET);
             file.u16(0);
-            // No fixed snap length, because packets are cut at different lengths.
+            // Set no snap length, because packets are cut at different lengths.
             file.u32(0);
             file.option(IF_NAME, interface.name.as_bytes())?;
             file.option(IF_DESCRIPTION, interface.description.as_bytes())?;
@@ -189,7 +190,7 @@ impl<W: Write> PacketFile<W> {
     fn begin(&mut self, kind: u32) {
         self.block.clear();
         self.u32(kind);
-        // A placeholder for the block's length, which `end` writes.
+        // Write a placeholder for the block's length, which `end` replaces.
         self.u32(0);
     }
 
@@ -235,7 +236,8 @@ mod tests {
     use super::*;
     use crate::Cause;
 
-    /// Returns the kind and body of each block, and checks the two lengths that each block states.
+    /// Returns the kind and the body of each block. Also checks the two length fields of each
+    /// block.
     fn blocks(mut file: &[u8]) -> Vec<(u32, &[u8])> {
         let word = |at: &[u8]| u32::from_le_bytes([at[0], at[1], at[2], at[3]]);
         let mut found = Vec::new();

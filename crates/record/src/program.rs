@@ -1,5 +1,5 @@
-//! Measurements of the programs of a run, measured in the network. An entry of `[[programs]]` is a
-//! pair of hosts. Its packets are all packets between the two hosts.
+//! Measurements of the programs of a run, which are made in the network. An entry of `[[programs]]`
+//! is a pair of hosts. The packets of an entry are all packets between its two hosts.
 
 use std::net::IpAddr;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Counts, Histogram};
 
-/// What was measured about the packets between two hosts since the warm-up.
+/// The measurements of the packets between two hosts since the warm-up.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Measures {
     /// Start of the measured time, ns.
@@ -18,14 +18,15 @@ pub struct Measures {
     pub sent_packets: u64,
     /// Number of these packets that reached the receiver's host.
     pub received_packets: u64,
-    /// Payload bytes that arrived at the receiver's host. For TCP, the bytes in order, derived from
-    /// the receiver's ACKs. For UDP and other protocols, every byte.
+    /// Payload bytes that arrived at the receiver's host. For TCP, these are the bytes that arrived
+    /// in order, derived from the receiver's ACKs. For UDP and other protocols, every byte is
+    /// counted.
     pub delivered_bytes: u64,
     /// Payload bytes that arrived at the sender's host, counted in the same way.
     pub back_bytes: u64,
-    /// Round-trip times, ns. For TCP, samples: one for each ACK of data that was sent once. For
-    /// other protocols, an estimate: the round-trip time without queues plus the delay in the
-    /// queues.
+    /// Round-trip times, ns. For TCP, there is one sample for each ACK of data that was sent only
+    /// once. For other protocols, these are estimates: the round-trip time without queues plus the
+    /// delay in the queues.
     pub rtt: Histogram,
     /// Whether `rtt` contains estimates instead of samples.
     pub rtt_estimated: bool,
@@ -34,16 +35,16 @@ pub struct Measures {
     pub delay: Histogram,
     /// Drops and marks of packets from both hosts at every link.
     pub counts: Counts,
-    /// Number of packets from the sender's host, by the ECN field when sent. In order: not
-    /// ECN-capable, ECT(1), ECT(0), CE.
+    /// Number of packets from the sender's host, by the ECN field with which they were sent. The
+    /// order is not ECN-capable, ECT(1), ECT(0), CE.
     pub ecn_sent: [u64; 4],
     /// Time from the first to the last packet with payload, including the warm-up, ns. `None` if it
-    /// is unknown whether the exchange is over.
+    /// is unknown whether the exchange has ended.
     pub completion_ns: Option<u64>,
 }
 
 impl Measures {
-    /// Adds other measurements. The measured time then covers both of them.
+    /// Adds other measurements. The measured time then covers the measured times of both.
     pub fn merge(&mut self, other: &Measures) {
         self.from_ns = self.from_ns.min(other.from_ns);
         self.to_ns = self.to_ns.max(other.to_ns);
@@ -65,7 +66,7 @@ impl Measures {
     }
 }
 
-/// What was measured about an entry of `[[programs]]`.
+/// The measurements of an entry of `[[programs]]`.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct ProgramOutcome {
     /// Name of the entry.
@@ -75,15 +76,15 @@ pub struct ProgramOutcome {
     /// Measurements of all packets of the entry.
     pub measures: Measures,
     /// Measurements of each 5-tuple, in the order of their first packets. After [`MAX_TUPLES`]
-    /// entries, one more sums up all others.
+    /// entries, one further entry has the sums over all other 5-tuples.
     pub tuples: Vec<TupleOutcome>,
     /// How the sender's and the receiver's side ended. `None` if the side was still running, or ran
     /// no program.
     pub ends: [Option<Ended>; 2],
     /// Numbers from the program's own files, by name. `None` if a number was not found.
     pub numbers: Vec<(String, Option<f64>)>,
-    /// Files that the stacks of the entry left, if it ran in the simulator. Guests store the files
-    /// of their programs themselves.
+    /// Files that the stacks of the entry left, if the entry ran in the simulator. Guests store the
+    /// files of their programs themselves.
     #[serde(skip)]
     pub files: Vec<LeftFile>,
 }
@@ -100,10 +101,11 @@ pub struct LeftFile {
 /// Largest number of 5-tuples that a program's results list separately.
 pub const MAX_TUPLES: usize = 1000;
 
-/// What was measured about the packets of a 5-tuple, in both directions.
+/// The measurements of the packets of a 5-tuple, in both directions.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct TupleOutcome {
-    /// Number of 5-tuples in this entry: 1, or in the last entry the number of all others.
+    /// Number of 5-tuples in this entry. It is 1, except in the last entry, which may sum up many
+    /// 5-tuples.
     pub tuples: u64,
     /// The number of the protocol.
     pub protocol: u8,

@@ -1,10 +1,10 @@
-//! Responsiveness under working conditions, as a source measured it.
+//! Responsiveness under working conditions, measured by a source.
 
 use serde::{Deserialize, Serialize};
 
 use crate::Histogram;
 
-/// How much a result can be relied on.
+/// How reliable a result is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Confidence {
     /// The test had fewer intervals than an average needs.
@@ -30,7 +30,7 @@ impl Confidence {
 /// Responsiveness of the last intervals of a test.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct ResponsivenessOutcome {
-    /// Times of foreign probes, ns: handshake and fetch together.
+    /// Times of foreign probes, ns. A time includes the handshake and the fetch.
     pub foreign: Histogram,
     /// Times of probes on bulk connections, ns.
     pub loaded: Histogram,
@@ -40,7 +40,7 @@ pub struct ResponsivenessOutcome {
     pub loaded_rpm: Option<f64>,
     /// The mean of `foreign_rpm` and `loaded_rpm`.
     pub rpm: Option<f64>,
-    /// How much the result can be relied on.
+    /// How reliable the result is.
     pub confidence: Confidence,
     /// Number of complete intervals of the test.
     pub intervals: u64,

@@ -1,8 +1,8 @@
-//! Quantities sampled over time: the quantities of flows and links, each declared once, and the
-//! times at which their samples become rows of the series.
+//! Quantities sampled over time. This file declares each quantity of flows and links once, and
+//! determines when its samples become rows of the series.
 //!
-//! To add a quantity, add its line here. An engine that knows the value sets the field of this
-//! name. Algorithms declare further quantities themselves; these are called gauges.
+//! To add a quantity, add its line here. An engine that has the value sets the field of this name.
+//! Algorithms declare further quantities themselves, which are called gauges.
 
 use crate::{Series, SeriesId};
 
@@ -33,7 +33,7 @@ pub enum When {
 }
 
 impl When {
-    /// Returns how the documentation states when a quantity is recorded.
+    /// Returns the text of the documentation about when a quantity is recorded.
     pub const fn doc(self) -> &'static str {
         match self {
             When::State => "every interval; with `series = \"acks\"` after every ACK",
@@ -73,7 +73,7 @@ macro_rules! quantities {
 }
 
 quantities! {
-    /// A flow at one moment. `None` means unknown, or without a value.
+    /// A flow at one moment. `None` means that the value is unknown or does not exist.
     FlowState {
         cwnd, "segments", State, "Congestion window.";
         ssthresh, "segments", State, "Slow-start threshold, once there is one.";
@@ -110,19 +110,18 @@ quantities! {
 /// The series of a flow.
 ///
 /// The series are declared in this order: series that are always recorded, gauges, and series that
-/// are recorded after every ACK. All ids follow from the first id, so a hundred thousand flows need
-/// no lists of ids.
+/// are recorded after every ACK. All ids can be computed from the first id, so a hundred thousand
+/// flows need no lists of ids.
 pub struct FlowSampler {
     first: SeriesId,
     gauges: u32,
     acks: bool,
-    /// The window when it last changed.
+    /// The window after its last change.
     cwnd: f64,
 }
 
 impl FlowSampler {
-    /// Declares the series of a flow. `acks` says whether to record the flow's state after every
-    /// ACK.
+    /// Declares the series of a flow. `acks` is whether to record the flow's state after every ACK.
     pub fn new(series: &mut Series, flow: &str, gauges: &[&str], acks: bool) -> FlowSampler {
         let mut declare = |name: &str| series.id(Some(flow), None, name);
         let (after_acks, anyway): (Vec<_>, Vec<_>) = FlowState::QUANTITIES

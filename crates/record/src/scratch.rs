@@ -1,9 +1,9 @@
-//! Scratch folders: folders that only one process uses, beside the folder that the process will
-//! write.
+//! Scratch folders. Only one process uses a scratch folder, which is beside the folder that the
+//! process will write.
 //!
 //! Beside each scratch folder is a lock file, which the owning process keeps locked. If another
-//! process can lock it, the owner has ended, for whatever reason. The next process that opens a
-//! scratch folder in the same parent removes the folders of ended owners.
+//! process can lock this file, the owner has ended. The next process that opens a scratch folder in
+//! the same parent folder removes the scratch folders of ended owners.
 
 use std::fs::{self, File, TryLockError};
 use std::io;
@@ -27,8 +27,8 @@ impl Scratch {
     /// ended processes.
     pub fn open(parent: &Path) -> io::Result<Scratch> {
         remove_leftovers(parent);
-        // A serial number is not used again while its lock file exists. The file may belong to this
-        // process, or to a process with the same number on another host.
+        // Do not use a serial number while its lock file exists. The file may belong to this
+        // process, or to a process with the same process number on another host.
         static SERIAL: AtomicU64 = AtomicU64::new(0);
         loop {
             let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
@@ -40,8 +40,8 @@ impl Scratch {
                 Err(e) => return Err(at(&lock_path, e)),
             };
             match lock.try_lock() {
-                // Before this process locked the file, another process may have removed it as a
-                // leftover.
+                // Another process may have removed the file as a leftover before this process
+                // locked it.
                 Ok(()) if lock_path.exists() => {}
                 Ok(()) | Err(TryLockError::WouldBlock) => continue,
                 Err(TryLockError::Error(e)) => {
@@ -79,15 +79,15 @@ impl Drop for Scratch {
     }
 }
 
-/// Removes the scratch folders of ended processes, whose locks are free. Failures do no harm,
-/// because the next process tries again.
+/// Removes the scratch folders of ended processes, whose locks are free. Ignores failures, because
+/// the next process tries again.
 fn remove_leftovers(parent: &Path) {
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
         let name = entry.file_name();
         let Some(scratch) = name.to_str().and_then(|n| n.strip_suffix(LOCK_SUFFIX)) else {
             continue;
         };
-        // A lock is an empty file. Opening anything else, such as a pipe, may block.
+        // A lock is an empty file. Opening another kind of file, such as a pipe, may block.
         if !is_name(scratch) || !entry.file_type().is_ok_and(|kind| kind.is_file()) {
             continue;
         }
@@ -137,11 +137,11 @@ mod tests {
     fn leftovers_of_the_dead_go_and_those_of_the_living_stay() {
         let root = tempfile::tempdir().expect("a folder");
         let living = Scratch::open(root.path()).expect("a folder");
-        // As after a SIGKILL: a lock file that no process holds, and its folder.
+        // Create the state after a SIGKILL: a folder, and a lock file that no process holds.
         let dead = root.path().join(".tailback-1-0");
         fs::create_dir_all(dead.join("half")).expect("a folder");
         fs::write(root.path().join(".tailback-1-0.lock"), "").expect("a file");
-        // Files with similar names, which do not belong to tailback.
+        // Create files with similar names, which do not belong to tailback.
         for name in [".tailback-1", ".tailback-x-0", "tailback-1-0"] {
             fs::create_dir(root.path().join(name)).expect("a folder");
             fs::write(root.path().join(format!("{name}.lock")), "").expect("a file");
@@ -228,7 +228,8 @@ mod tests {
         let error = Scratch::open(root.path()).expect_err("a folder is in the way");
         assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
         assert!(error.to_string().contains(process), "{error}");
-        // The failed folder's lock is removed, so only the lock of the first folder remains.
+        // The lock of the folder that failed is removed, so only the lock of the first folder
+        // remains.
         let names = fs::read_dir(root.path()).expect("a folder");
         let names = names.map(|entry| entry.expect("an entry").file_name());
         let names: Vec<String> = names.map(|n| n.to_string_lossy().into_owned()).collect();

@@ -1,8 +1,8 @@
 //! JSON files that contain a hash of themselves, and hashes of other files.
 //!
-//! The last line of a sealed object is `"sha256"`, the SHA-256 of every byte before that line. If a
-//! file was cut or a bit changed, the seal does not match. The seal protects against damage but not
-//! against forgery: it does not prove who wrote the file.
+//! The last line of a sealed object is `"sha256"`, the SHA-256 of every byte before that line. If
+//! the file was truncated or a bit changed, the seal does not match. The seal protects against
+//! damage but not against forgery, because it does not prove who wrote the file.
 
 use std::io::{self, Read, Write};
 
@@ -147,7 +147,7 @@ mod tests {
         assert_eq!(Mark::of_bytes(b"abc"), mark);
     }
 
-    /// A reader that gives one byte at a time. It is interrupted before each byte, and fails or
+    /// A reader that returns one byte at a time. It is interrupted before each byte, and fails or
     /// ends after the last byte.
     struct Hesitant {
         bytes: Vec<u8>,

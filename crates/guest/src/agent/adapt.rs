@@ -1,9 +1,9 @@
 //! Starts the timer of RED's adaptive mode.
 //!
 //! tc sets `adaptive` among the flags of `TCA_RED_FLAGS` (since 5.7), which Linux accepts and
-//! prints. But `__red_change` looks at the flags of `struct tc_red_qopt` to start the timer, and tc
-//! leaves these empty. So the agent reads the queue's options and sets them again, with the flags
-//! in `struct tc_red_qopt`.
+//! prints. But `__red_change` starts the timer only if `struct tc_red_qopt` has the flag, and tc
+//! leaves the flags there empty. So the agent reads the queue's options and sets them again, with
+//! the flags copied to `struct tc_red_qopt`.
 
 use std::io;
 
@@ -28,7 +28,8 @@ const TCA_RED_MAX_P: u16 = 3;
 /// Bytes of `struct tc_red_qopt`.
 const PARMS: usize = 16;
 
-/// Sets the options of the RED below a device of the current namespace again, with the flags.
+/// Sets the options of a device's RED queue again, with the flags. The device is in the current
+/// namespace.
 pub fn start(device: &str) -> Result<(), String> {
     let what = |e: io::Error| format!("red of {device}: {e}");
     let index = sys::device_index(device).map_err(what)?;
@@ -44,8 +45,7 @@ pub fn start(device: &str) -> Result<(), String> {
     };
     let mut nested = Vec::new();
     put(&mut nested, TCA_RED_PARMS, &parms[..PARMS.min(parms.len())]);
-    // This table is for the decay of the average while idle. RED below a shaper never sees an idle
-    // time.
+    // This table lets the average decay while the queue is idle. RED below a shaper is never idle.
     put(&mut nested, TCA_RED_STAB, &[0; 256]);
     put(&mut nested, TCA_RED_MAX_P, max_p);
     let mut body = tcmsg;

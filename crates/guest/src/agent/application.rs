@@ -1,4 +1,4 @@
-//! An application that limits its flow: what it may write, and which chunks arrived.
+//! An application that limits its flow: how much it may write, and which chunks have arrived.
 
 use std::collections::VecDeque;
 
@@ -12,7 +12,7 @@ pub struct Application<'a> {
     plan: &'a Plan,
     machine: Machine,
     warmup_ns: u64,
-    /// Bytes that were passed to TCP, or will be as soon as TCP can take them.
+    /// Bytes that were passed to TCP, or that TCP gets as soon as it can take them.
     pub handed_over: u64,
     /// Whether the application pauses.
     held: bool,
@@ -68,7 +68,8 @@ impl<'a> Application<'a> {
         self.plan.chunks.as_ref()
     }
 
-    /// Does what the application must do now. Returns when the next act is due, if any.
+    /// Performs the actions of the application that are due. Returns when the next action is due,
+    /// if one is planned.
     pub fn act(&mut self, now: u64) -> Option<u64> {
         loop {
             match self.machine.next(Time(now)) {
@@ -96,7 +97,7 @@ impl<'a> Application<'a> {
         if self.held { written } else { self.handed_over }
     }
 
-    /// Notes that a chunk is written, or requested.
+    /// Notes that a chunk is written or requested now.
     pub fn begin(&mut self, now: u64) {
         if self.plan.chunks.is_some() {
             self.begun.push_back(now);

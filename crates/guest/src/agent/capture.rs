@@ -1,5 +1,5 @@
-//! Captures packets before and behind the queues, and at the senders. Sojourn times, drops, marks
-//! and round-trip times follow from them.
+//! Captures packets before and behind the queues, and at the senders. The agent derives sojourn
+//! times, drops, marks and round-trip times from these captures.
 
 use std::collections::HashSet;
 use std::io;
@@ -28,10 +28,10 @@ const DRAIN_NS: u64 = 50_000_000;
 const RING_PACKETS: [usize; 2] = [1 << 13, 1 << 16];
 
 /// Mean frame size for which rings are dimensioned, bytes. It is a sixth of a full frame, so that
-/// bursts fit, too.
+/// bursts also fit.
 const SMALL_FRAME: u64 = 256;
 
-/// Returns how many packets pass the fastest link in [`DRAIN_NS`], in both directions together.
+/// Returns how many packets pass the fastest link in [`DRAIN_NS`], summed over both directions.
 fn passing(job: &Job) -> u64 {
     let rates = job.links.iter().flat_map(|link| &link.rates);
     let fastest = rates.map(|&(_, rate)| rate).max().unwrap_or(u64::MAX);
@@ -40,7 +40,8 @@ fn passing(job: &Job) -> u64 {
 }
 
 /// Returns the capacity of a ring: the packets that pass the fastest link between two reads. The
-/// number of programs' packets is unknown, so with programs the rings have the largest size.
+/// number of packets that programs send is unknown, so with programs the rings have the largest
+/// size.
 fn ring_packets(job: &Job) -> usize {
     let [least, most] = RING_PACKETS;
     if !job.programs.is_empty() {
@@ -49,8 +50,8 @@ fn ring_packets(job: &Job) -> usize {
     (passing(job) as usize).clamp(least, most)
 }
 
-/// Returns the time between two reads of the captures, ns. It is shorter where a ring could not
-/// hold the packets of [`DRAIN_NS`].
+/// Returns the time between two reads of the captures, ns. It is shorter than [`DRAIN_NS`] if a
+/// ring could not hold the packets of that time.
 pub fn drain_ns(job: &Job) -> u64 {
     let [_, most] = RING_PACKETS;
     match passing(job) {
@@ -85,7 +86,8 @@ struct Schedule {
 }
 
 impl Schedule {
-    /// Counts a packet. Returns what the schedule does with it, if anything.
+    /// Counts a packet. Returns whether the schedule marks or drops it, or `None` if it does
+    /// neither.
     fn cause(&mut self, frame: &Frame) -> Option<Cause> {
         // The module counts the same packets as the simulator: TCP with payload.
         if !frame.is_tcp() || frame.payload == 0 {
@@ -200,11 +202,11 @@ pub struct Captures {
     /// Capacity of each ring, in packets.
     room: usize,
     on: bool,
-    /// Number of programs' packets for which the rings at their hosts were too small.
+    /// Number of packets of programs that did not fit into the rings at the programs' hosts.
     lost_at_hosts: u64,
     /// The packet file, if the job asks for one.
     packets: Option<Packets>,
-    /// The error with which writing the packet file ended early.
+    /// The error because of which the agent stopped writing the packet file.
     broken: Option<io::Error>,
 }
 
@@ -315,7 +317,8 @@ impl Captures {
             }
         }
         self.write_packets(now_ns);
-        // Drain links first, so that the segments that an ACK covers have been seen there.
+        // Drain links first, so that the segments that an ACK covers are known before the ACK is
+        // read.
         let (_, _, senders, mut sorter) = self.sorter();
         for ring in senders {
             sorter.drain_sender(ring);
@@ -325,7 +328,8 @@ impl Captures {
         }
     }
 
-    /// Returns the links, their queues, the rings of senders, and a sorter for the frames of both.
+    /// Returns the links, their queues, the rings of senders, and a sorter for the frames of links
+    /// and senders.
     fn sorter(&mut self) -> (&mut [LinkTap], &mut [Queue], &mut [Ring], Sorter<'_>) {
         let sorter = Sorter {
             lanes: Lanes {
@@ -348,7 +352,7 @@ impl Captures {
         (&mut self.links, &mut self.queues, &mut self.senders, sorter)
     }
 
-    /// Writes the packets that are older than every packet still on its way.
+    /// Writes the packets that are older than every packet still in a queue.
     fn write_packets(&mut self, now_ns: u64) {
         let Some(packets) = &mut self.packets else {
             return;
@@ -409,8 +413,8 @@ impl Captures {
         }
     }
 
-    /// Returns the measurements of the programs, after the queues have been finished. `ends`
-    /// returns how both sides of a program ended.
+    /// Returns the measurements of the programs; call this after the queues have been finished.
+    /// `ends` returns how both sides of a program ended.
     pub fn take_programs(
         &mut self,
         ends: &[[Option<Ended>; 2]],
@@ -476,7 +480,7 @@ fn lose(
     }
 }
 
-/// Sorts captured frames: into queues, flows, programs, and the packet file.
+/// Assigns captured frames to queues, flows, programs, and the packet file.
 struct Sorter<'a> {
     lanes: Lanes<'a>,
     warmup_ns: u64,
@@ -567,7 +571,7 @@ impl Sorter<'_> {
         });
     }
 
-    /// Reads the ACKs that reach a sender, for its round-trip times.
+    /// Reads the ACKs that reach a sender, to measure its round-trip times.
     fn drain_sender(&mut self, ring: &mut Ring) {
         let place = (usize::MAX, self.gates);
         ring.drain(|c| {
@@ -630,14 +634,14 @@ impl Lanes<'_> {
             return None;
         }
         let to = usize::from(frame.port.checked_sub(self.first_port)?);
-        // A server has many clients: the client's port identifies the connection.
+        // A server has many clients, so the client's port identifies the connection.
         let to_server = self.servers.get(to) == Some(&true);
         let flow = match to_server {
             true => usize::from(frame.source_port.checked_sub(self.first_port)?),
             false => to,
         };
-        // Programs have numbers but no ports here. Their numbers come after those of sources and
-        // before those of connections.
+        // Programs are identified by number here, not by port. Their numbers follow those of
+        // sources and precede those of connections.
         let behind = flow >= self.servers.len();
         let flow = flow + if behind { self.programs } else { 0 };
         if flow >= self.count {
@@ -679,8 +683,8 @@ impl Lanes<'_> {
         }
     }
 
-    /// Notes a data segment that passes the first link of its route. The sender sent it earlier, by
-    /// one access delay.
+    /// Notes a data segment that passes the first link of its route. The sender sent it one access
+    /// delay earlier.
     fn note_sent(&self, link: usize, packet: &Packet, frame: &Frame, flows: &mut [FlowTap]) {
         let index = packet.lane / 2;
         let Some(flow) = self.plan.get(index) else {

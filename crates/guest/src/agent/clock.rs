@@ -11,7 +11,7 @@ use super::sys;
 pub struct Clock {
     /// Start of the run on the monotonic clock, ns.
     pub origin_ns: u64,
-    /// Whether the clock is virtual: it stops while any process computes.
+    /// Whether the clock is virtual. A virtual clock stops while any process computes.
     pub virtual_time: bool,
 }
 

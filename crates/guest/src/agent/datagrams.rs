@@ -16,9 +16,9 @@ use media::Media;
 /// UDP, IPv4 and Ethernet headers, bytes.
 const DATAGRAM_HEADERS: u16 = 8 + 20 + 14;
 
-/// Bytes of a datagram's payload that mean something: its number, and the time at which this end sent
-/// it or, in an echo, at which the request arrived, ns. Every datagram has room for them, except
-/// those of media, which have their own numbers.
+/// Number of payload bytes that carry information: the datagram's number, and a time in ns. The
+/// time is when this end sent the datagram or, in an echo, when the request arrived. Every datagram
+/// has at least this payload, except those of media, which have their own numbers.
 const STAMPED: usize = 16;
 
 /// Both ends of a source.
@@ -62,7 +62,7 @@ impl<'a> Datagrams<'a> {
         namespaces.enter(source.receiver)?;
         let open = || Socket::new(libc::AF_INET, libc::SOCK_DGRAM, 0);
         let sink = open().map_err(io(&source.name))?;
-        // Room for the data that arrives between two reads.
+        // The buffer must hold the data that arrives between two reads.
         let room: i32 = 64 << 20;
         sink.set(libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &room)
             .map_err(io(&source.name))?;
@@ -100,8 +100,8 @@ impl<'a> Datagrams<'a> {
         })
     }
 
-    /// Lets the receiving end do more than count, if that is its role. When a datagram arrives, both
-    /// ends then wake the main loop, with `token`.
+    /// Lets the receiving end echo or report, if that is its role. Each end then wakes the main
+    /// loop with `token` when a datagram arrives.
     pub fn acting(self, role: Role, (poll, token): (&Poll, u64)) -> Result<Datagrams<'a>, String> {
         let reports = self.media.as_ref().is_some_and(Media::reports);
         if role != Role::Echo && !reports {
@@ -136,7 +136,7 @@ impl<'a> Datagrams<'a> {
         Ok(self)
     }
 
-    /// The run starts at this time on the clock of captures, ns.
+    /// Sets the start of the run on the clock of captures, ns.
     pub fn begin(&mut self, origin_ns: u64) {
         self.origin_ns = origin_ns;
     }
@@ -221,12 +221,13 @@ impl<'a> Datagrams<'a> {
         Ok(())
     }
 
-    /// Reads the datagrams that have arrived, unless the receiving end acts and so read at once.
+    /// Reads the datagrams that have arrived. Does nothing if the receiving end echoes or reports,
+    /// because then the agent reads them on arrival.
     pub fn receive(&mut self) {
         let mut stamped = [0; STAMPED];
         while let Ok(Some((n, at))) = self.sink.receive_datagram(&mut stamped) {
             if self.media.is_some() {
-                // Only a receiving end that reads at once reports.
+                // Only a receiving end that reads on arrival sends reports.
                 _ = self.count_media(n, at, &stamped);
             } else {
                 self.count(n, at, numbers(&stamped).1);
@@ -234,7 +235,8 @@ impl<'a> Datagrams<'a> {
         }
     }
 
-    /// Echoes or reports what has arrived, and reads the echoes and reports that have.
+    /// Answers the datagrams that have arrived with echoes or reports, and reads the echoes and
+    /// reports that have arrived.
     pub fn answer(&mut self) -> Result<(), String> {
         if self.media.is_some() {
             return self.report();
@@ -253,7 +255,7 @@ impl<'a> Datagrams<'a> {
             let (number, turned) = numbers(&echo);
             let now = at.saturating_sub(self.origin_ns);
             if let Some(Echoes { requests, back }) = &mut self.echoes {
-                // Datagrams count from 1, requests from 0.
+                // Datagrams are numbered from 1, requests from 0.
                 let Some(number) = number.checked_sub(1) else {
                     continue;
                 };
@@ -266,8 +268,8 @@ impl<'a> Datagrams<'a> {
         Ok(())
     }
 
-    /// Reads the datagrams of frames and reports about them. Hands the reports that have come back
-    /// to the source.
+    /// Reads the datagrams of frames and sends reports about them. Passes the reports that have
+    /// come back to the source.
     fn report(&mut self) -> Result<(), String> {
         let mut stamped = [0; STAMPED];
         let mut payload = [0; media::REPORT];
@@ -298,8 +300,8 @@ impl<'a> Datagrams<'a> {
         from.receive_datagram(buffer).map_err(io(&self.source.name))
     }
 
-    /// A datagram of this length has arrived at the receiving end, at this time on the clock of
-    /// captures. It was sent at this time of the run.
+    /// Counts a datagram of `n` bytes that arrived at the receiving end at `at` on the clock of
+    /// captures. It was sent at `sent`, a time of the run.
     fn count(&mut self, n: usize, at: u64, sent: u64) {
         let now = at.saturating_sub(self.origin_ns);
         if now >= self.warmup_ns {
@@ -356,7 +358,7 @@ fn stamp(payload: &mut [u8], number: u64, at_ns: u64) {
     payload[8..STAMPED].copy_from_slice(&at_ns.to_be_bytes());
 }
 
-/// Reads them.
+/// Reads the number and the time of a datagram.
 fn numbers(payload: &[u8]) -> (u64, u64) {
     let read = |at: usize| {
         let mut bytes = [0; 8];

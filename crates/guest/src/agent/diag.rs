@@ -1,5 +1,5 @@
 //! Reads TCP socket information from the kernel over sock_diag, for one socket or for many
-//! together. It is what `ss -ti` shows, without starting a process for each read.
+//! together. It is the information that `ss -ti` shows, but no process is started for each read.
 
 use std::io;
 use std::net::IpAddr;
@@ -54,8 +54,9 @@ impl Diag {
     /// Reads the information about all connections in `asked`. Calls `take` with the index and the
     /// information of each.
     ///
-    /// A dump of the namespace would need no list. But the kernel would then walk its whole table
-    /// of connections, which is mostly empty. That costs more than the answers.
+    /// A dump of the namespace would need no list. But for a dump the kernel walks its whole table
+    /// of connections, which is mostly empty. That walk costs more than answering about each
+    /// connection.
     pub fn each(&mut self, asked: &Asked, mut take: impl FnMut(usize, Info)) -> io::Result<()> {
         for batch in asked.messages.chunks(BATCH * (HEADER + REQUEST)) {
             sys::send_netlink(&self.socket, batch)?;

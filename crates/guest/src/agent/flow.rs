@@ -31,7 +31,8 @@ pub struct Connection<'a> {
     listener: Option<Socket>,
     sender: Option<Arc<Socket>>,
     receiver: Option<Arc<Socket>>,
-    /// Present if threads serve both ends. Empty until an error ends a thread, then that error.
+    /// Present if threads serve both ends. It is empty until an error ends a thread, and then holds
+    /// that error.
     pumped: Option<Failure>,
     written: u64,
     read: u64,
@@ -194,15 +195,15 @@ impl<'a> Connection<'a> {
         }
         if self.flow.bytes == Some(self.written) && !self.finished_writing {
             self.finished_writing = true;
-            // Without this, the receiver would not notice the end of the data. If it fails, the
-            // flow does not complete.
+            // Without this call, the receiver would not notice the end of the data. If the call
+            // fails, the flow does not complete.
             let _ = socket.finish();
         }
     }
 
     /// Reads what has arrived. Called when the receiver's socket has data.
     pub fn read(&mut self, clock: Clock, poll: &Poll) {
-        // Only a transfer of limited size, or of chunks, needs the time of completion.
+        // The time of completion is needed only for a transfer of limited size or for chunks.
         let ends = self.flow.bytes.is_some() || self.application.is_some();
         let now = ends.then(|| clock.now());
         let Some(socket) = &self.receiver else {
@@ -236,15 +237,15 @@ impl<'a> Connection<'a> {
         self.application.as_ref().and_then(Application::chunks)
     }
 
-    /// Does what the application must do now. Returns when to call again, unless this is already
-    /// scheduled.
+    /// Performs the actions of the application that are due. Returns when to call again, unless
+    /// that call is already scheduled.
     pub fn act(&mut self, now: u64, zeros: &File) -> Option<u64> {
         if self.stopped {
             return None;
         }
         let next = self.application.as_mut()?.act(now);
         self.write(zeros);
-        // A request may cause a call before the scheduled one. The scheduled one stays.
+        // A request may cause a call before the scheduled call. The scheduled call stays.
         if next == self.acts_ns {
             return None;
         }
@@ -286,8 +287,8 @@ impl<'a> Connection<'a> {
         }
     }
 
-    /// Ends a flow as the simulator does: the sender sends no new data. Data that TCP already holds
-    /// cannot be withdrawn, so the connection is closed.
+    /// Ends a flow as the simulator does, so that the sender sends no new data. Data that TCP
+    /// already holds cannot be withdrawn, so the connection is closed.
     pub fn stop(&mut self, poll: &Poll) {
         self.at_stop = Some(self.infos());
         self.stopped = true;
@@ -360,7 +361,8 @@ impl<'a> Connection<'a> {
         sampler.interval(now, &state, tcp::gauges(socket, self.gauges), series);
     }
 
-    /// Records the sender's state after it may have received a packet or a timer may have expired.
+    /// Records the sender's state. Call this whenever the sender may have received a packet or a
+    /// timer may have expired.
     pub fn record_change(&mut self, now: u64, series: &mut Series) {
         let (Some(socket), Some(sampler)) = (&self.sender, &mut self.sampler) else {
             return;
@@ -403,8 +405,8 @@ impl<'a> Connection<'a> {
         }
     }
 
-    /// Returns the payload delivered in order; the kernel also counts the end of the stream as a
-    /// byte.
+    /// Returns the payload delivered in order. The kernel also counts the end of the stream as a
+    /// byte, which is excluded here.
     fn delivered(&self, receiver: &Info) -> u64 {
         self.flow
             .bytes

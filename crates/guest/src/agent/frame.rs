@@ -36,8 +36,8 @@ pub mod protocol {
     pub const ICMPV6: u8 = 58;
 }
 
-/// Payload bytes that [`Frame::content_key`] includes. In QUIC traffic, the first 8 bytes are
-/// mostly equal, and the first 22 bytes differed in every packet.
+/// Number of payload bytes that [`Frame::content_key`] includes. In QUIC traffic, the first 8 bytes
+/// are mostly equal between packets. The first 22 bytes differed in every packet of our captures.
 pub const KEY_PAYLOAD: usize = 54;
 
 /// An IPv4 or IPv6 packet.
@@ -57,8 +57,8 @@ pub struct Frame {
     pub source_port: u16,
     /// The ECN field.
     pub ecn: u8,
-    /// For TCP and for datagrams of the agent: a key that no other packet of the flow and direction
-    /// has.
+    /// A key that no other packet of the same flow and direction has. Only TCP and datagrams of the
+    /// agent have one.
     pub key: u64,
     /// Sequence number (TCP).
     pub seq: u32,

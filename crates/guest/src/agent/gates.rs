@@ -1,8 +1,8 @@
-//! Devices that receive from hosts of programs: which frames the kernel lets in there, and how many
-//! it drops.
+//! Decides which frames from hosts of programs the kernel accepts at a device, and counts the
+//! frames that it drops.
 //!
 //! The kernel drops frames that do not match the filters of the set-up. Rings capture frames before
-//! these filters, so this module applies the filters' rule to the captured frames.
+//! these filters act, so this module applies the same rule to the captured frames.
 
 use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
@@ -50,7 +50,7 @@ impl Gates {
 
 /// Returns warnings about the frames that the filters dropped.
 pub fn warnings(job: &Job, namespaces: &Namespaces) -> Result<Vec<String>, String> {
-    // Add up by entry and side, because several devices may receive from one host.
+    // Add up the counts by entry and side, because several devices may receive from one host.
     let mut dropped = vec![[0_u64; 2]; job.programs.len()];
     let mut places: Vec<usize> = job.gates.iter().map(|g| g.device.namespace).collect();
     places.sort_unstable();

@@ -1,5 +1,5 @@
-//! Runs lines of `ip` over rtnetlink, because starting `ip` costs more than running all its lines.
-//! The program `ip` runs lines that this module does not know.
+//! Runs the commands of an `ip` batch over rtnetlink, because starting `ip` costs more than running
+//! all of them. The program `ip` runs the commands that this module does not support.
 
 use std::fs::File;
 use std::io;
@@ -52,7 +52,7 @@ pub type Failed = (usize, io::Error);
 pub struct Requests {
     bytes: Vec<u8>,
     count: u32,
-    /// The name and number of the device that was named last.
+    /// The name and number of the device that the latest line named.
     device: Option<(String, i32)>,
 }
 

@@ -11,8 +11,8 @@ use super::setup::Namespaces;
 /// Reads the statistics of a link's queue.
 pub struct LinkProbe {
     probe: Probe,
-    /// The queue discipline behind the queue that loses packets, and its statistics at the end of
-    /// the warm-up.
+    /// The queue discipline behind the queue that loses packets (the wire), and its statistics at
+    /// the end of the warm-up.
     wire: Option<(Probe, Statistics)>,
     /// The queue's statistics at the end of the warm-up.
     base: Statistics,
@@ -20,7 +20,7 @@ pub struct LinkProbe {
 }
 
 impl LinkProbe {
-    /// Opens the probe and declares what is sampled.
+    /// Opens the probe and declares which values are sampled.
     pub fn open(
         link: &Link,
         job: &Job,
@@ -55,8 +55,8 @@ impl LinkProbe {
         self.probe.read().map_err(io("statistics"))
     }
 
-    /// Returns the current statistics of the queue discipline behind the queue that loses packets,
-    /// if it exists.
+    /// Returns the current statistics of the wire, which is the queue discipline behind the queue
+    /// that loses packets, if it exists.
     pub fn read_wire(&mut self) -> Result<Option<Statistics>, String> {
         match &mut self.wire {
             None => Ok(None),

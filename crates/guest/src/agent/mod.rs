@@ -3,21 +3,22 @@
 //! | file | what |
 //! |---|---|
 //! | `setup`, `ip` | file systems, modules, namespaces, devices; lines for `ip` and `tc` |
-//! | `run` | a run: its preparation (`open`), the main loop in virtual time, what was measured
+//! | `run` | a run: its preparation (`open`), the main loop in virtual time, the measurements
 //! (`results`) |
 //! | `flow`, `datagrams`, `requests` | a flow; sources of datagrams and of connections |
 //! | `pump` | threads for the ends of flows |
 //! | `watch` | what a flow waited for, and why its window shrank |
 //! | `link` | statistics of the queue of a link |
 //! | `clock` | the time of the run |
-//! | `token` | what the main loop's descriptors are for |
+//! | `token` | identifies what a descriptor of the main loop belongs to |
 //! | `programs` | programs of the scenario on hosts of their own |
 //! | `tcp` | TCP sockets and their information |
-//! | `diag`, `crowd` | socket information from the kernel; that of many flows together |
-//! | `capture` | packets before and behind the queues, and what follows from them |
+//! | `diag`, `crowd` | socket information from the kernel, for one flow or for many flows together
+//! |
+//! | `capture` | packets before and behind the queues, and the measurements derived from them |
 //! | `ring`, `frame` | rings of captured packets; their parsing |
 //! | `taps` | what programs do, measured from the packets at their hosts |
-//! | `gates` | which frames of programs' hosts the kernel lets in |
+//! | `gates` | which frames from hosts of programs the kernel accepts |
 //! | `wire` | packets that a wire behind a link has lost |
 //! | `queue`, `rtt` | packets in and out of a queue, for the link's meter; round-trip times |
 //! | `packets` | `packets.pcapng` |
@@ -85,24 +86,24 @@ fn job() -> Result<Job, String> {
     Ok(job)
 }
 
-/// How many files this process may open. It is Linux's own upper limit (`fs.nr_open`).
+/// Number of files that this process may open. It is Linux's default upper limit (`fs.nr_open`).
 const OPEN_FILES: u64 = 1 << 20;
 
 /// Runs the job and writes its result.
 pub fn run() -> Result<(), String> {
     setup::file_systems()?;
     let job = job()?;
-    // Each flow has two sockets, and one that listens. Programs have their own limit.
+    // Each flow has two connected sockets and one listening socket. Programs have their own limit.
     sys::process::limit(libc::RLIMIT_NOFILE, OPEN_FILES).map_err(|e| format!("files: {e}"))?;
     let namespaces = setup::network(&job)?;
     let finished = run::run(&job, &namespaces)?;
     let bytes = postcard::to_stdvec(&finished).map_err(|e| format!("result: {e}"))?;
-    // A file with this name counts as complete on the host, so rename it only at the end.
+    // The host regards a file with this name as complete, so rename it only at the end.
     let part = format!("{RESULTS}/.{}", result::FILE);
     let whole = format!("{RESULTS}/{}", result::FILE);
     fs::write(&part, bytes).map_err(|e| format!("{part}: {e}"))?;
     fs::rename(&part, &whole).map_err(|e| format!("{whole}: {e}"))?;
-    // The kernel's taint flags show its warnings, even if their messages were lost.
+    // The kernel's taint flags show that it has warned, even if the messages were lost.
     let tainted = fs::read_to_string("/proc/sys/kernel/tainted").unwrap_or_default();
     println!("tailback: tainted {}", tainted.trim());
     println!("tailback: done");

@@ -1,5 +1,5 @@
-//! Makes and changes queue disciplines that tc does not know. tailback's own modules read their
-//! options as text, which the agent sends to the kernel over rtnetlink in one attribute.
+//! Creates and changes queue disciplines that tc does not support. tailback's own modules read
+//! their options as text, which the agent sends to the kernel over rtnetlink in one attribute.
 
 use std::io;
 
@@ -9,7 +9,8 @@ use super::xstats::{align, half, word};
 const RTM_NEWQDISC: u16 = 36;
 const NLM_F_REQUEST: u16 = 1;
 const NLM_F_ACK: u16 = 4;
-/// Create the queue discipline, and replace an existing one, such as the default leaf of a class.
+/// Create the queue discipline, and replace an existing queue discipline, such as the default leaf
+/// of a class.
 const NLM_F_CREATE_OR_REPLACE: u16 = 0x500;
 const NLMSG_ERROR: u16 = 2;
 /// `TC_H_ROOT`, the parent of a device's first queue discipline.
@@ -21,9 +22,9 @@ const TCA_OPTIONS: u16 = 2;
 /// Number of the attribute with the text, within the options.
 const TEXT: u16 = 1;
 
-/// Makes the queue discipline of a line in the current namespace, such as `qdisc add dev out parent
-/// 1:1 handle 10: wred limit 1000p`. Also changes the options of an existing queue discipline:
-/// `qdisc change dev out root handle f: outage closed 1`.
+/// Executes a line in the current namespace. `qdisc add dev out parent 1:1 handle 10: wred limit
+/// 1000p` creates a queue discipline. `qdisc change dev out root handle f: outage closed 1` changes
+/// the options of an existing one.
 pub fn apply(line: &str) -> io::Result<()> {
     let message = message(line, sys::device_index).ok_or(io::ErrorKind::InvalidInput)??;
     let socket = Socket::new(libc::AF_NETLINK, libc::SOCK_RAW, libc::NETLINK_ROUTE)?;
@@ -130,7 +131,7 @@ mod tests {
     fn a_root_is_changed() {
         let line = "qdisc change dev out root handle f: outage closed 1";
         let message = message(line, |_| Ok(7)).unwrap().unwrap();
-        // The flags of a change do not allow the kernel to create anything.
+        // With the flags of a change, the kernel creates no queue discipline.
         assert_eq!(half(&message, 6), NLM_F_REQUEST | NLM_F_ACK);
         let tcmsg: Vec<u32> = (1..4).map(|i| word(&message, HEADER + 4 * i)).collect();
         assert_eq!(tcmsg, [7, 0xf_0000, ROOT]);

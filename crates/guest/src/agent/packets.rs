@@ -1,11 +1,11 @@
-//! Writes the captured packets to `packets.pcapng`. The interfaces have the names of those in the
+//! Writes the captured packets to `packets.pcapng`. The interfaces have the same names as in the
 //! simulator's captures. NAME.in is before the queue, and before a schedule of marks and losses.
-//! NAME.out is behind the queue, and NAME.drop has the cause as comment.
+//! NAME.out is behind the queue. NAME.drop holds the dropped packets, with the cause as a comment.
 //!
-//! A drop is known only when a later packet overtakes the dropped one, and the links are read one
-//! after the other. So records wait until no older record can come, and are then written in the
-//! order of time. Checksums are those of the guest, whose devices leave TCP and UDP checksums to
-//! the hardware.
+//! A drop is detected only when a later packet overtakes the dropped packet. Also, the links are
+//! read one after the other. So records wait until no older record can come, and are then written
+//! in the order of time. The TCP and UDP checksums are incomplete, because the guest's devices
+//! leave them to the hardware.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -22,14 +22,14 @@ use super::ring::{Captured, PROGRAM_SNAPLEN as ROOM};
 /// The path at which the host looks for the file.
 const FILE: &str = "/results/packets.pcapng";
 
-/// Upper bound of records that wait for older ones. Beyond this number, a drop that is found late
-/// is written after newer packets.
+/// Upper bound of the number of records that wait for older records. Beyond this number, a drop
+/// that is detected late is written after newer packets.
 const MAX_WAITING: usize = 1 << 17;
 
 /// Bytes per write. Each write is a call to the host, so it should be large.
 const BUFFER: usize = 1 << 20;
 
-/// Bytes of a datagram's payload that are kept: its number.
+/// Number of bytes of a datagram's payload that are kept. They hold the datagram's number.
 const DATAGRAM_NUMBER: u32 = 8;
 
 /// The first bytes of a packet.
@@ -44,7 +44,7 @@ pub struct Head {
 impl Head {
     /// Keeps the headers of a packet, and the number of a datagram.
     pub fn of(packet: &Packet, captured: &Captured<'_>, frame: &Frame) -> Head {
-        // The captures distinguish datagrams by their number.
+        // The number distinguishes datagrams in the captures.
         let number = match (packet.tuple.is_some(), frame.is_tcp()) {
             (_, true) => 0,
             (false, false) => DATAGRAM_NUMBER,
@@ -77,11 +77,11 @@ struct Record {
 pub struct Packets<W: Write = BufWriter<File>> {
     file: PacketCapture<W>,
     waiting: Vec<Record>,
-    /// By link and slot: the packets in the queue as in `Queue`, with their keys.
+    /// The packets in the queue with their keys, by link and by slot, as in `Queue`.
     queued: Vec<Vec<VecDeque<(u64, Head)>>>,
 }
 
-/// Removes a packet from its slot. It is mostly the first packet there.
+/// Removes a packet from its slot. It is usually the first packet there.
 fn take(queued: &mut VecDeque<(u64, Head)>, key: u64) -> Option<Head> {
     let place = queued.iter().position(|(other, _)| *other == key)?;
     queued.remove(place).map(|(_, head)| head)
@@ -118,7 +118,7 @@ impl<W: Write> Packets<W> {
         });
     }
 
-    /// Notes that a packet came to a link.
+    /// Notes that a packet arrived at a link.
     pub fn arrived(
         &mut self,
         link: usize,
@@ -142,7 +142,7 @@ impl<W: Write> Packets<W> {
         self.add(link, Seen::Dropped(Cause::Scheduled), packet.time_ns, head);
     }
 
-    /// Notes that a packet went into the queue.
+    /// Notes that a packet entered the queue.
     pub fn entered(
         &mut self,
         link: usize,
@@ -154,7 +154,8 @@ impl<W: Write> Packets<W> {
         at(&mut self.queued[link], packet.slot).push_back((packet.key, head));
     }
 
-    /// Notes that a packet came out of the queue. `slot` is where it went in, if that was captured.
+    /// Notes that a packet left the queue. `slot` is the slot that it entered, if its entry was
+    /// captured.
     pub fn left(
         &mut self,
         (link, slot): (usize, Option<usize>),
@@ -169,12 +170,12 @@ impl<W: Write> Packets<W> {
         self.add(link, Seen::Left, packet.time_ns, head);
     }
 
-    /// Notes that the wire behind a link lost a packet that came to the wire at `at_ns`.
+    /// Notes that the wire behind a link lost a packet that reached the wire at `at_ns`.
     pub fn lost_behind(&mut self, link: usize, head: Head, cause: Cause, at_ns: u64) {
         self.add(link, Seen::Dropped(cause), at_ns, head);
     }
 
-    /// Records the packets that the queue of a link is now known to have dropped.
+    /// Records the packets that, as the agent has now detected, the queue of a link dropped.
     pub fn lost(&mut self, link: usize, lost: &mut Vec<Lost>) {
         for lost in lost.drain(..) {
             if let Some(head) = take(at(&mut self.queued[link], lost.slot), lost.key) {
@@ -183,7 +184,7 @@ impl<W: Write> Packets<W> {
         }
     }
 
-    /// Writes the records that no record older than `horizon_ns` can precede any more.
+    /// Writes the records that are older than `horizon_ns`. No older record can come any more.
     pub fn write(&mut self, horizon_ns: u64) -> io::Result<()> {
         // Stable sort: simultaneous packets stay in the order of the captures.
         self.waiting.sort_by_key(|r| r.time_ns);

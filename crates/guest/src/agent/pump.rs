@@ -1,8 +1,8 @@
 //! Threads that write or read without end, and block inside the kernel.
 //!
 //! The kernel wakes such a thread directly. To wake a thread in `epoll_wait`, the processor would
-//! switch to the agent's process and back twice. Because waking is cheap, little data of a flow
-//! needs to wait, and it stays in the processor's cache.
+//! switch to the agent's process and back twice. Waking is cheap, so little data of a flow waits,
+//! and this data stays in the processor's cache.
 
 use std::fs::File;
 use std::io;
@@ -24,10 +24,11 @@ pub type Failure = Arc<OnceLock<String>>;
 
 /// Returns whether the two ends of a flow get threads.
 ///
-/// A flow that ends gets no threads: the main loop watches for its end, and a thread inside a call
-/// would delay that. With offloads, segments leave in large bursts, which need more data to be
-/// ready. Recording every ACK wakes the agent for each ACK anyway. A process that starts programs
-/// may have only one thread.
+/// A flow that ends gets no threads, because the main loop watches for its end, and a thread inside
+/// a call would delay that. A flow with offloads gets none, because its segments leave in large
+/// bursts, for which more data must be ready. If every ACK is recorded, threads save nothing,
+/// because each ACK wakes the agent anyway. A process that starts programs may have only one
+/// thread.
 pub fn serves(flow: &Flow, job: &Job) -> bool {
     let limited = flow.application.is_some();
     let endless = flow.bytes.is_none() && flow.stop_ns.is_none() && !limited;

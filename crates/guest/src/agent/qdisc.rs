@@ -16,8 +16,8 @@ pub struct Probe {
     socket: Socket,
     device: i32,
     kind: Vec<u8>,
-    /// The handle of the qdisc once it is known. From then on, the probe asks the kernel only for
-    /// this qdisc.
+    /// The handle of the qdisc, as soon as it is known. From then on, the probe requests only this
+    /// qdisc from the kernel.
     handle: Option<u32>,
     xstats: Option<&'static Xstats>,
     buffer: Vec<u8>,
@@ -26,8 +26,8 @@ pub struct Probe {
 const RTM_NEWQDISC: u16 = 36;
 const RTM_GETQDISC: u16 = 38;
 const NLM_F_REQUEST: u16 = 1;
-/// With this flag, the socket that asks also gets the answer. Older kernels send the answer only to
-/// other sockets.
+/// With this flag, the socket that sends the request also gets the answer. Older kernels send the
+/// answer only to other sockets.
 const NLM_F_ECHO: u16 = 8;
 const NLM_F_DUMP: u16 = 0x300;
 const NLMSG_ERROR: u16 = 2;

@@ -1,14 +1,14 @@
-//! A queue, seen from both sides: computes what a [`Meter`] counts from the packets that enter and
-//! leave.
+//! A queue that is captured on both sides. From the packets that enter and leave, this module
+//! computes the values that a [`Meter`] counts.
 //!
-//! The guest's own work takes no virtual time, so the time between the two captures of a packet is
-//! exactly its sojourn time.
+//! The computation of the guest takes no virtual time, so the time between the two captures of a
+//! packet is exactly its sojourn time.
 //!
 //! Every queue of a known kind keeps the order within a flow and direction, and a single queue
 //! keeps the order of all flows. So if a later packet overtakes a packet, the earlier one was
-//! dropped. Other kinds, such as netem, do not allow this conclusion: an overtaken packet may still
-//! leave, and only a packet that remains at the end was dropped. The captures do not show a mark on
-//! a packet that the full buffer then drops (RED marks first).
+//! dropped. Other kinds, such as netem, do not allow this conclusion, because an overtaken packet
+//! may still leave. There, only a packet that remains at the end was dropped. RED may mark a packet
+//! that the full buffer then drops. The captures do not show such a mark.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -23,11 +23,11 @@ use tailback_guest::job::{DropsAt, Limit, Link};
 pub struct Packet {
     /// Capture time, ns from the start of the run.
     pub time_ns: u64,
-    /// Flow or program and direction: twice its number, plus one for ACKs or for packets that the
-    /// receiver's host sends.
+    /// Identifies the flow or program and the direction. It is twice the number of the flow or
+    /// program, plus one for ACKs or for packets that the receiver's host sends.
     pub lane: usize,
-    /// Packets of the same slot keep their order in every queue. The slot is the lane, or for a
-    /// program the result of [`Packet::tuple_slot`].
+    /// Packets of the same slot keep their order in every queue. The slot is the lane. For a
+    /// program, it is the result of [`Packet::tuple_slot`].
     pub slot: usize,
     /// For a packet of a program: the number that the captures assign to its 5-tuple.
     pub tuple: Option<u32>,
@@ -45,15 +45,15 @@ impl Packet {
         (self.lane / 2) as u32
     }
 
-    /// Returns the slot for packets of a 5-tuple. Slots of 5-tuples follow the slots of `lanes`
-    /// lanes. Queues keep the order of a 5-tuple and direction, but some put packets with ECT(1) or
-    /// CE into a separate queue.
+    /// Returns the slot for packets of a 5-tuple. Slots of 5-tuples follow the slots of the `lanes`
+    /// lanes. Queues keep the order of the packets of a 5-tuple and direction. But some queues put
+    /// packets with ECT(1) or CE into a separate queue, so these packets have their own slot.
     pub fn tuple_slot(lanes: usize, tuple: u32, back: bool, ecn: u8) -> usize {
         lanes + 4 * tuple as usize + 2 * usize::from(ecn & 1) + usize::from(back)
     }
 
-    /// Returns the other slot of the packet's 5-tuple and direction. A packet that was marked in
-    /// the queue entered in that slot.
+    /// Returns the other slot of the packet's 5-tuple and direction. A packet that the queue has
+    /// marked entered in that other slot.
     fn other_slot(&self) -> Option<usize> {
         self.tuple?;
         Some(match self.ecn & 1 {
@@ -93,7 +93,7 @@ pub enum Noted {
     Counted(Cause),
 }
 
-/// A packet that entered and was not captured leaving yet.
+/// A packet whose entry was captured, but not yet its exit.
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
     packet: Packet,
@@ -102,7 +102,7 @@ struct Waiting {
     packets_out: u64,
 }
 
-/// A packet that the queue is known to have dropped.
+/// A packet that the queue has certainly dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lost {
     /// Slot of the packet. If packets keep their order, this was the slot's oldest packet.
@@ -119,7 +119,7 @@ pub struct Lost {
 pub struct Queue {
     /// Counts what happens at the link.
     pub meter: Meter,
-    /// Packets that were captured leaving but not entering.
+    /// Number of packets whose exit was captured, but not their entry.
     pub strangers: u64,
     /// Number of drops in the whole run, including the warm-up.
     pub dropped: u64,
@@ -130,21 +130,21 @@ pub struct Queue {
     warmup_ns: u64,
     limit: Limit,
     drops_at: DropsAt,
-    /// Whether the queue drops only because of a full buffer.
+    /// Whether a full buffer is the only reason for which the queue drops.
     tail_drop: bool,
-    /// Whether all packets keep their order. If so, all wait in the first of `slots`.
+    /// Whether all packets keep their order. If so, all packets wait in the first of `slots`.
     in_order: bool,
     /// Overtaken packets by lane and key, for queues that may reorder the packets of a slot.
     overtaken: Option<HashMap<(usize, u64), Waiting>>,
     slots: Vec<VecDeque<Waiting>>,
     /// Number of marks in the whole run, including the warm-up.
     marked: u64,
-    /// Whether the buffer was full at some time.
+    /// Whether the buffer has ever been full.
     overflowed: bool,
-    /// Bytes and packets that left, including packets that the algorithm dropped at the head.
+    /// Bytes and packets that have left, including packets that the algorithm dropped at the head.
     bytes_out: u64,
     packets_out: u64,
-    /// When the packet that left last had entered, ns.
+    /// Time at which the packet that left last had entered, ns.
     newest_out_ns: u64,
 }
 
@@ -196,7 +196,7 @@ impl Queue {
         within(packet.slot).or_else(|| within(packet.other_slot()?))
     }
 
-    /// Notes that a packet left. Returns its slot if it was captured entering.
+    /// Notes that a packet left. Returns its slot if its entry was captured.
     pub fn leave(&mut self, packet: Packet) -> Option<usize> {
         let late = (self.overtaken.as_mut())
             .and_then(|overtaken| overtaken.remove(&(packet.lane, packet.key)));
@@ -237,7 +237,7 @@ impl Queue {
                 _ => return Some(slot),
             };
             self.marked += u64::from(cause == Cause::Mark);
-            // The time of the event is the time when the algorithm decided.
+            // The time of the event is the time at which the algorithm decided to mark.
             let at_ns = match self.drops_at {
                 DropsAt::Enqueue => entered,
                 DropsAt::Dequeue => packet.time_ns,
@@ -265,8 +265,8 @@ impl Queue {
         }
     }
 
-    /// Handles a packet that a later packet of its slot has overtaken. The later packet left at
-    /// `seen_ns`.
+    /// Handles a packet that a later packet of the same slot has overtaken. The later packet left
+    /// at `seen_ns`.
     fn pass_by(&mut self, passed: Waiting, seen_ns: u64) {
         let Some(overtaken) = &mut self.overtaken else {
             return self.lose(&passed, seen_ns);
@@ -282,7 +282,8 @@ impl Queue {
     fn lose(&mut self, lost: &Waiting, seen_ns: u64) {
         self.dropped += 1;
         let packet = lost.packet;
-        // The order is kept, so all packets that were in front of it on arrival have left.
+        // The queue keeps the order, so all packets that were in front of this packet on its
+        // arrival have left.
         let full = match self.limit {
             Limit::Packets(n) => self.packets_out - lost.packets_out >= n,
             Limit::Bytes(n) => self.bytes_out - lost.bytes_out + u64::from(packet.len) > n,
@@ -310,15 +311,15 @@ impl Queue {
         self.note(&packet, at_ns, Noted::Counted(cause));
     }
 
-    /// Returns when the oldest waiting packet that was not overtaken entered, ns.
+    /// Returns when the oldest waiting packet entered, ns. Overtaken packets are ignored.
     pub fn oldest_ns(&self) -> Option<u64> {
         let fronts = self.slots.iter().filter_map(VecDeque::front);
         fronts.map(|w| w.packet.time_ns).min()
     }
 
-    /// Ends the run. A packet that did not leave either still waits, or was dropped and no later
-    /// packet has shown this. `queued` is the number of packets that the queue reports to hold.
-    /// `dropped` and `marked` are its counts over the whole run.
+    /// Ends the run. A packet that did not leave either still waits or was dropped, but no later
+    /// packet has shown which is true. `queued` is the number of packets that the queue holds by
+    /// its own report. `dropped` and `marked` are its counts over the whole run.
     pub fn finish(&mut self, queued: Option<u64>, dropped: Option<u64>, marked: Option<u64>) {
         let overtaken = self.overtaken.take().unwrap_or_default();
         let waiting: u64 = self.slots.iter().map(|l| l.len() as u64).sum();
@@ -341,16 +342,16 @@ impl Queue {
                 kept.push(waiting);
             }
         }
-        // No later packet has left yet, so only the queue's own count shows that packets were
+        // No later packet has left yet, so only the queue's own count shows how many packets were
         // dropped on arrival.
         let missing = dropped.map_or(0, |d| d.saturating_sub(self.dropped));
         let unseen = marked.map_or(0, |m| m.saturating_sub(self.marked));
         for waiting in kept.iter().take(missing as usize) {
             self.lose(waiting, waiting.packet.time_ns);
         }
-        // These packets were marked on arrival and still wait. It is unknown which packets they
-        // are; assume the newest, which met the longest queue. If the buffer was full, it may have
-        // dropped marked packets, and then their number is unknown, too.
+        // `unseen` packets were marked on arrival and still wait. It is unknown which packets they
+        // are, so assume the newest packets, which met the longest queue. If the buffer was full,
+        // it may have dropped marked packets. Then the number of marked packets is also unknown.
         let unseen = if self.overflowed { 0 } else { unseen };
         let waits = kept.iter().skip(missing as usize).rev();
         for waiting in waits
@@ -408,7 +409,7 @@ mod tests {
         Queue::new(&link, 2, 100, meter)
     }
 
-    /// Returns the measurements over 1000 ns at 1 byte/ns.
+    /// Returns the measurements over 1000 ns at a rate of 1 byte/ns.
     fn measured(queue: Queue) -> Outcome {
         let mut outcome = Outcome {
             duration_ns: 1_000,
@@ -450,7 +451,8 @@ mod tests {
         assert_eq!((outcome.packets, outcome.bytes), (2, 2000));
         assert_eq!(outcome.delay.sum(), 100 + 80);
         assert_eq!(outcome.counts.marks(), 1);
-        // After the warm-up at 100, one packet of 1000 B waits until 150, another from 120 to 200.
+        // The warm-up ends at 100. Then one packet of 1000 B waits until 150, and another packet
+        // from 120 to 200.
         assert_eq!(outcome.backlog_byte_ns, 1000 * (50 + 80));
         assert_eq!(outcome.backlog_max_bytes, 2000);
     }
@@ -516,8 +518,7 @@ mod tests {
         assert_eq!(outcome.packets, 3);
         assert_eq!(classes[0].counts, outcome.counts);
         assert_eq!((outcome.counts.drops(), outcome.counts.marks()), (1, 1));
-        // Intervals are 100 to 400 ns and 400 to 700 ns; the rest up to 1000 ns is an interval,
-        // too.
+        // The intervals are 100 to 400 ns, 400 to 700 ns, and the rest, which ends at 1000 ns.
         let drops: Vec<u64> = classes[0].intervals.iter().map(|i| i.drops).collect();
         assert_eq!(drops, [0, 1, 0]);
         assert_eq!(classes[0].flow_bytes, [[1000, 1000, 0]]);
@@ -588,7 +589,7 @@ mod tests {
         assert_eq!(outcome.backlog_byte_ns, 1000 * waited);
     }
 
-    /// Returns a packet of program 1. Its slots follow those of four lanes.
+    /// Returns a packet of program 1. The slots of its 5-tuples follow those of four lanes.
     fn of_program(time_ns: u64, tuple: u32, key: u64, ecn: u8) -> Packet {
         Packet {
             slot: Packet::tuple_slot(4, tuple, false, ecn),
@@ -604,7 +605,7 @@ mod tests {
         queue.enter(of_program(210, 1, 10, 2));
         assert_eq!(queue.leave(of_program(220, 1, 10, CE)), Some(8));
         assert_eq!(queue.leave(of_program(230, 0, 0, 2)), Some(4));
-        // A later packet of packet 1's own 5-tuple overtakes it.
+        // A later packet of the same 5-tuple overtakes packet 1.
         queue.leave(of_program(240, 0, 2, 2));
         queue.finish(Some(0), None, None);
         assert_eq!((queue.strangers, queue.dropped), (0, 1));

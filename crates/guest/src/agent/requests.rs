@@ -1,11 +1,11 @@
-//! Sources that open connections: for each request a client connects, a server sends the requested
+//! Sources that open connections. For each request, a client connects, a server sends the requested
 //! bytes, and the connection ends.
 //!
-//! The client knows how many bytes come. So no FIN is sent, and every packet of the server also
-//! exists in the simulator. A client that has all bytes resets the connection. The reset is one
-//! short packet more on the way back than in the simulator, and leaves no state that keeps the
-//! port. A port is used again once the server has received the reset. Of the free ports, the one
-//! that has been free longest is used first.
+//! The client knows how many bytes the server sends, so the server sends no FIN. Therefore every
+//! packet of the server also exists in the simulator. A client that has received all bytes resets
+//! the connection. The reset is a short packet on the way back, which the simulator does not have.
+//! After a reset, no state of the connection blocks the port. A port is used again once the server
+//! has received the reset. The port that has been free longest is used first.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -20,13 +20,13 @@ use super::setup::Namespaces;
 use super::sys::{EDGE, Poll, READABLE, Socket, WRITABLE};
 use super::tcp::{self, Info};
 
-/// Time after which a reset that has not reached the server counts as lost, ns.
+/// Time after which a reset that has not reached the server is considered lost, ns.
 const FORGOTTEN_NS: u64 = 5_000_000_000;
 
 /// The tokens that identify the descriptors of a source's connections in events.
 #[derive(Clone, Copy)]
 pub struct Tokens {
-    /// The socket that listens.
+    /// The listening socket.
     pub listener: u64,
     /// The first client; the other clients follow.
     pub clients: u64,
@@ -36,7 +36,7 @@ pub struct Tokens {
 
 /// A client's port, and the connection that uses the port.
 struct Slot {
-    /// The source as a flow, with port and size of this connection.
+    /// The source in the form of a flow, with the port and the size of this connection.
     flow: Flow,
     client: Option<Socket>,
     server: Option<Socket>,
@@ -70,7 +70,7 @@ pub struct Requests<'a> {
 }
 
 impl<'a> Requests<'a> {
-    /// Opens a source that listens and has no requests yet.
+    /// Opens a source. It listens, and has no requests yet.
     pub fn open(
         source: &'a Source,
         connections: &'a Connections,
@@ -182,7 +182,7 @@ impl<'a> Requests<'a> {
             let server = match self.listener.accept() {
                 Ok(server) => server,
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(()),
-                // The client had closed already.
+                // The client had already closed the connection.
                 Err(e) if e.raw_os_error() == Some(libc::ECONNABORTED) => continue,
                 Err(e) => return Err(what(e)),
             };
@@ -201,7 +201,7 @@ impl<'a> Requests<'a> {
         }
     }
 
-    /// Serves a connection; called when its server can write, or has received the reset.
+    /// Serves a connection. Call this when its server can write or has received the reset.
     pub fn serve(&mut self, index: usize, events: u32, zeros: &File, poll: &Poll) {
         let Some(slot) = self.slots.get_mut(index) else {
             return;
@@ -223,12 +223,12 @@ impl<'a> Requests<'a> {
             let _ = poll.remove(server.fd());
             let sent = tcp::info(&server).unwrap_or_default().data_segments;
             self.sent_segments += u64::from(sent.wrapping_sub(slot.base[0]));
-            // A failed client may not know the error, so its connection is reset.
+            // The client may not have noticed the error, so reset its connection.
             let _ = server.abort();
         }
     }
 
-    /// Reads at a client, at time `now`; called when something has reached the client.
+    /// Reads at a client at time `now`. Call this when a packet has reached the client.
     pub fn read(&mut self, index: usize, now: u64, poll: &Poll) {
         let Some(slot) = self.slots.get_mut(index) else {
             return;
@@ -269,7 +269,7 @@ impl<'a> Requests<'a> {
         self.free.push_back(index);
     }
 
-    /// Restarts the counters; returns how many data packets there were during the warm-up.
+    /// Restarts the counters. Returns how many data packets were sent during the warm-up.
     pub fn end_warmup(&mut self) -> u64 {
         let before = self.sent_segments;
         (

@@ -7,11 +7,13 @@ use std::sync::atomic::{AtomicU32, Ordering, fence};
 
 use super::sys::Socket;
 
-/// Bytes that are stored of a packet: Ethernet, IPv4 and the longest TCP header.
+/// Number of bytes that are stored of a packet. They hold the Ethernet, IPv4 and longest TCP
+/// headers.
 pub const SNAPLEN: u32 = 96;
 
-/// Bytes that are stored of a packet where programs run: Ethernet, IPv6, UDP and enough payload to
-/// distinguish packets, or the longest TCP header. Slots have the same size as with [`SNAPLEN`].
+/// Number of bytes that are stored of a packet if the job has programs. They hold the Ethernet and
+/// IPv6 headers, and then either the UDP header with enough payload to distinguish packets, or the
+/// longest TCP header. Slots have the same size as with [`SNAPLEN`].
 pub const PROGRAM_SNAPLEN: u32 = 120;
 
 /// Bytes of a slot: the kernel's header and alignment (66), and [`PROGRAM_SNAPLEN`].
@@ -70,8 +72,8 @@ pub enum Which {
 }
 
 impl Ring {
-    /// Opens a ring in the current namespace for `packets` packets, of which it stores `snaplen`
-    /// bytes each.
+    /// Opens a ring in the current namespace for `packets` packets. It stores `snaplen` bytes of
+    /// each packet.
     pub fn new(which: Which, packets: usize, snaplen: u32) -> io::Result<Ring> {
         let socket = Socket::new(libc::AF_PACKET, libc::SOCK_RAW, 0)?;
         socket.set(libc::SOL_PACKET, PACKET_VERSION, &TPACKET_V2)?;
@@ -120,7 +122,7 @@ impl Ring {
             slots,
             next: 0,
         };
-        // Bind only now: earlier packets would come from setting up other namespaces.
+        // Bind only now, because earlier packets would come from the set-up of other namespaces.
         ring.socket.bind_packets()?;
         Ok(ring)
     }
@@ -135,8 +137,8 @@ impl Ring {
         loop {
             let offset = self.next / SLOTS_IN_BLOCK * BLOCK + self.next % SLOTS_IN_BLOCK * SLOT;
             // SAFETY: `offset` + SLOT lies within the mapping; the first word of a slot is its
-            // status, which says whether the kernel or the agent may use the rest; it is aligned,
-            // because slots and blocks are aligned to 64 bytes.
+            // status, which shows whether the kernel or the agent may use the rest. The word is
+            // aligned, because slots and blocks are aligned to 64 bytes.
             unsafe {
                 let slot = self.memory.add(offset);
                 let status = AtomicU32::from_ptr(slot.cast());

@@ -1,5 +1,5 @@
 //! Round-trip times from captures. An ACK gives a sample if it covers data that was sent only once.
-//! The sample is that of the newest such segment, as in the simulator and in Linux
+//! The sample belongs to the newest such segment, as in the simulator and in Linux
 //! (`tcp_clean_rtx_queue`).
 
 use std::collections::VecDeque;
@@ -12,7 +12,7 @@ struct Segment {
     seq: u32,
     end: u32,
     sent_ns: u64,
-    /// When it was first sent again, ns.
+    /// When it was first retransmitted, ns.
     again_ns: u64,
     sacked: bool,
 }
@@ -21,7 +21,7 @@ struct Segment {
 #[derive(Debug, Default)]
 pub struct RttTracker {
     segments: VecDeque<Segment>,
-    /// Whether a segment has been seen.
+    /// Whether any segment has been sent.
     started: bool,
     /// End of the newest segment.
     next: u32,
@@ -37,7 +37,7 @@ impl RttTracker {
     pub fn sent(&mut self, seq: u32, payload: u32, at_ns: u64) {
         let end = seq.wrapping_add(payload);
         if self.started && before(seq, self.next) {
-            // The segment is a retransmission: mark every segment that it covers.
+            // The segment is a retransmission, so mark every segment that it covers.
             let from = self.segments.partition_point(|s| !before(seq, s.end));
             for segment in self.segments.range_mut(from..) {
                 if !before(segment.seq, end) {

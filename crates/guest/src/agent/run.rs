@@ -1,7 +1,8 @@
-//! The main loop: starts and stops flows, plays sources, takes samples.
+//! The main loop. It starts and stops flows, plays sources, and takes samples.
 //!
-//! Time is virtual: it does not advance while any process runs, and otherwise jumps to the next
-//! timer. So only the order of simultaneous events matters, and this file fixes that order.
+//! Time is virtual. It does not advance while any process runs, and jumps to the next timer when
+//! all processes wait. So the result depends only on the order of simultaneous events, which this
+//! file determines.
 
 mod open;
 mod results;
@@ -30,21 +31,22 @@ use super::token::{self, ECHO, LISTENER, RECEIVER, SENDER, SENDER_RING, TIMER};
 use super::token::{PROGRAM_EXIT, PROGRAM_OUTPUT};
 use super::token::{REQUEST_CLIENT, REQUEST_LISTENER, REQUEST_SERVER};
 
-/// Time between set-up and the start of the run, ns: long enough for effects of the set-up to end.
+/// Time between set-up and the start of the run, ns. After this time, the effects of the set-up
+/// have ended.
 const SETTLE_NS: u64 = 20_000_000;
 
 /// A jiffy, ns (HZ 1000).
 const JIFFY_NS: u64 = 1_000_000;
 
 /// A run begins at a jiffy that is a multiple of this number. So CUBIC's clock has the same phase
-/// in every run and in the simulator. The same is true of timers that are set far ahead, which fire
-/// at multiples of 8 or 64 jiffies.
+/// in every run and in the simulator. Timers that are set far ahead also have the same phase,
+/// because they fire at multiples of 8 or 64 jiffies.
 const START_JIFFIES: u64 = 512;
 
 /// Largest number of lines about the progress of a run on the console.
 const PROGRESS_STEPS: u64 = 500;
 
-/// Shortest time between two such lines, ns.
+/// Shortest time between two lines about the progress, ns.
 const PROGRESS_NS: u64 = 100_000_000;
 
 /// Kinds of entries that become due. Simultaneous entries are handled in this order.
@@ -251,7 +253,7 @@ impl Runner<'_> {
                 self.due.push(Reverse((next, due)));
             }
             Due::Look => {
-                // TCP's own timers fire at jiffies, and this loop gets no event for them.
+                // TCP's timers fire at jiffies, and this loop gets no event when they fire.
                 self.record_changes(None);
                 self.due.push(Reverse((at + JIFFY_NS, due)));
             }
@@ -313,7 +315,7 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// Does what a flow's application must do now.
+    /// Performs the actions of a flow's application that are due.
     fn act(&mut self, index: usize, now: u64) {
         if let Some(next) = self.connections[index].act(now, &self.zeros) {
             self.due.push(Reverse((next, Due::Act(index))));
@@ -346,7 +348,8 @@ impl Runner<'_> {
         }
     }
 
-    /// Records the senders of a namespace, or all senders, after they may have received a packet.
+    /// Records the state of the senders of a namespace, or of all senders. Call this when they may
+    /// have received a packet.
     fn record_changes(&mut self, namespace: Option<usize>) {
         let now = self.clock.now();
         for connection in &mut self.connections {

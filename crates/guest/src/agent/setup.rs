@@ -1,5 +1,5 @@
-//! Sets up the guest as the job requires: file systems, modules, namespaces, devices, and the lines
-//! for `ip` and `tc`.
+//! Sets up the guest as the job requires. Mounts file systems, loads modules, makes namespaces and
+//! devices, and runs the lines for `ip` and `tc`.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -52,8 +52,8 @@ pub fn file_systems() -> Result<(), String> {
         sys::mount(source, target, kind, options).map_err(|e| format!("mount {target}: {e}"))?;
     }
     fs::create_dir_all("/run/netns").map_err(|e| format!("/run/netns: {e}"))?;
-    // Print warnings, too, which the host turns into warnings of the run. The kernel's command line
-    // cannot enable them, because the random numbers depend on the command line.
+    // Also print the kernel's warnings, which the host turns into warnings of the run. Do not
+    // enable them on the kernel's command line, because the random numbers depend on that line.
     fs::write("/proc/sys/kernel/printk", "5").map_err(|e| format!("kernel.printk: {e}"))
 }
 
@@ -115,7 +115,7 @@ fn make_namespaces(job: &Job) -> Result<Namespaces, String> {
 }
 
 /// Makes the pairs of devices. All devices have the same hardware address and no ARP, so that each
-/// accepts packets from any other without address resolution.
+/// device accepts packets from any other device without address resolution.
 fn make_devices(job: &Job, namespaces: &Namespaces) -> Result<(), String> {
     let mut requests = ip::Requests::default();
     for veth in &job.veths {
@@ -184,7 +184,8 @@ fn program(tool: Tool) -> &'static str {
     }
 }
 
-/// Runs lines in the current namespace. The error contains what the tool prints about the line.
+/// Runs lines in the current namespace. The error contains the message that the tool prints about
+/// the line.
 fn run_tool(tool: Tool, lines: &[String], place: &str) -> Result<(), String> {
     let program = program(tool);
     let mut child = Command::new(program)

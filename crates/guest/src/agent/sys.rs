@@ -1,5 +1,5 @@
-//! The system calls that the agent needs and that no crate wraps safely. All `unsafe` code of the
-//! agent is here, except for the memory of the capture ring.
+//! The system calls that the agent needs and for which no crate provides a safe function. All
+//! `unsafe` code of the agent is here, except for the memory of the capture ring.
 #![allow(unsafe_code)]
 
 pub mod process;
@@ -44,7 +44,7 @@ pub fn mount(source: &str, target: &str, kind: &str, options: &str) -> io::Resul
 /// Binds a file over another file.
 pub fn bind_mount(source: &str, target: &str) -> io::Result<()> {
     let (source, target) = (c_string(source)?, c_string(target)?);
-    // SAFETY: two C strings that outlive the call; a bind mount reads no more.
+    // SAFETY: two C strings that outlive the call; a bind mount does not read the other arguments.
     check(unsafe {
         libc::mount(
             source.as_ptr(),
@@ -158,7 +158,8 @@ impl Timer {
     /// Clears an expiry.
     pub fn clear(&self) {
         let mut count = [0_u8; 8];
-        // SAFETY: a timer gives eight bytes. It does not matter if the timer has not expired.
+        // SAFETY: a timer writes eight bytes. If the timer has not expired, the call fails, which
+        // does not matter.
         unsafe { libc::read(self.0.as_raw_fd(), count.as_mut_ptr().cast(), 8) };
     }
 
@@ -313,7 +314,7 @@ impl Socket {
         Ok(())
     }
 
-    /// Starts to connect. A TCP connection is complete only later.
+    /// Starts to connect. A TCP connection is established only later.
     pub fn connect(&self, address: Ipv4Addr, port: u16) -> io::Result<()> {
         let name = ipv4(address, port);
         // SAFETY: an address of this size that outlives the call.
@@ -340,7 +341,7 @@ impl Socket {
     /// Returns the port of the other end of a connection.
     pub fn peer_port(&self) -> io::Result<u16> {
         let mut length = size_of::<libc::sockaddr_in>() as libc::socklen_t;
-        // SAFETY: plain data, valid when zeroed; both outlive the call.
+        // SAFETY: plain data, valid when zeroed; the data and its length outlive the call.
         let name = unsafe {
             let mut name: libc::sockaddr_in = zeroed();
             let pointer = (&raw mut name).cast();
@@ -363,7 +364,7 @@ impl Socket {
 
     /// Accepts the next connection, and makes it non-blocking.
     pub fn accept(&self) -> io::Result<Socket> {
-        // SAFETY: no address is asked for; the descriptor is new and owned.
+        // SAFETY: the pointers for the address are null; the descriptor is new and owned.
         let fd = check(unsafe {
             libc::accept4(
                 self.fd(),
@@ -399,8 +400,8 @@ impl Socket {
         some_unless_blocked(n)
     }
 
-    /// Sends bytes of a stream, and ends a segment after them if all fit. Returns `None` if the
-    /// socket's buffer is full.
+    /// Sends bytes of a stream. Ends a segment after these bytes if all fit into the buffer.
+    /// Returns `None` if the socket's buffer is full.
     pub fn send_record(&self, bytes: &[u8]) -> io::Result<Option<usize>> {
         let flags = libc::MSG_EOR;
         // SAFETY: a buffer of this length.
@@ -415,7 +416,8 @@ impl Socket {
         some_unless_blocked(n)
     }
 
-    /// Reads and discards bytes. Waits until this many have arrived or the stream has ended.
+    /// Reads and discards bytes. Waits until this number of bytes has arrived or the stream has
+    /// ended.
     pub fn discard_all(&self, bytes: usize) -> io::Result<usize> {
         let flags = libc::MSG_TRUNC | libc::MSG_WAITALL;
         // SAFETY: with MSG_TRUNC, TCP does not write to the buffer (tcp(7)).
@@ -429,7 +431,7 @@ impl Socket {
     /// Reads the beginning of a datagram. Returns the datagram's whole length, and its arrival time
     /// on the clock of captures, ns. The socket must have `SO_TIMESTAMPNS`.
     pub fn receive_datagram(&self, buffer: &mut [u8]) -> io::Result<Option<(usize, u64)>> {
-        // Enough for a header and two numbers of 64 bits, aligned for both.
+        // The buffer holds a header and two numbers of 64 bits, and is aligned for both.
         let mut control = [0_u64; 8];
         let mut part = libc::iovec {
             iov_base: buffer.as_mut_ptr().cast(),
@@ -488,13 +490,13 @@ impl Socket {
         let mut headers: Vec<libc::mmsghdr> = parts.iter_mut().map(header).collect();
         let count = headers.len() as libc::c_uint;
         let pointer = headers.as_mut_ptr();
-        // SAFETY: headers that outlive the call, as many as `count` says; no timeout.
+        // SAFETY: `count` headers that outlive the call; no timeout.
         let n = unsafe { libc::recvmmsg(self.fd(), pointer, count, 0, std::ptr::null_mut()) };
         let n = check(n)? as usize;
         Ok(headers[..n].iter().map(|h| h.msg_len as usize).collect())
     }
 
-    /// Makes closing the socket reset the connection and discard its remaining data.
+    /// Sets the socket so that closing it resets the connection and discards the remaining data.
     pub fn abort(&self) -> io::Result<()> {
         let linger = libc::linger {
             l_onoff: 1,

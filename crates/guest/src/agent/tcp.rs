@@ -8,8 +8,8 @@ use tailback_engine::cc;
 use tailback_engine::registry::kernel::Gauge;
 use tailback_guest::job::Flow;
 
-/// Bytes that are passed to TCP at once. A call for each packet would cost as much as sending the
-/// packet.
+/// Number of bytes that one call passes to TCP. A call for each packet would cost as much as
+/// sending the packet.
 const CHUNK: usize = 1 << 20;
 
 /// How much data waits between TCP and the application.
@@ -22,7 +22,8 @@ pub struct Slack {
 }
 
 impl Slack {
-    /// For ends that [`super::sys::Poll`] wakes. They are woken seldom, so much data may wait.
+    /// For ends that [`super::sys::Poll`] wakes. They should be woken seldom, so much data may
+    /// wait.
     pub const POLLED: Slack = Slack {
         not_sent: 1 << 20,
         low_water: 512 << 10,
@@ -37,8 +38,8 @@ impl Slack {
 
     /// Returns the slack of ends that are woken inside the kernel. Waking is cheap, so little data
     /// needs to wait, and the waiting data of all flows together fits into the processor's cache.
-    /// The slack is at least what a burst of ACKs releases, so that the data never limits the
-    /// window.
+    /// The slack is at least the amount of data that a burst of ACKs releases, so that a lack of
+    /// data never limits the window.
     pub fn waiting(flows: usize) -> Slack {
         let each = ((1 << 20) / flows.max(1)).clamp(64 << 10, 256 << 10);
         Slack {
@@ -66,7 +67,8 @@ pub struct Info {
     pub cwnd: u32,
     /// Slow-start threshold, segments.
     pub ssthresh: u32,
-    /// Segments in flight: sent and neither acknowledged, sacked nor lost, plus retransmitted ones.
+    /// Segments in flight: sent and neither acknowledged, sacked nor lost, plus retransmitted
+    /// segments.
     pub in_flight: u32,
     /// Segments retransmitted.
     pub retransmits: u32,
@@ -143,28 +145,29 @@ pub fn gauges<'g>(
     gauges.iter().map(move |gauge| gauge.read(&bytes[..told]))
 }
 
-/// Makes the receiving end of a flow, which listens.
+/// Makes the receiving end of a flow. It listens.
 pub fn listener(flow: &Flow, slack: Slack) -> io::Result<Socket> {
     let socket = receiver(flow, slack)?;
     socket.listen(4)?;
     Ok(socket)
 }
 
-/// Makes the sending end of a request, which listens. Up to `backlog` connections may wait.
+/// Makes the sending end of a request. It listens, and up to `backlog` connections may wait.
 pub fn server(flow: &Flow, backlog: i32) -> io::Result<Socket> {
     let socket = sender(flow, Slack::POLLED)?;
     socket.listen(backlog)?;
     Ok(socket)
 }
 
-/// Makes the receiving end of a request, which connects.
+/// Makes the receiving end of a request. It is the end that connects.
 pub fn client(flow: &Flow) -> io::Result<Socket> {
     receiver(flow, Slack::POLLED)
 }
 
-/// Returns the congestion control of the receiving end, which decides about ECN. With DCTCP on the
-/// listening socket, ECN is negotiated regardless of `net.ipv4.tcp_ecn`. Without it, DCTCP would
-/// behave like Reno. An unknown congestion control may also need to run at the receiver.
+/// Returns the congestion control of the receiving end, which determines whether ECN is negotiated.
+/// With DCTCP on the listening socket, ECN is negotiated regardless of `net.ipv4.tcp_ecn`. Without
+/// ECN, DCTCP would behave like Reno. An unknown congestion control may also need to run at the
+/// receiver.
 fn receivers_control(flow: &Flow) -> &str {
     let known = cc::face(&flow.kernel_cc).is_some();
     if known && !flow.ecn {
@@ -186,22 +189,22 @@ fn receiver(flow: &Flow, slack: Slack) -> io::Result<Socket> {
 
 /// Limits the window that a receiver offers.
 ///
-/// Before the connection exists, this limit determines its window scale. The limit does not last:
-/// when the first segment shows how much of a buffer is payload, Linux computes a new limit from
-/// its buffer (`tcp_measure_rcv_mss`). So the caller sets the limit again after [`unbounded`]
-/// bytes.
+/// Before the connection exists, this limit determines its window scale. The limit is temporary.
+/// When the first segment shows how much of a buffer is payload, Linux computes a new limit from
+/// the size of its buffer (`tcp_measure_rcv_mss`). So the caller sets the limit again after
+/// [`unbounded`] bytes.
 fn clamp_window(flow: &Flow, socket: &Socket) -> io::Result<()> {
     socket.set(libc::IPPROTO_TCP, TCP_WINDOW_CLAMP, &(flow.window as i32))
 }
 
 /// Share of a buffer that becomes the window after the first segment, in 256ths. Before that, half
 /// of the buffer is the window. The share is payload divided by `skb->truesize`, for a full segment
-/// that was not merged with others.
+/// that was not merged with other segments.
 const PAYLOAD_SHARE: u64 = 162;
 
 /// Returns the payload after which the window must be limited again, bytes. Until then, the window
-/// grows from half of a buffer to [`PAYLOAD_SHARE`] of it. It grows by two segments for each
-/// segment that arrives. Every segment is acknowledged at once, as by the simulator's receiver. In
+/// grows from half of the buffer to [`PAYLOAD_SHARE`] of the buffer. It grows by two segments for
+/// each segment that arrives. Every segment is acknowledged at once, as in the simulator. During
 /// this time, a sender in slow start does not fill the window.
 pub fn unbounded(flow: &Flow) -> u64 {
     let mss = u64::from(flow.mss).max(1);
@@ -227,15 +230,15 @@ pub fn sender(flow: &Flow, slack: Slack) -> io::Result<Socket> {
     // setsockopt doubles the value.
     let half = (flow.send_buffer / 2) as i32;
     socket.set(libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, &half)?;
-    // Allow so much unsent data that the sender is seldom woken, but so little that the data stays
+    // Allow enough unsent data that the sender is seldom woken, but so little that the data stays
     // in the processor's cache.
     socket.set(libc::IPPROTO_TCP, TCP_NOTSENT_LOWAT, &slack.not_sent)?;
     if flow.application.is_some() {
-        // A segment leaves as soon as the window allows, full or not.
+        // Send each segment as soon as the window allows, even if it is not full.
         socket.set(libc::IPPROTO_TCP, TCP_NODELAY, &1_i32)?;
     }
     if flow.pacing {
-        // Any limit other than "none" makes TCP pace itself, at its own rate below the limit.
+        // With any finite limit, TCP paces its segments. It chooses its own rate below the limit.
         socket.set(libc::SOL_SOCKET, SO_MAX_PACING_RATE, &(u64::MAX >> 1))?;
     }
     mark(flow, &socket)?;
@@ -261,7 +264,8 @@ pub fn accepted(flow: &Flow, socket: &Socket) -> io::Result<()> {
 }
 
 /// Returns how many bytes must arrive before the receiver is woken, after it has read `read` bytes.
-/// A transfer of limited size, or a chunk, must not wait for more than its last byte.
+/// For a transfer of limited size or a chunk, the receiver must be woken at the latest when the
+/// last byte arrives.
 fn low_water(flow: &Flow, slack: Slack, read: u64) -> u64 {
     let chunks = || Some(flow.application.as_ref()?.chunks.as_ref()?.bytes);
     let left = match (flow.bytes, chunks()) {
@@ -278,7 +282,7 @@ fn has_ends(flow: &Flow) -> bool {
     flow.bytes.is_some() || application.is_some_and(|all| all.chunks.is_some())
 }
 
-/// Reads what is available. Returns how much was read in total.
+/// Reads the available data. Returns how many bytes have been read in total.
 pub fn read(flow: &Flow, socket: &Socket, mut read: u64) -> io::Result<u64> {
     let before = read;
     // One call reads everything. Data that arrives in the meantime causes another event.
@@ -292,14 +296,14 @@ pub fn read(flow: &Flow, socket: &Socket, mut read: u64) -> io::Result<u64> {
     } else if has_ends(flow) || before < growing {
         bound_window(flow, Slack::POLLED, socket, read)?;
     } else {
-        // Offloads merge segments. Larger segments change the share of payload once more.
+        // Offloads merge segments. Larger segments change the share of payload again.
         clamp_window(flow, socket)?;
     }
     Ok(read)
 }
 
 /// Writes chunks of this many bytes up to `limit` while the socket's buffer has space. A segment
-/// ends where a chunk ends. Returns how much was written in total.
+/// ends where a chunk ends. Returns how many bytes have been written in total.
 pub fn write_chunks(socket: &Socket, chunk: u64, limit: u64, mut written: u64) -> io::Result<u64> {
     const PIECE: usize = 64 << 10;
     static ZEROS: [u8; PIECE] = [0; PIECE];
@@ -319,7 +323,8 @@ pub fn write_chunks(socket: &Socket, chunk: u64, limit: u64, mut written: u64) -
     Ok(written)
 }
 
-/// Writes up to `limit` while the socket's buffer has space. Returns how much was written in total.
+/// Writes up to `limit` while the socket's buffer has space. Returns how many bytes have been
+/// written in total.
 pub fn write(socket: &Socket, zeros: &File, limit: u64, mut written: u64) -> io::Result<u64> {
     loop {
         let left = limit.saturating_sub(written);
@@ -353,7 +358,8 @@ mod tests {
 
     #[test]
     fn fields_are_where_the_kernel_has_them() {
-        // Offsets of include/uapi/linux/tcp.h: each word of the test data is its own offset.
+        // The expected values are the offsets in include/uapi/linux/tcp.h, because each word of the
+        // test data equals its own offset.
         let bytes: Vec<u8> = (0..64_u32).flat_map(|i| (4 * i).to_ne_bytes()).collect();
         let info = Info::parse(&bytes);
         assert_eq!((info.srtt_us, info.cwnd, info.ssthresh), (68, 80, 76));

@@ -1,4 +1,4 @@
-//! What a descriptor is for, encoded in the token of its events.
+//! The kind and the index of a descriptor, encoded in the token of its events.
 
 /// The timer of the next event.
 pub const TIMER: u64 = 0;
@@ -13,8 +13,8 @@ pub const SENDER_RING: u64 = 4;
 pub const REQUEST_LISTENER: u64 = 5;
 pub const REQUEST_CLIENT: u64 = 6;
 pub const REQUEST_SERVER: u64 = 7;
-/// The end of a program, by the program's number. The next kind is its output, whose number is
-/// twice the program's number, plus one for standard error.
+/// The exit of a program, by the program's number. The next kind is the program's output. Its
+/// number is twice the program's number, plus one for standard error.
 pub const PROGRAM_EXIT: u64 = 8;
 pub const PROGRAM_OUTPUT: u64 = 9;
 /// Both ends of a source whose datagrams are echoed, by the source's number.

@@ -1,6 +1,6 @@
-//! What a flow waited for and why its window shrank, as far as `tcp_info` shows this. This module
-//! reads waiting times (Linux `tcp_chrono`), and compares window and congestion state between two
-//! samples.
+//! Finds out what a flow waited for and why its window shrank, as far as `tcp_info` shows this.
+//! This module reads waiting times (Linux `tcp_chrono`), and compares window and congestion state
+//! between two samples.
 
 use tailback_record::account::{Account, Reason, Told};
 
@@ -67,8 +67,8 @@ impl Watch {
         self.account.end_warmup(at_ns);
     }
 
-    /// Returns the account, from the information about the sender at the start and the end of the
-    /// measured time.
+    /// Returns the account. It is computed from the information about the sender at the start and
+    /// the end of the measured time.
     pub fn finish(&self, base: &Info, end: &Info, elapsed_ns: u64) -> Account {
         let since = |end: u64, base: u64| end.saturating_sub(base) * 1000;
         let told = Told {
@@ -121,7 +121,8 @@ mod tests {
         let found = |r: &tailback_record::account::Reduction| (r.reason(), r.from, r.to);
         let listed: Vec<_> = account.listed.iter().map(found).collect();
         let expected = [(Reason::Rack, 20, 14), (Reason::Timeout, 11, 1)];
-        // The window of the sixth sample is larger than before, but ssthresh shows the reduction.
+        // The window of the sixth sample is larger than that of the fifth, but ssthresh shows the
+        // reduction.
         let third = (Reason::Ece, 14, 11);
         assert_eq!(listed, [expected[0], third, expected[1]]);
     }

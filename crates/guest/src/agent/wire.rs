@@ -1,10 +1,10 @@
-//! A wire behind a link that loses packets: finds the lost packets from the packets that entered
-//! and left.
+//! A wire behind a link, which loses packets. This module finds the lost packets by comparing the
+//! packets that entered with those that left.
 //!
-//! The wire keeps the order of packets, whatever its delay and jitter. So if a later packet
-//! overtakes a packet, the earlier one was lost. The queue discipline decided this when the packet
-//! entered. A wire that gathers ACKs keeps the order only within a flow and direction. It loses an
-//! ACK when a newer one enters.
+//! The wire keeps the order of packets for any delay and jitter. So if a later packet overtakes an
+//! earlier packet, the earlier packet was lost. The queue discipline decided this when the lost
+//! packet entered. A wire that thins ACKs keeps the order only within a flow and direction. It
+//! drops an ACK when a newer ACK enters.
 
 use std::collections::VecDeque;
 
@@ -31,12 +31,13 @@ pub struct LossTap {
 
 /// The packets on a wire, including lost packets that no later packet has overtaken yet.
 pub struct Wire {
-    /// What loses the packets.
+    /// The queue discipline that loses the packets.
     discipline: Discipline,
     waiting: VecDeque<OnWire>,
-    /// The packets to return from a wire that keeps the order only within a flow.
+    /// The lost packets that [`Wire::leave`] returns next, if the wire keeps the order only within
+    /// a flow.
     overtaken: VecDeque<OnWire>,
-    /// Packets lost so far, including the warm-up.
+    /// Number of packets lost so far, including the warm-up.
     lost: u64,
 }
 
@@ -61,7 +62,7 @@ impl Wire {
         self.waiting.iter().position(is_it)
     }
 
-    /// Whether a packet that left was marked CE on the wire.
+    /// Returns whether a packet that left was marked CE on the wire.
     pub fn marked(&self, packet: &Packet) -> bool {
         if self.discipline != Discipline::Police || packet.ecn != CE {
             return false;
@@ -88,13 +89,13 @@ impl Wire {
         }
         let count = ahead.unwrap_or(0);
         self.lost += count as u64;
-        // The packet itself is removed, too, but was not lost.
+        // The packet that left is also removed, but it was not lost.
         let with = ahead.map_or(0, |ahead| ahead + 1);
         self.waiting.drain(..with).take(count)
     }
 
-    /// Takes the packets of a lane among the first `before` ones: a later packet of the lane shows
-    /// that they were lost.
+    /// Moves the packets of a lane among the first `before` packets to `overtaken`. They were lost,
+    /// because a later packet of the lane has left.
     fn overtake(&mut self, mut before: usize, lane: usize) {
         let mut place = 0;
         while place < before {
@@ -108,12 +109,12 @@ impl Wire {
         }
     }
 
-    /// Ends the run. A packet that did not leave is still on its way, or was lost and no later
-    /// packet has shown this. `queued` is the number of packets that netem reports to hold. These
-    /// are the newest.
+    /// Ends the run. A packet that did not leave is either still on its way or lost, but no later
+    /// packet has shown which is true. `queued` is the number of packets that netem holds by its
+    /// own report. These are the newest packets.
     pub fn finish(&mut self, queued: u64) -> impl Iterator<Item = OnWire> + use<'_> {
         if self.discipline.overtakes() {
-            // It holds the newest packet of each lane, and nothing else.
+            // The queue discipline holds only the newest packet of each lane.
             let mut last = self.waiting.len();
             while last > 0 {
                 last -= 1;
@@ -168,7 +169,7 @@ mod tests {
         assert_eq!(keys(wire.leave(&packet(1))), [0_u64; 0]);
         assert_eq!(keys(wire.leave(&packet(4))), [2, 3]);
         assert_eq!(wire.oldest_ns(), Some(5));
-        // A packet that was not captured entering does not show that others were lost.
+        // A packet whose entry was not captured does not show that other packets were lost.
         assert_eq!(keys(wire.leave(&packet(9))), [0_u64; 0]);
         assert_eq!(keys(wire.finish(1)), [5, 6]);
         assert_eq!(wire.lost(), 4);
@@ -187,7 +188,7 @@ mod tests {
             assert_eq!(wire.leave(&packet).count(), 0);
             marked
         });
-        // A packet that came in with a mark was not marked here.
+        // A packet that entered with a mark was not marked on the wire.
         assert_eq!(marked, [false, true, false]);
         assert_eq!((wire.lost(), wire.cause()), (0, Cause::Policed));
     }
@@ -210,10 +211,12 @@ mod tests {
             (8, 5),
         ];
         (all.iter()).for_each(|&(key, lane)| wire.enter(of(key, lane), None));
-        // Lane 3 overtakes lane 1, but shows nothing about it.
+        // A packet of lane 3 overtakes packets of lane 1, but this does not show that they were
+        // lost.
         assert_eq!(keys(wire.leave(&of(4, 3))), [2]);
         assert_eq!(keys(wire.leave(&of(3, 1))), [1]);
-        // The rest of each lane but its newest packet, which the queue discipline still holds.
+        // All other packets were lost, except the newest packet of each lane, which the queue
+        // discipline still holds.
         assert_eq!(keys(wire.finish(3)), [5]);
         assert_eq!((wire.lost(), wire.oldest_ns()), (3, Some(6)));
     }

@@ -1,4 +1,4 @@
-//! Parses what rtnetlink reports about a queue discipline.
+//! Parses the statistics that rtnetlink reports about a queue discipline.
 
 use tailback_engine::registry::kernel::Xstats;
 
@@ -10,7 +10,7 @@ const TCA_STATS_APP: u16 = 4;
 /// Largest number of gauges that a kind of qdisc has.
 const MOST_GAUGES: usize = 4;
 
-/// What a qdisc holds, and its counters.
+/// The packets and bytes that a qdisc holds, and its counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Statistics {
     /// Packets queued.
@@ -26,12 +26,12 @@ pub struct Statistics {
     /// Packets marked CE since the qdisc was made. `None` if the qdisc does not count marks, or if
     /// the position of its counter is unknown.
     pub marks: Option<u32>,
-    /// Values of the gauges of the qdisc's kind, in their order.
+    /// Values of the gauges of the qdisc's kind, in the order of the registry.
     pub gauges: [Option<f64>; MOST_GAUGES],
 }
 
 impl Statistics {
-    /// Returns the counts since `base`. The queued packets and bytes are the current ones.
+    /// Returns the counts since `base`. The queued packets and bytes are current values.
     pub fn since(&self, base: &Statistics) -> Statistics {
         Statistics {
             drops: self.drops.wrapping_sub(base.drops),
@@ -70,8 +70,8 @@ pub fn statistics(attributes: &[u8], xstats: Option<&Xstats>) -> Statistics {
     statistics
 }
 
-/// Returns the number of marks in a kind's own statistics. `None` if a counter is missing, as in
-/// the shorter struct of an older kernel.
+/// Returns the number of marks in a kind's own statistics. Returns `None` if a counter is missing,
+/// as in the shorter struct of an older kernel.
 fn marks(xstats: &Xstats, own: &[u8]) -> Option<u32> {
     xstats.marks?.iter().try_fold(0_u32, |sum, &at| {
         let counted = own.get(at..at + 4)?;
@@ -102,7 +102,7 @@ pub fn half(bytes: &[u8], at: usize) -> u16 {
     u16::from_ne_bytes([bytes[at], bytes[at + 1]])
 }
 
-/// Reads a number of four bytes.
+/// Reads a number of four bytes in the machine's byte order.
 pub fn word(bytes: &[u8], at: usize) -> u32 {
     u32::from_ne_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
 }

@@ -1,7 +1,7 @@
-//! Maps a flow's congestion control to the kernel's, with its module.
+//! Maps a flow's congestion control to one of the kernel, with its module.
 //!
-//! A module's parameters hold for every flow that uses it, so the flows of a
-//! plan must agree on them.
+//! A module's parameters apply to every flow that uses the module. So all flows of a plan that use
+//! it must have equal parameters.
 
 use tailback_engine::cc;
 use tailback_engine::plan::{Algorithm, EcnFeedback, FlowPlan, Growth};
@@ -12,8 +12,9 @@ use super::kits::{ACCURATE_ECN, Kits};
 use super::modules::Modules;
 use super::refuse::{Refusals, instead};
 
-/// Returns the modules of a kit that replace a flow's congestion controls. This is the module that
-/// the scenario names, or one of tailback's own if Linux does not have the flow's options.
+/// Returns the kit's module that provides a flow's congestion control, if a module is needed. It is
+/// the module that the scenario names. If Linux does not have the flow's options, it is one of
+/// tailback's own modules.
 pub(super) fn stand_in<'a>(
     control: &'a Algorithm,
     module: Option<&'a str>,
@@ -28,7 +29,8 @@ pub(super) fn stand_in<'a>(
     })
 }
 
-/// Returns the kernel's name of a flow's congestion control. Also notes its module and parameters.
+/// Returns the kernel's name of a flow's congestion control. Also notes the module of the
+/// congestion control and its parameters.
 pub(super) fn control(
     path: &str,
     flow: &FlowPlan,

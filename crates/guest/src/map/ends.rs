@@ -9,10 +9,10 @@ use super::as_flow;
 use super::layout::{Group, Layout};
 use crate::job::{Application, Chunks, Connections, Flow, Source};
 
-/// Port of the first flow; the other flows and the sources follow.
+/// Port of the first flow. The ports of the other flows and of the sources follow.
 const FIRST_PORT: u16 = 5001;
 
-/// Upper bound of the socket buffers of all senders together, bytes.
+/// Upper bound of the sum of the socket buffers of all senders, bytes.
 const SEND_BUFFERS: u64 = 1 << 30;
 
 /// The hosts of a plan's flows and sources, and the kernel's names of their congestion controls.
@@ -22,7 +22,7 @@ pub(super) struct Ends<'a> {
     pub layout: &'a Layout,
     /// Names of congestion controls by group of flows.
     pub controls: &'a [String],
-    /// Names of congestion controls by source; `None` for datagrams.
+    /// Names of congestion controls by source; `None` for a source of datagrams.
     pub source_controls: &'a [Option<String>],
 }
 
@@ -38,7 +38,7 @@ impl Ends<'_> {
     }
 
     /// Returns the sources of traffic, in file order. The ports of their connections follow all
-    /// others.
+    /// other ports.
     pub fn sources(&self) -> Vec<Source> {
         let plan = self.plan;
         let mut sources = Vec::new();
@@ -160,8 +160,8 @@ fn indices(route: &[u32]) -> Vec<usize> {
     route.iter().map(|l| *l as usize).collect()
 }
 
-/// Returns a flow's send buffer. It is several times what can be in flight, because Linux also
-/// counts the overhead of its packets.
+/// Returns a flow's send buffer, bytes. It is several times the amount that can be in flight,
+/// because Linux also counts the overhead of its packets.
 fn send_buffer(plan: &Plan, route: &[u32], rtt: Time) -> u32 {
     let fastest = |rate: &RatePlan| match rate {
         RatePlan::Steps(steps) => steps.iter().map(|s| s.1.0).max().unwrap_or(0),
@@ -179,11 +179,13 @@ fn send_buffer(plan: &Plan, route: &[u32], rtt: Time) -> u32 {
     };
     let queues: u128 = links().map(|l| u128::from(held(l))).sum();
     let way = u128::from(rate) * u128::from(rtt.ns()) / 8_000_000_000;
-    // What the queues can hold; if this is unknown, the data of a quarter of a second.
+    // Use the amount that the queues can hold. If this is unknown, use the data of a quarter of a
+    // second.
     let quarter = u128::from(rate) / 32;
     let wanted = 6 * (way + queues.max(quarter));
     let share = SEND_BUFFERS / plan.flow_count().max(1) as u64;
-    // Bound one buffer: 256 MB is more than 10 Gbit/s need over 20 ms, with its overhead.
+    // Bound one buffer. 256 MB is more than a flow of 10 Gbit/s needs for an RTT of 20 ms,
+    // including the overhead.
     let most = share.clamp(1 << 16, 256 << 20);
     wanted.clamp(1 << 20, 256 << 20).min(u128::from(most)) as u32
 }

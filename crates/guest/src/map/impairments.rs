@@ -1,5 +1,6 @@
-//! The impairments of a link: one netem for each, in their order, or why Linux cannot have it. A few
-//! are queue disciplines of tailback's own instead, which read their arguments as text.
+//! Maps each impairment of a link to one netem, in order, or returns why Linux does not support it.
+//! A few impairments are queue disciplines of tailback's own instead, which read their arguments as
+//! text.
 
 use tailback_engine::impairments::{Discipline, Netem};
 use tailback_engine::plan::{Concerns, ImpairmentPlan, LinkPlan, Plan};
@@ -10,11 +11,12 @@ use super::kits::Kits;
 use super::modules::Modules;
 use super::refuse::Refusals;
 
-/// The netem for an impairment, or another queue discipline.
+/// The netem or other queue discipline for an impairment.
 pub(super) struct ImpairmentNetem {
     /// The queue discipline.
     pub discipline: Discipline,
-    /// Its arguments, each with the time from which they hold; the first time is 0.
+    /// Its arguments. Each set of arguments has the time from which it applies; the first time is
+    /// 0.
     pub words: Vec<(Time, String)>,
     /// Whether it loses packets.
     pub loses: bool,
@@ -27,7 +29,7 @@ struct Passing {
     acks: bool,
 }
 
-/// Which part of the packets on a link an impairment concerns.
+/// Which part of the packets on a link an impairment affects.
 #[derive(PartialEq)]
 enum Concerned {
     All,
@@ -47,7 +49,7 @@ impl Passing {
             passing.data |= here(&source.route);
             passing.acks |= here(source.back().unwrap_or_default());
         }
-        // A program may send both kinds.
+        // A program may send both data and ACKs.
         let programs = plan.programs.iter();
         let mixed = programs.filter(|p| here(&p.route) || here(&p.back));
         if mixed.count() > 0 {
@@ -56,7 +58,7 @@ impl Passing {
         passing
     }
 
-    /// Returns which part of the packets an impairment concerns.
+    /// Returns which part of the packets an impairment affects.
     fn concerned(self, concerns: Concerns) -> Concerned {
         let matching = match (concerns, self.data, self.acks) {
             (Concerns::All, ..) => true,
@@ -72,7 +74,7 @@ impl Passing {
     }
 }
 
-/// Whether a link has an impairment that needs the module of tailback's own.
+/// Returns whether a link has an impairment that needs tailback's own module.
 pub(super) fn needs_module(link: &LinkPlan) -> bool {
     link.impairments.iter().any(|impairment| {
         let netem = (impairment.entry().build.netem)(&impairment.options);
@@ -80,8 +82,8 @@ pub(super) fn needs_module(link: &LinkPlan) -> bool {
     })
 }
 
-/// Notes the module that the impairments of a link need, and adds what Linux does not support of
-/// them.
+/// Notes the module that the impairments of a link need. Adds a refusal for each impairment that
+/// Linux does not support.
 pub(super) fn check(
     path: &str,
     (link, plan): (usize, &Plan),
@@ -150,7 +152,8 @@ pub(super) fn netems(plan: &Plan, link: usize, seed: u64) -> Vec<ImpairmentNetem
         let netem = (impairment.entry().build.netem)(&impairment.options).ok()?;
         let purpose = format!("netem {place}");
         let mut seeds = Stream::new(seed, &here.name, &purpose);
-        // A change restarts the random numbers of a netem from its seed, so each has another seed.
+        // A change restarts the random numbers of a netem from its seed, so each change gets
+        // another seed.
         let words = timeline(impairment, &netem).into_iter().map(|(at, words)| {
             let seed = match netem.random && !words.is_empty() {
                 true => format!(" seed {}", seeds.bits()),
@@ -171,8 +174,8 @@ pub(super) fn netems(plan: &Plan, link: usize, seed: u64) -> Vec<ImpairmentNetem
     netems.collect()
 }
 
-/// Tells a queue discipline of tailback's own which packets it concerns. Its arguments hold
-/// throughout, so what changes is whether it acts.
+/// Adds to the arguments of one of tailback's own queue disciplines which packets it affects. The
+/// arguments are constant, so only `active` changes over time.
 fn scope(words: &mut [(Time, String)], only: Concerns, mixed: bool) {
     let Some(constant) = words
         .iter()
@@ -196,8 +199,8 @@ fn scope(words: &mut [(Time, String)], only: Concerns, mixed: bool) {
     }
 }
 
-/// Returns the arguments of a netem by the time from which they hold. Outside the impairment's
-/// windows they are empty.
+/// Returns the arguments of a netem, by the time from which they apply. Outside the impairment's
+/// windows, the arguments are empty.
 fn timeline(impairment: &ImpairmentPlan, netem: &Netem) -> Vec<(Time, String)> {
     let windows = &impairment.during.0;
     if windows.is_empty() {

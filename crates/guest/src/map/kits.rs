@@ -20,15 +20,15 @@ pub(super) const ACCURATE_ECN: Feature = Feature {
     since: "6.18",
 };
 
-/// The sysctl that decides whether ssthresh is remembered. Earlier releases always remember it with
-/// other metrics.
+/// The sysctl that determines whether Linux remembers ssthresh. Earlier releases always remember it
+/// with the other metrics.
 pub(super) const SSTHRESH_METRICS: Feature = Feature {
     name: "net/ipv4/tcp_no_ssthresh_metrics_save",
     since: "5.6",
 };
 
-/// The sysctl that decides whether a connection changes its hash after a timeout. Earlier releases
-/// always change it.
+/// The sysctl that determines whether a connection changes its hash after a timeout. Earlier
+/// releases always change the hash.
 pub(super) const TXREHASH: Feature = Feature {
     name: "net/core/txrehash",
     since: "5.18",
@@ -43,19 +43,21 @@ pub struct Kit {
     /// Hash of the kit.
     #[serde(default)]
     pub hash: String,
-    /// Congestion controls: guest path of the module, or `None` if it is built in.
+    /// Congestion controls by name. The value is the guest path of the module, or `None` if it is
+    /// built in.
     #[serde(default)]
     pub ccs: BTreeMap<String, Option<String>>,
-    /// Queue disciplines: guest path of the module, or `None` if it is built in.
+    /// Queue disciplines by name. The value is the guest path of the module, or `None` if it is
+    /// built in.
     #[serde(default)]
     pub qdiscs: BTreeMap<String, Option<String>>,
-    /// Other modules by name: guest paths, in the order of loading.
+    /// Other modules by name. The values are guest paths, in the order of loading.
     #[serde(default)]
     pub extra: BTreeMap<String, Vec<String>>,
-    /// What those modules register, if known: congestion controls and kinds of queues.
+    /// The congestion controls and kinds of queues that the modules in `extra` register, if known.
     #[serde(default)]
     pub registers: BTreeMap<String, Vec<String>>,
-    /// All kits that a scenario may name; the kit that was built last comes first.
+    /// All kits that a scenario may name. The kit that was built last comes first.
     #[serde(default)]
     pub others: Vec<Kit>,
     /// Errors that the host has found in programs: a path such as `programs[0].files`, and the
@@ -64,12 +66,12 @@ pub struct Kit {
     pub refused: Vec<(String, String)>,
 }
 
-/// A scenario has to give at least this many digits of a kit's hash.
+/// Number of digits of a kit's hash that a scenario must give at least.
 const HASH_DIGITS: usize = 6;
 
 impl Kit {
-    /// Whether a scenario may call the kit by this name: release, version, or beginning of its
-    /// hash.
+    /// Returns whether a scenario may select the kit by this name: a release, a version, or the
+    /// beginning of its hash.
     fn is(&self, name: &str) -> bool {
         self.version == name
             || self.release() == name
@@ -85,7 +87,8 @@ impl Kit {
         }
     }
 
-    /// Whether the Linux release of this kernel has a feature; an unknown release has everything.
+    /// Returns whether the Linux release of this kernel has a feature. If the release is unknown,
+    /// returns true.
     pub(super) fn has(&self, since: &str) -> bool {
         self.version.is_empty() || numbers(&self.version) >= numbers(since)
     }
@@ -136,8 +139,8 @@ impl<'a> Kits<'a> {
         }
     }
 
-    /// Returns the kernels with a feature: those of the built kits, otherwise the first release
-    /// with it.
+    /// Returns the kernels that have a feature. These are kernels of built kits or, if no kit has
+    /// the feature, the first release that has it.
     pub fn with(&self, since: Option<&str>, has: impl Fn(&Kit) -> bool) -> Option<String> {
         let found = self.all.iter().filter(|kit| has(kit));
         let found: BTreeSet<&str> = found.map(Kit::release).collect();
@@ -151,7 +154,7 @@ impl<'a> Kits<'a> {
         ))
     }
 
-    /// Returns the message about a feature that came with a later release of Linux.
+    /// Returns the message about a feature that a later release of Linux introduced.
     pub fn without(&self, what: &str, since: Option<&str>) -> String {
         match since {
             Some(since) if !self.has(since) => {

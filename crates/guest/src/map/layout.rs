@@ -12,14 +12,14 @@
 //! | `xL` | scheduled marks and drops before link L |
 //! | `mL` | link L: the shaper and the queue under test, before its device `out` |
 //! | `jL`, `kL`, `lL` | behind link L: delay, jitter, loss, serialisation of a wire, slots |
-//! | `iLxN` | behind those: impairment N of link L |
-//! | `fL` | behind link L: where routes separate |
+//! | `iLxN` | behind `jL`, `kL` and `lL`: impairment N of link L |
+//! | `fL` | behind link L and its impairments: the point at which routes separate |
 //!
-//! `ip` reads a name such as `d` as one of its own keywords (`dynamic`), so names are long and
-//! follow `dev`.
+//! `ip` reads a name such as `d` as one of its own keywords (`dynamic`). So device names are long,
+//! and the lines write them after `dev`.
 //!
-//! As in the simulator, half of the round-trip time lies before the first link of the data. The
-//! other half lies behind the receiver, before the links of the way back.
+//! As in the simulator, half of the round-trip time is before the first link of the data. The other
+//! half is behind the receiver, before the links of the way back.
 
 mod programs;
 
@@ -44,7 +44,7 @@ use programs::{Addresses, IP_MTU, Pair};
 /// Flows or sources on the same two hosts.
 pub(super) struct Group {
     key: Hosts,
-    /// Whether the receiver sends packets, too.
+    /// Whether the receiver also sends packets.
     responsive: bool,
     /// The namespace of the sender.
     pub sender: usize,
@@ -79,13 +79,14 @@ pub(super) struct Layout {
     ip: Vec<Vec<String>>,
     /// Lines for `tc`, by namespace.
     tc: Vec<Vec<String>>,
-    /// Lines for the agent about queues that `tc` does not know, each with its namespace.
+    /// Lines that the agent runs, each with its namespace. They are about queues that `tc` does not
+    /// support.
     queues: Vec<(usize, String)>,
     /// Namespaces with adaptive RED.
     adapts: Vec<usize>,
-    /// Namespaces that send all packets out by the device `out`.
+    /// Namespaces that send all packets out through the device `out`.
     through: Vec<usize>,
-    /// Lines that run during the run.
+    /// Lines that the agent runs during the run.
     pub changes: Vec<Change>,
     /// All groups.
     pub groups: Vec<Group>,
@@ -106,11 +107,11 @@ type End = (usize, String);
 
 /// One direction of a group, or of an entry of programs.
 struct Route {
-    /// The device by which the packets enter their first link.
+    /// The device through which the packets enter their first link.
     entrance: String,
     /// IP bytes of the longest packet.
     mtu: u32,
-    /// The device by which the packets leave their host; `None` if that device exists already.
+    /// The device through which the packets leave their host; `None` if that device exists already.
     start: Option<End>,
     links: Vec<u32>,
     end: End,
@@ -122,8 +123,8 @@ struct Route {
 enum Destination {
     /// The address of flows; routers have a route to it.
     Routed(Ipv4Addr),
-    /// The addresses of programs, of both families. Their packets are forwarded below IP
-    /// everywhere, so that no router sends IPv6 packets of its own.
+    /// The addresses of programs, for IPv4 and IPv6. All namespaces forward their packets below IP,
+    /// so that no router sends IPv6 packets of its own.
     Handed(Addresses),
 }
 
@@ -135,8 +136,8 @@ enum Next {
 }
 
 impl Layout {
-    /// Lays out a plan that passed all checks. `queues` are by link, `controls` by entry of
-    /// programs.
+    /// Lays out a plan that passed all checks. `queues` has one item for each link, `controls` one
+    /// for each entry of programs.
     pub fn of(
         plan: &Plan,
         seed: u64,
@@ -220,7 +221,7 @@ impl Layout {
     fn veth(&mut self, a: (usize, String), b: (usize, String), mtu: u32) {
         for (namespace, name) in [&a, &b] {
             if self.runs_programs(*namespace) {
-                // Without an IPv6 address of its own, the device sends nothing by itself.
+                // Without an IPv6 address of its own, the device does not send packets by itself.
                 self.up[*namespace].push(format!("link set dev {name} addrgenmode none"));
             }
             self.up[*namespace].push(format!("link set dev {name} up"));
@@ -286,8 +287,8 @@ impl Layout {
                         "net/ipv4/tcp_no_metrics_save",
                         switch(!stack.metrics_save[0]),
                     ),
-                    // A router would hash addresses and ports. The hosts are one machine, so it
-                    // gets the hash of the socket, and a timeout must not change that.
+                    // A real router hashes addresses and ports. Here all hosts are one machine, so
+                    // a router gets the hash of the socket. A timeout must not change this hash.
                     (TXREHASH.name, "0"),
                     ("net/ipv4/tcp_rmem", &buffers),
                     ("net/ipv4/tcp_wmem", "4096 1048576 67108864"),
@@ -337,7 +338,7 @@ impl Layout {
                 self.ip[namespace].push(format!("address add {address}/32 dev lo"));
             }
             if !plan.offloads && has_tcp {
-                // With this limit, TCP makes packets of one segment.
+                // With this limit, each packet that TCP makes has one segment.
                 self.ip[sender].push("link set dev data gso_max_segs 1".to_owned());
             }
             self.ip[sender].push(format!("route add {to}/32 dev data src {from}{there}"));
@@ -367,7 +368,8 @@ impl Layout {
         }
     }
 
-    /// Makes the namespaces of the links first, so that lines can name devices in any order.
+    /// Makes the namespaces of the links. Call this first, so that lines can refer to devices in
+    /// any order.
     fn middle(&mut self, plan: &Plan) {
         for (i, link) in plan.links.iter().enumerate() {
             let schedule = link
@@ -409,7 +411,7 @@ impl Layout {
         routes
     }
 
-    /// Returns the device by which packets enter a link or a host.
+    /// Returns the device through which packets enter a link or a host.
     fn entrance(&self, next: &Next, name: impl FnOnce() -> String) -> (usize, String) {
         match next {
             Next::Link(link) => {
@@ -420,7 +422,7 @@ impl Layout {
         }
     }
 
-    /// Lays out what follows a link, up to the next links and hosts.
+    /// Lays out the part behind a link, up to the next links and hosts.
     fn behind(
         &mut self,
         i: usize,
@@ -442,8 +444,8 @@ impl Layout {
             if stage.wire.is_some()
                 && let RatePlan::Steps(steps) = &link.rate
             {
-                // netem takes a rate of 0 for no limit. During an outage nothing reaches it, so the
-                // old rate stays.
+                // netem interprets a rate of 0 as no limit. During an outage no packet reaches
+                // netem, so keep the old rate.
                 for (at, rate) in steps.iter().skip(1).filter(|step| step.1 != Rate(0)) {
                     let line = netem("change", "out", &stage.words(Some(*rate)));
                     self.change(*at, joint, Tool::Tc, line);
@@ -475,7 +477,8 @@ impl Layout {
         }
         match nexts.as_slice() {
             [] => {
-                // No route uses this link, but its queue has to exist for the statistics.
+                // No route uses this link, but its queue must exist, because the agent reads its
+                // statistics.
                 let end = self.namespace(format!("f{i}"), forwarding());
                 self.veth((here, "out".to_owned()), (end, "in".to_owned()), mtu);
                 self.out_by(here);
@@ -549,17 +552,17 @@ impl Layout {
         joint
     }
 
-    /// Sends all packets of a namespace out by `out`.
+    /// Notes that a namespace sends all packets out through `out`.
     fn out_by(&mut self, namespace: usize) {
         self.through.push(namespace);
     }
 
-    /// Makes namespaces with only one way out forward packets below IP, from one device to the
-    /// other. That takes a fifth less work than routing, and does not rewrite packets.
+    /// Lets namespaces with only one way out forward packets below IP, from one device to the
+    /// other. This takes 20 % less time than routing, and does not rewrite packets.
     ///
-    /// A packet from a host is forwarded as a copy without its socket. Otherwise TCP would believe
-    /// that a segment in a router's queue is still in the host, and would not retransmit it
-    /// (`skb_still_in_host_queue`).
+    /// A packet from a host is forwarded as a copy without a reference to its socket. Otherwise TCP
+    /// would assume that a segment in a router's queue is still in the host, and would not
+    /// retransmit it (`skb_still_in_host_queue`).
     fn hand_on(&mut self) {
         let groups = self.groups.iter().flat_map(|g| [g.sender, g.receiver]);
         let programs = self.programs.iter().flat_map(|pair| pair.hosts);
@@ -590,7 +593,7 @@ impl Layout {
         }
     }
 
-    /// Makes the shaper before `out`, and the queue in it.
+    /// Makes the shaper before `out`, and the queue inside the shaper.
     fn shaper(&mut self, i: usize, link: &LinkPlan, queue: &Qdisc, mtu: u32) {
         let namespace = self.links[i].namespace;
         if let Some(shaper) = queue.shaper() {
@@ -601,11 +604,11 @@ impl Layout {
                 0 => String::new(),
                 n => format!(" overhead {n}"),
             };
-            // Without a burst a packet leaves at the start of its slot, and the next one after
-            // len/rate. But the guest's clock has steps of 256 ns, and a packet that leaves late
-            // must not reduce the rate (0.07 % at 100 Mbit/s). With a single class the quantum does
-            // not matter. If the scenario sets a burst, it is used for the rate and the ceiling,
-            // because the two are equal.
+            // Without a burst, a packet leaves at the start of its slot, and the next packet leaves
+            // len/rate later. But the guest's clock has steps of 256 ns, so a packet may leave
+            // late. Without a burst, this would reduce the rate (by 0.07 % at 100 Mbit/s). With a
+            // single class the quantum does not matter. The rate and the ceiling are equal, so a
+            // burst that the scenario sets is used for both.
             let burst = rate.0.div_ceil(8_000_000).max(1).max(link.burst.0);
             format!(
                 "class {what} dev out parent 1: classid 1:1 htb rate {0}bit ceil {0}bit burst {burst}b cburst {burst}b quantum {1}{overhead}",
@@ -650,7 +653,7 @@ impl Layout {
         }
     }
 
-    /// Makes a queue that has its own shaper the only qdisc before `out`.
+    /// Makes a queue with its own shaper. It is the only qdisc before `out`.
     fn own_shaper(&mut self, namespace: usize, link: &LinkPlan, queue: &Qdisc, shaper: &Shaper) {
         let line = |what: &str, rate: Rate, rest: &[&str]| {
             let start = format!("qdisc {what} dev out root handle 10: {}", queue.kind);
@@ -681,7 +684,8 @@ impl Layout {
     }
 }
 
-/// Returns the receive buffers of hosts: at first half of a buffer is window.
+/// Returns the receive buffers of hosts. A buffer is twice the window, because at first half of a
+/// buffer is the window.
 fn receive_buffers(plan: &Plan) -> String {
     const LEAST: u64 = 64 << 20;
     let connections = plan.traffic.iter().filter_map(|t| t.connections.as_ref());

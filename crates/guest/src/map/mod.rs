@@ -1,4 +1,4 @@
-//! Maps a plan to a job for the guest, or gives the reasons why Linux cannot run it.
+//! Maps a plan to a job for the guest, or returns the reasons why Linux cannot run the plan.
 //!
 //! | module | what |
 //! |---|---|
@@ -7,11 +7,11 @@
 //! | `cc` | congestion controls and their parameters |
 //! | `ends` | flows and sources of traffic |
 //! | `impairments` | the impairments of links, as arguments of netem |
-//! | `kits` | the available kernels, and which release has which feature |
+//! | `kits` | the available kernels, and the releases that introduced features |
 //! | `modules` | the modules to load |
 //! | `programs` | the programs that run on hosts |
-//! | `refuse` | collects what Linux cannot do, by place in the plan |
-//! | `stage` | what is behind a link, as arguments of netem |
+//! | `refuse` | collects what Linux does not support, with the path in the plan |
+//! | `stage` | delay, jitter and loss behind a link, as arguments of netem |
 //! | `script` | a job as text for a person to read |
 
 mod cc;
@@ -60,11 +60,12 @@ const MOST_SCHEDULED: usize = 4096;
 /// Largest number of flows and sources.
 const MOST_ENDS: usize = 60_000;
 
-/// Largest number of simultaneous connections of a source: the backlog of a listening socket.
+/// Largest number of simultaneous connections of a source. It equals the backlog of a listening
+/// socket.
 const MOST_CONNECTIONS: u32 = 4096;
 
-/// Returns why a kernel cannot run a plan; empty if it can. The plan may be incomplete: missing
-/// parts are not checked.
+/// Returns the reasons why a kernel cannot run a plan; the list is empty if it can. The plan may be
+/// incomplete. Missing parts are not checked.
 pub fn judge(plan: &Plan, kit: &Kit) -> Vec<Refusal> {
     let found = kit.refused.iter().map(|(path, message)| Refusal {
         path: path.clone(),
@@ -76,8 +77,8 @@ pub fn judge(plan: &Plan, kit: &Kit) -> Vec<Refusal> {
     refusals
 }
 
-/// Returns the names of a kit's modules that a plan needs. These are modules that the scenario
-/// names, and tailback's own for options that Linux does not have.
+/// Returns the names of a kit's modules that a plan needs. These are the modules that the scenario
+/// names, and tailback's own modules for options that Linux does not have.
 pub fn modules(plan: &Plan) -> BTreeSet<&str> {
     let queues = plan.links.iter();
     let queues = queues.filter_map(|link| tc::stand_in(&link.queue, link.module.as_deref()));
@@ -107,13 +108,13 @@ struct Decided<'k> {
     queues: Vec<tc::Qdisc>,
     /// The kernel's names of the congestion controls, by group of flows.
     controls: Vec<String>,
-    /// The kernel's names by source; `None` for datagrams.
+    /// The kernel's names of the congestion controls, by source; `None` for a source of datagrams.
     source_controls: Vec<Option<String>>,
-    /// The kernel's names by entry of programs.
+    /// The kernel's names of the congestion controls, by entry of programs.
     program_controls: Vec<String>,
 }
 
-/// Returns the settings of a source's connections as those of a flow.
+/// Returns the settings of a source's connections in the form of a flow.
 fn as_flow(source: &TrafficPlan, connections: &ConnectionsPlan) -> FlowPlan {
     FlowPlan {
         name: source.name.clone(),
@@ -280,7 +281,7 @@ fn connection(path: &str, flow: &FlowPlan, links: &[LinkPlan], refusals: &mut Re
     }
 }
 
-/// Maps a plan to a job for the run of a seed, without paths of the files of its programs.
+/// Maps a plan to a job for the run of a seed. The job has no paths for the files of programs.
 ///
 /// # Errors
 /// Returns everything that Linux, or this kit, does not support.
@@ -367,7 +368,7 @@ fn links_of(plan: &Plan, queues: Vec<tc::Qdisc>, layout: &Layout) -> Vec<Link> {
     links.collect()
 }
 
-/// Returns what a job records.
+/// Returns the settings for the data that a job records.
 fn record(plan: &Plan) -> Record {
     let record = &plan.record;
     Record {
@@ -385,7 +386,7 @@ fn record(plan: &Plan) -> Record {
 /// Returns the sysctls that exist once, not per namespace.
 fn global_sysctls() -> Vec<(String, String)> {
     [
-        // The unit is pages: memory pressure starts at 2 GiB, because each buffer has its own
+        // The unit is pages. Memory pressure starts only at 2 GiB, because each buffer has its own
         // bound.
         ("net/ipv4/tcp_mem", "393216 524288 786432"),
         ("net/core/rmem_max", "67108864"),
@@ -470,8 +471,8 @@ fn stack(path: &str, tcp: &TcpPlan, refusals: &mut Refusals) {
     refusals.0.extend(declared);
 }
 
-/// Rejects a host that is in two pairs of sender and receiver. The ends of a group of flows are one
-/// namespace each, so such a host would need routes by source.
+/// Rejects a host that is in two pairs of sender and receiver. Each end of a group of flows is one
+/// namespace, so a host in two pairs would need routes by source.
 fn shared_hosts(plan: &Plan, refusals: &mut Refusals) {
     let (pairs, of) = plan.hosts();
     let mut pair_of = BTreeMap::new();
@@ -492,7 +493,7 @@ fn shared_hosts(plan: &Plan, refusals: &mut Refusals) {
     }
 }
 
-/// Rejects a route that passes a link twice, because routing depends on the destination only.
+/// Rejects a route that passes a link twice, because routing depends only on the destination.
 fn routes(path: &str, routes: &[(&str, &Vec<u32>)], links: &[LinkPlan], refusals: &mut Refusals) {
     for (name, route) in routes {
         if route.iter().any(|link| *link as usize >= links.len()) {
@@ -506,8 +507,8 @@ fn routes(path: &str, routes: &[(&str, &Vec<u32>)], links: &[LinkPlan], refusals
                 "every link at most once",
             );
         }
-        // Each link has up to five routers (schedule, queue, wire, jitter, fork), and one more for
-        // each impairment.
+        // Each link has up to five routers (schedule, queue, wire, jitter, fork), and one router
+        // for each impairment.
         let routers = route.iter().filter_map(|link| links.get(*link as usize));
         let routers: usize = routers.map(|link| 5 + link.impairments.len()).sum();
         if routers > 250 {

@@ -1,4 +1,4 @@
-//! Decides which modules to load, and with which parameters.
+//! Selects the modules to load, and their parameters.
 
 use tailback_engine::registry::kernel::Kernel;
 use tailback_engine::{aqm, cc};
@@ -8,14 +8,14 @@ use crate::job::Module;
 use super::kits::Kits;
 use super::refuse::{Refusals, instead};
 
-/// The modules that were noted so far.
+/// The modules that have been noted so far.
 #[derive(Default)]
 pub(super) struct Modules(Vec<Chosen>);
 
 struct Chosen {
     /// What the module provides: `cc NAME` or `qdisc NAME`.
     provides: String,
-    /// Name of the kit's module that replaces it.
+    /// Name of the kit's module that replaces Linux's own, if any.
     stand_in: Option<String>,
     /// Guest paths of its files; empty if it is built in.
     paths: Vec<String>,
@@ -24,7 +24,7 @@ struct Chosen {
 }
 
 impl Modules {
-    /// Notes a congestion control; rejects one that the kit does not have.
+    /// Notes a congestion control. Rejects it if the kit does not have it.
     pub fn congestion_control(
         &mut self,
         path: &str,
@@ -86,7 +86,7 @@ impl Modules {
         });
     }
 
-    /// Notes a queue discipline; rejects one that the kit does not have.
+    /// Notes a queue discipline. Rejects it if the kit does not have it.
     pub fn qdisc(
         &mut self,
         path: &str,
@@ -149,7 +149,7 @@ impl Modules {
         });
     }
 
-    /// Notes a module of tailback's own, once.
+    /// Notes one of tailback's own modules, unless it has already been noted.
     pub fn own(&mut self, provides: &str, paths: Vec<String>) {
         if self.0.iter().all(|c| c.provides != provides) {
             self.0.push(Chosen {
@@ -161,8 +161,8 @@ impl Modules {
         }
     }
 
-    /// Returns the modules in the order of loading. If a module has several files, the last one
-    /// gets the parameters, and the files before it are its dependencies.
+    /// Returns the modules in the order of loading. If a module has several files, the last file
+    /// gets the parameters, and the files before it are dependencies.
     pub fn list(self) -> Vec<Module> {
         let mut list = Vec::new();
         for chosen in self.0 {
@@ -198,8 +198,8 @@ fn extra(
         refusals.add(&path, message, expected);
         return None;
     };
-    // A module that is not known to register anything is accepted, because it may register in an
-    // unknown way.
+    // If it is unknown what a module registers, accept the module, because it may register in a way
+    // that the kit does not detect.
     let registers = kit.registers.get(name).map_or(&[][..], Vec::as_slice);
     if !registers.is_empty() && registers.iter().all(|one| one != algorithm) {
         let all = registers.join(" and ");
@@ -216,7 +216,7 @@ fn extra(
     Some(found.clone())
 }
 
-/// Whether a module is one of tailback's own.
+/// Returns whether a module is one of tailback's own.
 fn is_own(name: &str) -> bool {
     let of_queue = aqm::TABLE.entries().iter().any(|entry| match entry.kernel {
         Kernel::Qdisc(face) => face.stand_ins.iter().any(|own| own.module == name),
@@ -229,7 +229,7 @@ fn is_own(name: &str) -> bool {
     of_queue || of_control
 }
 
-/// What to use for an algorithm that no release of Linux has.
+/// Returns what to use for an algorithm that no release of Linux has.
 fn own_module() -> String {
     "a module of your own with it, built by `tailback kernel build --module FOLDER`".to_owned()
 }

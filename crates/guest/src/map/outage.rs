@@ -1,6 +1,7 @@
-//! Outages, during which the rate of a link is 0. htb does not have such a rate, and after a very
-//! low rate it sends nothing for up to a minute. So a queue discipline of tailback's own is the
-//! root, with htb as its child: the agent tells it to hold the packets back.
+//! Outages, during which the rate of a link is 0. htb does not support a rate of 0, and after a
+//! very low rate it sends nothing for up to a minute. So one of tailback's own queue disciplines is
+//! the root, with htb as its child. During an outage, the agent lets the root hold the packets
+//! back.
 
 use tailback_engine::plan::{LinkPlan, RatePlan};
 use tailback_engine::units::Rate;
@@ -13,7 +14,7 @@ use super::tc::Qdisc;
 /// The kernel module with the queue discipline that holds packets back during an outage.
 pub(super) const MODULE: &str = "sch_outage";
 
-/// Whether the rate of a link is 0 at some time.
+/// Returns whether the rate of a link is 0 at some time.
 pub(super) fn has(link: &LinkPlan) -> bool {
     matches!(&link.rate, RatePlan::Steps(steps) if steps.iter().any(|step| step.1 == Rate(0)))
 }
@@ -44,11 +45,11 @@ pub(super) fn check(
     }
 }
 
-/// The line that makes the root of a device; its child follows.
+/// The line that makes the root of a device, and the parent's name for its child.
 pub(super) const ROOT: &str = "qdisc add dev out root handle f: outage";
 pub(super) const CHILD: &str = "parent f:1";
 
-/// Returns the line that holds packets back from now on, or passes them on again.
+/// Returns the line that makes the root hold packets back, or let them pass again.
 pub(super) fn change(closed: bool) -> String {
     format!(
         "qdisc change dev out root handle f: outage closed {}",

@@ -17,7 +17,7 @@ use crate::job::{Interop, Program, Ready, Side};
 /// Where the host has put packages and files of programs, as paths in the guest's root.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub struct Places {
-    /// Folders of unpacked packages; the key is the package names, joined by spaces.
+    /// Folders of unpacked packages. The key consists of the package names, joined by spaces.
     #[serde(default)]
     pub roots: BTreeMap<String, String>,
     /// Files and folders, by their path on the host.
@@ -28,7 +28,7 @@ pub struct Places {
     pub folders: BTreeMap<String, String>,
 }
 
-/// Returns the TCP options of an entry's hosts as those of a flow.
+/// Returns the TCP options of an entry's hosts in the form of a flow.
 fn as_flow(program: &ProgramPlan) -> FlowPlan {
     FlowPlan {
         name: program.name.clone(),
@@ -41,7 +41,8 @@ fn as_flow(program: &ProgramPlan) -> FlowPlan {
     }
 }
 
-/// Returns the congestion controls by entry; adds to the refusals what Linux does not support.
+/// Returns the congestion controls by entry. Adds a refusal for each option that Linux does not
+/// support.
 pub(super) fn controls(
     plan: &Plan,
     kit: &Kits<'_>,
@@ -63,7 +64,8 @@ pub(super) fn controls(
 }
 
 /// Returns the sysctl for the congestion controls that hosts of programs may choose. In every
-/// namespace but the first, Linux permits only those that `tcp_allowed_congestion_control` lists.
+/// namespace except the first, Linux permits only the congestion controls that
+/// `tcp_allowed_congestion_control` lists.
 pub(super) fn allowed(controls: &[String]) -> Option<(String, String)> {
     let mut names = vec!["reno"];
     for control in controls {

@@ -1,4 +1,4 @@
-//! Collects what Linux does not support, with the place in the plan.
+//! Collects what Linux does not support, with the path in the plan.
 
 use tailback_engine::plan::Refusal;
 use tailback_engine::registry::kernel::Refused;
@@ -8,7 +8,7 @@ use tailback_engine::registry::kernel::Refused;
 pub(super) struct Refusals(pub Vec<Refusal>);
 
 impl Refusals {
-    /// Adds a refusal that has an alternative.
+    /// Adds a refusal and its alternative.
     pub fn add(&mut self, path: &str, message: impl Into<String>, expected: impl Into<String>) {
         self.0.push(Refusal {
             path: path.to_owned(),
@@ -17,7 +17,7 @@ impl Refusals {
         });
     }
 
-    /// Adds the refusals of an algorithm at this place.
+    /// Adds the refusals of an algorithm at this path.
     pub fn at(&mut self, path: &str, refused: Vec<Refused>) {
         for Refused {
             at,

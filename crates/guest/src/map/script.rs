@@ -1,4 +1,5 @@
-//! A job as text: what is done in which namespace, to be read and compared.
+//! Formats a job as text, for a person to read and for tests to compare. The text shows the lines
+//! of each namespace.
 
 use std::fmt;
 

@@ -37,12 +37,12 @@ pub(super) struct Stage {
 }
 
 impl Stage {
-    /// Whether the netem loses packets.
+    /// Returns whether the netem loses packets.
     pub fn loses(&self) -> bool {
         self.loss > 0.0
     }
 
-    /// Returns the arguments of netem, with another rate if one is given.
+    /// Returns the arguments of netem. `rate`, if given, replaces the rate.
     pub fn words(&self, rate: Option<Rate>) -> String {
         let seed = self.seed;
         let mut words = Vec::new();
@@ -74,9 +74,9 @@ impl Stage {
     }
 }
 
-/// Returns the netems behind a link. Serialisation and jitter need a netem each: a netem that
-/// serialises would space out packets that the jitter has bunched. Slots need another one, because
-/// they hold packets that have passed the delay.
+/// Returns the netems behind a link. Serialisation and jitter need separate netems, because a netem
+/// that serialises would space out packets that the jitter has bunched. Slots need a third netem,
+/// because they hold packets that have passed the delay.
 pub(super) fn stages(link: &LinkPlan, seed: u64) -> Vec<Stage> {
     let wire = (link.mode == LinkMode::Wire).then(|| (link.rate.nominal(), link.overhead));
     let jittered = link.jitter > Time::ZERO;

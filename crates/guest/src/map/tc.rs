@@ -1,4 +1,4 @@
-//! Queue disciplines: a link's queue as arguments of tc.
+//! Maps a link's queue to arguments of tc.
 
 use tailback_engine::aqm;
 use tailback_engine::plan::{Algorithm, LinkPlan, Plan};
@@ -13,15 +13,15 @@ use crate::job::{DropsAt, Limit};
 
 /// A queue discipline for tc.
 pub(super) struct Qdisc {
-    /// tc's name of its kind.
+    /// The kind's name in tc.
     pub kind: String,
     /// The arguments that follow the kind.
     pub words: String,
-    /// How much the queue may hold.
+    /// The largest amount that the queue may hold.
     pub limit: Limit,
     /// Whether it is adaptive RED, whose timer the agent has to start.
     pub adapts: bool,
-    /// Where the algorithm drops.
+    /// Whether the algorithm drops on arrival or on departure.
     pub drops_at: DropsAt,
     /// The registry's description of the kind.
     face: Option<&'static kernel::Qdisc>,
@@ -45,23 +45,23 @@ impl Qdisc {
         self.face?.shaper
     }
 
-    /// Whether all flows share one first-in, first-out queue.
+    /// Returns whether all flows share one first-in, first-out queue.
     pub fn in_order(&self) -> bool {
         self.face.is_some_and(|face| face.order == Order::Arrival)
     }
 
-    /// Whether the agent makes the queue, because tc does not know its kind.
+    /// Returns whether the agent makes the queue, because tc does not support its kind.
     pub fn is_text(&self) -> bool {
         let kind = self.kind.as_str();
         self.face.is_some_and(|face| face.texts.contains(&kind))
     }
 
-    /// Whether packets of each flow keep their order; false for an unknown kind.
+    /// Returns whether packets of each flow keep their order. Returns false for an unknown kind.
     pub fn keeps_order(&self) -> bool {
         self.face.is_some()
     }
 
-    /// Rejects settings that a queue with its own shaper does not support, and those that the
+    /// Rejects settings that a queue with its own shaper does not support, and settings that the
     /// captures cannot follow.
     pub fn check(&self, path: &str, link: &LinkPlan, plan: &Plan, refusals: &mut Refusals) {
         let Some(shaper) = self.shaper() else { return };
@@ -70,7 +70,7 @@ impl Qdisc {
     }
 }
 
-/// Returns the queue of a link; also notes its module.
+/// Returns the queue of a link. Also notes the module of the queue.
 pub(super) fn queue(
     path: &str,
     link: &LinkPlan,
@@ -112,8 +112,9 @@ pub(super) fn queue(
     qdisc
 }
 
-/// Returns the module of a kit that has a link's queue. This is the module that the scenario names,
-/// or one of tailback's own if Linux does not have the kind or its options.
+/// Returns the kit's module that provides a link's queue, if a module is needed. It is the module
+/// that the scenario names. If Linux does not have the kind or its options, it is one of tailback's
+/// own modules.
 pub(super) fn stand_in<'a>(queue: &'a Algorithm, module: Option<&'a str>) -> Option<&'a str> {
     module.or_else(|| {
         let (name, options) = queue.known()?;
@@ -143,7 +144,7 @@ fn limit(options: &Options) -> Limit {
     }
 }
 
-/// Returns a time in tc's units; netem and `ip` accept nanoseconds.
+/// Returns a time in tc's units. netem and `ip` also accept nanoseconds.
 pub(super) fn time(t: Time) -> String {
     if t.ns().is_multiple_of(1_000) {
         format!("{}us", t.ns() / 1_000)

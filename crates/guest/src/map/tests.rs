@@ -1,4 +1,4 @@
-//! Compares whole jobs with expected ones, and checks the places of rejected plans.
+//! Compares whole jobs with expected jobs, and checks the paths at which plans are rejected.
 
 use super::*;
 use crate::job::Tool;
@@ -155,7 +155,8 @@ fn one_flow_with_codel() {
     assert_eq!(job.links[0].rates, [(0, 100_000_000)]);
     assert_eq!(job.links[0].limit, crate::job::Limit::Packets(1000));
     assert_eq!(job.links[0].drops_at, crate::job::DropsAt::Dequeue);
-    // The buffer is 6 x 100 Mbit/s x 0.27 s / 8 bit: 20 ms of RTT and 250 ms of queue.
+    // The buffer is 6 x 100 Mbit/s x 0.27 s / 8 bit. The 0.27 s are 20 ms of RTT and 250 ms of
+    // queue.
     assert_eq!(job.flows[0].send_buffer, 20_250_000);
 }
 
@@ -351,7 +352,8 @@ fn a_policer_and_batches_of_acks_are_modules_of_tailbacks_own() {
         "qdisc change dev out root handle f: police active 0",
     );
     assert_eq!(changes, [(2, on), (4, on), (5, off)]);
-    // The policer is watched; batches of all ACKs lose none.
+    // The agent captures at the policer. It need not capture at the batches, because they lose no
+    // ACK.
     assert_eq!(job.links[0].loss_kind.as_deref(), Some("police"));
 }
 
@@ -708,7 +710,8 @@ fn clients_have_ports_behind_all_others() {
     assert_eq!(job.owners(), plan.owners());
     assert_eq!(job.owners().len(), 4 + 20 + 3);
     assert_eq!(job.owners()[..5], [0, 1, 2, 3, 2]);
-    // ECN is set per host, so connections with and without it are on different hosts.
+    // ECN is set per host, so connections with ECN and connections without ECN are on different
+    // hosts.
     assert_eq!(job.sources[1].sender, job.flows[0].sender);
     assert_ne!(job.sources[2].sender, job.flows[0].sender);
 }
@@ -735,7 +738,7 @@ fn connections_are_refused_as_flows_are() {
         c.ecn = true;
     };
     assert_eq!(path(reno_sce), ["traffic[0].cc"]);
-    // Each client needs a port: 60 sources fit, but not with 1000 clients each.
+    // Each client needs a port. So there may be 60 sources, but not with 1000 clients each.
     let many = refused(|plan| plan.traffic = (0..60).map(|i| web(&format!("w{i}"))).collect());
     assert_eq!(many, [""; 0]);
     let many = refused(|plan| {
@@ -1189,7 +1192,7 @@ fn options_of_dctcp_are_parameters() {
     );
 }
 
-/// Other versions of DCTCP, and growth by ACKs, need modules of tailback's own.
+/// Other versions of DCTCP, and growth that counts ACKs, need modules of tailback's own.
 #[test]
 fn linux_as_it_was_is_a_module_of_ours() {
     let mut kit = kit();
@@ -1273,7 +1276,7 @@ fn linux_as_it_was_is_a_module_of_ours() {
     }
 }
 
-/// tc does not know this kind of queue, so the agent passes the options to the module as text.
+/// tc does not support this kind of queue, so the agent passes the options to the module as text.
 #[test]
 fn weighted_red_is_a_module_of_ours() {
     let curve = |set: &[(&'static str, Value)]| {
@@ -1329,8 +1332,8 @@ fn weighted_red_is_a_module_of_ours() {
     assert_eq!(judge(&plan, &kit)[0].path, "links[0].queue.ecn");
 }
 
-/// Linux has no queue with only a threshold or only a controller. Both are modules of tailback's
-/// own, and an option decides where they drop.
+/// Linux has no queue with only a threshold, and none with only a controller. Both queues are
+/// modules of tailback's own, and an option selects where they drop.
 #[test]
 fn step_and_pi2_are_modules_of_ours() {
     let mut kit = kit();

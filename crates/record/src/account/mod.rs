@@ -1,9 +1,10 @@
-//! The causes of a run's results: what each sender waited for, every reduction of its window, which
-//! flows filled a queue, and when packets were dropped and marked. `tailback explain` reads them.
+//! The account of a run, which explains its results. It contains what each sender waited for, every
+//! reduction of its window, which flows filled a queue, and when packets were dropped and marked.
+//! `tailback explain` reads it.
 //!
-//! Every run records this account, so it must cost very little: counters by reason, and a list of
-//! reductions that ends after [`LISTED`]. The times of reductions and of drops and marks cover the
-//! whole run. Separate counters start at the end of the warm-up.
+//! Every run records this account, so it must cost very little. It consists of counters by reason,
+//! and of a list of at most [`LISTED`] reductions per flow. Reductions, drops and marks are
+//! recorded with their times over the whole run. Separate counters start at the end of the warm-up.
 
 use std::collections::BTreeMap;
 
@@ -41,7 +42,7 @@ macro_rules! reasons {
 }
 
 reasons! {
-    /// What a sender waits for. It waits for one thing at a time.
+    /// What a sender waits for. At any time, it waits for only one of these.
     Limit {
         Off = "off", "Not started, or finished.";
         Handshake = "handshake", "The answer to its SYN.";
@@ -75,8 +76,8 @@ reasons! {
 /// A change of the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reduction {
-    /// Time, ns. The lowest bits are the reason. This saves memory, because a hundred thousand
-    /// flows may have dozens of reductions each.
+    /// Time in ns in the upper bits, and the reason in the lowest bits. This saves memory, because
+    /// a hundred thousand flows may have dozens of reductions each.
     at: u64,
     /// The window before the change, segments.
     pub from: u32,
@@ -105,7 +106,7 @@ impl Reduction {
     /// Returns the reason of the change.
     pub fn reason(&self) -> Reason {
         let reason = self.at & ((1 << REASON_BITS) - 1);
-        // A guest may send any number, so check it.
+        // The guest that sent this number is not trusted, so check the number.
         Reason::ALL
             .get(reason as usize)
             .copied()
@@ -118,8 +119,8 @@ impl Reduction {
 pub struct SlowStart {
     /// When slow start ended, ns.
     pub at_ns: u64,
-    /// Why slow start ended: the name of a [`Reason`], [`SlowStart::THRESHOLD`],
-    /// [`SlowStart::OWN`], or a word from the congestion control.
+    /// Why slow start ended. It is the name of a [`Reason`], [`SlowStart::THRESHOLD`],
+    /// [`SlowStart::OWN`], or a word that the congestion control provides.
     pub why: String,
     /// The window at that time, segments.
     pub cwnd: u32,
@@ -127,8 +128,8 @@ pub struct SlowStart {
     pub srtt_ns: u64,
     /// The smallest RTT until then, ns.
     pub min_rtt_ns: u64,
-    /// The cost of the overshoot: segments lost until slow start ended, plus segments lost later
-    /// that were in flight when it ended.
+    /// The cost of the overshoot, segments. These are the segments lost until slow start ended,
+    /// plus those that were in flight at its end and were lost later.
     pub lost: u64,
     /// Whether all these segments arrived before the end of the run.
     pub settled: bool,
@@ -137,7 +138,7 @@ pub struct SlowStart {
 impl SlowStart {
     /// The window reached the threshold with which the connection began.
     pub const THRESHOLD: &str = "threshold";
-    /// The congestion control ended slow start and gives no reason.
+    /// The congestion control ended slow start without giving a reason.
     pub const OWN: &str = "own";
 }
 
@@ -151,19 +152,20 @@ pub type Times = [u64; Limit::COUNT];
 pub struct Account {
     /// What the sender waits for now.
     pub limit: Limit,
-    /// When the sender began to wait for `limit`, or the end of the warm-up if this is later.
+    /// When the sender began to wait for `limit`. If the warm-up ended later, this is the end of
+    /// the warm-up.
     since_ns: u64,
     /// How long the sender waited for each limit since the warm-up.
     pub limited_ns: Times,
     /// Number of reductions since the warm-up.
     pub counts: Counts,
     /// The counters from before the end of the warm-up.
-    // Boxed to save memory, like the fields below, because every flow has an account.
+    // This field and the fields below are boxed to save memory, because every flow has an account.
     before: Option<Box<Before>>,
     /// The first reductions, in the order of time.
     pub listed: Vec<Reduction>,
     keep: u32,
-    /// The reduction that is under way.
+    /// The reduction that is in progress.
     #[serde(default)]
     episode: Episode,
     /// How slow start ended. `None` before its end.
@@ -191,10 +193,11 @@ struct Before {
     counts: Counts,
 }
 
-/// What Linux's `tcp_info` shows about the measured time.
+/// The values of Linux's `tcp_info` for the measured time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Told {
-    /// From the end of the warm-up, or from the flow's start if later, to the end of the run.
+    /// Time from the end of the warm-up to the end of the run. If the flow started after the
+    /// warm-up, the time from its start.
     pub elapsed_ns: u64,
     /// Time during which data was in flight or waiting to be sent.
     pub busy_ns: u64,
@@ -226,8 +229,8 @@ impl Default for Account {
 }
 
 impl Account {
-    /// Returns an account that counts reductions but does not list them. It is for sources with
-    /// many connections.
+    /// Returns an account that counts reductions but does not list them. Sources with many
+    /// connections use it.
     pub fn counting() -> Account {
         Account {
             keep: 0,
@@ -242,7 +245,7 @@ impl Account {
         self.since_ns = at_ns;
     }
 
-    /// Notes that a timer has fired, for which the sender has waited since `from_ns`.
+    /// Notes that a timer has fired. The sender has waited for the timer since `from_ns`.
     pub fn waited(&mut self, from_ns: u64, at_ns: u64) {
         let limit = self.limit;
         self.turn(Limit::Timeout, from_ns.max(self.since_ns).min(at_ns));
@@ -259,8 +262,8 @@ impl Account {
         }
     }
 
-    /// Notes a step of a reduction. The first step counts as a reduction. Later steps only lower
-    /// the window that follows the reduction. Returns whether this was the first step.
+    /// Notes a step of a reduction. The first step is counted as a reduction. Later steps only
+    /// lower the listed window after the reduction. Returns whether this was the first step.
     #[cold]
     pub fn stepped(&mut self, at_ns: u64, reason: Reason, from: u32, to: u32) -> bool {
         match self.episode {
@@ -283,7 +286,7 @@ impl Account {
         false
     }
 
-    /// Returns whether a reduction in steps is under way.
+    /// Returns whether a reduction in steps is in progress.
     pub fn is_stepping(&self) -> bool {
         self.episode != Episode::None
     }
@@ -294,7 +297,7 @@ impl Account {
         self.episode = Episode::None;
     }
 
-    /// Notes the end of slow start, unless the connection is one of many.
+    /// Notes the end of slow start, unless this account does not list events.
     #[cold]
     pub fn left_slow_start(&mut self, end: SlowStart) {
         if self.keep > 0 {
@@ -342,15 +345,15 @@ impl Account {
     }
 }
 
-/// Length of a window in which the least delay of a queue is taken. A least delay above 0 shows a
-/// standing queue.
+/// Length of the time windows for which the least delay of a queue is determined. A least delay
+/// above 0 shows a standing queue.
 pub const WINDOW_NS: u64 = 100_000_000;
 
 /// Which flows filled a queue, and its drops and marks, over time.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct QueueAccount {
-    /// How much of the queue each flow or source held: its name, and bytes times the seconds that
-    /// they waited. Only forwarded packets count.
+    /// How much of the queue each flow or source held. Each item has the name, and the sum of bytes
+    /// times waiting time in seconds. Only forwarded packets are included.
     pub held: Vec<(String, f64)>,
     /// Least queue delays in each window of time.
     pub minima: Minima,
@@ -358,8 +361,8 @@ pub struct QueueAccount {
     pub events: Timeline,
 }
 
-/// The sum of packet length times time in the queue, by the number in packets. `HELD_SHIFT` gives
-/// the unit of time.
+/// The sum of packet length times time in the queue, by the number of the flow or source that
+/// packets contain. `HELD_SHIFT` determines the unit of time.
 #[derive(Clone, Debug, Default)]
 pub struct Held(Paged<u64>);
 
@@ -380,7 +383,7 @@ impl Held {
         self.0.fetch(number);
     }
 
-    /// Returns byte x s of each flow or source that has sent packets.
+    /// Returns bytes times seconds for each flow or source that has sent packets.
     pub fn by_owner(&self, owners: &[u32]) -> Vec<(usize, f64)> {
         let mut sums: BTreeMap<usize, u64> = BTreeMap::new();
         for (number, held) in self.0.iter().filter(|(_, held)| *held > 0) {
@@ -393,7 +396,7 @@ impl Held {
     }
 }
 
-/// The least queue delay in each window of [`WINDOW_NS`] from the warm-up on. In a window without
+/// The least queue delay in each window of [`WINDOW_NS`] after the warm-up. In a window without
 /// packets, it is 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Minima {
@@ -408,7 +411,7 @@ pub struct Minima {
     /// Number of windows in which no packet was forwarded.
     pub empty: u64,
     end_ns: u64,
-    /// Least delay in the current window. `NONE` before its first packet.
+    /// Least delay in the current window, ns. [`NONE`] before the window's first packet.
     least_ns: u64,
 }
 
@@ -436,14 +439,14 @@ impl Minima {
     }
 
     /// Returns the mean over packets of the least delay in their window, ns. This is the part of
-    /// the mean delay that was always there. Returns `None` before the first complete window with
-    /// packets.
+    /// the mean delay that a standing queue causes. Returns `None` before the first complete window
+    /// with packets.
     pub fn of_a_packet_ns(&self) -> Option<f64> {
         (self.packets > 0).then(|| self.weighted_ns as f64 / self.packets as f64)
     }
 
-    /// Ends the windows that are over. `before` is the number of packets that have left the queue
-    /// so far.
+    /// Ends the windows that have passed. `before` is the number of packets that have left the
+    /// queue so far.
     #[cold]
     pub fn pass(&mut self, at_ns: u64, before: u64) {
         let over = at_ns
@@ -527,7 +530,8 @@ mod tests {
         account.turn(Limit::Cwnd, 100);
         account.waited(150, 400);
         account.turn(Limit::Recovery, 400);
-        // Nothing was sent since the sender began to wait for this, so the whole time counts.
+        // The sender has sent nothing since it began to wait for this timer, so the whole time is
+        // counted.
         account.waited(10, 500);
         account.end_warmup(600);
         account.turn(Limit::Off, 650);
@@ -587,7 +591,7 @@ mod tests {
         // A time that is too large becomes the largest possible time.
         let late = Reduction::new(u64::MAX, Reason::Ece, 2, 1);
         assert_eq!((late.at_ns(), late.reason()), (u64::MAX >> 8, Reason::Ece));
-        // A guest may send any number, even an unknown reason.
+        // A guest is not trusted. It may send any number, even an unknown reason.
         let at = 5 << 8 | 255;
         let unknown = Reduction { at, ..late };
         assert_eq!((unknown.at_ns(), unknown.reason()), (5, Reason::Unknown));
@@ -596,7 +600,7 @@ mod tests {
     #[test]
     fn what_a_queue_held_is_summed_by_owner() {
         let mut held = Held::default();
-        // 1000 bytes waited for 2^20 ns, twice, under two numbers of one owner.
+        // Two numbers belong to one owner. 1000 bytes of each number waited for 2^20 ns.
         held.add(0, 1_000, 1 << 20);
         held.add(2, 1_000, 1 << 20);
         held.add(1, 500, 1 << 30);
@@ -626,7 +630,7 @@ mod tests {
         assert_eq!(source.limited_ns[Limit::Cwnd as usize], 90 + 80);
         assert_eq!(source.counts[Reason::Ece as usize], 4);
         assert_eq!(source.counts[Reason::Timeout as usize], 0);
-        // An account without events before the end of the warm-up has no entry for that time.
+        // An account without events during the warm-up has no entry for the warm-up.
         let mut idle = Account::default();
         idle.end_warmup(0);
         assert_eq!(idle.before, None);

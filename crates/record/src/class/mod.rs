@@ -1,8 +1,8 @@
-//! Statistics by class of flow: the traffic of a class's members at the first link of their route,
-//! and samples of this traffic at a fixed interval.
+//! Statistics by class of flow. They cover the traffic of a class's members at the first link of
+//! their route, and samples of this traffic at a fixed interval.
 //!
-//! With samples, the measured time is divided into intervals, beginning at the end of the warm-up.
-//! An incomplete last interval is left out.
+//! If samples are taken, the measured time is divided into intervals. The first interval begins at
+//! the end of the warm-up. An incomplete last interval is left out.
 
 mod recorder;
 #[cfg(test)]
@@ -21,7 +21,7 @@ pub struct ClassPlan {
     pub name: String,
     /// Index among all classes, in the order of the scenario.
     pub number: u32,
-    /// TCP flows and programs in the class.
+    /// The TCP flows and the programs in the class.
     pub flows: Vec<ClassFlow>,
     /// Numbers of the unresponsive sources in the class. The numbers of sources follow the numbers
     /// of flows.
@@ -44,7 +44,8 @@ pub struct ClassOutcome {
     pub class: ClassPlan,
     /// Index of the link in [`crate::Outcome::links`].
     pub link: u32,
-    /// Queue delay of every forwarded packet, from enqueue to dequeue as for a link, ns.
+    /// Queue delay of every forwarded packet, ns. It is measured from enqueue to dequeue, as for a
+    /// link.
     pub delay: Histogram,
     /// Number of packets forwarded.
     pub packets: u64,
@@ -65,7 +66,8 @@ pub struct Interval {
     pub packets: u64,
     /// Number of frame bytes forwarded.
     pub bytes: u64,
-    /// Number of packets that the queue dropped. Packets lost behind the queue count as forwarded.
+    /// Number of packets that the queue dropped. Packets that are lost behind the queue are counted
+    /// as forwarded.
     pub drops: u64,
     /// Number of CE marks.
     pub marks: u64,
@@ -79,12 +81,14 @@ impl Interval {
         ratio(self.delay_ns as f64, self.packets as f64)
     }
 
-    /// Returns marks divided by packets forwarded, or `None` if no packet was forwarded.
+    /// Returns the number of marks divided by the number of packets forwarded, or `None` if no
+    /// packet was forwarded.
     pub fn mark_share(&self) -> Option<f64> {
         ratio(self.marks as f64, self.packets as f64)
     }
 
-    /// Returns drops divided by packets forwarded and dropped, or `None` without packets.
+    /// Returns the number of drops divided by the number of packets forwarded or dropped. Returns
+    /// `None` without packets.
     pub fn drop_share(&self) -> Option<f64> {
         ratio(self.drops as f64, (self.packets + self.drops) as f64)
     }

@@ -1,10 +1,11 @@
-//! Counts by class during a run. The recorder gets every packet that leaves a queue, every drop and
-//! every mark with its time, in any order. All memory is allocated before the run.
+//! Counts packets by class during a run. The recorder is called for every packet that leaves a
+//! queue, every drop and every mark, with the time of the event. The calls may come in any order.
+//! All memory is allocated before the run.
 
 use super::{ClassOutcome, ClassPlan, Interval, LinkSamples};
 use crate::Cause;
 
-/// Index for a member without a class or without samples.
+/// Index that means that a member has no class or no samples.
 const NONE: u32 = u32::MAX;
 
 /// A flow or source: the indices of its class and of its samples.
@@ -18,13 +19,14 @@ struct Member {
 
 /// The counters of one link's classes during the run.
 pub(crate) struct ClassRecorder {
-    /// The member for each number of a flow or source, up to the last number with a class.
+    /// The member for each number of a flow or source, up to the last number that belongs to a
+    /// class.
     members: Vec<Member>,
     classes: Vec<ClassOutcome>,
     cuts: Cuts,
     /// Frame bytes that the link forwarded in each interval.
     bytes: Vec<u64>,
-    /// Frame bytes of each flow of a class in each interval, flow by flow.
+    /// Frame bytes of each flow of a class in each interval. All intervals of a flow are adjacent.
     flow_bytes: Vec<u64>,
 }
 
@@ -55,9 +57,9 @@ impl Cuts {
 }
 
 impl ClassRecorder {
-    /// Creates a recorder for a link with its classes. It takes samples every `interval_ns` between
-    /// the two times, or no samples if `interval_ns` is 0. Returns `None` if nothing is to be
-    /// recorded.
+    /// Creates a recorder for a link with its classes. It takes a sample every `interval_ns`
+    /// between `warmup_ns` and `end_ns`, or no samples if `interval_ns` is 0. Returns `None` if
+    /// there is nothing to record.
     pub fn new(
         classes: Vec<ClassPlan>,
         warmup_ns: u64,
@@ -158,9 +160,9 @@ impl ClassRecorder {
         }
     }
 
-    /// Returns the classes of this link, and its samples if samples were taken. Includes the
-    /// intervals that ended by `end_ns`. `capacity` returns the bytes that the link could carry
-    /// between two times, ns.
+    /// Returns the classes of this link, and its samples if samples were taken. The samples include
+    /// the intervals that ended at or before `end_ns`. `capacity` returns the bytes that the link
+    /// could carry between two times, ns.
     pub fn finish(
         self,
         link: u32,

@@ -61,7 +61,8 @@ fn outcome(recorder: ClassRecorder) -> Outcome {
 #[test]
 fn definitions() {
     let mut recorder = recorder(S);
-    // Packets before the end of the warm-up do not count. The order of the calls does not matter.
+    // Packets before the end of the warm-up are not counted. The order of the calls does not
+    // matter.
     recorder.forward(0, 9999, 1, S - 1);
     recorder.count(0, Cause::Mark, S - 1);
     recorder.forward(0, 100_000, 3 * MS, 3 * S + 5);
@@ -71,7 +72,7 @@ fn definitions() {
     recorder.forward(1, 400_000, 20 * MS, S + 7);
     recorder.forward(4, 80_000, 30 * MS, S + 8);
     recorder.forward(3, 20_000, 50 * MS, S + 9);
-    // The last half second counts for the totals, but is not a complete sample.
+    // The last half second is included in the totals, but is not a complete sample.
     recorder.forward(0, 1_000, 9 * MS, 4 * S + 1);
     recorder.count(0, Cause::StepMark, S + 1);
     recorder.count(0, Cause::SceMark, S + 1);
@@ -110,8 +111,8 @@ fn definitions() {
         [rate.p1, rate.p25, rate.p50, rate.p75, rate.p99],
         [0.0, 0.0, 0.4, 0.8, 3.2].map(Some)
     );
-    // Windows of flow l: 400 kB/s x (2 + 10) ms, 0, and 100 kB/s x (2.5 + 10) ms.
-    // Windows of flow late: 0 and 50 kB/s x (2.5 + 20) ms.
+    // The windows of flow l are 400 kB/s x (2 + 10) ms, 0, and 100 kB/s x (2.5 + 10) ms. The
+    // windows of flow late are 0 and 50 kB/s x (2.5 + 20) ms.
     let window = samples.window_bytes;
     assert_eq!((window.n, window.max), (5, Some(4_800.0)));
     assert_eq!([window.p50, window.p75], [Some(1_125.0), Some(1_250.0)]);
@@ -122,18 +123,19 @@ fn definitions() {
     // Two intervals have one mark for two packets. The interval without packets has no share.
     let (marks, drops) = (samples.mark_share, samples.drop_share);
     assert_eq!((marks.n, marks.mean), (2, Some(0.5)));
-    // First no drop for 2 packets, then 1 drop for 2 + 1 packets. A packet lost behind the queue
-    // counts as forwarded.
+    // The first share is 0 drops of 2 packets, the second is 1 drop of 2 + 1 packets. A packet that
+    // is lost behind the queue is counted as forwarded.
     assert_eq!((drops.n, drops.p1), (2, Some(0.0)));
     assert_eq!(drops.max, Some(1.0 / 3.0));
     assert_eq!(samples.delay_ms.p1, Some(2.0));
     assert_eq!(samples.delay_ms.max, Some(2.5));
 
     let samples = c.samples.as_ref().expect("samples");
-    // The source's bytes count for the utilisation, but not for the rates.
+    // The source's bytes are included in the utilisation, but not in the rates.
     assert_eq!(samples.utilisation.max, Some(0.48));
     assert_eq!(samples.rate_mbit.max, Some(3.2));
-    // The source's delay is part of the class's mean delay: 25 ms, plus 40 ms of RTT, at 400 kB/s.
+    // The source's delay is part of the class's mean delay, which is 25 ms. So the window is 400
+    // kB/s x (25 + 40) ms.
     assert_eq!(samples.window_bytes.max, Some(26_000.0));
     // One interval has a drop and no forwarded packets.
     assert_eq!(samples.drop_share.max, Some(1.0));
@@ -233,7 +235,7 @@ fn a_flow_that_the_outcome_does_not_have_has_no_series() {
         recorder.forward(owner, 1_000, MS, 2 * S);
     }
     let mut outcome = outcome(recorder);
-    // Flow 2 no longer exists, and no other flow takes its number.
+    // Flow 2 no longer exists, and no other flow has its number.
     outcome.flows.truncate(2);
     outcome.record_samples();
     let keys = outcome.series.keys.iter();

@@ -99,7 +99,7 @@ fn what_is_written_is_what_was_measured() {
             Field::Double(3.0)
         ]
     );
-    // 20,000,000 ns is between 2^24 and 2^25, where buckets are 2^14 wide.
+    // 20,000,000 ns is between 2^24 and 2^25. In this range, buckets have a width of 2^14.
     let histograms = rows(&store.path(ID).join("histograms.parquet"));
     let lower = 20_000_000 >> 14 << 14;
     assert_eq!(
@@ -256,7 +256,7 @@ fn a_damaged_run_is_moved_and_done_again() {
         let stored = store.write(&manifest(ID), &outcome(), &Timing::default());
         assert_eq!(stored.expect("written"), Stored::New);
     }
-    // The stored run is damaged while another process repeats it.
+    // Damage the stored run while another process repeats the run.
     fs::write(store.path(ID).join(stored::SUMMARY), "{}").expect("a file");
     let stored = store.write(&manifest(ID), &outcome(), &Timing::default());
     assert_eq!(stored.expect("written"), Stored::New);
@@ -318,7 +318,8 @@ fn a_table_of_other_columns_or_rows_is_refused_though_its_hash_is_right() {
     }
     forge(&folder, stored::SERIES, &whole, Some(40_000));
     assert!(store.contains(ID).expect("readable"));
-    // Change every byte of the footer in turn, so that it may claim more than the file contains.
+    // Change every byte of the footer in turn. A changed footer may claim that the file contains
+    // more than it does.
     for at in whole.len() - 600..whole.len() {
         let mut bytes = whole.clone();
         bytes[at] ^= 0xFF;
@@ -455,7 +456,7 @@ fn a_file_too_large_for_what_it_is_is_not_read() {
     for name in [stored::MANIFEST, stored::TIMING] {
         let path = store.path(ID).join(name);
         let whole = fs::read(&path).expect("a file");
-        // A sparse file, which uses no space on the disk.
+        // Create a sparse file, because it uses no space on the disk.
         let file = File::create(&path).expect("a file");
         file.set_len((64 << 20) + 1).expect("a sparse file");
         let what = damage(stored::check(&store.path(ID)));
@@ -468,7 +469,8 @@ fn a_file_too_large_for_what_it_is_is_not_read() {
     assert!(store.contains(ID).expect("readable"));
 }
 
-/// Creates a store whose run has a capture, and a file that a program left in its own folder.
+/// Creates a store with one run. The run has a capture, and a file that a program left in its own
+/// folder.
 fn with_more_files() -> (tempfile::TempDir, Store) {
     let root = tempfile::tempdir().expect("a folder");
     let store = Store::open(root.path()).expect("a store");
@@ -516,7 +518,7 @@ fn a_capture_and_what_programs_left_are_checked_too() {
         fs::rename(&path, path.with_extension("aside")).expect("a folder");
         fs::write(&path, whole).expect("a file");
     }
-    // No file of a run can have this size, although the seal is right.
+    // The seal is right, but no file of a run can have this size.
     forge_manifest(&store.path(ID), |manifest| {
         manifest["files"][stored::PACKETS]["bytes"] = u64::MAX.into();
     });
@@ -626,7 +628,8 @@ fn delays_of_classes_and_programs_are_in_the_histograms() {
     let mut class = crate::ClassOutcome::default();
     class.class.name = "k".to_owned();
     class.delay.record(7);
-    // One class is at the link, and one at a link that the outcome does not have.
+    // The first class is at the link, and the second class is at a link that the outcome does not
+    // have.
     outcome.classes = vec![class.clone(), crate::ClassOutcome { link: 9, ..class }];
     let mut program = crate::ProgramOutcome {
         name: "p".to_owned(),
@@ -656,7 +659,7 @@ fn delays_of_classes_and_programs_are_in_the_histograms() {
     assert_eq!(rows.len(), 5);
 }
 
-/// A disk with this many bytes of free space.
+/// A writer like a disk with this number of free bytes.
 struct Full(usize);
 
 impl Write for Full {
@@ -683,7 +686,7 @@ fn a_full_disk_is_what_the_error_of_a_table_says() {
         let error = result.expect_err("no room");
         assert_eq!(error.kind(), io::ErrorKind::StorageFull, "{room}: {error}");
     }
-    // An error that the disk did not cause.
+    // This error has a cause other than the disk.
     let result = table::write(io::sink(), "no schema", |_| Ok(0));
     assert_eq!(result.expect_err("no schema").kind(), io::ErrorKind::Other);
 }

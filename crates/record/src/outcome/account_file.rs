@@ -1,6 +1,6 @@
 //! `account.json`: how the accounts of a run are stored.
 //!
-//! Counters are objects without the values that are 0. The reductions of a flow are stored as
+//! Counters are stored as objects that omit values of 0. The reductions of a flow are stored as
 //! columns, which need half the space of objects.
 
 use std::io::{self, Write};
@@ -119,7 +119,8 @@ fn named(name: &str, mut all: Map<String, Value>) -> Value {
     Value::Object(all)
 }
 
-/// A list whose elements are created while it is written, because it may have a hundred thousand.
+/// A list whose elements are created while it is written. It may have a hundred thousand elements,
+/// which would use much memory at once.
 struct Each<F>(F);
 
 impl<I: Iterator<Item = Value>, F: Fn() -> I> Serialize for Each<F> {

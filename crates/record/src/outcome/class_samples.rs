@@ -4,7 +4,7 @@ use super::Outcome;
 use crate::class::{ClassOutcome, LinkSamples};
 
 impl Outcome {
-    /// Returns the samples of a class, if samples were taken and packets were observed.
+    /// Returns the samples of a class, if samples were taken and packets were captured.
     pub fn samples_of(&self, class: &ClassOutcome) -> Option<ClassSamples<'_>> {
         let link = self.links.get(class.link as usize)?;
         let samples = link.samples.as_ref().filter(|_| !self.unwatched)?;
@@ -14,8 +14,8 @@ impl Outcome {
         })
     }
 
-    /// Appends the samples of classes and their flows to the series, each sample at the end of its
-    /// interval.
+    /// Appends the samples of classes and their flows to the series. The time of a sample is the
+    /// end of its interval.
     pub(crate) fn record_samples(&mut self) {
         let mut series = std::mem::take(&mut self.series);
         for class in &self.classes {
@@ -72,8 +72,8 @@ impl ClassSamples<'_> {
         self.outcome.warmup_ns + (interval as u64 + 1) * self.link.interval_ns
     }
 
-    /// Iterates over the intervals in a flow's measured time, with the flow's rate in each, byte/s.
-    /// `member` is the flow's index in the class.
+    /// Iterates over the intervals in a flow's measured time. Each item has the flow's rate in the
+    /// interval, byte/s. `member` is the flow's index in the class.
     fn rates(&self, class: &ClassOutcome, member: usize) -> impl Iterator<Item = (usize, f64)> {
         let flow = class.class.flows[member].flow as usize;
         let (from, to) = self.outcome.measured_time_of(flow);
@@ -94,7 +94,7 @@ impl ClassSamples<'_> {
         let mut all = Vec::new();
         for (member, flow) in class.class.flows.iter().enumerate() {
             all.extend(self.rates(class, member).map(|(i, rate)| {
-                // If nothing was forwarded, the rate is 0, and so the window is 0, too.
+                // If nothing was forwarded, the rate is 0, so the window is also 0.
                 let queue_ns = class.intervals[i].mean_delay_ns().unwrap_or(0.0);
                 (rate, rate * (queue_ns + flow.base_rtt_ns as f64) / 1e9)
             }));

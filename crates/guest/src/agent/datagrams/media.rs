@@ -1,8 +1,8 @@
 //! The frames of a source of media, and the reports of its receiving end.
 //!
-//! A datagram of media begins with the 12 bytes that an RTP header would take: its number, that of
-//! its frame, and its place in the frame. Both ends are in one place, so that is enough to know when
-//! it was sent.
+//! A datagram of media begins with three numbers instead of the 12 bytes of an RTP header: the
+//! number of the datagram, the number of its frame, and its place in the frame. One process serves
+//! both ends, so these numbers are enough to find out when the datagram was sent.
 
 use tailback_engine::traffic::datagram::MEDIA_HEADERS;
 use tailback_engine::traffic::reports::Reporter;
@@ -21,7 +21,7 @@ pub struct Media {
     frames: Frames,
     /// When each frame was captured, ns.
     captured_ns: Vec<u64>,
-    /// Most bytes of media in a datagram.
+    /// Largest number of bytes of media in a datagram.
     room: u32,
     reporter: Option<Reporter>,
 }
@@ -76,8 +76,8 @@ impl Media {
         })
     }
 
-    /// Notes that a datagram with this payload and frame length has arrived. `None` if it is not of
-    /// this source.
+    /// Notes that a datagram with this payload and frame length has arrived. Returns `None` if it
+    /// does not belong to this source.
     pub fn arrive(&mut self, payload: &[u8], len: u64, now_ns: u64) -> Option<Arrived> {
         let [number, frame, place] = read(payload)?;
         let sent_ns = *self.captured_ns.get(frame as usize)?;
@@ -88,7 +88,7 @@ impl Media {
         Some(Arrived { sent_ns, report })
     }
 
-    /// Returns the measurements until the run ends. No frame is expected after `stop_ns`.
+    /// Returns the measurements up to the end of the run. No frame is expected after `stop_ns`.
     pub fn outcome(&self, end_ns: u64, stop_ns: u64) -> FrameOutcome {
         self.frames.clone().finish(end_ns, stop_ns)
     }
@@ -108,7 +108,7 @@ fn read(payload: &[u8]) -> Option<[u32; 3]> {
     Some([a, b, c].map(|number| u32::from_be_bytes(*number)))
 }
 
-/// Writes a report with its number, which distinguishes it from the others.
+/// Writes a report with its number, which distinguishes it from the other reports.
 pub fn write_report(payload: &mut [u8; REPORT], number: u64, report: &Report) {
     let queue_delay = report.queue_delay.ns();
     let numbers = [

@@ -1,5 +1,5 @@
-//! The part of a root that all programs share: a file system in memory with devices, /proc, /sys
-//! and the packages. It also mounts more files into a root.
+//! Makes the part of a root that all programs have: a file system in memory with devices, /proc,
+//! /sys and the packages. Also mounts more files into a root.
 
 use std::fs;
 use std::io;
@@ -12,7 +12,7 @@ use crate::agent::sys::process;
 /// Where a root is made. Every process has its own mounts, so all processes use this path.
 pub const NEW: &str = "/tmp";
 
-/// Limits on the files in memory that a program may write, without its output folder.
+/// Limits on the files in memory that a program may write, not including its output folder.
 const OPTIONS: &str = "mode=755,size=256m,nr_inodes=100k";
 
 /// The output folder, whose files the run stores.
@@ -83,7 +83,8 @@ pub fn bind(place: &str, target: &str) -> Result<(), String> {
         .map_err(io(place))
 }
 
-/// Adds the packages: /usr without a copy, /etc and /var as copies that programs can change.
+/// Adds the packages. /usr is mounted without a copy. /etc and /var are copies, which programs can
+/// change.
 pub fn packages(root: &str) -> Result<(), String> {
     for name in ["etc", "files", "usr", "var", "work"] {
         folder(&at(name))?;

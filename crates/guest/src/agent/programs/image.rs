@@ -13,7 +13,7 @@ use std::path::Path;
 use super::bare::bind;
 use crate::agent::io;
 
-/// Folders in the root with the programs and libraries of a distribution.
+/// Folders in the root that hold the programs and libraries of a distribution.
 const CODE: [&str; 8] = [
     "bin", "lib", "lib32", "lib64", "libx32", "nix", "sbin", "usr",
 ];
@@ -30,7 +30,7 @@ const MOST_ENTRIES: usize = 2000;
 /// Size above which a folder is mounted instead of copied, bytes.
 const MOST_BYTES: u64 = 32 << 20;
 
-/// Depth down to which the subfolders of a folder that is too large are treated separately.
+/// If a folder is too large, its subfolders are treated separately, down to this depth.
 const DEEP: usize = 2;
 
 /// Puts the contents of the folder `from` into the folder `to`.
@@ -69,8 +69,8 @@ fn each(
     Ok(())
 }
 
-/// Adds one entry to a folder: a link as it is, a small file or folder as a copy, a large file or
-/// folder by mounting it.
+/// Adds one entry to a folder. A link stays a link, a small file or folder is copied, and a large
+/// file or folder is mounted.
 fn entry(from: &Path, to: &Path, deep: usize) -> Result<(), String> {
     let name = from.display().to_string();
     let found = fs::symlink_metadata(from).map_err(io(&name))?;
@@ -97,7 +97,7 @@ fn entry(from: &Path, to: &Path, deep: usize) -> Result<(), String> {
     each(from, to, |_, from, to| entry(from, to, deep))
 }
 
-/// Returns whether the contents of a folder fit into what is left of the limits.
+/// Returns whether the contents of a folder fit into the rest of the limits, which is `left`.
 fn fits(folder: &Path, left: &mut (usize, u64)) -> bool {
     let Ok(names) = fs::read_dir(folder) else {
         return false;

@@ -1,8 +1,8 @@
 //! The environment of endpoints of the QUIC interop runner, and the result of their downloads.
 //!
 //! The server's side prepares everything before the server starts. openssl makes the certificates
-//! in a root of packages, as in the runner's own script. The contents of files follow from their
-//! names, so the agent can check that files have arrived unchanged.
+//! in a root of packages, as in the runner's own script. The contents of files are computed from
+//! their names, so the agent can check that files have arrived unchanged.
 
 use std::fs::{self, File};
 use std::io::{BufReader, BufWriter, Read, Write};
@@ -26,7 +26,7 @@ const SIM_PORT: u16 = 57832;
 /// Mount options that limit the size of the files in memory.
 const OPTIONS: &str = "mode=755,size=1200m,nr_inodes=20k";
 
-/// A script that replaces the image's own script. The image's script sets up the runner's network.
+/// A script that replaces the image's own script, which would set up the runner's network.
 const SETUP: &str = "mkdir -p /logs/qlog\n";
 
 /// Makes a certificate chain: one certificate, its key, and the certificate that signed it.
@@ -129,7 +129,8 @@ pub fn show(number: usize, side: usize, output: &str) -> Result<(), String> {
         .map_err(io("/setup.sh"))
 }
 
-/// Returns the lines of /etc/hosts that such endpoints need in addition to the usual lines.
+/// Returns the lines of /etc/hosts that endpoints of the runner need in addition to the usual
+/// lines.
 pub fn hosts(pair: [(Ipv4Addr, Ipv6Addr); 2]) -> String {
     let mut text = "127.0.0.1 sim\n".to_owned();
     for ((four, six), name) in pair.into_iter().zip(HOSTS) {
@@ -211,8 +212,8 @@ impl Downloads {
     }
 }
 
-/// Returns when a file was last written to, if the file is correct. Otherwise returns what is
-/// wrong.
+/// Returns when a correct file was last written to. For another file, returns what is wrong with
+/// it.
 fn arrived(path: &Path, name: &str, bytes: u64) -> Result<i64, String> {
     let found = fs::symlink_metadata(path).map_err(|_| "is not there".to_owned())?;
     if !found.is_file() {
@@ -239,8 +240,8 @@ fn arrived(path: &Path, name: &str, bytes: u64) -> Result<i64, String> {
     }
 }
 
-/// The content of a file, in chunks: numbers from SplitMix64 (Steele, Lea and Flood 2014). Its
-/// first state is derived from the file's name.
+/// Generates the content of a file in chunks. The content consists of numbers from SplitMix64
+/// (Steele, Lea and Flood 2014), whose first state is derived from the file's name.
 struct Content {
     state: u64,
     left: u64,

@@ -27,7 +27,7 @@ pub struct Kept {
 }
 
 impl Kept {
-    /// Starts to store what comes from this pipe.
+    /// Starts to store the data that comes from this pipe.
     pub fn of(pipe: OwnedFd) -> Kept {
         Kept {
             pipe: Some(File::from(pipe)),
@@ -40,7 +40,7 @@ impl Kept {
         self.pipe.as_ref().map(AsRawFd::as_raw_fd)
     }
 
-    /// Reads what is available. Closes the pipe at its end.
+    /// Reads the available data. Closes the pipe when it has ended.
     pub fn read(&mut self) {
         let mut buffer = [0; 16 << 10];
         loop {

@@ -18,13 +18,14 @@ const NAMESPACES: [(libc::c_int, &str); 4] = [
     (libc::CLONE_NEWIPC, "ipc"),
 ];
 
-/// Capabilities that servers need which begin as root: chown, dac_override, fowner, fsetid, kill,
+/// Capabilities that servers that start as root need: chown, dac_override, fowner, fsetid, kill,
 /// setgid, setuid, setpcap, net_bind_service, sys_chroot. Also net_raw, which busybox's `ping`
-/// needs: no device accepts packets with a foreign source address (see
+/// needs. net_raw is harmless because no device accepts packets with a foreign source address (see
 /// [`tailback_guest::job::Gate`]).
 const CAPABILITIES: [u32; 11] = [0, 1, 3, 4, 5, 6, 7, 8, 10, 13, 18];
 
-/// Largest number of processes and threads of a user. The next constant is for open files.
+/// Largest number of processes and threads of a user, and then largest number of open files of a
+/// process.
 const PROCESSES: u64 = 256;
 const OPEN_FILES: u64 = 4096;
 
@@ -32,8 +33,8 @@ const OPEN_FILES: u64 = 4096;
 /// processes.
 const PIDS: &str = "512";
 
-/// Exit statuses: two as in a shell, for a program that cannot be run or does not exist, and one
-/// for a host that could not be set up.
+/// Exit statuses. The first two mean, as in a shell, that a program cannot be run or does not
+/// exist. The third means that the host could not be set up.
 const CANNOT_RUN: i32 = 126;
 const NOT_FOUND: i32 = 127;
 const NO_HOST: i32 = 125;
@@ -77,7 +78,7 @@ pub fn launch(number: usize, side: usize, output: &str) -> io::Result<(Child, [K
     Ok((child, [Kept::of(out), Kept::of(err)]))
 }
 
-/// Does the work of the new process: sets up the host of a side and runs the side's program there.
+/// Sets up the host of a side and runs the side's program there. The new process calls this.
 /// Returns the exit status.
 pub fn be_host(words: &[String]) -> i32 {
     let outcome = || -> Result<i32, String> {
@@ -167,9 +168,9 @@ fn run(program: &Program, runs: &Side) -> i32 {
     }
 }
 
-/// OpenSSL and its forks (BoringSSL, AWS-LC) mix random numbers of the processor into theirs, which
-/// no seed determines. This variable hides RDRAND (bit 30 of the upper half) and RDSEED (bit 18 of
-/// the next word); see OPENSSL_ia32cap(3).
+/// OpenSSL and its forks (BoringSSL, AWS-LC) mix the processor's random numbers into their own. No
+/// seed determines the processor's numbers, so this variable hides RDRAND (bit 30 of the upper
+/// half) and RDSEED (bit 18 of the next word); see OPENSSL_ia32cap(3).
 const OPENSSL: (&str, &str) = ("OPENSSL_ia32cap", "~0x4000000000000000:~0x40000");
 
 /// Returns the environment of the program.

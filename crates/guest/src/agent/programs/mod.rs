@@ -4,16 +4,16 @@
 //! | file | what |
 //! |---|---|
 //! | `launch` | namespaces, limits, the program itself |
-//! | `root` | the files that it sees |
+//! | `root` | the files of a program's root |
 //! | `bare` | the part that every root has: memory, devices, packages |
 //! | `image` | a root made from a container image |
 //! | `interop` | the environment of endpoints of the QUIC interop runner |
-//! | `ready` | whether a server is ready |
-//! | `kept` | its standard output and error |
-//! | `output` | its output files |
+//! | `ready` | checks whether a server is ready |
+//! | `kept` | a program's standard output and error |
+//! | `output` | a program's output files |
 //!
-//! During a run, the agent does not poll: descriptors report exits and output. Only before the run
-//! does the agent check at fixed intervals whether servers are ready.
+//! During a run, descriptors report exits and output, so the agent does not poll. Before the run,
+//! the agent checks at fixed intervals whether servers are ready.
 
 mod bare;
 mod image;
@@ -47,7 +47,7 @@ const READY_NS: u64 = 10_000_000_000;
 /// Time that a program has to end after tailback asked it to end, ns.
 pub const GRACE_NS: u64 = 1_000_000_000;
 
-/// How a program ended that was not killed or asked to end.
+/// How a program ended on its own, without being killed or asked to end.
 #[derive(Clone, Copy)]
 pub struct End {
     /// Exit status. For a program that a signal ended, 128 plus the signal's number.
@@ -71,7 +71,7 @@ struct Process<'a> {
     ended: Option<End>,
     /// Time at which the process was started, ns of the guest's date.
     began_ns: u64,
-    /// The result of the downloads, for a client of the interop runner that has ended.
+    /// The result of the downloads, if the process is a client of the interop runner and has ended.
     downloads: Option<Downloads>,
 }
 
@@ -83,7 +83,7 @@ pub struct Programs<'a> {
     happened: Vec<(u64, u32)>,
 }
 
-/// What starting and watching programs needs from the run.
+/// The parts of the run that are needed to start and watch programs.
 pub struct With<'w> {
     pub namespaces: &'w Namespaces,
     pub poll: &'w Poll,
@@ -243,13 +243,13 @@ impl<'a> Programs<'a> {
                 Some(found) => Err(process.failed(&format!("ended, but {}", found.said()))),
             };
         }
-        // How a server ends does not matter once no client needs it.
+        // Once no client needs a server, it does not matter how the server ends.
         let mut clients = self.processes.iter().filter(|p| p.runs.ready.is_none());
         let server = process.runs.ready.is_some();
         if server && clients.clone().next().is_some() && clients.all(|c| c.ended.is_some()) {
             return Ok(());
         }
-        // Before the run, [`Programs::prepare`] reports which server did not become ready.
+        // Before the run, [`Programs::prepare`] reports the server that did not become ready.
         if server && now == 0 {
             return Ok(());
         }

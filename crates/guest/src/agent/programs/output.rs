@@ -1,4 +1,5 @@
-//! The output files of a program: in memory while the program runs, later in the results.
+//! The output files of a program. They are in memory while the program runs, and then copied to the
+//! results.
 
 use std::fs;
 use std::io::{self, Read, Seek};
@@ -8,11 +9,11 @@ use super::Process;
 use crate::agent::io;
 use crate::agent::sys;
 
-/// Largest number of bytes of an output folder that are stored.
+/// Largest number of bytes, and then of files, of an output folder that are stored.
 const MOST_BYTES: u64 = 64 << 20;
 const MOST_FILES: usize = 1000;
 
-/// How much of the end of a log an error message quotes: number of bytes, and then of lines.
+/// Number of bytes, and then of lines, that an error message quotes from the end of a log.
 const TAIL: u64 = 4 << 10;
 const LINES: usize = 10;
 
@@ -31,7 +32,7 @@ pub fn place(index: usize) -> String {
 pub fn make(index: usize) -> Result<(), String> {
     let place = place(index);
     fs::create_dir_all(&place).map_err(io(&place))?;
-    // The folder may be larger than what is stored. A program that fills it gets an error.
+    // The folder can hold more than is stored. A program that fills it gets an error.
     sys::mount("tmpfs", &place, "tmpfs", "mode=755,size=256m,nr_inodes=20k").map_err(io(&place))
 }
 

@@ -1,4 +1,4 @@
-//! Finds whether a server is ready, from the kernel's list of its host's sockets.
+//! Finds out whether a server is ready. Reads this from the kernel's list of the host's sockets.
 
 use std::fs;
 
@@ -17,7 +17,7 @@ pub fn holds(ready: &Ready, output: &Kept, since_ns: u64) -> bool {
     }
 }
 
-/// Returns what the server has not done yet that would make it ready.
+/// Returns what the server still has to do to be ready.
 pub fn said(ready: &Ready) -> String {
     match ready {
         Ready::Tcp(port) => format!("nothing listens at TCP port {port}"),

@@ -1,5 +1,5 @@
-//! The files that a program sees: a root in memory. It has only the packages or the image, and the
-//! files of the program's entry.
+//! Makes the root of a program in memory. It has only the packages or the image, and the files of
+//! the program's entry.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -81,12 +81,13 @@ fn etc(job: &Job, program: &Program, side: usize, of_packages: bool) -> Result<(
         ),
     ] {
         let path = at(&format!("etc/{name}"));
-        // As in a container, host names come from the network, and users from the image.
+        // As in a container, host names come from the network, but users come from the image.
         let of_network = matches!(name, "hosts" | "hostname" | "resolv.conf");
         if !of_packages && !of_network && fs::symlink_metadata(&path).is_ok() {
             continue;
         }
-        // Remove the old file first: in a package it may be a link that leads out of the root.
+        // Remove the old file first, because in a package it may be a link that leads out of the
+        // root.
         let _ = fs::remove_file(&path);
         fs::write(&path, text).map_err(io(name))?;
     }

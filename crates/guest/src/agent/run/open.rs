@@ -1,4 +1,4 @@
-//! Opens what a run needs before it starts.
+//! Opens the sockets, captures and probes that a run needs.
 
 use std::collections::BinaryHeap;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ impl<'a> Runner<'a> {
         let mut series = Series::default();
         let poll = Poll::new().map_err(io("epoll"))?;
         let timer = Timer::new().map_err(io("timer"))?;
-        // Edge-triggered: each expiry is reported once, so it need not be cleared.
+        // With edge-triggering, each expiry is reported once, so the agent need not clear it.
         poll.add(timer.fd(), READABLE | EDGE, token(TIMER, 0))
             .map_err(io("epoll"))?;
         let captures = Captures::open(job, namespaces).map_err(io("captures"))?;

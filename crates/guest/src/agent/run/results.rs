@@ -113,8 +113,8 @@ impl Runner<'_> {
         }
         let mut environment = self.environment()?;
         let mut about_programs = self.end_programs()?;
-        // Run this after the programs have ended. It starts processes, and before that there may
-        // not be enough memory.
+        // Do this after the programs have ended. It starts processes, for which there may not be
+        // enough memory while programs run.
         about_programs.extend(gates::warnings(job, self.namespaces)?);
         environment.warnings.extend_from_slice(&about_programs);
         Ok(GuestResult {
@@ -124,10 +124,10 @@ impl Runner<'_> {
         })
     }
 
-    /// Ends the programs last, when all measurements are known.
+    /// Ends the programs. Call this last, when all measurements are known.
     fn end_programs(&mut self) -> Result<Vec<String>, String> {
-        // Use a separate poll, because in the main one, sockets of flows would keep reporting data
-        // that is no longer read.
+        // Use a separate poll, because in the main poll, the sockets of flows would keep reporting
+        // data that is no longer read.
         let poll = Poll::new().map_err(io("epoll"))?;
         poll.add(self.timer.fd(), READABLE, token(TIMER, 0))
             .map_err(io("epoll"))?;
@@ -240,7 +240,7 @@ fn trimmed(path: &str) -> String {
     fs::read_to_string(path).map_or_else(|e| e.to_string(), |text| text.trim().to_owned())
 }
 
-/// Returns whether TCP is short of memory: the column "press" of /proc/net/protocols.
+/// Returns whether TCP is short of memory, which the column "press" of /proc/net/protocols shows.
 fn memory_pressure() -> bool {
     let text = fs::read_to_string("/proc/net/protocols").unwrap_or_default();
     text.lines()

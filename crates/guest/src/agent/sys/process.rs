@@ -12,8 +12,8 @@ pub struct Child {
     fd: OwnedFd,
 }
 
-/// What a new process needs until it executes a program. It is prepared here, because the new
-/// process must not allocate memory.
+/// The data that a new process needs until it executes a program. The parent prepares it, because
+/// the new process must not allocate memory.
 struct Start<'a> {
     path: &'a CString,
     words: &'a [*const libc::c_char],
@@ -23,7 +23,7 @@ struct Start<'a> {
 /// Stack of a new process, used until it executes a program, bytes.
 const STACK: usize = 64 << 10;
 
-/// Exit status of a process that could not execute a program.
+/// Exit status of a process in which executing the program failed.
 const CANNOT_START: i32 = 125;
 
 extern "C" fn become_another(start: *mut libc::c_void) -> libc::c_int {
@@ -43,11 +43,11 @@ extern "C" fn become_another(start: *mut libc::c_void) -> libc::c_int {
 }
 
 impl Child {
-    /// Starts this program again with other arguments, in new namespaces (`CLONE_NEW...`), with
-    /// only standard input, output and error as descriptors.
+    /// Starts this program again with other arguments and in new namespaces (`CLONE_NEW...`). Of
+    /// the descriptors, the new process has only standard input, output and error.
     ///
-    /// This is not a fork of the agent, because the agent's capture rings are mapped, and User-mode
-    /// Linux does not copy such mappings correctly.
+    /// A fork of the agent would not work, because the agent's capture rings are mapped, and
+    /// User-mode Linux does not copy such mappings correctly.
     pub fn start(
         namespaces: libc::c_int,
         words: &[String],
@@ -95,7 +95,8 @@ impl Child {
 
     /// Sends a signal to the process. Does nothing if the process has ended.
     pub fn signal(&self, signal: libc::c_int) {
-        // SAFETY: takes no pointer; the child was not waited for, so its number is not reused yet.
+        // SAFETY: takes no pointer. Nothing has waited for the child yet, so its number is not
+        // reused yet.
         unsafe { libc::kill(self.pid, signal) };
     }
 
@@ -119,10 +120,10 @@ fn wait(pid: libc::pid_t, options: libc::c_int) -> io::Result<Option<(libc::pid_
     Ok((found > 0).then_some((found, code)))
 }
 
-/// Does the work of the first process of a PID namespace: runs one program, forwards SIGTERM to it,
-/// and waits for processes whose parent has ended. Returns the program's exit status.
+/// Acts as the first process of a PID namespace. It runs one program, forwards SIGTERM to it, and
+/// waits for processes whose parent has ended. Returns the program's exit status.
 pub fn first(run: impl FnOnce() -> i32) -> io::Result<i32> {
-    // SAFETY: plain data, initialised by the calls; every pointer outlives its call.
+    // SAFETY: plain data that the calls initialise; every pointer outlives its call.
     let (waited, old) = unsafe {
         let mut waited: libc::sigset_t = std::mem::zeroed();
         let mut old: libc::sigset_t = std::mem::zeroed();
@@ -139,7 +140,8 @@ pub fn first(run: impl FnOnce() -> i32) -> io::Result<i32> {
     // SAFETY: one thread, as above.
     let program = check(unsafe { libc::fork() })?;
     if program == 0 {
-        // SAFETY: restores the previous mask, and the signal that Rust ignores but programs expect.
+        // SAFETY: restores the previous mask, and the default action of the signal that Rust
+        // ignores but programs expect.
         unsafe {
             libc::sigprocmask(libc::SIG_SETMASK, &raw const old, std::ptr::null_mut());
             libc::signal(libc::SIGPIPE, libc::SIG_DFL);
@@ -152,7 +154,7 @@ pub fn first(run: impl FnOnce() -> i32) -> io::Result<i32> {
         // SAFETY: an initialised set; the call returns no further information.
         let signal = unsafe { libc::sigwaitinfo(&raw const waited, std::ptr::null_mut()) };
         if signal == libc::SIGTERM {
-            // SAFETY: takes no pointer; the program was not waited for yet.
+            // SAFETY: takes no pointer. Nothing has waited for the program yet.
             unsafe { libc::kill(program, libc::SIGTERM) };
         }
         while let Ok(Some((pid, status))) = wait(-1, libc::WNOHANG) {
@@ -189,7 +191,7 @@ pub fn to_null(fds: &[RawFd]) -> io::Result<()> {
     Ok(())
 }
 
-/// Closes all but standard input, output and error.
+/// Closes all descriptors except standard input, output and error.
 pub fn close_others() -> io::Result<()> {
     // SAFETY: takes no pointer; the caller has not opened other descriptors yet.
     let result = unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, 0) };
@@ -259,7 +261,7 @@ pub fn device(path: &str, major: u32, minor: u32) -> io::Result<()> {
 
 /// Sets the name of this host.
 pub fn set_host_name(name: &str) -> io::Result<()> {
-    // SAFETY: this many bytes that outlive the call.
+    // SAFETY: a buffer of this length that outlives the call.
     check(unsafe { libc::sethostname(name.as_ptr().cast(), name.len()) })?;
     Ok(())
 }
@@ -275,7 +277,8 @@ pub fn limit(resource: libc::__rlimit_resource_t, most: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// Keeps only these capabilities, for this process and the programs that it executes.
+/// Keeps only these capabilities. This applies to this process and to the programs that it
+/// executes.
 pub fn keep_capabilities(kept: &[u32]) -> io::Result<()> {
     #[repr(C)]
     struct Header {
@@ -319,7 +322,7 @@ pub fn execute(path: &str, words: &[String], environment: &[String]) -> io::Erro
             pointers
         };
         let (words, environment) = (pointers(&words), pointers(&environment));
-        // SAFETY: C strings and lists of them that end with null and outlive the call.
+        // SAFETY: C strings, and lists of C strings that end with null. All outlive the call.
         check(unsafe { libc::execve(path.as_ptr(), words.as_ptr(), environment.as_ptr()) })?;
         Ok(())
     };

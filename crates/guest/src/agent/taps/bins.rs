@@ -1,5 +1,5 @@
-//! Collects the rows of a program's series, one for each record interval. Captures are read late,
-//! so packets are counted by their capture times, and the rows are made at the end.
+//! Collects the rows of a program's series, one for each record interval. Captures are read late.
+//! So packets are counted by their capture times, and the rows are made at the end of the run.
 
 use tailback_guest::job::Program;
 use tailback_record::{ProgramSampler, ProgramState, Series};
@@ -55,7 +55,8 @@ pub struct Bins {
 }
 
 impl Bins {
-    /// Makes the complete intervals up to the end of the run. Makes none if the length is 0.
+    /// Makes the complete intervals up to the end of the run. If the length is 0, it makes no
+    /// intervals.
     pub fn new(interval_ns: u64, end_ns: u64) -> Bins {
         Bins {
             interval_ns,
@@ -103,7 +104,8 @@ impl Bins {
         }
     }
 
-    /// Makes the rows of a program from its start on, with the round-trip times of one direction.
+    /// Makes the rows of a program, starting when the program starts. The rows have the round-trip
+    /// times of one direction.
     pub fn rows(&self, plan: &Program, back: bool, end_ns: u64, series: &mut Series) {
         if self.interval_ns == 0 {
             return;

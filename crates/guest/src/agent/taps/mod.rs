@@ -1,9 +1,10 @@
-//! Measures programs at their hosts. The addresses of its two hosts identify a program's packets,
-//! whatever the protocol. Packets are counted by 5-tuple.
+//! Measures programs at their hosts. A program's packets are identified by the addresses of its two
+//! hosts, for every protocol. Packets are counted by 5-tuple.
 //!
 //! | file | what |
 //! |---|---|
-//! | `tuple` | a 5-tuple: what TCP has delivered, how long that took, where its packets waited |
+//! | `tuple` | a 5-tuple: the data that TCP has delivered, the time this took, the links at which
+//! its packets waited |
 //! | `bins` | the rows of the series, by record interval |
 
 mod bins;
@@ -28,17 +29,17 @@ use super::setup::Namespaces;
 use bins::Bins;
 use tuple::{Record, Tuple};
 
-/// Number of 5-tuples that are distinguished. Packets of further 5-tuples count as packets of an
+/// Number of 5-tuples that are distinguished. Packets of further 5-tuples are counted for an
 /// earlier 5-tuple.
 const MOST_TUPLES: usize = 1 << 16;
 
-/// Capacity of the rings of all hosts together, packets. The next constant has the smallest and
-/// largest capacity of each ring.
+/// Total capacity of the rings of all hosts, packets. The next constant has the smallest and the
+/// largest capacity of one ring.
 const RING_PACKETS: usize = 1 << 17;
 const RING_RANGE: (usize, usize) = (1 << 12, 1 << 15);
 
 /// Identifies a 5-tuple: the program, whether it is IPv6, the protocol, and the ports at the
-/// sender's and at the receiver's host. The addresses follow from the program.
+/// sender's and at the receiver's host. The program determines the addresses.
 type TupleKey = (u32, bool, u8, [u16; 2]);
 
 /// The program and 5-tuple of a packet.
@@ -52,7 +53,7 @@ pub struct Owner {
     pub tuple: u32,
 }
 
-/// A program, with what was measured at its two hosts.
+/// A program, with the measurements at its two hosts.
 struct Entry {
     plan: Program,
     /// Start and end of the measured time, ns.
@@ -63,7 +64,8 @@ struct Entry {
     /// Number of 5-tuples, including 5-tuples beyond the limit.
     tuples: u64,
     bins: Bins,
-    /// The TCP connection on which the sender has delivered most bytes, and their number.
+    /// The TCP connection on which the sender has delivered the most bytes, and the number of these
+    /// bytes.
     busiest: Option<(u32, u64)>,
     diag: Option<Diag>,
 }
@@ -85,12 +87,13 @@ pub struct Taps {
     hosts: Vec<Host>,
     notes: Vec<(usize, Note)>,
     warmup_ns: u64,
-    /// Whether packets are captured at the queues, too.
+    /// Whether packets are also captured at the queues.
     watched: bool,
 }
 
 impl Taps {
-    /// Makes the programs of a job, if the job has programs. Nothing is captured yet.
+    /// Makes the taps for the programs of a job, if the job has programs. Does not capture anything
+    /// yet.
     pub fn new(job: &Job) -> Option<Taps> {
         if job.programs.is_empty() {
             return None;
@@ -191,7 +194,8 @@ impl Taps {
         let entry = &mut self.entries[key.0 as usize];
         entry.tuples += 1;
         if self.tuples.len() >= MOST_TUPLES {
-            // A new 5-tuple would exceed the limit, so use one of the same program and protocol.
+            // A new 5-tuple would exceed the limit, so use an existing 5-tuple of the same program
+            // and protocol.
             let same = |t: &Tuple| t.program == key.0 && t.protocol == frame.protocol;
             return self.tuples.iter().rposition(same).unwrap_or(0) as u32;
         }
@@ -274,7 +278,7 @@ impl Taps {
         if !frame.is_tcp() {
             return;
         }
-        // An ACK from a host says which data the host has received in order.
+        // An ACK from a host shows which data the host has received in order.
         let bytes = tuple.sent(of.back, frame, at_ns);
         if bytes == 0 {
             return;
@@ -313,7 +317,7 @@ impl Taps {
         let bytes = u64::from(frame.payload);
         record.deliver(of.back, bytes, within(entry.measured, at_ns));
         entry.bins.deliver(of.back, bytes, at_ns);
-        // If the packet passes no link, no link notes that the packet has passed.
+        // If the packet passes no link, no link notes it, so note it here.
         let [way, _] = entry.plan.ways(of.back);
         if way.is_empty() && self.watched {
             let rtt = entry.plan.base_rtt_ns + tuple.sojourns();
@@ -393,15 +397,15 @@ impl Taps {
         for (index, entry) in (0..).zip(&self.entries) {
             let ends = ends.get(index as usize).copied().unwrap_or_default();
             let over_ns = over(&entry.plan, ends);
-            // Round-trip times are those of the sender's data. If the sender sent none, they are
-            // those of the receiver's data.
+            // Use the round-trip times of the sender's data. If there are none, use those of the
+            // receiver's data.
             let back = entry.records.iter().all(|record| record.has_no_rtt(false));
             let (from_ns, to_ns) = entry.measured;
             let spans = || entry.records.iter().filter_map(|record| record.payload);
             let begun = spans().map(|span| span.0).min();
             let last = spans().map(|span| span.1).max();
-            // As for a flow, the measured time of a transfer ends with its last data: a program may
-            // end later.
+            // As for a flow, the measured time of a transfer ends with its last data, because a
+            // program may end later.
             let completed_ns = over_ns.map(|over| last.unwrap_or(over));
             let to_ns = to_ns.min(completed_ns.unwrap_or(u64::MAX)).max(from_ns);
             let mut measures = Measures {
@@ -458,8 +462,8 @@ fn within((from, to): (u64, u64), at_ns: u64) -> bool {
     (from..to).contains(&at_ns)
 }
 
-/// Returns when a program finished its work: when the last side that is not a server ended without
-/// being asked to.
+/// Returns when a program finished its work. This is when the last side that is not a server ended
+/// on its own.
 fn over(plan: &Program, ends: [Option<Ended>; 2]) -> Option<u64> {
     let clients = plan.sides.iter().zip(ends).filter(|(side, _)| {
         let side = side.as_ref();
@@ -469,8 +473,8 @@ fn over(plan: &Program, ends: [Option<Ended>; 2]) -> Option<u64> {
     ends?.into_iter().max()
 }
 
-/// Returns the links that packets of the sender's host pass, and those that packets of the
-/// receiver's host pass.
+/// Returns the links that packets of one direction pass, and then the links that packets of the
+/// opposite direction pass.
 trait Ways {
     fn ways(&self, back: bool) -> [&[usize]; 2];
 }

@@ -101,7 +101,8 @@ fn ip(from: IpAddr, to: IpAddr, number: u8, ecn: u8, transport: &[u8]) -> Vec<u8
     bytes
 }
 
-/// Returns source and destination among the first program's hosts, by family and direction.
+/// Returns the source and the destination for an address family and a direction. Both are hosts of
+/// the first program.
 fn hosts(six: bool, back: bool) -> (IpAddr, IpAddr) {
     let (sender, receiver): (IpAddr, IpAddr) = match six {
         false => (
@@ -240,13 +241,14 @@ fn datagrams_of_both_families_are_counted_by_their_hosts() {
         assert_eq!((program.sent_packets, program.received_packets), (3, 2));
         assert_eq!((program.delivered_bytes, program.back_bytes), (2400, 30));
         assert_eq!(program.ecn_sent, [1, 1, 1, 0]);
-        // It has ended at 800 ms, but its last data arrived at 330 ms.
+        // The program has ended at 800 ms, but its last data arrived at 330 ms.
         assert_eq!((program.from_ns, program.to_ns), (100 * MS, 330 * MS));
-        // The exchange lasts from 20 ms, less the delay of the host, to 330 ms.
+        // The exchange lasts from 20 ms minus the host's delay to 330 ms.
         assert_eq!(program.completion_ns, Some(320 * MS));
         assert!(program.rtt_estimated);
         let (rtt, delay) = (&program.rtt, &program.delay);
-        // The two round-trip times are 20 + 4 ms, and 20 ms + 2 ms forward + 1 ms back.
+        // The first round-trip time is 20 ms + 4 ms. The second is 20 ms + 2 ms forward + 1 ms
+        // back.
         assert_eq!((rtt.count(), rtt.sum()), (2, 47 * u128::from(MS)));
         assert_eq!((delay.count(), delay.sum()), (2, 6 * u128::from(MS)));
         let [tuple] = all[0].tuples.as_slice() else {

@@ -7,7 +7,7 @@ use tailback_record::{Counts, Histogram, Measures};
 use crate::agent::frame::{Frame, flag, protocol};
 use crate::agent::rtt::RttTracker;
 
-/// What is needed to follow the packets of a 5-tuple.
+/// The state that is needed to follow the packets of a 5-tuple.
 pub struct Tuple {
     /// Index of the program.
     pub program: u32,
@@ -19,7 +19,7 @@ pub struct Tuple {
     pub is_tcp: bool,
     /// Address and port at the sender's host, then address and port at the receiver's host.
     pub ends: [(IpAddr, u16); 2],
-    /// How long the last packet waited at each link, ns. Links of the forward direction are first.
+    /// How long the last packet waited at each link, ns. Links of the forward direction come first.
     pub waited: Box<[u64]>,
     /// Payload of the sender that TCP has delivered, bytes.
     pub delivered: u64,
@@ -30,10 +30,10 @@ pub struct Tuple {
 /// One direction of a TCP connection.
 #[derive(Default)]
 struct Stream {
-    /// The segments in flight, as seen at the sending host.
+    /// The segments in flight, as captured at the sending host.
     segments: RttTracker,
     own_first: Option<u32>,
-    /// First sequence number of the data, as seen at the other host.
+    /// First sequence number of the data, taken from the segments that reach the other host.
     first: Option<u32>,
     /// The sequence number up to which the other host has received all bytes.
     in_order: Option<u32>,
@@ -46,7 +46,7 @@ impl Stream {
     /// Notes that the host of this direction sends a segment.
     fn sends(&mut self, frame: &Frame, at_ns: u64) {
         if frame.flags & flag::SYN != 0 {
-            // This is a new connection that uses the ports of an earlier one.
+            // This is a new connection that uses the ports of an earlier connection.
             if self.own_first.is_some_and(|first| first != frame.seq) {
                 self.segments = RttTracker::default();
             }
@@ -89,7 +89,7 @@ impl Stream {
 }
 
 impl Tuple {
-    /// Makes the 5-tuple of a packet. The caller must still set its ends.
+    /// Makes the 5-tuple of a packet. The caller must then set its ends.
     pub fn new(program: u32, record: usize, frame: &Frame, links: usize) -> Tuple {
         Tuple {
             program,
@@ -135,7 +135,7 @@ impl Tuple {
     }
 }
 
-/// The counts of a 5-tuple, or of all 5-tuples beyond the limit together.
+/// The counts of one 5-tuple, or the sums over all 5-tuples beyond the limit.
 #[derive(Default)]
 pub struct Record {
     /// Number of packets from the sender's host, by ECN field.

@@ -1,7 +1,7 @@
 //! The hosts of programs: each entry has a sender's and a receiver's host, with IPv4 and IPv6.
 //!
-//! An entry may have one side only and refer to another entry's host. That host is then the other
-//! end of its route.
+//! An entry may have only one side and refer to a host of another entry. That host is then the
+//! other end of the entry's route.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -25,7 +25,7 @@ pub(in crate::map) struct Pair {
     pub hosts: [usize; 2],
     /// Addresses of the hosts.
     pub addresses: [Addresses; 2],
-    /// Which of the two hosts belongs to another entry, and the number of that entry.
+    /// The index of the host that belongs to another entry, if any, and the number of that entry.
     shared: Option<(usize, usize)>,
     /// Index of the entry.
     entry: usize,
@@ -74,7 +74,8 @@ impl Layout {
                 entry: member.group,
             });
         }
-        // All hosts exist now: a shared host may belong to an entry that comes later in the file.
+        // Do this after all hosts exist, because a shared host may belong to an entry that comes
+        // later in the file.
         for i in 0..self.programs.len() {
             if let Some((side, other)) = self.programs[i].shared {
                 self.programs[i].hosts[side] = self.programs[other].hosts[side];
@@ -94,7 +95,7 @@ impl Layout {
                 let (four, six) = addresses[side];
                 let new = shared.is_none_or(|(shared, _)| shared != side);
                 if new {
-                    // Addresses precede all routes, because a route of an earlier entry may have
+                    // Set addresses before all routes, because a route of an earlier entry may have
                     // this address as its source.
                     self.up[host].extend([
                         "link set dev lo up".to_owned(),
@@ -163,8 +164,8 @@ impl Layout {
                 let (from, to) = (pair.hosts[side], pair.hosts[1 - side]);
                 let is_shared = |side| pair.shared.is_some_and(|(shared, _)| shared == side);
                 let there = leaves[side] == DEVICES[side] && is_shared(side);
-                // If several hosts reach this host by the same links, one device receives from all
-                // of them.
+                // If several hosts reach this host through the same links, one device receives from
+                // all of them.
                 let arrives = match links[side].is_empty() && is_shared(1 - side) {
                     true => format!("{}{number}", DEVICES[side]),
                     false => DEVICES[side].to_owned(),
@@ -182,15 +183,16 @@ impl Layout {
         routes
     }
 
-    /// Whether a namespace is a host of programs.
+    /// Returns whether a namespace is a host of programs.
     pub(super) fn runs_programs(&self, namespace: usize) -> bool {
         let mut pairs = self.programs.iter();
         pairs.any(|pair| pair.hosts.contains(&namespace))
     }
 
-    /// Finds every device that receives from a host of programs, and what the kernel accepts there.
-    /// These are packets between the hosts of entries that leave by the device at the other end of
-    /// the pair. A packet that took another device of a host would bypass the links.
+    /// Finds every device that receives from a host of programs, and the packets that the kernel
+    /// accepts there. It accepts packets between the hosts of entries for which the host must use
+    /// the device at the other end of the pair. Without this filter, a packet that took another
+    /// device of its host would bypass the links.
     pub(super) fn find_gates(&mut self, plan: &Plan) {
         for veth in &self.veths {
             for (from, device) in [(&veth.a, &veth.b), (&veth.b, &veth.a)] {
@@ -224,8 +226,8 @@ impl Layout {
         }
     }
 
-    /// Adds filters to the gates whose namespaces do not forward below IP: at hosts, where routes
-    /// separate, and at the far sides of links.
+    /// Adds filters to the gates whose namespaces do not forward below IP. These namespaces are
+    /// hosts, points at which routes separate, and the far ends of links.
     pub(super) fn guard(&mut self) {
         for gate in &self.gates {
             let (namespace, name) = (gate.device.namespace, &gate.device.name);
@@ -241,7 +243,8 @@ impl Layout {
         }
     }
 
-    /// Sends packets for a host of programs out by a device, in a namespace where routes separate.
+    /// Sends packets for a host of programs out through a device. The namespace is one in which
+    /// routes separate.
     pub(super) fn hand_to(&mut self, fork: usize, (four, six): &Addresses, device: &str) {
         let first = "qdisc add dev in clsact";
         if self.tc[fork].iter().all(|line| line != first) {
@@ -260,9 +263,10 @@ impl Layout {
     }
 }
 
-/// Returns the filters of a gate: one action for packets that pass, and a drop for all others. They
-/// compare addresses, protocol and the hardware address that all devices share. A packet with
-/// another hardware address would pass the links, and its destination would not accept it.
+/// Returns the filters of a gate. They apply `action` to packets that pass, and drop all other
+/// packets. They compare addresses, protocol and the hardware address that all devices share. A
+/// packet with another hardware address must be dropped here, because it would load the links
+/// although its destination does not accept it.
 pub(super) fn passes(gate: &Gate, action: &str) -> Vec<String> {
     let device = &gate.device.name;
     let [a, b, c, d, e, f] = HARDWARE_ADDRESS;
@@ -286,12 +290,13 @@ pub(super) fn passes(gate: &Gate, action: &str) -> Vec<String> {
     lines
 }
 
-/// The device by which the sender's host sends, and the one by which the receiver's host sends.
+/// The device through which the sender's host sends, and then the device through which the
+/// receiver's host sends.
 const DEVICES: [&str; 2] = ["data", "ack"];
 
 impl Pair {
-    /// Returns the devices by which both hosts send. If the way back has no links, each pair of
-    /// hosts has its own wire.
+    /// Returns the devices through which both hosts send. If the way back has no links, each pair
+    /// of hosts has its own wire.
     fn leaves(&self, number: usize, no_way_back: bool) -> [String; 2] {
         let receiver_is_shared = self.shared.is_some_and(|(side, _)| side == 1);
         let ack = match receiver_is_shared && no_way_back {
@@ -302,7 +307,8 @@ impl Pair {
     }
 }
 
-/// Returns the sysctls of a host: Linux's defaults, except where they would make runs differ.
+/// Returns the sysctls of a host. They are Linux's defaults, except where the defaults would make
+/// runs differ.
 fn sysctls<'a>(ecn: bool, control: &'a str, kit: &Kits<'_>) -> Vec<(&'static str, &'a str)> {
     let mut sysctls = vec![
         ("net/ipv4/conf/all/rp_filter", "0"),
@@ -311,7 +317,7 @@ fn sysctls<'a>(ecn: bool, control: &'a str, kit: &Kits<'_>) -> Vec<(&'static str
         ("net/ipv6/conf/default/accept_ra", "0"),
         ("net/ipv6/conf/all/accept_dad", "0"),
         ("net/ipv6/conf/default/accept_dad", "0"),
-        // 2 is Linux's default: use ECN if the other end asks for it.
+        // 2 is Linux's default. With it, a host uses ECN if the other end requests it.
         ("net/ipv4/tcp_ecn", if ecn { "1" } else { "2" }),
         ("net/ipv4/tcp_congestion_control", control),
         ("net/ipv4/tcp_no_metrics_save", "1"),

@@ -86,7 +86,7 @@ fn servers_clients_and_a_prober_share_links_and_a_host() {
         found.map(|one| one.1.clone())
     };
     assert_eq!(sysctl("ps0", "net/ipv4/tcp_ecn").as_deref(), Some("2"));
-    // IPv6 is off everywhere except on hosts of programs.
+    // IPv6 is off in all namespaces except hosts of programs.
     let off = "net/ipv6/conf/all/disable_ipv6";
     assert_eq!(
         (sysctl("ps0", off), sysctl("s0", off)),
@@ -136,7 +136,7 @@ fn places_are_those_of_the_host() {
     assert_eq!(program.files, [file]);
     let said = serde_json::to_string(&job).unwrap();
     assert_eq!(serde_json::from_str::<job::Job>(&said).unwrap(), job);
-    // A job without programs is unchanged.
+    // The JSON of a job without programs does not mention programs.
     let none = map(&simple(), 1, &kit()).unwrap();
     assert!(!serde_json::to_string(&none).unwrap().contains("programs"));
 }
