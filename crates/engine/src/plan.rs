@@ -1,7 +1,7 @@
 //! A complete description of a run, from which the network is built.
 //!
-//! It is plain data in base units. The scenario crate creates it; nothing here reads files. The
-//! fields are declared together with the keys of a scenario file (see [`crate::keys`]).
+//! It is plain data in base units. The scenario crate creates it. No code in this module reads
+//! files. The fields are declared together with the keys of a scenario file (see [`crate::keys`]).
 
 mod group;
 mod link;
@@ -44,35 +44,37 @@ use crate::units::{Rate, Time};
 keys! {
     /// A scenario of tailback, version 1.
     pub struct Plan as "the scenario" {
-        /// What the scenario is about; not part of a run's identity.
+        /// What the scenario is about. This text is not part of a run's identity.
         key title = TEXT.default("");
         /// Length of the run.
         duration: Time = POSITIVE_TIME.required();
         /// No event before this time is counted.
         warmup: Time = ANY_TIME.default("0s");
-        /// Seed of every random stream; a sweep's seeds count up from it.
+        /// Seed of every random stream. The seeds of a sweep are this number and the numbers after
+        /// it.
         key seed = int(0, i64::MAX).default("1");
-        /// The Linux that runs the scenario, kernel engine only: its release ("6.1", "6.1.176") or
-        /// the beginning of its kit's hash, among the kits that are built (`tailback kernel list`).
-        /// If several fit, tailback takes the one in use, else the one built last. Default: the kit
-        /// in use.
+        /// The Linux version that runs the scenario, kernel engine only. It is a release ("6.1",
+        /// "6.1.176") or the beginning of the hash of a kit that is built (`tailback kernel list`).
+        /// If several kits fit, tailback takes the kit in use, or else the kit that was built last.
+        /// Default: the kit in use.
         kernel: Option<String> => TEXT;
-        /// Each flow's start is delayed by a uniform draw from 0 to this; default: path.rtt.
+        /// Each flow's start is delayed by a random time, uniform from 0 to this value; default:
+        /// path.rtt.
         start_jitter: Time = ANY_TIME;
         /// Random delay that each host adds to a packet, uniform from 0 to this value. Packets keep
         /// their order. The value must be below one packet time at the slowest link; nine tenths of
         /// a packet time keep the flows of a FIFO out of phase. Without jitter, their round-trip
         /// times modulo a packet time may decide their rates.
         host_jitter: Time = ANY_TIME.default("0s");
-        /// How long every host's timers had been running when the run begins. It decides at which
-        /// instants the ticks of 1 ms fall. Default: each host has a phase of its own, drawn from
-        /// the seed, so that equal flows do not time out at the same instant. Simulator only: hosts
-        /// of the kernel engine share the ticks of one kernel.
+        /// How long every host's timers have been running when the run begins. This time determines
+        /// when their ticks of 1 ms occur. Default: a random phase for each host, drawn from the
+        /// seed, so that equal flows do not time out at the same instant. Simulator only, because
+        /// hosts of the kernel engine share the ticks of one kernel.
         timer_phase: Option<Time> = ANY_TIME;
         /// The link, if there is only one. Its name is "bottleneck".
         key bottleneck = key(KeyKind::Table(&LinkPlan::TABLE));
         /// With several links, each has a table [links.NAME] instead of [bottleneck].
-        // In the plan, the links of the forward direction come first, then their twins of the
+        // In the plan, the links of the forward direction come first, then their copies in the
         // return direction.
         links: Vec<LinkPlan> => key(KeyKind::Map(&LinkPlan::TABLE));
         /// The path outside the links.
@@ -92,8 +94,9 @@ keys! {
         programs: Vec<ProgramPlan> => key(KeyKind::List(&ProgramPlan::TABLE));
         /// Whether hosts leave segmentation to their interfaces, see [`PathKeys`].
         offloads: bool;
-        /// Folders of plugins, which are crates with algorithms of your own, relative to this file; the
-        /// engine is compiled with them. A run's identity depends on the plugins, not on this key.
+        /// Folders of plugins, relative to this file. Plugins are crates with your own algorithms,
+        /// and the engine is compiled with them. A run's identity depends on the plugins, not on
+        /// this key.
         // The program that calls the engine is compiled with the plugins.
         key with = key(KeyKind::Folders);
         /// A grid of points: each path has a list of values. The last key varies fastest, and each
@@ -113,8 +116,8 @@ keys! {
         /// A named path (`tailback list paths`): its keys of [path] and [bottleneck] apply where
         /// the scenario does not set them.
         key profile = key(KeyKind::Plain(Kind::Word(NAMES)));
-        /// Whether hosts leave segmentation to their interfaces (TSO, GSO, GRO), kernel engine
-        /// only: the simulator sends every segment as a packet.
+        /// Whether hosts leave segmentation to their interfaces (TSO, GSO, GRO). Kernel engine
+        /// only, because the simulator sends every segment as a separate packet.
         offloads: bool = BOOL.default("false")
             .sim(Takes::Only(&["false"]), "offloads are of the kernel engine only");
     }
@@ -206,8 +209,8 @@ impl Plan {
         here
     }
 
-    /// Adds the delays of the links there and back to a round-trip time. The sum includes neither
-    /// queueing nor serialisation.
+    /// Adds the delays of the links in both directions to a round-trip time. The sum includes
+    /// neither queueing nor serialisation.
     pub fn rtt_over(&self, rtt: Time, route: &[u32], back: &[u32]) -> Time {
         let links = route.iter().chain(back);
         let links = links.filter_map(|link| self.links.get(*link as usize));
@@ -222,7 +225,7 @@ impl Plan {
     }
 }
 
-/// What flows and sources on the same two hosts have in common.
+/// The properties that all flows and sources on the same two hosts share.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Hosts {
     /// Base round-trip time.
@@ -235,7 +238,7 @@ pub struct Hosts {
     pub stack: Option<HostStack>,
     /// The name of the flow, if no other flow uses this pair of hosts.
     pub alone: Option<String>,
-    /// IP bytes of the longest packet.
+    /// Size of the longest IP packet, bytes.
     pub mtu: u32,
     /// Names of the two hosts, if the scenario sets them.
     pub names: Option<[String; 2]>,
@@ -349,7 +352,7 @@ impl Plan {
         (pairs, of)
     }
 
-    /// Returns the flow, source or program that each number in a packet belongs to.
+    /// Returns the flow, source or program for each number that packets carry.
     pub fn owners(&self) -> Arc<[u32]> {
         let connections = self.each_source().map(|source| &source.of.connections);
         let limits = connections.map(|c| c.as_ref().map_or(0, |c| c.limit));
@@ -357,7 +360,8 @@ impl Plan {
     }
 
     /// Returns the nominal rate of the slowest link on a source's route, and the round-trip time
-    /// including the delays of links. A connection gets these values if it has the path for itself.
+    /// including the delays of links. A connection has these values if no other traffic uses the
+    /// path.
     pub fn alone(&self, source: &TrafficPlan) -> (Rate, Time) {
         self.alone_over(source.rtt, &source.route, source.back().unwrap_or_default())
     }
@@ -371,8 +375,9 @@ impl Plan {
         (rate.unwrap_or_default(), self.rtt_over(rtt, route, back))
     }
 
-    /// Returns host numbers and DSCP for each number in a packet ([`Plan::owners`]). Hosts with the
-    /// same name have the same number. Hosts without names have a separate number in each pair.
+    /// Returns host numbers and DSCP for each number that packets carry ([`Plan::owners`]). Hosts
+    /// with the same name have the same number. Hosts without names have a separate number in each
+    /// pair.
     pub fn flow_info(&self) -> Vec<FlowInfo> {
         let (pairs, of) = self.hosts();
         let mut named = BTreeMap::new();

@@ -1,8 +1,9 @@
-//! Named paths: a link and a path under one name, with their source. `[path] profile = "wifi-bad"`
-//! adds the keys from the file `wifi-bad`. Keys that the scenario itself sets have priority.
+//! Named paths. Each is a link and a path under one name, with the source of its numbers. `[path]
+//! profile = "wifi-bad"` adds the keys from the file `wifi-bad`. Keys that the scenario itself sets
+//! have priority.
 //!
-//! A file begins with two comments: the first says what the path is, and the second gives the
-//! source of its numbers.
+//! A file begins with two comments: the first describes the path, and the second gives the source
+//! of its numbers.
 
 /// A named path: a link and a path.
 #[derive(Clone, Copy, Debug)]

@@ -1,5 +1,5 @@
-//! Rates over time: the rate of a link, the bytes that it carries in a time, and the time that
-//! bytes need.
+//! Rates over time: the rate of a link, how many bytes it carries in a given time, and how long it
+//! needs for a number of bytes.
 
 use std::sync::Arc;
 
@@ -13,8 +13,8 @@ pub(crate) const OPPORTUNITY: u32 = 1504;
 pub enum RatePlan {
     /// The rate never changes.
     Constant(Rate),
-    /// Steps: times, ascending from 0, each with the rate from this time on. A rate of 0 stops the
-    /// link.
+    /// Steps: times, ascending from 0, each with the rate that applies from then on. A rate of 0
+    /// stops the link.
     Steps(Vec<(Time, Rate)>),
     /// Delivery opportunities of 1504 bytes each (Mahimahi), ascending. They repeat after the last
     /// one. There may be millions, so copies of the plan share them.
@@ -157,8 +157,8 @@ mod tests {
             super::steps_end(steps, index, now, len)
         };
         assert_eq!(steps_end(&steps, Time(0), 1000), Time::from_secs(1));
-        // The link sends half in the first second, nothing in the next, and the other half at 4
-        // kbit/s.
+        // The link sends half of the frame in the first second, nothing in the next second, and the
+        // other half at 4 kbit/s.
         assert_eq!(
             steps_end(&steps, Time::from_ms(500), 1000),
             Time::from_secs(3)
@@ -177,7 +177,7 @@ mod tests {
             (Time(2_000), Rate(0)),
         ];
         let rate = RatePlan::Steps(steps);
-        // The link carries 400 ns at 1 B/us, and 500 ns at 2 B/us.
+        // The link sends for 400 ns at 1 B/us, and for 500 ns at 2 B/us.
         let carried = |from, to| rate.capacity_bytes(Time(from), Time(to));
         assert!((carried(100, 1_000) - 1.4).abs() < 1e-9);
         assert!((carried(600, 700) - 0.2).abs() < 1e-9);

@@ -1,15 +1,17 @@
 //! A first-in, first-out queue in a ring whose length is a power of two. Pipes and queues store
-//! packets in it. `VecDeque` is slower: it compares indices where this ring uses a mask, and
-//! removing an element moves it through an `Option`.
+//! packets in it. `VecDeque` is slower: it compares indices, whereas this ring applies a mask, and
+//! it removes an element through an `Option`.
 
-/// Smallest number of slots for which memory is freed. For smaller rings the copy is not worth it.
+/// Smallest number of slots for which memory is freed. For smaller rings, copying costs more than
+/// the memory saves.
 const LARGE: usize = if cfg!(test) { 8 } else { 1 << 14 };
 
 /// A queue of elements in the order of arrival.
 #[derive(Clone, Debug)]
 pub struct Ring<T> {
     slots: Vec<T>,
-    /// Index of the oldest element. It keeps counting, and wraps at any power of two.
+    /// Index of the oldest element. It increases with every removal, and may wrap, because the
+    /// length of the ring is a power of two.
     head: usize,
     len: usize,
 }
@@ -118,7 +120,7 @@ impl<T: Copy> Ring<T> {
         self.len += 1;
     }
 
-    /// Frees memory that only a burst needed, if it is a lot.
+    /// Frees memory that only a burst needed, if the amount is large.
     pub fn relax(&mut self) {
         let slots = self.slots.len();
         if slots < LARGE || self.len > slots / 4 {

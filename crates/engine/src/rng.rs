@@ -52,7 +52,7 @@ impl Stream {
         (self.bits() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
 
-    /// Returns true with probability `p`. Draws once, whatever `p` is.
+    /// Returns true with probability `p`. Draws exactly once for every value of `p`.
     #[inline]
     pub fn chance(&mut self, p: f64) -> bool {
         self.uniform() < p
@@ -71,7 +71,7 @@ impl Stream {
     }
 
     /// Draws from the normal distribution with mean 0 and variance 1 (Box and Muller 1958). The
-    /// method gives two numbers, of which the second is not used, so every call draws twice.
+    /// method gives two numbers and needs two draws. The second number is not used.
     pub fn normal(&mut self) -> f64 {
         let radius = libm::sqrt(2.0 * self.exponential());
         radius * libm::cos(std::f64::consts::TAU * self.uniform())

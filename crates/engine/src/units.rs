@@ -36,7 +36,7 @@ impl Time {
         self.0
     }
 
-    /// Returns the time in whole microseconds, as Linux counts most times of TCP.
+    /// Returns the time in whole microseconds, the unit of most TCP times in Linux.
     pub const fn whole_us(self) -> u64 {
         self.ns() / 1_000
     }
@@ -122,7 +122,7 @@ impl fmt::Display for Rate {
     }
 }
 
-/// A size as a scenario writes it: packets, bytes or a multiple of the bandwidth-delay product.
+/// A size as written in a scenario: packets, bytes or a multiple of the bandwidth-delay product.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Size {
     /// A number of packets, such as `1000p`.

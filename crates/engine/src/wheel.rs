@@ -2,7 +2,7 @@
 //! jiffy, and a timer never fires early. A timer that is set far ahead fires at the next multiple
 //! of 8, 64, ... jiffies.
 //!
-//! The wheel is as in Linux since 4.8. With windows that grow as in Linux 3.2 (`tcp.growth =
+//! The wheel works as in Linux 4.8 and later. With windows that grow as in Linux 3.2 (`tcp.growth =
 //! "acks"`), timers fire when they are due.
 //!
 //! Each host has its own [`WheelPhase`]: how long the host had been running when the run began. The
@@ -18,9 +18,9 @@ use crate::units::Time;
 const JIFFY: u64 = 1_000_000;
 /// Number of slots in a level of the wheel, minus one.
 const LEVEL: u64 = 63;
-/// Each level is 2 to the power of this coarser than the level below.
+/// Binary logarithm of the ratio between the slot lengths of a level and of the level below.
 const COARSER: u32 = 3;
-/// The coarsest level is 2 to the power of this coarser than a jiffy.
+/// Binary logarithm of the slot length of the coarsest level, in jiffies.
 const COARSEST: u32 = 8 * COARSER;
 
 /// How long a host had been running when the run began, ns, modulo the coarsest slot.
@@ -68,7 +68,7 @@ impl TimerClock {
         self.coarse
     }
 
-    /// Returns when a timer fires on this host that was set at `set` for `due`.
+    /// Returns when a timer on this host fires that was set at `set` for the time `due`.
     #[cold]
     pub fn fires(self, set: Time, due: Time) -> Time {
         let phase = Time(self.phase.0);
@@ -76,7 +76,8 @@ impl TimerClock {
     }
 }
 
-/// Returns when a timer fires that was set at `set` for `due`. The wheel has jiffy 0 at time 0.
+/// Returns when a timer fires that was set at `set` for the time `due`. Jiffy 0 of the wheel begins
+/// at time 0.
 #[cold]
 pub fn fires(set: Time, due: Time) -> Time {
     // Time is in whole jiffies, and intervals are rounded up (`usecs_to_jiffies`).
@@ -113,7 +114,7 @@ mod tests {
         assert_eq!(at(0, 120_000_000), 122_880_000);
     }
 
-    /// For any time of setting, and for up to 70 s ahead, a timer is never early. It is late by at
+    /// A timer that is set at any time for at most 70 s ahead never fires early. It is late by at
     /// most two jiffies and one slot.
     #[test]
     fn never_early_and_not_late() {
@@ -131,7 +132,7 @@ mod tests {
         }
     }
 
-    /// At any phase, a timer is never early, and late by at most two jiffies and one slot.
+    /// At any phase, a timer never fires early, and is late by at most two jiffies and one slot.
     #[test]
     fn a_phase_moves_the_ticks_and_nothing_else() {
         let plan = TcpPlan::default();

@@ -66,7 +66,8 @@ fn a_rate_below_the_links_is_what_arrives() {
             "{cc}: {} for {expected}",
             f.delivered_bytes
         );
-        // While BBR measures the round-trip time, for 200 ms, it holds data back. So leave BBR out.
+        // BBR is left out, because it holds data back for 200 ms while it measures the round-trip
+        // time.
         if !cc.starts_with("bbr") {
             assert_eq!(outcome.links[0].delay.max(), Some(0), "{cc}");
         }
@@ -113,8 +114,8 @@ fn chunks_at_equal_distances_take_what_they_take_alone() {
     assert_eq!(outcome.flows[0].packets, 200);
 }
 
-/// Chunks never share a segment: 20 chunks of 1 byte are 20 segments, although they are written
-/// while earlier chunks wait.
+/// Chunks never share a segment. So 20 chunks of 1 byte are 20 segments, although each chunk is
+/// written while earlier chunks wait.
 #[test]
 fn each_chunk_begins_with_a_segment_of_its_own() {
     let mut f = chunked(1, Some(1), None);
@@ -196,7 +197,7 @@ fn a_pause_is_empty() {
                 sent.push(network.now());
             }
         }
-        // Segments that an ACK releases at the instant when the pause begins still leave.
+        // Segments that an ACK releases at the instant at which the pause begins are still sent.
         let inside = sent.iter().filter(|at| **at > pause[0] && **at < pause[1]);
         assert_eq!(inside.count(), 0, "{cc}");
         assert!(sent.contains(&pause[1]), "{cc}");

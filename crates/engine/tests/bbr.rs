@@ -1,4 +1,4 @@
-//! Tests what BBR's authors claim about it, and its known weaknesses.
+//! Tests the claims of BBR's authors, and the known weaknesses of BBR.
 
 mod common;
 
@@ -12,11 +12,11 @@ use tailback_record::{Cause, Outcome};
 
 const RATE: u64 = 50_000_000;
 const RTT: Time = Time::from_ms(40);
-/// Bandwidth-delay product at 50 Mbit/s and 40 ms, segments of 1514 bytes.
+/// Bandwidth-delay product at 50 Mbit/s and 40 ms, in segments of 1514 bytes.
 const BDP: f64 = 50e6 * 0.04 / 8.0 / 1514.0;
 const PROBE_RTT: f64 = 3.0;
 
-/// Runs flows of 40 ms through a FIFO with this many packets at 50 Mbit/s.
+/// Runs flows with a round-trip time of 40 ms through a FIFO of this many packets at 50 Mbit/s.
 fn through(packets: u64, flows: Vec<FlowPlan>, seconds: u64, warmup: u64) -> Plan {
     let mut p = plan(
         Time::from_secs(seconds),
@@ -103,9 +103,9 @@ fn utilisation(outcome: &Outcome, flow: &str, from: f64) -> f64 {
     bytes * 8.0 / seconds / (RATE as f64 * 1448.0 / 1514.0)
 }
 
-/// Cardwell et al. 2016: the pipe is full and the queue almost empty, whatever the size of the
-/// buffer. Version 1 enters PROBE_RTT every 10 s with a window of four segments. Version 3 enters
-/// it every 5 s with a window of half the bandwidth-delay product.
+/// Cardwell et al. 2016: the pipe is full and the queue almost empty, for every buffer size.
+/// Version 1 enters PROBE_RTT every 10 s with a window of four segments. Version 3 enters it every
+/// 5 s with a window of half the bandwidth-delay product.
 #[test]
 fn a_full_pipe_and_a_short_queue() {
     let half = (BDP / 2.0).ceil();
@@ -132,7 +132,7 @@ fn a_full_pipe_and_a_short_queue() {
         assert_eq!(pauses.len(), times, "{cc}");
         let mut last = 0.0;
         for &(start, end) in &pauses {
-            // The time between two PROBE_RTTs counts from the end of the first. Each PROBE_RTT
+            // The time between two PROBE_RTTs is measured from the end of the first. Each PROBE_RTT
             // lasts 0.2 s plus one or two round trips.
             let (gap, length) = (start - last, end - start);
             assert!((period - 0.01..period + 0.1).contains(&gap), "{cc}: {gap}");
@@ -218,7 +218,7 @@ fn two_flows_share() {
 
 /// Ware et al. 2019: in a shallow buffer, version 1 takes most of the link from loss-based flows,
 /// while version 3 leaves a single CUBIC flow its share. In a deep buffer, BBR's cap of two
-/// bandwidth-delay products in flight leaves CUBIC half.
+/// bandwidth-delay products in flight leaves CUBIC half of the link.
 #[test]
 fn cubic_fares_better_with_version_3() {
     let against = |cc, buffer: f64| {

@@ -1,4 +1,4 @@
-//! `[bottleneck]` and `[links.NAME]`: links, when packets leave them, and what happens to the
+//! `[bottleneck]` and `[links.NAME]`: links, when packets leave them, and what happens to these
 //! packets.
 
 use super::short_forms::{BurstLossForm, DelayForm, PolicerForm, ReorderForm};
@@ -24,11 +24,11 @@ words! {
 }
 
 keys! {
-    /// Signals given to certain packets, whatever the queue does.
+    /// Marks and drops of certain packets, independent of the queue.
     ///
-    /// TCP segments with payload are numbered from 1 as they arrive at the link,
-    /// over all flows, retransmissions included; ACKs and unresponsive traffic are
-    /// not counted. Both lists ascend and have no number in common.
+    /// TCP segments with payload are numbered from 1 as they arrive at the link, across all flows
+    /// and including retransmissions. ACKs and unresponsive traffic are not counted. Both lists
+    /// ascend, and no number is in both lists.
     pub struct Schedule as "a schedule" {
         /// Numbers of the packets to mark with CE. A packet that is not ECN-capable is dropped.
         marks: Vec<u64>;
@@ -38,11 +38,11 @@ keys! {
 }
 
 keys! {
-    /// Slots behind a link: when they begin, and how much each takes.
+    /// Slots behind a link: when they begin, and how many packets and bytes leave in each.
     pub struct SlotsPlan as "[slots]" {
         /// Shortest gap before a slot; at least the delay.
         min: Time = POSITIVE_TIME.required();
-        /// Longest gap; default: the shortest. Gaps are uniform between the two.
+        /// Longest gap; default: the shortest gap. Gaps are uniform between these two values.
         max: Time = ANY_TIME;
         /// Largest number of packets in a slot; 0: no limit.
         packets: u32 = int(0, i32::MAX as i64).default("0");
@@ -137,19 +137,20 @@ keys! {
         queue: Algorithm => entry(Registry::Aqm).default("fifo");
         /// A module of the kernel engine's kit that replaces the queue discipline.
         module: Option<String>;
-        /// "shaper": a packet leaves at the start of its slot, the next after len/rate (htb,
-        /// Cake); "wire": at the end.
+        /// "shaper": a packet leaves at the start of its slot, and the next packet len/rate later
+        /// (htb, Cake). "wire": a packet leaves at the end of its slot.
         mode: LinkMode = LinkMode::KEY.named("link").default("shaper");
         /// How much a shaper may send at once after it was idle, in bytes: the depth of its token
         /// bucket. In htb these are `burst` and `cburst`, which are the same for a class whose
-        /// ceiling is its rate (`quantum` and `mpu` do not matter to one class). Tokens come at the
-        /// rate, up to this much. A packet may leave if the number of tokens is not negative, and
-        /// takes as many tokens as it has bytes. So burst/length + 1 packets leave back to back
-        /// after idling, and the mean rate does not change. "tc": what tc computes for a class
-        /// without a burst, one MTU of 1600 B and the rate over the kernel's timer frequency (1
-        /// GHz), which is 1600 B below 8 Gbit/s. If the burst is 0, idle time gives no credit: each
-        /// packet leaves at the start of its slot. At most 4 GB and what the lowest rate sends in
-        /// 60 s. Not for a wire, a trace or a queue that keeps the rate itself (Cake).
+        /// ceiling is its rate (`quantum` and `mpu` do not matter for a single class). Tokens
+        /// arrive at the rate, up to this depth. A packet may leave if the number of tokens is not
+        /// negative, and uses as many tokens as it has bytes. So burst/length + 1 packets leave
+        /// back to back after an idle time, and the mean rate does not change. "tc": the value that
+        /// tc computes for a class without a burst. It is one MTU of 1600 B plus the rate divided
+        /// by the kernel's timer frequency (1 GHz), which is 1600 B below 8 Gbit/s. If the burst is
+        /// 0, idle time gives no credit, so each packet leaves at the start of its slot. The
+        /// largest burst is 4 GB, or what the lowest rate sends in 60 s if that is less. Not for a
+        /// wire, a trace or a queue that keeps the rate itself (Cake).
         burst: Bytes => key(KeyKind::Burst).default("0b");
         /// Puts an independent instance of the link in the reverse direction, reported as
         /// NAME.back.
@@ -208,7 +209,8 @@ impl LinkPlan {
         times.fold(Time::ZERO, |sum, time| sum + time)
     }
 
-    /// Returns the largest number of packets that one packet may become behind the link.
+    /// Returns the largest number of packets into which the link's impairments may duplicate one
+    /// packet.
     pub fn most_copies(&self) -> u64 {
         let impairments = self.impairments.iter();
         let copying = impairments.filter(|impairment| impairment.entry().build.copies);

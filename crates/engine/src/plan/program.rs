@@ -1,4 +1,4 @@
-//! `[[programs]]`: unmodified programs, on hosts of their own.
+//! `[[programs]]`: unmodified programs. Each entry has its own hosts.
 
 use super::Algorithm;
 use crate::keys;
@@ -32,10 +32,12 @@ keys! {
         /// out. Its host then runs nothing. If a placeholder {NAME.sender} or {NAME.receiver} of
         /// the other side names a host of another entry, that host takes its place.
         receiver: Option<SidePlan> => key(KeyKind::Table(&SidePlan::TABLE));
-        /// Files and folders, relative to this file. The guest has them read-only in /files, in its PATH
-        /// and by links in the working folder. Their content is part of a run's identity.
+        /// Files and folders, relative to this file. The guest has them read-only in /files. They
+        /// are also in its PATH, and the working folder has links to them. Their content is part of
+        /// a run's identity.
         files: Vec<FilePlan> => key(KeyKind::Files);
-        /// Debian packages that the programs need; packages that these depend on are added.
+        /// Debian packages that the programs need. tailback adds the dependencies of these
+        /// packages.
         packages: Vec<String> => key(KeyKind::Words);
         /// Environment variables, { NAME = "value" }, in addition to PATH, HOME, OUT and LANG.
         env: Vec<[String; 2]> => key(KeyKind::Texts);
@@ -63,18 +65,18 @@ keys! {
         /// The sender's packets take the reverse direction of the route, and the receiver's packets
         /// take the forward direction.
         key reverse = BOOL.default("false");
-        /// Names of the sender's and the receiver's host, by which programs find them; default:
+        /// Names of the sender's and the receiver's host, under which programs find them; default:
         /// "sender" and "receiver".
         hosts: Option<[String; 2]> => key(KeyKind::Hosts);
         /// Differentiated services codepoint of all packets of both hosts for which the program
-        /// sets none.
+        /// does not set one.
         dscp: u8 = int(0, 63).default("0");
         /// A class of flows and sources, as for [[flows]]; default: none.
         class: Option<String> => key(KeyKind::Class);
         /// Expected exit status of programs that end on their own; any other status fails the run.
         expect: i32 = int(0, 255).default("0");
-        /// The guest's date at time 0, "2026-12-01" or "2026-12-01T12:00:00", one for all entries;
-        /// default: 2026-01-01.
+        /// The guest's date at time 0, "2026-12-01" or "2026-12-01T12:00:00". It is the same for
+        /// all entries; default: 2026-01-01.
         date: u64 => key(KeyKind::Date);
         /// Numbers from files that programs write to /out, { NAME = { file, path, scale } }.
         results: Vec<ResultPlan> => key(KeyKind::Map(&ResultPlan::TABLE));
@@ -82,7 +84,7 @@ keys! {
         partner: Option<u32>;
         /// If set, both sides get the environment of the QUIC interop runner.
         interop: Option<InteropPlan>;
-        /// The options of the transport stack that the kind names in the simulator.
+        /// The options of the transport stack that the kind selects in the simulator.
         stack: Option<Options>;
     }
 }
@@ -90,10 +92,10 @@ keys! {
 keys! {
     /// What runs on a host.
     pub struct SidePlan as "a side of [[programs]]" {
-        /// The program and its arguments. Placeholders of addresses: {sender}, {receiver},
-        /// {sender6} and {receiver6}, and {NAME.sender} and so on for those of another entry. Other
-        /// placeholders: {duration} for the whole seconds from start to stop or the end, "{{" for a
-        /// brace.
+        /// The program and its arguments. The placeholders {sender}, {receiver}, {sender6} and
+        /// {receiver6} are addresses; {NAME.sender} and so on are addresses of another entry.
+        /// {duration} is the number of whole seconds from start to stop or to the end of the run.
+        /// "{{" is a brace.
         run: Vec<String> => key(KeyKind::Words);
         /// Makes this side a server, which starts before time 0. The run waits for it; this key
         /// describes when it is ready: "tcp:PORT", "udp:PORT", "stdout:TEXT" or a time such as
@@ -105,7 +107,7 @@ keys! {
         root: Option<RootPlan> => key(KeyKind::Folder);
         /// The working folder; default: "/" in a root, else "/work".
         cwd: Option<String> => TEXT;
-        /// Variables of this side's environment, besides those of the entry.
+        /// Environment variables of this side, in addition to the variables of the entry.
         env: Vec<[String; 2]> => key(KeyKind::Texts);
     }
 }
@@ -125,7 +127,7 @@ impl AsPart for RootPlan {
     }
 }
 
-/// The environment of the QUIC interop runner: files on the server that the client fetches.
+/// The files of the QUIC interop runner's environment, which the client fetches from the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InteropPlan {
     /// Size of each file, bytes.
@@ -165,7 +167,7 @@ keys! {
     }
 }
 
-/// A file or folder that a scenario names.
+/// A file or folder that a scenario lists.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FilePlan {
     /// Name of the file below `/files`.
@@ -196,7 +198,7 @@ impl AsPart for FilePlan {
     }
 }
 
-/// When a server counts as ready.
+/// The condition under which a server is ready.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ready {
     /// A socket listens at this TCP port of the host.

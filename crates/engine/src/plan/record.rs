@@ -12,8 +12,8 @@ words! {
         Interval = "interval",
         /// At every record interval, and the congestion window also at every change.
         Changes = "changes",
-        /// The state of a sender after every ACK and after every timer of its own. All other values
-        /// at every record interval.
+        /// The state of a sender after every ACK and after every timer of the sender. All other
+        /// values at every record interval.
         Acks = "acks",
         /// Never.
         Off = "off",
@@ -38,7 +38,7 @@ keys! {
         captures: bool = BOOL.default("true");
         /// Time between the samples for the statistics of classes (rate, window, utilisation, marks
         /// and drops) and of the utilisation of each link. The samples begin at the end of the
-        /// warm-up. From 1ms to the measured time; "0s": none.
+        /// warm-up. Between 1ms and the measured time, or "0s" for no samples.
         statistics: Time = ANY_TIME.default("0s");
     }
 }

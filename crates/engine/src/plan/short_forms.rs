@@ -16,15 +16,15 @@ keys! {
 }
 
 keys! {
-    /// A Gilbert-Elliott channel: probabilities a packet.
+    /// A Gilbert-Elliott channel. All values are probabilities per packet.
     pub struct GilbertForm as "gilbert" {
-        /// A good channel turns bad.
+        /// Probability that a good channel turns bad.
         key p = PROBABILITY.required();
-        /// A bad channel turns good.
+        /// Probability that a bad channel turns good.
         key r = PROBABILITY.required();
-        /// A packet is lost in the good state.
+        /// Probability that a packet is lost in the good state.
         key good = PROBABILITY.default("0");
-        /// A packet is lost in the bad state.
+        /// Probability that a packet is lost in the bad state.
         key bad = PROBABILITY.default("1");
     }
 }
@@ -50,9 +50,9 @@ keys! {
 keys! {
     /// A policer: short for the impairment `police`.
     pub struct PolicerForm as "[policer]" {
-        /// Rate at which tokens come.
+        /// Rate at which tokens arrive.
         key rate = plain(Kind::Rate).required();
-        /// Most tokens, bytes.
+        /// Largest number of tokens, bytes.
         key burst = BYTES.required();
     }
 }

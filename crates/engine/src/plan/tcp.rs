@@ -39,7 +39,7 @@ words! {
         /// `Split` if the sender's congestion control supports SCE, otherwise `Off`.
         #[default]
         Auto = "auto",
-        /// The receiver does not report marks: ECT(1) counts as ECT(0).
+        /// The receiver does not report marks. It treats ECT(1) as ECT(0).
         Off = "off",
         /// When marks begin or end, one ACK acknowledges the delayed segments. Another ACK
         /// acknowledges the segment with the change at once.
@@ -55,11 +55,11 @@ words! {
 words! {
     /// How the receiver of a flow with ECN reports CE to the sender.
     pub enum EcnFeedback {
-        /// As the congestion control needs: by Accurate ECN, by an echo of each packet for DCTCP,
-        /// or else as in RFC 3168.
+        /// As the congestion control requires: by Accurate ECN, by an echo of each packet (DCTCP),
+        /// or as in RFC 3168.
         #[default]
         Auto = "auto",
-        /// By Accurate ECN (RFC 9768), whatever the congestion control needs.
+        /// By Accurate ECN (RFC 9768), for every congestion control.
         AccEcn = "accecn",
         /// As in RFC 3168, because the receiver supports nothing else.
         Rfc3168 = "rfc3168",
@@ -84,7 +84,7 @@ words! {
 }
 
 words! {
-    /// Whether a receiver tells the truth.
+    /// Whether a receiver reports honestly what arrives.
     pub enum Conduct {
         /// The receiver reports what arrives.
         #[default]
@@ -94,7 +94,7 @@ words! {
         /// The receiver acknowledges each segment in eight parts, with one ACK for each part.
         DividesAcks = "divides-acks",
         /// The receiver acknowledges segments that have not arrived, up to the highest segment that
-        /// has.
+        /// has arrived.
         Optimistic = "optimistic",
     }
 }
@@ -188,13 +188,14 @@ keys! {
         /// paces; "fq-gso": in groups of as many segments as Linux joins for fq, at least two.
         pacing: Pacing = Pacing::KEY.default("auto")
             .kernel(Only(&["auto", "off", "fq"]), "the guest joins segments with path.offloads");
-        /// What window growth counts: acknowledged segments, or ACKs as Linux 3.2 did. The kernel
-        /// engine has the latter for reno, and for dctcp of other versions than Linux's own.
+        /// What window growth counts: acknowledged segments, or ACKs as in Linux 3.2. The kernel
+        /// engine supports "acks" for reno, and for the versions of dctcp other than Linux's own.
         growth: Growth = Growth::KEY.default("segments");
         /// Whether the receiver acknowledges every segment at the start.
         quickack: bool = BOOL.default("true");
-        /// Segments at which the first slow start ends, as Linux before 5.6 remembered it from the
-        /// last connection to the same host; 0: at the first congestion.
+        /// Window in segments at which the first slow start ends. Linux before 5.6 remembered this
+        /// value from the last connection to the same host. With 0, slow start ends at the first
+        /// congestion.
         initial_ssthresh: u32 = int(0, 1_000_000).default("0")
             .kernel(Only(&["0"]), "Linux no longer begins with an ssthresh that it remembers");
         /// Whether a host remembers the RTT and the reordering of a destination from one connection
@@ -204,16 +205,17 @@ keys! {
         /// (tcp_no_ssthresh_metrics_save = 0).
         ssthresh_metrics_save: bool = BOOL.default("false");
         /// The receiver's buffer: large enough for rwnd from the start ("fixed"), or tuned by Linux
-        /// to the bytes that the application reads in a round-trip time ("auto"). While its window
-        /// grows the receiver acknowledges every segment; the window itself stays rwnd.
+        /// to the bytes that the application reads in a round-trip time ("auto"). With "auto", the
+        /// receiver acknowledges every segment while the buffer grows. The window that it offers is
+        /// always rwnd.
         rcvbuf: ReceiveBuffer = ReceiveBuffer::KEY.default("fixed")
             .kernel(Only(&["fixed"]), "the guest's receive buffers have a size that is set");
         /// How the receiver reports SCE marks to the sender (ECT(1) where ECT(0) was sent).
-        /// "split": when marks begin or end, one ACK for the earlier segments and at once another
-        /// for the segment with the change. "split-delayed": the same with the second ACK delayed,
-        /// as in some versions of the SCE kernels. "dither": ESCE is set such that it acknowledges
-        /// as many segments as were marked. "off": not at all. "auto": "split" if the congestion
-        /// control is one of SCE, else "off".
+        /// "split": when marks begin or end, one ACK acknowledges the earlier segments, and another
+        /// ACK at once acknowledges the segment with the change. "split-delayed": like "split", but
+        /// the second ACK is delayed, as in some versions of the SCE kernels. "dither": ACKs with
+        /// ESCE acknowledge as many segments as were marked. "off": not at all. "auto": "split" if
+        /// the congestion control supports SCE, else "off".
         sce_receiver: SceReceiver = SceReceiver::KEY.default("auto")
             .kernel(Only(&["auto", "off"]), "Linux does not know of SCE");
         /// How the receiver reports CE to the sender: by Accurate ECN ("accecn", RFC 9768), by RFC
@@ -222,9 +224,9 @@ keys! {
         /// each packet for DCTCP, and RFC 3168 for all others. Without Accurate ECN, a congestion
         /// control that needs it runs without ECN.
         ecn_feedback: EcnFeedback = EcnFeedback::KEY.default("auto");
-        /// When the receiver sends the option of Accurate ECN, 4 to 12 bytes. These are Linux's
-        /// tcp_ecn_option 0 to 3: never, after CE and three times in a round trip, on every ACK
-        /// until they seem to get lost, or on every ACK.
+        /// When the receiver sends the option of Accurate ECN, 4 to 12 bytes. The values correspond
+        /// to 0 to 3 of Linux tcp_ecn_option: never; after CE and three times in a round trip; on
+        /// every ACK until ACKs with the option seem to get lost; on every ACK.
         accecn_option: AccEcnOption = AccEcnOption::KEY.default("full");
         /// What the receiver does to get a higher rate, on purpose or by a bug. "hides-ce": it
         /// negotiates ECN and never reports CE. "divides-acks": it acknowledges a segment in eight

@@ -19,7 +19,7 @@ keys! {
         cc: Algorithm => entry(Registry::Cc).required();
         /// A module of the kernel engine's kit that replaces the congestion control.
         module: Option<String>;
-        /// Whether ECN is negotiated; default: true where the congestion control requires it.
+        /// Whether ECN is negotiated; default: true if the congestion control requires it.
         ecn: bool => BOOL;
         /// Number of copies. Several copies have the names NAME/1, NAME/2, ...
         count: u64 = COUNT.default("1");
@@ -33,7 +33,8 @@ keys! {
         /// cannot send yet waits. Default: the application writes as much as TCP accepts.
         rate: Option<Rate> = plain(Kind::Rate);
         /// The application writes in chunks: at equal intervals ("every"), or one for each request
-        /// of the receiver ("think"). The flow then has completion times of chunks.
+        /// of the receiver ("think"). The results of the flow then include the completion times of
+        /// chunks.
         chunks: Option<Box<ChunksPlan>> => key(KeyKind::Table(&ChunksPlan::TABLE));
         /// Start and end of each pause in which the application writes nothing, counted from the
         /// start of the run, such as [["10s", "12s"]].
@@ -46,14 +47,15 @@ keys! {
         back: Vec<u32> => key(KeyKind::Route);
         /// Data takes the reverse direction of the route, and ACKs take the forward direction.
         key reverse = BOOL.default("false");
-        /// Names of the sender's and the receiver's host of the data. Flows with a name in common
-        /// share that host, for queues that keep hosts apart. Default: flows with the same
+        /// Names of the sender's and the receiver's host of the data. Flows that name the same host
+        /// share it, which matters to queues that distinguish hosts. Default: flows with the same
         /// round-trip time, route and stack are on the same two hosts.
         hosts: Option<[String; 2]> => key(KeyKind::Hosts);
-        /// Differentiated services codepoint of all its packets, ACKs included.
+        /// Differentiated services codepoint of all its packets, including ACKs.
         dscp: u8 = int(0, 63).default("0");
-        /// A class of flows, by a name of your own. Its members are also counted together, at the
-        /// first link of their route, which is the same for all; default: none.
+        /// A class of flows, with a name of your choice. Its members are also counted together, at
+        /// the first link of their route. This link must be the same for all members; default:
+        /// none.
         class: Option<String> => key(KeyKind::Class);
         /// Keys of [tcp] that have another value for this flow.
         tcp: TcpPlan => key(KeyKind::Table(&TcpPlan::TABLE));
@@ -67,11 +69,11 @@ keys! {
         bytes: Bytes = BYTES.required();
         /// Number of chunks; default: no limit.
         count: Option<u64> = COUNT;
-        /// Time from one chunk to the next, whether or not earlier chunks have arrived. Give either
-        /// this or "think".
+        /// Time from one chunk to the next, whether or not earlier chunks have arrived. Set either
+        /// this key or "think".
         every: Option<Time> = time(Time(100_000));
         /// Think time: when a chunk has arrived, the receiver waits this long and then requests the
-        /// next on the same connection. The first chunk is sent at once.
+        /// next chunk on the same connection. The first chunk is sent at once.
         think: Option<Time> = ANY_TIME;
         /// Payload of a request; only with "think".
         request: u16 = int(1, 1_400).default("100");
@@ -79,10 +81,10 @@ keys! {
 }
 
 keys! {
-    /// Traffic besides flows: unresponsive UDP, or short TCP connections; the options of its kind
-    /// are written beside these keys.
+    /// Traffic besides flows: unresponsive UDP, or short TCP connections. The options of a kind are
+    /// further keys of this table.
     pub struct TrafficPlan as "[[traffic]]" {
-        /// What kind of traffic.
+        /// The kind of traffic.
         kind: &'static str => key(KeyKind::Word(Registry::Traffic)).required();
         /// The options of the source's kind, complete.
         options: Options;
@@ -90,9 +92,9 @@ keys! {
         name: String => key(KeyKind::Name);
         /// Number of copies. Several copies have the names NAME/1, NAME/2, ...
         count: u64 = COUNT.default("1");
-        /// No packet and no request before this time.
+        /// The source sends no packet or request before this time.
         start: Time = ANY_TIME.default("0s");
-        /// No packet and no request from this time on.
+        /// The source sends no packet or request from this time on.
         stop: Option<Time> = ANY_TIME;
         /// Base round-trip time, half of it before the first link; default: path.rtt.
         rtt: Time = POSITIVE_TIME;
@@ -100,9 +102,9 @@ keys! {
         route: Vec<u32> => key(KeyKind::Route);
         /// Its packets take the reverse direction of the route.
         key reverse = BOOL.default("false");
-        /// Names of the sender's and the receiver's host of its packets. Flows and sources with a
-        /// name in common share that host, for queues that keep hosts apart. Default: sources with
-        /// the same round-trip time, route and packet size are on the same two hosts.
+        /// Names of the sender's and the receiver's host of its packets. Flows and sources that
+        /// name the same host share it, which matters to queues that distinguish hosts. Default:
+        /// sources with the same round-trip time, route and packet size are on the same two hosts.
         hosts: Option<[String; 2]> => key(KeyKind::Hosts);
         /// Differentiated services codepoint of its packets.
         dscp: u8 = int(0, 63).default("0");
@@ -113,13 +115,13 @@ keys! {
         /// Links that the receiver's echoes and reports pass. `None` if the receiver sends nothing
         /// back.
         answers: Option<Vec<u32>>;
-        /// Where it opens connections: the congestion control of their servers, as for a flow.
+        /// If the source opens connections: the congestion control of their servers, as for a flow.
         key cc = entry(Registry::Cc).default("cubic").of_connections();
-        /// Where it opens connections: single keys of [tcp] for them.
+        /// If the source opens connections: single keys of [tcp] for them.
         key tcp = key(KeyKind::Table(&TcpPlan::TABLE)).of_connections();
-        /// Where it opens connections: links that requests and ACKs pass. Of ping and video: links
-        /// that echoes and reports pass. Default: the NAME.back of the route's links, in reverse
-        /// order.
+        /// If the source opens connections: links that requests and ACKs pass. For ping and video:
+        /// links that echoes and reports pass. Default: the NAME.back of the route's links, in
+        /// reverse order.
         key back = key(KeyKind::Route).of_connections();
     }
 }

@@ -16,9 +16,9 @@
 //! Two scripts of an image are made for the runner's own network and do not work here. First, its
 //! `/setup.sh` sets routes through the runner's simulator and turns off the network card's
 //! checksums. Hosts here already have their routes, so another script replaces it. It only makes
-//! `/logs/qlog`, as the image's script does. Second, clients wait for the simulator by
+//! `/logs/qlog`, as the image's script does. Second, clients wait for the simulator with
 //! `/wait-for-it.sh sim:57832`. Here `sim` is the client's own host, and a socket listens at this
-//! port. So the image's script ends at once.
+//! port. So this script ends at once.
 
 use super::{Build, IPV6, Made, client, result, server, words_of};
 use crate::plan::{InteropPlan, Ready, SidePlan};

@@ -38,8 +38,8 @@ pub struct Made {
     pub built: Option<&'static str>,
     /// Numbers to read from the files that the programs write.
     pub results: Vec<ResultPlan>,
-    /// If both sides run in roots that the scenario sets, with the environment of the QUIC interop
-    /// runner: the files to fetch.
+    /// The files to fetch, if both sides run in roots that the scenario sets, with the environment
+    /// of the QUIC interop runner.
     pub interop: Option<InteropPlan>,
     /// The options of the transport stack that replaces the kind in the simulator.
     pub stack: Option<Options>,

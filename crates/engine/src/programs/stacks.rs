@@ -14,7 +14,7 @@ pub struct Build {
     pub ends: fn(&Options, &Setting) -> [Box<dyn Endpoint>; 2],
 }
 
-/// What the endpoints of an entry depend on besides the options.
+/// The inputs of an entry's endpoints other than the options.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Setting {

@@ -20,7 +20,7 @@ pub enum Placeholder<'a> {
 /// A part of a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Piece<'a> {
-    /// Text that stays as it is.
+    /// Text that is not changed.
     Text(&'a str),
     /// The text between braces, which may be a placeholder.
     Braces(&'a str),
@@ -73,7 +73,7 @@ pub fn placeholder(text: &str) -> Option<Placeholder<'_>> {
     Some(Placeholder::Address { entry, side, six })
 }
 
-/// Replaces the placeholders in a word. Everything else stays as it is.
+/// Replaces the placeholders in a word. All other text is not changed.
 pub fn filled(word: &str, of: impl Fn(Placeholder<'_>) -> String) -> String {
     let filled = pieces(word).into_iter().map(|piece| match piece {
         Piece::Text(text) => text.to_owned(),

@@ -1,4 +1,4 @@
-//! An algorithm that a scenario has chosen: from a registry, or one that only the kernel has.
+//! An algorithm that a scenario has chosen. It comes from a registry, or only the kernel has it.
 
 use super::Options;
 
@@ -12,11 +12,12 @@ pub enum Algorithm {
         /// Its complete options.
         options: Options,
     },
-    /// An algorithm that exists only in the kernel: the simulator cannot run it.
+    /// An algorithm that exists only in the kernel, so the simulator cannot run it.
     Kernel {
         /// Its name in the kernel.
         name: String,
-        /// Arguments that tc gets unchanged. Only for queue disciplines; may be empty.
+        /// Arguments that tc receives unchanged. Only queue disciplines have arguments. They may be
+        /// empty.
         args: String,
     },
 }
@@ -40,8 +41,8 @@ impl Algorithm {
         }
     }
 
-    /// Returns the name and options of an algorithm of the registry. Returns `None` for one that
-    /// only the kernel has.
+    /// Returns the name and options of an algorithm of the registry. Returns `None` for an
+    /// algorithm that only the kernel has.
     pub fn known(&self) -> Option<(&'static str, &Options)> {
         match self {
             Algorithm::Known { name, options } => Some((name, options)),

@@ -74,7 +74,7 @@ mod tests {
     use super::*;
     use crate::units::Time;
 
-    /// A guest gets options as texts. Reading these texts gives the options of the plan.
+    /// A guest receives options as texts. Reading these texts returns the options of the plan.
     #[test]
     fn options_survive_as_texts() {
         for entry in crate::traffic::ENTRIES {

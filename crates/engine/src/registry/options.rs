@@ -11,8 +11,8 @@ pub struct Opt {
     pub doc: &'static str,
     /// Type and range.
     pub kind: Kind,
-    /// Default, written as in a scenario file. With `None`, [`super::Entry::finish`] derives the
-    /// default, or the option has no default; `doc` says which.
+    /// Default, written as in a scenario file. If it is `None`, either [`super::Entry::finish`]
+    /// derives the default, or the option has no default. `doc` describes which is the case.
     pub default: Option<&'static str>,
     /// tc's name for the option, if it differs or is worth noting.
     pub tc: Option<&'static str>,
@@ -202,7 +202,7 @@ impl Options {
         }
     }
 
-    /// Returns a size in bytes that has no default; `None` if it is not set.
+    /// Returns a size in bytes that has no default. Returns `None` if it is not set.
     pub fn bytes_if_set(&self, name: &str) -> Option<u64> {
         match self.get(name)? {
             Value::Bytes(b) => Some(b.0),
@@ -344,7 +344,7 @@ pub fn bool_or_int(min: i64, max: i64) -> String {
     format!("true, false, or a whole number from {min} to {max}")
 }
 
-/// Writes each option that is set as its name and a text, for [`read_texts`]. Options in tables
+/// Converts each option that is set to its name and a text, for [`read_texts`]. Options in tables
 /// have names such as "sizes.lognormal.p5".
 pub fn texts(options: &Options) -> Vec<(String, String)> {
     let texts = options.iter().flat_map(|(name, value)| match value {

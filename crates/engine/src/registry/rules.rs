@@ -10,8 +10,8 @@ pub struct Rules {
     pub checks: fn(&Chosen<'_>) -> Vec<Finding>,
     /// Finds unusual settings of a queue for its link.
     pub at_link: fn(&Placed<'_>) -> Vec<Finding>,
-    /// The entry's standard response to congestion, to which a sweep compares others. `None` if the
-    /// entry has only one response.
+    /// The entry's standard response to congestion, with which a sweep compares other responses.
+    /// `None` if the entry has only one response.
     pub standard: Option<Standard>,
 }
 
@@ -25,7 +25,7 @@ pub struct Standard {
 }
 
 impl Rules {
-    /// No rules: for an entry that works with every flow and has only the standard response.
+    /// No rules, for an entry that works with every flow and has only the standard response.
     pub const NONE: Rules = Rules {
         checks: |_| Vec::new(),
         at_link: |_| Vec::new(),

@@ -1,10 +1,10 @@
-//! An application that limits its flow: what it writes, and when.
+//! An application that limits its flow. It determines what is written, and when.
 //!
 //! Like a source, it is a pure state machine, and the kernel engine's guest uses it, too. It never
 //! blocks: data that TCP cannot send yet waits in the socket and is sent later.
 //!
-//! Data that is due in a pause is not written later. A rate starts again when the pause ends.
-//! Chunks keep their times.
+//! Data that is due in a pause is never written. When a pause ends, writing at a rate starts again,
+//! while chunks keep their planned times.
 
 use crate::units::{Rate, Time};
 
@@ -18,7 +18,7 @@ pub enum Act {
     Hold,
     /// Send data again, after [`Act::Hold`].
     Resume,
-    /// The application writes no more. TCP sends the rest.
+    /// The application writes no more data. TCP sends the data that is left.
     Close,
     /// Call again at this time, or once a chunk is requested.
     Wait(Time),
@@ -111,7 +111,7 @@ impl Application {
     }
 
     /// Notes that the other end has requested chunk `number`, counted from 1. Returns whether this
-    /// is the first request for it.
+    /// is the first request for the chunk.
     pub fn ask(&mut self, number: u64) -> bool {
         let new = number > self.asked;
         self.asked = self.asked.max(number);
@@ -242,7 +242,8 @@ mod tests {
         all
     }
 
-    /// At this rate, a segment of 1000 bytes takes 1 ms. The last segment may be shorter.
+    /// At the rate of this test, a segment of 1000 bytes takes 1 ms. The last segment may be
+    /// shorter.
     #[test]
     fn a_rate_is_kept_segment_by_segment() {
         let writes = Writes::Rate {

@@ -1,5 +1,5 @@
-//! What kinds of traffic that send datagrams have in common: their rate, and what the receiving end
-//! does with the datagrams.
+//! Properties that all kinds of traffic with datagrams share: their rate, and what the receiving
+//! end does with the datagrams.
 
 use tailback_record::FrameRules;
 
@@ -51,7 +51,8 @@ pub struct Datagrams {
     pub role: Role,
 }
 
-/// What the receiving end does with datagrams, besides counting them and measuring their delay.
+/// What the receiving end does with datagrams in addition to counting them and measuring their
+/// delay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// It does nothing else.

@@ -1,8 +1,8 @@
 //! Traffic sources: pure state machines, which the kernel engine's guest uses, too.
 //!
 //! A source returns what to do next, and when: to send a datagram, for example, or to open a TCP
-//! connection that delivers a number of bytes. The engines do it. Everything about a kind of
-//! traffic is in its entry, so each kind has one file and one line in [`ENTRIES`].
+//! connection that delivers a number of bytes. The engines carry out these steps. Everything about
+//! a kind of traffic is in its entry, so each kind has one file and one line in [`ENTRIES`].
 
 use tailback_record::{Completion, ResponsivenessOutcome};
 
@@ -47,18 +47,17 @@ pub enum Step {
         /// Payload, bytes.
         bytes: u64,
     },
-    /// Request this many bytes now on an unused connection, or on one that is opened for it and
+    /// Request this many bytes now on an unused connection, or on a new connection that is then
     /// kept.
     Request {
         /// Payload of the answer, bytes.
         bytes: u64,
-        /// An unused connection is closed when an answer is complete, if it is unused for this long
-        /// then.
+        /// When an answer is complete, connections that have been unused for this long are closed.
         idle: Time,
     },
-    /// Open a TCP connection now that sends without end.
+    /// Open a TCP connection now that never ends.
     Load,
-    /// Request this many bytes on a connection that sends without end.
+    /// Request this many bytes on a connection that never ends.
     Ask {
         /// Number of the connection, from 0.
         load: u32,
@@ -67,10 +66,10 @@ pub enum Step {
     },
     /// Call [`Source::count`] now.
     Count,
-    /// Send no new data on the connections that send without end.
+    /// Send no new data on the connections that never end.
     Stop,
-    /// Call [`Source::next`] again at this time. [`Time::NEVER`] means when a connection is
-    /// complete.
+    /// Call [`Source::next`] again at this time. [`Time::NEVER`] means that the source waits until
+    /// a connection is complete.
     Wait(Time),
     /// The source has finished.
     Done,
@@ -108,7 +107,7 @@ pub trait Source: Send {
     fn hear(&mut self, _now: Time, _report: &Report) {}
 }
 
-/// What the receiving end of a source has seen since its last report.
+/// What has reached the receiving end of a source since its last report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Report {
     /// Number of datagrams that should have arrived, according to their numbers.
@@ -132,7 +131,7 @@ pub struct Build {
 /// What carries the bytes of a source.
 #[derive(Clone, Copy)]
 pub enum Transport {
-    /// Datagrams. The function returns what is known about them, such as their largest rate.
+    /// Datagrams. The function returns their properties, such as their largest rate.
     Datagrams(fn(&Options) -> Datagrams),
     /// TCP connections. Such a kind has the options [`ECN`] and [`LIMIT`].
     Connections {

@@ -1,8 +1,9 @@
 //! On-off: a constant bit rate while the source is on, nothing while it is off.
 //!
-//! The lengths of both periods are constant, or drawn from an exponential distribution with this
-//! mean. A sending period begins with a packet. Packets that are due at the end of the period or
-//! later are not sent. The rest of its slot is not carried over to the next period.
+//! The on and off periods have constant lengths, or lengths from an exponential distribution with
+//! the given mean. A sending period begins with a packet. Packets that are due at the end of the
+//! period or later are not sent. If a period ends within the slot of its last packet, the next
+//! period does not continue this slot.
 
 use super::datagram::{self, Datagrams};
 use super::{Build, Source, Step, Transport};
@@ -205,7 +206,7 @@ mod tests {
         let pauses = sent.windows(2).filter(|w| w[1] - w[0] > Time::from_ms(1));
         let periods = pauses.count() as f64 + 1.0;
         let mean = sent.len() as f64 / periods;
-        // A pause that is shorter than the rest of a slot does not show in the times.
+        // A pause that is shorter than the rest of a slot cannot be recognised in the times.
         assert!((mean / per_period - 1.0).abs() < 0.04, "{mean}");
         assert!((periods / 4000.0 - 1.0).abs() < 0.04, "{periods}");
     }

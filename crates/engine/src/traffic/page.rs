@@ -1,14 +1,14 @@
 //! Web pages: objects on several connections at the same time. The load time ends when all objects
 //! have arrived.
 //!
-//! Follows RFC 7928, section 7.2: a page has 50 objects or more of 1 KB or more, over 6
-//! connections, back to back. All connections of a page open at once, and its objects are assigned
-//! to them in turn. The objects on one connection follow each other without separate requests. With
-//! a single connection this is as with HTTP/2. The next page begins a think time after the last
-//! byte of the previous page.
+//! The kind follows RFC 7928, section 7.2. There a page has at least 50 objects of at least 1 KB,
+//! which 6 connections carry back to back. All connections of a page open at once, and its objects
+//! are assigned to them in turn. The objects on one connection follow each other without separate
+//! requests. With a single connection, the page loads as over HTTP/2. The next page begins a think
+//! time after the last byte of the previous page.
 //!
-//! Deviations from browsers: no first object names the others, objects are not requested
-//! separately, and TLS does not exist. Connections are not reused for the next page.
+//! Deviations from browsers: all objects are known from the start, objects are not requested
+//! separately, and TLS is not modelled. Connections are not reused for the next page.
 
 use tailback_record::Completion;
 
@@ -138,7 +138,7 @@ impl Pages {
         Time((self.think.ns() as f64 * self.stream.exponential()) as u64)
     }
 
-    /// Ends the page, and draws the time of the next one.
+    /// Ends the page, and draws the time of the next page.
     fn end(&mut self, now: Time) {
         self.loading = None;
         self.next = Some(now + self.gap());

@@ -9,19 +9,20 @@ pub struct Reporter {
     every: Time,
     /// When the current interval began; `None` before the first datagram.
     begun: Option<Time>,
-    /// Number of the first datagram that the current interval expects.
+    /// Number of the first datagram that is expected in the current interval.
     expected_from: u32,
     /// The highest number of a datagram that has arrived, plus one.
     highest: u32,
     received: u64,
     bytes: u64,
-    /// Smallest one-way delay of the run. `least_now` is that of the current interval.
+    /// Smallest one-way delay of the run. `least_now` is the smallest one-way delay of the current
+    /// interval.
     least: Time,
     least_now: Time,
 }
 
 impl Reporter {
-    /// Returns a reporter with this time from one report to the next.
+    /// Returns a reporter that sends a report after each interval of length `every`.
     pub fn new(every: Time) -> Reporter {
         Reporter {
             every,

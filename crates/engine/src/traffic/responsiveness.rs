@@ -1,10 +1,10 @@
-//! Responsiveness under working conditions: loads a path with bulk connections, sends probes over
-//! it, and reports round trips per minute (RPM).
+//! Measures responsiveness under working conditions. The source loads a path with bulk connections,
+//! sends probes over it, and reports round trips per minute (RPM).
 //!
-//! Follows draft-ietf-ippm-responsiveness-09, in one direction:
+//! The source follows draft-ietf-ippm-responsiveness-09, but tests only one direction:
 //!
-//! * It begins with `connections` bulk connections. In each interval it adds one, until the goodput
-//!   is stable or their number reaches `most_connections`.
+//! * It begins with `connections` bulk connections. In each interval it adds one connection, until
+//!   the goodput is stable or their number reaches `most_connections`.
 //! * It sends a pair of probes every 10 ms. One probe fetches 5000 bytes on its own connection
 //!   (foreign). The other fetches 1000 bytes on a random bulk connection (self). Probes take at
 //!   most 5 % of the goodput of the last interval. In the first interval a pair is sent every 100
@@ -12,18 +12,18 @@
 //! * Goodput and responsiveness are averaged over 4 intervals. Each is stable when the standard
 //!   deviation of its last 4 averages is below 5 % of the current average. The test ends when both
 //!   are stable.
-//! * Of the probes in the last 4 intervals, the slowest 5 % do not count. RPM is the mean of two
+//! * The slowest 5 % of the probes in the last 4 intervals are ignored. RPM is the mean of two
 //!   values: 60 s divided by the mean time of a foreign exchange, and 60 s divided by the mean time
 //!   of a self probe.
 //!
 //! Confidence is "low" below 4 intervals, "medium" until goodput and responsiveness are stable, and
 //! then "high".
 //!
-//! Deviations: TLS does not exist. So a foreign probe has two exchanges, the handshake and the
+//! Deviations: TLS is not modelled. So a foreign probe has two exchanges, the handshake and the
 //! fetch, which are trimmed together. The answer to a self probe is the next data that the server
 //! sends, because no unsent data waits in front of it (the draft allows 5 ms of unsent data). A
 //! lost request is sent again after 1 s. A self probe is skipped if the random connection already
-//! has a probe under way. To test both directions, use two such sources.
+//! has an unanswered probe. To test both directions, use two such sources.
 
 use std::collections::VecDeque;
 
@@ -44,7 +44,7 @@ const OWN: u64 = 1_000;
 const INTERVALS: usize = 4;
 /// Largest standard deviation of a stable value, as a share of the value.
 const STABLE: f64 = 0.05;
-/// Share of the probes that counts: the fastest ones.
+/// Share of the probes that is evaluated, beginning with the fastest probe.
 const KEPT: f64 = 0.95;
 /// Largest share of the goodput that probes may use.
 const PROBES: f64 = 0.05;

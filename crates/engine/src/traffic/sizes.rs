@@ -263,8 +263,8 @@ mod tests {
 
     #[test]
     fn the_pareto_distribution_has_its_mean() {
-        // The expected value comes from numerical integration: a wrong formula here might agree
-        // with a wrong draw.
+        // The expected value comes from numerical integration, because a wrong formula in this test
+        // might agree with a wrong draw.
         assert!((mean(0.9, 1e3, 1e6) - 8975.27).abs() < 0.01);
         for (alpha, min, max) in [
             (0.9, 1_000, 1_000_000),
@@ -292,15 +292,15 @@ mod tests {
         assert!((all[n / 2] as f64 / median - 1.0).abs() < 0.02);
     }
 
-    /// The values are those of the transfers in the L4S tests of 2020. The published percentiles
-    /// are 64 KiB and 2 MiB, and the published mean is 645,683 bytes.
+    /// The values are from the transfers in the L4S tests of 2020. The published percentiles are 64
+    /// KiB and 2 MiB, and the published mean is 645,683 bytes.
     #[test]
     fn the_lognormal_distribution_has_its_percentiles_and_its_mean() {
         let n = 1_000_000;
         let (p5, p95) = (65_536, 2_097_152);
         let all = draws(lognormal(&[("p5", p5), ("p95", p95)]), n);
-        // The standard error of both percentiles is 0.22 %, that of the median 0.13 %, and that of
-        // the mean 0.14 %.
+        // The standard errors are 0.22 % for both percentiles, 0.13 % for the median, and 0.14 %
+        // for the mean.
         let near = |measured: f64, expected: f64| (measured / expected - 1.0).abs() < 0.01;
         assert!(near(all[n / 20] as f64, p5 as f64), "{}", all[n / 20]);
         assert!(near(all[n / 20 * 19] as f64, p95 as f64));

@@ -1,11 +1,11 @@
-//! Video of a call: frames at a rate. Each frame has several datagrams, which are sent as soon as
-//! the frame is captured.
+//! Video of a call: frames at a given frame rate. Each frame has several datagrams, which are sent
+//! as soon as the frame is captured.
 //!
-//! Sizes and distances of frames follow the synthetic model of RFC 8593, section 5, in its steady
-//! state. Each size and each distance is its mean times 1 + x. Here x has a Laplace distribution of
+//! The sizes of frames and the times between frames follow the synthetic model of RFC 8593, section
+//! 5, in its steady state. Each value is its mean times 1 + x. Here x has a Laplace distribution of
 //! scale 0.15, cut at 0.9 on both sides. The mean size follows from the bitrate: bitrate / 8 /
 //! frame rate bytes. Key frames are added as in the C4 test suite (draft-huitema-ccwg-c4-test):
-//! every 30th frame, which is ten times as large as the others.
+//! every 30th frame is a key frame, which is ten times as large as the other frames.
 //!
 //! With `min_bitrate`, the bitrate adapts. It begins at `min_bitrate` and stays between
 //! `min_bitrate` and `bitrate`. Every 200 ms the receiver sends a report to the source. The report
@@ -20,12 +20,12 @@
 //! If no report comes for a second, the bitrate is halved, at most once a second. The shares and
 //! factors come from draft-ietf-rmcat-gcc-02. The delays were chosen for tailback.
 //!
-//! With `sizes` the frames take their sizes in order from a list or a file, and start again at its
-//! end (the traces of RFC 8593, section 6). If `bitrate` is set too, each size is multiplied by
-//! `bitrate` divided by the bitrate of the list.
+//! With `sizes`, the sizes of the frames come in order from a list or a file (such as the traces of
+//! RFC 8593, section 6). At the end, the list starts again. If `bitrate` is set too, each size is
+//! multiplied by `bitrate` divided by the bitrate of the list.
 //!
-//! Deviations from RFC 8593: no burst of frames follows a change of the rate. Lost datagrams are
-//! not sent again. The datagrams of a frame are not paced.
+//! Deviations from RFC 8593: a change of the rate does not cause a burst of frames. Lost datagrams
+//! are not sent again. The datagrams of a frame are not paced.
 
 use tailback_record::FrameRules;
 

@@ -1,8 +1,9 @@
 //! Web-like traffic: requests of a Poisson process. Each is answered with a number of bytes, over
-//! its own TCP connection or over one that serves several requests.
+//! its own TCP connection or over a connection that serves several requests.
 //!
-//! The gaps between requests are exponential. Sizes are those of a truncated Pareto distribution,
-//! as in the Prague group's testbed for its short flows, or lognormal, as in the L4S tests of 2020.
+//! The gaps between requests are exponential. Sizes have a truncated Pareto distribution, as the
+//! short flows of the Prague group's testbed, or a lognormal distribution, as in the L4S tests of
+//! 2020.
 //!
 //! Gaps and sizes are drawn here in turn, from one stream. So neither the times nor the sizes of
 //! requests depend on what the network does.

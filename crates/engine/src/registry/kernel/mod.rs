@@ -1,6 +1,6 @@
-//! The kernel face of an algorithm: its name in Linux, how its options are written there, and where
-//! its statistics have the values of time series. A face is plain data and pure functions in the
-//! files of each algorithm. The kernel engine and the reports use them.
+//! The kernel face of an algorithm: its name and its options in Linux, and the positions of
+//! time-series values in its statistics. A face is plain data and pure functions in the files of
+//! each algorithm. The kernel engine and the reports use them.
 
 mod module;
 mod qdisc;

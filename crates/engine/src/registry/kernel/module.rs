@@ -10,7 +10,7 @@ pub struct Module {
     /// The first Linux version with this congestion control. `None` if only a module that the user
     /// provides has it.
     pub since: Option<&'static str>,
-    /// Whether every kernel has the congestion control, without a module.
+    /// Whether every kernel has the congestion control built in.
     pub built_in: bool,
     /// The value of the option `version` that means the kernel's own algorithm, if the option
     /// exists.

@@ -1,4 +1,4 @@
-//! Queue disciplines of Linux. Their options are words that tc takes as arguments, and prints.
+//! Queue disciplines of Linux. Their options are words that tc accepts as arguments and prints.
 
 use super::{Gauge, Refused, quoted};
 use crate::registry::options::{Opt, Options, Value};
@@ -10,13 +10,13 @@ pub struct Qdisc {
     pub kinds: &'static [&'static str],
     /// The first Linux version with this queue discipline.
     pub since: Option<&'static str>,
-    /// Whether every kernel with queue disciplines has this one, without a module.
+    /// Whether every kernel with queue disciplines has this queue discipline built in.
     pub built_in: bool,
     /// Other kinds whose modules this module needs.
     pub needs: &'static [&'static str],
-    /// How to write each option, in the order in which tc takes them.
+    /// How to write each option, in the order in which tc accepts the options.
     pub words: &'static [(&'static str, Spell)],
-    /// The order in which tc prints the options, if it is not the order in which tc takes them.
+    /// The order in which tc prints the options, if it is not the order in which tc accepts them.
     pub shown: &'static [&'static str],
     /// The order in which packets leave.
     pub order: Order,
@@ -77,8 +77,8 @@ pub struct Shaper {
 
 /// What a kind of qdisc reports about itself.
 pub struct Xstats {
-    /// Bytes with which the structure must begin. They tell apart the structures of a kind with
-    /// several.
+    /// Bytes with which the structure must begin. They distinguish the structures of a kind that
+    /// has several.
     pub tag: &'static [u8],
     /// Positions of the counters of packets marked CE: offsets of 32-bit numbers, in bytes.
     /// `Some(&[])` if the qdisc does not mark. `None` if it does not count marks, or if the
@@ -89,8 +89,7 @@ pub struct Xstats {
 }
 
 impl Qdisc {
-    /// What every face starts from: one queue for all flows, without options, that Linux does not
-    /// have.
+    /// The base of every face: one queue for all flows, without options, which Linux does not have.
     pub const DEFAULT: Qdisc = Qdisc {
         kinds: &[],
         since: None,
@@ -241,13 +240,13 @@ pub struct Words<'a> {
     pub options: &'a Options,
     /// The link's rate.
     pub rate: Rate,
-    /// Whether words are written as tc prints them. Otherwise as tc takes them.
+    /// Whether words are written as tc prints them. Otherwise they are written as tc accepts them.
     pub showing: bool,
     text: String,
     /// Options that only the simulator has.
     simulated: Vec<String>,
     refused: Vec<Refused>,
-    /// Whether the words are complete, so that no more are added.
+    /// Whether the words are complete. If so, no more words are added.
     decided: bool,
 }
 
@@ -305,7 +304,7 @@ impl<'a> Words<'a> {
     }
 }
 
-/// Writes a number of packets, of bytes, or of anything else. tc stores it in 32 bits.
+/// Writes a number, for example of packets or bytes. tc stores it in 32 bits.
 pub fn number(words: &mut Words<'_>, name: &'static str) {
     let most = u64::from(u32::MAX);
     match words.options.get(name) {
@@ -418,8 +417,8 @@ pub fn simulated(words: &mut Words<'_>, name: &'static str) {
     }
 }
 
-/// Checks the version. The kernel has one version; any other version also rejects all other
-/// options.
+/// Checks the version. The kernel has only one version. If the version is another one, all other
+/// options are rejected, too.
 pub fn version(words: &mut Words<'_>, name: &'static str, linux: &'static str) {
     let message = format!("the kernel has only its own version of {}", words.kind);
     only(words, name, Value::Word(linux), message);
