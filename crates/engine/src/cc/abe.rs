@@ -1,20 +1,23 @@
-//! The factors of Reno and CUBIC, and ABE (RFC 8511): a separate factor for ECN-Echo.
+//! The reduction factors of Reno and CUBIC, and ABE (RFC 8511), which uses a separate factor for
+//! ECN-Echo.
 //!
-//! With `beta_ecn` alone (`abe = "linux"`), the sender responds to ECN-Echo as in Linux, but with
-//! another factor. As in Linux, the reduction is from cwnd, and PRR spreads it over a round trip.
-//! The rest is as in RFC 8511 section 3. The sender responds once per RTT: CWR lasts until all data
-//! sent before CWR is acknowledged. A loss found during CWR is repaired without a further
-//! reduction. Any other loss has its own factor, and ssthresh stays at two segments or more.
+//! If only `beta_ecn` is set (`abe = "linux"`), the sender responds to ECN-Echo as in Linux, but
+//! with another factor. As in Linux, ssthresh is computed from cwnd, and PRR spreads the reduction
+//! over a round trip. In all other points the response follows RFC 8511 section 3. The sender
+//! responds once per RTT, because CWR lasts until all data sent before CWR is acknowledged. A loss
+//! found during CWR is repaired without a further reduction. For any other loss, the factor `beta`
+//! applies. ssthresh is at least two segments.
 //!
-//! `abe = "rfc8511"` reduces from FlightSize on ECN-Echo. FlightSize is the data that is still
-//! unacknowledged after the ACK that carries ECN-Echo. Losses are handled as before.
+//! With `abe = "rfc8511"`, the sender responds to ECN-Echo by multiplying FlightSize, not cwnd, by
+//! the factor. FlightSize is the data that is still unacknowledged after the ACK that carries
+//! ECN-Echo. Losses are handled as with `abe = "linux"`.
 //!
-//! `abe = "freebsd"` follows `cc_newreno.c` of FreeBSD 14. It reduces from cwnd, in whole percent,
-//! down to whole segments. The window falls to ssthresh at once instead of by PRR, and does not
-//! grow until the RTT is over. With `abe_frlossreduce` (its sysctl
-//! `net.inet.tcp.cc.abe_frlossreduce`, off by default) a loss in that RTT lowers ssthresh further:
-//! from the value after ECN-Echo to the value after the loss alone. FreeBSD's CUBIC does not have
-//! ABE. CUBIC here follows the rule of FreeBSD's NewReno.
+//! `abe = "freebsd"` follows `cc_newreno.c` of FreeBSD 14. It multiplies cwnd by a factor in whole
+//! percent, and rounds down to whole segments. The window falls to ssthresh at once instead of by
+//! PRR, and does not grow until the RTT is over. With `abe_frlossreduce` (FreeBSD's sysctl
+//! `net.inet.tcp.cc.abe_frlossreduce`, off by default), a loss in that RTT lowers ssthresh further,
+//! to the value that the loss alone would have caused. FreeBSD's CUBIC does not have ABE. CUBIC
+//! here follows the rule of FreeBSD's NewReno.
 
 use super::contract::{Control, Signal};
 use super::view::View;
@@ -139,8 +142,8 @@ fn checks(chosen: &Chosen<'_>) -> Vec<Finding> {
     }
 }
 
-/// Describes tailback's module for a congestion control with a separate factor for ECN-Echo, which
-/// Linux does not support.
+/// Describes tailback's module for a congestion control with a separate factor for ECN-Echo. Linux
+/// does not support such a factor.
 pub(super) const fn stand_in(name: &'static str, module: &'static str) -> StandIn {
     StandIn {
         option: "beta_ecn",
@@ -167,7 +170,7 @@ enum Reading {
 /// The factors, and how they are applied.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Backoff {
-    /// The integer that stands for a factor of 1.
+    /// The integer that represents a factor of 1.
     scale: u32,
     /// Factor after a loss, in units of 1/`scale`.
     pub loss: u32,
@@ -232,8 +235,8 @@ impl Backoff {
         (u64::from(window) * u64::from(factor) / u64::from(self.scale)) as u32
     }
 
-    /// Returns ssthresh: RFC 5681 equation (4), RFC 9438 section 4.6, and RFC 8511 section 3 for
-    /// ECN.
+    /// Returns ssthresh after a reduction (RFC 5681 equation (4), RFC 9438 section 4.6, and for ECN
+    /// RFC 8511 section 3).
     #[inline]
     pub fn ssthresh(&self, view: View<'_>, window: &Window, signal: Signal) -> u32 {
         let window = if signal == Signal::Ecn && self.reading == Reading::Rfc8511 {
@@ -244,8 +247,8 @@ impl Backoff {
         self.part(window, self.factor(signal)).max(2)
     }
 
-    /// Returns how much of the window the congestion control handles itself. This depends on how
-    /// the factors are applied.
+    /// Returns which changes of the window the congestion control makes itself. This depends on the
+    /// option `abe`.
     pub fn control(&self) -> Control {
         match self.reading {
             Reading::Freebsd => Control::Cwr,
@@ -296,11 +299,12 @@ mod tests {
 
     #[test]
     fn flight_size_of_rfc_8511_and_the_floor() {
-        // The window is 40 segments, of which the application uses only 10. Linux reduces from 40.
+        // The window is 40 segments, but the application uses only 10 of them. Linux multiplies the
+        // window of 40 by the factor.
         assert_eq!(ssthresh(&[ECN], 40, 10, true), 32);
         assert_eq!(ssthresh(&[ECN, RFC], 40, 10, true), 8);
         assert_eq!(ssthresh(&[ECN, FREEBSD], 40, 10, true), 32);
-        // A loss still reduces from cwnd, with the factor for losses.
+        // After a loss, cwnd is multiplied by the factor for losses.
         assert_eq!(ssthresh(&[ECN, RFC], 40, 10, false), 20);
         for set in [vec![ECN], vec![ECN, RFC], vec![ECN, FREEBSD]] {
             assert_eq!(ssthresh(&set, 2, 2, true), 2, "{set:?}");
@@ -321,10 +325,12 @@ mod tests {
             let mut host = reno(&set, 100);
             host.marked_round(50);
             let first = host.window.ssthresh;
-            // The first ACK leaves 99 of 100 segments in flight: FlightSize for RFC 8511.
+            // After the first ACK, 99 of 100 segments are in flight. RFC 8511 calls this number
+            // FlightSize.
             let expected = if set.contains(&RFC) { 79 } else { 80 };
             assert_eq!(first, expected, "{set:?}");
-            // Marks on segments that were in flight at the first mark cause no second response.
+            // Marks on segments that were in flight at the first mark do not cause a second
+            // response.
             assert_eq!(host.conn.ca_state, CaState::Cwr);
             host.ack(1);
             host.ack(1);
@@ -359,7 +365,7 @@ mod tests {
         assert_eq!(after(&[ECN]), (80, CaState::Recovery));
         assert_eq!(after(&[ECN, RFC]), (79, CaState::Recovery));
         assert_eq!(after(&[ECN, FREEBSD]), (80, CaState::Recovery));
-        // 80 * 0.5 / 0.8 = 50, which is half of the window of 100 before ECN-Echo.
+        // ssthresh becomes 80 * 0.5 / 0.8 = 50, which is half of the window of 100 before ECN-Echo.
         assert_eq!(after(&[ECN, FREEBSD, FURTHER]), (50, CaState::Recovery));
         let mut host = reno(&[ECN, FREEBSD, FURTHER], 100);
         host.lose();
@@ -379,10 +385,11 @@ mod tests {
             }
             host.window.ssthresh
         };
-        // 870/1024 of the 200 in cwnd, and of the 199 in flight, is 169.
+        // ssthresh is 169, which is 870/1024 both of the 200 segments in cwnd and of the 199 in
+        // flight.
         assert_eq!(after(std::slice::from_ref(&ecn), true), 169);
         assert_eq!(after(&[ecn.clone(), RFC], true), 169);
-        // A further loss reduces 169 by 717/870, which gives 139.
+        // A further loss multiplies 169 by 717/870, which gives 139.
         assert_eq!(after(&[ecn.clone(), FREEBSD], false), 169);
         assert_eq!(after(&[ecn, FREEBSD, FURTHER], true), 139);
     }

@@ -1,24 +1,26 @@
 //! BBR version 2, as in `tcp_bbr2.c` of the branch v2alpha of github.com/google/bbr (commit
-//! 0487ade5). It has the model and the phases of version 3 (`bbr3`), which came from it,
+//! 0487ade5). Version 3 (`bbr3`) was developed from it. Version 2 has the same model and phases,
 //! with these differences:
 //!
-//! - STARTUP has a gain of 2.885 for the rate and for the window. DRAIN keeps that window. DOWN has
-//!   0.75. A probe (UP) does not have a larger window than the other phases.
-//! - The pipe is full if the largest bandwidth has not grown by a quarter in each of three rounds.
-//!   Eight ACKs with losses in a round end STARTUP, and leave the estimated volume as the bound.
+//! - STARTUP has a gain of 2.885 for both the rate and the window. DRAIN keeps this gain for the
+//!   window. DOWN has a gain of 0.75. The window in a probe (UP) is not larger than in the other
+//!   phases.
+//! - The pipe is full after three rounds in which the largest bandwidth has not grown by a quarter.
+//!   Eight ACKs with losses in a round end STARTUP. The bound `inflight_hi` is then the estimated
+//!   volume.
 //! - A probe ends when it has lasted for the smallest RTT and 1.25 bandwidth-delay products are in
 //!   flight. In version 3 it ends when the rate stops growing.
-//! - The rate and volume of the latest round begin again at the end of the round, before the phase
-//!   changes.
-//! - With `ecn_response`, marks also lower `bw_lo`. A probe whose samples all had too many marks
-//!   puts a bound on the bandwidth until a sample exceeds it. BBR does not probe early when marks
-//!   cease.
-//! - A loss that a tail loss probe repaired does not count.
+//! - The measurement of the latest round's rate and volume restarts at the end of the round, before
+//!   the phase changes.
+//! - With `ecn_response`, marks also lower `bw_lo`. If all samples of a probe had too many marks,
+//!   they set an upper bound on the bandwidth until a sample exceeds it. BBR does not probe earlier
+//!   when marks cease.
+//! - BBR does not respond to a loss that a tail loss probe repaired.
 //!
-//! Deviations: those of `bbr3` (bursts, clocks, lone runts; no fast path for application-limited
-//! flows; `fast_ack_mode` is left to the receiver). The end of a spurious recovery never lowers the
-//! window, as it may in the branch. `usage_based_cwnd`, `refill_add_inc` and
-//! `ecn_reprobe_gain` are off in the branch and do not exist here.
+//! Deviations: those of `bbr3` in bursts, clocks and single small segments. There is no fast path
+//! for application-limited flows, and the receiver decides about `fast_ack_mode`. The end of a
+//! spurious recovery may lower the window in the branch, but never here. `usage_based_cwnd`,
+//! `refill_add_inc` and `ecn_reprobe_gain` are off in the branch and are not implemented here.
 
 use super::bbr_model::{TSO_SEGS, number, whole};
 use super::bbr3::{self, options};
@@ -96,8 +98,8 @@ pub const ENTRY: Entry<Build> = Entry {
         options::ECN_FACTOR,
         options::ECN_ALPHA_GAIN,
     ],
-    // No kernel has BBR version 2 built in: the option `module` must name a module that registers
-    // itself as `bbr2`.
+    // No kernel has BBR version 2 built in. So the option `module` must give a module that
+    // registers itself as `bbr2`.
     kernel: Kernel::Module(&Module::named("bbr2", None)),
     rules: Rules::NONE,
     finish: no_finish,

@@ -1,10 +1,10 @@
-//! The contract between the stack and a congestion control. It says what a control needs
-//! ([`Needs`], read once), and when the stack calls the control ([`CongestionControl`]). In each
-//! call the control reads a [`View`] of its connection. In most calls it may also write the
+//! The interface between the stack and a congestion control. It defines what a congestion control
+//! needs ([`Needs`], read once), and when the stack calls it ([`CongestionControl`]). In each call
+//! the congestion control reads a [`View`] of its connection. In most calls it may also write the
 //! [`Window`].
 //!
 //! The hooks have the names and the meaning of Linux's `tcp_congestion_ops`. Congestion states, PRR
-//! and loss recovery belong to the stack ([`crate::tcp`]).
+//! and loss recovery are part of the stack ([`crate::tcp`]).
 
 use super::hook::{Hook, default_of};
 use super::view::{Ack, CaState, LostSegment, View};
@@ -15,7 +15,7 @@ use crate::rng::Stream;
 /// Events other than ACKs (Linux `tcp_ca_event`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CwndEvent {
-    /// The sender sends the first data after all data was acknowledged.
+    /// The sender sends data while no data is in flight.
     TxStart,
     /// A reduction (CWR or Recovery) is complete.
     CompleteCwr,
@@ -30,14 +30,14 @@ pub enum CwndEvent {
 pub enum Signal {
     /// The receiver echoed a mark (ECN-Echo).
     Ecn,
-    /// A segment was found lost, or a timeout presumes a loss.
+    /// Loss detection found a segment lost, or a retransmission timer expired.
     Loss,
 }
 
 /// The kind of ECN that a congestion control needs from the connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EcnNeed {
-    /// Works with and without ECN. Uses RFC 3168 if both ends support it.
+    /// Works with and without ECN. Uses ECN as in RFC 3168 if both ends support it.
     #[default]
     Optional,
     /// Needs ECN on every packet, and a receiver that echoes each packet as in DCTCP (RFC 8257
@@ -53,20 +53,20 @@ pub enum EcnNeed {
 /// How the receiver of a DCTCP flow echoes CE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CeEcho {
-    /// Each ACK says whether the packet that it acknowledges was CE-marked.
+    /// Each ACK reports whether the packet that it acknowledges was CE-marked.
     Precise,
     /// As `Precise`, except that an SCE-marked packet does not change the echo.
     SceHoldsCe,
-    /// After a CE mark, every ACK has the echo until CWR comes (RFC 3168).
+    /// After a CE mark, every ACK carries the echo until a packet with CWR arrives (RFC 3168).
     Sticky,
 }
 
-/// How much of the window the congestion control handles itself. Each value includes the values
-/// before it.
+/// Which changes of the window the congestion control makes itself. Each value includes the
+/// previous values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Control {
-    /// The growth (`cong_avoid`) and the ssthresh of a reduction. The stack reduces the window to
-    /// ssthresh by PRR.
+    /// The growth (`cong_avoid`) and the value of ssthresh in a reduction. The stack uses PRR to
+    /// reduce the window to ssthresh.
     #[default]
     Growth,
     /// Also the reduction on ECN-Echo. The stack sets ssthresh, enters CWR, and calls `cwr_begin`.
@@ -83,7 +83,7 @@ pub enum Control {
 pub struct Needs {
     /// The kind of ECN.
     pub ecn: EcnNeed,
-    /// How much of the window the congestion control handles itself.
+    /// Which changes of the window the congestion control makes itself.
     pub control: Control,
     /// Whether packets are paced, at the rate that the congestion control sets.
     pub pacing: bool,
@@ -105,9 +105,9 @@ pub trait CongestionControl: Send {
         default_of(Hook::Randomise);
     }
 
-    /// Notes that the other end does not support Accurate ECN, which this congestion control needs.
-    /// Returns how much of the window the congestion control handles without Accurate ECN. Called
-    /// before `init`.
+    /// Called if the other end does not support Accurate ECN, which this congestion control needs.
+    /// Returns which changes of the window the congestion control makes without Accurate ECN.
+    /// Called before `init`.
     fn ecn_refused(&mut self) -> Control {
         default_of(Hook::EcnRefused);
         self.needs().control
@@ -125,7 +125,8 @@ pub trait CongestionControl: Send {
     fn ssthresh(&mut self, view: View<'_>, window: &Window, signal: Signal) -> u32;
 
     /// Grows the window. Called in Open, Disorder and Loss for each ACK that acknowledged data.
-    /// `acked` is the number of segments that growth counts (see [`crate::plan::Growth`]).
+    /// `acked` is the number of acknowledged segments from which growth is computed (see
+    /// [`crate::plan::Growth`]).
     fn cong_avoid(&mut self, view: View<'_>, window: &mut Window, acked: u32);
 
     /// Called for each ACK after the stack has processed it (only with [`Control::Window`]).
@@ -133,13 +134,13 @@ pub trait CongestionControl: Send {
         default_of(Hook::CongControl);
     }
 
-    /// Called for each segment that is found lost (only with `rate_samples`).
+    /// Called for each segment that loss detection finds lost (only with `rate_samples`).
     fn on_lost(&mut self, _view: View<'_>, _window: &Window, _segment: &LostSegment) {
         default_of(Hook::OnLost);
     }
 
-    /// Called for each ACK once the ACK is counted in `flight`, `delivered` and `delivered_ce`
-    /// (Linux since 6.16), before the stack looks for losses.
+    /// Called for each ACK after the stack has updated `flight`, `delivered` and `delivered_ce` (as
+    /// Linux does since 6.16), and before it detects losses.
     fn in_ack_event(&mut self, _view: View<'_>, _window: &mut Window, _ack: &Ack) {
         default_of(Hook::InAckEvent);
     }
@@ -174,13 +175,13 @@ pub trait CongestionControl: Send {
     }
 
     /// Called for an ACK in CWR (only with [`Control::Cwr`]). `grow` is the number of acknowledged
-    /// segments that growth counts.
+    /// segments from which growth is computed.
     fn cwr_ack(&mut self, _view: View<'_>, _window: &mut Window, _ack: &Ack, _grow: u32) {
         default_of(Hook::CwrAck);
     }
 
-    /// Called when a loss is found in CWR and fast recovery begins. The window is not reduced
-    /// further, unless this hook lowers `window.ssthresh`.
+    /// Called when a loss is found in CWR and fast recovery begins. The window is reduced further
+    /// only if this hook lowers `window.ssthresh`.
     fn loss_in_cwr(&mut self, _window: &mut Window) {
         default_of(Hook::LossInCwr);
     }

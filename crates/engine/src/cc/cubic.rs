@@ -4,25 +4,26 @@
 //! Internal units: windows in segments; `K` and times in the cubic function in 1/1024 s; clocks in
 //! jiffies of 1 ms (HZ 1000); delays in us.
 //!
-//! Deviations of Linux from RFC 9438, which this CUBIC keeps:
+//! Linux deviates from RFC 9438 in these points, and so does tailback:
 //! - C is 410/1024 = 0.40039 and beta 717/1024 = 0.70020.
 //! - The window is reduced from cwnd, not from FlightSize (section 4.6).
 //! - The curve is evaluated at the time since the epoch began plus the smallest RTT, not the
 //!   smoothed RTT (section 4.2), at most once per jiffy.
-//! - The increase is 1/cnt per segment, cnt = cwnd / (target - cwnd) in
-//!   integers and at least 2; the target is not clamped to 1.5 cwnd (4.2).
-//! - W_est always grows with alpha = 3 (1 - beta)/(1 + beta). (Section 4.3 switches to alpha = 1 at
-//!   cwnd_prior: option `friendly_alpha_one`.)
-//! - A spurious reduction restores the window only, not W_max and the epoch
-//!   (section 4.9).
-//! - HyStart (by ACK trains and delays) ends slow start, not HyStart++: option `slow_start`.
+//! - The increase is 1/cnt per segment, where cnt = cwnd / (target - cwnd) is an integer and at
+//!   least 2. The target is not limited to 1.5 cwnd (section 4.2).
+//! - W_est always grows with alpha = 3 (1 - beta)/(1 + beta). Section 4.3 switches to alpha = 1 at
+//!   cwnd_prior, which the option `friendly_alpha_one` implements.
+//! - After a spurious reduction, only the window is restored, not W_max and the epoch (section
+//!   4.9).
+//! - HyStart (with ACK trains and delays) ends slow start, not HyStart++. The option `slow_start`
+//!   selects other algorithms.
 //!
 //! With ABE, if ECN-Echo caused the reduction, `beta_ecn` also replaces beta in fast convergence.
-//! RFC 8511 does not mention this. The growth of the Reno-friendly window keeps the alpha of
-//! `beta`.
+//! RFC 8511 does not mention this. The growth of the Reno-friendly window still uses the alpha that
+//! follows from `beta`.
 //!
-//! Deviation from Linux: products that wrap in Linux (epochs beyond some 350 s, windows beyond
-//! 2^22) saturate.
+//! Deviation from Linux: products that wrap in Linux (in epochs longer than about 350 s, or with
+//! windows above 2^22) saturate here.
 
 pub(super) mod curve;
 #[cfg(test)]
@@ -39,7 +40,7 @@ use super::window::Window;
 use crate::registry::kernel::{Kernel, Module, Parameter, digits, flag_digit};
 use crate::registry::{Entry, Kind, Opt};
 
-/// The number that stands for a beta of 1.
+/// The number that represents a beta of 1.
 const BETA_SCALE: u32 = 1024;
 
 /// The registry entry.
@@ -156,8 +157,8 @@ const fn switch(name: &'static str) -> Parameter {
 pub struct Cubic {
     /// The factors of a reduction, in units of 1/1024.
     backoff: Backoff,
-    /// 8/alpha of the Reno-friendly window: how many eighths of a window must be acknowledged for
-    /// each segment of increase.
+    /// 8/alpha of the Reno-friendly window. Each segment of increase requires acknowledgements for
+    /// this many eighths of a window.
     beta_scale: u32,
     /// The option `fast_convergence`.
     fast_convergence: bool,
@@ -171,18 +172,18 @@ pub struct Cubic {
     ack_delay: bool,
     /// Window before ssthresh was last set, segments (RFC 9438 `cwnd_prior`).
     cwnd_prior: u32,
-    /// How much a segment adds to `Epoch::ack_cnt`.
+    /// Increase of `Epoch::ack_cnt` for one segment.
     pub(super) unit: i64,
     /// The curve. A timeout resets it.
     pub(super) epoch: Epoch,
-    /// HyStart's observations. They start again with each round of slow start.
+    /// HyStart's observations. They restart with each round of slow start.
     train: Train,
-    /// The algorithm that ends slow start if it is not HyStart.
+    /// The algorithm that ends slow start, unless this is HyStart.
     start: SlowStart,
 }
 
 impl Cubic {
-    /// Creates a CUBIC with these factors. Everything else is as in Linux.
+    /// Creates CUBIC with these factors. Everything else is as in Linux.
     pub(super) fn new(backoff: Backoff) -> Cubic {
         let beta = backoff.loss;
         Cubic {
@@ -205,7 +206,7 @@ impl Cubic {
 impl Cubic {
     /// Processes an ACK if an algorithm other than HyStart ends slow start.
     #[cold]
-    #[inline(never)] // not inlined, so that other ACKs save no registers for it
+    #[inline(never)] // not inlined, so that other ACKs need not save registers
     fn start_acked(&mut self, view: View<'_>, window: &mut Window, ack: &Ack) {
         let before = window.ssthresh;
         self.start.pkts_acked(view, window, ack);
@@ -214,8 +215,8 @@ impl Cubic {
             self.cwnd_prior = window.cwnd;
         }
         if let Some(path) = self.start.take_path() {
-            // Treat this as an overshoot by a factor of two. Otherwise fast convergence would leave
-            // too small a window.
+            // Set W_max as if the window had overshot by a factor of two. Otherwise fast
+            // convergence would make W_max too small.
             self.epoch.last_max_cwnd = path << u32::from(self.fast_convergence);
         }
         self.note_delay(view, ack);
@@ -226,7 +227,7 @@ impl Cubic {
     #[inline(always)] // inline: it has two callers, one of which is rarely run
     fn note_delay(&mut self, view: View<'_>, ack: &Ack) -> Option<u32> {
         let rtt = ack.rtt?;
-        // Right after a reduction the queue drains, so its delays are not used.
+        // Right after a reduction the queue drains, so do not use the delays of this time.
         if self
             .epoch
             .start
@@ -329,7 +330,7 @@ impl CongestionControl for Cubic {
             return;
         }
         // RFC 9438 section 5.8: the time on the curve does not advance while the application sends
-        // nothing.
+        // no data.
         if let Some(start) = &mut self.epoch.start {
             let now = jiffies(view.now);
             *start = (*start + (now - jiffies(view.last_sent))).min(now);
@@ -339,7 +340,7 @@ impl CongestionControl for Cubic {
     fn set_state(&mut self, view: View<'_>, window: &mut Window, new: CaState) {
         if new == CaState::Loss {
             self.start.timeout(view, window);
-            // RFC 9438 section 4.8. Linux forgets W_max and the delay, too.
+            // RFC 9438 section 4.8. Linux also resets W_max and the smallest delay.
             self.epoch = Epoch::default();
             self.train.restart(view);
         }

@@ -1,16 +1,18 @@
-//! CUBIC-SCE: CUBIC that responds to SCE marks, after the kernel tree github.com/chromi/sce
-//! (`tcp_cubic_sce.c`; not in the draft of 2019).
+//! CUBIC-SCE: CUBIC that responds to SCE marks, as in the kernel tree github.com/chromi/sce
+//! (`tcp_cubic_sce.c`). The draft of 2019 does not describe it.
 //!
-//! Before the first epoch of the curve, an ACK with ESCE ends slow start, with ssthresh at half of
-//! the window. Afterwards such an ACK has two effects. It moves the inflection point of the curve
-//! towards the present, in proportion to the acknowledged segments divided by the square root of
-//! the window. It also adds the acknowledged segments, times this root, to a count. For every
-//! window in this count, the window and W_max shrink by a segment.
+//! Before the first epoch of the curve, an ACK with ESCE ends slow start, and ssthresh becomes half
+//! of the window. Later, an ACK with ESCE has two effects. First, it moves the inflection point of
+//! the curve towards the present. The time between the two shrinks in proportion to the
+//! acknowledged segments divided by the square root of the window. Second, the acknowledged
+//! segments times this root are added to a count. Each time the count reaches the size of the
+//! window, the window and W_max shrink by one segment.
 //!
 //! Deviations: when its inflection point moves, the curve continues from its present value. The
 //! kernel tree computes this value with a wrong sign, and from a time that it has already reset.
-//! Without `unit_quirk`, segments, not bytes, are compared with the root. The window does not
-//! respond to ESCE while it is being reduced. All else is CUBIC as in Linux 7.3.
+//! Without `unit_quirk`, the number of acknowledged segments is divided by the root, whereas the
+//! kernel tree divides bytes by it. The window does not respond to ESCE while it is being reduced.
+//! In all other points this is CUBIC as in Linux 7.3.
 
 use super::abe::Backoff;
 use super::contract::{Build, CongestionControl, CwndEvent, EcnNeed, Needs, Signal};
@@ -23,7 +25,7 @@ use crate::registry::kernel::Kernel;
 use crate::registry::rules::Rules;
 use crate::registry::{Entry, Kind, Opt, no_finish};
 
-/// The integer that stands for a factor of 1.
+/// The integer that represents a factor of 1.
 const SCALE: f64 = 1024.0;
 
 /// The registry entry.
@@ -76,7 +78,7 @@ pub const ENTRY: Entry<Build> = Entry {
 /// The congestion control.
 #[derive(Debug)]
 pub struct CubicSce {
-    /// The CUBIC that this congestion control changes.
+    /// The CUBIC on which this congestion control is based.
     cubic: Cubic,
     /// Factor after a loss or ECN-Echo, 1/1024.
     beta: u32,
@@ -86,7 +88,7 @@ pub struct CubicSce {
     unit_quirk: i64,
     /// The largest number whose square is below the window.
     root: u32,
-    /// Number of ACKs for which SCE still counts as recent.
+    /// Number of further ACKs for which SCE is considered recent.
     recent_sce: u32,
     /// First unacknowledged segment at the last ACK.
     prior_una: u64,
@@ -94,14 +96,14 @@ pub struct CubicSce {
 
 impl CubicSce {
     /// Moves the inflection point of the curve towards the present. The time between the two
-    /// shrinks by `share`/`root` of itself.
+    /// shrinks by the fraction `share`/`root`.
     fn level_off(&mut self, start: u64, now: u64, share: u64) {
         let root = u64::from(self.root);
         let left = root.saturating_sub(share);
         let epoch = &mut self.cubic.epoch;
         let t = ticks(now.saturating_sub(start));
         if t < epoch.k {
-            // The inflection point is in the future: shrink the time left until then.
+            // The inflection point is in the future, so shrink the time until then.
             let rest = epoch.k - t;
             let shorter = (rest * left).checked_div(root).unwrap_or(0);
             epoch.start = Some(now);
@@ -109,7 +111,7 @@ impl CubicSce {
             let lower = rise(rest) - rise(shorter);
             epoch.origin = epoch.origin.saturating_sub(lower);
         } else {
-            // The inflection point is in the past: shrink the time since then.
+            // The inflection point is in the past, so shrink the time since then.
             let since = t - epoch.k;
             let later = if left > 0 {
                 since * share / root
@@ -171,7 +173,7 @@ impl CongestionControl for CubicSce {
     }
 
     fn ssthresh(&mut self, view: View<'_>, window: &Window, signal: Signal) -> u32 {
-        // As in the kernel tree, recent SCE also changes the factor after a loss.
+        // As in the kernel tree, if SCE is recent, the factor after a loss changes too.
         let beta = if self.recent_sce > 0 {
             self.beta_sce
         } else {

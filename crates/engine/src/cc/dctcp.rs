@@ -1,24 +1,25 @@
 //! DCTCP (RFC 8257) as in Linux 7.3 `tcp_dctcp.c`, and as in earlier versions: the kernels of 2014
-//! and 2019, and the original patch for Linux 2.6 and 3.2. Each modification of "Using Data Center
-//! TCP (DCTCP) in the Internet" (Kühlewind et al. 2014) has its own option.
+//! and 2019, and the original patch for Linux 2.6 and 3.2. Each modification proposed in "Using
+//! Data Center TCP (DCTCP) in the Internet" (Kühlewind et al. 2014) has its own option.
 //!
 //! The sender computes alpha, the moving average of the fraction of marked segments. On ECN-Echo it
-//! reduces the window by alpha/2 of itself, once a round.
+//! reduces the window by the fraction alpha/2, at most once per round.
 //!
-//! Linux deviates from RFC 8257 in these points, and so does this DCTCP:
-//! - alpha has 10 bits, and becomes 0 when it would fall below 16/1024 (section 3.3 step 6 uses
-//!   real numbers). The window shrinks by (cwnd * alpha) >> 11 segments. So with an alpha below
-//!   98/1024, a window of 21 does not shrink at all.
-//! - PRR reduces the window over the round of the reduction, not at once (section 3.3 step 9),
-//!   and the window does not grow in that round.
+//! Linux deviates from RFC 8257 in these points, and so does tailback:
+//! - alpha has 10 bits, and becomes 0 when it would fall below 16/1024. (Section 3.3 step 6 uses
+//!   real numbers.) The window shrinks by (cwnd * alpha) >> 11 segments. So with an alpha below
+//!   98/1024, a window of 21 segments does not shrink at all.
+//! - PRR reduces the window in the course of a round, not at once (section 3.3 step 9), and the
+//!   window does not grow in that round.
 //!
 //! Deviations from Linux: alpha counts delivered segments in every version. Kernels before 5.5 and
-//! the original patch counted bytes of acknowledged data, which differs while losses are being
-//! repaired. After a spurious reduction every version restores the same values as today's Linux.
+//! the original patch counted bytes of acknowledged data. The results differ while losses are being
+//! repaired. After a spurious reduction, every version restores the same values as current Linux.
 //!
-//! The paper leaves three points open. tailback decides as follows. The moving average of
-//! modification (c) uses the ECN-Echo of an ACK as a fraction of 0 or 1, however many segments it
-//! acknowledges. An ACK with ECN-Echo never grows the window. A window of 2 keeps an ssthresh of 2.
+//! The paper does not specify three points, for which tailback chooses as follows. For the moving
+//! average of modification (c), each ACK contributes a fraction of 0 or 1, depending on its
+//! ECN-Echo. The number of segments that it acknowledges does not matter. An ACK with ECN-Echo
+//! never grows the window. If the window is 2, ssthresh is 2 as well.
 
 mod kernel;
 #[cfg(test)]
@@ -191,7 +192,7 @@ fn shift_of(g: f64) -> Option<u32> {
     (0..=20).find(|k| g * f64::from(1_u32 << k) == 1.0)
 }
 
-/// Fills in the options that the version sets, and checks options that depend on each other.
+/// Sets the options that depend on the version, and checks options that depend on each other.
 fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
     let version = options.word("version");
     let patch = matches!(version, "patch-2012" | "paper-2014");
@@ -304,9 +305,9 @@ pub struct Dctcp {
     bits: u32,
     /// g is 2^-shift_g.
     shift_g: u32,
-    /// alpha at the start, in units of 2^-bits.
+    /// Initial alpha, in units of 2^-bits.
     alpha_init: u64,
-    /// Whether alpha becomes 0 once it is too small for g to lower it.
+    /// Whether alpha becomes 0 once alpha times g is rounded down to 0.
     decay_to_zero: bool,
     /// Whether alpha is updated on every ACK instead of once a window.
     per_ack: bool,
@@ -316,7 +317,7 @@ pub struct Dctcp {
     loss: Loss,
     /// How marks reduce the window.
     reduction: Reduction,
-    /// How many segments ssthresh is below the reduced window (1 with `ssthresh = "cwnd-1"`).
+    /// Difference between the reduced window and ssthresh, segments (1 with `ssthresh = "cwnd-1"`).
     below: u32,
     /// When marks reduce the window.
     cut: Cut,
@@ -410,7 +411,7 @@ impl CongestionControl for Dctcp {
             let full = if ack.ece { 1 << self.bits } else { 0 };
             if self.normalise {
                 let in_flight = u64::from(ack.prior_in_flight.max(1));
-                // A duplicate ACK counts as one delivered segment.
+                // A duplicate ACK is treated as one delivered segment.
                 let acked = u64::from(ack.acked).clamp(1, in_flight);
                 let share = |of: u64| (of * acked / in_flight) >> self.shift_g;
                 self.average(share(self.alpha), share(full));

@@ -1,7 +1,7 @@
 //! DCTCP-SCE: DCTCP that responds to SCE marks, as in the kernel tree github.com/chromi/sce of June
 //! 2019 (`tcp_dctcp_sce.c`).
 //!
-//! There is no alpha: for every segment acknowledged with ESCE, the window shrinks by half a
+//! It does not use alpha. For every segment acknowledged with ESCE, the window shrinks by half a
 //! segment. `sce.rs` describes everything else, including the deviations.
 
 use super::contract::Build;

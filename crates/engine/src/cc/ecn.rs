@@ -5,8 +5,8 @@ use crate::plan::{Algorithm, EcnFeedback, SceReceiver, TcpPlan};
 use crate::registry::rules::{At, Chosen, Finding};
 use crate::registry::{Options, find};
 
-/// Decides whether a flow negotiates ECN: as `given`, or else as its congestion control needs. Also
-/// returns an error if `given` does not suit the congestion control. `control` is the name and
+/// Decides whether a flow negotiates ECN. If `given` is `None`, the congestion control's needs
+/// decide. Also returns an error if `given` contradicts these needs. `control` is the name and
 /// options of a registered congestion control.
 pub fn negotiated(
     control: Option<(&'static str, &Options)>,

@@ -1,8 +1,7 @@
-//! A macro of one line that forwards every hook of a congestion control to another congestion
-//! control.
+//! A macro that forwards every hook of a congestion control to another congestion control.
 
-/// Writes the hooks of [`crate::cc::CongestionControl`] so that each calls the congestion control
-/// in a field. `except` lists the hooks that you write yourself, separated by commas.
+/// Implements the hooks of [`crate::cc::CongestionControl`] so that each hook calls the congestion
+/// control in a field. After `except`, list the hooks that you write yourself, separated by commas.
 ///
 /// ```ignore
 /// struct Gentler {
@@ -18,9 +17,9 @@
 /// }
 /// ```
 ///
-/// If you write a hook without naming it after `except`, the code does not compile. If you name a
-/// hook without writing it, the hook's default applies. If it has no default, the code does not
-/// compile. Hooks that a later version adds are forwarded as well.
+/// If you write a hook but do not list it after `except`, the code does not compile. If you list a
+/// hook but do not write it, the hook's default applies. If the hook does not have a default, the
+/// code does not compile. Hooks that a later version adds are forwarded as well.
 #[macro_export]
 macro_rules! forward_hooks {
     ($field:ident) => {

@@ -45,7 +45,7 @@ hooks! {
     GaugeNames = "gauge_names";
 }
 
-/// Number of probes under way. During a run it is 0.
+/// Number of running probes. It is 0 during a simulation run.
 static PROBES: AtomicU32 = AtomicU32::new(0);
 
 thread_local! {
@@ -57,11 +57,11 @@ thread_local! {
 pub(crate) struct Notes {
     /// Hooks whose default implementations were called.
     pub defaults: Vec<Hook>,
-    /// Congestion controls of tailback without plugins that were built.
+    /// Built-in congestion controls (not from plugins) that were constructed.
     pub made: Vec<&'static str>,
 }
 
-/// Notes a call of a hook's default implementation.
+/// Records a call of a hook's default implementation.
 #[inline]
 pub(super) fn default_of(hook: Hook) {
     if PROBES.load(Ordering::Relaxed) > 0 {
@@ -69,7 +69,7 @@ pub(super) fn default_of(hook: Hook) {
     }
 }
 
-/// Notes that a congestion control of tailback without plugins is built.
+/// Records that a built-in congestion control is constructed.
 #[inline]
 pub(super) fn made(name: &'static str) {
     if PROBES.load(Ordering::Relaxed) > 0 {

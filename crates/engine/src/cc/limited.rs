@@ -1,12 +1,12 @@
-//! Growth of the window while the application, and not the window, limits the rate
+//! Growth of the window while the application limits the rate instead of the window
 //! (draft-ietf-ccwg-ratelimited-increase).
 //!
 //! While the application limits the rate, Linux bounds the window in slow start by twice the
-//! segments that were outstanding in the last round. In congestion avoidance the window does not
-//! grow (`tcp_is_cwnd_limited`). In RFC 5681 every ACK grows the window. The draft is between these
-//! two: it bounds the window by the largest flight since the last reduction. The bound is twice
-//! this flight in slow start, and the flight plus one segment afterwards. The first window counts
-//! as the first flight.
+//! segments that were outstanding in the last round. In congestion avoidance Linux's window does
+//! not grow (`tcp_is_cwnd_limited`). In RFC 5681 every ACK grows the window. The draft is a
+//! compromise between Linux and RFC 5681. It bounds the window depending on the largest flight
+//! since the last reduction. The bound is twice this flight in slow start, and this flight plus one
+//! segment in congestion avoidance. The initial window is treated as the first flight.
 //!
 //! The flight is the number of segments in flight before an ACK arrived.
 
@@ -41,14 +41,14 @@ pub(super) fn around(
     }
 }
 
-/// A congestion control whose window also grows when the window was not used.
+/// A congestion control whose window grows even if the window did not limit sending.
 struct Limited {
     inner: Box<dyn CongestionControl>,
-    /// Whether the draft's bound applies. Otherwise the growth is not bounded.
+    /// Whether the draft's bound applies. If false, the growth is not bounded.
     bounded: bool,
     /// The largest flight since the last reduction, segments (the draft's maxFS).
     largest: u32,
-    /// The window as this wrapper last saw it.
+    /// The window after the last event.
     window: u32,
 }
 
@@ -86,7 +86,7 @@ impl CongestionControl for Limited {
     }
 
     fn cwnd_event(&mut self, view: View<'_>, window: &mut Window, event: CwndEvent) {
-        // After a pause, the restart window counts as the first flight.
+        // After a pause, the restart window is treated as the first flight.
         if matches!(event, CwndEvent::TxStart) && window.cwnd < self.window {
             self.largest = window.cwnd;
         }
@@ -103,7 +103,7 @@ mod tests {
     use crate::plan::Growth;
     use crate::registry::Value;
 
-    /// A congestion control that grows as in RFC 5681 if the window limited sending.
+    /// A congestion control that grows as in RFC 5681, but only if the window limited sending.
     struct Standard;
 
     impl CongestionControl for Standard {
@@ -176,7 +176,7 @@ mod tests {
         }
     }
 
-    /// The example of the draft's section 3.1: ten segments, then four.
+    /// The example of the draft's section 3.1, with bursts of ten and then four segments.
     #[test]
     fn the_example_of_the_draft() {
         for (growth, windows) in [("none", [20, 24]), ("draft", [20, 20]), ("linux", [20, 20])] {
@@ -185,7 +185,7 @@ mod tests {
         }
     }
 
-    /// The example of the draft's appendix A: bursts of 4, 8, 4 and 20 segments in turn.
+    /// The example of the draft's appendix A, with successive bursts of 4, 8, 4 and 20 segments.
     #[test]
     fn the_bursts_of_the_appendix() {
         for (growth, windows) in [
@@ -198,8 +198,8 @@ mod tests {
         }
     }
 
-    /// Flights before a reduction do not count. The window grows to one segment beyond the largest
-    /// flight since the reduction.
+    /// Flights before a reduction do not affect the bound. The window grows to one segment beyond
+    /// the largest flight since the reduction.
     #[test]
     fn congestion_avoidance_goes_one_segment_beyond() {
         let mut host = host("draft");

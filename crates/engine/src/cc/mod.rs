@@ -1,4 +1,4 @@
-//! Congestion controls: the contract with the stack, and one file for each congestion control.
+//! Congestion controls: their interface with the stack, and one file for each congestion control.
 
 mod contract;
 mod forward;
@@ -33,7 +33,7 @@ pub use window::{INFINITE_SSTHRESH, MAX_CWND, Window};
 use crate::registry::kernel::{Kernel, Module};
 use crate::registry::{Entry, Table};
 
-/// The congestion controls of tailback without plugins. Each has one line.
+/// The congestion controls built into tailback. Add one line for each.
 #[rustfmt::skip]
 pub const ENTRIES: &[&Entry<Build>] = &[
     &bbr::ENTRY,
@@ -51,8 +51,8 @@ pub const ENTRIES: &[&Entry<Build>] = &[
 /// Every congestion control, including those of plugins.
 pub static TABLE: Table<Build> = Table::of(ENTRIES);
 
-/// Returns how the kernel engine runs the congestion control that Linux or tailback's own module
-/// knows by this name.
+/// Returns how the kernel engine runs the congestion control that has this name in Linux or in
+/// tailback's own module.
 pub fn face(name: &str) -> Option<&'static Module> {
     let mut faces = TABLE
         .entries()

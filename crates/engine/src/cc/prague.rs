@@ -1,20 +1,22 @@
 //! TCP Prague (draft-briscoe-iccrg-prague-congestion-control), as in version 0.6 of the Linux
-//! module (Linux 5.10 of the L4S team, `net/ipv4/tcp_prague.c`).
+//! module (`net/ipv4/tcp_prague.c` in the L4S team's Linux 5.10).
 //!
 //! Prague is DCTCP for the Internet, with Accurate ECN, ECT(1) and pacing. The window and alpha are
-//! not rounded to integers. Each unmarked segment counts for additive increase, even in CWR. Below
-//! a target RTT the increase is scaled such that rates, not windows, are equal. This scaling begins
-//! after some rounds, so that short flows do not wait. After marks or a loss, each ACK reduces the
-//! window by one segment until the reduction is complete. If the other end does not support
-//! Accurate ECN, Prague is Reno without ECN.
+//! not rounded to integers. Each unmarked segment contributes to additive increase, even in CWR. If
+//! the RTT is below a target, the increase is scaled so that flows with different RTTs get equal
+//! rates instead of equal windows. This scaling begins after some rounds, so that it does not slow
+//! short flows down. After marks or a loss, each ACK reduces the window by one segment until the
+//! reduction is complete. If the other end does not support Accurate ECN, Prague is Reno without
+//! ECN.
 //!
-//! Version 0.6 covers a year of commits. Some of the commits that store the window as a fraction
-//! also compute the pacing rate from the fraction. By default, tailback computes it from whole
-//! packets, as in earlier commits and in 0.7 (option `pace`).
+//! Several commits over a year have the version number 0.6. Some of them store the window with a
+//! fraction, and some of these also compute the pacing rate from that window. By default, tailback
+//! computes the pacing rate from whole packets, as in earlier commits and in 0.7 (option `pace`).
 //!
-//! Deviations: slow start keeps the fraction, as in 0.7. Undoing a reduction restores the fraction
-//! from before it (the module repeats the subtraction instead). Pacing counts the MTU of IPv4 with
-//! timestamps. A burst is a number of segments that leave at once; TSO does not exist.
+//! Deviations: slow start keeps the fraction, as in 0.7. When a reduction is undone, the fraction
+//! before the reduction is restored (the module repeats the subtraction instead). The packet size
+//! for pacing is the MTU of IPv4 with timestamps. A burst is a number of segments that leave at
+//! once, because TSO is not modelled.
 
 use super::contract::{Build, CongestionControl, Control, CwndEvent, EcnNeed, Needs, Signal};
 use super::view::{Ack, CaState, View};
@@ -193,7 +195,7 @@ const MIN_CWND: u32 = 2;
 const CWND_SHIFT: u32 = 20;
 /// One segment, in units of 2^-20 segments.
 const ONE: i64 = 1 << CWND_SHIFT;
-/// Half a segment, which is added in order to round.
+/// Half a segment, which is added for rounding to the nearest segment.
 const HALF: u128 = 1 << (CWND_SHIFT - 1);
 /// Binary logarithm of the unit of scaled RTTs: 2^7 us.
 const RTT_SHIFT: u32 = 7;
@@ -201,8 +203,8 @@ const RTT_SHIFT: u32 = 7;
 const MAX_SCALED_RTT: u64 = 100_000;
 /// Headers of IPv4 and TCP with timestamps, bytes.
 const HEADERS: u64 = 52;
-/// The RTT at which "scalable" reaches one segment per RTT, in units of 2^7 us, and the RTT above
-/// which it grows faster.
+/// Parameters of the scaling "scalable", in units of 2^7 us: the RTT at which the increase reaches
+/// one segment per RTT, and the RTT above which it grows faster.
 const SCALABLE_R0: u64 = (1 << 14) >> RTT_SHIFT;
 const SCALABLE_R1: u64 = ((1 << 10) + (1 << 9)) >> RTT_SHIFT;
 
@@ -228,19 +230,19 @@ pub struct Prague {
     bits: u32,
     /// g is 2^-shift_g.
     shift_g: u32,
-    /// alpha at the start, in units of 2^-bits.
+    /// Initial alpha, in units of 2^-bits.
     alpha_init: u64,
     /// Whether the first segments of the connection are paced.
     pace_iw: bool,
-    /// Whether the window is the fraction rounded up.
+    /// Whether the window is the fractional window rounded up.
     fraction: bool,
-    /// Whether the pacing rate follows the fraction.
+    /// Whether the pacing rate is computed from the fractional window.
     pace_fraction: bool,
-    /// Longest time of a burst: 2^-burst_shift s.
+    /// The longest time of a burst is 2^-burst_shift s.
     burst_shift: u32,
     /// Smallest number of segments in a burst.
     min_burst: u32,
-    /// Whether Prague behaves as Reno, because the other end does not support Accurate ECN.
+    /// Whether Prague behaves as Reno because the other end does not support Accurate ECN.
     reno: bool,
     /// Moving average of the marked fraction divided by g, in units of 2^-bits.
     upscaled_alpha: u64,
@@ -248,7 +250,8 @@ pub struct Prague {
     alpha_stamp: Time,
     /// When marks last reduced the window.
     cwr_stamp: Time,
-    /// Pending change of the window, in 2^-20 segments; each ACK applies at most one segment of it.
+    /// Pending change of the window, in 2^-20 segments. Each ACK changes the window by at most one
+    /// segment of it.
     carry: i64,
     /// Increase of the window per window of unmarked segments, in 2^-20 segments.
     increase: u64,
@@ -264,7 +267,7 @@ pub struct Prague {
     next_seq: u64,
     /// Rounds since slow start.
     round: u64,
-    /// Whether a mark was reported, so that the path must have an AQM.
+    /// Whether a mark was reported, which shows that the path has an AQM.
     saw_ce: bool,
     /// Whether a loss was found since the congestion state was last Open. If so, the window does
     /// not grow.
@@ -277,8 +280,8 @@ impl Prague {
         self.scaling != Scaling::Off && !window.in_slow_start() && self.round >= self.transition
     }
 
-    /// Returns the window that a relative change applies to, in 2^-20 segments. It includes the
-    /// fraction if the module stores the fraction.
+    /// Returns the window to which a relative change applies, in 2^-20 segments. It includes the
+    /// fraction if the option to store the fraction is on.
     fn window(&self, window: &Window) -> u64 {
         let whole = i64::from(window.cwnd) << CWND_SHIFT;
         let carry = if self.fraction { self.carry } else { 0 };
@@ -302,8 +305,8 @@ impl Prague {
         view.now.since(stamp).ns() / 1000 >= self.target(view) << RTT_SHIFT
     }
 
-    /// Sets the increase per window: the square of RTT over target. The first factor gives one
-    /// segment per target RTT, and the second gives equal rates.
+    /// Sets the increase per window to the square of RTT over target. One factor of RTT over target
+    /// gives one segment per target RTT, and the second factor gives equal rates.
     fn rescale(&mut self, view: View<'_>) {
         let one = ONE as u64;
         let rtt = Prague::rtt(view);
@@ -351,13 +354,13 @@ impl Prague {
                     return self.rescale(view);
                 }
             }
-            // Use the window that remains once the current reduction ends.
+            // Use the window that will remain after the current reduction.
             let cwnd = (self.window(window).div_ceil(ONE as u64)).max(1);
             let increase = (u64::from(acked) * self.increase + (cwnd >> 1)) / cwnd;
             self.carry += increase.max(u64::from(acked)) as i64;
         }
         if self.fraction {
-            // In this mode, `carry` is the fraction minus the window.
+            // In this mode, `carry` is the fractional window minus the whole window.
             let floor = -i64::from(window.cwnd) << CWND_SHIFT;
             self.carry = self.carry.max(floor + ONE);
             if self.carry <= -ONE && window.cwnd > MIN_CWND {
@@ -386,7 +389,7 @@ impl Prague {
         }
     }
 
-    /// Updates alpha once a round has passed (and, with scaling, the target RTT).
+    /// Updates alpha once a round has passed. With scaling, the target RTT must also have passed.
     fn update_alpha(&mut self, view: View<'_>, window: &Window) {
         if view.flight.una < self.next_seq
             || (self.is_scaled(window) && !self.target_elapsed(view, self.alpha_stamp))
@@ -478,7 +481,7 @@ impl CongestionControl for Prague {
         }
     }
 
-    /// Grows the window as Reno. The stack only calls this if Prague behaves as Reno.
+    /// Grows the window as Reno does. The stack calls this hook only if Prague behaves as Reno.
     fn cong_avoid(&mut self, view: View<'_>, window: &mut Window, acked: u32) {
         super::reno::cong_avoid(view, window, acked);
     }
@@ -518,8 +521,8 @@ impl CongestionControl for Prague {
     fn gauges(&self, _view: View<'_>, window: &Window, out: &mut Vec<f64>) {
         let alpha = self.upscaled_alpha >> self.shift_g;
         out.push(alpha as f64 / (1_u64 << self.bits) as f64);
-        // The carry may reduce by more than the window holds, so the window stops at its floor.
-        // Reno does not use the carry.
+        // The carry may be a larger reduction than the window allows, so limit the result to the
+        // smallest window. Reno does not use the carry.
         let floor = if self.fraction { 1 } else { MIN_CWND };
         let carry = if self.reno { 0 } else { self.carry };
         let window = f64::from(window.cwnd) + carry as f64 / ONE as f64;

@@ -1,9 +1,9 @@
 //! Reno (RFC 5681) as in Linux 7.3 `tcp_cong.c`, with ABE (RFC 8511; see `abe`) as an option.
 //!
-//! Deviations from the RFCs, as in Linux: the window counts segments, and factors apply to cwnd,
-//! not to FlightSize. Every acknowledged segment counts for growth (in RFC 3465's terms, L is the
-//! whole ACK). In Linux both factors are one half. Any other factor is converted to millionths and
-//! rounded down.
+//! As in Linux, Reno deviates from the RFCs in these points. The window is in segments, and factors
+//! apply to cwnd, not to FlightSize. Every acknowledged segment contributes to growth (in terms of
+//! RFC 3465, L is unlimited). In Linux both factors are one half. Here, any other factor is rounded
+//! down to millionths.
 
 use super::abe::{self, Backoff};
 use super::contract::{Build, CongestionControl, Needs, Signal};
@@ -68,7 +68,7 @@ pub const ENTRY: Entry<Build> = Entry {
     },
 };
 
-/// Grows the window as Reno does. DCTCP calls this, too.
+/// Grows the window as Reno does. DCTCP also calls this function.
 #[inline]
 pub(super) fn cong_avoid(view: View<'_>, window: &mut Window, acked: u32) {
     grow(view, window, acked, &mut SlowStart::Standard);
@@ -80,8 +80,8 @@ fn grow(view: View<'_>, window: &mut Window, mut acked: u32, start: &mut SlowSta
     if !view.is_cwnd_limited(window) {
         return;
     }
-    // RFC 5681 section 3.1: slow start below ssthresh. Segments that an ACK acknowledges beyond
-    // ssthresh count for congestion avoidance.
+    // RFC 5681 section 3.1: slow start below ssthresh. If an ACK brings the window to ssthresh, its
+    // remaining segments are used for congestion avoidance.
     if window.in_slow_start() {
         acked = window.slow_start(start.counted(view, window, acked));
         if acked == 0 {
@@ -176,7 +176,7 @@ mod tests {
         let abe = [("beta_ecn", Value::Float(0.8))];
         assert_eq!(ssthresh(&abe, 20, true), 16);
         assert_eq!(ssthresh(&abe, 20, false), 10);
-        // 0.57 * 100 is 56.99... in floats, but 57 in millionths.
+        // 0.57 * 100 is 56.99... in floating point, but 57 in millionths.
         assert_eq!(ssthresh(&[("beta_ecn", Value::Float(0.57))], 100, true), 57);
     }
 

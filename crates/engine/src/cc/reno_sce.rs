@@ -1,10 +1,10 @@
-//! Reno-SCE: Reno that responds to SCE marks by the square root of its window, as in the kernel
-//! tree github.com/chromi/sce of June 2019 (`tcp_reno_sce.c`).
+//! Reno-SCE: Reno whose response to SCE marks depends on the square root of its window, as in the
+//! kernel tree github.com/chromi/sce of June 2019 (`tcp_reno_sce.c`).
 //!
 //! When a whole window is acknowledged with ESCE, the window shrinks by its square root, in
-//! segments. The root is not computed: it starts at 1 and follows the window in single steps. So at
-//! the end of slow start the root is too small, as in the kernel tree. `sce.rs` describes
-//! everything else, including the deviations.
+//! segments. The root is not computed exactly. It starts at 1, and changes by at most one with each
+//! change of the window. So at the end of slow start the root is too small, as in the kernel tree.
+//! `sce.rs` describes everything else, including the deviations.
 
 use super::contract::Build;
 use super::sce::{BETA, BETA_ECN, BETA_SCE, CWR_QUIRK, Response, SSTHRESH, Sce, UNIT_QUIRK};
@@ -41,7 +41,7 @@ pub const ENTRY: Entry<Build> = Entry {
     },
 };
 
-/// The square root of the window, which follows the window in single steps.
+/// The square root of the window, which changes in steps of one.
 #[derive(Debug)]
 struct Root(u64);
 

@@ -2,31 +2,33 @@
 //! Experienced, draft-morton-tsvwg-sce) as in the kernel tree github.com/chromi/sce of June 2019,
 //! `tcp_reno_sce.c` and `tcp_dctcp_sce.c`.
 //!
-//! A counter sums up acknowledged bytes. In congestion avoidance it counts upwards. For an ACK with
-//! ESCE it counts downwards: by the acknowledged bytes times the response of the congestion
-//! control. Each time the counter passes a window of data, the window changes by a segment.
-//! ECN-Echo and losses reduce the window as well. An ACK with both echoes does not count as ESCE.
+//! A counter sums up acknowledged bytes. In congestion avoidance it counts upwards. An ACK with
+//! ESCE decreases it by the acknowledged bytes times the response of the congestion control. Each
+//! time the absolute value of the counter reaches a window of data, the window grows or shrinks by
+//! a segment. ECN-Echo and losses reduce the window as well. If an ACK carries both echoes, its
+//! ESCE is ignored.
 //!
 //! Two unintended effects in that tree are off by default:
-//! - Its counters count bytes, and take `rcv_mss` for the size of a segment of the window. A host
-//!   that only sends never measures `rcv_mss`, so it stays at 536. The window then grows, and
-//!   responds to marks, 1448/536 = 2.7 times as much as intended (`unit_quirk`).
+//! - Its counters count bytes, and use `rcv_mss` as the size of a segment of the window. A host
+//!   that only sends never measures `rcv_mss`, so the value stays at 536. As a result, growth and
+//!   the response to marks are 1448/536 = 2.7 times as strong as intended (`unit_quirk`).
 //! - A congestion control applies its factor at the end of CWR and of Recovery. By then the stack
-//!   has reduced the window to ssthresh, half of the window, so both reductions apply
-//!   (`cwr_quirk`). ACKs with ESCE during the reduction lower ssthresh further.
+//!   has already reduced the window to ssthresh, which is half of the window. So both reductions
+//!   apply (`cwr_quirk`). ACKs with ESCE during the reduction lower ssthresh further.
 //!
-//! Deviations: counters do not wrap at 2^31, and bytes are counted as full segments. Without
-//! `cwr_quirk` the window neither responds to ESCE nor grows while it is being reduced.
+//! Deviations: counters do not wrap at 2^31, and the bytes of an ACK are counted as if all its
+//! segments were full. Without `cwr_quirk` the window neither responds to ESCE nor grows while it
+//! is being reduced.
 
 use super::contract::{CongestionControl, CwndEvent, EcnNeed, Needs, Signal};
 use super::view::{Ack, CaState, View};
 use super::window::{MAX_CWND, Window};
 use crate::registry::{Kind, Opt, Options};
 
-/// The integer that stands for a factor of 1.
+/// The integer that represents a factor of 1.
 const WHOLE: u64 = 1_000_000;
 
-/// Option: the bytes that count as a segment of the window.
+/// Option: the number of bytes in a segment of the window.
 pub(super) const UNIT_QUIRK: Opt = Opt {
     name: "unit_quirk",
     doc: "Bytes for which a segment of the window counts; an acknowledged segment counts for 1448. 0: the MSS. The kernels of 2019 have 536 (see the draft's slow ramps).",
@@ -83,7 +85,7 @@ pub(super) const BETA_SCE: Opt = Opt {
     tc: None,
 };
 
-/// Option: whether two reductions apply where one is intended.
+/// Option: whether two reductions apply instead of the intended one.
 pub(super) const CWR_QUIRK: Opt = Opt {
     name: "cwr_quirk",
     doc: "As in the kernels of 2019: ECN-Echo and losses halve the window by PRR, and then beta_ecn or beta_sce is applied to the halved window.",
@@ -92,15 +94,15 @@ pub(super) const CWR_QUIRK: Opt = Opt {
     tc: None,
 };
 
-/// By how many bytes ESCE lowers the counter for each acknowledged byte.
+/// Determines by how many bytes ESCE lowers the counter for each acknowledged byte.
 pub(super) trait Response: Send {
-    /// The multiplier of acknowledged bytes, before `response` scales it.
+    /// Returns the factor for acknowledged bytes, before the option `response` scales it.
     fn of(&self, cwnd: u32) -> u64;
-    /// Notes that the window has grown by one segment, to `cwnd`.
+    /// Called when the window has grown by one segment, to `cwnd`.
     fn grown(&mut self, _cwnd: u32) {}
-    /// Notes that the window has shrunk by one segment, to `cwnd`.
+    /// Called when the window has shrunk by one segment, to `cwnd`.
     fn shrunk(&mut self, _cwnd: u32) {}
-    /// Notes that the window was reduced to `cwnd` at once.
+    /// Called when the window was reduced to `cwnd` at once.
     fn reduced(&mut self, _cwnd: u32) {}
 }
 
@@ -109,11 +111,11 @@ pub(super) trait Response: Send {
 pub(super) struct Sce<R> {
     /// The response to ESCE.
     response: R,
-    /// Which share of the response is applied, millionths.
+    /// The share of the response that is applied, millionths.
     gain: u64,
     /// The option `unit_quirk`, bytes; 0 means the MSS.
     unit_quirk: u16,
-    /// Whether ESCE may not lower ssthresh.
+    /// Whether ESCE must not lower ssthresh.
     keep_larger: bool,
     /// Factor after a loss, millionths.
     beta: u64,
@@ -127,7 +129,7 @@ pub(super) struct Sce<R> {
     cnt: i64,
     /// The window at the last ESCE or reduction, or the largest window since then, segments.
     loss_cwnd: u32,
-    /// Number of ACKs for which SCE still counts as recent.
+    /// Number of further ACKs for which SCE is considered recent.
     recent_sce: u32,
     /// First unacknowledged segment at the last ACK.
     prior_una: u64,
@@ -152,7 +154,7 @@ impl<R: Response> Sce<R> {
         }
     }
 
-    /// Returns how many bytes count as a segment of the window.
+    /// Returns the number of bytes in a segment of the window.
     fn unit(&self, view: View<'_>) -> i64 {
         i64::from(match self.unit_quirk {
             0 => view.mss,
@@ -160,7 +162,7 @@ impl<R: Response> Sce<R> {
         })
     }
 
-    /// Returns the ssthresh that follows from `loss_cwnd`.
+    /// Returns ssthresh computed from `loss_cwnd`.
     fn half(&self, window: &Window) -> u32 {
         let half = (self.loss_cwnd / 2).max(2);
         if self.keep_larger {
@@ -170,7 +172,8 @@ impl<R: Response> Sce<R> {
         }
     }
 
-    /// Returns `cwnd` reduced by beta and by at least one segment, but not below two.
+    /// Returns `cwnd` multiplied by beta. The reduction is at least one segment, and the result is
+    /// at least two segments.
     fn reduced(cwnd: u32, beta: u64) -> u32 {
         let cut = (u64::from(cwnd) * (WHOLE - beta) / WHOLE).max(1) as u32;
         cwnd.saturating_sub(cut).max(2)
@@ -235,7 +238,8 @@ impl<R: Response> CongestionControl for Sce<R> {
         if self.cwr_quirk && self.keep_larger {
             return self.half(window);
         } else if self.cwr_quirk {
-            // After a timeout loss_cwnd may be out of date: a reduction must not raise ssthresh.
+            // After a timeout loss_cwnd may be out of date, but a reduction must not raise
+            // ssthresh.
             return self.half(window).min(window.cwnd.max(2));
         }
         self.loss_cwnd = window.cwnd;
@@ -249,15 +253,15 @@ impl<R: Response> CongestionControl for Sce<R> {
 
     fn in_ack_event(&mut self, view: View<'_>, window: &mut Window, ack: &Ack) {
         let unit = self.unit(view);
-        // A duplicate ACK counts as one segment. Its size is what this host assumes for received
-        // segments (Linux `rcv_mss`).
+        // A duplicate ACK is treated as one segment. Its size is the size that this host assumes
+        // for received segments (Linux `rcv_mss`).
         let bytes = match view.flight.una - self.prior_una {
             0 => unit,
             segments => segments as i64 * i64::from(view.mss),
         };
         self.prior_una = view.flight.una;
         let reducing = matches!(view.ca_state, CaState::Cwr | CaState::Recovery);
-        // Use the window from before this ACK changes it.
+        // Use the window before this ACK changes it.
         let over = unit * i64::from(window.cwnd);
         if reducing && !self.cwr_quirk {
             // During a reduction, PRR controls the window.
@@ -282,7 +286,7 @@ impl<R: Response> CongestionControl for Sce<R> {
     }
 
     fn cong_avoid(&mut self, view: View<'_>, window: &mut Window, acked: u32) {
-        // In congestion avoidance, the counter grows the window.
+        // In slow start, grow the window here. In congestion avoidance, the counter grows it.
         if view.is_cwnd_limited(window) && window.in_slow_start() {
             let left = window.slow_start(acked);
             self.cnt += i64::from(left) * self.unit(view);
@@ -292,7 +296,7 @@ impl<R: Response> CongestionControl for Sce<R> {
     fn cwnd_event(&mut self, _view: View<'_>, window: &mut Window, event: CwndEvent) {
         match (event, self.cwr_quirk) {
             (CwndEvent::CompleteCwr, true) => self.reduce(window, self.factor()),
-            // After this event, the stack sets the window to the value after a timeout.
+            // After this hook returns, the stack sets the window to the value for a timeout.
             (CwndEvent::Loss, true) => self.reduce(window, self.beta),
             (CwndEvent::CompleteCwr | CwndEvent::Loss, false) => {
                 self.cnt = 0;
@@ -338,7 +342,8 @@ mod tests {
         host.gauges()[0] as i64
     }
 
-    /// Plays ACKs, each given as (segments, ESCE). Returns (count, cwnd, ssthresh) after each ACK.
+    /// Delivers ACKs, each given as (segments, ESCE). Returns (count, cwnd, ssthresh) after each
+    /// ACK.
     fn play(host: &mut Host, acks: &[(u32, bool)]) -> Vec<(i64, u32, u32)> {
         acks.iter()
             .map(|&(segments, esce)| {
@@ -365,7 +370,8 @@ mod tests {
                 (2_896, 10, 10),
                 (-11_584, 10, 5),
                 (-4_344, 9, 5),
-                // 4 x 1448 x 9/2 = 26064 is subtracted, and -30408 holds two windows of 13032.
+                // 4 x 1448 x 9/2 = 26064 is subtracted, and the result of -30408 contains two
+                // windows of 13032.
                 (-4_344, 7, 4),
                 (-1_448, 7, 4),
             ]
@@ -384,10 +390,10 @@ mod tests {
             [
                 (2_896, 10, 10),
                 (432, 11, 10),
-                // 2896 x 11/2 = 15928 is subtracted, and the window falls by two: 432 - 15928 + 2 x
-                // 5896.
+                // 2896 x 11/2 = 15928 is subtracted. The window shrinks by two segments, so the
+                // counter is 432 - 15928 + 2 x 5896.
                 (-3_704, 9, 5),
-                // A duplicate ACK counts as a segment of 536 bytes.
+                // A duplicate ACK is treated as a segment of 536 bytes.
                 (-3_168, 9, 5),
             ]
         );
@@ -396,18 +402,19 @@ mod tests {
     #[test]
     fn a_marked_window_costs_reno_its_root() {
         let mut h = host(&reno_sce::ENTRY, &[], 2, 2);
-        // While the window grows by a segment a round, the root follows: 1 below 3, 2 from 3 to 5
-        // and so on. The root is one step late, because it changes only when the window does.
+        // While the window grows by a segment per round, the root follows it. The root is 1 for
+        // windows below 3, 2 from 3 to 5, and so on. It is one step late, because it changes only
+        // when the window changes.
         for _ in 0..60 {
             h.round();
         }
         let cwnd = h.window.cwnd;
         h.sce_round(cwnd);
         let cost = cwnd - h.window.cwnd;
-        // The response is 8 windows of bytes, minus the bytes already counted towards the next
-        // increase.
+        // The response is 8 windows of bytes. The bytes already counted towards the next increase
+        // reduce it.
         assert_eq!((cwnd, cost), (62, 7));
-        // Half of the response costs half as much.
+        // With half of the response, the window shrinks by half as much.
         let set = [("response", Value::Float(0.5))];
         let mut h = host(&reno_sce::ENTRY, &set, 2, 2);
         for _ in 0..60 {
@@ -417,7 +424,7 @@ mod tests {
         assert_eq!(h.window.cwnd, 59);
     }
 
-    /// Of the two rules for ssthresh, one ends slow start and the other does not.
+    /// With the earlier rule for ssthresh, SCE ends slow start. With the later rule, it does not.
     #[test]
     fn slow_start_and_sce() {
         for (word, ssthresh) in [
@@ -429,14 +436,14 @@ mod tests {
             h.ack_esce(1);
             assert_eq!(h.window.ssthresh, ssthresh, "{word}");
         }
-        // Segments of an ACK that exceed what slow start uses count for congestion avoidance.
+        // Segments of an ACK that slow start does not use are used for congestion avoidance.
         let mut h = host(&dctcp_sce::ENTRY, &[], 10, 11);
         h.ack(3);
         assert_eq!((h.window.cwnd, count(&h)), (11, 2 * 1448));
     }
 
-    /// From a window of 100 segments, CE leaves 75, or 87 with recent SCE (100 - 12.5, rounded
-    /// down). A loss leaves 50.
+    /// CE reduces a window of 100 segments to 75, or to 87 if SCE is recent (100 - 12.5, rounded
+    /// down). A loss reduces it to 50.
     #[test]
     fn factors_of_marks_and_losses() {
         let after = |set: &Set, act: fn(&mut Host)| {
@@ -461,8 +468,8 @@ mod tests {
             }),
             (51, 51)
         );
-        // The stack halves loss_cwnd (101/2 = 50). The congestion control then takes off a quarter
-        // of that, too.
+        // The stack halves loss_cwnd (101/2 = 50). The congestion control then reduces this by a
+        // further quarter.
         let quirk = [("cwr_quirk", Value::Bool(true))];
         assert_eq!(after(&quirk, |h| h.marked_round(1)), (39, 50));
         let later = [
@@ -474,7 +481,7 @@ mod tests {
         assert_eq!(after(&later, |h| h.marked_round(1)), (75, 50));
     }
 
-    /// recent_sce lasts for one window of ACKs, including the ACK with ECN-Echo.
+    /// SCE is recent for one window of ACKs, including the ACK with ECN-Echo.
     #[test]
     fn recent_is_a_window_of_acks() {
         let reduced = |acks: u32| {
@@ -486,8 +493,8 @@ mod tests {
             h.ack_ece(1);
             h.window.ssthresh
         };
-        // After 18 ACKs SCE is still recent, so 20 - 20/8 remains. After 19 ACKs it is not, so 20 -
-        // 20/4 remains.
+        // After 18 ACKs SCE is still recent, so the window becomes 20 - 20/8. After 19 ACKs it is
+        // no longer recent, so the window becomes 20 - 20/4.
         assert_eq!(reduced(18), 18);
         assert_eq!(reduced(19), 15);
     }
@@ -516,13 +523,12 @@ mod tests {
             h.ack_esce(2);
         }
         assert_eq!(h.window.cwnd, 2);
-        // The window cannot shrink further, and the rest of the reduction is dropped, not carried
-        // over.
+        // The window cannot shrink further, so the rest of the reduction is discarded.
         assert!(count(&h) > -2 * 1448);
     }
 
-    /// Windows round by round: every fourth round of 20 segments has as many marks as the round's
-    /// number.
+    /// Tests the window after each round. In every fourth round of 20 segments, the number of marks
+    /// is the number of the round.
     #[test]
     fn rounds() {
         let quirk = ("unit_quirk", Value::Int(536));

@@ -1,9 +1,9 @@
-//! A sender without a network, to drive congestion controls in tests. It always has data,
-//! acknowledges in order, and reduces its window as Linux does (PRR in CWR and Recovery). For
-//! congestion controls that measure delivery rates, one window is delivered per RTT. The unit tests
-//! and `tests/` use this sender.
+//! A sender without a network, which calls congestion controls in tests. It always has data, its
+//! segments are acknowledged in order, and it reduces its window as Linux does (PRR in CWR and
+//! Recovery). For congestion controls that measure delivery rates, one window is delivered per RTT.
+//! The unit tests and `tests/` use this sender.
 
-// Each user of this file needs only a part of it.
+// Each test that includes this file uses only a part of it.
 #![allow(dead_code)]
 
 use tailback_engine::cc::{
@@ -45,7 +45,7 @@ pub fn flight(segments: u32) -> Flight {
     }
 }
 
-/// The values that the stack gives to a congestion control. Tests set them by hand.
+/// The values that the stack gives to a congestion control. Tests set them directly.
 pub struct Stack {
     /// Clocks, counters and state, which the congestion control reads.
     pub conn: Conn,
@@ -56,7 +56,7 @@ pub struct Stack {
 }
 
 impl Stack {
-    /// Returns a connection whose window of `cwnd` segments has always limited sending.
+    /// Returns a connection with a window of `cwnd` segments, which has always limited sending.
     pub fn new(cwnd: u32) -> Stack {
         Stack {
             conn: Conn {
@@ -156,7 +156,7 @@ impl Host {
         cc.cwnd_event(view, window, event);
     }
 
-    /// Lets time pass.
+    /// Advances the clock.
     pub fn wait(&mut self, time: Time) {
         self.conn.now += time;
     }
@@ -176,18 +176,18 @@ impl Host {
         self.on_ack(n, Echo::Esce);
     }
 
-    /// Plays a round trip in which every segment in flight is acknowledged separately, evenly
+    /// Simulates a round trip in which each segment in flight gets its own ACK. The ACKs are evenly
     /// spaced.
     pub fn round(&mut self) {
         self.marked_round(0);
     }
 
-    /// Plays a round trip whose first `marked` ACKs carry ECN-Echo.
+    /// Simulates a round trip whose first `marked` ACKs carry ECN-Echo.
     pub fn marked_round(&mut self, marked: u32) {
         self.echoed_round(marked, Echo::Ece);
     }
 
-    /// Plays a round trip whose first `marked` ACKs carry the echo of SCE.
+    /// Simulates a round trip whose first `marked` ACKs carry the echo of SCE.
     pub fn sce_round(&mut self, marked: u32) {
         self.echoed_round(marked, Echo::Esce);
     }
@@ -201,7 +201,7 @@ impl Host {
         }
     }
 
-    /// Notes that a segment is lost, which starts fast recovery.
+    /// Reports that a segment is lost, which starts fast recovery.
     pub fn lose(&mut self) {
         if self.conn.ca_state >= CaState::Recovery {
             return;
@@ -224,7 +224,8 @@ impl Host {
         }
     }
 
-    /// Lets the retransmission timer fire: all segments count as lost, and one is sent again.
+    /// Lets the retransmission timer expire. All segments are considered lost, and one is sent
+    /// again.
     pub fn timeout(&mut self) {
         if self.conn.ca_state <= CaState::Disorder || self.high_seq <= self.flight.una {
             self.prior_cwnd = self.window.cwnd;
@@ -249,7 +250,7 @@ impl Host {
         self.send();
     }
 
-    /// Acknowledges everything, sends nothing for this time, and then sends a window.
+    /// Acknowledges all segments, sends no segments for this time, and then sends a window.
     pub fn idle(&mut self, time: Time) {
         if self.flight.in_flight() > 0 {
             self.conn.last_sent = self.conn.now;
@@ -282,9 +283,9 @@ impl Host {
         let (cc, view, window) = self.hooks();
         cc.pkts_acked(view, window, &ack);
 
-        // CWR ends when a segment sent after the CWR flag is acknowledged, because the receiver
-        // then has the flag. Recovery and Loss end when every segment sent before them is
-        // acknowledged.
+        // CWR ends when a segment sent after the CWR flag is acknowledged, because the receiver has
+        // then received the flag. Recovery and Loss end when all segments sent before they began
+        // are acknowledged.
         let (una, high) = (self.flight.una, self.high_seq);
         let over = match self.conn.ca_state {
             CaState::Cwr => una > high,
@@ -348,7 +349,7 @@ impl Host {
         self.ask_ssthresh(signal);
     }
 
-    /// Proportional rate reduction, as in RFC 6937 section 3.
+    /// Applies proportional rate reduction (RFC 6937 section 3).
     fn prr(&mut self, delivered: u32) {
         let (in_flight, ssthresh) = (self.flight.in_flight(), self.window.ssthresh);
         self.prr_delivered += delivered;

@@ -12,13 +12,13 @@ pub enum CaState {
     /// Nothing unusual has happened.
     #[default]
     Open,
-    /// Duplicate ACKs or SACKs have come, but no segment counts as lost yet.
+    /// Duplicate ACKs or SACKs have arrived, but no segment is considered lost yet.
     Disorder,
     /// The window is being reduced after ECN-Echo, or after a loss that a tail loss probe repaired.
     Cwr,
-    /// Fast recovery is under way.
+    /// Fast recovery is in progress.
     Recovery,
-    /// A retransmission timeout has happened.
+    /// A retransmission timer has expired.
     Loss,
 }
 
@@ -30,8 +30,8 @@ impl CaState {
     }
 }
 
-/// Segments of a sender by their state (names as in Linux's `tcp_sock`). Only the scoreboard
-/// changes it.
+/// Numbers of a sender's segments by their state (names as in Linux's `tcp_sock`). Only the
+/// scoreboard changes them.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Flight {
     /// Number of the first unacknowledged segment.
@@ -40,7 +40,7 @@ pub struct Flight {
     pub nxt: u64,
     /// Number of selectively acknowledged segments.
     pub sacked_out: u32,
-    /// Number of segments that count as lost, including those sent again.
+    /// Number of segments considered lost, including those sent again.
     pub lost_out: u32,
     /// Number of retransmissions in flight.
     pub retrans_out: u32,
@@ -53,7 +53,7 @@ impl Flight {
         (self.nxt - self.una) as u32
     }
 
-    /// Returns how many segments are believed to be in the network (Linux `tcp_packets_in_flight`).
+    /// Returns the estimated number of segments in the network (Linux `tcp_packets_in_flight`).
     #[inline]
     pub fn in_flight(&self) -> u32 {
         self.packets_out() - self.sacked_out - self.lost_out + self.retrans_out
@@ -69,8 +69,8 @@ pub struct Conn {
     pub ca_state: CaState,
     /// Segments delivered so far, including retransmissions.
     pub delivered: u64,
-    /// Segments delivered by ACKs that carried ECN-Echo. With Accurate ECN, the number of marked
-    /// segments that the receiver has reported.
+    /// Number of segments delivered by ACKs that carried ECN-Echo. With Accurate ECN, this is the
+    /// number of marked segments that the receiver has reported.
     pub delivered_ce: u64,
     /// Largest number of segments that were unacknowledged in the last window.
     pub max_packets_out: u32,
@@ -84,8 +84,8 @@ pub struct Conn {
     pub mss: u16,
     /// Time of the last data transmission (Linux `lsndtime`).
     pub last_sent: Time,
-    /// What the last ACK shows about the delivery rate. Only set for a congestion control that
-    /// needs rate samples.
+    /// The delivery-rate sample of the last ACK. It is set only for a congestion control that needs
+    /// rate samples.
     pub rate: RateSample,
 }
 
@@ -115,7 +115,7 @@ impl Conn {
     }
 }
 
-/// A connection as its congestion control sees it.
+/// The state of a connection that its congestion control can read.
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a> {
     conn: &'a Conn,
@@ -157,17 +157,18 @@ pub struct Ack {
     /// Segments in flight before this ACK.
     pub prior_in_flight: u32,
     /// RTT of the newest segment that this ACK acknowledged, if this segment was sent only once
-    /// (Linux `ack_sample.rtt_us`). Not yet known in `in_ack_event`.
+    /// (Linux `ack_sample.rtt_us`). It is not yet known in `in_ack_event`.
     pub rtt: Option<Time>,
-    /// Segments found lost because of this ACK. Only known in `cong_control` and `cwr_ack`.
+    /// Segments found lost because of this ACK. The number is known only in `cong_control` and
+    /// `cwr_ack`.
     pub losses: u32,
 }
 
-/// What an ACK shows about the delivery rate (Linux `rate_sample`).
+/// The delivery-rate sample of an ACK (Linux `rate_sample`).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RateSample {
-    /// Time over which the rate was measured, us: the longer of the time for sending and the time
-    /// for acknowledging. 0 if the ACK does not show the rate.
+    /// Time over which the rate was measured, us. This is the larger one of the sending time and
+    /// the acknowledging time. It is 0 if the ACK does not allow a measurement.
     pub interval_us: u64,
     /// Segments delivered in that time.
     pub delivered: u32,

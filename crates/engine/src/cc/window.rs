@@ -21,19 +21,18 @@ pub struct Window {
     pub pacing_rate: u64,
     /// Number of segments that may leave together if packets are paced (TSO autosizing).
     pub pacing_burst: u32,
-    /// Whether the first segments of the connection are paced, too (`tcp_pace_iw` of the L4S team).
+    /// Whether the first segments of the connection are also paced (`tcp_pace_iw` of the L4S team).
     pub pace_first: bool,
-    /// Whether the congestion control no longer sets the pacing rate. Packets are then paced as the
-    /// scenario demands.
+    /// Whether the congestion control no longer sets the pacing rate. The scenario then decides
+    /// whether packets are paced.
     pub paced_by_stack: bool,
-    /// Until this many segments are delivered, samples of the delivery rate do not show the
-    /// capacity of the path, because the application had nothing to send. 0 means that samples show
-    /// the capacity (Linux `app_limited`). The stack sets this field. A congestion control that
-    /// keeps its window small on purpose sets it, too.
+    /// Until this many segments are delivered, samples of the delivery rate may be below the path's
+    /// capacity, because the application had no data to send. 0 means that samples show the
+    /// capacity (Linux `app_limited`). The stack sets this field. A congestion control that
+    /// intentionally keeps its window small also sets it.
     pub app_limited: u64,
-    /// Why the congestion control itself has ended slow start, in one or a few words
-    /// ("hystart_delay"). `None` if a loss or a mark ends slow start. Only `tailback explain` uses
-    /// this.
+    /// Why the congestion control itself has ended slow start, as a short name ("hystart_delay").
+    /// `None` if a loss or a mark ends slow start. Only `tailback explain` uses this.
     pub left_slow_start: Option<&'static str>,
     growth: Growth,
 }
@@ -55,7 +54,8 @@ impl Window {
         }
     }
 
-    /// Returns how much growth counts for an ACK that delivered this many segments.
+    /// Returns the number of segments from which growth is computed for an ACK that delivered this
+    /// many segments.
     #[inline]
     pub fn growth_of(&self, delivered: u32) -> u32 {
         match self.growth {
@@ -64,13 +64,13 @@ impl Window {
         }
     }
 
-    /// Returns whether growth counts ACKs instead of segments.
+    /// Returns whether growth depends on the number of ACKs instead of segments.
     pub fn counts_acks(&self) -> bool {
         self.growth == Growth::Acks
     }
 
-    /// Returns whether the connection is in slow start: below ssthresh, and in Linux 3.2 also at
-    /// ssthresh.
+    /// Returns whether the connection is in slow start. This is the case if the window is below
+    /// ssthresh, and in Linux 3.2 also if it equals ssthresh.
     #[inline]
     pub fn in_slow_start(&self) -> bool {
         match self.growth {
@@ -91,9 +91,10 @@ impl Window {
         left
     }
 
-    /// Linux `tcp_cong_avoid_ai`: grows by one segment for every `w` acknowledged segments. Credit
-    /// left over from a larger `w` is used first, for at most one segment at a time. Linux 3.2
-    /// needed one more ACK for each increase: it grew by one segment for `w + 1` ACKs.
+    /// Linux `tcp_cong_avoid_ai`: grows by one segment for every `w` acknowledged segments.
+    /// Acknowledged segments left over from a larger `w` are used first, for at most one segment of
+    /// growth per call. Linux 3.2 needed one more ACK for each increase, so the window grew by one
+    /// segment for `w + 1` ACKs.
     #[inline]
     pub fn cong_avoid_ai(&mut self, w: u32, acked: u32) {
         if self.growth == Growth::Acks {
@@ -123,7 +124,7 @@ impl Window {
 mod tests {
     use super::*;
 
-    /// Linux 3.2 `tcp_cong_avoid_ai`: the ACK that raises the window does not count towards the
+    /// Linux 3.2 `tcp_cong_avoid_ai`: the ACK that increases the window is not counted towards the
     /// next increase.
     #[test]
     fn counting_acks_takes_one_more_than_the_window() {

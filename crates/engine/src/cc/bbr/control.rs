@@ -15,12 +15,11 @@ use crate::units::Time;
 
 /// Linux `TCP_INIT_CWND`.
 const INIT_CWND: u32 = 10;
-/// STARTUP ends after this many rounds without growth of the rate by a quarter.
+/// STARTUP ends after this many rounds in which the rate grew by less than a quarter.
 const FULL_BW_ROUNDS: u32 = 3;
 /// Number of rounds in each half of the window for ACK aggregation.
 const AGGREGATION_ROUNDS: u32 = 5;
-/// Smallest pacing rate for more than one segment at a time. Below it, a burst is one segment: 1.2
-/// Mbit/s, in bytes/s.
+/// Below this pacing rate (1.2 Mbit/s), a burst is one segment, bytes/s.
 const MIN_TSO_RATE: u64 = 1_200_000 / 8;
 
 /// The congestion control.
@@ -120,7 +119,7 @@ impl Bbr {
             .unwrap_or_else(|| burst(view, window, 0, least))
     }
 
-    /// Adds segments to a target: for segments that hosts hold back, for delayed ACKs, and for a
+    /// Increases a target to allow for the bursts that hosts collect, for delayed ACKs, and for a
     /// probe on a path with a small BDP (Linux `bbr_quantization_budget`).
     fn with_quanta(&self, view: View<'_>, window: &Window, target: u32) -> u32 {
         let mut room = target + 3 * self.burst(view, window);
@@ -191,7 +190,7 @@ impl Bbr {
         self.phase = Phase::ProbeBw(Cycle::begin(&mut self.random, at));
     }
 
-    /// Moves on to the next phase of PROBE_BW if the current phase is over (Linux
+    /// Starts the next phase of PROBE_BW if the current phase is over (Linux
     /// `bbr_update_cycle_phase` and `bbr_is_next_cycle_phase`).
     fn update_cycle(&mut self, view: View<'_>, window: &Window, ack: &Ack) {
         let Phase::ProbeBw(cycle) = self.phase else {
@@ -203,8 +202,8 @@ impl Bbr {
         let over = if self.pacing_gain == Gain::ONE {
             full_length
         } else if self.pacing_gain > Gain::ONE {
-            // Probe until more is in flight as the gain demands, or until losses show that this is
-            // impossible.
+            // Probe until as much data is in flight as the gain requires, or until losses show that
+            // this is impossible.
             full_length
                 && (ack.losses > 0 || in_flight() >= self.inflight(view, window, self.pacing_gain))
         } else {
@@ -299,8 +298,8 @@ impl Bbr {
         };
     }
 
-    /// Linux `bbr_set_cwnd_to_recover_or_restore`. Returns the window, and whether BBR sends only
-    /// as many packets as are delivered.
+    /// Linux `bbr_set_cwnd_to_recover_or_restore`. Returns the window, and whether BBR may send
+    /// only one packet for each delivered packet.
     fn recover_or_restore(&mut self, view: View<'_>, window: &Window, ack: &Ack) -> (u32, bool) {
         let (before, state) = (self.prev_ca_state, view.ca_state);
         let mut cwnd = window.cwnd.saturating_sub(ack.losses).max(1);
@@ -402,8 +401,7 @@ impl CongestionControl for Bbr {
         self.idle_restart = true;
         self.aggregation.restart(view.now);
         match self.phase {
-            // The application had little to send, so pace only at the rate that the path is known
-            // to have.
+            // The application had little to send, so pace only at the estimated bandwidth.
             Phase::ProbeBw(_) => self.set_pacing_rate(view, window, Gain::ONE),
             Phase::ProbeRtt(probe) if probe.is_over(view.now) => {
                 self.leave_probe_rtt(view, window);
@@ -416,7 +414,7 @@ impl CongestionControl for Bbr {
         if new == CaState::Loss {
             self.prev_ca_state = CaState::Loss;
             self.full.bw = Bandwidth::ZERO;
-            // A timeout ends the round and counts as a loss.
+            // A timeout ends the round, and BBR treats it as a loss.
             self.round_start = true;
             self.sample_long_term(view, 1);
         }

@@ -1,5 +1,5 @@
-//! The policed rate (Linux `bbr_lt_bw_sampling`): BBR takes a steady rate with losses for the rate
-//! of a policer, and uses it as the bandwidth.
+//! Detection of policers (Linux `bbr_lt_bw_sampling`). If the rate is steady although many packets
+//! are lost, BBR assumes that a policer limits the rate. It then uses this rate as the bandwidth.
 
 use crate::cc::bbr_model::{Bandwidth, Gain};
 use crate::cc::view::View;
@@ -12,17 +12,17 @@ const LOSS: u64 = 50;
 /// Intervals are similar if their bandwidths differ by at most 1/8, or by at most this many
 /// bytes/s.
 const DIFFERENCE: u64 = 4000 / 8;
-/// BBR assumes for this many rounds that a detected policer is still there.
+/// For this many rounds, BBR assumes that a detected policer is still active.
 const USE_ROUNDS: u32 = 48;
 
-/// What a sample shows.
+/// What BBR concludes from a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     /// Nothing has changed.
     None,
     /// A policer was detected.
     Found,
-    /// The policer may be gone by now, so BBR forgets it.
+    /// The policer may no longer be active, so BBR measures the path again.
     Forgotten,
 }
 
@@ -56,7 +56,7 @@ impl LongTerm {
         self.rounds = 0;
     }
 
-    /// Processes an ACK that reports `losses` segments lost. `probing` says whether BBR is in
+    /// Processes an ACK that reports `losses` segments lost. `probing` is true if BBR is in
     /// PROBE_BW.
     pub(super) fn sample(
         &mut self,
@@ -75,7 +75,7 @@ impl LongTerm {
             }
             return Verdict::None;
         }
-        // Measure from the first loss on, because the policer has no tokens left then.
+        // Measure from the first loss on, because by then the policer has no tokens left.
         if !self.sampling {
             if losses == 0 {
                 return Verdict::None;
@@ -95,7 +95,7 @@ impl LongTerm {
             self.reset(view);
             return Verdict::None;
         }
-        // An interval ends only with a loss.
+        // Only an ACK that reports a loss can end an interval.
         if losses == 0 {
             return Verdict::None;
         }
@@ -112,7 +112,7 @@ impl LongTerm {
         self.interval_done(Bandwidth::of(delivered, ms * 1000), view)
     }
 
-    /// Compares an interval that ended with a loss with the interval before it.
+    /// Compares the interval that has just ended with the previous interval.
     fn interval_done(&mut self, bw: Bandwidth, view: View<'_>) -> Verdict {
         if self.bw > Bandwidth::ZERO {
             let difference = bw.abs_diff(self.bw);

@@ -1,13 +1,15 @@
 //! BBR version 1 (Cardwell et al. 2016; draft-cardwell-iccrg-bbr-congestion-control-00), as in
-//! Linux 7.3 `tcp_bbr.c`. BBR keeps a model of the path: the highest delivery rate of ten round
-//! trips and the smallest RTT of 10 s. From this model follow the pacing rate and the number of
-//! packets in flight. BBR does not treat losses and marks as congestion. After losses BBR sends
-//! only as many packets as are delivered for one round, and looks for a policer.
+//! Linux 7.3 `tcp_bbr.c`. BBR keeps a model of the path: the highest delivery rate in ten round
+//! trips and the smallest RTT in 10 s. It derives the pacing rate and the number of packets in
+//! flight from this model. BBR does not interpret losses and marks as congestion. After losses, BBR
+//! sends only one packet for each delivered packet during one round, and checks whether there is a
+//! policer.
 //!
-//! Deviations: segments are paced one by one, where Linux sends bursts of up to 1 ms. The extra
-//! segments in flight for these bursts (`tso_segs`) are the same. Clocks count ns, where Linux
-//! counts ms for the RTT filter. If the smallest RTT has expired, the ACK of a single small segment
-//! may replace it, although the receiver probably delayed that ACK.
+//! Deviations: segments are paced one by one, whereas Linux sends bursts of up to 1 ms. The number
+//! of extra segments that BBR allows in flight for these bursts (`tso_segs`) is the same as in
+//! Linux. The RTT filter measures time in ns, whereas Linux uses ms. If the smallest RTT has
+//! expired, the RTT of a single small segment may replace it, although the receiver probably
+//! delayed the ACK of this segment.
 
 mod control;
 mod long_term;

@@ -10,7 +10,7 @@ const CYCLE: u32 = 8;
 const CYCLE_RAND: u64 = 7;
 
 /// Position in a cycle of PROBE_BW. Phase 0 probes, phase 1 drains the queue that the probe built,
-/// and the others cruise.
+/// and BBR cruises in all later phases.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cycle {
     pub index: u32,
@@ -37,11 +37,11 @@ impl Cycle {
 /// The phase that BBR is in.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Phase {
-    /// BBR looks for the bandwidth.
+    /// BBR searches for the bandwidth.
     Startup,
     /// BBR drains the queue that STARTUP has built.
     Drain,
-    /// BBR sends at the estimated bandwidth, with probes for more.
+    /// BBR sends at the estimated bandwidth, and sometimes probes for more.
     ProbeBw(Cycle),
     /// BBR empties the queue to measure the RTT.
     ProbeRtt(ProbeRtt),
@@ -59,7 +59,7 @@ impl Phase {
     }
 }
 
-/// Detects that the pipe is full, because the bandwidth has ceased to grow.
+/// Detects that the pipe is full: the bandwidth no longer grows.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct FullPipe {
     pub reached: bool,

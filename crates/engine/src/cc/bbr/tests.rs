@@ -69,7 +69,7 @@ fn room_for_bursts_and_delayed_acks() {
     let (mut cc, mut stack) = known_path();
     stack.window.pacing_rate = 12_500_000;
     // 12.2 kB leave in 1 ms, so a burst has 8 segments. Three such bursts are added to 346
-    // segments. The sum is even, so it is not rounded.
+    // segments. The sum is even, so it is not rounded up to an even number.
     cc.phase = probe_bw(3);
     assert_eq!(stack.with(|view, window| cc.burst(view, window)), 8);
     assert_eq!(
@@ -113,7 +113,8 @@ fn packets_are_conserved_in_the_first_round_of_recovery() {
     stack.conn.ca_state = CaState::Recovery;
     stack.flight.nxt = 500;
     stack.with(|view, window| cc.set_cwnd(view, window, &ack));
-    // The sender may send as much as was delivered, however many segments were lost.
+    // The sender may send as many segments as were delivered. The number of lost segments does not
+    // matter.
     assert_eq!((stack.window.cwnd, cc.packet_conservation), (502, true));
     // In the next round the window grows towards the target as in slow start, minus the number of
     // lost segments.
@@ -139,7 +140,7 @@ fn three_rounds_without_growth_end_startup() {
         reached.push(cc.full.reached);
     }
     assert_eq!(reached, [false, false, false, false, false, true, true]);
-    // Rounds in which the application had nothing to send do not count.
+    // Rounds in which the application limits the rate are not counted.
     let mut cc = bbr();
     stack.conn.rate.app_limited = true;
     for _ in 0..10 {
@@ -158,15 +159,15 @@ fn startup_doubles_each_round() {
         windows.push(host.window.cwnd);
     }
     assert_eq!(windows, [20, 40, 80, 160, 320]);
-    // 319 segments were in flight when the last ACK came. The rate is 2.885 times 319 segments per
-    // RTT, less 1 %.
+    // 319 segments were in flight when the last ACK arrived. The rate is 2.885 times 319 segments
+    // per RTT, minus 1 %.
     let rate = 319.0 * 1448.0 / 0.04 * (739.0 / 256.0) * 0.99;
     let off = host.window.pacing_rate as f64 / rate;
     assert!((0.999..1.001).contains(&off), "{off}");
 }
 
-/// Linux `bbr_save_cwnd`: in Open and CWR it saves the window. In Recovery the window may be
-/// reduced, so BBR saves the larger of the window and the value saved before.
+/// Linux `bbr_save_cwnd`: in Open and CWR, BBR saves the window. In Recovery the window may be
+/// reduced, so BBR saves the larger one of the window and the previously saved value.
 #[test]
 fn the_window_that_recovery_restores_is_the_last_good_one() {
     let (mut cc, mut stack) = known_path();
@@ -194,19 +195,20 @@ fn the_window_that_recovery_restores_is_the_last_good_one() {
     assert_eq!(saved(CaState::Loss, 1), 400);
 }
 
-/// Linux `bbr_set_pacing_rate`: until the pipe is full the rate only rises, with or without an RTT
-/// sample.
+/// Linux `bbr_set_pacing_rate`: until the pipe is full, the rate never falls, with or without an
+/// RTT sample.
 #[test]
 fn the_pacing_rate_falls_only_once_the_pipe_is_full() {
     let mut stack = Stack::new(10);
     let mut pace = Pace::new(Gain::ONE, 1);
-    // One segment per millisecond is 1448 bytes a thousand times a second, less 1 %.
+    // One segment per millisecond is 1448 bytes a thousand times a second, minus 1 %.
     let bandwidth = Bandwidth::of(1, 1_000);
     let rate = 1_448_000 * 99 / 100;
     for (srtt, before, full, after) in [
         (Time::ZERO, 100_000_000, false, 100_000_000),
         (Time::ZERO, 100, false, rate),
-        // The first RTT sample sets the rate to ten segments per 100 ms, which is lower.
+        // The first RTT sample sets the rate to ten segments per 100 ms, which is lower than the
+        // previous rate.
         (Time::from_ms(100), 100_000_000, false, rate),
         (Time::from_ms(100), 100_000_000, false, 100_000_000),
         (Time::from_ms(100), 100_000_000, true, rate),
@@ -224,7 +226,8 @@ fn the_pacing_rate_falls_only_once_the_pipe_is_full() {
 }
 
 /// Linux `bbr_lt_bw_sampling`: BBR assumes a policer after two intervals of four rounds each. In
-/// both, a fifth (50/256) must be lost, and their rates must be about the same.
+/// both intervals, a fifth (50/256) of the segments must be lost, and the two rates must be nearly
+/// equal.
 #[test]
 fn two_intervals_with_a_fifth_lost_are_a_policer() {
     let rates = |lost: u64, second: u64| {
@@ -249,8 +252,8 @@ fn two_intervals_with_a_fifth_lost_are_a_policer() {
     let rate = Bandwidth::of(256, 100_000);
     assert_eq!(rates(50, 256), (true, Some(rate)));
     assert_eq!(rates(49, 256), (false, None), "less than a fifth");
-    // A rate that is 1/8 higher counts as the same, and BBR uses the mean. A rate that is higher by
-    // more does not.
+    // If the second rate is 1/8 higher, BBR treats the rates as equal and uses their mean. If it is
+    // higher by more than 1/8, BBR does not assume a policer.
     let more = Bandwidth::of(287, 100_000);
     assert_eq!(rates(57, 287), (true, Some(more.mean(rate))));
     assert_eq!(rates(80, 400), (false, None));

@@ -1,4 +1,4 @@
-//! ACK aggregation, estimated as in Google's branch or as in the draft.
+//! The estimate of ACK aggregation, as in Google's branch or as in the draft.
 
 use super::state::Bbr3;
 use crate::cc::bbr_model::Bandwidth;
@@ -27,7 +27,7 @@ impl Bbr3 {
         }
     }
 
-    /// Returns how many segments the window gets for ACK aggregation.
+    /// Returns by how many segments ACK aggregation increases the window.
     pub(super) fn extra_acked(&self, bw: Bandwidth) -> u32 {
         if self.params.draft {
             self.extra.segments()

@@ -2,11 +2,11 @@
 
 use crate::cc::bbr_model::Bandwidth;
 
-/// A volume (segments in flight) without a bound.
+/// Value of a bound on the volume (segments in flight) that means "no bound".
 pub(super) const NO_BOUND: u32 = u32::MAX;
 
-/// Upper bounds that congestion puts on the bandwidth, and on the volume: how many segments may be
-/// in flight.
+/// Upper bounds that congestion sets on the bandwidth and on the volume (the number of segments in
+/// flight).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bounds {
     /// Bound on the bandwidth, updated each round.
@@ -26,13 +26,13 @@ impl Bounds {
         bw_hi: Bandwidth::UNBOUNDED,
     };
 
-    /// Removes the bounds that follow rounds, because a probe begins.
+    /// Removes the bounds that are updated each round, because a probe begins.
     pub(super) fn reset_lower(&mut self) {
         self.bw_lo = Bandwidth::UNBOUNDED;
         self.inflight_lo = NO_BOUND;
     }
 
-    /// Restores each bound that a spurious reduction lowered. `before` has the bounds from before
+    /// Restores each bound that a spurious reduction lowered. `before` contains the bounds before
     /// the reduction.
     pub(super) fn restore(&mut self, before: Bounds) {
         self.bw_lo = self.bw_lo.max(before.bw_lo);
@@ -48,7 +48,8 @@ pub(super) struct Signals {
     pub ecn_in_round: bool,
     pub loss_in_cycle: bool,
     pub ecn_in_cycle: bool,
-    /// Rate at which segments were delivered in the round. `inflight_latest` is their number.
+    /// Rate at which segments were delivered in the round. `inflight_latest` is the number of these
+    /// segments.
     pub bw_latest: Bandwidth,
     pub inflight_latest: u32,
 }

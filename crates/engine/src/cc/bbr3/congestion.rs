@@ -72,14 +72,14 @@ impl Bbr3 {
         }
     }
 
-    /// Starts to measure the rate and the volume of the latest round again.
+    /// Restarts the measurement of the latest round's rate and volume.
     pub(super) fn restart_latest(&mut self, view: View<'_>) {
         self.signals.bw_latest = self.sample;
         self.signals.inflight_latest = view.rate.delivered;
     }
 
-    /// Linux `bbr_adapt_lower_bounds`: lowers the bounds, but not below the rate and volume that
-    /// the latest round has delivered.
+    /// Linux `bbr_adapt_lower_bounds`: lowers the bounds, but not below the delivered rate and
+    /// volume of the latest round.
     pub(super) fn adapt_lower_bounds(&mut self, window: &Window) {
         if self.phase.is_probing() {
             return;
@@ -116,7 +116,7 @@ impl Bbr3 {
         self.bounds.bw_lo = self.bounds.bw_lo.min(marked_bw).max(Bandwidth::LEAST);
     }
 
-    /// Returns whether more segments were lost or marked than a probe may cost.
+    /// Returns whether too many segments were lost or marked for a probe to continue.
     pub(super) fn too_high(&self, lost: u32, in_flight: u32, marked: u32, delivered: u32) -> bool {
         (lost > 0 && in_flight > 0 && lost > self.params.loss_threshold.of(in_flight))
             || self.marks.too_many(&self.params, marked, delivered)
@@ -132,7 +132,8 @@ impl Bbr3 {
         )
     }
 
-    /// Notes a loss. The first loss starts a new loss round, which measures what the path delivers.
+    /// Records a loss. The first loss starts a new loss round, which measures how much the path
+    /// delivers.
     pub(super) fn note_loss(&mut self, view: View<'_>, window: &Window) {
         if self.params.draft {
             self.save_before_episode(window);

@@ -1,4 +1,4 @@
-//! Counts that only `trace` records.
+//! Counts that are recorded only with the option `trace`.
 
 /// Events counted for `trace`.
 #[derive(Clone, Copy, Debug, Default)]

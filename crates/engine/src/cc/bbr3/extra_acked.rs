@@ -1,5 +1,5 @@
-//! ACK aggregation as in draft-ietf-ccwg-bbr-06 section 5.5.9: a maximum over rounds, without a
-//! cap.
+//! ACK aggregation as in draft-ietf-ccwg-bbr-06 section 5.5.9: a maximum over rounds, without an
+//! upper limit.
 
 use crate::cc::bbr_model::{Bandwidth, MaxFilter, us};
 use crate::cc::view::{Ack, View};
@@ -9,7 +9,7 @@ use crate::units::Time;
 /// `BBR.ExtraAckedFilterLen`, rounds.
 const ROUNDS: u32 = 10;
 
-/// Counts acknowledged segments beyond the number that the bandwidth explains.
+/// Counts the acknowledged segments that exceed the number expected from the bandwidth.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ExtraAcked {
     since: Time,
@@ -24,7 +24,7 @@ impl ExtraAcked {
         self.acked = 0;
     }
 
-    /// `UpdateACKAggregation()`. `filled` says whether the pipe has ever been full.
+    /// Implements `UpdateACKAggregation()`. `filled` is true if the pipe has ever been full.
     pub(super) fn update(
         &mut self,
         view: View<'_>,
@@ -48,7 +48,7 @@ impl ExtraAcked {
             .update(if filled { ROUNDS } else { 1 }, round, extra);
     }
 
-    /// Returns how many segments the window gets for ACK aggregation.
+    /// Returns by how many segments ACK aggregation increases the window.
     pub(super) fn segments(&self) -> u32 {
         self.filter.get()
     }
@@ -62,7 +62,7 @@ mod tests {
     #[test]
     fn a_burst_is_remembered_for_ten_rounds() {
         // The path delivers a segment per ms. The ACKs for 50 segments arrive at once after 30 ms,
-        // so 20 are extra.
+        // so 20 segments are extra.
         let bw = Bandwidth::sampled(1001, 1_000_000);
         let (mut extra, mut stack) = (ExtraAcked::default(), Stack::new(100));
         let mut acked = |extra: &mut ExtraAcked, at, delivered, round, filled| {

@@ -1,4 +1,4 @@
-//! The response to marks: their share, as in DCTCP, and how it lowers the volume.
+//! The response to marks: the share of marked segments, as in DCTCP, and how it lowers the volume.
 
 use super::params::Params;
 use crate::cc::bbr_model::{Gain, us};
@@ -14,7 +14,7 @@ pub(super) struct Marks {
     pub eligible: bool,
     /// Moving average of the share of marked segments.
     pub alpha: Gain,
-    /// Rounds in a row with too many marks.
+    /// Number of successive rounds with too many marks.
     rounds: u32,
     /// Segments delivered and segments marked up to the beginning of the round.
     counted: (u64, u64),
@@ -24,14 +24,14 @@ impl Marks {
     pub(super) fn new() -> Marks {
         Marks {
             eligible: false,
-            // Begin at 1, for a quick response if the path is congested from the start.
+            // Begin at 1 for a strong first response if the path is congested from the start.
             alpha: Gain::ONE,
             rounds: 0,
             counted: (0, 0),
         }
     }
 
-    /// Ends a round. Returns whether marks in this and earlier rounds end STARTUP.
+    /// Ends a round. Returns whether the marks in this and earlier rounds end STARTUP.
     pub(super) fn end_round(
         &mut self,
         params: &Params,
@@ -69,7 +69,7 @@ impl Marks {
         Gain::ONE - self.alpha.times(params.ecn_factor)
     }
 
-    /// Returns whether more segments were marked than a probe may cost.
+    /// Returns whether too many segments were marked for a probe to continue.
     pub(super) fn too_many(&self, params: &Params, marked: u32, delivered: u32) -> bool {
         let most = params.ecn_threshold.of(delivered);
         let exceeds = marked > most || (params.v2 && marked == most);

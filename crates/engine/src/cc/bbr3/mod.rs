@@ -1,37 +1,38 @@
 //! BBR version 3 (draft-ietf-ccwg-bbr), as in `tcp_bbr.c` of the v3 branch of
-//! github.com/google/bbr. Version 3 bounds the model of version 1 in two ways. `bw_lo` and
-//! `inflight_lo` follow losses (and marks) from round to round by a factor of `beta`. `inflight_hi`
-//! is the volume in flight when a probe lost more than `loss_threshold`. This bound grows again
-//! while probes succeed. A probe starts every two to three seconds, or sooner if a Reno flow would
-//! have had a loss by then.
+//! github.com/google/bbr. Version 3 adds two kinds of bounds to the model of version 1. Each round
+//! with losses (or marks) reduces `bw_lo` and `inflight_lo` by a factor of `beta`. `inflight_hi` is
+//! the volume in flight at which a probe lost more than the share `loss_threshold`. This bound
+//! grows again while probes succeed. A probe starts every two to three seconds, or earlier if a
+//! Reno flow would already have had a loss.
 //!
 //! The response to marks is meant for low-latency networks (DCTCP's echo and a shallow threshold).
 //! As in the branch, it is off by default (option `ecn_response`).
 //!
-//! Deviations: those of `bbr` (bursts, clocks, lone runts). There is no fast path for
-//! application-limited flows (it only saves time), and no protective load balancing. The branch's
-//! `fast_ack_mode` is left to the receiver. This version differs from the draft in the same points
-//! as the branch. DRAIN has a gain of 0.34 and no limit in rounds, and DOWN has 0.91. Six ACKs with
-//! losses end STARTUP. The room for aggregation is capped. After a spurious loss the earlier phase
-//! is not restored. BBR responds to marks.
+//! Deviations from the branch: those of `bbr` in bursts, clocks and single small segments. There is
+//! no fast path for application-limited flows (in the branch it only saves time), and no protective
+//! load balancing. The receiver decides about the branch's `fast_ack_mode`. By default, BBR differs
+//! from the draft in the same points as the branch. DRAIN has a gain of 0.34 and no limit in
+//! rounds, and DOWN has a gain of 0.91. Six ACKs with losses end STARTUP. The extra window for ACK
+//! aggregation has an upper limit. After a spurious loss, the earlier phase is not restored. BBR
+//! can respond to marks.
 //!
-//! `draft = "06"` follows draft-ietf-ccwg-bbr-06 in all of these points. It uses 2 %, 0.7 and 0.15
-//! exactly, where the branch rounds to 1/256. Gains are still in units of 1/256: 0.90 is 230/256.
-//! The deviations from the draft:
+//! `draft = "06"` follows draft-ietf-ccwg-bbr-06 in all of these points. It uses the exact values 2
+//! %, 0.7 and 0.15, whereas the branch rounds them to multiples of 1/256. Gains are still in units
+//! of 1/256, so 0.90 is 230/256. The deviations from the draft are:
 //!
-//! - State is saved once per episode of recovery (section 5.5.11.1). The pseudo-code saves at the
-//!   first loss of each round. There, the second lost segment after UP has ended would overwrite
-//!   the saved state, because DOWN resets the signs of congestion.
-//! - After an idle time the interval of `extra_acked` and its count start again; the pseudo-code
+//! - State is saved once per episode of recovery (section 5.5.11.1). The pseudo-code saves it at
+//!   the first loss of each round. With the pseudo-code, the second lost segment after the end of
+//!   UP would overwrite the saved state, because DOWN resets the signs of congestion.
+//! - After an idle time, both the interval of `extra_acked` and its count restart. The pseudo-code
 //!   keeps the count.
-//! - Separate ranges of lost segments are counted when loss detection finds them. A segment next to
-//!   the last lost one belongs to the same range.
+//! - Separate ranges of lost segments are counted when loss detection finds them. A lost segment
+//!   next to the previous lost segment belongs to the same range.
 //! - The smallest RTT expires as in the branch, `TargetInflight()` includes the quanta, and CRUISE
-//!   lowers `inflight_lo` to `inflight_hi`. Both bound the window in any case.
-//! - Where the text and the pseudo-code disagree, the pseudo-code counts: DRAIN is not bounded by
-//!   `inflight_hi` (table of section 5.6.1), an application-limited probe does not change
-//!   `inflight_hi` (appendix A.6), and losses that end STARTUP set only `full_bw_reached` (appendix
-//!   A.2).
+//!   lowers `inflight_lo` to `inflight_hi`. Both values bound the window in any case.
+//! - If the text and the pseudo-code disagree, tailback follows the pseudo-code. `inflight_hi` does
+//!   not bound the window in DRAIN (table of section 5.6.1). An application-limited probe does not
+//!   change `inflight_hi` (appendix A.6). Losses that end STARTUP set only `full_bw_reached`
+//!   (appendix A.2).
 
 mod aggregation;
 mod bounds;
@@ -64,7 +65,7 @@ use crate::registry::kernel::{Kernel, Module};
 use crate::registry::rules::Rules;
 use crate::registry::{Entry, Kind, Opt, Options};
 
-/// Makes a congestion control of version 2 ([`super::bbr2`]).
+/// Creates a congestion control of version 2 ([`super::bbr2`]).
 pub(super) fn version_2(options: &Options) -> Box<dyn CongestionControl> {
     Box::new(Bbr3::new(Params::version_2(options)))
 }
@@ -153,8 +154,8 @@ pub const ENTRY: Entry<Build> = Entry {
         options::ECN_FACTOR,
         options::ECN_ALPHA_GAIN,
     ],
-    // No kernel has BBR version 3 built in: the option `module` must name a module that registers
-    // itself as `bbr3`.
+    // No kernel has BBR version 3 built in. So the option `module` must give a module that
+    // registers itself as `bbr3`.
     kernel: Kernel::Module(&Module::named("bbr3", None)),
     rules: Rules::NONE,
     finish: params::finish,

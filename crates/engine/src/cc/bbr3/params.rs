@@ -13,7 +13,7 @@ pub(super) fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
     let gains = if options.word("draft") == DRAFT_06 {
         [2.77, 0.5, 0.9]
     } else {
-        // In DRAIN the branch uses 1000/2885, whatever the gain of STARTUP.
+        // In DRAIN the branch always uses 1000/2885, even if STARTUP has another gain.
         [2.773, 0.3466, 0.91]
     };
     for (name, gain) in ["startup_gain", "drain_gain", "down_gain"]
@@ -37,7 +37,7 @@ pub(super) struct Params {
     /// Whether gauges record the whole state.
     pub trace: bool,
     pub startup_gain: Gain,
-    /// Bandwidth-delay products in flight in STARTUP and DRAIN.
+    /// Number of bandwidth-delay products in flight in STARTUP and DRAIN.
     pub startup_cwnd_gain: Gain,
     pub drain_gain: Gain,
     pub steady_gain: Gain,
@@ -86,7 +86,7 @@ impl Params {
         }
     }
 
-    /// Converts the options of both versions. `fine`: whether shares are exact.
+    /// Converts the options that both versions share. If `fine` is true, shares are exact.
     fn shared(options: &Options, fine: bool) -> Params {
         let whole = |name| options.int(name) as u32;
         let rounded = |name| Gain::rounded(options.float(name));

@@ -31,7 +31,7 @@ impl Wait {
         self.rounds = (self.rounds + 1).min(MAX_ROUNDS);
     }
 
-    /// Returns whether the wait is over: its time or this many rounds have passed.
+    /// Returns whether the wait is over, because its time or this many rounds have passed.
     pub(super) fn is_over(&self, now: Time, rounds: u32) -> bool {
         now > self.since + self.time || self.rounds >= rounds
     }
@@ -43,9 +43,9 @@ pub(super) struct Up {
     pub since: Time,
     /// Doublings of the slope so far.
     slope: u32,
-    /// Number of acknowledged segments that allow one more in flight.
+    /// Number of acknowledged segments after which one more segment may be in flight.
     count: u32,
-    /// Segments acknowledged since the probe last allowed one more in flight.
+    /// Segments acknowledged since the probe last allowed one more segment in flight.
     acks: u32,
 }
 
@@ -67,7 +67,7 @@ impl Up {
         self.count = (cwnd / growth).max(1);
     }
 
-    /// Forgets acknowledged segments that have not allowed one more in flight yet.
+    /// Resets the count of acknowledged segments towards one more segment in flight.
     pub(super) fn forget(&mut self) {
         self.acks = 0;
     }
@@ -84,7 +84,7 @@ impl Up {
 /// Phases of PROBE_BW.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum ProbeBw {
-    /// BBR puts more and more segments in flight.
+    /// BBR increases the number of segments in flight.
     Up(Up),
     /// BBR drains the queue that UP has built.
     Down(Wait),
@@ -118,11 +118,11 @@ impl ProbeBw {
 /// The phase that BBR is in.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Phase {
-    /// BBR looks for the bandwidth.
+    /// BBR searches for the bandwidth.
     Startup,
     /// BBR drains the queue that STARTUP has built.
     Drain,
-    /// BBR sends at the estimated bandwidth, with probes for more.
+    /// BBR sends at the estimated bandwidth, and sometimes probes for more.
     ProbeBw(ProbeBw),
     /// BBR drains the queue to measure the RTT. The number is the last value of the gauge `phase`.
     ProbeRtt(ProbeRtt, u8),
@@ -133,7 +133,7 @@ impl Phase {
         matches!(self, Phase::ProbeBw(ProbeBw::Up(_)))
     }
 
-    /// Returns whether BBR may send more than the path is known to hold.
+    /// Returns whether BBR may send more than the path's known capacity.
     pub(super) fn is_probing(&self) -> bool {
         matches!(
             self,
@@ -153,7 +153,7 @@ impl Phase {
     }
 }
 
-/// Which stage of a probe the current ACKs belong to (Linux `bbr_ack_phase`).
+/// The stage of a probe to which the current ACKs belong (Linux `bbr_ack_phase`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AckPhase {
     Init,
@@ -163,19 +163,20 @@ pub(super) enum AckPhase {
     ProbeStopping,
 }
 
-/// The course of the last probe.
+/// Results of the last probe so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Probe {
-    /// Whether ACKs of the probe still arrive and have not shown too much in flight.
+    /// Whether ACKs of the probe still arrive and have not yet shown that too much is in flight.
     pub samples: bool,
     pub was_too_high: bool,
     /// Whether the probe stopped at a level that was too much for an earlier probe.
     pub stopped_risky: bool,
-    /// Whether a sample of the probe was without an excess. Only version 2 uses it.
+    /// Whether some sample of the probe did not show that too much is in flight. Only version 2
+    /// uses this field.
     pub ok_sample: bool,
 }
 
-/// Detects that the pipe is full, because the bandwidth has ceased to grow.
+/// Detects that the pipe is full: the bandwidth no longer grows.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct FullPipe {
     /// The bandwidth with which later bandwidths are compared.

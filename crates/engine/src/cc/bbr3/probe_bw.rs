@@ -1,4 +1,4 @@
-//! PROBE_BW: when a probe starts, how far it goes, and what follows from its result.
+//! PROBE_BW: when a probe starts, how far it goes, and how BBR uses its result.
 
 use super::bounds::{NO_BOUND, Signals};
 use super::phase::{AckPhase, MAX_SLOPE, Phase, ProbeBw, Up, Wait};
@@ -9,9 +9,9 @@ use crate::cc::view::{Ack, CaState, View};
 use crate::cc::window::Window;
 use crate::units::Time;
 
-/// A wait begins with a random number of rounds below this.
+/// The round counter of a wait starts at a random number below this one.
 const RANDOM_ROUNDS: u64 = 2;
-/// Bandwidth-delay products in flight that end a probe of version 2.
+/// A probe of version 2 ends when this many bandwidth-delay products are in flight.
 const UP_VOLUME: Gain = Gain(320);
 
 impl Bbr3 {
@@ -53,7 +53,7 @@ impl Bbr3 {
         self.phase = Phase::ProbeBw(ProbeBw::Cruise(wait));
     }
 
-    /// Raises the bound `inflight_hi` to the level that a probe shows to be safe.
+    /// Raises the bound `inflight_hi` while a probe does not cause too many losses.
     pub(super) fn raise_inflight_hi(&mut self, view: View<'_>, window: &Window, ack: &Ack) {
         let Phase::ProbeBw(ProbeBw::Up(up)) = &mut self.phase else {
             return;
@@ -72,7 +72,7 @@ impl Bbr3 {
         }
     }
 
-    /// Notes that a probe had too many segments in flight: `in_flight`.
+    /// Records that a probe had too many segments in flight, namely `in_flight`.
     pub(super) fn inflight_too_high(
         &mut self,
         view: View<'_>,
@@ -111,11 +111,12 @@ impl Bbr3 {
             self.probe.samples = false;
             self.ack_phase = AckPhase::Init;
             let probing = matches!(self.phase, Phase::ProbeBw(_));
-            // All samples of the probe are in, so forget the cycle before.
+            // All samples of the probe have arrived, so discard the bandwidth of the previous
+            // cycle.
             if probing && !view.rate.app_limited && self.bw_hi[1] > Bandwidth::ZERO {
                 self.bw_hi = [self.bw_hi[1], Bandwidth::ZERO];
             }
-            // The probe reached inflight_hi and had no excess, so probe again and go further.
+            // The probe reached inflight_hi without too many losses, so probe again and go further.
             if probing && self.probe.stopped_risky && !self.probe.was_too_high {
                 self.start_refill(view, 0);
                 return true;
@@ -131,7 +132,8 @@ impl Bbr3 {
             if self.bounds.inflight_hi == NO_BOUND {
                 return false;
             }
-            // A level that proves safe raises the bound in any phase, because losses may be random.
+            // Raise the bound to a level without too many losses in any phase, because earlier
+            // losses may have been random.
             self.bounds.inflight_hi = self.bounds.inflight_hi.max(view.rate.tx_in_flight);
             if self.sample > self.bounds.bw_hi {
                 self.bounds.bw_hi = self.sample;
@@ -149,8 +151,8 @@ impl Bbr3 {
             && !self.signals.loss_in_cycle
             && view.ca_state == CaState::Open;
         let slope = if marks_ceased {
-            // The flows that caused the marks may be gone. Begin by raising the volume by half of
-            // inflight_hi.
+            // The flows that caused the marks may have ended. So begin by raising the volume by
+            // half of inflight_hi.
             let half = (self.bounds.inflight_hi / 2).max(1);
             half.ilog2().min(MAX_SLOPE)
         } else {
@@ -186,8 +188,8 @@ impl Bbr3 {
             ProbeBw::Up(up) => {
                 let mut done = false;
                 if self.probe.was_too_high && in_flight >= self.bounds.inflight_hi {
-                    // Stop at the level that was too much for the last probe: the segments in
-                    // flight may already be too many.
+                    // Stop at the level that was too high in the last probe, because too many
+                    // segments may already be in flight.
                     self.probe.stopped_risky = true;
                     done = true;
                 } else if self.params.v2 {

@@ -17,7 +17,7 @@ pub(super) enum Interrupted {
 pub(super) struct Undo {
     pub bounds: Bounds,
     pub interrupted: Interrupted,
-    /// Whether an episode of loss recovery is under way, and the state before it is saved.
+    /// Whether an episode of loss recovery is in progress and the state before it is saved.
     pub saved: bool,
 }
 

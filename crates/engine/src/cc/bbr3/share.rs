@@ -1,5 +1,5 @@
-//! Shares of the packets in flight. Google's branch rounds them to 1/256; the draft uses exact
-//! values.
+//! Shares of the packets in flight. Google's branch rounds them to multiples of 1/256, whereas the
+//! draft uses exact values.
 
 use crate::cc::bbr_model::{Bandwidth, Gain};
 
@@ -19,7 +19,7 @@ impl Share {
         }
     }
 
-    /// Creates a share rounded to the nearest millionth.
+    /// Creates a share, rounded to the nearest millionth.
     pub(super) fn fine(value: f64) -> Share {
         Share {
             part: libm::round(value * 1e6) as u32,

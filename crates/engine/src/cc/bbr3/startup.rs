@@ -7,7 +7,8 @@ use super::state::Bbr3;
 use crate::cc::view::{Ack, CaState, LostSegment, View};
 use crate::cc::window::Window;
 
-/// The pipe counts as full after this many rounds without growth of the rate by a quarter.
+/// The pipe is considered full after this many rounds in which the rate grew by less than a
+/// quarter.
 const FULL_BW_ROUNDS: u32 = 3;
 /// The draft's DRAIN lasts at most this many rounds.
 const DRAIN_ROUNDS: u32 = 3;
@@ -102,7 +103,8 @@ impl Bbr3 {
         self.params.draft && self.round_count.wrapping_sub(self.drain_began) > DRAIN_ROUNDS
     }
 
-    /// Returns whether BBR has delivered so little that STARTUP's window may exceed its target.
+    /// Returns whether BBR knows too little about the path. In this case STARTUP's window may
+    /// exceed its target.
     pub(super) fn knows_too_little(&self, view: View<'_>, window: &Window) -> bool {
         if self.params.draft {
             view.delivered < u64::from(self.initial_cwnd)
@@ -111,8 +113,8 @@ impl Bbr3 {
         }
     }
 
-    /// Counts a range of segments lost in STARTUP. A segment next to the last lost one does not
-    /// start a new range.
+    /// Counts a range of segments lost in STARTUP. A segment next to the previous lost segment does
+    /// not start a new range.
     pub(super) fn count_lost_range(&mut self, segment: &LostSegment) {
         if self.params.draft && !self.full.reached {
             if self.loss_events == 0 || segment.seq.abs_diff(self.last_lost) > 1 {

@@ -58,18 +58,18 @@ pub(super) struct Bbr3 {
     pub idle_restart: bool,
     pub pace: Pace,
     pub full: FullPipe,
-    /// The bandwidth that this ACK's sample shows; zero without a sample.
+    /// The bandwidth of this ACK's sample, or zero without a sample.
     pub sample: Bandwidth,
-    /// Largest bandwidth of the last cycle of probes, and of the current cycle.
+    /// Largest bandwidths of the previous cycle of probes and of the current cycle.
     pub bw_hi: [Bandwidth; 2],
     pub bounds: Bounds,
     /// The state before the last reduction.
     pub undo: Undo,
     pub signals: Signals,
-    /// Losses in this round of STARTUP: the number of ACKs that report losses, or with the draft
-    /// the number of separate ranges.
+    /// Losses in this round of STARTUP. This is the number of ACKs that report losses, or with the
+    /// draft the number of separate ranges of lost segments.
     pub loss_events: u32,
-    /// The last segment found lost in STARTUP. Only the draft uses it.
+    /// The last segment found lost in STARTUP. Only the draft uses this field.
     pub last_lost: u64,
     /// Number of rounds so far.
     pub round_count: u32,
@@ -156,8 +156,8 @@ impl Bbr3 {
         self.with_quanta(view, window, self.bdp(bw, Gain::ONE))
     }
 
-    /// Returns how many packets will be in flight when the next one may leave. With the draft,
-    /// returns how many are in flight now.
+    /// Returns how many packets will be in flight when the next packet may leave. With the draft,
+    /// returns how many packets are in flight now.
     pub(super) fn in_network(&self, view: View<'_>, window: &Window, in_flight: u32) -> u32 {
         if self.params.draft {
             return view.flight.in_flight();

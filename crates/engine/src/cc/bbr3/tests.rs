@@ -24,7 +24,8 @@ fn draft() -> Params {
     Params::of(&options(&ENTRY, &[("draft", Value::Word("06"))]))
 }
 
-/// Returns BBR in PROBE_BW on a path of 100 Mbit/s and 40 ms, which holds 346 segments, rounded up.
+/// Returns BBR in PROBE_BW on a path of 100 Mbit/s and 40 ms. The path holds 346 segments, rounded
+/// up.
 fn known_path() -> (Bbr3, Stack) {
     on_known_path(params())
 }
@@ -82,7 +83,7 @@ fn a_round_with_losses_cuts_the_lower_bounds_by_three_tenths() {
         (Bandwidth(bw.0 * 180 / 256), 486)
     );
     assert_eq!(cc.bandwidth().0, bw.0 * 180 / 256);
-    // The bounds do not fall below what the round has delivered.
+    // The bounds do not fall below the delivered rate and volume of the round.
     cc.signals.inflight_latest = 400;
     cc.signals.bw_latest = Bandwidth(bw.0 / 2);
     stack.with(|view, window| cc.update_congestion(view, window, &ack));
@@ -117,14 +118,14 @@ fn a_probe_that_loses_two_percent_sets_the_upper_bound() {
     // 9 of 509 segments are less than 5/256, so the upper bound is not set.
     assert!(cc.bounds.inflight_hi == NO_BOUND && cc.phase.is_up());
     stack.with(|view, window| cc.on_lost(view, window, &lost(10)));
-    // Before the tenth loss, 509 segments were in flight, and the next segment exceeds the
-    // threshold.
+    // Before the tenth loss, 509 segments were in flight. With the next segment, the share of lost
+    // segments exceeds the threshold.
     assert_eq!(cc.bounds.inflight_hi, 510);
     assert!(matches!(cc.phase, Phase::ProbeBw(ProbeBw::Down(_))));
     // A probe sets the bound only once.
     stack.with(|view, window| cc.on_lost(view, window, &lost(200)));
     assert_eq!(cc.bounds.inflight_hi, 510);
-    // Except while probing, BBR leaves 15 % of the bound to other flows.
+    // BBR leaves 15 % of the bound to other flows, except while it probes.
     assert_eq!(cc.with_headroom(), 510 - 75);
     cc.phase = Phase::ProbeBw(ProbeBw::Cruise(WAIT));
     stack.with(|_, window| cc.bound_cwnd(window));
@@ -156,8 +157,8 @@ fn the_upper_bound_grows_twice_as_fast_each_round() {
         }
         bounds.push(cc.bounds.inflight_hi);
     }
-    // Each round has 400 ACKs. In round n, the bound grows by one for every window/2^n ACKs, so it
-    // grows by 1, 2, 4, ...
+    // Each round has 400 ACKs. In round n, the bound grows by one for every window/2^n ACKs. So it
+    // grows by 1, 2, 4, ... in successive rounds.
     assert_eq!(bounds, [401, 403, 407, 415, 431]);
 }
 
@@ -184,12 +185,13 @@ fn marks_count_on_short_paths_that_ask_for_it() {
     assert!(cc.bandwidth() == cc.max_bw(), "marks leave the rate alone");
 }
 
-/// Linux `bbr_handle_queue_too_high_in_probe`, after a tail loss probe that repaired a loss: the
+/// Linux `bbr_handle_queue_too_high_in_probe`, after a tail loss probe that repaired a loss, the
 /// upper bound is the number of segments that were in flight, plus the lost segment.
 #[test]
 fn a_repaired_loss_of_a_probe_sets_the_upper_bound() {
     let (mut cc, mut stack) = known_path();
-    // At 5 % of the rate, the smallest bound that the rate allows is less than the data in flight.
+    // The rate is set to 5 %, so that the smallest bound that BBR derives from the rate is below
+    // the data in flight.
     cc.bw_hi = [Bandwidth::sampled(432, 1_000_000), Bandwidth::ZERO];
     stack.window.cwnd = 30;
     cc.phase = Phase::ProbeBw(ProbeBw::Up(Up::new(Time::ZERO, 0, 30)));
@@ -270,8 +272,8 @@ fn the_draft_drains_for_three_rounds_at_most() {
     }
 }
 
-/// Section 5.3.1.2: with the draft, a sample within a round does not count and does not restart the
-/// test. With the branch, such a sample restarts the test.
+/// Section 5.3.1.2: the draft compares samples only at the start of a round. With the branch, a
+/// larger sample within a round also restarts the test.
 #[test]
 fn the_draft_looks_for_a_plateau_at_round_starts() {
     for (params, counted) in [(draft(), 2), (params(), 0)] {
@@ -291,7 +293,7 @@ fn the_draft_looks_for_a_plateau_at_round_starts() {
     }
 }
 
-/// Section 5.3.1.3: lost segments next to each other count as one range.
+/// Section 5.3.1.3: lost segments next to each other are one range.
 #[test]
 fn the_draft_counts_separate_ranges() {
     let (mut cc, mut stack) = on_known_path(draft());
@@ -390,8 +392,8 @@ fn the_window_of_before_is_kept() {
     }
 }
 
-/// Linux `bbr_update_congestion_signals`: a sample that is limited by the application counts for
-/// the bandwidth only if it is at least as large as the largest sample.
+/// Linux `bbr_update_congestion_signals`: a sample that is limited by the application updates the
+/// bandwidth only if it is at least as large as the largest sample.
 #[test]
 fn a_limited_sample_counts_if_it_is_no_smaller() {
     let (known, _) = known_path();
@@ -413,7 +415,7 @@ fn a_limited_sample_counts_if_it_is_no_smaller() {
         stack.with(|view, window| cc.update_congestion(view, window, &ack));
         let expected = if counts { sample } else { 0 };
         assert_eq!(cc.bw_hi[1], Bandwidth(expected), "{app_limited} {sample}");
-        // Without a rate sample or a delivery, the bandwidth stays unknown.
+        // If there is no rate sample, or no segment was delivered, the bandwidth stays unknown.
         cc.bw_hi[1] = Bandwidth::ZERO;
         stack.with(|view, window| {
             cc.update_congestion(view, window, &Ack::default());
@@ -422,8 +424,9 @@ fn a_limited_sample_counts_if_it_is_no_smaller() {
     }
 }
 
-/// Linux `bbr_check_full_bw_reached`: the pipe is full after three rounds without growth by a
-/// quarter. Samples between the starts of rounds may show growth, but do not count as rounds.
+/// Linux `bbr_check_full_bw_reached`: the pipe is full after three rounds in which the bandwidth
+/// grew by less than a quarter. Samples within a round may show growth, but do not increase the
+/// number of rounds.
 #[test]
 fn three_rounds_without_growth_fill_the_pipe() {
     let (mut cc, mut stack) = known_path();
@@ -456,7 +459,8 @@ fn three_rounds_without_growth_fill_the_pipe() {
     }
 }
 
-/// Linux `bbr_undo_cwnd`: after undoing a spurious reduction, no bound is lower than before it.
+/// Linux `bbr_undo_cwnd`: after a spurious reduction is undone, no bound is lower than before the
+/// reduction.
 #[test]
 fn restored_bounds_are_the_larger_ones() {
     use super::bounds::Bounds;
@@ -478,7 +482,8 @@ fn restored_bounds_are_the_larger_ones() {
     assert_eq!(bounds.inflight_hi, 80, "probes find this one");
 }
 
-/// Linux `bbr_update_ecn_alpha`: two rounds in a row with half of the segments marked end STARTUP.
+/// Linux `bbr_update_ecn_alpha`: two successive rounds in which half of the segments are marked end
+/// STARTUP.
 #[test]
 fn marks_end_startup_after_two_rounds() {
     let (cc, mut stack) = known_path();
@@ -499,7 +504,7 @@ fn marks_end_startup_after_two_rounds() {
         assert_eq!(found, ends, "{why}");
         assert!(marks.eligible);
     }
-    // Up to half of the segments may be marked before marks are too many.
+    // The number of marks is too large only if more than half of the segments are marked.
     for (marked, delivered, too_many) in
         [(5, 10, false), (6, 10, true), (0, 0, false), (1, 0, false)]
     {

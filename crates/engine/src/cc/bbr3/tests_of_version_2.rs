@@ -1,5 +1,5 @@
-//! Tests BBR version 2 against values that were computed by hand. The path is that of the tests of
-//! version 3: 100 Mbit/s and 40 ms, which holds 346 segments, rounded up.
+//! Tests BBR version 2 against values that were computed by hand. As in the tests of version 3, the
+//! path has 100 Mbit/s and 40 ms, and holds 346 segments, rounded up.
 
 use super::bounds::NO_BOUND;
 use super::params::Params;
@@ -21,7 +21,7 @@ fn known_path() -> (Bbr3, Stack) {
     on_known_path(params())
 }
 
-/// One segment is acknowledged while `in_flight` segments are in flight.
+/// Returns an ACK of one segment. `in_flight` segments are in flight when it arrives.
 fn acked(in_flight: u32) -> Ack {
     Ack {
         delivered: 1,
@@ -30,7 +30,8 @@ fn acked(in_flight: u32) -> Ack {
     }
 }
 
-/// The numbers of `tcp_bbr2.c`, in units of 1/256: 256 * 2885 / 1000 + 1, 256 * 1000 / 2885, ...
+/// The constants of `tcp_bbr2.c` in units of 1/256 are 256 * 2885 / 1000 + 1, 256 * 1000 / 2885,
+/// ...
 #[test]
 fn constants_are_those_of_the_branch() {
     let p = params();
@@ -60,7 +61,7 @@ fn constants_are_those_of_the_branch() {
     }
 }
 
-/// `bbr_check_full_bw_reached` compares the largest bandwidth, once in a round.
+/// `bbr_check_full_bw_reached` compares the largest bandwidth, once per round.
 #[test]
 fn three_rounds_without_growth_fill_the_pipe() {
     let (mut cc, mut stack) = known_path();
@@ -68,7 +69,7 @@ fn three_rounds_without_growth_fill_the_pipe() {
     cc.phase = Phase::Startup;
     let mut rounds = |cc: &mut Bbr3, start| {
         cc.round.start = start;
-        // A small sample does not matter beside the largest bandwidth.
+        // A small sample does not change the largest bandwidth.
         cc.sample = Bandwidth::LEAST;
         stack.with(|view, _| cc.check_full_pipe(view));
         (cc.full.rounds, cc.full.reached)
@@ -80,8 +81,9 @@ fn three_rounds_without_growth_fill_the_pipe() {
     assert_eq!(rounds(&mut cc, true), (3, true));
 }
 
-/// `bbr2_update_cycle_phase`: after the smallest RTT, 1.25 bandwidth-delay products end a probe.
-/// 346 segments of path times 1.25 are 432, and a probe may have 2 more.
+/// `bbr2_update_cycle_phase`: once a probe has lasted for the smallest RTT, it ends when 1.25
+/// bandwidth-delay products are in flight. The path holds 346 segments. 1.25 times this number is
+/// 432, and a probe may have 2 more segments in flight.
 #[test]
 fn a_probe_ends_at_one_and_a_quarter_volumes() {
     for (elapsed_ms, in_flight, ends) in [(41, 434, true), (41, 433, false), (40, 500, false)] {
@@ -98,7 +100,7 @@ fn a_probe_ends_at_one_and_a_quarter_volumes() {
     }
 }
 
-/// `bbr2_handle_queue_too_high_in_startup`: what was delivered does not raise the bound, as it does
+/// `bbr2_handle_queue_too_high_in_startup`: the delivered volume does not raise the bound, unlike
 /// in version 3.
 #[test]
 fn losses_in_startup_leave_the_volume_as_the_bound() {
@@ -109,8 +111,8 @@ fn losses_in_startup_leave_the_volume_as_the_bound() {
     assert_eq!((cc.bounds.inflight_hi, cc.full.reached), (346, true));
 }
 
-/// `bbr2_adapt_lower_bounds` and `bbr2_handle_inflight_too_high_via_ecn`: marks lower the bandwidth,
-/// too.
+/// `bbr2_adapt_lower_bounds` and `bbr2_handle_inflight_too_high_via_ecn`: marks also lower the
+/// bandwidth.
 #[test]
 fn marks_lower_the_bandwidth() {
     let (mut cc, mut stack) = known_path();
@@ -119,7 +121,7 @@ fn marks_lower_the_bandwidth() {
     cc.marks.eligible = true;
     cc.signals.ecn_in_round = true;
     stack.with(|_, window| cc.adapt_lower_bounds(window));
-    // Alpha is 1, so a round with marks keeps 1 - 85/256 of rate and volume.
+    // Alpha is 1, so a round with marks multiplies rate and volume by 1 - 85/256.
     let kept = Bandwidth(bw.0 * 171 / 256);
     assert_eq!(
         (cc.bandwidth(), cc.bounds.inflight_lo),
@@ -127,7 +129,8 @@ fn marks_lower_the_bandwidth() {
     );
     cc.bounds.reset_lower();
     assert_eq!(cc.bandwidth(), bw);
-    // A probe without a sample below the threshold bounds the bandwidth. A faster sample raises it.
+    // If no sample of a probe is below the threshold, the probe sets a bound on the bandwidth. A
+    // faster sample raises this bound.
     stack.with(|view, window| cc.inflight_too_high(view, window, 500, false));
     assert_eq!(cc.bandwidth(), kept);
     cc.sample = bw;

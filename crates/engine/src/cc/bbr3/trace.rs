@@ -7,7 +7,7 @@ use crate::cc::bbr_model::Bandwidth;
 use crate::cc::view::View;
 use crate::cc::window::Window;
 
-/// Gauges that every flow has.
+/// Gauges of every flow.
 pub(super) const GAUGES: &[&str] = &[
     "bw_mbit",
     "inflight_hi",

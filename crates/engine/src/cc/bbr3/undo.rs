@@ -1,5 +1,4 @@
-//! Restores the state before a loss recovery that was spurious (draft-ietf-ccwg-bbr-06 section
-//! 5.5.11).
+//! Restores the state from before a spurious loss recovery (draft-ietf-ccwg-bbr-06 section 5.5.11).
 
 use super::phase::Phase;
 use super::saved::{Interrupted, Undo};
@@ -8,8 +7,8 @@ use crate::cc::view::{CaState, View};
 use crate::cc::window::Window;
 
 impl Bbr3 {
-    /// `SaveStateUponLoss()`. Saves only once per episode, because later losses would overwrite the
-    /// saved state with a reduced one.
+    /// Implements `SaveStateUponLoss()`. Saves only once per episode, because later losses would
+    /// overwrite the saved state with a reduced one.
     pub(super) fn save_before_episode(&mut self, window: &Window) {
         if self.undo.saved {
             return;
@@ -22,7 +21,7 @@ impl Bbr3 {
         };
     }
 
-    /// Notes that the congestion state changes to `new`. Restores the saved window at the end of
+    /// Records that the congestion state changes to `new`. Restores the saved window at the end of
     /// recovery.
     pub(super) fn episode_changes(&mut self, view: View<'_>, window: &mut Window, new: CaState) {
         if new < CaState::Recovery {

@@ -10,7 +10,7 @@ const EXTRA_ACKED_MAX_US: u64 = 100_000;
 /// Linux `bbr_ack_epoch_acked_reset_thresh`.
 const EPOCH_RESET: u32 = 1 << 20;
 
-/// Counts acknowledged segments beyond the number that the bandwidth explains (Linux
+/// Counts the acknowledged segments that exceed the number expected from the bandwidth (Linux
 /// `bbr_update_ack_aggregation`).
 #[derive(Clone, Debug, Default)]
 pub(in crate::cc) struct Aggregation {
@@ -63,8 +63,8 @@ impl Aggregation {
         *best = (*best).max(extra);
     }
 
-    /// Returns how many segments the window gets for ACK aggregation: at most the segments that
-    /// arrive in 100 ms.
+    /// Returns by how many segments ACK aggregation increases the window. This is at most the
+    /// number of segments that arrive in 100 ms.
     pub(in crate::cc) fn window(&self, bw: Bandwidth) -> u32 {
         let most = bw.segments_in(EXTRA_ACKED_MAX_US);
         self.extra[0].max(self.extra[1]).min(most)
@@ -92,7 +92,7 @@ mod tests {
             stack.with(|view, window| aggregation.update(view, window, &ack, bw, false, 5));
         }
         assert_eq!(aggregation.window(bw), 20);
-        // After two halves of five rounds each, the filter forgets the excess.
+        // After two halves of five rounds each, the filter has discarded the excess.
         let ack = Ack {
             delivered: 1,
             ..Ack::default()

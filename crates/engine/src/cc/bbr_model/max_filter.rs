@@ -2,7 +2,7 @@
 
 use super::units::Bandwidth;
 
-/// Kathleen Nichols' filter for a maximum over a window. It stores the largest values of the
+/// Kathleen Nichols' filter for a maximum over a window. It stores the largest values of the whole
 /// window, of its last three quarters and of its last half.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::cc) struct MaxFilter<T = Bandwidth>([(u32, T); 3]);
@@ -63,7 +63,8 @@ mod tests {
         assert_eq!(seen[10..], [97, 97, 97]);
         filter.update(10, 14, Bandwidth(98));
         assert_eq!(filter.get().0, 98);
-        // After a pause longer than the window, the maximum is the new value, whatever it is.
+        // After a pause longer than the window, the maximum is the new value, even if this is
+        // small.
         filter.update(10, 40, Bandwidth(3));
         assert_eq!(filter.get().0, 3);
     }

@@ -1,4 +1,4 @@
-//! The parts that both versions of BBR use (Linux 7.3 `tcp_bbr.c`).
+//! The parts that all versions of BBR share (Linux 7.3 `tcp_bbr.c`).
 
 mod aggregation;
 mod max_filter;

@@ -3,7 +3,7 @@
 use crate::registry::{Kind, Opt, Options, Value};
 use crate::units::Time;
 
-/// Returns an option for a number within bounds.
+/// Returns an option for a number in a range.
 pub(in crate::cc) const fn number(
     name: &'static str,
     doc: &'static str,
@@ -19,7 +19,7 @@ pub(in crate::cc) const fn number(
     }
 }
 
-/// Returns an option for a whole number within bounds.
+/// Returns an option for a whole number in a range.
 pub(in crate::cc) const fn whole(
     name: &'static str,
     doc: &'static str,

@@ -1,4 +1,4 @@
-//! PROBE_RTT: keeps few segments in flight, until any queue must have drained.
+//! PROBE_RTT: keeps few segments in flight until the queue must be empty.
 
 use crate::cc::view::View;
 use crate::cc::window::Window;
@@ -35,7 +35,8 @@ impl ProbeRtt {
         time: Time,
     ) -> Progress {
         let in_flight = view.flight.in_flight();
-        // Rates measured in this phase are below what the path can carry.
+        // Rates measured in this phase are below the path's capacity, so mark them as
+        // application-limited.
         window.app_limited = (view.delivered + u64::from(in_flight)).max(1);
         if self.until.is_some() {
             self.round_done |= round_start;

@@ -24,8 +24,8 @@ impl Pace {
         }
     }
 
-    /// Sets the rate before a bandwidth is measured: the initial window per RTT, times the initial
-    /// gain.
+    /// Sets the rate that applies before a bandwidth is measured: the initial window per RTT, times
+    /// the initial gain.
     pub(in crate::cc) fn init(&mut self, view: View<'_>, window: &mut Window) {
         self.seen_rtt = view.srtt > Time::ZERO;
         let rtt = if self.seen_rtt {
@@ -38,7 +38,7 @@ impl Pace {
     }
 
     /// Sets the rate to `gain` times `bw`. The rate may fall only once the pipe is full (`full`),
-    /// because earlier samples are too low.
+    /// because samples before that are too low.
     pub(in crate::cc) fn set(
         &mut self,
         view: View<'_>,
@@ -78,8 +78,8 @@ pub(in crate::cc) fn in_network_at_departure(
     (in_flight + burst).saturating_sub(bw.segments_in(wait))
 }
 
-/// Returns the number of segments that a host sends as one burst: those that leave in 1 ms, plus
-/// `extra` bytes (Linux `tcp_tso_autosize` with `sk_pacing_shift` 10).
+/// Returns the number of segments that a host sends as one burst. This is the number that leaves in
+/// 1 ms, plus `extra` bytes (Linux `tcp_tso_autosize` with `sk_pacing_shift` 10).
 pub(in crate::cc) fn burst(view: View<'_>, window: &Window, extra: u64, least: u32) -> u32 {
     // GSO_LEGACY_MAX_SIZE - 1 - MAX_TCP_HEADER.
     const LIMIT: u64 = 65_536 - 1 - 320;

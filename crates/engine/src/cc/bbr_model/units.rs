@@ -4,7 +4,7 @@ use std::ops::{Add, Sub};
 
 use crate::units::Time;
 
-/// Stands for an RTT that was not measured yet.
+/// Value that means "no RTT measured yet".
 pub(in crate::cc) const NO_RTT: u64 = u64::MAX;
 /// Largest window, segments.
 const WINDOW_MAX: u64 = 1 << 30;
@@ -27,7 +27,7 @@ impl Gain {
         Gain(libm::round(value * 256.0) as u32)
     }
 
-    /// Rounds a factor down, as for Linux's constants.
+    /// Rounds a factor down, as Linux's constants are rounded.
     pub fn floored(value: f64) -> Gain {
         Gain(libm::floor(value * 256.0 + 1e-6) as u32)
     }
@@ -46,12 +46,12 @@ impl Gain {
         (u64::from(number) * u64::from(self.0) / 256) as u32
     }
 
-    /// Returns this factor times another gain, rounded down.
     /// Returns this share of a rate, rounded down.
     pub fn of_rate(self, rate: Bandwidth) -> Bandwidth {
         Bandwidth(rate.0 * u64::from(self.0) / u64::from(Gain::ONE.0))
     }
 
+    /// Returns this factor times another gain, rounded down.
     pub fn times(self, other: Gain) -> Gain {
         Gain(self.of(other.0))
     }
@@ -85,7 +85,7 @@ impl Bandwidth {
     pub const ZERO: Bandwidth = Bandwidth(0);
     /// The smallest rate above 0.
     pub const LEAST: Bandwidth = Bandwidth(1);
-    /// Stands for a rate without a bound.
+    /// Value that means "no bound on the rate".
     pub const UNBOUNDED: Bandwidth = Bandwidth(u64::MAX);
     const UNIT: u64 = 1 << 24;
     /// The largest rate that fits into Linux's 32 bits: 3 Tbit/s.
@@ -107,7 +107,8 @@ impl Bandwidth {
         Bandwidth(up).min(Bandwidth::MAX)
     }
 
-    /// Returns `gain` times this rate, minus `margin` percent, in bytes/s; at least 1.
+    /// Returns `gain` times this rate, minus `margin` percent, in bytes/s. The result is at least
+    /// 1.
     pub fn bytes_per_second(self, mss: u16, gain: Gain, margin: u32) -> u64 {
         let rate = u128::from(self.0) * u128::from(mss) * u128::from(gain.0) / 256;
         let rate = rate * u128::from(10_000 * (100 - margin.min(99))) / u128::from(Self::UNIT);
@@ -207,7 +208,7 @@ mod tests {
         assert!((one.as_mbit(1448) - 11_584.0).abs() < 1e-6);
         assert_eq!(one.mean(Bandwidth::ZERO), Bandwidth(1 << 23));
         assert_eq!(Bandwidth(3).abs_diff(Bandwidth(8)), Bandwidth(5));
-        // Growth by a quarter counts, and growth by less does not.
+        // A rate must be at least a quarter higher to be growth.
         assert!(Bandwidth(125).is_growth_from(Bandwidth(100)));
         assert!(!Bandwidth(124).is_growth_from(Bandwidth(100)));
         assert!(Bandwidth(0).is_growth_from(Bandwidth(0)));

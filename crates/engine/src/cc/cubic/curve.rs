@@ -12,8 +12,8 @@ pub(in crate::cc) fn jiffies(time: Time) -> u64 {
     time.ns() / (1_000_000_000 / HZ)
 }
 
-/// Linux's first approximations of cube roots, for the leading digits 8 to 63 of a number. Their
-/// errors affect the result of [`cubic_root`], so they are part of the curve.
+/// Linux's first approximations of cube roots, for the leading binary digits of a number (8 to 63).
+/// Their errors affect the result of [`cubic_root`], so the table must equal Linux's.
 #[rustfmt::skip]
 const ROOTS: [u8; 56] = [
     123, 129, 134, 138, 143, 147, 151, 156, 157, 161, 164, 168, 170, 173,
@@ -26,16 +26,17 @@ const ROOTS: [u8; 56] = [
 pub(super) fn cubic_root(a: u64) -> u64 {
     let digits = u64::BITS - a.leading_zeros();
     if digits < 7 {
-        // Find the nearest integer: the first root with (root + 1/2)^3 > a, multiplied out.
+        // Find the nearest integer. This is the first root with (root + 1/2)^3 > a, here multiplied
+        // by 8.
         return (0..4)
             .find(|root| (2 * root + 1_u64).pow(3) > 8 * a)
             .unwrap_or(4);
     }
-    // A third of the binary digits, minus the digits that the table covers.
+    // A third of the number of binary digits, minus the digits that the table covers.
     let shift = ((digits * 84) >> 8) - 1;
     let leading = (a >> (3 * shift)) as usize;
     let x = ((u64::from(ROOTS[leading - 8]) + 10) << shift) >> 6;
-    // (2 x + a / x^2) / 3, both divisions as Linux rounds them.
+    // Compute (2 x + a / x^2) / 3, with both divisions rounded as in Linux.
     let sum = 2 * x + a / (x * (x - 1));
     (sum * 341) >> 10
 }
@@ -62,8 +63,8 @@ pub(in crate::cc) fn jiffies_of(ticks: u64) -> u64 {
 pub(in crate::cc) struct Epoch {
     /// How many segments must be acknowledged for each segment of increase.
     pub(super) cnt: u32,
-    /// W_max: window before the last reduction (with fast convergence, less), segments; 0 before
-    /// the first reduction.
+    /// W_max: window before the last reduction, which fast convergence may lower, segments. It is 0
+    /// before the first reduction.
     pub(super) last_max_cwnd: u32,
     /// Window at the last update, segments.
     pub(super) last_cwnd: u32,
@@ -75,9 +76,9 @@ pub(in crate::cc) struct Epoch {
     pub(in crate::cc) k: u64,
     /// Smallest RTT since the last timeout, us; 0 before the first RTT.
     pub(super) delay_min: u32,
-    /// When growth began after the last reduction, jiffies.
+    /// Time at which growth began after the last reduction, jiffies.
     pub(in crate::cc) start: Option<u64>,
-    /// Acknowledged data that `w_est` does not count yet. The unit is segments, or bytes in
+    /// Acknowledged data that `w_est` does not yet include. The unit is segments, or bytes in
     /// CUBIC-SCE.
     pub(in crate::cc) ack_cnt: i64,
     /// Window that Reno would have now, segments.
@@ -92,7 +93,7 @@ pub(super) struct Friendly {
     pub alpha_one: bool,
     pub scale: u32,
     pub cwnd_prior: u32,
-    /// How much a segment adds to `ack_cnt`.
+    /// Increase of `ack_cnt` for one segment.
     pub unit: i64,
 }
 
@@ -132,8 +133,8 @@ impl Epoch {
                 now
             }
         };
-        // Evaluate the curve one RTT ahead. The shift after an idle time never moves the start
-        // beyond the present.
+        // Evaluate the curve one RTT ahead. `now - start` is never negative, because the shift
+        // after an idle time never moves the start into the future.
         let rtt = u64::from(self.delay_min).div_ceil(1_000_000 / HZ);
         let t = ticks(now - start + rtt);
         // RFC 9438 figure 1: W_cubic(t) = C (t - K)^3 + W_max.
@@ -148,7 +149,7 @@ impl Epoch {
         } else {
             cwnd.saturating_mul(100)
         };
-        // The bandwidth is unknown so far: grow by at least 5 % per RTT.
+        // The bandwidth is still unknown, so grow by at least 5 % per RTT.
         if self.last_max_cwnd == 0 {
             cnt.min(20)
         } else {
@@ -174,8 +175,8 @@ impl Epoch {
     }
 
     /// Moves acknowledged segments from `ack_cnt` to `w_est`. `w_est` grows by one for each
-    /// `per_segment` in `ack_cnt`, but at most by `room`. The last increase needs one segment more
-    /// than `per_segment`.
+    /// `per_segment` in `ack_cnt`, but at most by `room`. As in Linux, `ack_cnt` must exceed
+    /// `per_segment` for this, so equality is not enough.
     fn count(&mut self, per_segment: i64, room: i64) {
         let grown = ((self.ack_cnt - 1).max(0) / per_segment).min(room);
         self.ack_cnt -= grown * per_segment;

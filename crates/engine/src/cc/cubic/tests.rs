@@ -21,7 +21,7 @@ fn host(set: &[(&'static str, Value)], cwnd: u32, rtt: Time) -> Host {
     host
 }
 
-/// Returns CUBIC itself, for tests that read its state.
+/// Returns CUBIC as its own type, for tests that read its state.
 fn cubic() -> Cubic {
     Cubic::new(Backoff::same(717, BETA_SCALE))
 }
@@ -65,8 +65,7 @@ fn time_to_the_inflection_point() {
     }
 }
 
-/// Returns the windows at the ends of rounds after a mark, each with the time since growth began,
-/// s.
+/// Returns the window at the end of each round after a mark, with the time since growth began, s.
 fn epoch(set: &[(&'static str, Value)], cwnd: u32, rtt: Time, rounds: u32) -> Vec<(f64, u32)> {
     let mut host = host(set, cwnd, rtt);
     host.marked_round(1);
@@ -121,9 +120,9 @@ fn fast_convergence() {
         }
         stack.window.cwnd
     };
-    // W_max = 400 (1024 + 717) / 2048 = 340 is reached after cbrt(60/C) = 5.3 s. Without fast
-    // convergence, W_max = 400 would be reached after 6.7 s. At 5 s the window is then 400 - 0.4
-    // 1.69^3 = 400 - 1.9, in whole segments.
+    // With fast convergence, the window reaches W_max = 400 (1024 + 717) / 2048 = 340 after
+    // cbrt(60/C) = 5.3 s. Without it, the window would reach W_max = 400 after 6.7 s. At 5 s, this
+    // window is 400 - 0.4 1.69^3 = 400 - 1.9, rounded up to whole segments.
     assert_eq!(after(&[], 5), 340);
     assert_eq!(after(&[("fast_convergence", OFF)], 5), 399);
 }
@@ -148,12 +147,12 @@ fn friendly_growth_of_one_beyond_the_last_maximum() {
     let rtt = Time::from_ms(40);
     let linux = epoch(&[], 20, rtt, 50);
     let rfc = epoch(&[("friendly_alpha_one", ON)], 20, rtt, 50);
-    // RFC 9438 section 4.3: Linux and the RFC agree until cwnd_prior = 20 is reached, which takes
-    // 11 rounds.
+    // RFC 9438 section 4.3: Linux and the RFC agree until the window reaches cwnd_prior = 20, which
+    // takes 11 rounds.
     assert_eq!(linux[..11], rfc[..11]);
     let gained = |curve: &[(f64, u32)]| curve[49].1 - curve[19].1;
-    // In thirty rounds Linux gains 30 * 8/15 segments. RFC 9438 gains 30 segments, less one,
-    // because a round acknowledges fewer segments than the window has at its end.
+    // In thirty rounds Linux gains 30 * 8/15 segments. RFC 9438 gains 30 segments minus one,
+    // because a round acknowledges fewer segments than the window has at the end of the round.
     assert_eq!((gained(&linux), gained(&rfc)), (16, 29));
 }
 
@@ -213,7 +212,7 @@ fn slow_start(set: &[(&'static str, Value)], rtt: Time) -> Host {
 #[test]
 fn hystart_leaves_on_delay() {
     // 20 ACKs in 100 ms are too far apart for a train. If the RTT rises by more than an eighth,
-    // slow start ends on the ninth ACK of the round. That ACK does not count for growth.
+    // slow start ends on the ninth ACK of the round. The window does not grow for that ACK.
     let end = |rtt: Time| {
         let mut host = slow_start(&[], Time::from_ms(100));
         host.rtt = rtt;
@@ -222,8 +221,8 @@ fn hystart_leaves_on_delay() {
     };
     assert_eq!(end(Time::from_us(112_500)), INFINITE_SSTHRESH);
     assert_eq!(end(Time::from_us(112_501)), 28);
-    // A rise must be at least 4 ms (as here, at an RTT of 20 ms), or at most 16 ms, to end slow
-    // start.
+    // The rise of the RTT that ends slow start is at least 4 ms (as here, at an RTT of 20 ms) and
+    // at most 16 ms.
     let least = |us| {
         let mut host = slow_start(&[("hystart_ack_delay", OFF)], Time::from_ms(20));
         host.rtt = Time::from_us(us);
@@ -241,8 +240,8 @@ fn hystart_leaves_on_delay() {
 #[test]
 fn hystart_leaves_on_a_train() {
     // 20 ACKs come 0.4 ms apart. At the twelfth ACK, the train is longer than half of the RTT of 8
-    // ms. With 1 ms more allowed for bursts, this happens at the thirteenth ACK. The ACK that ends
-    // slow start does not count for growth.
+    // ms. If 1 ms more is allowed for bursts, this happens at the thirteenth ACK. The window does
+    // not grow for the ACK that ends slow start.
     let end = |set: &[_]| {
         let mut host = slow_start(set, Time::from_ms(8));
         host.round();
@@ -277,14 +276,14 @@ fn smallest_delay() {
     stack.with(|view, window| cc.init(view, window));
     assert_eq!(sample(&mut cc, &mut stack, 30), 30_000);
     assert_eq!(sample(&mut cc, &mut stack, 40), 30_000);
-    // For a second after growth has begun again, RTT samples are not used.
+    // For one second after growth begins again, CUBIC does not use RTT samples.
     stack.conn.now = Time::from_ms(5_000);
     stack.with(|view, window| cc.cong_avoid(view, window, 1));
     stack.conn.now = Time::from_ms(5_999);
     assert_eq!(sample(&mut cc, &mut stack, 20), 30_000);
     stack.conn.now = Time::from_ms(6_000);
     assert_eq!(sample(&mut cc, &mut stack, 20), 20_000);
-    // After a timeout, CUBIC forgets the smallest delay.
+    // A timeout resets the smallest delay.
     stack.with(|view, window| cc.set_state(view, window, CaState::Loss));
     assert_eq!(sample(&mut cc, &mut stack, 50), 50_000);
 }

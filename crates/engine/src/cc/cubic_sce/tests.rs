@@ -1,4 +1,4 @@
-//! Tests the effect of SCE on the curve, computed by hand.
+//! Tests the effect of SCE on the curve against values computed by hand.
 
 use super::*;
 
@@ -8,8 +8,8 @@ fn rise_by_hand(seconds: f64) -> f64 {
 }
 
 /// Moves the inflection point of a curve that began at time 0. The point was `k` ticks (1/1024 s)
-/// after the start; at `now` (jiffies), it moves by `share`/10 of the time between. Returns the
-/// start, k, and by how much the origin rises.
+/// after the start. At `now` (jiffies), the time between the point and `now` shrinks by `share`/10.
+/// Returns the start, k, and by how much the origin rises.
 fn levelled(k: u64, now: u64, share: u64) -> (Option<u64>, u64, f64) {
     let mut cc = CubicSce {
         cubic: Cubic::new(Backoff::same(717, 1024)),
@@ -30,7 +30,8 @@ fn levelled(k: u64, now: u64, share: u64) -> (Option<u64>, u64, f64) {
 
 #[test]
 fn below_the_inflection_point_the_time_that_is_left_shrinks() {
-    // The inflection point is at 20,480 ticks = 20 s. At 4 s, 16 s are left, of which 8/10 remain.
+    // The inflection point is at 20,480 ticks = 20 s. At 4 s, 16 s are left until then, and this
+    // time shrinks to 8/10.
     let (start, k, moved) = levelled(20_480, 4_000, 2);
     assert_eq!((start, k), (Some(4_000), 16_384 * 8 / 10));
     let lower = rise_by_hand(16.0) - rise_by_hand(12.8);
@@ -44,7 +45,7 @@ fn beyond_it_the_time_that_has_passed_shrinks() {
     assert_eq!((start, k), (Some(5_000), 15_360 * 2 / 10));
     let higher = rise_by_hand(15.0) - rise_by_hand(12.0);
     assert!((moved - higher).abs() < 2.0, "{moved}, not {higher} up");
-    // With a share of 10/10, no time since the inflection point remains.
+    // With a share of 10/10, the time since the inflection point shrinks to 0.
     let (start, k, moved) = levelled(5_120, 20_000, 10);
     assert_eq!((start, k), (Some(5_000), 15_360));
     assert!((moved - rise_by_hand(15.0)).abs() < 2.0, "{moved}");
@@ -53,6 +54,6 @@ fn beyond_it_the_time_that_has_passed_shrinks() {
 /// Tests the branch `if (t < ca->bic_K)` of tcp_cubic_sce.c.
 #[test]
 fn at_the_inflection_point_the_curve_begins_where_it_was() {
-    // A tick is shorter than a jiffy, so with k = 1 tick the inflection point is within jiffy 0.
+    // A tick is shorter than a jiffy, so with k = 1 tick the inflection point is in jiffy 0.
     assert_eq!(levelled(1, 1, 2), (Some(0), 0, 0.0));
 }

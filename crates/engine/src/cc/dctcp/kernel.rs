@@ -1,4 +1,5 @@
-//! DCTCP as in Linux, and parameters of tailback's own module for versions that are not in Linux.
+//! Parameters for DCTCP as in Linux, and of tailback's own module for versions that are not in
+//! Linux.
 
 use super::shift_of;
 use crate::registry::Value;
@@ -118,7 +119,7 @@ const AS_IT_WAS: &[Parameter] = &[
     },
 ];
 
-/// Returns the index of a word in the order in which the module counts them.
+/// Returns the index that the module uses for a word.
 fn place(value: &Value, words: &[&str]) -> Result<u64, (&'static str, &'static str)> {
     let at = match value {
         Value::Word(word) => words.iter().position(|known| known == word),

@@ -28,8 +28,8 @@ fn alpha(cc: &dyn CongestionControl, bits: u32) -> u64 {
     (out[0] * f64::from(1_u32 << bits)) as u64
 }
 
-/// Delivers windows of data, each with these numbers of delivered and marked segments. Returns
-/// alpha after each window.
+/// Delivers windows of data with these numbers of delivered and marked segments. Returns alpha
+/// after each window.
 fn windows(set: &[(&'static str, Value)], bits: u32, seen: &[(u64, u64)]) -> Vec<u64> {
     let mut cc = build(set);
     let mut stack = Stack::new(10);
@@ -49,11 +49,11 @@ fn windows(set: &[(&'static str, Value)], bits: u32, seen: &[(u64, u64)]) -> Vec
 
 #[test]
 fn alpha_by_hand() {
-    // The values of alpha - (alpha >> 4) + (marked << 6) / delivered are, step by step: 1024 - 64,
-    // 960 - 60, 900 - 56 + 32, 876 - 54 + 9, 831 - 51 + 64.
+    // Each window sets alpha to alpha - (alpha >> 4) + (marked << 6) / delivered. The results are
+    // 1024 - 64, 960 - 60, 900 - 56 + 32, 876 - 54 + 9, and 831 - 51 + 64.
     let seen = [(20, 0), (20, 0), (20, 10), (20, 3), (20, 20)];
     assert_eq!(windows(&[], 10, &seen), [960, 900, 876, 831, 844]);
-    // More marks than segments count as all segments marked.
+    // If there are more marks than segments, all segments are considered marked.
     assert_eq!(windows(&[], 10, &[(0, 20)]), [1024]);
 }
 
@@ -88,8 +88,8 @@ fn linux_decays_to_zero_and_older_versions_do_not() {
     let at_16 = [("alpha_init", Value::Float(16.0 / 1024.0))];
     assert_eq!(windows(&at_16, 10, &[(20, 0); 3]), [15, 0, 0]);
     assert_eq!(decayed(&[word("version", "linux-3.19")]), 15);
-    // The patch starts with alpha = 0. One mark in 21 adds 64/21 = 3, and such a small alpha does
-    // not decay.
+    // The patch starts with alpha = 0. One mark in 21 segments adds 64/21 = 3, and such a small
+    // alpha does not decay.
     let patch = [word("version", "patch-2012")];
     assert_eq!(
         windows(&patch, 10, &[(21, 0), (21, 1), (21, 0), (21, 0)]),
@@ -156,12 +156,13 @@ fn a_cut_in_rounds_without_marks() {
 
 #[test]
 fn resolution_of_alpha() {
-    // With one mark in 21 all the time, alpha falls. With 10 bits it stops at 63/1024 = 0.0615,
-    // where 63 >> 4 = 64/21. With 20 bits it reaches 1/21 = 0.0476.
+    // If one of 21 segments is always marked, alpha falls. With 10 bits it stops at 63/1024 =
+    // 0.0615, because there the decrease 63 >> 4 equals the increase 64/21. With 20 bits it reaches
+    // 1/21 = 0.0476.
     let coarse = windows(&[], 10, &[(21, 1); 300]);
     assert_eq!(coarse.last(), Some(&63));
     let fine = windows(&[("alpha_bits", Value::Int(20))], 20, &[(21, 1); 300]);
-    // alpha stops at (3120 << 4) + 15, because 3120 = (1 << 16) / 21.
+    // alpha stops at (3120 << 4) + 15, because each window increases it by 3120 = (1 << 16) / 21.
     assert_eq!(fine.last(), Some(&49_935));
 }
 
@@ -187,7 +188,7 @@ fn alpha_on_every_ack() {
     let mut cc = build(&set);
     stack.with(|view, window| cc.init(view, window));
     // The first ACK covers 2 of 20 segments, at g = 1/16: (2^20 * 2 / 20) >> 4 = 6553. The second
-    // ACK subtracts (6553 * 2 / 20) >> 4. A duplicate ACK counts as one segment.
+    // ACK subtracts (6553 * 2 / 20) >> 4. A duplicate ACK is treated as one segment.
     for (segments, ece, expected) in [
         (2, true, 6_553),
         (2, false, 6_513),
@@ -221,8 +222,8 @@ fn reduction(set: &[(&'static str, Value)], aces: &[bool]) -> Vec<u32> {
 
 #[test]
 fn ways_down() {
-    // alpha is 1/4, 7/16, 21/64 and 127/256. So the window shrinks by 2.5, 4.4 and 4.96; the ACK
-    // with 21/64 has no mark.
+    // alpha is 1/4, 7/16, 21/64 and 127/256. So the window shrinks by 2.5, 4.4 and 4.96 segments.
+    // It does not shrink at 21/64, because that ACK has no mark.
     let mut set = vec![
         word("reduction", "progressive"),
         word("update", "ack"),
@@ -234,8 +235,8 @@ fn ways_down() {
     assert_eq!(reduction(&set, &acks), [18, 16, 16, 16]);
     set[0] = word("reduction", "immediate");
     assert_eq!(reduction(&set, &acks), [18, 18, 18, 18]);
-    // PRR spreads the reduction by 2 over the round. While more than 18 segments are in flight,
-    // ceil(18 n / 20) segments are sent up to the n-th ACK.
+    // PRR spreads the reduction by 2 segments over the round. While more than 18 segments are in
+    // flight, ceil(18 n / 20) segments have been sent after the n-th ACK.
     set[0] = word("reduction", "prr");
     let prr = reduction(&set, &[true; 20]);
     assert_eq!(prr[..12], [20, 20, 20, 20, 20, 20, 20, 20, 20, 19, 18, 18]);
@@ -244,8 +245,8 @@ fn ways_down() {
 
 #[test]
 fn growth_during_the_reduction() {
-    // alpha is 0, so the window stays. The patch resets the count and does not count in CWR; with
-    // modification (b), it continues to count.
+    // alpha is 0, so the window does not change. The patch resets the count of acknowledged
+    // segments and does not count in CWR. With modification (b), it continues to count.
     let mut set = vec![word("version", "patch-2012")];
     let count = |set: &[_]| {
         let mut host = Host::new(build(set), 20, Time::from_ms(20));
@@ -261,7 +262,7 @@ fn growth_during_the_reduction() {
     assert_eq!(count(&set), (20, 7, 8));
     // With a reduction, the count restarts at 0 and then continues.
     set.push(("alpha_init", Value::Float(0.5)));
-    // (The first ACK lowers alpha from 512 to 480: 20 * 480 >> 11 = 4.)
+    // (The first ACK lowers alpha from 512 to 480, so the window shrinks by 20 * 480 >> 11 = 4.)
     assert_eq!(count(&set), (16, 0, 1));
 }
 
@@ -277,7 +278,7 @@ fn one_below_the_window_avoids_slow_start() {
         let mut host = Host::new(build(&set), 20, Time::from_ms(20));
         host.window = Window::new(20, 10, Growth::Acks);
         // The first ACK is marked and raises alpha to 512 - 32 + 64 = 544, so the window is 20 - 5.
-        // `held` is the window after the round of the reduction. Then one more ACK follows.
+        // `held` is the window after the round of the reduction. One more ACK follows.
         host.marked_round(1);
         let held = host.window.cwnd;
         host.ack(1);
@@ -289,8 +290,9 @@ fn one_below_the_window_avoids_slow_start() {
 
 #[test]
 fn responses_to_loss() {
-    // ssthresh after a loss, with a window of 20 and an alpha of 1/4. Then ssthresh after a loss in
-    // the same round as marks, which have reduced the window to 20 - (20 * 256 >> 11) = 18.
+    // `alone` is ssthresh after a loss, with a window of 20 and an alpha of 1/4. `within` is
+    // ssthresh after a loss in the same round as marks. The marks have reduced the window to 20 -
+    // (20 * 256 >> 11) = 18.
     for (loss, alone, within) in [
         ("halve", 10, 10),
         ("reno", 10, 18),
@@ -361,7 +363,7 @@ fn versions() {
          patch-2012 0.0625 0 10 shift window false reno immediate cwnd false\n\
          paper-2014 0.00390625 0 20 shift ack false reno progressive cwnd-1 true\n"
     );
-    // Options that a scenario sets stay as they are.
+    // The version does not change options that a scenario sets.
     let options = options(
         &ENTRY,
         &[word("version", "paper-2014"), word("loss", "none")],

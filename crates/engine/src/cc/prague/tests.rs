@@ -25,7 +25,8 @@ fn growth(scaling: &'static str, rtt: Time) -> f64 {
 #[test]
 fn growth_follows_the_scaling() {
     let ms = Time::from_ms;
-    // RTTs are in units of 128 us: 5 ms are 39 units, 25 ms 195, and 40 ms 312.
+    // RTTs are in units of 128 us, so 5 ms are 39 units, 25 ms are 195 units, and 40 ms are 312
+    // units.
     let square = |rtt: f64, target: f64| (rtt / target) * (rtt / target);
     let scalable = |rtt: f64| (16.0 + (rtt - 12.0).clamp(0.0, 128.0)) * rtt / 128.0 / 128.0;
     for (scaling, rtt, expected) in [
@@ -46,9 +47,10 @@ fn growth_follows_the_scaling() {
     }
 }
 
-/// `prague_update_pacing_rate`: the rate is the window, or the segments in flight if more, in
-/// packets of 1500 bytes, divided by srtt. Below half of ssthresh, the rate is doubled. Bursts last
-/// a quarter of a millisecond (2^-12 s), but have at least two segments.
+/// `prague_update_pacing_rate`: the rate is the larger one of the window and the segments in
+/// flight, divided by srtt. Each packet has 1500 bytes. If the window is below half of ssthresh,
+/// the rate is doubled. Bursts last a quarter of a millisecond (2^-12 s), but have at least two
+/// segments.
 #[test]
 fn pacing_by_packets() {
     let cc = || (ENTRY.build)(&options(&ENTRY, &[]));

@@ -1,5 +1,6 @@
-//! Careful Resume (RFC 9959): a connection jumps to half of the window that an earlier connection
-//! over the same path had. If the path cannot carry that window, the connection undoes the jump.
+//! Careful Resume (RFC 9959): a connection sets its window to half of the window that an earlier
+//! connection over the same path had. If the path cannot carry this window, the connection undoes
+//! the jump.
 //!
 //! | phase | what happens |
 //! |---|---|
@@ -8,15 +9,15 @@
 //! | Validating | slow start goes on from the packets in flight, until the last unvalidated one is acknowledged |
 //! | Safe Retreat | after a loss or a mark in the two phases before: the window is half of PipeSize, the segments that the path has carried so far; at the end, ssthresh is half of PipeSize |
 //!
-//! Deviations: windows count segments. In Safe Retreat PRR reduces the window, where the RFC sets
-//! the window at once. Saved parameters do not expire, because a scenario sets them.
+//! Deviations: windows are in segments. In Safe Retreat PRR reduces the window, whereas the RFC
+//! sets the window at once. Saved parameters do not expire, because a scenario sets them.
 
 use crate::cc::view::{Ack, CaState, View};
 use crate::cc::window::Window;
 use crate::units::Time;
 
-/// If the RTT exceeds the saved RTT by more than this factor, the path counts as another path
-/// (section 4.2).
+/// If the RTT exceeds the saved RTT by more than this factor, the path is considered to be a
+/// different one (section 4.2).
 const MAX_RTT_RATIO: u64 = 10;
 /// Smallest window after a reduction, segments (RFC 5681).
 const MIN_WINDOW: u32 = 2;
@@ -27,7 +28,8 @@ enum Phase {
     /// Waits for the ACK of the initial window. `end` is the first segment after the initial
     /// window.
     Reconnaissance { end: u64 },
-    /// Sends the jump. `first` is the jump's first segment, and `since` its start.
+    /// Sends the segments of the jump. `first` is the first of them, and `since` is the start of
+    /// the jump.
     Unvalidated { first: u64, since: Time },
     /// Waits until every segment below `end` is acknowledged.
     Validating { end: u64 },
@@ -79,7 +81,7 @@ impl CarefulResume {
             }
             Phase::Unvalidated { first, since } => {
                 self.pipe += ack.delivered;
-                // The number of segments in flight before this ACK.
+                // Compare the window with the number of segments in flight before this ACK.
                 let sent = view.flight.packets_out() + ack.acked >= window.cwnd;
                 if una > first || sent || view.now.since(since) > view.srtt {
                     self.validate(view, window);
@@ -138,7 +140,7 @@ impl CarefulResume {
         window.paced_by_stack = true;
     }
 
-    /// Returns the ssthresh of a reduction. Outside the phases of the jump, it is `otherwise`.
+    /// Returns ssthresh after a reduction. Outside the phases of the jump, it is `otherwise`.
     pub fn ssthresh(&mut self, view: View<'_>, otherwise: u32) -> u32 {
         if !matches!(
             self.phase,
@@ -156,7 +158,8 @@ impl CarefulResume {
         (self.pipe / 2).max(MIN_WINDOW)
     }
 
-    /// Returns how many acknowledged segments growth counts: 0 while the window is unvalidated.
+    /// Returns the number of acknowledged segments from which growth is computed. It is 0 while the
+    /// window is unvalidated.
     pub fn counted(&self, acked: u32) -> u32 {
         match self.phase {
             Phase::Unvalidated { .. } => 0,

@@ -1,6 +1,7 @@
 //! HyStart: slow start ends on a long train of ACKs or a rise of the RTT (Ha and Rhee 2011), as in
-//! Linux's CUBIC. [`Train`] makes the decision. It needs the smallest RTT, which CUBIC already has
-//! for its curve. Every other congestion control uses a [`HyStart`], which measures it.
+//! Linux's CUBIC. [`Train`] makes the decision, for which it needs the smallest RTT. CUBIC already
+//! measures the smallest RTT for its curve. Every other congestion control uses [`HyStart`], which
+//! measures it.
 
 use crate::cc::view::{Ack, View};
 use crate::cc::window::Window;
@@ -14,8 +15,8 @@ const HYSTART_MIN_SAMPLES: u8 = 8;
 const HYSTART_ACK_DELTA: u64 = 2_000;
 /// Smallest and largest increase of the delay that ends slow start, us.
 const HYSTART_DELAY: (u32, u32) = (4_000, 16_000);
-/// Largest burst that a host hands to a device, bytes (Linux `sk_gso_max_size`: 64 KiB less
-/// headers).
+/// Largest burst that a host passes to a network device, bytes (Linux `sk_gso_max_size`: 64 KiB
+/// minus headers).
 const GSO_MAX_SIZE: u64 = 65_536 - 321;
 
 /// HyStart's observations of the current round.
@@ -45,9 +46,9 @@ impl Train {
         };
     }
 
-    /// Returns the time that bursts may add to a train of ACKs, us: the time of four of the largest
-    /// bursts, at most 1 ms. The bursts leave at the rate at which Linux would pace: twice the
-    /// window per RTT in slow start, and 1.2 times the window per RTT later.
+    /// Returns the time that bursts may add to a train of ACKs, us. This is the time of four of the
+    /// largest bursts, but at most 1 ms. The bursts are assumed to leave at Linux's pacing rate,
+    /// which is twice the window per RTT in slow start, and 1.2 times the window per RTT later.
     fn burst_delay(view: View<'_>, window: &Window) -> u64 {
         let percent = if window.cwnd < window.ssthresh / 2 {
             200
@@ -67,10 +68,10 @@ impl Train {
         (GSO_MAX_SIZE * 4 * 1_000_000 / rate).min(1_000)
     }
 
-    /// Returns why this ACK ends slow start, or `None` if it does not. `delay` is the ACK's RTT and
-    /// `delay_min` the smallest RTT, us. `ack_delay` says whether a train may be longer by the time
-    /// of bursts.
-    #[inline(always)] // inline, because CUBIC calls it at one place for every ACK in slow start
+    /// Returns why this ACK ends slow start, or `None` if it does not end it. `delay` is the ACK's
+    /// RTT and `delay_min` is the smallest RTT, us. If `ack_delay` is true, a train may be longer
+    /// by the time of bursts.
+    #[inline(always)] // inline, because CUBIC calls it for every ACK in slow start
     pub fn ends_slow_start(
         &mut self,
         view: View<'_>,

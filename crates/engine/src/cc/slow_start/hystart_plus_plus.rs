@@ -1,9 +1,9 @@
-//! HyStart++ (RFC 9406): a rise of the RTT does not end slow start at once. HyStart++ first slows
-//! the growth down for five rounds. If the RTT falls again in that time, slow start continues as
-//! before.
+//! HyStart++ (RFC 9406). A rise of the RTT does not end slow start at once. HyStart++ first slows
+//! the growth down for five rounds. If the RTT falls again in that time, normal slow start
+//! continues.
 //!
-//! Windows count segments here. Quarters of a segment are carried over to the next ACK. As section
-//! 4.3 advises, HyStart++ acts only in the first slow start.
+//! Windows are in segments here, and quarters of a segment are carried over to the next ACK. As
+//! section 4.3 recommends, HyStart++ acts only in the first slow start.
 
 use crate::cc::view::{Ack, View};
 use crate::cc::window::Window;
@@ -18,18 +18,18 @@ const SAMPLES: u32 = 8;
 const CSS_GROWTH_DIVISOR: u32 = 4;
 /// Rounds of conservative slow start, including the one in which it begins.
 const CSS_ROUNDS: u32 = 5;
-/// Largest number of segments that one ACK counts for if packets are not paced (`L`).
+/// Largest number of segments by which one ACK may grow the window if packets are not paced (`L`).
 const MOST_UNPACED: u32 = 8;
 
 /// The phase, and the RTTs of the rounds.
 #[derive(Debug)]
 pub(in crate::cc) struct HyStartPlusPlus {
-    /// The initial ssthresh, which tells the first slow start from later ones.
+    /// The initial ssthresh, which distinguishes the first slow start from later ones.
     first_ssthresh: u32,
     /// The first segment that was sent in this round. Its ACK ends the round.
     round_end: u64,
-    /// Smallest RTT of the last round, and in `current_rtt` of this round. `NEVER` before the first
-    /// sample.
+    /// Smallest RTT of the last round. `current_rtt` is the smallest RTT of this round. Both are
+    /// `NEVER` before the first sample.
     last_rtt: Time,
     current_rtt: Time,
     samples: u32,
@@ -43,7 +43,7 @@ struct Conservative {
     baseline: Time,
     /// Number of finished rounds.
     rounds: u32,
-    /// Acknowledged segments that growth has not used yet.
+    /// Acknowledged segments that have not yet contributed to growth.
     left: u32,
 }
 

@@ -10,9 +10,9 @@
 //! | `rapid-start` | never; the first reduction depends on what is delivered ([`rapid_start`]) | triples, then doubles |
 //! | `search` | when deliveries lag behind what was sent a round trip before ([`search`]) | doubles, then drains |
 //!
-//! All except HyStart act only in the first slow start, while ssthresh has its initial value. In
-//! later slow starts, ssthresh shows where the last loss was. HyStart acts in every slow start, as
-//! in Linux.
+//! All algorithms except HyStart act only in the first slow start, while ssthresh has its initial
+//! value. In later slow starts, ssthresh reflects the window at the last loss. HyStart acts in
+//! every slow start, as in Linux.
 
 mod careful_resume;
 pub(super) mod hystart;
@@ -50,7 +50,7 @@ pub(super) const fn option(default: Option<&'static str>, doc: &'static str) -> 
     }
 }
 
-/// Option: the window that Careful Resume has saved.
+/// Option: the saved window for Careful Resume.
 pub(super) const SAVED_WINDOW: Opt = Opt {
     name: "saved_window",
     doc: "Congestion window of an earlier connection, segments, for slow_start = \"careful-resume\" (RFC 9959).",
@@ -62,7 +62,7 @@ pub(super) const SAVED_WINDOW: Opt = Opt {
     tc: None,
 };
 
-/// Option: the RTT that Careful Resume has saved.
+/// Option: the saved RTT for Careful Resume.
 pub(super) const SAVED_RTT: Opt = Opt {
     name: "saved_rtt",
     doc: "Smallest RTT of an earlier connection, for slow_start = \"careful-resume\" (RFC 9959).",
@@ -73,7 +73,7 @@ pub(super) const SAVED_RTT: Opt = Opt {
     tc: None,
 };
 
-/// Checks that Careful Resume has its saved values, and that other algorithms do not have them.
+/// Checks that the saved values are set for Careful Resume, and not set for other algorithms.
 pub(super) fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
     let resumes = options.get("slow_start") == Some(&Value::Word("careful-resume"));
     let error = |option| {
@@ -106,8 +106,9 @@ fn over_rtt(view: View<'_>, segments: u32) -> u64 {
         .unwrap_or(0) as u64
 }
 
-/// Reconciles CUBIC's `slow_start` with its older option `hystart`, which selects `hystart` or
-/// `none` as in Linux. Settings with the same meaning become equal, so that they share one run.
+/// Combines CUBIC's `slow_start` with its older option `hystart`, which selects `hystart` or `none`
+/// as in Linux. Settings with the same meaning get equal options, so that tailback runs them only
+/// once.
 pub(super) fn finish_cubic(options: &mut Options) -> Result<(), Vec<OptionError>> {
     finish(options)?;
     let Some(Value::Word(word)) = options.get("slow_start") else {
@@ -149,7 +150,7 @@ pub(super) enum SlowStart {
 }
 
 impl SlowStart {
-    /// Creates the algorithm that complete options select.
+    /// Creates the algorithm that the complete options select.
     pub fn of(options: &Options) -> SlowStart {
         match options.get("slow_start") {
             Some(Value::Word("hystart")) => SlowStart::HyStart(Box::default()),
@@ -165,7 +166,7 @@ impl SlowStart {
         }
     }
 
-    /// Forwards the hook `init`. The first slow start begins then.
+    /// Forwards the hook `init`, at which the first slow start begins.
     #[inline]
     pub fn init(&mut self, view: View<'_>, window: &mut Window) {
         match self {
@@ -178,7 +179,7 @@ impl SlowStart {
         }
     }
 
-    /// Forwards the hook `pkts_acked`. If the algorithm sets ssthresh, it returns the reason.
+    /// Forwards the hook `pkts_acked`. Returns the reason if the algorithm sets ssthresh.
     #[inline]
     pub fn pkts_acked(&mut self, view: View<'_>, window: &mut Window, ack: &Ack) {
         match self {
@@ -191,7 +192,7 @@ impl SlowStart {
         }
     }
 
-    /// Returns how many segments of an ACK slow start counts.
+    /// Returns the number of segments of an ACK from which growth in slow start is computed.
     #[inline]
     pub fn counted(&mut self, view: View<'_>, window: &Window, acked: u32) -> u32 {
         match self {
@@ -223,8 +224,8 @@ impl SlowStart {
         }
     }
 
-    /// Takes the estimate of the path's capacity, segments. It exists only after the first
-    /// reduction.
+    /// Takes the estimate of the path's capacity, segments. The estimate exists only after the
+    /// first reduction.
     pub fn take_path(&mut self) -> Option<u32> {
         match self {
             SlowStart::RapidStart(rapid) => rapid.take_path(),
@@ -232,7 +233,7 @@ impl SlowStart {
         }
     }
 
-    /// Notes a timeout, after which slow start begins again.
+    /// Records a timeout, after which slow start begins again.
     pub fn timeout(&mut self, view: View<'_>, window: &mut Window) {
         match self {
             SlowStart::HyStart(hystart) => hystart.restart(view),

@@ -1,26 +1,26 @@
-//! Rapid Start (draft-kazuho-ccwg-rapid-start, 2026): the window triples each round as long as no
-//! queue builds up, and after the first reduction the window is beta times what the path delivers
-//! in a round trip.
+//! Rapid Start (draft-kazuho-ccwg-rapid-start, 2026). The window triples each round while no queue
+//! builds up. After the first reduction, the window is beta times the number of segments that the
+//! path delivers in a round trip.
 //!
-//! - The first window is paced over one RTT. Later rounds are paced at 5/3 of cwnd/srtt. At this
-//!   rate, a window that triples has as many segments in flight as it allows.
+//! - The first window is paced over one RTT. Later rounds are paced at 5/3 of cwnd/srtt. This rate
+//!   is just high enough to use a window that triples.
 //! - A queue builds up if the smallest RTT of a round exceeds the smallest RTT of the connection by
-//!   more than 10 %, or by more than 4 ms. The window then doubles instead.
+//!   more than 10 %, or by more than 4 ms. The window then doubles instead of tripling.
 //! - In the first recovery, ssthresh begins at (beta + K (1 - beta)) times the window, with K =
 //!   2/3. Each delivered segment lowers ssthresh by K (1 - beta), and each lost segment by beta + K
-//!   (1 - beta). ssthresh never falls below beta / 3 of the window. This ends when all segments
-//!   that were in flight are delivered or lost. CUBIC then uses twice the estimate of the path as
-//!   its last maximum (once, without fast convergence).
+//!   (1 - beta). ssthresh never falls below beta / 3 of the window. This recovery ends when all
+//!   segments that were in flight are delivered or lost. CUBIC then sets its last maximum to twice
+//!   the estimate of the path's capacity (to the estimate itself without fast convergence).
 //!
-//! Deviations: windows count segments. The draft reduces the window at once. Here ssthresh gets
-//! that value, and Linux's PRR reduces the window to it, so that sending does not pause first.
-//! After a mark, the option `beta_ecn` replaces beta.
+//! Deviations: windows are in segments. The draft reduces the window at once. Here ssthresh gets
+//! the reduced value, and Linux's PRR reduces the window to ssthresh, so that sending does not
+//! pause. After a mark, the option `beta_ecn` replaces beta.
 
 use crate::cc::view::{Ack, View};
 use crate::cc::window::Window;
 use crate::units::Time;
 
-/// Rise of the RTT that shows a queue, as does a rise by a tenth of the smallest RTT.
+/// Rise of the RTT that indicates a queue. A rise by a tenth of the smallest RTT indicates one too.
 const RISE: Time = Time::from_ms(4);
 /// Pacing rate after the first window in units of cwnd/srtt: numerator and denominator.
 const PACE: (u64, u64) = (5, 3);
@@ -38,15 +38,16 @@ struct Convergence {
     delivered: u64,
     /// Segments in flight at the reduction.
     flight: u64,
-    /// Segments lost since the reduction. `lost_out` is the number marked lost at the last ACK.
+    /// Segments lost since the reduction. `lost_out` is the number of segments marked lost at the
+    /// last ACK.
     lost: u64,
     lost_out: u32,
 }
 
 impl Convergence {
-    /// Returns ssthresh once this many segments were delivered and lost.
+    /// Returns ssthresh after this many segments were delivered and lost.
     fn ssthresh(&self, delivered: u64, lost: u64) -> u32 {
-        // Count in thirds of a segment times the window, so that only the result is rounded.
+        // Compute in thirds of a segment times the window, so that only the result is rounded.
         let cut = self.before - self.reduced;
         let silence = 3 * self.reduced + 2 * cut;
         let (all, less) = (silence * self.before, 2 * cut * delivered + silence * lost);
@@ -70,7 +71,7 @@ enum Phase {
 #[derive(Debug)]
 pub(in crate::cc) struct RapidStart {
     phase: Phase,
-    /// The initial ssthresh, which tells the first slow start from later ones.
+    /// The initial ssthresh, which distinguishes the first slow start from later ones.
     first_ssthresh: u32,
     /// The first segment that was sent in this round. Its ACK ends the round.
     round_end: u64,
@@ -152,8 +153,8 @@ impl RapidStart {
         window.paced_by_stack = true;
     }
 
-    /// Returns the ssthresh of the first reduction. `otherwise` is the value of the congestion
-    /// control: beta times the window.
+    /// Returns ssthresh for the first reduction. `otherwise` is the value that the congestion
+    /// control would use, which is beta times the window.
     pub fn ssthresh(&mut self, view: View<'_>, window: &Window, otherwise: u32) -> u32 {
         if !self.is_active(window) {
             return otherwise;
@@ -171,7 +172,7 @@ impl RapidStart {
         convergence.ssthresh(0, lost)
     }
 
-    /// Returns how many segments growth counts for an ACK of `acked` segments.
+    /// Returns the number of segments from which growth is computed for an ACK of `acked` segments.
     pub fn counted(&self, view: View<'_>, window: &Window, acked: u32) -> u32 {
         if !self.is_active(window) || self.floor == Time::NEVER {
             return acked;
@@ -184,7 +185,8 @@ impl RapidStart {
         }
     }
 
-    /// Takes the estimate of the path's capacity, segments, once the first recovery has shown it.
+    /// Takes the estimate of the path's capacity, segments. The estimate exists after the first
+    /// recovery.
     pub fn take_path(&mut self) -> Option<u32> {
         self.path.take()
     }

@@ -1,21 +1,21 @@
-//! SEARCH (draft-chung-ccwg-search-09): slow start ends when deliveries lag behind the segments
+//! SEARCH (draft-chung-ccwg-search-09). Slow start ends when fewer segments are delivered than were
 //! sent a round trip earlier. While the path has free capacity, all sent segments are delivered a
-//! round trip later. Once the path is full, some of them stay in the queue.
+//! round trip later. Once the path is full, some of the segments wait in the queue.
 //!
-//! Sent and delivered segments are summed up in bins of 0.35 of the first RTT. At the end of a bin,
-//! SEARCH compares the last ten bins of deliveries with ten bins of sending. The bins of sending
-//! end one RTT earlier, by the latest RTT sample. A lag of 26 % or more ends slow start. The window
-//! then drains to the number of segments delivered in the last period of one first RTT. It stays at
-//! least at the initial window.
+//! Sent and delivered segments are summed up in bins that last 0.35 of the first RTT. At the end of
+//! a bin, SEARCH compares the last ten bins of deliveries with ten bins of sending. The bins of
+//! sending end one RTT earlier, where the RTT is the latest sample. Slow start ends if deliveries
+//! are lower than sending by 26 % or more. The window then drains to the number of segments
+//! delivered in the most recent time of one first RTT, but not below the initial window.
 //!
-//! Choices where the draft is open, or where tailback differs from it:
-//! - If the RTT is not a multiple of a bin, the ten bins of sending begin and end within bins. The
-//!   fraction of a bin is subtracted, because the bins of sending are one RTT earlier (the draft's
-//!   pseudo-code adds the fraction).
-//! - SEARCH forgets all bins when more than ten bins pass without an ACK. The draft leaves this
-//!   open.
-//! - While the window drains, one segment leaves for every two that are delivered. A reduction ends
-//!   the drain.
+//! Points that the draft does not specify, or in which tailback differs from it:
+//! - If the RTT is not a multiple of a bin, the ten bins of sending begin and end within bins.
+//!   tailback subtracts the fraction of a bin, because the bins of sending are one RTT earlier. The
+//!   draft's pseudo-code adds the fraction.
+//! - SEARCH discards all bins when more than ten bins pass without an ACK. The draft does not
+//!   specify this case.
+//! - While the window drains, the sender sends one segment for every two that are delivered. A
+//!   reduction ends the drain.
 
 use crate::cc::view::{Ack, View};
 use crate::cc::window::Window;
@@ -23,20 +23,20 @@ use crate::units::Time;
 
 /// Number of bins that are compared.
 const BINS: u64 = 10;
-/// Number of further bins of sending. They limit how far the RTT may grow until a comparison is
-/// impossible.
+/// Number of further bins of sending. A comparison is impossible if the RTT grows by more than
+/// these bins cover.
 const EXTRA_BINS: u64 = 15;
 const KEPT: usize = (BINS + EXTRA_BINS + 2) as usize;
 /// Length of a bin: 3.5 / 10 of the first RTT.
 const BIN: (u64, u64) = (35, 100);
-/// Deliveries that lag by this share or more end slow start.
+/// Slow start ends if deliveries are lower than sending by this share or more.
 const THRESHOLD: f64 = 0.26;
 
 /// The bins of sent and delivered segments.
 #[derive(Debug)]
 pub(in crate::cc) struct Search {
-    /// The initial ssthresh, and the initial window, which is the smallest window that the drain
-    /// leaves.
+    /// The initial ssthresh and the initial window. The window does not drain below the initial
+    /// window.
     first_ssthresh: u32,
     first_cwnd: u32,
     /// The first RTT; zero before the first ACK.
@@ -45,8 +45,8 @@ pub(in crate::cc) struct Search {
     /// End of the bin that is being filled, and the number of that bin.
     end: Time,
     index: u64,
-    /// Segments sent and delivered since the connection began, at the end of each bin. The index is
-    /// the bin's number modulo [`KEPT`].
+    /// Numbers of segments sent and delivered from the start of the connection to the end of each
+    /// bin. The index is the bin's number modulo [`KEPT`].
     sent: [u64; KEPT],
     delivered: [u64; KEPT],
     /// The ssthresh to which the window drains.
@@ -69,7 +69,7 @@ impl Default for Search {
     }
 }
 
-/// Returns the bin with this number.
+/// Returns the value of the bin with this number.
 fn at(bins: &[u64; KEPT], index: u64) -> u64 {
     bins[(index % KEPT as u64) as usize]
 }
@@ -122,7 +122,7 @@ impl Search {
         self.delivered[i] = view.delivered;
     }
 
-    /// Ends one or more bins. Returns whether the bins allow a comparison.
+    /// Ends one or more bins. Returns whether a comparison is possible.
     fn turn(&mut self, view: View<'_>) -> bool {
         let passed = (view.now - self.end).ns() / self.bin.ns() + 1;
         if passed > BINS {
@@ -141,7 +141,7 @@ impl Search {
     }
 
     /// Returns the share by which deliveries lag behind the segments sent one RTT earlier. Returns
-    /// `None` if the bins do not reach back so far.
+    /// `None` if the stored bins do not go back that far.
     fn lag(&self, rtt: Time) -> Option<f64> {
         let back = rtt.ns() / self.bin.ns();
         let before = self.index.checked_sub(back)?;
@@ -156,8 +156,8 @@ impl Search {
         (sent > 0.0).then(|| (sent - delivered) / sent)
     }
 
-    /// Ends slow start. ssthresh becomes the number of segments delivered in the last period of one
-    /// first RTT.
+    /// Ends slow start. ssthresh becomes the number of segments delivered in the most recent time
+    /// of one first RTT.
     fn leave(&mut self, window: &mut Window) {
         let bins = self.first_rtt.ns().div_ceil(self.bin.ns()).min(BINS);
         let delivered = at(&self.delivered, self.index) - at(&self.delivered, self.index - bins);
@@ -171,7 +171,7 @@ impl Search {
     }
 
     fn drain(&mut self, target: u32, view: View<'_>, window: &mut Window, ack: &Ack) {
-        // Once a reduction begins, the reduction sets the window.
+        // Once a reduction begins, it decides about the window, so the drain ends.
         if window.ssthresh != target || view.ca_state.is_reduction() {
             self.target = None;
             return;

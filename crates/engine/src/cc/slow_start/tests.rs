@@ -1,5 +1,5 @@
-//! Tests HyStart++ against RFC 9406 section 4 by hand, SEARCH against its arithmetic, and how Reno
-//! and CUBIC read the option.
+//! Tests HyStart++ against values computed by hand from RFC 9406 section 4, SEARCH against its
+//! arithmetic, and how Reno and CUBIC read the option.
 
 use super::*;
 use crate::cc::testing::{Host, options};
@@ -42,9 +42,9 @@ fn windows(host: &mut Host, rtts: &[u64]) -> Vec<u32> {
     rtts.iter().map(|rtt| round(host, *rtt)).collect()
 }
 
-/// RttThresh is 1/8 of the last round's smallest RTT: 5 ms of 40 ms. In conservative slow start
-/// (CSS), ACKs count a quarter. The eighth sample of a round decides, so the seven ACKs before it
-/// count in full.
+/// RttThresh is 1/8 of the last round's smallest RTT, here 5 ms for 40 ms. In conservative slow
+/// start (CSS), an ACK grows the window by a quarter of a segment. The eighth sample of a round
+/// decides, so each of the seven ACKs before it grows the window by a full segment.
 #[test]
 fn a_rise_by_an_eighth_slows_down() {
     let mut below = host("hystart++", 40);
@@ -54,7 +54,7 @@ fn a_rise_by_an_eighth_slows_down() {
         "4.999 ms are no rise"
     );
     let mut rise = host("hystart++", 40);
-    // Of 40 ACKs, 7 count in full and 33 count a quarter each.
+    // Of 40 ACKs, 7 grow the window by a segment each, and 33 by a quarter of a segment each.
     assert_eq!(
         windows(&mut rise, &[40_000, 40_000, 45_000]),
         [20, 40, 40 + 7 + 33 / 4]
@@ -72,7 +72,8 @@ fn the_rise_is_between_4_and_16_ms() {
     }
 }
 
-/// Seven samples are too few to decide. So the eighth ACK is the first that counts a quarter.
+/// Seven samples are too few to decide. So the eighth ACK is the first that grows the window by a
+/// quarter of a segment.
 #[test]
 fn eight_samples_decide() {
     let mut host = host("hystart++", 40);
@@ -86,8 +87,8 @@ fn eight_samples_decide() {
     assert_eq!(grown, [1, 6, 0, 1, 0]);
 }
 
-/// Conservative slow start lasts five rounds, of which the first is partial. Then ssthresh is the
-/// window.
+/// Conservative slow start lasts five rounds, and begins within the first of them. At its end,
+/// ssthresh becomes the window.
 #[test]
 fn five_conservative_rounds_end_slow_start() {
     let mut host = host("hystart++", 40);
@@ -117,8 +118,9 @@ fn five_conservative_rounds_end_slow_start() {
 fn a_rise_that_passes_was_none() {
     let mut host = host("hystart++", 40);
     let windows = windows(&mut host, &[40_000, 40_000, 46_000, 45_999, 45_999]);
-    // In the fourth round, seven of 55 ACKs are in conservative slow start. One quarter-counted ACK
-    // is left over from the third round. The eighth sample shows that the RTT did not rise.
+    // In the fourth round, the first seven of 55 ACKs are in conservative slow start. A quarter of
+    // a segment is left over from the third round. The eighth sample shows that the RTT did not
+    // rise, so the other 48 ACKs each grow the window by a segment.
     assert_eq!(windows[..3], [20, 40, 55]);
     assert_eq!(windows[3], 55 + (1 + 7) / 4 + 48);
     assert_eq!(windows[4], 2 * windows[3]);
@@ -141,7 +143,7 @@ fn only_in_the_first_slow_start() {
     assert_eq!(windows(&mut host, &rtts), plain);
 }
 
-/// If packets are not paced, an ACK counts for at most eight segments.
+/// If packets are not paced, an ACK grows the window by at most eight segments.
 #[test]
 fn a_stretched_ack_counts_for_eight() {
     let grown = |rate: u64, word| {
@@ -173,7 +175,7 @@ fn path(word: &'static str, room: u32) -> Host {
 }
 
 /// SEARCH ends slow start once about a quarter of the sent segments is not delivered in time. The
-/// window then falls to what the path delivers in the first RTT.
+/// window then falls to the number of segments that the path delivers in one first RTT.
 #[test]
 fn search_ends_at_what_the_path_holds() {
     for room in [200, 1_000, 5_000] {
@@ -185,7 +187,8 @@ fn search_ends_at_what_the_path_holds() {
     }
 }
 
-/// While the window drains, one segment leaves for two that arrive, and the window does not grow.
+/// While the window drains, one segment is sent for every two that are delivered, and the window
+/// does not grow.
 #[test]
 fn search_drains_by_half() {
     let mut host = path("search", 1_000);
@@ -203,7 +206,7 @@ fn search_drains_by_half() {
     assert!(reduced.window.ssthresh == after && reduced.window.cwnd <= after + 1);
 }
 
-/// While the path has free capacity, no option ends slow start.
+/// While the path has free capacity, no algorithm ends slow start.
 #[test]
 fn search_waits_for_the_path() {
     let host = path("search", 1 << 30);
@@ -213,7 +216,7 @@ fn search_waits_for_the_path() {
     );
 }
 
-/// Reno's HyStart equals CUBIC's: both end slow start at the same window.
+/// HyStart works in Reno as it does in CUBIC, so both end slow start at the same window.
 #[test]
 fn reno_has_the_hystart_of_cubic() {
     let leave = |entry: &Entry<crate::cc::Build>, rtts: &[u64]| {
@@ -232,7 +235,7 @@ fn reno_has_the_hystart_of_cubic() {
     }
 }
 
-/// Two ways to write the same setting describe the same run. Contradictory settings are an error.
+/// Two spellings of a setting lead to identical options. Contradictory settings are an error.
 #[test]
 fn cubic_has_one_spelling_of_each() {
     let complete = |set: &[(&'static str, Value)]| {
@@ -298,7 +301,7 @@ fn careful_resume_wants_the_saved_rtt() {
     for (saved, window) in [(200, 20), (199, 500), (10, 500), (9, 20)] {
         assert_eq!(resumed((1_000, saved)).window.cwnd, window, "{saved} ms");
     }
-    // The jump would gain nothing, because slow start already has a larger window.
+    // There is no jump, because the window in slow start is already as large.
     assert_eq!(resumed((40, 100)).window.cwnd, 20);
 }
 
@@ -309,11 +312,11 @@ fn careful_resume_retreats_to_half_of_the_pipe() {
     host.ack(1);
     host.ack(20);
     host.lose();
-    // 18 segments were in flight at the jump, and 21 have been acknowledged since.
+    // 18 segments were in flight at the jump, and 21 segments have been acknowledged since then.
     assert_eq!(host.window.ssthresh, (18 + 21) / 2);
 }
 
-/// Careful Resume needs both saved parameters, and no other algorithm may have them.
+/// Careful Resume needs both saved parameters. Other algorithms reject them.
 #[test]
 fn careful_resume_needs_what_it_remembers() {
     let finish = |set: &[(&'static str, Value)]| {
@@ -360,9 +363,9 @@ fn rapid_start_paces() {
     assert_eq!(host.window.pacing_rate, before * 1448 * 10 * 5 / 3);
 }
 
-/// The window of the first reduction is up to three times what the path delivers. The reduction
-/// ends at beta times what the path delivers, whatever is lost. A window above three times counts
-/// as three times.
+/// Before the first reduction, the window is up to three times the number of segments that the path
+/// delivers. The reduction ends at beta times this number, independent of the losses. A larger
+/// window has the same result as a window of three times this number.
 #[test]
 fn rapid_start_ends_at_beta_times_the_path() {
     for (window, delivered, expected) in [
@@ -397,8 +400,8 @@ fn rapid_start_ends_at_beta_times_the_path() {
     }
 }
 
-/// A timeout halves the window, without the factors of the first recovery, and leaves at least two
-/// segments.
+/// A timeout sets ssthresh to half of the window, without the factors of the first recovery.
+/// ssthresh is at least two segments.
 #[test]
 fn rapid_start_ends_at_a_timeout() {
     for (window, expected) in [(100, 50), (1, 2)] {
@@ -410,7 +413,7 @@ fn rapid_start_ends_at_a_timeout() {
     }
 }
 
-/// For every word of the option, a constructor exists.
+/// Every value of the option has a constructor.
 #[test]
 fn every_word_makes_its_own() {
     let Kind::Word(words) = option(None, "").kind else {
