@@ -24,8 +24,8 @@ fn draft_of_bbr3(options: &Options) -> Box<dyn CongestionControl> {
     (find(ENTRIES, "bbr3").expect("an entry").build)(&options)
 }
 
-/// Tests every option of bbr3 at both ends of its range, with the draft's algorithm instead of the
-/// branch's.
+/// Tests every option of bbr3 at both ends of its range, with the algorithm of the draft instead of
+/// the algorithm of the branch.
 #[test]
 fn the_draft_of_bbr_survives_anything_and_repeats() {
     let bbr3 = *find(ENTRIES, "bbr3").expect("an entry");

@@ -47,12 +47,12 @@ fn heading(first: &str, columns: &[Column]) -> String {
 
 /// One mark, ACK by ACK. The expected values were computed by hand:
 ///
-/// - PRR sends ceil(s n/20) segments by the n-th ACK of the reduction, until no more than s are in
-///   flight. Reno has s = 10: one segment for every second ACK.
-/// - CUBIC keeps 717/1024 of 20: 14. DCTCP has alpha = 960/1024 by then (1, less 1/16 on the first
-///   ACK): 20 - (20 * 960 >> 11) = 11.
+/// - PRR sends ceil(s n/20) segments by the n-th ACK of the reduction, until at most s are in
+///   flight. Reno has s = 10, so it sends one segment for every second ACK.
+/// - CUBIC keeps 717/1024 of 20 segments, which is 14. The first ACK reduces DCTCP's alpha by 1/16,
+///   from 1 to 960/1024, so DCTCP keeps 20 - (20 * 960 >> 11) = 11.
 /// - The reduction ends with the first ACK of a segment sent after it began. The mark came with the
-///   third ACK, when 22 segments were sent; so it ends with ACK 23.
+///   third ACK, when 22 segments had been sent, so the reduction ends with ACK 23.
 /// - In the original patch alpha is 0, so the window stays the same for the round. But Linux 3.2 is
 ///   then in slow start and gains a segment.
 #[test]
@@ -141,8 +141,8 @@ fn rounds() {
     insta::assert_snapshot!("window_after_each_round", table);
 }
 
-/// Prague, ACK by ACK, at 20 ms. At the first mark, alpha is 1, so the window must shrink by half:
-/// by one segment with each ACK. Unmarked segments still add to the window. The next mark starts
+/// Prague, ACK by ACK, at 20 ms. At the first mark, alpha is 1, so the window must shrink by half,
+/// one segment with each ACK. Unmarked segments still add to the window. The next mark starts
 /// another CWR with the current alpha.
 #[test]
 fn prague_by_acks() {

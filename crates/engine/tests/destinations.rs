@@ -46,7 +46,7 @@ fn the_second_connection_begins_with_the_ssthresh_of_the_first() {
 }
 
 /// A host does not use a remembered ssthresh if it remembers nothing or only the RTT. Another host
-/// does not know the first connection.
+/// knows nothing about the first connection.
 #[test]
 fn nothing_else_remembers_it() {
     for (metrics, ssthresh, apart) in [

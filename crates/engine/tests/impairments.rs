@@ -325,7 +325,8 @@ fn a_policer_lets_its_rate_and_its_burst_pass() {
     let all = fates(&mut *build("police", &set), 100_000, US(100));
     let lost = |fate: &Fate| *fate == Fate::Lost(Cause::Policed);
     let passed = all.iter().filter(|fate| !lost(&fate.0)).count();
-    // The policer passes the burst, plus the tokens until the last packet at 9.9999 s.
+    // The policer passes the bytes of the burst, plus the tokens that arrive before the last packet
+    // at 9.9999 s.
     assert_eq!(passed, (30e6 / 8.0 * 9.9999 + 15_000.0) as usize / 1_500);
     let first = all.iter().position(|fate| lost(&fate.0));
     assert_eq!(
@@ -443,7 +444,7 @@ fn a_tunnel_combines_marks_as_its_rfc_says() {
         [Some(Ce); 4],
     ];
     // RFC 3168 section 9.1.1: only CE is copied to the inner header. The ingress resets CE in the
-    // outer header, so a packet counts as marked again only if its inner header still has CE.
+    // outer header, so a packet has a mark behind the egress only if its inner header still has CE.
     let of_3168 = [
         of_6040[0],
         [Some(Ect0), Some(Ect0), Some(Ect0), Some(Ce)],

@@ -51,8 +51,8 @@ fn values(opt: &Opt) -> Vec<Value> {
     all.into_iter().filter(fits).collect()
 }
 
-/// Returns the complete options of an entry, in which one option at a time has each of its values,
-/// and the name of that option. Leaves out values that the entry rejects.
+/// Returns complete options of an entry that differ from the defaults in one option, for each value
+/// of each option, with the name of this option. Leaves out values that the entry rejects.
 fn variants<B>(entry: &Entry<B>) -> Vec<(&'static str, Options)> {
     let mut variants = Vec::new();
     for opt in entry.options {

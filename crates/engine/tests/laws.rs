@@ -57,7 +57,7 @@ fn random_loss(cc: &str, rtt: Time, loss: f64, seconds: u64) -> Outcome {
     run(network(&p))
 }
 
-/// Mathis et al. 1997: W = sqrt(3/2) / sqrt p if every 1/p packets one is lost.
+/// Mathis et al. 1997: W = sqrt(3/2) / sqrt p if one of every 1/p packets is lost.
 #[test]
 fn reno_response_to_periodic_loss() {
     for (n, seconds) in [(1_000, 600), (10_000, 1_500)] {
@@ -138,13 +138,14 @@ fn cubic_window(n: u64, first: u64, seconds: u64, fast_convergence: bool) -> f64
 }
 
 /// RFC 9438 section 5.2: W = 1.054 (RTT/p)^0.75 if each loss comes when the window has just
-/// returned to W_max, which is after K = cbrt(W_max (1 - beta)/C).
+/// returned to W_max, after the time K = cbrt(W_max (1 - beta)/C).
 ///
-/// The curve is flat there. Linux's target is in whole segments, so its window reaches W_max when
-/// the curve is less than one segment below. That is cbrt(1/C) = 1.36 s before K, minus the RTT by
-/// which Linux looks ahead. So the interval between losses is shorter by this time. So the window
-/// for a given p is larger: by 20 % at p = 1e-4 and by 12 % at 1e-5, where K is larger. Linux
-/// itself confirms this with the same packets lost. The simulator must match Linux to one segment.
+/// Near W_max the curve is flat. Linux's target is in whole segments, so its window reaches W_max
+/// when the curve is less than one segment below W_max. This happens cbrt(1/C) = 1.36 s before K,
+/// minus the RTT by which Linux looks ahead. The interval between losses is shorter by this time,
+/// so the window for a given p is larger. The difference is 20 % at p = 1e-4, and 12 % at 1e-5,
+/// where K is larger. Linux itself confirms this if the same packets are lost. The simulator must
+/// agree with Linux to within one segment.
 #[test]
 fn cubic_response_to_periodic_loss() {
     let rtt = 0.1;
@@ -181,8 +182,8 @@ fn cubic_response_to_periodic_loss() {
         let of_linux = linux(case);
         let measured = cubic_window(n, first, seconds, false);
         within(case, measured, of_linux, 1.0 / of_linux);
-        // Fast convergence takes a window one segment below the last maximum for a falling window.
-        // This reduces the mean window again.
+        // Fast convergence treats a window one segment below the last maximum as a falling window.
+        // This reduces the mean window further.
         let case = format!("{case}, fast convergence");
         let of_linux = linux(&case);
         let measured = cubic_window(n, first, seconds, true);
@@ -237,7 +238,7 @@ fn dctcp_under_random_marks(p_mark: f64, alpha_bits: i64, seed: u64, seconds: u6
 
 /// Returns the mean window times p of DCTCP in Linux's arithmetic, packet by packet, without a
 /// network, delayed ACKs and PRR. The window is in whole segments, so a reduction by alpha W/2 is
-/// rounded. When a reduction begins, the count towards the next segment is lost, too
+/// rounded. When a reduction begins, the count towards the next segment is reset, too
 /// (`tcp_init_cwnd_reduction`). The window does not grow during the round of the reduction.
 fn dctcp_in_whole_segments(p: f64, alpha_bits: u32) -> f64 {
     let mut marks = Stream::new(1, "marks", "arithmetic");
@@ -278,10 +279,10 @@ fn dctcp_in_whole_segments(p: f64, alpha_bits: u32) -> f64 {
     (packets - warmup) as f64 / rounds * p
 }
 
-/// Random marking: W = 2/p. The window grows by one segment each round, and a reduction is by alpha
-/// W/2 with alpha = p. Such a reduction is one segment, so W is 7 to 13 % lower if the window is in
-/// whole segments (see [`dctcp_in_whole_segments`]). For Linux itself, with its 10 bits of alpha
-/// and with p = 0.05, see docs/evidence/response.md (`python tests/laws.py`).
+/// Random marking: W = 2/p. The window grows by one segment in each round, and shrinks by alpha W/2
+/// with alpha = p at each reduction. Such a reduction is one segment, so W is 7 to 13 % lower if
+/// the window is in whole segments (see [`dctcp_in_whole_segments`]). For Linux itself, with its 10
+/// bits of alpha and with p = 0.05, see docs/evidence/response.md (`python tests/laws.py`).
 #[test]
 fn dctcp_response_to_random_marks() {
     for (p, bits) in [(0.05, 10), (0.05, 20), (0.01, 20), (0.004, 20)] {
@@ -297,12 +298,12 @@ fn dctcp_response_to_random_marks() {
         let what = format!("W p, p = {p}, alpha of {bits} bits");
         within(&what, mean, law, interval / law);
     }
-    // With 10 bits and g = 1/16, a fraction below 1/64 counts as 0, and an alpha below 1/64 falls
-    // to 0. If a window of 2/p needs a smaller alpha, Linux hardly responds to marks.
+    // With 10 bits and g = 1/16, a fraction below 1/64 is rounded to 0, and an alpha below 1/64
+    // falls to 0. If a window of 2/p needs a smaller alpha, Linux hardly responds to marks.
     assert!(dctcp_under_random_marks(0.01, 10, 1, 300) > 4.0);
 }
 
-/// What a step threshold does to DCTCP.
+/// The behaviour of DCTCP over a step threshold.
 struct Sawtooth {
     /// Mean over time of the first flow's alpha.
     alpha: f64,
@@ -343,8 +344,8 @@ fn dctcp_over_a_step(k: u64, n: u64, options: &[(&'static str, Value)]) -> Sawto
     Sawtooth { alpha, queue }
 }
 
-/// Alizadeh et al. 2010: N synchronised flows over a threshold K. The windows are reduced at once,
-/// as in the paper.
+/// Alizadeh et al. 2010: N synchronised flows over a threshold K. Each window is reduced in a
+/// single step, as in the paper.
 #[test]
 fn dctcp_sawtooth_of_the_paper() {
     let options = [
@@ -412,8 +413,8 @@ fn reno_utilisation_against_buffer() {
     within("one BDP", utilisation(397), 1.0, 0.005);
 }
 
-/// If each ACK covers `n` segments, the receiver sends `n` times fewer ACKs. Throughput stays the
-/// same while the queue bridges the gaps between ACKs.
+/// If each ACK covers `n` segments, the receiver sends 1/`n` of the ACKs. Throughput stays the same
+/// as long as the queue is not empty in the gaps between ACKs.
 #[test]
 fn stretched_acks_are_as_many_fewer() {
     for n in [1, 2, 4, 16] {
@@ -445,7 +446,7 @@ fn stretched_acks_are_as_many_fewer() {
 fn every_packet_is_somewhere() {
     for queue in tailback_engine::aqm::ENTRIES {
         for cc in tailback_engine::cc::ENTRIES {
-            // With `idle = "hold"`, RED can starve flows for good, so decay is set.
+            // With `idle = "hold"`, RED can starve flows permanently, so decay is set.
             let decay = [("idle", Value::Word("decay"))];
             let set: &[_] = if queue.name == "red" { &decay } else { &[] };
             let mut l = link(10_000_000, queue.name, set);
@@ -544,8 +545,8 @@ fn equal_flows_share_equally_and_runs_repeat() {
 /// RFC 9332 section 2.1: p_C = (p_L/k)^2, in a run with real flows and a step threshold that is
 /// never reached. Compares the share of packets marked in L with the share dropped in C. The
 /// tolerance is 6 %, or the 95 % error of the count of drops if that is larger. The gains are so
-/// small that p is steady. Otherwise the mean of p squared would exceed the square of the mean of p
-/// (at 50 ms by a third).
+/// small that p is steady. Otherwise the mean of p squared would exceed the square of the mean of
+/// p, at 50 ms by a third.
 #[test]
 fn the_coupling_of_dualpi2() {
     let law = |k: i64, each: usize, rtt: u64| {
@@ -599,8 +600,8 @@ fn bytes_over(rate: u64, time: Time) -> u64 {
 }
 
 /// A segment is sent again if it was dropped, and only then. The runs have no timeouts and no
-/// reordering, and the receiver reports every block. So the sender never takes an arrived segment
-/// for lost. All transfers end within the run, so every lost segment is repaired.
+/// reordering, and the receiver reports every block. So the sender never treats a segment that has
+/// arrived as lost. All transfers end within the run, so every lost segment is repaired.
 #[test]
 fn retransmissions_equal_drops() {
     let (mut judged, mut wrong) = (0, Vec::new());

@@ -39,7 +39,7 @@ fn cbr_sends_at_its_rate_exactly() {
         vec![cbr("c", rate, size)],
     );
     let outcome = run(network(&p));
-    // Packet k leaves once the rate has paid for the k packets before it.
+    // Packet k leaves after the time that the k packets before it take at this rate.
     let expected = (seconds * rate).div_ceil(8 * size as u64);
     assert_eq!(outcome.traffic[0].sent_packets, expected);
     assert_eq!(
@@ -190,8 +190,8 @@ fn a_burst_leaves_at_once_after_idling_and_the_rate_stays() {
     for (burst, mean_delay_ms) in [
         // Without a burst, the packets wait 0, 1, ... 9 ms.
         (0, 4.5),
-        // Two packets leave at once. The next leaves after 0.72 ms, when 2 x 1250 - 1600 bytes are
-        // paid. The others follow every 1 ms.
+        // Two packets leave at once. The next packet leaves after 0.72 ms, when the tokens of 2 x
+        // 1250 - 1600 bytes have arrived. The other packets follow every 1 ms.
         (1_600, (8.0 * 0.72 + 28.0) / 10.0),
         (1_250, (8.0 * 1.0 + 28.0) / 10.0),
         // With a burst of 8 packets, nine leave at once, and the tenth 1 ms later. With a larger
@@ -263,8 +263,8 @@ fn a_packet_leaves_a_shaper_first_and_a_wire_last() {
         let early = run_until(Time::from_ms(15));
         let received: u64 = early.traffic.iter().map(|t| t.received_packets).sum();
         assert_eq!(received, delivered_by_15_ms, "{mode:?}");
-        // The delay leaves out a packet's own serialisation: it is 0 for the first packet, and 10
-        // ms for the second.
+        // The delay does not include a packet's own serialisation, so it is 0 for the first packet
+        // and 10 ms for the second.
         let late = run_until(Time::from_ms(100));
         assert_eq!(late.links[0].delay.count(), 2);
         assert_eq!(late.links[0].delay.max(), Some(10_000_000));
@@ -492,8 +492,8 @@ const HORIZON: Time = Time::from_secs(100_000);
 /// When unresponsive traffic ends.
 const TRAFFIC_END: Time = Time::from_secs(60);
 
-/// Runs until every transfer is done, or to the end, and checks the census from time to time.
-/// Running longer would only cost time, for timers of idle queues.
+/// Runs until every transfer is done, or to the end, and checks the census from time to time. A
+/// longer run would only handle timers of idle queues.
 fn conserved(mut network: Network, flows: usize) -> Network {
     loop {
         let more = network.advance(499);
@@ -509,7 +509,7 @@ fn conserved(mut network: Network, flows: usize) -> Network {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// A transfer ends, whatever share of packets is lost in either direction.
+    /// A transfer ends for any share of lost packets in either direction.
     #[test]
     fn loss_delays_a_transfer_and_does_not_end_it(
         mut f in any_flow(1), seed in any::<u64>(), there in 0.0..0.1, back in 0.0..0.1,
@@ -665,7 +665,7 @@ fn exactly_the_scheduled_packets_are_marked_and_dropped() {
     let waiting = expected.len() - left.len();
     assert!(number > 2_000 && waiting < 300, "{number} {waiting}");
     assert!(left[..] == expected[..left.len()]);
-    // Flows with and without ECN got signals. Every scheduled signal was given, except the signal
+    // Flows with and without ECN got signals. Every scheduled signal was applied, except the signal
     // whose packet number was not reached.
     let counts = outcome.links[1].counts;
     assert_eq!(counts.get(Cause::Scheduled), dropped);
@@ -760,7 +760,7 @@ fn classes_divide_what_the_queue_has() {
 
     let summary = Summary::new(&outcome, "", 1);
     let ecn = summary.classes[1].samples.as_ref().expect("samples");
-    // The late flow counts only in the intervals from 2.5 s on.
+    // The late flow is counted only in the intervals from 2.5 s on.
     assert_eq!((ecn.rate_mbit.n, ecn.window_bytes.n), (9 + 6, 9 + 6));
     assert_eq!(
         summary.classes[2]

@@ -49,14 +49,15 @@ struct Ends {
     mark: u64,
     marks: u64,
     /// Number of marks on segments that end below the last ACK. The receiver answers such a segment
-    /// before it looks at the ECN field (Linux `tcp_sequence`). The kernel engine's guests do the
-    /// same (`test_kernel_accecn.py`).
+    /// before it reads the ECN field (Linux `tcp_sequence`). The kernel engine's guests do the same
+    /// (`test_kernel_accecn.py`).
     old: u64,
     /// Number of all other marks that have arrived.
     arrived: u64,
     /// For each ACK in flight, by its number: the value of `arrived` when the ACK was sent.
     told_by: BTreeMap<u64, u64>,
-    /// The value of `arrived` when the last ACK was sent that has reached the sender.
+    /// The value of `arrived` at the time at which the receiver sent the last ACK that has reached
+    /// the sender.
     told: u64,
     /// The highest acknowledgement number sent.
     acknowledged: u64,
@@ -192,7 +193,7 @@ const ACKS: [Acks; 5] = [
     Acks::Thinned(16),
 ];
 
-/// With the option, the sender learns of every mark that the receiver counts, however few ACKs
+/// With the option, the sender learns of every mark that the receiver counts, even if few ACKs
 /// arrive. The receiver counts the marks on the first copy of every segment, and on copies that
 /// come before it sends the ACK. Few ACKs and a small window cause a storm of timeouts. Most marks
 /// are then on copies of segments that were acknowledged long ago.
@@ -214,10 +215,10 @@ fn with_the_option_every_mark_is_counted() {
     }
 }
 
-/// By default, the connection gives up the option for good if its ACKs seem to get lost (Linux
-/// `tcp_rcv_spurious_retrans`). Afterwards an ACK of eight segments or more is ambiguous. The
-/// sender then assumes as many marks as the three bits allow, unless most ACKs are like this. Its
-/// error is a multiple of eight, and mostly positive.
+/// By default, the connection stops using the option if ACKs with the option seem to get lost
+/// (Linux `tcp_rcv_spurious_retrans`). After that, an ACK that covers eight segments or more is
+/// ambiguous. The sender then assumes as many marks as the three bits allow, unless most ACKs cover
+/// so many segments. The error of its count is a multiple of eight, and mostly positive.
 #[test]
 fn an_option_that_gets_lost_is_given_up() {
     for (acks, mark, given_up, turns) in [
@@ -235,8 +236,9 @@ fn an_option_that_gets_lost_is_given_up() {
     }
 }
 
-/// Without the option, the count is exact as long as every ACK delivers at most seven segments,
-/// because the counter then cannot wrap unnoticed. With such ACKs the error is a multiple of eight.
+/// Without the option, the count is exact if every ACK delivers at most seven segments, because the
+/// counter then cannot wrap unnoticed. If ACKs deliver more segments, the error is a multiple of
+/// eight.
 #[test]
 fn three_bits_suffice_for_seven_segments() {
     for acks in [Acks::Lost(0), Acks::Lost(10), Acks::Lost(50)] {
@@ -246,7 +248,7 @@ fn three_bits_suffice_for_seven_segments() {
             ("reno", EcnFeedback::AccEcn),
             ("dctcp", EcnFeedback::AccEcn),
         ] {
-            // A duplicate that a D-SACK reports counts as delivered, too.
+            // A duplicate that a D-SACK reports is counted as delivered, too.
             let plan = tcp(feedback, AccEcnOption::Off, 6);
             let ends = Ends::new(cc, &plan, PACKETS, 100, acks).run();
             assert!(ends.most <= 7 && ends.marks > PACKETS / 11);
@@ -348,12 +350,13 @@ fn rate(outcome: &Outcome, flow: usize) -> f64 {
     f.packets as f64 / ((f.to_ns - f.from_ns) as f64 / 1e9)
 }
 
-/// In equilibrium, the growth by (1 - p) of the segments equals the reductions. The window grows by
-/// one segment in the target RTT of 25 ms. Once in T, the window is reduced by alpha/2 = p/2 of
-/// itself. T is 25 ms plus the wait for the next mark, 1/(p rate). So rate x 25 ms x p = 2 (1 - p)
-/// T / 25 ms. This holds at any RTT below the target unless the RTT makes T much longer: a mark
-/// shortly before the 25 ms are over starts CWR for a round trip, without a reduction. The
-/// published value at 40 Mbit/s with an RTT of 5 ms beside CUBIC is 2.6, of which T explains 1.39.
+/// In equilibrium, the growth, to which a share (1 - p) of the segments contributes, equals the
+/// reductions. The window grows by one segment in the target RTT of 25 ms. Once in a time T, the
+/// window is reduced by the share alpha/2 = p/2. T is 25 ms plus the wait for the next mark, 1/(p
+/// rate). So rate x 25 ms x p = 2 (1 - p) T / 25 ms. This holds at any RTT below the target unless
+/// the RTT makes T much longer. This can happen because a mark shortly before the end of the 25 ms
+/// starts CWR for a round trip, without a reduction. The published value at 40 Mbit/s with an RTT
+/// of 5 ms beside a CUBIC flow is 2.6. T explains 1.39 of it.
 #[test]
 fn rate_at_random_marks_does_not_depend_on_the_rtt() {
     for (rtt, p) in [(2, 0.02), (5, 0.02), (5, 0.05), (10, 0.02), (10, 0.05)] {

@@ -10,7 +10,7 @@ use tailback_record::{Cause, Outcome};
 
 const MS: fn(u64) -> Time = Time::from_ms;
 
-/// Runs two flows over 20 Mbit/s and 40 ms for 20 s. The first flow has this receiver.
+/// Runs two flows over a path of 20 Mbit/s and 40 ms for 20 s. The first flow has this receiver.
 fn pair(cc: &str, queue: &str, receiver: Conduct, growth: Growth) -> Outcome {
     let set = match queue {
         "codel" => vec![("ecn", Value::Bool(true))],
@@ -62,8 +62,8 @@ fn in_two_rounds(receiver: Conduct, growth: Growth) -> u64 {
 
 #[test]
 fn a_window_that_counts_acks_grows_by_each_part() {
-    // If growth counts ACKs, slow start adds one segment for each ACK: 4 + 4 with one ACK per
-    // segment, and 4 + 8 x 4 with eight.
+    // If growth counts ACKs, slow start adds one segment for each ACK. The window after the first
+    // round is 4 + 4 with one ACK per segment, and 4 + 8 x 4 with eight.
     let [segments, acks] = [Growth::Segments, Growth::Acks];
     assert_eq!(in_two_rounds(Conduct::Honest, segments), 4 + 8);
     assert_eq!(in_two_rounds(Conduct::DividesAcks, segments), 4 + 8);

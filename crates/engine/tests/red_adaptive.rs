@@ -1,5 +1,5 @@
-//! RED's adaptive mode over a network: it brings the average to its target with more and with fewer
-//! flows. A constant probability cannot do this.
+//! Tests RED's adaptive mode in a network. The mode keeps the average queue at its target for
+//! different numbers of flows. A constant probability cannot do this.
 
 mod common;
 
@@ -9,8 +9,8 @@ use tailback_engine::registry::Value;
 use tailback_engine::units::{Bytes, Time};
 
 /// Over 50 Mbit/s and 40 ms, 20 to 120 flows need a probability within the mode's 1 to 50 %.
-/// Returns three values: over the last half of 60 s the mean of the average queue and of the
-/// probability at `max`, and over all 60 s the range of that probability.
+/// Returns the mean of the average queue and the mean of the probability at `max`, both over the
+/// last 30 s of 60 s, and the range of this probability over all 60 s.
 fn settled(flows: u64, adaptive: bool) -> (f64, f64, [f64; 2]) {
     let set = [
         ("limit", Value::Bytes(Bytes(400_000))),

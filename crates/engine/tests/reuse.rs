@@ -1,4 +1,4 @@
-//! Connections that serve several requests, one after the other.
+//! Tests connections that serve several requests, one after the other.
 
 mod common;
 
@@ -9,7 +9,8 @@ use tailback_engine::traffic;
 use tailback_engine::units::{Bytes, Time};
 use tailback_record::{Completion, TrafficOutcome};
 
-/// Requests for `bytes` bytes each over link 0, whose connections may be unused for `idle`.
+/// Returns a source of requests for `bytes` bytes each over link 0. Its connections may be unused
+/// for `idle`.
 fn web(arrival: Time, bytes: u64, rtt: Time, idle: Time, cc: &str) -> TrafficPlan {
     let entry = traffic::web::ENTRY;
     let mut options = complete_defaults(&entry);
@@ -55,11 +56,11 @@ fn done(outcome: &TrafficOutcome) -> &[Completion] {
         .done
 }
 
-/// The first request takes what a new connection takes: a round-trip time to connect, another one
-/// until the first data arrives, then two more for the second and third window, and the 40th
-/// segment of the third leaves 39 slots after its first (tests/web.rs). The connection then stays
-/// open, so the next request saves a round-trip time. Its window is the initial one again, if the
-/// connection was idle for seconds.
+/// The first request takes as long as on a new connection: a round-trip time to connect, another
+/// one until the first data arrives, then two more for the second and third window. The 40th
+/// segment of the third window leaves 39 slots after the first segment of this window
+/// (tests/web.rs). The connection then stays open, so the next request saves a round-trip time. If
+/// the connection was idle for seconds, its window is the initial window again.
 #[test]
 fn an_unused_connection_saves_a_round_trip_time() {
     let (rtt, slot_ns) = (Time::from_ms(10), 302_800);
@@ -81,7 +82,7 @@ fn an_unused_connection_saves_a_round_trip_time() {
     assert!(done.len() > 20);
     let new_ns = 4 * rtt.ns() + 39 * slot_ns;
     assert_eq!(done[0].took_ns, new_ns);
-    // After a shorter gap than three retransmission timeouts, a part of the window is left.
+    // After a gap shorter than three retransmission timeouts, a part of the window is left.
     let later = || done[1..].iter().map(|one| (one.bytes, one.took_ns));
     assert!(later().all(|one| one <= (100_000, new_ns - rtt.ns())));
     let from_initial = later().filter(|one| *one == (100_000, new_ns - rtt.ns()));
@@ -89,10 +90,11 @@ fn an_unused_connection_saves_a_round_trip_time() {
     assert_eq!(outcome.traffic[0].sent_packets, done.len() as u64 * 70);
 }
 
-/// One segment takes two round-trip times on a new connection, and one on a connection that falls
-/// idle. With 5 requests in each round-trip time on average, nearly each request finds a connection
-/// that falls idle before its own one is open. (If connections fell idle at random, none would do so
-/// within a round-trip time with probability exp(-5), 0.7 %; they do so in groups.)
+/// One segment takes two round-trip times on a new connection, and one on a connection that becomes
+/// idle. With 5 requests in each round-trip time on average, nearly every request finds a
+/// connection that becomes idle before its own new connection is open. (If connections became idle
+/// at random, the probability that none becomes idle within a round-trip time would be exp(-5) =
+/// 0.7 %. In fact they become idle in groups.)
 #[test]
 fn a_request_takes_a_connection_that_falls_idle_before_its_own_is_open() {
     let rtt = Time::from_ms(100);
@@ -106,7 +108,7 @@ fn a_request_takes_a_connection_that_falls_idle_before_its_own_is_open() {
     let done = done(&outcome.traffic[0]);
     assert!(done.len() > 2800);
     let least = rtt.ns();
-    // A packet waits for others at the link, whose slots are shorter than 0.3 ms.
+    // A packet may wait for other packets at the link, whose slots are shorter than 0.3 ms.
     let slack = 3_000_000;
     let took = || done.iter().map(|one| one.took_ns);
     assert!(took().all(|took| (least..2 * least + slack).contains(&took)));
@@ -116,8 +118,8 @@ fn a_request_takes_a_connection_that_falls_idle_before_its_own_is_open() {
     assert!(at_once > 0 && at_once < done.len());
 }
 
-/// Every packet is accounted for, and every request is answered, also where packets are lost,
-/// handshakes and requests among them.
+/// Every packet is accounted for, and every request is answered, even if packets of handshakes and
+/// requests are lost.
 #[test]
 fn every_packet_is_somewhere_and_every_request_is_answered() {
     for (queue, cc, loss, idle) in [

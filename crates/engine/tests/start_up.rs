@@ -42,8 +42,9 @@ fn slow_start_loses_what_path_and_buffer_hold() {
     }
 }
 
-/// HyStart sees the train of ACKs grow while the window exceeds the path's capacity. It leaves slow
-/// start within the round, and no segment is lost if the buffer is as large as the path's capacity.
+/// HyStart detects that the train of ACKs grows while the window exceeds the path's capacity. It
+/// leaves slow start within the round, and no segment is lost if the buffer is as large as the
+/// path's capacity.
 #[test]
 fn hystart_leaves_within_the_round() {
     for cc in ["reno", "cubic"] {
@@ -54,9 +55,9 @@ fn hystart_leaves_within_the_round() {
     }
 }
 
-/// HyStart++ sees a queue only in the RTT of a round that has already been sent. So it slows down
-/// at most one doubling later, at twice the path's capacity. Then five rounds with a growth of a
-/// quarter multiply the window by 3.05 (1.25 to the power of 5).
+/// HyStart++ detects a queue only in the RTT of a round that has already been sent. So it slows
+/// down at most one doubling later, at twice the path's capacity. Then five rounds with a growth of
+/// a quarter multiply the window by 3.05 (1.25 to the power of 5).
 #[test]
 fn hystart_plus_plus_leaves_six_rounds_later() {
     let rounds = libm::pow(1.25, 5.0);
@@ -89,8 +90,8 @@ fn search_keeps_what_the_path_holds() {
     }
 }
 
-/// Losses among the segments in flight at the end of slow start count as its overshoot, although no
-/// loss was detected until then.
+/// Losses among the segments in flight at the end of slow start are counted as its overshoot, even
+/// if no loss was detected before the end.
 #[test]
 fn the_overshoot_is_counted_to_its_end() {
     for (buffer, lost) in [(2.0, true), (8.0, false)] {
@@ -123,8 +124,8 @@ fn resumed(saved: f64) -> [(&'static str, Value); 3] {
     ]
 }
 
-/// Returns the bytes that the link sent, divided by the bytes of a link that is full after the
-/// handshake, the first window and half a round trip.
+/// Returns the bytes that the link sent, divided by the bytes that it would send if it were full
+/// after the handshake, the first window and half a round trip.
 fn share_of_full(outcome: &Outcome, ms: u64) -> f64 {
     let full = RATE * (ms - 250) / 8_000;
     outcome.links[0].bytes as f64 / full as f64
@@ -143,8 +144,8 @@ fn careful_resume_fills_the_link_in_its_third_round() {
     assert!(slow < 0.1, "{slow}");
 }
 
-/// A path that has become narrower drops what exceeds its capacity. The sender retreats to half of
-/// what the path has carried, which is at most the path's capacity.
+/// A path whose capacity has decreased drops the packets that exceed it. The sender then reduces
+/// its window to half of the data that the path has carried, which is at most the path's capacity.
 #[test]
 fn careful_resume_retreats() {
     let outcome = start_with(&resumed(8.0), 1.0, (0, 5_000));
@@ -155,7 +156,7 @@ fn careful_resume_retreats() {
 }
 
 /// After the first reduction of Rapid Start, the window is beta times the capacity of path and
-/// buffer, whatever the overshoot was.
+/// buffer, for any overshoot.
 #[test]
 fn rapid_start_leaves_beta_times_what_path_and_buffer_hold() {
     for buffer in [0.5, 1.0, 2.0, 4.0] {

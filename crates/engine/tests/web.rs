@@ -1,5 +1,5 @@
-//! Tests sources whose connections come and go: how long connections take, and where their packets
-//! are.
+//! Tests sources that open and close connections: how long connections take, and where their
+//! packets are.
 
 mod common;
 
@@ -67,10 +67,10 @@ const RTT: Time = Time::from_ms(10);
 /// bytes takes 302.8 us. The window begins with 10 segments and doubles.
 ///
 /// The first data reaches the client after two round-trip times. 10 kB are 7 segments, and the last
-/// leaves 6 slots later. 30 kB are 21 segments: the second window begins a round-trip time after
-/// the first, and its 11th segment leaves 10 slots later. 100 kB are 70 segments: the third window
-/// begins another round-trip time later, and its 40th segment leaves 39 slots later. (The second
-/// window of 20 segments has left by then: it takes 6.1 ms.)
+/// segment leaves 6 slots later. 30 kB are 21 segments: the second window begins a round-trip time
+/// after the first, and its 11th segment leaves 10 slots later. 100 kB are 70 segments: the third
+/// window begins another round-trip time later, and its 40th segment leaves 39 slots later. (The
+/// second window of 20 segments has left by then: it takes 6.1 ms.)
 #[test]
 fn a_connection_alone_takes_what_slow_start_takes() {
     let slot = 302_800;
@@ -209,7 +209,8 @@ fn requests_are_those_of_the_source() {
     assert_ne!(first, loaded);
 }
 
-/// With a limit of two connections, a third is rejected. A rejected request never begins.
+/// With a limit of two connections, a third connection is rejected. A rejected request never
+/// begins.
 #[test]
 fn no_more_connections_than_the_limit() {
     let mut set = size(1_000).to_vec();
@@ -236,7 +237,8 @@ fn no_more_connections_than_the_limit() {
     assert!(some.done.len() as u64 <= some.started && some.done.len() as u64 + 2 >= some.started);
 }
 
-/// Nothing is counted before the end of the warm-up. A request counts if it begins after it.
+/// Nothing is counted before the end of the warm-up. A request is counted if it begins after the
+/// warm-up.
 #[test]
 fn counted_from_the_warm_up_on() {
     let counted = |warmup| {
@@ -264,7 +266,7 @@ fn counted_from_the_warm_up_on() {
     assert!(rest.started > 1_000 && rest.started < whole.started);
 }
 
-/// Drops of connections become rows with the name of their source.
+/// Drops of a source's connections are recorded as rows with the name of the source.
 #[test]
 fn events_and_rows_bear_the_name_of_the_source() {
     let mut p = with(

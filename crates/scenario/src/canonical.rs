@@ -1,8 +1,8 @@
-//! The canonical form of a point: defaults filled in, base units, sorted keys.
-//! Its hash, with the seed and the engine's version, names the run ([`crate::hash`]).
+//! The canonical form of a point: defaults filled in, base units, sorted keys. Its hash, together
+//! with the seed and the engine's version, identifies the run ([`crate::hash`]).
 //!
-//! It contains every field of a plan. [`AsPart`] derives from a field's declaration how it is
-//! written.
+//! It contains every field of a plan. [`AsPart`] derives the written form of a field from its
+//! declaration.
 
 use std::fmt::Write as _;
 
@@ -23,8 +23,8 @@ pub(crate) fn canonical(plan: &Plan, traces: &Traces) -> String {
         traces,
     };
     if let Part::Table(mut parts) = plan.part() {
-        // Leave the key out if there are no programs, so that runs keep the names from before
-        // programs existed.
+        // Leave the key out if there are no programs, so that runs keep the names that they had
+        // before programs existed.
         parts.retain(|(name, _)| *name != "programs" || !plan.programs.is_empty());
         parts.push(("version", Part::Value(Value::Int(VERSION))));
         writer.object(parts);

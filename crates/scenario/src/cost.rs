@@ -1,4 +1,4 @@
-//! The number of packets of a run, estimated before it begins.
+//! Estimates the number of packets of a run before it begins.
 
 use tailback_engine::plan::{Delack, FlowPlan, LinkPlan, Plan, RatePlan, TrafficPlan};
 use tailback_engine::traffic::{Role, Transport, transport};
@@ -18,11 +18,11 @@ const ROUNDS: usize = 4;
 /// Segments that are acknowledged at once after a duplicate arrives (Linux `TCP_MAX_QUICKACKS`).
 const QUICK_ACKS: f64 = 16.0;
 
-/// Estimates how many packets pass the links in a run; a packet counts at every link that it
-/// passes. Senders' packets count up to what the links and policers on their route let pass. ACKs
-/// count at the links that they pass, and copies count behind the link that makes them. Losses and
-/// marks that do not depend on a queue may keep a congestion control below the rate of its link.
-/// Such a sender counts with fewer packets.
+/// Estimates how many packets pass the links in a run. A packet is counted at every link that it
+/// passes. The packets of a sender are limited to the number that the links and policers on its
+/// route let pass. ACKs are counted at the links that they pass, and copies are counted behind the
+/// link that makes them. Losses and marks that do not depend on a queue may keep a congestion
+/// control below the rate of its link. The estimate has fewer packets for such a sender.
 pub fn estimate_packets(plan: &Plan) -> u64 {
     let offers = offers(plan);
     let links: Vec<Passage> = plan.links.iter().map(|of| Passage::of(plan, of)).collect();
@@ -58,8 +58,8 @@ pub fn estimate_packets(plan: &Plan) -> u64 {
     for offer in &offers {
         let share = offer.links(plan).map(|at| shares[at].of(offer.sender));
         let share = share.fold(1.0, f64::min);
-        // Datagrams that a link drops still pass the links before it; TCP does not send segments
-        // that will be dropped.
+        // Datagrams that a link drops still pass the links before it. TCP adapts its rate and does
+        // not send segments that will be dropped.
         let packets = match offer.sender {
             Sender::Datagrams => offer.packets,
             Sender::Tcp { .. } => offer.packets * share,
@@ -84,12 +84,12 @@ pub fn estimate_packets(plan: &Plan) -> u64 {
     libm::round(counts.sum()) as u64
 }
 
-/// What makes a sender send less.
+/// What limits a sender.
 #[derive(Clone, Copy, Debug)]
 enum Sender {
-    /// Nothing does: it sends datagrams at its own rate.
+    /// Nothing, because it sends datagrams at its own rate.
     Datagrams,
-    /// Losses do. With `marks`, a policer's marks do, too: the sender responds to them, or its
+    /// Losses. With `marks`, also a policer's marks. Either the sender responds to marks, or its
     /// packets cannot be marked and are dropped instead.
     Tcp { marks: bool },
 }
@@ -176,7 +176,7 @@ fn datagrams<'a>(plan: &Plan, source: &TrafficPlan, route: &'a [u32]) -> Option<
     })
 }
 
-/// Bytes that are offered to a link, by what makes their senders send less.
+/// Bytes that are offered to a link, by what limits their senders.
 #[derive(Clone, Copy, Default)]
 struct Offered {
     datagrams: f64,

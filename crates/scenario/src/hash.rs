@@ -1,4 +1,4 @@
-//! Hashes that name runs, sweeps and traces.
+//! Hashes that identify runs, sweeps and traces.
 
 use std::fmt::Write as _;
 

@@ -1,7 +1,7 @@
-//! Reads scenario files: from TOML to runs whose plans are complete.
+//! Reads scenario files. Converts TOML to runs with complete plans.
 //!
 //! [`load()`] parses a file, applies `--set`, expands the sweep and validates every point. It
-//! reports all errors at once, each at its position. This crate does no I/O: the caller reads the
+//! reports all errors at once, each at its position. This crate does no I/O. The caller reads the
 //! file, and provides [`Request::loader`], which reads traces beside the file.
 //!
 //! The modules, in the order of the data flow:
@@ -14,7 +14,7 @@
 //! | `plan` | a point's tree as the plan of a run |
 //! | `canonical`, `hash` | the canonical form of a point, and the names of runs |
 //! | `memory`, `cost`, `response` | estimates of a run's memory and packets |
-//! | [`outline`] | the values of a file with their places, for editors |
+//! | [`outline`] | the values of a file with their positions, for editors |
 //! | [`registry`] | the registries as JSON |
 
 mod canonical;

@@ -15,7 +15,7 @@ use crate::scenario::Scenario;
 /// size of the file.
 pub const MAX_FILE: usize = 1 << 20;
 
-/// Loads a scenario that does not name other files.
+/// Loads a scenario that does not refer to other files.
 pub fn load(
     text: &[u8],
     file: &str,
@@ -27,7 +27,7 @@ pub fn load(
     })
 }
 
-/// Loads a scenario that may name other files.
+/// Loads a scenario that may refer to other files.
 pub fn load_with(
     text: &[u8],
     file: &str,
@@ -64,7 +64,8 @@ pub fn load_request(request: &Request<'_>) -> Result<Scenario, Vec<Diagnostic>> 
         .map(|problem| problem.span)
         .min();
     let lines: Vec<usize> = syntax.iter().map(|p| sources.line(p.span)).collect();
-    // Report one error for each line, because others are mostly consequences of it.
+    // Report one error for each line, because other errors in the line are mostly consequences of
+    // the first.
     let mut reported = BTreeSet::new();
     problems.sort();
     problems.retain(|problem| reported.insert(sources.line(problem.span)));
@@ -79,17 +80,16 @@ pub fn load_request(request: &Request<'_>) -> Result<Scenario, Vec<Diagnostic>> 
     Err(render(problems, &sources))
 }
 
-/// Returns whether a file has a key of a scenario. Without one, the user named the wrong file by
-/// mistake, such as a list of passwords.
+/// Returns whether a file has a key of a scenario. Without such a key, the user has probably chosen
+/// the wrong file, such as a list of passwords.
 fn has_known_key(root: &Node) -> bool {
     let known = |key: &str| Plan::TABLE.keys.iter().any(|known| known.name == key);
     root.table()
         .is_some_and(|table| table.0.iter().any(|item| known(&item.key)))
 }
 
-/// Returns the folders that a scenario names as plugins with its key `with`, each with its
-/// position. Returns an empty list if the key is wrong, because loading the scenario reports this
-/// error.
+/// Returns the folders of plugins that a scenario lists in its key `with`, each with its position.
+/// Returns an empty list if the key is wrong, because loading the scenario reports this error.
 pub fn named_plugins(text: &[u8], file: &str, overrides: &[Override]) -> Vec<(String, Place)> {
     const KEY: &str = "with";
     let Ok(text) = decode(text, file) else {

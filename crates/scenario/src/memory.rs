@@ -1,4 +1,4 @@
-//! The memory of a run, estimated before it begins.
+//! Estimates the memory of a run before it begins.
 
 use std::collections::BTreeSet;
 
@@ -33,16 +33,15 @@ const REQUEST: u64 = 48;
 /// Bytes for a link: queue, sink, and a histogram of delays with ten blocks.
 const LINK: u64 = 88 << 10;
 /// Bytes for a segment in flight: 64 in a queue or pipe, 64 for its acknowledgement, and two slots
-/// of 32 in scoreboards. This includes that buffers grow by doubling.
+/// of 32 in scoreboards. This allows for buffers that grow by doubling.
 const SEGMENT: u64 = 384;
-/// Bytes for a packet in a queue or pipe. This includes that the buffer grows by doubling.
+/// Bytes for a packet in a queue or pipe. This allows for a buffer that grows by doubling.
 const PACKET: u64 = 160;
 /// Bytes for a recorded packet at each link, until it is written.
 const CAPTURED: u64 = 512;
 /// Bytes that a queue without a limit of its own may hold (Cake's smallest limit is 4 MiB).
 const UNLIMITED: u64 = 32 << 20;
-/// Bytes for a row of a series: key, time and value. This includes that its columns grow by
-/// doubling.
+/// Bytes for a row of a series: key, time and value. This allows for columns that grow by doubling.
 const ROW: u64 = 40;
 /// Bytes for a class of flows: a histogram of delays with ten blocks.
 const CLASS: u64 = 84 << 10;
@@ -88,7 +87,8 @@ pub fn estimate_memory(plan: &Plan) -> u64 {
         let behind = link.delay + link.longest_impairment();
         let on_path = carried(plan, link, rtt.unwrap_or_default() + behind);
         let on_path = on_path.saturating_mul(link.most_copies());
-        // TCP sends no faster than ACKs arrive, so a queue grows at most by what its link carries.
+        // TCP sends no faster than ACKs arrive, so a queue grows at most by the amount that its
+        // link carries.
         let queue = carried(plan, link, plan.duration).min(capacity(link).of(frame(plan)));
         on_path.saturating_add(queue)
     });
@@ -169,13 +169,14 @@ pub fn estimate_memory(plan: &Plan) -> u64 {
     bytes.saturating_add(traces)
 }
 
-/// Returns whether a receiver makes the sender send more than the links carry.
+/// Returns whether a receiver can make the sender send more than the links carry.
 fn acknowledges_early(tcp: &TcpPlan) -> bool {
     matches!(tcp.receiver, Conduct::DividesAcks | Conduct::Optimistic)
 }
 
 /// Returns how many segments the connections of a source may have in flight if their receivers
-/// acknowledge early: windows of connections without end, or the data of all other connections.
+/// acknowledge early: the windows of connections that never end, or the data of all other
+/// connections.
 fn early_of_source(plan: &Plan, source: &TrafficPlan) -> u64 {
     let (Some(Transport::Connections { largest, gap }), Some(connections)) =
         (transport(source.kind), &source.connections)

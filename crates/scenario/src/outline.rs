@@ -9,9 +9,9 @@ use crate::read::{Node, Toml, parse};
 /// Returns every value of a file in the order of the file: its path, kind and position, and for a
 /// scalar the value.
 ///
-/// A position covers the value as the file writes it. It counts UTF-16 units, as JavaScript strings
-/// do. Tables and arrays are listed if they are written inline (`{ ... }`, `[ ... ]`). In a file
-/// with syntax errors, the values that could be read are listed.
+/// A position covers the value as written in the file. It counts UTF-16 units, as JavaScript
+/// strings do. Tables and arrays are listed if they are written inline (`{ ... }`, `[ ... ]`). In a
+/// file with syntax errors, the values that could be read are listed.
 pub fn outline(text: &str) -> Json {
     let mut values = Vec::new();
     if text.len() <= MAX_FILE {

@@ -1,5 +1,5 @@
-//! An entry of a registry and its options: a queue discipline, a congestion control or a kind of
-//! traffic. Also reads an algorithm that only the kernel has.
+//! Reads an entry of a registry and its options: a queue discipline, a congestion control or a kind
+//! of traffic. Also reads an algorithm that only the kernel has.
 
 use serde_json::{Map, Value as Json, json};
 use tailback_engine::keys::{EngineKind, Registry};
@@ -52,7 +52,7 @@ impl Choice {
     }
 }
 
-/// Describes the value of a key that takes an entry's name, or a table with its name and options.
+/// Describes the value of a key that accepts an entry's name, or a table with its name and options.
 pub(super) fn expectation(registry: Registry) -> String {
     format!(
         "a {} in quotes, or {{ {} = \"...\", options }}",
@@ -67,7 +67,7 @@ pub(super) fn example(registry: Registry) -> String {
     format!("\"{first}\"")
 }
 
-/// Describes the value of a key that takes an entry's name.
+/// Describes the value of a key that accepts an entry's name.
 pub(super) fn name_expectation(registry: Registry) -> String {
     let article = match registry {
         Registry::Impairments => "an",
@@ -153,7 +153,8 @@ impl Reader<'_> {
         None
     }
 
-    /// A name that is in no registry but has a module also belongs to the kernel.
+    /// Reads a choice. An algorithm that is in no registry but has a module is treated as an
+    /// algorithm of the kernel.
     pub fn choice(
         &mut self,
         registry: Registry,

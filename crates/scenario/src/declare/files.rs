@@ -1,4 +1,4 @@
-//! The files that a scenario names. Each file is read only once.
+//! The files that a scenario refers to. Each file is read only once.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! The warning that flows may keep in phase at a queue, once for all points of a scenario.
+//! Warns once for all points of a scenario if flows may keep in phase at a queue.
 
 use tailback_engine::units::Time;
 
@@ -14,7 +14,7 @@ pub(crate) struct InPhase {
 }
 
 impl InPhase {
-    /// Combines the notes of two points: the first queue, and a jitter that suits both.
+    /// Combines the results of two points: the first queue, and a jitter that suits both points.
     pub fn and(self, other: InPhase) -> InPhase {
         InPhase {
             queue: self.queue.min(other.queue),

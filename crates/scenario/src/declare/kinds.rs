@@ -35,7 +35,7 @@ pub(crate) fn expectation(kind: KeyKind) -> String {
     }
 }
 
-/// Returns an example of a key's value, as a file writes it.
+/// Returns an example of a key's value, as written in a file.
 pub(crate) fn example(key: &Key) -> String {
     match key.kind {
         KeyKind::Entry(registry) | KeyKind::Word(registry) => choice::example(registry),

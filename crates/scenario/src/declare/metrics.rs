@@ -8,10 +8,10 @@ use tailback_record::summary::BINS;
 use tailback_record::summary::metric::{On, identifier, metrics as of_fields};
 
 keys! {
-    /// What must hold at every point and seed.
+    /// A condition that must hold at every point and seed.
     pub struct Assert as "[[assert]]" {
-        /// The metric, as `tailback list metrics` names it; results.NAME: a number from the files
-        /// of a program. `link.drops` means the drops of a link, `drops@NAME` the drops of the
+        /// A metric from `tailback list metrics`, or results.NAME for a number from the files of a
+        /// program. `link.drops` means the drops of a link, and `drops@NAME` means the drops of the
         /// link, flow or class of this name.
         metric: String => TEXT.required();
         /// The flow, program or source of traffic, or the name of several ("cubic" for cubic/1,

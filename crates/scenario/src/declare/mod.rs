@@ -1,7 +1,7 @@
 //! What a scenario file may contain, and how it is read from the tree. Tables are declared with the
 //! plan ([`tailback_engine::keys`]), and options are declared with the entries of the engine's
-//! registries. Each kind of key has a file that says what its values look like, with their schema
-//! and reader.
+//! registries. Each kind of key has a file with a description, the schema and the reader of its
+//! values.
 
 mod burst;
 mod choice;

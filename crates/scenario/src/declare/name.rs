@@ -1,4 +1,4 @@
-//! Names: of links, flows, sources, hosts and classes.
+//! Names of links, flows, sources, hosts and classes.
 
 use super::reader::Reader;
 use crate::read::{Problem, Span, shorten};
@@ -26,7 +26,8 @@ impl Reader<'_> {
         good
     }
 
-    /// Checks the name of a class. Its limit is shorter, because names of series contain the name.
+    /// Checks the name of a class. The limit is lower than for other names, because names of series
+    /// contain the name of the class.
     pub fn check_class(&mut self, name: &str, span: Span) -> bool {
         let good = is_name(name, 32);
         if !good {

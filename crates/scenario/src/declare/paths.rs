@@ -1,5 +1,5 @@
-//! Every key by its path, as `[sweep]`, `--set` and `--variant` take it. Shell completion uses
-//! these paths.
+//! Lists every key with its path, as `[sweep]`, `--set` and `--variant` accept it. Shell completion
+//! uses these paths.
 
 use serde_json::{Value as Json, json};
 use tailback_engine::keys::{Key, KeyKind, TableDef};
@@ -21,7 +21,7 @@ pub struct KeyPath {
     pub kind: &'static str,
     /// The words of a choice.
     pub words: Vec<&'static str>,
-    /// The default as a file writes it. `None` if `doc` describes the default.
+    /// The default as written in a file. `None` if `doc` describes the default.
     pub default: Option<&'static str>,
     /// Meaning and unit of the values.
     pub doc: &'static str,

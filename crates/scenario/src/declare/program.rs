@@ -63,7 +63,7 @@ impl Reader<'_> {
         texts
     }
 
-    /// Reads when a server counts as ready.
+    /// Reads the condition under which a server is ready.
     pub fn ready(&mut self, item: &Item) -> Option<Ready> {
         let text = item.node.string().unwrap_or_default();
         let port = |text: &str| text.parse::<u16>().ok().filter(|port| *port > 0);

@@ -1,6 +1,6 @@
-//! JSON Schema of scenario files, for editors (draft 2020-12). It follows from the declarations of
-//! keys and registries. Only [`crate::load()`] checks what depends on the whole file (names, sums,
-//! paths of a sweep).
+//! JSON Schema of scenario files, for editors (draft 2020-12). It is generated from the
+//! declarations of keys and registries. Only [`crate::load()`] checks rules that depend on the
+//! whole file (names, sums, paths of a sweep).
 
 use std::collections::BTreeSet;
 
@@ -120,7 +120,7 @@ fn description(key: &Key) -> String {
     }
 }
 
-/// Returns a default as a file writes it.
+/// Returns a default as written in a file.
 fn default(kind: KeyKind, text: &str) -> Json {
     match kind {
         KeyKind::Plain(kind) => value::default_json(kind, text),

@@ -1,5 +1,5 @@
-//! Traces that a scenario names, of delivery opportunities (Mahimahi) or of conditions over time
-//! (CSV). Each is read, parsed and hashed once, for all points and seeds.
+//! Traces of a scenario: delivery opportunities (Mahimahi) or conditions over time (CSV). Each
+//! trace is read, parsed and hashed once, for all points and seeds.
 
 mod conditions;
 
@@ -136,8 +136,8 @@ fn hash(times: &[Time]) -> String {
 }
 
 /// Parses a Mahimahi trace: each line is a whole number of milliseconds, an opportunity to deliver
-/// 1504 bytes. Numbers must ascend. Errors do not repeat lines of the file, because it may contain
-/// anything.
+/// 1504 bytes. Numbers must ascend. Errors do not repeat lines of the file, because a wrong file
+/// may contain confidential text.
 fn parse(text: &str) -> Result<Vec<Time>, String> {
     let mut times: Vec<Time> = Vec::new();
     for (n, line) in text.lines().enumerate() {

@@ -116,7 +116,7 @@ impl Reader<'_> {
             }
         };
         if let Err(expected) = check_range(kind, &value) {
-            // If the upper limit is that of the type, the message need not mention it.
+            // If the upper limit is the limit of the type, the message does not mention it.
             let open = matches!(kind, Kind::Int { max: i64::MAX, .. });
             let expected = if open { expectation(kind) } else { expected };
             self.wrong(name, node, expected);
@@ -146,7 +146,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Rejects `50Mbps`: it usually means 50 Mbit/s, but in tc's grammar it means 400 Mbit/s.
+    /// Rejects `50Mbps`, because users usually mean 50 Mbit/s, but in tc's grammar it is 400
+    /// Mbit/s.
     fn refuse_bytes(&mut self, name: &str, text: &str, node: &Node) -> bool {
         let Ok(rate) = parse_rate(text) else {
             return false;
@@ -163,7 +164,7 @@ impl Reader<'_> {
         true
     }
 
-    /// Reads a list from a file with one value a line. Ignores empty lines, and text after `#`.
+    /// Reads a list from a file with one value per line. Ignores empty lines, and text after `#`.
     fn list_of_file(&mut self, inner: Kind, file: &str, node: &Node) -> Option<Value> {
         let read = |text: &str| {
             let mut values = Vec::new();

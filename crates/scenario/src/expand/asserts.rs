@@ -1,6 +1,6 @@
 //! `[[assert]]`: checks that the metrics exist, and that every point has the flows, links or
-//! classes that they name. `tailback.metrics.assertions` checks after the run whether an assertion
-//! holds.
+//! classes of the assertions. `tailback.metrics.assertions` checks after the run whether an
+//! assertion holds.
 
 use tailback_engine::keys::KeyKind;
 

@@ -1,4 +1,5 @@
-//! Finds points of a sweep that describe the same run. Otherwise the same run would count as two.
+//! Finds points of a sweep that describe the same run. Without this check, the same run would be
+//! counted twice.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;

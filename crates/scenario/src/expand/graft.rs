@@ -85,8 +85,8 @@ pub(super) fn grafted<'n>(
     Ok(node.clone())
 }
 
-/// Inserts a value at a resolved path. Creates tables of the path that the file does not have:
-/// `path.rtt` does not need `[path]`, and `queue.target` works for `queue = "codel"`.
+/// Inserts a value at a resolved path. Creates tables of the path that the file does not have. For
+/// example, `path.rtt` does not need `[path]`, and `queue.target` works for `queue = "codel"`.
 pub(super) fn graft(root: &mut Node, path: &Path, value: Node) -> Result<(), Problem> {
     // A name that was not resolved is unknown. The message lists all known names.
     let names = match path.0.as_slice() {

@@ -57,7 +57,8 @@ pub(super) fn runs(
     .expected(format!("at most {MAX_TOTAL_FLOWS} in one sweep"))
     .help("split the sweep");
     let grid = sweep.points();
-    // With a sweep over `count`, other points may have fewer flows, but hardly less than a quarter.
+    // With a sweep over `count`, other points may have fewer flows, but rarely fewer than a
+    // quarter.
     if sound && grid > 1 && size(&runs[0]).saturating_mul(grid) > 4 * MAX_TOTAL_FLOWS {
         reader.problem(too_many);
         return runs;

@@ -45,8 +45,8 @@ impl Subject {
         On::ALL.into_iter().filter(|on| self.of(*on).is_some())
     }
 
-    /// Checks that the flow, link and class exist at every point. A program or source counts as a
-    /// flow.
+    /// Checks that the flow, link and class exist at every point. A program or source is treated as
+    /// a flow.
     pub fn check(&self, reader: &mut Reader<'_>, fields: &Fields<'_>, runs: &[Run]) {
         for run in runs {
             let mut missing = |on: On| {

@@ -1,4 +1,4 @@
-//! `[sweep]`: a grid of values by path, lists that advance together, seeds.
+//! `[sweep]`: a grid of values by path, lists that advance together, and seeds.
 
 use std::collections::HashMap;
 
@@ -29,7 +29,7 @@ pub(super) struct SweptKey {
 }
 
 impl SweptKey {
-    /// Returns the place of the key in the file.
+    /// Returns the position of the key in the file.
     pub fn span(&self) -> Span {
         let (first, last) = (self.path.0.first(), self.path.0.last());
         match (first, last) {
@@ -218,8 +218,8 @@ fn read_zips(item: &Item, sweep: &mut Sweep, problems: &mut Vec<Problem>) {
     }
 }
 
-/// Reports a key that is swept twice, or below another swept key: only one of the two values would
-/// apply.
+/// Reports a key that is swept twice, or below another swept key, because only one of the two
+/// values would apply.
 fn check_twice(root: &Node, sweep: &Sweep, problems: &mut Vec<Problem>) {
     let keys: Vec<(Path, &SweptKey)> = sweep
         .dimensions

@@ -11,7 +11,7 @@ use crate::scenario::Param;
 pub(super) struct Swept {
     pub key: String,
     pub param: Param,
-    /// The path as the file writes it.
+    /// The path as written in the file.
     pub label: String,
     /// The value as a number, if it is a number.
     pub value: Option<Value>,
@@ -44,7 +44,7 @@ pub(super) fn swept(
     all
 }
 
-/// Returns a number as the file writes it. A number of packets always has its unit, because "1000"
+/// Returns a number as written in the file. A number of packets always has its unit, because "1000"
 /// and "1000p" may be the same value and then need the same label.
 fn label_of_number(node: &Node, value: Option<&Value>) -> String {
     match (&node.value, value) {

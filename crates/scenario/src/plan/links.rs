@@ -1,4 +1,4 @@
-//! The links, and their twins in the return direction.
+//! The links, and their copies in the return direction, which are called twins.
 
 use std::collections::{HashMap, HashSet};
 

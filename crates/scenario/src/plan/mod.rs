@@ -1,5 +1,5 @@
 //! Makes a [`Plan`] from a tree: reads every table, resolves names, fills in defaults, and checks
-//! what depends on several keys.
+//! rules that involve several keys.
 
 mod applications;
 mod flows;
@@ -30,8 +30,8 @@ use crate::read::{Node, Problem};
 use flows::{Budget, Context};
 use links::Links;
 
-/// Reads a plan, the seed of its first run, and the origins of its parts. Errors are in the reader.
-/// A wrong or missing value is replaced by its default, or left out of the plan.
+/// Reads a plan, the seed of its first run, and the origins of its parts. Errors are added to the
+/// reader. A wrong or missing value is replaced by its default, or left out of the plan.
 pub(crate) fn plan(root: &Node, reader: &mut Reader<'_>) -> (Plan, u64, Origins) {
     let top = reader.fields(root, &Plan::TABLE, Plan::TABLE.label, Bdp::Nowhere);
     if let Some(item) = top.item("title") {

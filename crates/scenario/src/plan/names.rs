@@ -55,7 +55,7 @@ pub(crate) fn names([flows, traffic, programs]: [&[Node]; 3]) -> [Vec<String>; 3
 }
 
 /// Writes every flow's and source's name into the tree, so that neither `--set` nor a sweep over
-/// `cc` changes the names. So paths, assertions and results mean the same flow at every point.
+/// `cc` changes the names. So paths, assertions and results refer to the same flow at every point.
 pub(crate) fn name_flows(root: &mut Node) {
     let Toml::Table(table) = &mut root.value else {
         return;

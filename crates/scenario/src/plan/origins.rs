@@ -1,5 +1,5 @@
-//! The origins of a plan's parts. An engine describes what it rejects by a path with indices of the
-//! plan. This module finds the position in the file.
+//! The origins of a plan's parts. An engine reports a rejected value with a path that contains
+//! indices of the plan. This module finds the position of the value in the file.
 
 use crate::read::{Node, Path, Span, Step, Toml};
 

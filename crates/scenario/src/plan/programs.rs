@@ -1,4 +1,4 @@
-//! Programs: which program runs on which host, and to which entry each host belongs.
+//! Programs: which program runs on which host, and which entry each host belongs to.
 
 use std::collections::BTreeMap;
 
@@ -21,11 +21,11 @@ const MAX_PROGRAMS: u64 = 256;
 /// The sides of an entry.
 const SIDES: [&str; 2] = ["sender", "receiver"];
 
-/// An entry that has been read without its connections to other entries.
+/// An entry that has been read, but is not yet connected to other entries.
 struct Entry<'n> {
     plan: ProgramPlan,
     fields: Fields<'n>,
-    /// Hosts of other entries that this entry names: entry, side and position.
+    /// Hosts of other entries that this entry refers to: entry, side and position.
     mentions: Mentions<'n>,
     /// Whether the sides of the entry could be read.
     sound: bool,
@@ -105,7 +105,7 @@ fn no_programs(reader: &mut Reader<'_>, fields: &Fields<'_>) {
     }
 }
 
-/// Reads an entry without its connections to other entries.
+/// Reads an entry without connecting it to other entries.
 fn entry<'n>(reader: &mut Reader<'_>, node: &'n Node, context: &mut Context<'_>) -> Entry<'n> {
     let def = &ProgramPlan::TABLE;
     let given_route = node.table().and_then(|table| table.item("route"));
@@ -469,7 +469,8 @@ fn share(reader: &mut Reader<'_>, entries: &mut [Entry<'_>], at: usize) {
     plan.partner = Some(index);
 }
 
-/// Returns whether an entry names another entry's host. This is before the entries are connected.
+/// Returns whether an entry refers to another entry's host. Call this before the entries are
+/// connected.
 fn shares(entry: &Entry<'_>, all: &[Entry<'_>]) -> bool {
     entry.mentions.iter().any(|(name, ..)| {
         let mut others = all.iter().filter(|other| other.index != entry.index);

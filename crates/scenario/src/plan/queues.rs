@@ -95,8 +95,8 @@ pub(super) fn check(
     }
 }
 
-/// Rejects a limit in bytes below the longest packet that passes: the queue would always drop this
-/// packet.
+/// Rejects a limit in bytes below the longest packet that passes, because the queue would always
+/// drop this packet.
 fn check_limits(
     reader: &mut Reader<'_>,
     link: &str,

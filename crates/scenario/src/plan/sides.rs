@@ -7,7 +7,7 @@ use tailback_engine::programs::words::{KNOWN, Piece, Placeholder, pieces, placeh
 use crate::declare::{Bdp, Fields, Reader, expectation};
 use crate::read::{Item, Problem, Span, shorten};
 
-/// Placeholders in an entry that name other entries' hosts: each with its index and position.
+/// Placeholders in an entry that refer to other entries' hosts, each with its index and position.
 pub(super) type Mentions<'n> = Vec<(&'n str, usize, Span)>;
 
 /// Reads the root of a side whose program is set by the kind.
@@ -39,7 +39,7 @@ pub(super) fn in_root<'n>(
     plan.root.is_some().then_some(plan)
 }
 
-/// Returns a side as its kind sets it, changed by what the scenario sets.
+/// Returns the side that a kind defines, with the changes that the scenario makes.
 pub(super) fn over(own: SidePlan, said: SidePlan) -> SidePlan {
     let given = |name: &String| said.env.iter().any(|[known, _]| known == name);
     let mut env: Vec<[String; 2]> = own.env;

@@ -1,4 +1,5 @@
-//! Parses text to a tree. Every node knows its position in the text, where errors are reported.
+//! Parses text to a tree. Every node stores its position in the text, so that errors can point at
+//! it.
 
 mod path;
 mod problem;

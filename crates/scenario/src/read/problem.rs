@@ -6,7 +6,7 @@ use tailback_record::foreign::shown;
 
 use super::span::{Place, Sources, Span};
 
-/// An error as the user sees it.
+/// An error in the form that is shown to the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
     /// Where the error is.
@@ -101,8 +101,8 @@ fn use_or_remove(expected: &str) -> String {
     choices.collect::<Vec<_>>().join(", or ")
 }
 
-/// The largest number of errors that are reported. A file of another kind would have one for each
-/// line.
+/// The largest number of errors that are reported. A file that is not a scenario would have an
+/// error for each line.
 const MAX_REPORTED: usize = 100;
 
 /// A diagnostic whose position is not yet converted to line and column.
@@ -114,8 +114,8 @@ pub(crate) struct Problem {
     pub nearest: Option<String>,
     /// The advice, if it does not follow from `expected` and `nearest`.
     pub help: Option<String>,
-    /// Whether the error depends only on what is at its position. Other errors (a missing key, an
-    /// unknown name) mean little while the file has syntax errors.
+    /// Whether the error depends only on the text at its position. Other errors (a missing key, an
+    /// unknown name) may be consequences of syntax errors.
     pub local: bool,
 }
 

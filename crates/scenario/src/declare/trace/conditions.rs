@@ -6,9 +6,9 @@
 //! 15,35.5,42,0.002
 //! ```
 //!
-//! `time_s` and `rate_mbit` are required, `delay_ms` and `loss` are optional; columns may be in any
-//! order. The values of a row apply until the time of the next row, or until the end of the run. A
-//! rate of 0 is an outage.
+//! `time_s` and `rate_mbit` are required. `delay_ms` and `loss` are optional. The columns may be in
+//! any order. The values of a row apply until the time of the next row, or until the end of the
+//! run. A rate of 0 is an outage.
 
 use tailback_engine::registry::Value;
 use tailback_engine::units::{Rate, Time};
@@ -25,7 +25,7 @@ const COLUMNS: [&str; 4] = ["time_s", "rate_mbit", "delay_ms", "loss"];
 const MAX_RATE: f64 = 1e12;
 const MAX_DELAY_MS: f64 = 3.6e6;
 
-/// The conditions of a link over time; Each list begins at time 0 and ascends.
+/// The conditions of a link over time. Each list begins at time 0 and ascends.
 pub(crate) struct Conditions {
     /// Each rate, with the time from which it applies.
     pub rates: Vec<(Time, Rate)>,
@@ -42,7 +42,8 @@ impl Conditions {
         first.is_some_and(|line| line.split(',').any(|name| COLUMNS.contains(&name.trim())))
     }
 
-    /// Parses a file. Errors do not repeat lines of the file, because it may contain anything.
+    /// Parses a file. Errors do not repeat lines of the file, because a wrong file may contain
+    /// confidential text.
     pub fn parse(text: &str) -> Result<Conditions, String> {
         let mut rows = text
             .lines()
