@@ -78,7 +78,7 @@ quantities! {
         cwnd, "segments", State, "Congestion window.";
         ssthresh, "segments", State, "Slow-start threshold, once there is one.";
         srtt_ns, "ns", Interval, "The sender's smoothed round-trip time.";
-        in_flight, "segments", State, "Sent, neither acknowledged, sacked nor lost, plus retransmitted.";
+        in_flight, "segments", State, "Segments sent that are neither acknowledged, SACKed nor lost, plus retransmitted segments.";
         delivered_bytes, "bytes", NoAcks, "Payload delivered in order.";
         ca_state, "", Ack, "Congestion state: 0 Open, 1 Disorder, 2 CWR, 3 Recovery, 4 Loss.";
         acked_bytes, "bytes", Ack, "Payload acknowledged.";
@@ -98,8 +98,8 @@ quantities! {
     ProgramState {
         delivered_bytes, "bytes", Interval, "Payload that has reached the receiver's host; for TCP, in order.";
         back_bytes, "bytes", Interval, "Payload that has reached the sender's host; for TCP, in order.";
-        rtt_ns, "ns", Interval, "Mean of the interval's round-trip times, as the packets show them.";
-        delay_ns, "ns", Interval, "Mean queue delay of the interval's packets of the sender's host.";
+        rtt_ns, "ns", Interval, "Mean round-trip time in the interval, computed from packets.";
+        delay_ns, "ns", Interval, "Mean queue delay, in the interval, of packets from the sender's host.";
         cwnd, "segments", Interval, "Congestion window of the sender's busiest TCP socket.";
         ssthresh, "segments", Interval, "Slow-start threshold of that socket, once there is one.";
         srtt_ns, "ns", Interval, "Smoothed round-trip time of that socket.";

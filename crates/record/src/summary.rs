@@ -149,7 +149,7 @@ fields! {
         sce_marks: Option<u64> = measured("packets", Count);
         /// Drops and marks by cause, those that happened.
         causes: Option<Causes> = about();
-        /// Frame bytes sent over rate x time.
+        /// Frame bytes sent divided by rate x time.
         utilisation: Option<f64> = measured("", Bytes).at_most(1.0).more();
         /// Time-weighted mean backlog, without the packet in transmission.
         occupancy_bytes_mean: Option<f64> = measured("byte", Time).less();
@@ -163,7 +163,7 @@ fields! {
 fields! {
     /// Statistics of a link's samples, one for each interval after the warm-up.
     pub struct QueueSamples {
-        /// Utilisation in an interval (record.statistics): frame bytes sent over rate x time.
+        /// Utilisation in an interval (record.statistics): frame bytes sent divided by rate x time.
         utilisation: Stat = measured("", Intervals).more();
     }
 }

@@ -15,8 +15,8 @@ from tailback.metrics.base import Metric
 from tailback.metrics.statistics import Estimate, estimate
 
 RULE = (
-    "mean over seeds with Student's t interval at 95 %; flows of one name are averaged in their "
-    "run first; paired comparisons use the seeds that have both values"
+    "mean over seeds with Student's t interval at 95 %; within each run, flows of one name are "
+    "averaged first; paired comparisons use only the seeds for which both sides have a value"
 )
 """How every metric is pooled, as text."""
 

@@ -53,7 +53,7 @@ use tins::Tins;
 /// The registry entry.
 pub const ENTRY: Entry<Build> = Entry {
     name: "cake",
-    doc: "Cake: shapes at the link's rate, keeps flows and hosts apart, and runs Cobalt (CoDel and BLUE) on each; with SCE marks if asked.",
+    doc: "Cake: shapes at the link's rate, keeps flows and hosts apart, and runs Cobalt (CoDel and BLUE) on each; optionally with SCE marks.",
     follows: "Linux 7.3 sch_cake; SCE as in June 2019",
     options: &[
         Opt {

@@ -104,7 +104,7 @@ pub(super) const GAIN: Kind = Kind::Float {
 /// The registry entry.
 pub const ENTRY: Entry<Build> = Entry {
     name: "dualpi2",
-    doc: "DualPI2: a low-latency queue for L4S beside a classic one, their marking and dropping coupled.",
+    doc: "DualPI2: a low-latency queue for L4S beside a classic one, with coupled marking and dropping.",
     follows: "Linux 7.3 sch_dualpi2 (RFC 9332)",
     options: &[
         LIMIT,

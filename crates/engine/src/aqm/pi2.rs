@@ -28,7 +28,7 @@ use crate::units::Time;
 /// The registry entry.
 pub const ENTRY: Entry<Build> = Entry {
     name: "pi2",
-    doc: "PI2: one queue, dropping with the square of a PI controller's probability.",
+    doc: "PI2: one queue that drops with the square of the probability of a PI controller.",
     follows: "De Schepper et al. 2016, in the arithmetic of Linux 7.3 sch_dualpi2",
     options: &[
         Opt {

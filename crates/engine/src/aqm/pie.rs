@@ -45,7 +45,7 @@ pub use law::{Params, Vars};
 /// The registry entry.
 pub const ENTRY: Entry<Build> = Entry {
     name: "pie",
-    doc: "PIE: drops or marks at random, the probability controlled by the queueing delay.",
+    doc: "PIE: drops or marks at random, with a probability that the queue delay controls.",
     follows: "Linux 7.3 sch_pie (RFC 8033)",
     options: &[
         Opt {

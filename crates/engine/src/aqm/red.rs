@@ -52,7 +52,7 @@ pub use options::{
 /// The registry entry.
 pub const ENTRY: Entry<Build> = Entry {
     name: "red",
-    doc: "RED: marks or drops at random by the average queue length.",
+    doc: "RED: marks or drops at random, with a probability that follows from the average queue length.",
     follows: "Linux 7.3 sch_red",
     options: &[
         LIMIT,

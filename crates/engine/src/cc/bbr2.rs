@@ -32,7 +32,7 @@ use crate::registry::{Entry, no_finish};
 /// The registry entry.
 pub const ENTRY: Entry<Build> = Entry {
     name: "bbr2",
-    doc: "BBR version 2: the predecessor of bbr3, with fixed ends of its probes.",
+    doc: "BBR version 2: the predecessor of bbr3; its probes end at a fixed amount of data in flight.",
     follows: "github.com/google/bbr, branch v2alpha (tcp_bbr2.c)",
     options: &[
         number(

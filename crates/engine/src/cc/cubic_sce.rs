@@ -31,7 +31,7 @@ const SCALE: f64 = 1024.0;
 /// The registry entry.
 pub const ENTRY: Entry<Build> = Entry {
     name: "cubic-sce",
-    doc: "CUBIC that flattens its curve and takes sqrt(cwnd) segments off for a window of SCE marks.",
+    doc: "CUBIC that flattens its curve and shrinks by sqrt(cwnd) segments for each window of SCE marks.",
     follows: "github.com/chromi/sce, tcp_cubic_sce.c",
     options: &[
         Opt {

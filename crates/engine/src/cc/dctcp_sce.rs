@@ -13,7 +13,7 @@ use crate::registry::{Entry, Kind, Opt, no_finish};
 /// The registry entry.
 pub const ENTRY: Entry<Build> = Entry {
     name: "dctcp-sce",
-    doc: "Takes half a segment off the window for each segment that is marked with SCE.",
+    doc: "Reduces the window by half a segment for each segment that is marked with SCE.",
     follows: "github.com/chromi/sce of June 2019, tcp_dctcp_sce.c",
     options: &[
         Opt {

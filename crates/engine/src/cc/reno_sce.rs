@@ -15,7 +15,7 @@ use crate::registry::{Entry, Kind, Opt, no_finish};
 /// The registry entry.
 pub const ENTRY: Entry<Build> = Entry {
     name: "reno-sce",
-    doc: "Reno that takes sqrt(cwnd) segments off for a window of SCE marks.",
+    doc: "Reno that reduces the window by sqrt(cwnd) segments for each window of SCE marks.",
     follows: "github.com/chromi/sce of June 2019, tcp_reno_sce.c",
     options: &[
         Opt {

@@ -12,8 +12,7 @@ const AROUND_S: u64 = 13;
 /// The registry entry.
 pub const ENTRY: Entry<Build> = Entry {
     name: "flent",
-    doc: "A test of Flent; its data file is kept in the output folder. Uploads pass the route, \
-          downloads the way back.",
+    doc: "A test of Flent; its data file is kept in the output folder. Uploads pass the route, and downloads take the reverse direction.",
     follows: "Flent, netperf and irtt",
     options: &[
         Opt {

@@ -18,7 +18,7 @@ const DISTRIBUTIONS: Kind = Kind::Word(&["exponential", "constant"]);
 /// The registry entry.
 pub const ENTRY: Entry<Build> = Entry {
     name: "on-off",
-    doc: "Unresponsive UDP that is on and off in turn: a constant bit rate while it is on.",
+    doc: "Unresponsive UDP that is alternately on and off: a constant bit rate while it is on.",
     follows: "on-off source with exponential or constant periods",
     options: &[
         Opt {
