@@ -90,7 +90,8 @@ HEAD = """\
 {rows}
 
 - *Limit*: the suite publishes no times. C4 passes if the worst of 100 runs is within the limit.
-- *Least*: the time of a handshake, of all frames at the full rate, and of the last frame's way.
+- *Least*: the time of a handshake, of all frames at the full rate, and of the propagation of the
+  last frame.
 - Times of the simulator are the median and, in brackets, the worst of all seeds, from the first SYN
   to the last byte at the receiver. **Bold**: the worst is beyond C4's limit.
 - *bbr* and *bbr3* are versions 1 and 3. C4 itself is not part of tailback.

@@ -60,8 +60,8 @@ for QUIC stacks with their default congestion controls: CUBIC in quinn, NewReno 
 on {date}.
 
 The stacks are compared with the CUBIC of the same engine over TCP. Runs are short (`--quick`). In
-the simulator they have 10 or 20 seeds, with the kernel engine 3. The kernel engine runs only the
-sections that take minutes.
+the simulator they have 10 or 20 seeds, and on the kernel engine 3. On the kernel engine only the
+sections that take a few minutes were run.
 """
 
 CAUSES = """\
@@ -79,7 +79,7 @@ Causes, as far as the sources of the stacks show them:
 
 AFTER = """\
 ✓: passes, or is no worse. ?: the seeds do not decide. –: not observable. Empty: not run. **fail**
-and **worse** have their number.
+and **worse** are followed by the value.
 """
 
 

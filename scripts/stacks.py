@@ -218,13 +218,16 @@ def _page(
     worst = max(meetings, key=lambda m: m.miss(first))
     yield "# quinn in the simulator and in the guest\n"
     yield (
-        "A meeting is a run of one quinn flow beside one TCP flow. In the simulator quinn's "
+        "A *meeting* is a run of one quinn flow beside one TCP flow. In the simulator quinn's "
         f"throughput is within `{CLOSE_MBIT} Mbit/s` of quinn on Linux in {close[first]} of "
         f"{len(meetings)} meetings. Times of single transfers are within {CLOSE:.0%} in "
-        f"{near[first]} of {len(errors[first])} cases. The bottleneck has "
-        f"`{LINK.rate_mbit} Mbit/s`; the scenarios are those of [quic-and-tcp](quic-and-tcp.md).\n"
+        f"{near[first]} of {len(errors[first])} cases. The bottleneck has `{LINK.rate_mbit} "
+        "Mbit/s`; the scenarios are those of [quic-and-tcp](quic-and-tcp.md).\n"
     )
-    yield "`python scripts/stacks.py` makes this page. Nothing was fitted to these numbers.\n"
+    yield (
+        "`python scripts/stacks.py` makes this page. The simulator was not fitted to these "
+        "numbers.\n"
+    )
     yield f"- **date**: {datetime.now(UTC).date():%-d %B %Y}"
     yield f"- **simulator**: {version}, {SEEDS} seeds per point"
     yield "- **guest**: the rounded numbers of [quic-and-tcp](quic-and-tcp.md), 5 seeds"
@@ -295,8 +298,8 @@ def _speed() -> Iterator[str]:
     yield (
         "`python benches/stacks.py` measures data packets per CPU second of a run. Each stack "
         "transfers `200 MB` alone over `100 Mbit/s`, `20 ms` and fq_codel: quinn with encryption "
-        "and ECN, smoltcp without. Of three runs the fastest counts. Instructions are counted by "
-        "valgrind over `20 MB`.\n"
+        "and ECN, smoltcp without. The table has the fastest of three runs. valgrind counted the "
+        "instructions over `20 MB`.\n"
     )
     yield "| stack | data packets per CPU second | goal | instructions per data packet |"
     yield "|---|--:|--:|--:|"

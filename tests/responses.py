@@ -270,7 +270,7 @@ simulator and from tables of the kernel engine in
 
 ## ACK by ACK
 
-Each scenario in [tests/response](../tests/response) has one flow and a link so fast that no
+Each scenario in [tests/response](../../tests/response) has one flow and a link so fast that no
 queue builds up. The only exception is the scenario in which a burst makes a timeout spurious. A
 schedule says which data packets, retransmissions included, are marked or lost on the link. The
 kernel follows the schedule with a queue discipline for this purpose (`tbsched`), so both engines
@@ -293,7 +293,7 @@ LAWS_HEAD = """
 ## Response functions
 
 The table has the mean number of packets in flight when every n-th packet is lost or marked, or each
-packet with the same probability ([tests/laws.py](../tests/laws.py)): by the formula, in the
+packet with the same probability ([tests/laws.py](../../tests/laws.py)): by the formula, in the
 simulator and on Linux. Both engines lose or mark the same packets. "±" is half of the interval of
 Linux's mean over the lists of lost or marked packets. Linux differs from the formulas for these
 reasons:
@@ -324,7 +324,7 @@ def write_page(out: Path) -> None:
     kept = sum(len(golden(n).rows[cc]) for n, cc in pairs)
     lines = [
         PAGE_HEAD,
-        "| of Linux | traces | the same in every row | rows | kept in the tables |",
+        "| Linux version | traces | equal in every row | rows | rows kept in the tables |",
         "|---|--:|--:|--:|--:|",
         f"| {', '.join(sorted(kernels))} | {len(pairs)} | {equal} | {total} | {kept} |",
         "",
@@ -335,7 +335,7 @@ def write_page(out: Path) -> None:
     ]
     for (name, cc), d in differences.items():
         first = "none" if d.first is None else f"{d.first[0].time_us / 1000:.1f} ms"
-        shown = f"[{name}](../tests/response/{name}.toml): {title(name)}" if cc == CCS[0] else ""
+        shown = f"[{name}](../../tests/response/{name}.toml): {title(name)}" if cc == CCS[0] else ""
         lines.append(
             f"| {shown} | {cc} | {len(golden(name).rows[cc])} | {first} | {d.cwnd} "
             f"| {d.time_us} us |"

@@ -222,7 +222,7 @@ def _league(league: League) -> Iterator[str]:
 
 
 def _quick(facts: Mapping[str, Any]) -> str:
-    return " by shorter runs (`--quick`)" if facts["quick"] else ""
+    return " with shorter runs (`--quick`)" if facts["quick"] else ""
 
 
 def _farthest(subject: Subject) -> str:
@@ -237,8 +237,8 @@ HEAD = """\
 Which requirements of the standards does an algorithm meet? This page has the verdicts of
 [`tailback evaluate`](../how-to/evaluate.md) for every congestion control and queue of the
 simulator. `{command}` measured them{quick} on {date} with the simulator, version
-`{version}`. Each algorithm has its own page: first the verdicts farthest from their bounds, then
-number, scenario and seeds of each section. The data are in [league.json]({data}).
+`{version}`. Each algorithm has its own page. It shows first the verdicts farthest from their
+bounds, then the number, scenario and seeds of each section. The data are in [league.json]({data}).
 
 A verdict is about one scenario with stated margins. Where the RFC has no margin, tailback sets it.
 The verdicts are not a ranking.
@@ -254,15 +254,15 @@ TABLES = {
         """\
 *Worse* and *no worse* compare with CUBIC in the same scenario. Sections about other traffic measure
 harm: the harm that the control does to CUBIC and Reno, minus the harm that a second flow of CUBIC
-or Reno does to them. Numbers are those of RFC 9743. The sections nsperf and L4S are [parts of other
-sources](../how-to/evaluate.md#parts-of-other-sources). RFC 9331 has requirements only for controls
-that send ECT(1), as Prague does. For the others, the sections L4S do not count.""",
+or Reno does to them. Section numbers are those of RFC 9743. The sections nsperf and L4S are [parts
+of other sources](../how-to/evaluate.md#parts-of-other-sources). RFC 9331 has requirements only for
+controls that send ECT(1), as Prague does. For all others, the L4S sections do not count.""",
     ),
     "queue": (
         "Queue disciplines",
         """\
-*Worse* and *no worse* compare with a FIFO of one bandwidth-delay product. Numbers are those of
-RFC 7928. Sections that begin with L4S are for dual queues.""",
+*Worse* and *no worse* compare with a FIFO of one bandwidth-delay product. Section numbers are those
+of RFC 7928. Sections that begin with L4S are for dual queues.""",
     ),
 }
 
@@ -328,7 +328,10 @@ def _facts(league: League, subject: Subject) -> Iterator[str]:
     yield f"- **one section**: `{words}{quick} --part {example}`"
     yield f"- **date**: {facts['date']}"
     yield f"- **engine**: simulator, version `{facts['version']}`"
-    yield f"- **seeds**: {' or '.join(map(str, seeds))} at each point, from 1 on; in the table"
+    yield (
+        f"- **seeds**: {' or '.join(map(str, seeds))} at each point, beginning with seed 1; the "
+        "table has the number for each section"
+    )
     conditions = "shorter runs and fewer points than without `--quick`; " if facts["quick"] else ""
     yield (
         f"- **conditions**: {conditions}intervals are Student's t at 95 % over seeds, for all "

@@ -77,8 +77,9 @@ def _screen(evidence: Path, found: Sequence[Judged]) -> Iterator[str]:
     yield (
         "\nA criterion is a limit on the errors of a group of cells. A cell is a published number "
         "or a measurement on Linux, and may be in several groups. Nobody looked at held-out cells "
-        "until the set-up was frozen. `make pages` writes this page from stored results. "
-        "[Every criterion](criteria.md) lists medians, percentiles and the sources' own noise.\n"
+        "until the set-up of the experiment was frozen. `make pages` writes this page from stored "
+        "results. [Every criterion](criteria.md) lists medians, percentiles and the sources' own "
+        "noise.\n"
     )
     yield "| source | criteria that hold | cells within their limits | held-out cells | revision |"
     yield "|---|--:|--:|--:|---|"
@@ -124,8 +125,8 @@ def _verdict(judges: Sequence[Judge]) -> str:
     criteria = len(judges)
     return (
         f"**{holding} of {criteria} criteria hold, {criteria - holding} fail.** Some criteria "
-        f"count single cells: {within} of these {cells} are within their limits. {held_out} cells "
-        "were held out. A cell counts once for each of its criteria."
+        f"count single cells: {within} of the {cells} cells that they count are within their "
+        f"limits. {held_out} cells were held out. A cell counts once for each of its criteria."
     )
 
 
@@ -166,8 +167,9 @@ def _clocks(evidence: Path) -> Iterator[str]:
         middle = ratios[len(ratios) // 2]
         yield f"| {quantity} | {len(ratios)} | {ratios[0]:.2f} | {middle:.2f} | {ratios[-1]:.2f} |"
     yield (
-        "\n[Virtual against real time](virtual-time.md) runs the same kernel and scenarios on both "
-        "clocks. In real time, delays of the machine that runs the guest add to the results."
+        "\n[Virtual against real time](virtual-time.md) compares runs of the same kernel and "
+        "scenarios on both clocks. In real time, the results also contain delays of the machine "
+        "that runs the guest."
     )
 
 
@@ -193,16 +195,16 @@ def _criteria_page(evidence: Path, found: Sequence[Judged]) -> str:
 _HOW = """
 A criterion is a limit on the errors of a group of cells. The column *within* counts cells within
 the limit. The column *or chance* also counts misses that chance can explain: if the simulator ran
-once more, its value would be as far away as the published value in at least 5 % of cases. This
-needs five seeds. The column *held out* counts cells that were not used, or not known, until the
-set-up was frozen. A dash means that the criterion has no such number.
+once more, then in at least 5 % of cases the new value would differ from the present one by as much
+as the published value does. This needs five seeds. The column *held out* counts cells that were not
+used, or not known, until the set-up was frozen. A dash means that the criterion has no such number.
 """
 
 _NOISE = """
 Some sources contain an experiment twice: in two rows that are equal by symmetry, or in two modes
-that make no difference to the flows. Two such results are twins. The twins of the validation are
-the kernel's results with the first seeds and with the last seeds. The distance between twins is the
-error that even a perfect model would have.
+that make no difference to the flows. Two such results are called twins. In the validation, twins
+are the kernel's results with the first seeds and with the last seeds. Even a perfect model would
+have an error as large as the difference between twins.
 """
 
 
@@ -265,7 +267,7 @@ def _not_run(evidence: Path) -> Table:
     ]
     for name in experiments.NAMES:
         if not (evidence / f"{name}.md").exists():
-            rows.append([name, "the whole page", None, "no full run has been made"])
+            rows.append([name, "the whole page", None, "it has not been run in full yet"])
     planned = _planned(evidence)
     if planned and (left_out := planned[0] - planned[1]):
         why = "not measured yet; the command resumes"

@@ -47,7 +47,7 @@ fn why(judged: &Judged) -> String {
         } => parts.push(format!("{}, line {line}: {why}", category.label())),
     }
     if !judged.unjudged.is_empty() && !matches!(judged.verdict, Verdict::NotApplicable { .. }) {
-        parts.push(format!("not judged: {}", judged.unjudged.join(", ")));
+        parts.push(format!("not compared: {}", judged.unjudged.join(", ")));
     }
     parts.join("; ")
 }
@@ -139,7 +139,7 @@ pub fn json(rows: &[Row], version: Option<&str>) -> Value {
 }
 
 const HEAD: &str = "\
-# The simulator's TCP, judged by packetdrill scripts
+# The simulator's TCP, tested by packetdrill scripts
 
 `tailback-packetdrill --kernel --markdown` makes this page from the unmodified scripts of a Linux
 source tree (`tools/testing/selftests/net/packetdrill`). A test keeps it current. The repository
@@ -150,11 +150,11 @@ packetdrill's test of a TCP behind a shared library (`--so_filename`). Instead,
 `crates/packetdrill` is a small new interpreter of the language that drives the simulator's sender
 and receiver.
 
-| judged | not judged |
+| compared | not compared |
 |---|---|
-| the data segments and ACKs that leave, and when: within packetdrill's tolerance or that of the script | how many segments share a packet: the simulator has no TSO or GRO |
+| the data segments and ACKs that the simulator sends, and their times, within the tolerance of packetdrill or of the script | how many segments share a packet: the simulator has no TSO or GRO |
 | SACK blocks, echoed timestamps | the advertised window, the PSH flag |
-| ECN codepoints, ECE and CWR; with Accurate ECN the ACE field and the counters of the option, on data too, where the interpreter puts what the simulator's receiver would send with an ACK | the option on a SYN-ACK |
+| ECN codepoints, ECE and CWR; with Accurate ECN the ACE field and the counters of the option. Data segments have them, too: the interpreter adds the values that the simulator's receiver would send with an ACK | the option on a SYN-ACK |
 | the ACE field of SYN, SYN-ACK and the ACK that ends the handshake, where one end asks for Accurate ECN | other parts of the handshake: the interpreter answers it, and never repeats a SYN-ACK |
 | assertions on `tcp_info` | values of `tcp_info` that the simulator does not keep; the tables name them |
 | | the exchange of FIN: a script counts up to the point where the connection closes |
@@ -222,18 +222,18 @@ pub fn markdown(rows: &[Row], version: Option<&str>) -> String {
     section(
         "Scripts that fail",
         "FAIL",
-        "Packets, fields and assertions are those that held before.",
+        "The columns count the packets, fields and assertions that held before the failure.",
     );
     section(
         "Scripts that pass",
         "pass",
-        "Packets, fields and assertions are those judged.",
+        "The columns count the packets, fields and assertions that were compared.",
     );
     section(
         "Scripts that run and assert nothing",
         "runs",
-        "They expect one packet of the simulator, at a time at which every TCP sends it: they \
-         test system calls and the closing of connections.",
+        "These scripts test system calls and the closing of connections. They expect only one \
+         packet of the simulator, which every TCP sends at that time.",
     );
     text.push_str("\n## Scripts that do not apply\n");
     let mut kinds: Vec<Category> = rows.iter().filter_map(|r| category(&r.1)).collect();

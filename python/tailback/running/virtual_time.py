@@ -275,12 +275,12 @@ QUANTITIES = (
 )
 
 FIRST = """\
-Their guests ran before every other process (SCHED_RR), so that host load does not affect the
-numbers, except through caches and between guests that share a core."""
+The guests had priority over every other process (SCHED_RR), so that host load does not affect
+the numbers, except through caches and between guests that share a core."""
 
 SHARED = """\
 If the load exceeds the cores, a guest waits for the processor, and this affects the numbers of
-real time. If root runs the command, guests run before every other process.
+real time. If root runs the command, guests have priority over every other process.
 """
 
 PAGE = """\
@@ -289,7 +289,8 @@ PAGE = """\
 - **command**: tailback kernel clock {options} --page docs/evidence/virtual-time.md
 - **revision**: {revision}
 
-One run of that command printed every number. {priority}
+One run of that command printed every number.
+{priority}
 
 | condition of the measurement | |
 |---|--:|
@@ -302,10 +303,10 @@ One run of that command printed every number. {priority}
 | load before the runs in real time (mean of a minute, guests included) | {made.load[0]:.1f} |
 | load after the runs in real time | {made.load[1]:.1f} |
 
-The same kernel, agent and scenarios run on both clocks. Virtual time is frozen while anything
-computes and jumps to the next timer when nothing does. In real time (`--engine kernel-realtime`)
-the clock is the machine's. tailback never mixes results of the two engines: the version of the
-engine `kernel-realtime` ends in `-realtime`.
+The same kernel, agent and scenarios run on both clocks. Virtual time stops while any code computes,
+and jumps to the next timer when all processes wait. In real time (`--engine kernel-realtime`) the
+clock is the machine's. tailback never mixes results of the two engines: the version of the engine
+`kernel-realtime` ends in `-realtime`.
 
 ## Results
 
@@ -333,10 +334,10 @@ Difference between real and virtual time over these cells:
 | real | {cpu_real:.3f} |
 
 - **Timers that fire late.** In virtual time a timer fires when it is due. The rate of the link
-  fixes the time between two departures. The table shows how far the times in the capture of
-  `{timed}` differ from that. Times of two slots and more are not counted, because the queue may
-  have been empty. The shaper allows no burst: a packet leaves at the start of its slot, as in the
-  simulator. So a late timer lowers the rate.
+  determines the time between two departures. The table shows how far the times between departures
+  in the capture of `{timed}` differ from it. Times of two slots and more are
+  not counted, because the queue may have been empty. The shaper allows no burst: a packet leaves at
+  the start of its slot, as in the simulator. So a late timer lowers the rate.
 
 | | virtual | real |
 |---|--:|--:|

@@ -24,9 +24,9 @@ def page() -> str:
 def _metrics() -> Iterator[str]:
     of_two = (f"`{m.path}`" for m in metrics.METRICS if m.of_two is not None)
     yield (
-        "## Metrics\n\ntailback computes metrics from the data that a run recorded. Frames and tables "
-        "use the name in the first\ncolumn, and JSON uses the name in the column *in JSON*. "
-        "`--metric`, `--fail-if`, `plot`, `tune` and `[[assert]]` accept both names. "
+        "## Metrics\n\ntailback computes metrics from the data that a run recorded. Frames and "
+        "tables use the name in the first\ncolumn, and JSON uses the name in the column *in "
+        "JSON*. `--metric`, `--fail-if`, `plot`, `tune` and `[[assert]]` accept both names. "
         f"{', '.join(of_two)} need a run without the competitor. They can be used in comparisons, "
         'in `[[assert]]` with `without = "NAME"`, and in `plot --without NAME`.\n'
     )
@@ -34,8 +34,8 @@ def _metrics() -> Iterator[str]:
         "A scope before the name says what the metric belongs to: `link.drops`, `flow.drops`, "
         "`class.drops`.\nIf a metric exists in several scopes, its name without a scope means the "
         "metric of the link; for `compare --metric`\nthe name means the metrics of all scopes. A "
-        "name after an `@` chooses one link, flow or class: `drops@bottleneck`, "
-        "`drops@cubic`.\nThe scope `flow` includes programs and sources of traffic.\n"
+        "name after an `@` chooses one link, flow or class: `drops@bottleneck`, `drops@cubic`.\n"
+        "The scope `flow` includes programs and sources of traffic.\n"
     )
     rule = metrics.RULE[0].upper() + metrics.RULE[1:]
     yield f"Every command pools the seeds of a point by the same rule. {rule}.\n"

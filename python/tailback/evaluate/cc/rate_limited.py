@@ -37,7 +37,9 @@ CRITERION = Within(
     source="draft-ietf-ccwg-ratelimited-increase-10 section 3",
     scenario="rate-limited.toml",
     quick={"duration": "20s"},
-    unobservable="The scenario limits what the application writes. A program writes by itself.",
+    unobservable=(
+        "The scenario limits what the application writes. A program decides itself when it writes."
+    ),
     measure="largest window / (2 x most data in flight), or rate / (2 x the application's rate)",
     value=_growth,
     bound=1.0,
