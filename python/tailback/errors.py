@@ -67,8 +67,8 @@ class DamagedResults(InputErrors):
 
 
 class DamageWarning(UserWarning):
-    """Warns that stored results are damaged. A damaged run is repeated, other damaged files are
-    ignored."""
+    """Warns that stored results are damaged. tailback repeats a damaged run, and ignores other
+    damaged files."""
 
 
 class ScenarioWarning(UserWarning):

@@ -42,7 +42,8 @@ def names(name: str, value: object) -> list[str]:
 
 
 def values(name: str, value: object) -> list[Any]:
-    """Return a list of values. A text is rejected, because its letters would become the values."""
+    """Return a list of values. A string is rejected, because its characters would become the
+    values."""
     if isinstance(value, Sequence) and not isinstance(value, str | bytes):
         return list(value)
     if not isinstance(value, str | bytes | Mapping) and hasattr(value, "tolist"):
@@ -51,7 +52,7 @@ def values(name: str, value: object) -> list[Any]:
 
 
 def table(name: str, value: object, of: str) -> Mapping[str, Any]:
-    """Return a mapping whose keys are texts. `of` describes its entries for the message."""
+    """Return a mapping with strings as keys. `of` describes its entries in the error message."""
     if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
         return value
     raise InputError(f"{name} is {_is(value)}; expected a dict {of}")

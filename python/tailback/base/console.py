@@ -13,9 +13,9 @@ from tailback.base.foreign import shown
 
 
 class PlainConsole(Console):
-    """A console without markup, emoji codes and highlighting; control characters are escaped.
+    """A console without markup, emoji codes or highlighting. It escapes control characters.
 
-    `[bold]`, `:smile:` and links in a title are plain letters. Only `Text` and the columns of a
+    It prints `[bold]`, `:smile:` and links in a title literally. Only `Text` and the columns of a
     table set a style.
     """
 
@@ -29,8 +29,8 @@ class PlainConsole(Console):
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None
     ) -> Iterable[Segment]:
-        """Escape texts that do not pass `render_str`: a `Text`, or one of Rich's own
-        renderables."""
+        """Escape texts that Rich does not pass to `render_str`, such as a `Text` or one of Rich's
+        own renderables."""
         for segment in super().render(renderable, options):
             if segment.control is None:
                 yield Segment(shown(segment.text), segment.style)

@@ -1,4 +1,4 @@
-"""Finds which disk is full, for the message of an error."""
+"""Finds which disk is full, for an error message."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _IN_TEXT = re.compile(r"(?:(?P<path>.*?): )?(?:No space left on device|Disk quot
 
 
 def where_full(error: OSError) -> str:
-    """Return ` (DISK)` if the error is a full disk, otherwise an empty text.
+    """Return ` (DISK)` if the error reports a full disk, otherwise an empty text.
 
-    DISK is the mount point. If the error has no path, it is every full disk that this process
+    DISK is the mount point. If the error has no path, DISK lists every full disk that this process
     writes to.
     """
     text = _IN_TEXT.match(str(error))
@@ -34,11 +34,11 @@ def where_full(error: OSError) -> str:
 
 
 STDOUT = "standard output"
-"""The file name in an error of stdout, for which the disk is unknown."""
+"""The file name in an error about stdout. The disk behind stdout is unknown."""
 
 
 def mount_point(path: Path) -> Path:
-    """Return the mount point of the file system that has a path, or will have it."""
+    """Return the mount point of the file system that contains a path, or will contain it."""
     place = Path(os.path.realpath(path))
     while not os.path.ismount(place) and place != place.parent:
         place = place.parent

@@ -1,8 +1,8 @@
 """Makes temporary folders and removes folders. No other module removes folders.
 
 A name that was read from a file must never decide what is deleted. A caller therefore passes a
-folder of its own, and `remove` deletes only what is below that folder. A path elsewhere is a bug:
-`remove` raises an error before it touches a file.
+folder of its own, and `remove` deletes only what is below that folder. A path elsewhere is a bug,
+so `remove` raises an error before it touches a file.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tailback import _native
 def remove(folder: Path, *, inside: Path) -> None:
     """Remove a folder with its content, as far as possible.
 
-    `folder` must be below `inside` once all links on the way to it are resolved. `folder` may not
+    `folder` must be below `inside` after all links in its path are resolved. `folder` may not
     be a link itself, because the target of the link would be removed. A missing folder is not an
     error, and files that cannot be removed stay. Raises `ValueError` for a folder anywhere else.
     """

@@ -23,17 +23,18 @@ MAX_BYTES = 64 << 20
 """The size limit of a file in bytes, unless its reader sets another limit."""
 
 MAX_NAME = 255
-"""The most characters of a path that a message repeats."""
+"""The largest number of characters of a path that a message repeats."""
 
 MAX_MEMBERS = 100
-"""The most members of a gzip file. The limit bounds the work, because the rest of the file is
-copied after each member."""
+"""The largest number of members in a gzip file. The limit bounds the work, because the rest of the
+file is copied after each member."""
 
 MAX_DEPTH = 64
 """The largest depth of lists and tables in JSON."""
 
 MAX_VALUES = 4_000_000
-"""The most lists, tables and values in a JSON file. Each needs some 100 bytes of memory."""
+"""The largest number of lists, tables and values in a JSON file. Each needs about 100 bytes of
+memory."""
 
 
 def read(path: Path, *, limit: int = MAX_BYTES) -> bytes:
@@ -84,8 +85,7 @@ def gunzip(data: bytes, path: Path, *, limit: int = MAX_BYTES) -> bytes:
                 raise InputError(
                     f"{line(path)}: truncated, ends in its gzip data; name a complete file"
                 )
-            # gzip also allows that another member follows, and that zeros fill the rest of the
-            # file.
+            # Another member may follow in a gzip file, and zeros may fill the rest of the file.
             data = inflate.unused_data.lstrip(b"\0")
     except zlib.error:
         what = "damaged gzip data" if data.startswith(b"\x1f\x8b") else "not gzip data"
@@ -116,12 +116,12 @@ def parse_json(data: bytes, path: Path) -> Any:
 
 
 def read_json(path: Path, *, limit: int = MAX_BYTES) -> Any:
-    """Read a JSON file. `read` and `parse_json` have the limits and errors."""
+    """Read a JSON file. See `read` and `parse_json` for the limits and errors."""
     return parse_json(read(path, limit=limit), path)
 
 
 def shown(text: object) -> str:
-    r"""Return text that a terminal prints literally: control characters as `\x1b`.
+    r"""Return text that a terminal prints literally, with control characters escaped, as in `\x1b`.
 
     Line breaks and tabs stay. Characters that reorder text (the bidirectional controls) are escaped
     too.
@@ -133,8 +133,8 @@ def shown(text: object) -> str:
 
 
 def line(text: object) -> str:
-    """Escape text like `shown`, and put it on one line. Text after a line break could look like a
-    message of tailback."""
+    """Escape text like `shown`, and put it on one line, because text after a line break could look
+    like a message of tailback."""
     return shown(text).replace("\n", "\\n").replace("\t", "\\t")
 
 
@@ -158,7 +158,7 @@ def _escaped(c: str) -> str:
 
 
 class _OutOfRange(ValueError):
-    """Raised for content that is valid JSON and that tailback rejects. The message has the
+    """Raised for content that is valid JSON but that tailback rejects. The message gives the
     reason."""
 
 
@@ -207,6 +207,7 @@ _HALF = re.compile(rb"\\u[dD][89a-fA-F]")
 _STRING = re.compile(rb'"[^"]*"?')
 _EXTREME = re.compile(rb"\d{200}|[eE]\+?\d{3}")
 """Matches each number that could overflow floating point or take long to parse. If a text has no
-match, its numbers are not checked one by one, which would double the time of reading.
+match, its numbers are not checked one by one, because such a check would double the time for
+reading.
 """
 _NOT_BRACKETS = bytes(c for c in range(256) if c not in b"[]{}")

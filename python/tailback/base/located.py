@@ -18,7 +18,7 @@ class Located:
     help: str | None = None
     """What the user should do, as an imperative."""
     source: str = ""
-    """The text of that line of the file."""
+    """The text of the line with the error."""
     width: int = 1
     """How many characters the carets mark."""
 

@@ -1,7 +1,7 @@
 """Code that depends on the machine or the operating system.
 
-It finds the cores and memory that are free for runs, locks files, opens files without waiting,
-syncs folders, and checks that the kernel engine can run.
+This module finds the cores and memory that are free for runs, locks files, opens files without
+waiting, syncs folders, and checks that the kernel engine can run.
 """
 
 from __future__ import annotations
@@ -81,8 +81,8 @@ def memory_available() -> int | None:
 
 
 def _of_machine() -> int | None:
-    """Return how many bytes the machine has free without swapping. macOS reports only its total
-    memory."""
+    """Return how many bytes of memory the machine can provide without swapping. On macOS, return
+    the total memory, because macOS does not report more."""
     if sys.platform == "win32":
         return _of_windows()
     if sys.platform == "darwin":
@@ -108,7 +108,7 @@ def _of_container() -> int | None:
 
 
 def _of_process() -> int | None:
-    """Return how many bytes this process may still use under its limit of address space (ulimit
+    """Return how many bytes this process may still use under its address-space limit (ulimit
     -v)."""
     if sys.platform == "win32":
         return None

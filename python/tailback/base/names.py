@@ -7,17 +7,17 @@ from collections.abc import Sequence
 from tailback.base.foreign import line
 
 MOST_NAMED = 24
-"""The most names in one line of a message."""
+"""The largest number of names in one line of a message."""
 
 
 def unknown(
     kind: str, name: str, valid: Sequence[str], also: Sequence[str] = (), where: str = ""
 ) -> str:
-    """Return the message about a name that does not exist: the valid names, and the nearest of them
-    and of `also`.
+    """Return the message about a name that does not exist. It lists the valid names, and suggests
+    the nearest name from `valid` and `also`.
 
-    If there are many valid names, the message lists only those similar to `name`; `where` says what
-    lists them all.
+    If there are many valid names, the message lists only those similar to `name`; `where` tells the
+    user how to list all of them.
     """
     import difflib
 
@@ -35,14 +35,15 @@ def unknown(
 
 
 SIMILAR = 0.65
-"""How similar two words must be, from 0 to 1, for the message to suggest one for the other."""
+"""How similar a valid name must be to the unknown name, from 0 to 1, for the message to suggest
+it."""
 
 
 def nearest(name: str, valid: Sequence[str], also: Sequence[str] = ()) -> str | None:
     """Return the name that the user probably meant.
 
-    The comparison ignores the dashes of options, the suffix of files, and upper or lower case: they
-    would make unrelated words look similar.
+    The comparison ignores the dashes of options, the suffix of files, and upper or lower case,
+    because these would make unrelated words look similar.
     """
     import difflib
 
@@ -57,7 +58,7 @@ def nearest(name: str, valid: Sequence[str], also: Sequence[str] = ()) -> str | 
 
 
 def _bare(name: str) -> str:
-    """Return a name without dashes, suffix and upper case, to compare it with others."""
+    """Return a name in lower case, without dashes and suffix, for comparison with other names."""
     return name.lstrip("-").removesuffix(".toml").lower()
 
 

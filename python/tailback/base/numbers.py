@@ -4,8 +4,8 @@ from __future__ import annotations
 
 
 def short(value: float | str | None, digits: int = 4) -> str:
-    """Format a number with this many digits, but always with its whole integer part. None gives a
-    dash."""
+    """Format a number with this many digits, but never shorten its integer part. Return a dash for
+    None."""
     if value is None:
         return "–"
     if isinstance(value, str):
@@ -21,7 +21,7 @@ def grouped(count: int) -> str:
 
 
 def bytes_text(count: int) -> str:
-    """Format a size on the disk in decimal units."""
+    """Format a size in bytes in decimal units."""
     value, unit = float(count), "B"
     for larger in ("kB", "MB", "GB", "TB"):
         if value < 1000:

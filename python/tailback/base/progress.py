@@ -26,11 +26,11 @@ PATIENCE_S = 2.0
 """Seconds that a command runs before a bar appears."""
 
 EVERY_S = 5.0
-"""The least time between two lines, seconds."""
+"""The shortest time between two lines of progress, in seconds."""
 
 SHARE = 0.02
-"""The least time between two lines, as a share of the elapsed time. A command of one day then
-prints a few hundred lines."""
+"""The shortest time between two lines, as a share of the elapsed time. A command that runs for a
+day therefore prints only a few hundred lines."""
 
 QUIET, SHOWN = "TAILBACK_QUIET", "TAILBACK_PROGRESS"
 
@@ -114,8 +114,8 @@ class _Bar:
 
 
 class _Lines:
-    """Prints progress in lines where stderr is not a terminal. All batches share one clock: many
-    short batches can together take long enough for a line.
+    """Prints progress in lines where stderr is not a terminal. All batches share one clock, because
+    many short batches together can take long enough for a line.
     """
 
     started: float | None = None
@@ -189,7 +189,7 @@ class _Shown:
 
 
 def _in_notebook() -> bool:
-    """Return whether a Jupyter kernel runs this process. IPython is loaded only then."""
+    """Return whether a Jupyter kernel runs this process. Do not import IPython to find out."""
     ipython: Any = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None else None
     return getattr(shell, "kernel", None) is not None

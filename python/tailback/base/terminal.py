@@ -2,7 +2,7 @@
 `tailback.base.console`.
 
 Titles, names and messages come from untrusted files, and a terminal obeys control characters in
-them. Everything that is printed passes through here.
+them. All printed text therefore passes through this module, which escapes it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tailback.base.foreign import shown
 
 def prepare() -> None:
     """Let stdout and stderr take any text: escape characters that their encoding does not have."""
-    # A stream is None if the caller closed it: nobody can read a message there.
+    # A stream is None if the caller closed it. A message there would reach nobody.
     if sys.stdout is None:
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     if sys.stderr is None:

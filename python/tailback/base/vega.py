@@ -13,9 +13,9 @@ from tailback.base.foreign import shown
 def cleaned(part: Any) -> Any:
     """Return the specification with every text safe to draw, and titles as plain text on one line.
 
-    Control characters are removed: XML does not allow them, and the process that draws would end.
-    Vega-Lite puts titles into expressions for tooltips. It escapes neither a backslash nor a line
-    break there, so a title could end its own string.
+    Control characters are removed, because XML does not allow them and the drawing process would
+    end with an error. Vega-Lite puts titles into expressions for tooltips. It escapes neither a
+    backslash nor a line break there, so a title could end its own string.
     """
     if isinstance(part, str):
         return part if part.isprintable() else shown(part)

@@ -30,7 +30,7 @@ MAX_CPU_S = 3600.0
 """CPU time in seconds that a bundle may use, unless the caller allows more."""
 
 MOST_PATHS = 5
-"""The most values of one file that a report of differences names."""
+"""The largest number of values of one file that a report of differences lists."""
 
 _OF_VERSION = ("run_id", "engine_version", "version", "files", "baseline")
 """Keys of JSON files whose values depend on the version of the engine."""
@@ -55,7 +55,7 @@ class CheckedBundle:
     engine_version: str
     """The version of the engine on this machine, which repeated the runs."""
     files: int
-    """How many files had their hash checked."""
+    """The number of files that were checked against their hash."""
     runs: int
     """How many runs were repeated."""
     compared: int
@@ -156,8 +156,8 @@ def _refuse_costly(
 
 
 def _unpacked(path: Path) -> dict[str, bytes]:
-    """Return the files of a bundle by name. Raise `InputError` beyond the limits of size and
-    number."""
+    """Return the files of a bundle by name. Raise `InputError` if there are too many files or
+    bytes."""
     data = foreign.read(path, limit=contents.MAX_BYTES)
     files: dict[str, bytes] = {}
     left = contents.MAX_BYTES
@@ -193,8 +193,8 @@ def _unpacked(path: Path) -> dict[str, bytes]:
 def _compared(
     about: AboutBundle, files: Mapping[str, bytes], results: Results, version: str
 ) -> tuple[int, list[BundleDifference], list[str]]:
-    """Compare the files of each run with those of the bundle, in the order of the sweep. The runs
-    without a competitor follow their run.
+    """Compare the files of each run with those of the bundle, in the order of the sweep. After each
+    run come its runs in which a competitor is absent.
 
     Returns the number of files compared, the differences, and the files that differ only in the
     version.
@@ -273,7 +273,7 @@ def _points(index: bytes) -> dict[str, str]:
 
 
 def _values(name: str, there: bytes, here: bytes) -> list[str] | None:
-    """List the values that differ in a JSON file, except those that follow from the version.
+    """List the values that differ in a JSON file, except those that depend on the engine's version.
 
     Returns `None` if the file is not one of the known JSON files.
     """

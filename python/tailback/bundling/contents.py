@@ -84,8 +84,8 @@ class AboutBundle:
 
 
 def run_ids(run: Run) -> Iterator[str]:
-    """Yield the ids of the runs that a run of a sweep needs: its own, and those of the runs without
-    a competitor, which harm compares with."""
+    """Yield the ids of the runs that a run of a sweep needs: its own id, and the ids of the runs
+    without a competitor, from which harm is computed."""
     yield run.run_id
     yield from run.without.values()
 

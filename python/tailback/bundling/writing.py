@@ -33,11 +33,11 @@ def bundle(
     scenario: Path | str,
     target: Path | str,
     *,
-    set: Mapping[str, object] | None = None,  # noqa: A002 (the word of the command line)
+    set: Mapping[str, object] | None = None,  # noqa: A002 (named like the option)
     options: RunOptions | None = None,
-    license: str = crate.NO_LICENSE,  # noqa: A002 (the word of the metadata)
+    license: str = crate.NO_LICENSE,  # noqa: A002 (named like the metadata)
 ) -> Path:
-    """Write a bundle of a scenario file and its results; missing runs are run first.
+    """Write a bundle of a scenario file and its results. Execute missing runs first.
 
     Raises `InputError` if the scenario needs something that a bundle cannot contain: plugins,
     programs, or files outside the scenario's folder.
@@ -53,7 +53,7 @@ def write(
     options: RunOptions,
     license_: str,
 ) -> Path:
-    """Write a bundle like `bundle`, with replaced values as TOML text."""
+    """Write a bundle like `bundle`, but take the replaced values as TOML text."""
     if not target.name.endswith(".zip"):
         raise InputError(f"--to {foreign.line(target)}: expected a name that ends in .zip")
     text = foreign.read(scenario)

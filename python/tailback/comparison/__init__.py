@@ -3,7 +3,7 @@
 Points are matched by their parameters. The first variant is the baseline. Each other variant is
 compared with the baseline in every quantity of every flow, source of traffic, link and class of
 flows. Each difference has an interval. The false discovery rate is controlled over all differences
-together; those of one point form a family.
+together. The differences at one point form a family.
 
 Data flow: `variants` (what is requested) or `stored` (what is stored) -> `run` -> `judging` (cells
 and their differences) and `families` (which of them are flagged) -> `model.Comparison`;

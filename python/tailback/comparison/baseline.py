@@ -32,7 +32,7 @@ NAME = "baseline"
 """The name of the variant whose results come from a baseline file."""
 
 LIMIT = 32 << 20
-"""The most bytes of a baseline file. Typical files have a few thousand bytes."""
+"""The size limit of a baseline file in bytes. Typical files have a few thousand bytes."""
 
 DIGITS = 10
 """Significant digits of a stored value. Rounding to 10 digits changes no verdict."""
@@ -108,8 +108,8 @@ def _point(side: Ran, seeds: Sequence[int], wanted: Sequence[Metric]) -> dict[st
                         "mean": _rounded(estimate.mean),
                         "ci95": _rounded(estimate.half_width),
                         "values": [_rounded(reading.value) for reading in by_seed],
-                        # For an unfinished flow, store the time so far: a lower bound of the
-                        # completion time.
+                        # For an unfinished flow, store the time so far, which is a lower bound of
+                        # the completion time.
                         **({"at_least": bounds} if any(b is not None for b in bounds) else {}),
                     }
                 )
@@ -166,8 +166,8 @@ def read(path: Path) -> VariantResults:
 
 
 def _refuse_values_of_one(points: Sequence[Mapping[str, Any]], path: Path) -> None:
-    """Reject files of an earlier version of tailback, which stored a value for metrics that compare
-    two results."""
+    """Reject files that an earlier version of tailback wrote, because it stored a value for metrics
+    that compare two results."""
     of_two = {metric.path for metric in METRICS if metric.of_two is not None}
     for point in points:
         for cell in point["cells"]:
@@ -187,7 +187,8 @@ def _short(points: Sequence[Mapping[str, Any]]) -> Any:
 
 
 def _twice(points: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield entries that occur more than once, because the later would replace the earlier."""
+    """Yield entries that occur more than once, because a later entry would replace an earlier
+    one."""
     at: dict[Key, int] = {}
     for i, point in enumerate(points):
         first = at.setdefault(key_of(point["params"], point["labels"]), i)

@@ -4,11 +4,12 @@ All quantities of one point come from the same runs. If chance gives a flow more
 and the queue's delay and marks change with it, and the other flow's share changes the other way.
 These quantities are one family. The first test of a family is whether any of its quantities
 differs. Because the dependence has both signs, this test uses the method of Benjamini and Yekutieli
-(2001), which holds under any dependence. (It is Simes's p times 1 + 1/2 + ... + 1/n: Hommel 1983.)
-The method of Benjamini and Hochberg (1995) chooses families over all of them. In a chosen family
-the method of Benjamini and Yekutieli is applied at a lower level: the level times the share of
-chosen families. Benjamini and Bogomolov (2014, J. R. Stat. Soc. B 76) have shown that this keeps
-the expected share of false discoveries, averaged over the chosen families, below the level.
+(2001), which is valid under any dependence. (Its p value is Simes's p value times 1 + 1/2 + ... +
+1/n; see Hommel 1983.) The method of Benjamini and Hochberg (1995) then chooses among all families.
+In a chosen family the method of Benjamini and Yekutieli is applied at a lower level: the level
+times the share of chosen families. Benjamini and Bogomolov (2014, J. R. Stat. Soc. B 76) have shown
+that this keeps the expected share of false discoveries, averaged over the chosen families, below
+the level.
 """
 
 from __future__ import annotations
@@ -41,9 +42,9 @@ def false_discovery(ps: Sequence[float | None], families: Sequence[Hashable]) ->
 
 
 def _level(p: float, q: float, ordered: Sequence[float]) -> float:
-    """Return the smallest level that flags a difference: its family, with this `q`, is chosen, and
-    its adjusted `p` is below the level times the share of chosen families. `ordered` has the q
-    values of all families.
+    """Return the smallest level that flags a difference. At this level its family, which has the q
+    value `q`, is chosen. The adjusted p value `p` of the difference is below the level times the
+    share of chosen families. `ordered` has the q values of all families.
     """
     n = len(ordered)
     chosen = bisect_right(ordered, q)

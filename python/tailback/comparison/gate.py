@@ -1,12 +1,12 @@
 """`compare --fail-if`: decides whether a difference is beyond a threshold, or cannot decide.
 
-That a cell is within its threshold is a claim, which needs a test. A cell holds if the one-sided
-test at the level shows that the difference is not beyond the threshold. The claim that all cells
-hold needs no correction, because every cell must pass its own test (Berger 1982). A cell exceeds if
-the opposite test shows that it is beyond the threshold. Holm's method (1979) corrects this second
-test over all cells, so that none of many cells exceeds by chance. If neither test is significant,
-the cell is undecided. A cell is also undecided if the baseline has a value and the variant does
-not.
+The claim that a cell is within its threshold needs a test. A cell holds if the one-sided test at
+the level shows that the difference is not beyond the threshold. The claim that all cells hold needs
+no correction, because every cell must pass its own test (Berger 1982). A cell exceeds if the
+opposite test shows that the difference is beyond the threshold. Holm's method (1979) corrects this
+second test over all cells, so that a large number of cells does not make one exceed by chance. If
+neither test is significant, the cell is undecided. A cell is also undecided if the baseline has a
+value and the variant does not.
 
 `until_told` adds seeds. A test that is repeated often enough is significant by chance. The number
 of tests is therefore fixed beforehand, each test has twice the seeds of the previous test, and the
@@ -36,7 +36,7 @@ FIRST_LOOK = 10
 """Number of seeds in the first test of `until_told`."""
 
 LAST_LOOK = 80
-"""Number of seeds in the last test of `until_told`, unless the caller sets another."""
+"""Number of seeds in the last test of `until_told`, unless the caller sets another number."""
 
 LEAST_PROMISED = 10_000
 """The largest number of seeds that a message recommends."""
@@ -60,8 +60,8 @@ class Verdict:
     threshold is in percent.
     """
     seeds: int | None = None
-    """Estimated number of seeds that could decide; None if it is decided or no number would
-    decide.
+    """Estimated number of seeds that could decide the cell. None if it is decided or no number
+    would decide.
     """
     reason: str = ""
     """Why the cell cannot be tested. Empty if the cell can be tested."""
@@ -97,7 +97,7 @@ class Verdict:
         return f"{differs}{within}: cannot exclude {too_much}; {more}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the verdict as `--json` has it."""
+        """Return the verdict in the form that `--json` prints."""
         return {
             "threshold": self.threshold.text,
             "params": self.cell.params,
@@ -122,7 +122,7 @@ class Gate:
 
     @property
     def answer(self) -> Answer:
-        """ "Exceeds" if any cell exceeds, "holds" if all cells hold."""
+        """Return "exceeds" if any cell exceeds, "holds" if all cells hold, otherwise "unknown"."""
         answers = {verdict.answer for verdict in self.verdicts}
         return "exceeds" if "exceeds" in answers else "unknown" if "unknown" in answers else "holds"
 
@@ -144,7 +144,7 @@ class Gate:
         return f"gate: {words[self.answer]}; of {cells} {parts} ({level})"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the gate as `--json` has it."""
+        """Return the gate in the form that `--json` prints."""
         return {
             "answer": self.answer,
             "level": self.level,
@@ -154,7 +154,7 @@ class Gate:
 
 @dataclass(frozen=True)
 class _Case:
-    """A cell of one variant to test. It has values if there are enough for a test."""
+    """A cell of one variant to test. `samples` is None if there are too few values for a test."""
 
     threshold: Threshold
     cell: Cell
@@ -321,7 +321,7 @@ def _needed(sides: Sequence[Contrast], level: float, strict: float) -> int | Non
 
 
 def looks(most: int) -> list[int]:
-    """Return the numbers of seeds of the tests of `until_told`."""
+    """Return the number of seeds in each test of `until_told`."""
     found = [min(FIRST_LOOK, most)]
     while found[-1] < most:
         found.append(min(2 * found[-1], most))

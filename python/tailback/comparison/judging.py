@@ -98,7 +98,7 @@ def _of_each(
     columns: Sequence[VariantResults],
     readings: Sequence[Readings],
 ) -> Cell | None:
-    """Return a metric's value for every variant, and the differences to the baseline's value."""
+    """Return a metric's value for every variant, and its differences from the baseline's value."""
     values = {
         column.name: pooling.over_runs(metric, by_seed.values())
         for column, by_seed in zip(columns, readings, strict=True)
@@ -150,7 +150,7 @@ def _difference(
     """Compute the difference between two variants.
 
     If their runs are paired, use the seeds for which both have a value. If they are unpaired and
-    some runs did not finish, the finished runs are not a fair sample: no difference is computed.
+    some runs did not finish, the finished runs are not a fair sample, so return None.
     """
     if other.paired_with(base):
         left, right = pooling.values(a), pooling.values(b)

@@ -64,7 +64,7 @@ class VariantResults:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the variant as `--json` has it."""
+        """Return the variant in the form that `--json` prints."""
         kernel = {"kernel": self.kernel} if self.kernel is not None else {}
         return {
             "name": self.name,
@@ -80,7 +80,8 @@ class Judged(Difference):
     """A difference with its rank among all differences of a comparison."""
 
     runs: int | None = None
-    """Number of seeds that either variant has. It is larger than `n` if some seeds lack a value."""
+    """Number of seeds that either variant has. It is larger than `n` if some seeds do not have a
+    value."""
     q: float | None = None
     """The smallest false discovery rate at which the difference is flagged. `None` if it has no p
     value."""
@@ -115,7 +116,8 @@ class Cell:
     samples: dict[str, dict[int, float]] = field(default_factory=dict)
     """The value of each run, from which `values` is computed: by variant, then by seed."""
     other_names: dict[str, str] = field(default_factory=dict)
-    """Names of the flow, link or class in variants that call it otherwise and match it by order."""
+    """Names of the flow, link or class in the variants where it has another name and is matched by
+    order."""
 
     @property
     def quantity(self) -> str:
@@ -135,7 +137,7 @@ class Cell:
         return " ".join(filter(None, [self.kind, self.name, f"({at})" if at else ""]))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the cell as `--json` has it."""
+        """Return the cell in the form that `--json` prints."""
         return {
             "params": self.params,
             "kind": self.kind,
@@ -173,7 +175,8 @@ class Cell:
 
 
 def _measured_s(results: Results) -> float | None:
-    """Return the mean time after the warm-up that the runs cover, s. Return None without a run."""
+    """Return the mean duration of the runs after their warm-up, s. Return None if there is no
+    run."""
     times = [run.summary["duration_s"] - run.summary["warmup_s"] for run in results]
     return sum(times) / len(times) if times else None
 
@@ -263,8 +266,8 @@ class Comparison:
         ]
 
     def summary(self) -> list[dict[str, Any]]:
-        """Summarise by quantity and variant: cells, how many are flagged, how large the differences
-        are.
+        """Return a row for each quantity and variant: how many cells there are, how many of them
+        are flagged, and how large the differences are.
 
         `median_rel_difference` has a sign. `p90_rel_difference` is the 90th percentile of the
         magnitudes, by nearest rank.

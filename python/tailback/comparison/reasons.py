@@ -22,7 +22,7 @@ Facts = dict[Key, float]
 """Numbers of an explanation, keyed by kind of object, object name and quantity."""
 
 MOST_RUNS = 2000
-"""The most runs of a comparison for which reasons are computed."""
+"""The largest number of runs in a comparison for which tailback computes reasons."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class At:
     reasons: list[Reason]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the point as `--json` has it."""
+        """Return the point in the form that `--json` prints."""
         return {"params": self.params, "reasons": [r.to_dict() for r in self.reasons]}
 
 
@@ -65,7 +65,7 @@ def of(comparison: Comparison) -> list[At]:
 
 def _matched(by_variant: Mapping[str, Sequence[Facts]]) -> dict[str, list[Facts]]:
     """Return the facts of all variants under the baseline's names. Facts about an object that a
-    variant does not have are left out: they are not a reason."""
+    variant does not have are left out, because they are not a reason."""
     matched: dict[str, list[Facts]] = {
         name: [{} for _ in runs] for name, runs in by_variant.items()
     }

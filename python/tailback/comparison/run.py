@@ -37,10 +37,10 @@ def compare(
 
     `variants` maps each name to the values to replace, by path. `{}` is the unchanged scenario. The
     first variant is the baseline. The keys `engine` and `kernel` choose the engine and kernel of a
-    variant. `metrics` names what is compared (`tailback list metrics`). Each point has 10 seeds
-    unless the scenario or `seeds` sets a number. `baseline` is a file that `tailback baseline` has
-    written: every variant is compared with it, with its seeds. All other keywords are those of
-    `tailback.run`.
+    variant. `metrics` names the metrics to compare (see `tailback list metrics`). Each point has 10
+    seeds unless the scenario or `seeds` sets a number. `baseline` is a file that `tailback
+    baseline` has written. Every variant is then compared with that file and has the seeds of that
+    file. All other keywords are those of `tailback.run`.
     """
     chosen = RunOptions.of(**options)
     base = kept_baseline.read(Path(baseline)) if baseline is not None else None
@@ -70,8 +70,8 @@ def run_variants(
     metrics: Sequence[str] = (),
     base: VariantResults | None = None,
 ) -> Comparison:
-    """Compare variants whose values are TOML text. Each may have its own engine; the rest is like
-    `compare`.
+    """Compare variants like `compare`, but take their values as TOML text. Each variant may have
+    its own engine.
 
     With `base`, the content of a baseline file, all variants are compared with it, by default with
     its seeds.
@@ -168,7 +168,7 @@ def _says_seeds(loaded: _native.Scenario) -> bool:
 def _run(
     variants: Sequence[Variant], loaded: Sequence[_native.Scenario], options: RunOptions
 ) -> tuple[list[Results], list[str]]:
-    """Run the variants in one pool; also return the failures."""
+    """Run the variants in one pool. Return their results, and a message for each failed run."""
     runners = [engines.get(variant.engine) for variant in variants]
     try:
         return execution.run_loaded(loaded, runners, options), []

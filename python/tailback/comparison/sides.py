@@ -28,8 +28,8 @@ class Side(Protocol):
         """The parameters in the order of the sweep."""
 
     def names(self, kind: Kind) -> list[str]:
-        """Return the names of the flows, links or classes of this kind. For a run, return one empty
-        name."""
+        """Return the names of the flows, links or classes of this kind. If the kind is "run",
+        return one empty name."""
 
     def readings(self, kind: Kind, at: int, metric: Metric) -> dict[int, Reading]:
         """Return the values of the object at this index among its names, by seed."""
@@ -52,8 +52,8 @@ class Ran:
         return self.runs[0].params
 
     def names(self, kind: Kind) -> list[str]:
-        """Return the names of the flows, links or classes of this kind. For a run, return one empty
-        name."""
+        """Return the names of the flows, links or classes of this kind. If the kind is "run",
+        return one empty name."""
         if kind == "run":
             return [""]
         return [part["name"] for part in parts.of(self.runs[0].summary, kind)]
@@ -75,8 +75,8 @@ class KeptRun:
     """Readings by kind, object name, path of the quantity, and seed."""
 
     def names(self, kind: Kind) -> list[str]:
-        """Return the names of the flows, links or classes of this kind. For a run, return one empty
-        name."""
+        """Return the names of the flows, links or classes of this kind. If the kind is "run",
+        return one empty name."""
         return list(self.cells.get(kind, ()))
 
     def readings(self, kind: Kind, at: int, metric: Metric) -> dict[int, Reading]:

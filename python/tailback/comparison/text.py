@@ -37,7 +37,7 @@ def difference_text(difference: Difference | None) -> str:
     text = f"{value:+.{decimals}f}"
     if float(text) == 0:
         text = text.replace("+", "").replace("-", "")
-    # The interval has zero width if every run gives the same, e.g. if a value is missing.
+    # The interval has zero width if every run gives the same value, e.g. none.
     spread = f" ±{half:.{decimals}f}" if half else ""
     return f"{text}{spread}{' %' if relative else ''}{_of(difference)}"
 

@@ -1,4 +1,4 @@
-"""Evaluates a program in a section: the program takes the place of the subject's flows.
+"""Evaluates a program in a section. The program takes the place of the subject's flows.
 
 A section of a suite names the flows that are its subject. Here these flows become entries of
 `[[programs]]`, and the section measures their packets.
@@ -27,7 +27,7 @@ class ByPackets:
     """A section whose subject is a program."""
 
     inner: Within | Against | HarmTo
-    """The section as it is for a congestion control."""
+    """The section in its form for a congestion control."""
 
     @property
     def id(self) -> str:
@@ -45,8 +45,8 @@ class ByPackets:
         return self.inner.scenario
 
     def jobs(self, folder: Path, subject: Subject, request: Request) -> Mapping[str, Job]:
-        """Return the section's runs, with programs in place of flows. If the section cannot observe
-        a program, there are none."""
+        """Return the section's runs, with programs in place of flows. Return no runs if the section
+        cannot observe a program."""
         if self.inner.unobservable:
             return {}
         text = (folder / self.scenario).read_text(encoding="utf-8")
@@ -66,7 +66,7 @@ class ByPackets:
     def outcome(
         self, subject: Subject, request: Request, results: Mapping[str, Results]
     ) -> SectionResult:
-        """Return the section's result, or why its runs do not show one."""
+        """Return the section's result, or the reason why its runs cannot show a result."""
         if self.inner.unobservable:
             return self.unsupported(self.inner.unobservable)
         if self.inner.needs_ect and not any(map(_sent_ect, results.get("subject", ()))):
@@ -145,7 +145,8 @@ def placed(scenario: str, program: ProgramSubject, flows: set[str]) -> str:
 
 
 def with_full_segments(scenario: str) -> str:
-    """Return the text of a scenario without small segments of TCP, which programs do not send."""
+    """Return the text of a scenario without small TCP segments, because programs do not send
+    them."""
     return "\n\n".join(
         block
         for block in scenario.split("\n\n")

@@ -2,7 +2,7 @@
 text only.
 
 A section declares a scenario, what to measure in a run, and a limit. `tailback run` can run the
-unchanged scenario. An evaluation replaces the values at the paths in `subject_at` by the subject.
+unchanged scenario. An evaluation puts the subject at the paths in `subject_at`.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ Measure = Callable[[Run], float | None]
 Better = Literal["less", "more"]
 
 QUICK_SEEDS, SEEDS = 10, 30
-"""Seeds of every point with and without `--quick`, unless `--seeds` sets their number."""
+"""Number of seeds of every point with and without `--quick`, unless `--seeds` sets it."""
 
 MARGIN = 0.05
 """Largest harm that counts as no worse, as a share."""
 
 DELAY = 1 / 3
 """Largest increase of the delay of the subject's own queue that counts as no worse, as a share of
-the larger delay. 1/3 of the larger is an increase by half."""
+the larger delay. A share of 1/3 corresponds to an increase by half."""
 
 PERFORMANCE = 0.2
 """Largest loss of the subject's own throughput, relative to the reference, that counts as no
@@ -92,11 +92,11 @@ class Asked:
     source: str
     scenario: str = ""
     quick: Mapping[str, object] = field(default_factory=dict)
-    """Values that the scenario gets with `--quick`, by path."""
+    """Values to set in the scenario with `--quick`, by path."""
     fixed: Mapping[str, object] = field(default_factory=dict)
     """Values that the section always sets in the scenario, by path."""
     subject_at: tuple[str, ...] = ("flows.subject.cc",)
-    """Paths of the scenario at which the subject is put."""
+    """Paths in the scenario where the evaluation puts the subject."""
     options: Mapping[str, object] = field(default_factory=dict)
     """Options that the subject gets, such as `ecn` of a queue."""
     quick_seeds: int = QUICK_SEEDS
@@ -106,11 +106,12 @@ class Asked:
     queue.
     """
     unobservable: str = ""
-    """Why the section cannot observe a program, in a whole sentence. Empty if it can."""
+    """Why the section cannot observe a program, as a full sentence. Empty if the section can."""
     of_programs: Mapping[str, Any] = field(default_factory=dict)
-    """Attributes that the section has instead if the subject is a program, such as `value`."""
+    """Attributes that replace the section's own if the subject is a program, such as `value`."""
     needs_ect: bool = False
-    """Whether the section only concerns senders that set ECT. A program decides that by itself."""
+    """Whether the section only applies to senders that set ECT. A program decides by itself whether
+    to set ECT."""
 
     def job(
         self, folder: Path, request: Request, values: Mapping[str, object], **own: object
@@ -222,7 +223,7 @@ class Within(Asked):
     better: Better = "less"
     """With `less`, no value may be above the bound. With `more`, no value may be below it."""
     advice: str = ""
-    """What to do if the requirement fails, in whole sentences."""
+    """What to do if the subject does not meet the requirement, in full sentences."""
 
     def jobs(self, folder: Path, subject: Subject, request: Request) -> Mapping[str, Job]:
         """Return the job that runs the scenario with the subject."""
@@ -285,7 +286,8 @@ class Against(Asked):
     better: Better = "less"
     margin: float = MARGIN
     share: bool = True
-    """Whether the difference is a share of the larger value. If not, the difference is absolute."""
+    """Whether to express the difference as a share of the larger value. If not, the difference is
+    absolute."""
     reference_name: str = "CUBIC"
     """The name of the reference, which is the algorithm in the scenario file."""
     unit: str = ""
@@ -320,7 +322,7 @@ class Against(Asked):
         return self.decided(found, measure, self.margin, points, results, name)
 
     def loss(self, new: float | None, old: float | None) -> float | None:
-        """Return by how much the new value is worse, or None if a value is missing."""
+        """Return how much worse the new value is, or None if a value is missing."""
         if new is None or old is None:
             return None
         loss = new - old if self.better == "less" else old - new
@@ -348,19 +350,19 @@ class HarmTo(Asked):
 
     measure: str
     value: Measure
-    """What to measure of the incumbent."""
+    """The quantity of the incumbent to measure."""
     better: Better
     margin: float = MARGIN
     incumbents: tuple[str, ...] = ("cubic", "reno")
     quick_incumbents: tuple[str, ...] | None = None
     incumbent_at: str = "flows.incumbent.cc"
     absolute: bool = False
-    """Whether harm is the plain difference instead of the relative one, for values that are already
-    shares."""
+    """Whether harm is the absolute difference instead of the relative difference. Set it for values
+    that are already shares."""
     absent: Mapping[str, object] = field(
         default_factory=lambda: {"flows.subject.start": "0s", "flows.subject.stop": "1ns"}
     )
-    """Values that silence the competitor, for the run with the incumbent alone."""
+    """Values that stop the competitor from sending, for the run with the incumbent alone."""
 
     def jobs(self, folder: Path, subject: Subject, request: Request) -> Mapping[str, Job]:
         """Return three jobs for each incumbent: alone, beside another incumbent, and beside the
@@ -401,7 +403,8 @@ class HarmTo(Asked):
                     for alone, itself, beside in runs
                 ]
                 values = [None if a is None or b is None else a - b for a, b in harms]
-                # If the scenario decides the incumbent, it is a call, a video or short flows.
+                # If the scenario itself defines the incumbent, it is a call, a video or short
+                # flows.
                 is_chosen = bool(self.incumbent_at)
                 says = (
                     f"harm by {subject.name} {_mean(a for a, _ in harms)}, "
@@ -466,8 +469,8 @@ class TextOnly(Asked):
 def aligned(*results: Results) -> list[tuple[str, list[tuple[Run, ...]]]]:
     """Return the runs of several results of one sweep, grouped by point and then by seed.
 
-    The subject's key is replaced in only some of the results. It is no axis of the sweep, so the
-    points of all results have the same keys.
+    Only some of the results replace the value at the subject's key. This key is not an axis of the
+    sweep, so the points of all results have the same keys.
     """
     out = []
     by_key = [{(label_of([run]), run.seed): run for run in one} for one in results]
@@ -487,7 +490,7 @@ def label_of(group: Sequence[Run]) -> str:
 
 
 def _short(path: str) -> str:
-    """Return the last parts of a path, which suffice for a label."""
+    """Return the last parts of a path, which are enough for a label."""
     parts = path.replace("[", ".").replace("]", "").split(".")
     known = {"bottleneck", "links", "flows", "path", "programs", "traffic"}
     kept = [part for part in parts if part not in known and not part.isdigit()]

@@ -1,8 +1,8 @@
 """Decides a verdict from the values of all seeds.
 
 A section may have several points, such as rates or buffers. Its intervals are simultaneous: with k
-points, the interval of each has level 1 - 0.05/k (Bonferroni), so all intervals are right together
-in 95 % of cases. The point with the largest value decides.
+points, the interval of each has level 1 - 0.05/k (Bonferroni), so all intervals contain the true
+means in 95 % of cases. The point with the largest value decides.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class PointOutcome:
     says: str = ""
     """The numbers from which the values were computed, as text."""
     most: float = math.inf
-    """The largest possible size of a value, at which an interval ends."""
+    """The largest possible magnitude of a value. No interval extends beyond it."""
 
     @property
     def mean(self) -> float:
@@ -80,10 +80,11 @@ def decide(
 ) -> Decision:
     """Decide whether the values of all points are within an upper limit.
 
-    `words` has the verdicts for values above and for values within the limit. The first verdict
-    needs one point whose whole interval is above the limit. The second needs the intervals of all
-    points to be within the limit. `worst` uses the largest value over seeds, without an interval.
-    `one_seed_decides` accepts a single seed, for requirements that random numbers do not affect.
+    `words` has two verdicts: for values above the limit, and for values within it. The first
+    verdict needs one point whose whole interval is above the limit. The second needs the intervals
+    of all points to be within the limit. `worst` uses the largest value over seeds, without an
+    interval. `one_seed_decides` accepts a single seed, for requirements that random numbers do not
+    affect.
     """
     known = [point for point in points if point.values]
     if not known:

@@ -34,14 +34,14 @@ def at(part: Part, path: str) -> float | None:
 
 
 def mean(values: Iterable[float | None]) -> float | None:
-    """Return the mean, or None if there are no values or one is missing."""
+    """Return the mean, or None if there are no values or a value is missing."""
     found = list(values)
     known = [value for value in found if value is not None]
     return math.fsum(known) / len(known) if known and len(known) == len(found) else None
 
 
 def total(values: Iterable[float | None]) -> float | None:
-    """Return the sum, or None if there are no values or one is missing."""
+    """Return the sum, or None if there are no values or a value is missing."""
     found = list(values)
     known = [value for value in found if value is not None]
     return math.fsum(known) if known and len(known) == len(found) else None
@@ -74,7 +74,7 @@ def requests(name: str) -> Callable[[Run], float | None]:
 
 
 def of_link(path: str, link: str = "bottleneck") -> Callable[[Run], float | None]:
-    """Return a measure: the number of a link at a path such as `delay_ms.mean`."""
+    """Return a measure: the number at a path such as `delay_ms.mean` in the summary of a link."""
     return lambda run: at(run.summary["queues"][link], path)
 
 

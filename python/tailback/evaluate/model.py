@@ -29,8 +29,7 @@ VERDICTS: tuple[SectionVerdict, ...] = (
 """The possible verdicts.
 
 `pass` and `fail` are for requirements with a bound, `worse` and `no worse` for comparisons with a
-reference. `undecided` means that the seeds cannot decide, `not observable` that no run can
-decide.
+reference. `undecided` means that more seeds are needed, `not observable` that no run can decide.
 """
 
 BAD: frozenset[SectionVerdict] = frozenset(("fail", "worse"))
@@ -87,13 +86,14 @@ class SectionResult:
     """What `value` measures, with its unit."""
     value: float | None
     bound: float | None
-    """The limit with which `value` is compared, or None. `at_least` says from which side."""
+    """The limit with which `value` is compared, or None. `at_least` tells whether it is a lower or
+    an upper limit."""
     ci95: tuple[float, float] | None
     """95 % interval of `value` over seeds; None for one seed or identical runs."""
     scenario: str
     """The file name of the scenario. Empty if the section ran nothing."""
     note: str = ""
-    """A plain sentence: what the section found, or why it is not observable."""
+    """A sentence about what the section found, or why it is not observable."""
     sweeps: tuple[str, ...] = ()
     """Ids of the section's sweeps in the folder of results."""
     command: str = ""
@@ -111,7 +111,7 @@ class SectionResult:
 
     @property
     def limit(self) -> str:
-        """The bound and its side as text. Empty without a bound."""
+        """The bound as text, with "at least" or "at most". Empty if there is no bound."""
         if self.bound is None:
             return ""
         side = "exactly" if self.is_exact else "at least" if self.at_least else "at most"
@@ -136,7 +136,8 @@ class SectionResult:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> SectionResult:
-        """Return the section that `to_dict` gave. Keys that are not attributes are ignored."""
+        """Return the section from an object that `to_dict` returned. Ignore keys that are not
+        attributes."""
         known = {key: data[key] for key in cls.__dataclass_fields__ if key in data}
         ci95 = data.get("ci95")
         return cls(**{**known, "ci95": None if ci95 is None else tuple(ci95)})
@@ -179,11 +180,12 @@ class Evaluation:
     scenarios: Path | None = None
     """The folder of the scenario files."""
     notes: tuple[str, ...] = ()
-    """Sentences about the whole evaluation: seeds, margins, what the engine does not support."""
+    """Sentences about the whole evaluation: seeds, margins, and features that the engine does not
+    support."""
     argument: str = ""
-    """The subject as the command line has it. Empty if it is `subject`."""
+    """The subject as written on the command line. Empty if it equals `subject`."""
     texts: Mapping[str, str] = field(default_factory=dict)
-    """The scenarios by file name. If empty, those of the folder are meant."""
+    """The scenarios by file name. If empty, use the scenarios in the folder."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the object that `--json` prints."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tailback._native import Diagnostic
 
 PREFIX = "program="
-"""What a subject begins with if it is a program: `program=FILE.toml`."""
+"""The prefix of a subject that is a program: `program=FILE.toml`."""
 
 OF_THE_SECTION = (
     "start",
@@ -36,7 +36,8 @@ OF_THE_SECTION = (
 """Keys of `[[programs]]` that the scenario of each section decides."""
 
 _AROUND = (("duration", '"10s"'), ("bottleneck.rate", '"10Mbit"'), ("path.rtt", '"20ms"'))
-"""What a file of only `[[programs]]` needs besides to be a scenario that can be validated."""
+"""Keys that a file with only `[[programs]]` needs in addition, so that it can be validated as a
+scenario."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ class ProgramSubject:
     file: str
     """The file as the user wrote it."""
     entry: Mapping[str, Any]
-    """The entry of `[[programs]]`. Files that it names are absolute."""
+    """The entry of `[[programs]]`, with absolute paths of files."""
 
     @property
     def name(self) -> str:
@@ -66,8 +67,8 @@ class ProgramSubject:
 def read(file: str, request: Request) -> ProgramSubject:
     """Return the program of a file.
 
-    Raises `InputError` with all errors of the file, at their places: what the scenario validator
-    reports for the engine, other tables, and keys that the sections decide.
+    Raises `InputError` with every error of the file and its place: errors that the scenario
+    validator reports for the engine, other tables, and keys that the sections set.
     """
     path = Path(file)
     if not file:
@@ -95,7 +96,7 @@ def _line(problem: Diagnostic | Located | str) -> tuple[int, int]:
 
 
 def _own_errors(file: str, text: str, table: Mapping[str, Any]) -> list[Located]:
-    """Return what is wrong with a file as a program, though it may be right in a scenario."""
+    """Return the errors in a file that a scenario may contain but a program's file may not."""
     found = [
         _at(file, text, key, f"`{key}` is not part of a program", f"remove `{key}`")
         for key in table

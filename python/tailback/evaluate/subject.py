@@ -25,7 +25,7 @@ class Subject:
     name: str
     """The subject as the user wrote it, with options."""
     value: str | Mapping[str, object]
-    """The name and options of the algorithm in the form that a scenario has."""
+    """The name and options of the algorithm in the form that a scenario needs."""
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """The algorithm's options by name, from the registry; empty for an unknown algorithm."""
 
@@ -35,8 +35,8 @@ class Subject:
     """The reference to compare with. None means the reference of the suite."""
 
     def with_options(self, key: str, **options: object) -> Mapping[str, object] | str:
-        """Return the algorithm with more options, in the form that a scenario has. `key` is the key
-        of the algorithm's name.
+        """Return the algorithm with more options, in the form that a scenario needs. `key` is the
+        key of the algorithm's name.
 
         An option that the user set keeps the user's value.
         """
@@ -50,7 +50,7 @@ def resolve(kind: Literal["cc", "aqm"], request: Request) -> Subject:
     """Return the subject of a request, with its reference.
 
     Raises `InputError` for a name that neither the registry nor a plugin has, and for an option
-    that the algorithm does not have. With the kernel engine an unknown name is taken for an
+    that the algorithm does not have. With the kernel engine, an unknown name is assumed to be an
     algorithm that only the kernel has.
     """
     texts = [request.name, *([] if request.against is None else [request.against])]
@@ -70,7 +70,7 @@ def resolve(kind: Literal["cc", "aqm"], request: Request) -> Subject:
 
 
 def _program(request: Request, against: str | None = None) -> Subject:
-    """Return a program as subject, with the reference, a program or a congestion control."""
+    """Return a program as the subject. Its reference is a program or a congestion control."""
     program = read(request.name.removeprefix(PREFIX), request)
     if against is None:
         reference = None

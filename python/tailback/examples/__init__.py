@@ -18,7 +18,7 @@ def names() -> list[str]:
 
 
 def text(name: str) -> str:
-    """Return the file of an example, unchanged."""
+    """Return the text of an example's file, unchanged."""
     if name not in names():
         raise InputError(unknown("example", name, names()))
     return files(__name__).joinpath(name + _SUFFIX).read_text(encoding="utf-8")

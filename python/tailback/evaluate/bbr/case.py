@@ -1,5 +1,5 @@
-"""Defines a test case of the draft: its scenario, the situation that it needs, and how its verdict
-is decided."""
+"""Defines a test case of the draft: its scenario, the situation that it needs, and how to decide
+its verdict."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FLOW = "bbr"
 """The name of the evaluated flow in every scenario."""
 
 MSS, FRAME = 1448, 1514
-"""Bytes of payload of a full packet, and bytes of its frame."""
+"""Size of a full packet in bytes: its payload, and its frame."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ def passed(ok: bool) -> SectionVerdict:
 
 
 def missed(measure: str, note: str) -> Finding:
-    """Return the finding of a case in whose run the needed situation did not occur."""
+    """Return the finding for a run in which the situation that the case needs did not occur."""
     return Finding("undecided", measure, None, None, note)
 
 
@@ -63,8 +63,8 @@ class Observed:
         return self.traces[FLOW]
 
     def at_event(self, state: str) -> tuple[Spell | None, Spell | None]:
-        """Return the last spell in a state that begins before the event, and the spell after that
-        spell."""
+        """Return two spells: the last spell in this state that begins before the event, and its
+        successor."""
         trace, event = self.trace, self.event_s
         spells = [s for s in trace.of_state(state) if event and trace.start(s) <= event]
         return (spells[-1], trace.after(spells[-1])) if spells else (None, None)
@@ -74,16 +74,16 @@ class Observed:
 class Aim:
     """An event that happens when BBR enters a state.
 
-    A first run without the event finds the time of that state. A second run has the event at that
-    time.
+    A first run without the event finds when BBR enters that state. In a second run the event
+    happens at that time.
     """
 
     quiet: Mapping[str, object]
-    """Values that the scenario gets for the run without the event."""
+    """Values to set in the scenario for the run without the event."""
     find: Callable[[StateTrace], float | None]
     """Returns the time of the event, or None if BBR never enters the state."""
     set: Callable[[float], Mapping[str, object]]
-    """Returns the values that the scenario gets for an event at a given time."""
+    """Returns the values to set in the scenario for an event at a given time."""
 
 
 @dataclass(frozen=True)
@@ -100,9 +100,10 @@ class Case:
     aim: Aim | None = None
     flows: tuple[str, ...] = (FLOW,)
     side: Literal["at most", "at least", "exactly"] = field(default="at most", kw_only=True)
-    """How the value of a case that passes compares with its bound."""
+    """Where the value must lie, relative to the bound, for the case to pass."""
     note: str = field(default="", kw_only=True)
-    """Details that the draft leaves open or contradicts, and how the case decides them."""
+    """Details that the draft leaves open or defines in two ways, and which choice the case
+    makes."""
 
     @property
     def file(self) -> Path:
@@ -121,7 +122,7 @@ def payload_mbit(rate_mbit: float) -> float:
 
 
 def seconds(value: float) -> str:
-    """Format a time in seconds as a scenario writes it."""
+    """Format a time in seconds in the form that a scenario needs."""
     return f"{round(value * 1e9)}ns"
 
 

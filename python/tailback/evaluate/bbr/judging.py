@@ -85,7 +85,8 @@ def _unseen(case: Case, lacking: Sequence[str], kernel: bool) -> CaseResult:
 
 
 def _result(case: Case, played: Sequence[Played]) -> CaseResult:
-    """Return the result of a case: of the first seed that fails, otherwise of the first seed."""
+    """Return the result of a case from the first seed that fails, or from the first seed if none
+    fails."""
     findings: list[tuple[Finding, Played]] = []
     for one in played:
         if one.lacks:

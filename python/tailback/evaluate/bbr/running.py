@@ -1,5 +1,5 @@
-"""Runs the cases. If an event waits for a state of BBR, a first run without the event finds its
-time."""
+"""Runs the cases. If an event must happen in a certain state of BBR, a first run without the event
+finds the time of that state."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Played:
 def play(
     cases: Sequence[Case], subject: BbrSubject, seeds: Sequence[int], options: RunOptions
 ) -> tuple[list[Played], str]:
-    """Run cases with all seeds. Return them in order, and the version of the engine."""
+    """Run cases with all seeds. Return the played cases in order, and the version of the engine."""
     options = replace(options, seeds=1)
     wanted = [(case, seed) for case in cases for seed in seeds]
     aimed = [(case, seed) for case, seed in wanted if case.aim is not None]

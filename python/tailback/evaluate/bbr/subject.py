@@ -1,4 +1,4 @@
-"""Reads which BBR is evaluated: `bbr3`, or with options `bbr3:draft=06,down_gain=0.8`."""
+"""Reads the name of the BBR to evaluate: `bbr3`, or with options `bbr3:draft=06,down_gain=0.8`."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class BbrSubject:
 
 
 def parse(text: str, *, traced: bool) -> BbrSubject:
-    """Read a subject. `traced` makes it record its whole state, if the algorithm has an option to
-    do so.
+    """Read a subject. With `traced`, the subject records its whole state, if the algorithm has an
+    option to do so.
 
     Raises `InputError` if the algorithm is not a BBR, or if an option has no value.
     """

@@ -1,4 +1,4 @@
-"""Reads the state of a BBR sender after every ACK, as a run has recorded it."""
+"""Reads the state of a BBR sender after every ACK from the records of a run."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class StateTrace:
 
     @cached_property
     def spells(self) -> list[Spell]:
-        """The periods in one state each, in order of time."""
+        """The spells of the trace in order of time. In each spell BBR is in one state."""
         found: list[Spell] = []
         first = 0
         for index in range(1, len(self.states) + 1):
@@ -153,8 +153,8 @@ AROUND = 3
 
 
 def around(trace: StateTrace, index: int) -> list[dict[str, float | str]]:
-    """Return the samples at the state changes around a decision, including the deciding sample and
-    the ACK before it.
+    """Return the samples at the state changes around a decision, the deciding sample, and the
+    sample before it.
     """
     place = next(n for n, spell in enumerate(trace.spells) if spell.first <= index <= spell.last)
     spells = trace.spells[max(0, place - AROUND + 1) : place + AROUND]

@@ -1,5 +1,5 @@
-"""Evaluates congestion controls by RFC 9743. Each section has a module; `CRITERIA` has the order of
-the RFC.
+"""Evaluates congestion controls by RFC 9743. Each section has a module. `CRITERIA` lists the
+sections in the order of the RFC.
 
 To add a section, write a module with a `CRITERION` and a scenario in `scenarios`, then add a line
 to `CRITERIA`.

@@ -1,8 +1,8 @@
 """The five experiments of nsperf (github.com/google/bbr), written for the second version of BBR.
 
-nsperf has figures and no thresholds, so tailback's authors chose the margins. Paths, sweeps and
-times are those of nsperf. Where nsperf starts flows one by one, they start at random within the
-same time.
+nsperf publishes figures but no thresholds, so the authors of tailback chose the margins. Paths,
+sweeps and times are those of nsperf. Where nsperf starts flows one by one, tailback starts them at
+random times within the same period.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ LOSS = 0.02
 worse."""
 
 _FEW = 5
-"""Number of seeds on paths of 1 Gbit/s. Runs there differ little and take long."""
+"""Number of seeds on paths of 1 Gbit/s. Few seeds suffice there, because runs differ little, and
+each takes a long time."""
 
 _COEXIST = {
     "duration": "60s",

@@ -7,7 +7,7 @@ from tailback.evaluate.criteria import Within
 from tailback.store.results import Run
 
 FIRST = 10.0
-"""The initial window in segments. It counts as the first flight."""
+"""The initial window in segments. The measure treats it as the first flight."""
 
 
 RATE_MBIT = 2.0

@@ -8,11 +8,13 @@ from tailback.evaluate.criteria import Within
 from tailback.store.results import Run
 
 BACK_S, RTT_S = 12.0, 0.05
-"""When the scenario's outage ends, and its round-trip time without queues, both in seconds."""
+"""The time at which the scenario's outage ends, and the round-trip time without queues, in
+seconds."""
 
 
 DATAGRAM_BYTES = 1472
-"""The largest UDP payload of a packet. RFC 9002 section 7.2 begins with ten of them."""
+"""The largest UDP payload of a packet. RFC 9002 section 7.2 sets the initial window to ten of
+them."""
 
 
 def _flight_after_outage(run: Run) -> float | None:
@@ -29,7 +31,7 @@ def _flight_after_outage(run: Run) -> float | None:
 
 def _arrived_after_outage(run: Run) -> float | None:
     """Return how many full datagrams arrive within one and a half round trips from the first
-    delivery after the outage. They are what the sender had in flight in the first round trip."""
+    delivery after the outage. The sender had them in flight in the first round trip."""
     delivered = measures.series(run, "delivered_bytes")
     before = measures.last_before(delivered, BACK_S)
     first = next((when for when, value in delivered if when > BACK_S and value != before), None)

@@ -1,8 +1,9 @@
 """Draws the ellipses of RFC 7928 section 2.7: goodput against queue delay.
 
-Each point stands for one second. Its coordinates are the mean queue delay divided by the smallest
+Each point represents one second. Its coordinates are the mean queue delay divided by the smallest
 round trip, and the payload that the flows delivered in order. An ellipse is a contour of the
-two-dimensional Gaussian with the points' mean and covariance. It encloses 68 % of the Gaussian.
+two-dimensional Gaussian with the points' mean and covariance. It encloses 68 % of the Gaussian's
+probability.
 """
 
 from __future__ import annotations
@@ -78,7 +79,7 @@ def _points(run: Run, rtt_ms: float) -> list[tuple[float, float]]:
     if len(times) < 2:
         return []
     second = times[1] - times[0]
-    # The first second is measured from the sample before it.
+    # The payload of the first second is counted from the sample before it.
     grid = pl.DataFrame({"time_ns": [times[0] - second, *times]})
     delivered = frame.filter(
         pl.col("quantity") == "delivered_bytes", pl.col("flow").is_not_null()

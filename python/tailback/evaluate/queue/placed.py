@@ -27,10 +27,10 @@ REFERENCE = "FIFO"
 class _Placed(Asked):
     subject_at: tuple[str, ...] = ("bottleneck.queue",)
     buffer: int = BUFFER
-    """Limit that the subject gets, in packets, if it has such an option. It equals the FIFO's
-    limit."""
+    """Value of the subject's option `limit`, in packets, if it has this option. It equals the
+    FIFO's limit."""
     ecn: bool = False
-    """Whether the subject marks ECN-capable packets, if it has an option for it."""
+    """Whether the subject marks ECN-capable packets, if it has an option to do so."""
 
     def placed(self, subject: Subject) -> dict[str, object]:
         """Return the values that put a queue into the scenario."""

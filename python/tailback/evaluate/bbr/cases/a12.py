@@ -9,9 +9,9 @@ MEASURE = "max_bw when STARTUP ends (% of the link's rate)"
 BOUND = 95.0
 RATE_MBIT = 20.0
 RIGHT = 0.95
-"""The least share of ACKs whose `extra_acked` must equal the draft's definition."""
+"""The smallest share of ACKs for which `extra_acked` must agree with the draft's definition."""
 EVERY = 7
-"""One ACK in this many is checked."""
+"""The case checks every seventh ACK."""
 
 
 def judge(seen: Observed) -> Finding:

@@ -11,7 +11,7 @@ BOUND = 5.0
 RATE_MBIT = 10.0
 SETTLED_S = 10.0
 LEAST = 80.0
-"""The least throughput, in percent of the token rate."""
+"""The lowest throughput that passes, in percent of the token rate."""
 
 
 def judge(seen: Observed) -> Finding:
