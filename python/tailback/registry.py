@@ -18,8 +18,8 @@ def entries(kind: str) -> list[dict[str, Any]]:
 
 
 def entry(kind: str, name: str) -> Mapping[str, Any]:
-    """Return the entry with this name in scenario files or in the kernel. Empty if only Linux has
-    it."""
+    """Return the entry with this name in scenario files or in the kernel. Empty if the registry has
+    no such entry."""
     named = (e for e in entries(kind) if name in (e["name"], e["kernel"], *e.get("kinds", ())))
     return next(named, {})
 
@@ -41,7 +41,7 @@ def in_order(queue: Mapping[str, Any]) -> bool:
 
 
 def stand_ins() -> dict[str, str | None]:
-    """Return tailback's own modules for algorithms that Linux does not have. Each comes with the
-    first Linux for which it can be built, or None for every Linux."""
+    """Return tailback's own modules for algorithms that Linux does not have. Each module has the
+    first Linux release for which it can be built, or None if it can be built for every release."""
     found = [own for kind in ("cc", "aqm") for e in entries(kind) for own in e.get("stand_ins", [])]
     return {own["module"]: own.get("since") for own in found}

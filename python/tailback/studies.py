@@ -1,11 +1,11 @@
-"""Finds packages of studies, with the commands, lists and experiments that they add to the command
-line.
+"""Finds packages of studies. They add commands, lists and experiments to the command line.
 
-A study is Python code outside of `tailback`: published experiments, batteries, a validation. Its
-distribution declares an entry point in the group `tailback.studies`, whose value is a `Studies`.
-`tailback_studies` is installed with tailback, but `tailback` does not import it by name. Every
-value in a `Studies` is a place: text of the form `"module:attribute"`. The attribute is imported at
-its first use, so that a command loads only the modules that it needs.
+A study is Python code outside of `tailback`, such as published experiments, batteries or a
+validation. Its distribution declares an entry point in the group `tailback.studies`. The value of
+the entry point is a `Studies`. `tailback_studies` is installed with tailback, but `tailback` does
+not import it by name. Every value in a `Studies` is a place, which is text of the form
+`"module:attribute"`. The attribute is imported at its first use, so that a command loads only the
+modules that it needs.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 from tailback.errors import InputError
 
 GROUP = "tailback.studies"
-"""The group of entry points."""
+"""The name of the group of entry points."""
 
 
 @dataclass(frozen=True)
@@ -42,11 +42,11 @@ class Studies:
 def installed() -> Mapping[str, Studies]:
     """Return the studies of this installation, by the name of their entry point.
 
-    Raises `InputError` for an entry point that cannot be loaded or is no `Studies`, and for a name
-    that two packages have.
+    Raises `InputError` for an entry point that cannot be loaded or is not a `Studies`, and for a
+    name that two packages define.
     """
-    # Import this only here: it takes longer than all other imports of a command, and most commands
-    # need no study.
+    # Import this only here, because it takes longer than all other imports of a command, and most
+    # commands need no study.
     from importlib import metadata
 
     packages: dict[str, Studies] = {}
@@ -63,7 +63,7 @@ def installed() -> Mapping[str, Studies]:
                 f"entry point {GROUP}: {entry.name} = {entry.value} is not a "
                 f"tailback.studies.Studies; repair or remove that package"
             )
-        # Two copies of one distribution on the path declare the same entry point twice.
+        # Two copies of a distribution on the import path declare the same entry point twice.
         packages.setdefault(entry.name, studies)
     for kind in fields(Studies):
         owners: dict[str, str] = {}

@@ -33,7 +33,7 @@ OLD = (
     "scenario again"
 )
 PAIRS = 6
-"""The most pairs of flows that are compared."""
+"""The largest number of pairs of flows to compare."""
 
 
 @dataclass(frozen=True)
@@ -50,12 +50,12 @@ class Explanation:
 
     run_id: str
     engine: str
-    #: Sources whose datagrams are echoed, or carry frames of media.
+    #: Sources with datagrams that are echoed, or that carry frames of media.
     latency: list[dict[str, Any]]
     flows: list[dict[str, Any]]
     links: list[dict[str, Any]]
     pairs: list[dict[str, Any]]
-    #: Programs. Only what the network saw of them is known.
+    #: Programs. Only their packets in the network are known.
     programs: list[dict[str, Any]]
     #: Notes on missing or coarse data, and how to get it.
     notes: list[str]
@@ -216,13 +216,13 @@ def _coarse(senders: list[dict[str, Any]]) -> list[str]:
 
 
 def _warned(run: StoredRun) -> list[str]:
-    """Return the warnings of the scenario, as printed before the run."""
+    """Return the warnings about the scenario that tailback printed before the run."""
     place = Path(os.path.abspath(run.path))
     found = layout.sweep_of(place.parent.parent, run.manifest["run_id"])
     if not found:
         return []
     index = found[0]
-    # The index of a sweep does not say for which of its points a warning holds.
+    # The index of a sweep does not record which of its points a warning concerns.
     one = len({tuple(point.labels.items()) for point in index.points}) == 1
     where = "the scenario" if one else "a point of this sweep"
     return [f"{where} is unusual: {text.partition('; expected ')[0]}" for text in index.warnings]

@@ -74,7 +74,8 @@ SHAPE = {
 
 
 def read(run: StoredRun) -> dict[str, Any] | None:
-    """Return the account of a run, or None if the run is older than accounts."""
+    """Return the account of a run, or None if the run comes from a version that did not write
+    accounts."""
     if not run.has(ACCOUNT):
         return None
     file = run.path / ACCOUNT

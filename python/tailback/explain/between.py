@@ -7,11 +7,11 @@ from typing import Any
 from tailback.explain import reductions, words
 
 UNLIKE = 1.25
-"""Two rates count as equal if their ratio is below this."""
+"""Two rates count as equal if their ratio is below this value."""
 DECISIVE = 0.2
 """Two window reductions count as equal if their steps differ by less than this share."""
 STATES = 0.2
-"""Least share of the time for which each of two flows must lead, so that they take turns.
+"""Two flows take turns if each of them leads for at least this share of the time.
 
 If the time without a leader is also shorter than each flow's lead, the pair has two states.
 """
@@ -39,7 +39,7 @@ def of(first: dict[str, Any], other: dict[str, Any], lead: dict[str, Any] | None
 
 
 def _answer(flow: dict[str, Any]) -> dict[str, Any]:
-    """Return how far a flow reduces its window at the queue's signals, and how often it does so."""
+    """Return how far and how often a flow reduces its window in response to the queue's signals."""
     signals = (*words.MARKS, *words.LOSSES)
     groups = [g for g in flow["reductions"]["groups"] if g["reason"] in signals]
     main = groups[0] if groups else None

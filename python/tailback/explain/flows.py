@@ -7,7 +7,7 @@ from typing import Any
 from tailback.explain import reductions, slow_start, words
 
 SEEN = 0.005
-"""The smallest share of time that gets a sentence. The JSON also has smaller shares."""
+"""The smallest share of time that the sentences mention. The JSON also has smaller shares."""
 
 
 def of(recorded: dict[str, Any], summary: dict[str, Any], kind: str) -> dict[str, Any]:
@@ -52,7 +52,8 @@ def _told(told: dict[str, Any]) -> dict[str, float]:
     """Divide the time into the states of Linux's `tcp_chrono`: receive window, send buffer, busy,
     idle.
 
-    The remaining busy time is divided in proportion to the congestion states at the samples."""
+    The rest of the busy time is divided among the congestion states in proportion to their
+    samples."""
     rwnd, sndbuf = told["rwnd_limited_ns"], told["sndbuf_limited_ns"]
     elapsed = max(told["elapsed_ns"], 1)
     busy = min(told["busy_ns"], elapsed)
@@ -71,7 +72,7 @@ def _told(told: dict[str, Any]) -> dict[str, float]:
 
 
 def modelled(flow: dict[str, Any]) -> list[str]:
-    """Explain why the reductions have no fixed step if a model sets the window."""
+    """Explain why the reductions of a window that a model sets have no fixed step."""
     restored, followed = reductions.restored(flow["reductions"]["groups"], words.LOSSES)
     if not followed:
         return []

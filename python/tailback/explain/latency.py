@@ -1,4 +1,5 @@
-"""Explains what the sources that measure latency recorded: echoes and frames, over whole routes."""
+"""Explains what the sources that measure latency recorded: the delay of echoes and frames over
+whole routes."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from tailback.explain import words
 
 
 def of(summary: dict[str, Any], only: Sequence[str] = ()) -> list[dict[str, Any]]:
-    """Return the facts of each source whose datagrams are echoed or carry frames."""
+    """Return the facts of each source with datagrams that are echoed or that carry frames."""
     found = []
     for source in summary["traffic"]:
         echoes, frames = source.get("echoes"), source.get("frames")

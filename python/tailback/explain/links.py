@@ -10,19 +10,20 @@ from tailback.explain import words
 STANDING = 0.5
 """A queue is standing if its smallest delay is at least this share of its mean delay."""
 PACKET = 1514
-"""A mean backlog below one packet does not count as a queue. Bytes of a packet."""
+"""Size of a packet in bytes. A mean backlog below one packet does not count as a queue."""
 SHOWN = 4
-"""The most quantities of an AQM's state that get a sentence. The JSON has all of them."""
+"""The largest number of quantities of an AQM's state that the sentences mention. The JSON has all
+of them."""
 SEEN = 0.01
-"""The smallest share of a queue that gets a sentence. The JSON also has smaller shares."""
+"""The smallest share of a queue that the sentences mention. The JSON also has smaller shares."""
 
 SEVERAL = (
     *("cake", "dualpi2", "fq", "fq_codel", "fq_pie"),
     *("drr", "hhf", "pfifo_fast", "prio", "sfq"),
 )
-"""Queue disciplines that consist of several queues. Those of the second line exist only in Linux.
-The smallest delay over all their packets hides a standing queue, because the other queues are empty
-most of the time.
+"""Queue disciplines that consist of several queues. The disciplines in the second line exist only
+in Linux. The smallest delay over all packets does not show a standing queue in one of them, because
+the other queues are empty most of the time.
 """
 
 DROPS = (
@@ -39,8 +40,8 @@ DROPS = (
 
 
 def target_ms(options: Any) -> float | None:
-    """The target delay of a queue discipline, from its options in the canonical point; None if it
-    has no target.
+    """Return the target delay of a queue discipline in ms, from its options in the canonical point.
+    Return None if it has no target.
     """
     target = options.get("target") if isinstance(options, dict) else None
     return target / 1e6 if isinstance(target, int | float) and target > 0 else None
@@ -56,11 +57,11 @@ def of(
     minima = recorded["minima"]
     mean = summary["delay_ms"]["mean"]
     windows = minima["windows"]
-    # Prefer the mean over packets, as for the delay. Earlier versions recorded only a mean over
-    # time.
+    # Prefer the mean over packets, because the delay is also a mean over packets. Earlier versions
+    # recorded only a mean over time.
     over_time = minima["sum_ns"] / windows if windows else None
     least = minima.get("of_a_packet_ns", over_time)
-    # The mean delay also counts packets of the last window, which is cut short, so it may be lower.
+    # The mean delay also includes packets of the last, incomplete window, so it may be lower.
     standing = min(least / 1e6, mean) if least is not None and mean is not None else None
     held = recorded["held_byte_s"]
     whole = sum(held.values())
@@ -100,7 +101,7 @@ def _kind(
         return "none"
     if standing < STANDING * mean:
         return "several" if aqm in SEVERAL else "bursts"
-    # A standing queue up to the AQM's target is intended: it keeps the link busy.
+    # A standing queue up to the AQM's target is intended, because it keeps the link busy.
     return "held" if target is not None and standing <= target else "standing"
 
 

@@ -1,4 +1,5 @@
-"""States that programs have no explanation, because nothing is recorded inside them."""
+"""Tells the user that programs have no explanation, because tailback records nothing inside
+them."""
 
 from __future__ import annotations
 

@@ -12,8 +12,8 @@ WHOLE = 0.9
 
 
 def of(recorded: dict[str, Any]) -> dict[str, Any]:
-    """Return the reductions of a sender: their counts, groups by reason, and the recorded ones in a
-    list."""
+    """Return the reductions of a sender: their counts, their groups by reason, and a list of the
+    recorded reductions."""
     counts, before = recorded["counts"], recorded["before"]
     columns = ("time_ns", "reason", "from", "to")
     listed = [
@@ -36,7 +36,8 @@ def of(recorded: dict[str, Any]) -> dict[str, Any]:
 
 
 def _mark_undone(listed: list[dict[str, Any]]) -> None:
-    """Mark the reductions that were undone. An undo concerns the last reduction by a loss."""
+    """Mark the reductions that were undone. An undo applies to the last reduction that a loss
+    caused."""
     last: dict[str, Any] | None = None
     for reduction in listed:
         if reduction["reason"] in words.UNDONE:
@@ -87,7 +88,7 @@ def restored(groups: list[dict[str, Any]], reasons: tuple[str, ...]) -> tuple[in
 
 
 def median(values: list[float] | list[int]) -> float | None:
-    """Return the median; of two middle values, the lower."""
+    """Return the median, or the lower of the two middle values."""
     return float(sorted(values)[(len(values) - 1) // 2]) if values else None
 
 
@@ -127,7 +128,8 @@ def _sentence(group: dict[str, Any], reason: str) -> str:
             text += f", from {first} to {last}"
             step = "; median step"
         else:
-            # The account lists only the first reductions, and counts the later ones.
+            # The account lists only the first reductions. It counts the later reductions without
+            # listing them.
             several = f"; medians of the first {group['listed']}, from {first} up to {last}"
             text += several if group["listed"] > 1 else f"; the first at {first}"
             step = ", step"

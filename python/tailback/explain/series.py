@@ -1,5 +1,5 @@
 """Finds facts that only the series of a run shows: an AQM's state over time, and which of two flows
-leads when."""
+leads in each second."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ if TYPE_CHECKING:
     import polars as pl
 
 LEAD = 2.0
-"""The least ratio of the throughputs of two flows at which the larger flow leads."""
+"""A flow leads if its throughput is at least this many times the throughput of the other flow."""
 SECOND = 1_000_000_000
 ROWS = 3_000_000
-"""The most rows of a series that is read, so that `explain` answers quickly."""
+"""The largest number of rows in a series that `explain` reads. Longer series would make it slow."""
 PLAIN = ("backlog_packets", "backlog_bytes")
-"""Quantities that exist for every link. They are explained elsewhere, not as a state of the AQM."""
+"""Quantities that exist for every link. Another part explains them, because they are not a state of
+the AQM."""
 
 
 def of(run: StoredRun) -> pl.DataFrame | None:
@@ -50,7 +51,7 @@ def states(series: pl.DataFrame, link: str, warmup_s: float) -> list[dict[str, A
             {
                 "quantity": quantity,
                 "n": len(values),
-                # A quantity that never falls is a counter. Its total is reported elsewhere.
+                # A quantity that never falls is a counter. Another part reports its total.
                 "grows": all(b >= a for a, b in pairwise(values)),
                 "mean": sum(values) / len(values),
                 "min": min(values),

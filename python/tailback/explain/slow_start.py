@@ -1,4 +1,5 @@
-"""Explains how slow start ended: when, why, and how far its window exceeded what the path holds."""
+"""Explains how slow start ended: when, why, and by how much its window exceeded the capacity of the
+path."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 UNTOLD = "untold"
-"""The reason if Linux set a threshold although no loss and no mark occurred before."""
+"""The reason if Linux set a threshold before any loss or mark occurred."""
 
 WHY = words.REASONS | {
     "hystart_delay": "HyStart: the RTT of a round rose by an eighth (4 to 16 ms)",

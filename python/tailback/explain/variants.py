@@ -9,9 +9,9 @@ from typing import Any
 from tailback.explain import Explanation, words
 
 SHARE = 0.05
-"""Two shares count as equal if they differ by less than this."""
+"""Two shares count as equal if they differ by less than this value."""
 TIMES = 1.25
-"""Two rates or two times count as different if their ratio is at least this."""
+"""Two rates or two times count as different if their ratio is at least this value."""
 RATE = 0.1
 """The smallest rate of reductions that is compared, per second."""
 DELAY_MS = 0.5
@@ -25,8 +25,7 @@ Key = tuple[str, int, str, str]
 class Reason:
     """A quantity of an explanation that differs between the baseline and some variant.
 
-    The ranges over seeds do not overlap, and the means differ by more than the smallest difference
-    that matters.
+    Its ranges over seeds do not overlap, and its means differ by more than a minimum.
     """
 
     kind: str
@@ -38,7 +37,7 @@ class Reason:
     differ: list[str]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the reason as `--json` has it."""
+        """Return the reason in the form that `--json` prints."""
         return {
             "kind": self.kind,
             "name": self.name,
@@ -93,7 +92,7 @@ def _facts(explanation: Explanation, coarse: bool) -> Iterator[tuple[Key, float]
             after = group["count"] - group["before_warmup"]
             if flow["time_s"]:
                 yield (*at, f"reductions_per_s.{group['reason']}"), after / flow["time_s"]
-            # If a model sets the window, a reduction by recovery is no step of its own.
+            # If a model sets the window, a reduction by recovery is not a separate step.
             if flow["cc"] in words.MODELLED or group["reason"] in words.UNDONE:
                 continue
             if group["mean_step"] is not None:
@@ -134,8 +133,8 @@ def differing(runs: Mapping[str, Sequence[Mapping[Key, float]]]) -> list[Reason]
 
 
 def _apart(one: Sequence[float], other: Sequence[float], quantity: str) -> bool:
-    """Return whether the ranges over seeds do not overlap, and the means differ by more than the
-    smallest difference that matters."""
+    """Return whether the ranges over seeds do not overlap and the means differ by more than a
+    minimum."""
     if not (max(one) < min(other) or max(other) < min(one)):
         return False
     low, high = sorted((sum(one) / len(one), sum(other) / len(other)))
@@ -149,7 +148,8 @@ def _apart(one: Sequence[float], other: Sequence[float], quantity: str) -> bool:
 
 
 def _size(reason: Reason) -> float:
-    """Return the key for sorting: shares come first, and among them the largest difference."""
+    """Return the sort key. Shares come first. Among the shares, the largest difference comes
+    first."""
     values = list(reason.values.values())
     gap = max(values) - min(values)
     top = max(map(abs, values)) or 1.0

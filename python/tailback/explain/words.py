@@ -49,7 +49,7 @@ KERNEL_REASONS = REASONS | {
     "rack": "a loss (fast recovery)",
     "ece": "CE marks (CWR)",
 }
-"""The reasons for the kernel engine, where tcp_info shows only the congestion state."""
+"""The reasons for the kernel engine. There tcp_info shows only the congestion state."""
 
 LOSSES = ("dupthresh", "rack", "rack_timer", "probe", "timeout")
 UNDONE = ("undo_dsack", "undo_original")
@@ -57,10 +57,10 @@ MARKS = ("ece", "sce")
 
 HEEDLESS = ("bbr",)
 """Congestion controls that ignore losses, because a model of the path sets the window. A recovery
-reduces the window only until it ends.
+reduces the window only until the recovery ends.
 """
 MODELLED = (*HEEDLESS, "bbr2", "bbr3")
-"""Congestion controls with a model of the path. If the model includes losses and marks, these bound
+"""Congestion controls with a model of the path. If the model includes losses and marks, they limit
 the window instead of reducing it by a step.
 """
 

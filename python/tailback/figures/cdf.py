@@ -9,7 +9,7 @@ import polars as pl
 
 from tailback.figures.theme import WIDTH, Chart, colour_scale
 
-#: The most points drawn of each distribution.
+#: The largest number of points to draw for each distribution.
 STEPS = 250
 
 
@@ -48,7 +48,7 @@ def cdf(
     width: int = WIDTH,
     height: int = 260,
 ) -> Chart:
-    """Draw a curve for each distribution. Each frame is one that `cumulative` returns."""
+    """Draw a curve for each distribution. `cumulative` returns the frames."""
     frame = pl.concat(
         [d.with_columns(pl.lit(name).alias("series")) for name, d in distributions.items()]
     )

@@ -1,6 +1,6 @@
 """Draws differences from a baseline: a dot with its interval for each cell of a comparison.
 
-A filled dot is a difference beyond noise. A hollow dot is not.
+A filled dot is a difference beyond noise. A hollow dot is a difference within noise.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Draws figures for another process. Each line of stdin is a specification, and each line of stdout
 is the SVG of one specification.
 
-This file runs as a script, so that it loads only the modules for drawing. A figure that cannot be
-drawn gives an empty line. The other process then finds the error.
+This file runs as a script, so that it loads only the modules for drawing. For a figure that it
+cannot draw, it prints an empty line. The other process then draws the figure and reports the error.
 """
 
 import json

@@ -1,8 +1,8 @@
 """Draws the figures of a report in separate processes while the report is made.
 
-Drawing takes most of a report's time and holds the interpreter's lock, so threads of one process
-could not draw in parallel. An SVG depends neither on the process that draws it, nor on the figures
-that this process drew before.
+Drawing takes most of the time of a report. It holds the interpreter's lock, so threads of one
+process could not draw in parallel. An SVG depends neither on the process that draws it, nor on the
+figures that this process drew before.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tailback.base import machine
 from tailback.figures import export
 
 ENOUGH = 40
-"""Number of marks for which drawing takes about twice as long as starting another process."""
+"""Number of marks that take about twice as long to draw as it takes to start another process."""
 
 
 class Drawing:
@@ -58,8 +58,7 @@ class Drawing:
             self._waiting.put(None)
         for thread in self._threads:
             thread.join()
-        # Figures that no other process could draw are drawn in this process, which raises their
-        # error.
+        # Draw the figures here that no other process could draw. Drawing them raises their error.
         return {
             name: self._made[name] if name in self._made else export.svg_of(text)
             for name, text in self._asked.items()
@@ -108,7 +107,8 @@ def _helper() -> subprocess.Popen[str] | None:
     script = Path(__file__).with_name("drawer.py")
     if not sys.executable or not script.is_file():
         return None
-    # -P keeps the script's folder off the path, because its modules have names of other packages.
+    # -P keeps the script's folder off the import path, because modules in that folder have the
+    # names of other packages.
     command = [sys.executable, "-P", str(script), export.VEGA_LITE]
     try:
         return subprocess.Popen(

@@ -22,13 +22,13 @@ VEGA_LITE = ".".join(alt.VEGALITE_VERSION.split(".")[:2])
 
 
 def spec(chart: alt.TopLevelMixin) -> dict[str, Any]:
-    """The Vega-Lite specification, house style included.
+    """Return the Vega-Lite specification, including the house style.
 
     Raises `altair.MaxRowsError` if a dataset has more than `MAX_ROWS` rows.
     """
     with alt.data_transformers.enable("default", max_rows=MAX_ROWS):
-        # Skip Altair's check of the whole specification, because it takes as long as everything
-        # else together. Errors of a chart also appear when it is built or drawn.
+        # Skip Altair's check of the whole specification, because it takes as long as all other work
+        # together. Errors of a chart also appear when it is built or drawn.
         options: dict[str, Any] = (
             {"validate": False} if isinstance(chart, alt.TopLevelMixin) else {}
         )
@@ -50,8 +50,8 @@ def svg_of(text: str) -> str:
 
 
 def numbered(drawn: str) -> str:
-    """Renumber the gradients and clips of an SVG from 0, because Vega continues its count from one
-    figure to the next.
+    """Renumber the gradients and clips of an SVG from 0, because Vega continues the numbers of the
+    previous figure.
     """
     first: dict[str, int] = {}
     for kind, number in _MADE.findall(drawn):
@@ -96,6 +96,6 @@ def javascript() -> str:
 
 
 def _cache_folder() -> Path:
-    """Return the user's cache folder, by the XDG rules."""
+    """Return the user's cache folder according to the XDG rules."""
     base = os.environ.get("XDG_CACHE_HOME")
     return (Path(base) if base else Path("~/.cache").expanduser()) / "tailback"

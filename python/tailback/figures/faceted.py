@@ -26,21 +26,21 @@ LABEL = 230
 
 @dataclass(frozen=True)
 class Panels:
-    """The names that the panels and the colours distinguish, in the order of display."""
+    """The names of the panels, and of the series in different colours, in the order of display."""
 
     panels: Sequence[str] = ("",)
     panels_title: str = ""
     series: Sequence[str] = ("",)
     series_title: str = ""
     ordered: bool = False
-    """Whether the series are values of a parameter, which get colours from dark to light."""
+    """Whether the series are values of a parameter. Their colours then go from dark to light."""
     columns: int = 0
     """Number of panels in a row. 0 means as many as fit."""
 
 
 @dataclass(frozen=True)
 class FacetAxis:
-    """An axis: its title, the values with ticks, and its ends."""
+    """An axis: its title, the positions of its ticks, and its ends."""
 
     title: str
     ticks: Sequence[float] = ()
@@ -60,8 +60,8 @@ class FacetAxis:
 
 
 def log_axis(title: str, values: Sequence[float]) -> FacetAxis:
-    """Return a logarithmic axis whose ends are close to these values. It has ticks at 1, 2 and 5 of
-    each decade, or only at the decades if there are many.
+    """Return a logarithmic axis that ends close to these values. It has ticks at 1, 2 and 5 of each
+    decade, or only at the decades if there are many.
     """
     low, high = min(values) / 1.2, max(values) * 1.2
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
@@ -73,7 +73,7 @@ def log_axis(title: str, values: Sequence[float]) -> FacetAxis:
 
 def around(rows: Sequence[Row], *, zero: bool, most: float | None = None) -> tuple[float, float]:
     """Return the ends of a linear axis for values with intervals. An interval longer than the range
-    of all values is cut, because it would squeeze the values.
+    of all values is cut, because it would leave the values too little space.
     """
     values = [row["y"] for row in rows]
     low, high = min(values), max(values)
@@ -193,8 +193,8 @@ def _with_intervals(rows: Sequence[Row], layers: list[Spec]) -> list[Spec]:
 
 
 def _size(of: Panels, y_title: str) -> tuple[int, int, int]:
-    """Return width and height of a panel, and the number of panels in a row. Long axis titles need
-    height."""
+    """Return the width and height of a panel, and the number of panels in a row. Panels with long
+    axis titles are higher."""
     panels = len(of.panels)
     if panels == 1:
         return WIDTH, 260, 1

@@ -29,12 +29,12 @@ def grid(
     columns: int = 3,
     cell: int = 30,
 ) -> Chart:
-    """Draw small tables side by side, one for each entry of `order`, which are values of the column
-    `facet`.
+    """Draw small tables side by side, one for each entry of `order`. The entries are values of the
+    column `facet`.
 
-    Rows and columns are the values of `y` and `x`, evenly spaced; `value` is a signed share,
-    written in percent. Its colour is saturated at `limit` in either direction. Cells without a
-    value stay white.
+    Rows and columns are the values of `y` and `x`, evenly spaced. `value` is a signed share, which
+    the cell shows in percent. Its colour is saturated at `limit` in either direction. Cells without
+    a value stay white.
     """
     rows = frame.filter(pl.col(value).is_not_null()).with_columns(
         (100 * pl.col(value)).round(1).alias("percent")
@@ -74,7 +74,7 @@ class Tables:
     """A figure of several tables that differ only in their names and data.
 
     It replaces Altair's own concatenation, which copies and joins every part of every table several
-    times. That takes as long as drawing the tables.
+    times and takes as long as drawing the tables.
     """
 
     table: Chart

@@ -87,7 +87,8 @@ def heatmap(
 
 
 def _edges(frame: pl.DataFrame, column: str, name: str) -> tuple[pl.Expr, pl.Expr]:
-    """Return a frame with the lower and upper edge of every grid value of a column."""
+    """Return expressions for the lower and upper edge of the cell of each grid value in a
+    column."""
     grid = sorted(float(v) for v in frame[column].unique())
     if len(grid) == 1:
         bounds = [grid[0] - 0.5, grid[0] + 0.5]

@@ -1,7 +1,7 @@
 """Makes a figure on a page interactive: legends select curves, and curves can be zoomed and show
 their values.
 
-The interaction is added only to figures on pages, not to figures in files and on paper. This module
+Only figures on pages are interactive, not figures in files or on paper. This module
 adds tooltips to the curves. The page's script (`templates/report.js`) shows the tooltip of the
 curve nearest to the pointer.
 """
@@ -16,7 +16,7 @@ from typing import Any
 Spec = dict[str, Any]
 
 AS_IT_IS = ("datasets", "config")
-"""Keys that are copied without a search, because most of a figure is data."""
+"""Keys with values that are copied without a search, because most of a figure is data."""
 
 FADED = 0.07
 """Opacity of curves that are not selected in the legend."""
@@ -73,7 +73,8 @@ def _channels(view: Spec, unit: Spec) -> Spec:
 
 
 def _titles(spec: Spec) -> dict[str, str]:
-    """Return the titles of fields. Of panels above each other, only the last has a title for x."""
+    """Return the titles of fields. Among panels in a column, only the last panel has a title for
+    x."""
     titles: dict[str, str] = {}
     for view in _views(spec):
         for unit in _units(view):
@@ -107,7 +108,7 @@ def _tooltip(channels: Spec, titles: Mapping[str, str]) -> list[Spec]:
 
 
 def _add_zoom(spec: Spec, numbers: Iterator[int], common: str = "") -> None:
-    """Add zoom: dragging moves the figure along x, the wheel with Ctrl zooms, a double click
+    """Add zoom. Dragging moves the figure along x, the wheel with Ctrl zooms, and a double click
     resets.
 
     Panels that share their axis move together. A finger, and the wheel without Ctrl, scroll the
@@ -153,8 +154,8 @@ def _runs(channels: Spec) -> bool:
 
 
 def _add_legends(spec: Spec, numbers: Iterator[int]) -> None:
-    """Make legends select: a click shows only one series, further clicks add series. Without a
-    selection, all series are shown."""
+    """Make legends select series. A click shows only one series, and further clicks add series.
+    Without a selection, all series are shown."""
     names: dict[str, str] = {}
     views = list(_views(spec))
     for view in views:

@@ -21,7 +21,7 @@ from tailback.figures.theme import WIDTH, Chart, colour_scale, shape_scale
 class LinePanel:
     """A panel that shows one quantity over the common x axis.
 
-    `y`, `low` and `high` are columns of the frame; rows whose `y` is null are left out.
+    `y`, `low` and `high` are columns of the frame. Rows where `y` is null are left out.
     """
 
     y: str
@@ -41,7 +41,7 @@ class LinePanel:
 
     @classmethod
     def band(cls, y: str, title: str, **more: Any) -> LinePanel:
-        """Return the panel of a quantity whose interval is in the columns `y_low` and `y_high`."""
+        """Return the panel of a quantity with its interval in the columns `y_low` and `y_high`."""
         return cls(y, title, f"{y}_low", f"{y}_high", **more)
 
 
@@ -66,7 +66,7 @@ def panel(
     """Draw one panel of curves.
 
     `order` lists the series in the order of the legend. `ordered` colours the series as values of a
-    parameter. With `interpolate="step-after"` a value holds from its x to the next.
+    parameter. With `interpolate="step-after"`, the curve keeps each value from its x to the next x.
     """
     rows = frame.filter(pl.col(spec.y).is_not_null())
     limits = {"domain": list(spec.domain), "clamp": True} if spec.domain else {"zero": False}
@@ -155,7 +155,7 @@ def _rules(spec: LinePanel, y_scale: alt.Scale, width: int) -> list[Any]:
 
 
 def _legend(title: str, points: bool) -> alt.Legend:
-    """Return a legend whose symbols look like the curves, not like the bands."""
+    """Return a legend with symbols that look like the curves, not like the bands."""
     if points:
         return alt.Legend(title=title or None, symbolOpacity=1)
     return alt.Legend(

@@ -73,8 +73,8 @@ class Look:
     x_title: str
     scale: Literal["linear", "log"] = "linear"
     floor: float | None = None
-    """The smallest value on a logarithmic axis. Smaller values are drawn there. None means a linear
-    axis."""
+    """The smallest value on a logarithmic axis. Smaller values are drawn at this value. None means
+    a linear axis."""
     zero: bool = True
     """Whether a linear axis begins at 0."""
     rule: float | None = None
@@ -182,7 +182,7 @@ def _panels(
     return Drawn(
         {
             "$schema": _SCHEMA,
-            # Axis titles reach beyond the size that Vega measures.
+            # Axis titles extend beyond the size that Vega measures.
             "padding": {"left": 5, "top": 16, "right": 5, "bottom": 18},
             "concat": panels,
             "columns": len(columns),

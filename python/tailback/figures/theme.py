@@ -9,8 +9,8 @@ from typing import Any, TypeAlias
 
 import altair as alt
 
-#: Any chart of Altair. Altair's annotations are unions that differ between releases, and its own
-#: methods reject them. The type checker therefore treats a chart as `Any`.
+#: Any chart of Altair. Altair annotates charts with unions that differ between releases and that
+#: its own methods reject. The type checker therefore treats a chart as `Any`.
 Chart: TypeAlias = Any
 
 #: Okabe and Ito's palette without its yellow, which is too light on white.
@@ -26,7 +26,7 @@ INK = "#1f2933"
 MUTED = "#52606d"
 GRID = "#e4e7eb"
 #: The dark-mode colour for each colour of a figure, for pages that follow the reader's setting.
-#: It has every colour that a figure names.
+#: It has every colour that figures use.
 DARK = {
     "white": "#14181d",
     "black": "#f0f3f6",

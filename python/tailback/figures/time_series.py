@@ -1,7 +1,7 @@
 """Draws quantities of flows over time, with ticks for drops and marks.
 
-A series is drawn as steps: a congestion window holds until it changes. `thin` shortens long series
-by a rule that the caption states.
+A series is drawn as steps, because a congestion window stays constant until it changes. `thin`
+shortens long series by a rule that the caption states.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from tailback.figures.theme import WIDTH, Chart, colour_scale
 
 
 def thin(frame: pl.DataFrame, *, by: Sequence[str], limit: int) -> tuple[pl.DataFrame, str | None]:
-    """Keep at most about `limit` rows. Time is divided into equal bins; of each bin, the first row
-    and the rows with the smallest and the largest value stay.
+    """Keep at most about `limit` rows. Time is divided into equal bins. Each bin keeps its first
+    row, and the rows with the smallest and the largest value.
 
     Returns the rows, and a sentence for the caption if rows were left out.
 
@@ -69,8 +69,8 @@ def time_series(
 ) -> Chart:
     """Draw values over time in seconds. `frame` has the columns time_s, value and `series`.
 
-    `events` has time_s and `series`, one row for each drop or mark, drawn as ticks under the curves
-    in the order `event_order`. `rows` gives every series a panel of its own.
+    `events` has the columns time_s and `series`, and a row for each drop or mark. They are drawn as
+    ticks under the curves in the order `event_order`. With `rows`, every series has its own panel.
     """
     domain: dict[str, Any] = {"domain": list(x_domain)} if x_domain else {}
     x = alt.X("time_s:Q", title=x_title, scale=alt.Scale(nice=False, zero=False, **domain))

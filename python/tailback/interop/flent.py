@@ -1,9 +1,9 @@
 """Exports a run as a data file of the network tester Flent, which can open and plot it.
 
-The file has format version 4, as Flent 2 writes it after a similar test. For one upload, Flent's
-test is `tcp_1up`, for two `tcp_2up`, for more `tcp_nup`. For downloads it is `tcp_2down` or
-`tcp_ndown`, for both directions `tcp_bidirectional` or `rrul_be_nflows`. The start of the run is
-written as the start of 1970. Simulated time has no date, and a fixed date makes equal runs give
+The file has format version 4, like a file that Flent 2 writes after a similar test. Flent's test is
+`tcp_1up` for one upload, `tcp_2up` for two, and `tcp_nup` for more. For downloads it is `tcp_2down`
+or `tcp_ndown`, and for both directions `tcp_bidirectional` or `rrul_be_nflows`. Simulated time has
+no date, so the run starts at the start of 1970 in the file. With this fixed date, equal runs give
 equal bytes.
 """
 
@@ -36,7 +36,7 @@ PING = "Ping (ms) ICMP"
 
 NS = 10**9
 
-#: Recorded quantity, its name in Flent's socket statistics, the factor to Flent's unit, that
+#: Recorded quantity, its name in Flent's socket statistics, the factor to Flent's unit, and Flent's
 #: unit.
 _STATISTICS = (
     ("srtt_ns", "tcp_rtt", 1e-6, "ms"),
@@ -50,7 +50,7 @@ Rows = list[tuple[int, float]]
 
 @dataclass(frozen=True)
 class Flent:
-    """Format `flent`: throughput, RTT and window of each flow, the delay of a ping."""
+    """Format `flent`: the throughput, RTT and window of each flow, and the delay of a ping."""
 
     suffix: str = SUFFIX
 
@@ -68,7 +68,7 @@ class Flent:
         except InputError:
             raise
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-            # The canonical point is not checked again, because its hash was right.
+            # The form of the canonical point is not checked here, because its hash was correct.
             raise DamagedResults(f"{run}: not a run that tailback wrote ({error!r})") from error
         with (
             layout.replacing(out) as part,
@@ -109,7 +109,7 @@ class _Export:
         self.point: dict[str, Any] = self.manifest["canonical"]
         self.interval: int = self.point["record"]["interval"]
         self.duration: int = self.point["duration"]
-        # The last interval counts even if the end of the run cuts it short.
+        # Count the last interval even if it is incomplete because the run ends.
         self.steps: int = -(-self.duration // self.interval)
 
     @cached_property
@@ -178,7 +178,7 @@ class _Export:
         return BOTH_WAYS, names
 
     def _is_download(self, flow: str) -> bool:
-        """Return whether a flow's data uses the reverse direction."""
+        """Return whether a flow sends its data in the reverse direction."""
         plan = self._plan(flow)
         links = [self.point["links"][i]["name"] for i in plan["route"]]
         if links:
@@ -216,7 +216,7 @@ class _Export:
             rows = self.rows.get((name, None, "acked_bytes"), [])
         total: dict[int, float] = {}
         for at, value in rows:
-            # The last sample of an interval stands for its end.
+            # The last sample of an interval is used as the value at its end.
             total[-(-at // self.interval) * self.interval] = value
         if not total:
             return []
@@ -242,8 +242,8 @@ class _Export:
         """Return how long a ping would take: the path's round-trip time plus the delay of every
         queue.
 
-        If a queue of the path keeps flows apart, return no value: a ping would be a flow of its
-        own, and would not wait for the whole queue.
+        If a queue of the path separates flows, return no value. A ping would then be a separate
+        flow, and would not wait for the whole queue.
         """
         plan = self._plan(self.summary["flows"][0]["name"])
         links = [self.point["links"][i] for i in (*plan["route"], *plan["back"])]
@@ -316,8 +316,8 @@ class _Export:
                 **{
                     stream.series: {
                         "UNITS": "Mbits/s",
-                        # Flent's summary prefers this value to the samples, because netperf itself
-                        # reports it.
+                        # Flent's summary uses this value instead of the samples, because netperf
+                        # itself reports it.
                         "MEAN_VALUE": stream.mean,
                         "FLOW": stream.flow,
                         "CONG_CONTROL": stream.cc,
@@ -341,7 +341,7 @@ class _Export:
         }
 
     def _title(self, streams: Sequence[_Stream]) -> str:
-        """Return the scenario's title and the point, as in the sweep of the run."""
+        """Return the scenario's title and the point in the form that the sweep of the run has."""
         seed = f"seed {self.manifest['seed']}"
         found = layout.sweep_of(self.run.resolve().parent.parent, self.manifest["run_id"])
         if found is None:

@@ -25,18 +25,18 @@ REQUIRED = ("NAME", "TITLE", "HOST", "LOCAL_HOST", "LENGTH", "STEP_SIZE")
 _NUMBERS = ("LENGTH", "STEP_SIZE")
 
 MAX_PROBLEMS = 20
-"""The most problems that are reported for one file."""
+"""The largest number of problems to report for one file."""
 
 MAX_TOGETHER = 256 << 20
-"""The most bytes of all compared files together when unpacked, because they are in memory
-together."""
+"""The size limit in bytes of all compared files together when unpacked, because they are in memory
+at the same time."""
 
 MAX_SECONDS = 1e12
 """The largest time in seconds. With larger values, sums of times would lose their milliseconds."""
 
 MAX_SPAN = 1e9
-"""The longest time between two samples, seconds. It is 31 years, which in nanoseconds fits into 64
-bits.
+"""The longest time between two samples, seconds. It is 31 years, and its value in nanoseconds fits
+into 64 bits.
 """
 
 MAX_VALUE = 1e15
@@ -158,7 +158,8 @@ def read_all(paths: Sequence[Path]) -> list[DataFile]:
 
 
 def read(path: Path) -> DataFile:
-    """Read a data file. The `InputError` of an invalid file has a line for each error."""
+    """Read a data file. If the file is invalid, raise an `InputError` with a line for each
+    error."""
     return _read(path)[0]
 
 
@@ -327,7 +328,7 @@ def _is_flow(name: str) -> bool:
 
 
 def _order(name: str) -> list[tuple[int, int, str]]:
-    """Return the key for sorting names: uploads before downloads, and 2 before 10."""
+    """Return the sort key of a name, which puts uploads before downloads, and 2 before 10."""
     # Every second part is a number. A part with more than nine digits is treated as text.
     parts = re.split(r"([0-9]{1,9})", name)
     order = [(0, int(part), "") if i % 2 else (1, 0, part) for i, part in enumerate(parts)]

@@ -2,7 +2,7 @@
 
 A file counts as one run of a point without parameters. The files of a folder are replicates of one
 set-up. A flow's throughput is the mean of its samples, weighted by their durations. Its srtt is the
-mean of the samples of `tcp_rtt`: the sender's smoothed RTT as `ss` reports it.
+mean of the samples of `tcp_rtt`, which are the sender's smoothed RTT that `ss` reports.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 ENGINE = "flent"
 """The engine name that such results have."""
 
-#: Socket statistic of Flent, the corresponding quantity of a run, and the factor to its unit.
+#: Socket statistic of Flent, the corresponding quantity of a run, and the factor to the unit of
+#: that quantity.
 _STATISTICS = (("tcp_cwnd", "cwnd", 1.0), ("tcp_rtt", "srtt_ns", 1e6))
 
 
@@ -59,7 +60,8 @@ class FlentRun(foreign.ForeignRun):
 
     def _flow(self, name: str) -> dict[str, Any]:
         since = self.file.origin + self.warmup_s
-        # A tolerance of a hundredth of a step keeps a sample that begins early by a rounding error.
+        # A tolerance of a hundredth of a step keeps a sample that begins too early because of a
+        # rounding error.
         samples = [s for s in self.file.throughput(name) if s.begin >= since - self.file.step / 100]
         time = sum(s.end - s.begin for s in samples)
         rtts = [rtt for at, rtt in self.file.statistic(name, "tcp_rtt") if at >= since]
@@ -126,8 +128,8 @@ class FlentSource:
 
 
 def is_source(path: Path) -> bool:
-    """Return whether a path is a Flent data file, or a folder with such files and without results
-    of tailback."""
+    """Return whether a path is a Flent data file, or a folder that has such files and no results of
+    tailback."""
     if path.is_dir():
         ours = any((path / name).exists() for name in ("index.json", "manifest.json", "sweeps"))
         return not ours and any(map(is_named_so, path.iterdir()))

@@ -17,7 +17,7 @@ from tailback.store.run_folder import StoredRun
 INTERFACE, PACKET = 1, 6
 
 MAX_BLOCK = 1 << 20
-"""The largest block in bytes. The block of a packet has only its headers."""
+"""The largest block in bytes. The block of a packet contains only the packet's headers."""
 
 _IF_NAME = 2
 
@@ -53,7 +53,7 @@ def _select(capture: Path, out: Path, wanted: Sequence[str]) -> None:
     for name in wanted:
         if name not in names:
             raise InputError(unknown("interface", name, names))
-    # Every interface stays declared, so that the interface numbers of packets stay valid.
+    # Keep the blocks of all interfaces, so that the interface numbers of packets stay valid.
     kept = {number for number, name in enumerate(names) if name in wanted}
     with capture.open("rb") as source, out.open("wb") as target:
         for kind, block in blocks(source):
@@ -62,7 +62,8 @@ def _select(capture: Path, out: Path, wanted: Sequence[str]) -> None:
 
 
 def blocks(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
-    """Yield the kind and bytes of each block. Blocks are little-endian, as tailback writes them."""
+    """Yield the kind and bytes of each block. Blocks are little-endian, because tailback writes
+    them so."""
     while head := file.read(8):
         if len(head) < 8:
             raise DamagedResults(f"{file.name}: the capture ends in the middle of a block")

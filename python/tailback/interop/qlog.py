@@ -5,8 +5,8 @@ qlog is the log format of QUIC stacks. For a TCP flow the file has only qlog's r
 because TCP has no packet numbers and no QUIC frames. Windows are in bytes of payload, times in ms
 since the start of the run. Quantities that the run did not record are absent.
 
-Two formats: `qlog` is a JSON text sequence (RFC 7464) of the current schema, `qlog-0.3` is the
-JSON of qlog 0.3, with the older names, which qvis reads.
+There are two formats. `qlog` is a JSON text sequence (RFC 7464) of the current schema. `qlog-0.3`
+is the JSON of qlog 0.3, with older names, and qvis can read it.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Qlog:
     suffix: str
 
     def export(self, run: Path, out: Path, interfaces: Sequence[str]) -> list[Path]:
-        """Write a file for each flow. Its name is `out`, or NAME.FLOW plus the ending if there are
+        """Write a file for each flow. The file is `out`, or NAME.FLOW plus the ending if there are
         several flows."""
         if interfaces:
             raise InputError("--interface: only for --format pcapng; remove it")
@@ -235,7 +235,7 @@ def _metrics(rows: Sequence[tuple[int, str | None, str, float]], mss: int) -> It
     at_once: dict[int, dict[str, Any]] = {}
     last: dict[str, float] = {}
     for at, _, quantity, value in rows:
-        # A smallest RTT of 0 means that it is not known yet.
+        # A minimum RTT of 0 means that it is not known yet.
         if quantity not in wanted or (quantity == "min_rtt_ms" and value == 0):
             continue
         name, factor = wanted[quantity]
@@ -256,8 +256,8 @@ def _markers(
     accounted: Mapping[str, Any],
     kernel: bool,
 ) -> Iterator[Event]:
-    """Yield events without a place in qlog's schema: the end of slow start, each reduction, each
-    recorded drop and mark."""
+    """Yield events that qlog's schema does not have: the end of slow start, each reduction, and
+    each recorded drop and mark."""
 
     def marker(at: int, kind: str, message: str, **more: object) -> Event:
         return at, "simulation:marker", {"type": kind, "message": message, **more}

@@ -19,7 +19,7 @@ SUFFIXES = (".qlog", ".sqlog")
 _WORDS = (b"metrics_updated", b"packet_sent", b"packet_received", b"packets_acked", b"packet_lost")
 
 MAX_RANGE = 1_000_000
-"""The most packet numbers in one range of an ACK."""
+"""The largest number of packet numbers in one range of an ACK."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Sender:
     """The congestion window and RTTs over time."""
     first_ms: float
     last_ms: float
-    """Time of the last event. `first_ms` has that of the first event."""
+    """Time of the last event. `first_ms` is the time of the first event."""
     acked: Samples | None
     """Times of acknowledgement, and acknowledged bytes. Each packet counts once."""
     lost: list[float] | None
@@ -55,7 +55,7 @@ class _Packets:
     seen: set[str] = field(default_factory=set)
     """Names of the events that the log contains."""
     has_acks: bool = False
-    """Whether the log says which packets were acknowledged. Some logs leave out frames."""
+    """Whether the log records which packets were acknowledged. Some logs leave out frames."""
 
     def add(self, now: float, name: str, data: Mapping[str, Any]) -> None:
         """Add the data of one event."""
@@ -120,7 +120,7 @@ def is_named_so(path: Path) -> bool:
 def read(path: Path) -> Sender:
     """Read a file with the log of one sender.
 
-    Raises `InputError` if the file does not have the log of exactly one sender.
+    Raises `InputError` unless the file has the log of exactly one sender.
     """
     data = foreign.read(path, limit=qlog.MAX_BYTES)
     logs = qlog.logs(data, path, _WORDS)

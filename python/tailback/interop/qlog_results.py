@@ -1,8 +1,8 @@
 """Presents a qlog file as results, so that it can be compared with a run on the same path.
 
-A file counts as one run of a point without parameters. Throughput counts acknowledged data: stream
-data if the log has the frames of packets, otherwise whole packets. Values that the log does not
-contain are missing.
+A file counts as one run of a point without parameters. Throughput is the rate of acknowledged data.
+It includes only stream data if the log has the frames of packets, otherwise whole packets. Values
+that the log does not contain are missing.
 """
 
 from __future__ import annotations

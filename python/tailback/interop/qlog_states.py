@@ -1,8 +1,8 @@
 """Finds the congestion states of a sender, with the names of qlog.
 
 BBR's states are its phases. Other senders have the states of RFC 9002: slow start, congestion
-avoidance and recovery. With `record.series = "acks"`, these follow from the congestion state and
-the window at each ACK. Otherwise only the end of the first slow start is known.
+avoidance and recovery. With `record.series = "acks"`, this module derives them from the congestion
+state and the window at each ACK. Otherwise only the end of the first slow start is known.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def states(rows: Sequence[Row], accounted: Mapping[str, Any]) -> Iterator[State]
 
 
 def bbr_state(mode: float, phase: float | None, version_3: bool) -> str:
-    """Return the name of BBR's state. BBR version 1 has gain cycles instead of named phases."""
+    """Return the name of BBR's state. BBR version 1 has gain cycles, which do not have names."""
     name = MODES[int(mode)] if 0 <= mode < len(MODES) else f"mode_{mode:g}"
     if name == "probe_bw" and version_3 and phase is not None and 0 <= phase < len(PHASES):
         return PHASES[int(phase)]

@@ -1,4 +1,4 @@
-"""Fetches Debian packages without installing them: runs apt with a separate configuration.
+"""Fetches Debian packages without installing them. It runs apt with a separate configuration.
 
 This configuration has its own sources, lists and cache, and an empty status file. The machine's
 settings for proxies, credentials and certificates still apply. Root rights are not needed.
@@ -34,7 +34,7 @@ class Entry:
     suites: tuple[str, ...]
     components: tuple[str, ...]
     signed_by: str = ""
-    """The keyring that the entry names. Empty if it names no keyring."""
+    """The keyring in the entry's option `signed-by`. Empty without this option."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Deb:
     name: str
     version: str
     file: str
-    """Name of the file, as apt saves it."""
+    """Name under which apt saves the file."""
     size: int
     """Size in bytes."""
     sha256: str
@@ -69,7 +69,7 @@ def parse_list(text: str) -> list[Entry]:
 def parse_deb822(text: str) -> list[Entry]:
     """Return the entries for binary packages of a .sources file."""
     entries = []
-    # A comment line does not end a stanza or a field.
+    # Remove comment lines first, because a comment line does not end a stanza or a field.
     plain = "\n".join(line for line in text.splitlines() if not line.startswith("#"))
     for stanza in re.split(r"\n\s*\n", plain):
         fields: dict[str, str] = {}
@@ -100,10 +100,10 @@ def parse_deb822(text: str) -> list[Entry]:
 def choose_mirror(entries: Iterable[Entry]) -> str:
     """Return the address of Debian's main archive among the entries, or Debian's public mirror.
 
-    An entry counts if it has a component `main`, is not a security archive and looks like Debian's
-    own. The best evidence is a signature by Debian's keyring. The next is a host of debian.org. The
-    weakest, for an entry without a key, is a path that ends in /debian. The first entry with the
-    best evidence is chosen.
+    An entry is a candidate if it has a component `main`, is not a security archive and seems to be
+    Debian's own. The best evidence is a signature by Debian's keyring. The second best is a host of
+    debian.org. The weakest, for an entry without a key, is a path that ends in /debian. The
+    function chooses the first entry with the best evidence.
     """
     best = (3, FALLBACK_MIRROR)
     for entry in entries:
@@ -144,7 +144,8 @@ def machine_mirror(etc: Path = Path("/etc/apt")) -> str:
 
 
 def machine_suite(release: Path = Path("/etc/os-release")) -> str | None:
-    """Return Debian's name for the release of this machine, or None if it is not Debian."""
+    """Return Debian's name for the release of this machine, or None if this machine does not run
+    Debian."""
     try:
         text = release.read_text(encoding="utf-8")
     except OSError:
@@ -236,7 +237,7 @@ Acquire::Retries "3";
     def update(self, steps: Steps) -> None:
         """Download the lists of packages, unless the existing lists are fresh.
 
-        If the lists cannot be renewed, the old ones are used.
+        If apt cannot renew the lists, the old lists are used.
         """
         if not KEYRING.exists():
             raise InputError(f"{KEYRING} is missing; install debian-archive-keyring")
@@ -280,7 +281,8 @@ Acquire::Retries "3";
         return sorted({line for line in lines if re.fullmatch(r"[a-z0-9][a-z0-9+.-]+", line)})
 
     def closure(self, packages: Sequence[str]) -> list[str]:
-        """Return packages with all that they need, as apt would install them: each as NAME=VERSION.
+        """Return these packages and all packages that apt would install with them, each as
+        NAME=VERSION.
 
         Raises `CommandFailed` for packages that do not exist or do not fit together.
         """
@@ -292,7 +294,8 @@ Acquire::Retries "3";
 
     def locate(self, packages: Sequence[str]) -> list[Deb]:
         """Find the files of packages (each NAME or NAME=VERSION), in the order of the arguments."""
-        # Run apt in a folder without downloads: it prints nothing about files that it finds there.
+        # Run apt in a folder without downloads, because apt prints nothing about files that are
+        # already there.
         lines = self._apt("apt-get", "-q", "--print-uris", "download", *packages, at=self._folder)
         found = {deb.name: deb for deb in parse_uris(lines)}
         names = [package.partition("=")[0] for package in packages]
@@ -354,7 +357,7 @@ def unpack(deb: Path, into: Path) -> None:
     """Unpack the files of a package without running its scripts. A link to a folder stays a
     link."""
     into.mkdir(parents=True, exist_ok=True)
-    # dpkg-deb -x would replace a link to a folder (such as /bin) by a folder, if a package still
+    # dpkg-deb -x would replace a link to a folder (such as /bin) with a folder, if a package still
     # has files below that link.
     words = "tar -xp --keep-directory-symlink -C"
     script = f'set -o pipefail; dpkg-deb --fsys-tarfile "$1" | {words} "$2"'

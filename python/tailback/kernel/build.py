@@ -8,9 +8,9 @@
     kits/HASH/          a kernel with a guest root
     current             the kit in use, a link
 
-A kernel is complete once its kernel.json exists, a kit once its kit.json exists. Until then the
-folder is unfinished work, which the next build resumes. Newer packages for the root give a new kit
-with the same kernel.
+A kernel is complete once its kernel.json exists, and a kit is complete once its kit.json exists.
+Until then the folder is unfinished, and the next build resumes the work. Newer packages for the
+root give a new kit with the same kernel.
 """
 
 from __future__ import annotations
@@ -52,11 +52,12 @@ from tailback.kernel.steps import Steps
 
 KERNEL = "kernel.json"
 RECIPE = 1
-"""Version of the build recipe. Raise it if a change of this package makes different kits from the
+"""Version of the build recipe. Raise it if a change to this package makes different kits from the
 same input."""
 
 LINES_OF_A_BUILD = 1200
-"""Lines that make is expected to print for a whole build, until a first build has been counted."""
+"""Estimated number of lines that make prints for a whole build. The first build on a machine
+replaces this estimate with its own count."""
 
 ALWAYS_QDISCS = ("mq", "noqueue", "pfifo_fast", "pfifo_head_drop")
 """Queue disciplines that every kernel has in addition to its registered ones."""
@@ -77,9 +78,9 @@ def build(
 
     `origin` is a tree, a tarball or a linux-source package to use instead of Debian's newest
     kernel. `release` chooses an older kernel of Debian. `with_patch` applies tailback's patch for
-    programs to `origin`; Debian's kernels always get it where it fits. `extra` lists modules as
-    `NAME=DIR` or `DIR`; `programs` lists tailback's own programs by name. If only modules or
-    programs are requested, they are built for the current kit, or for the kit of the release. The
+    programs to `origin`. Debian's kernels always get this patch if it fits. `extra` lists modules
+    as `NAME=DIR` or `DIR`; `programs` lists tailback's own programs by name. If the caller requests
+    only modules or programs, they are built for the current kit, or for the kit of `release`. The
     built kit becomes the current kit, except with `release`.
     """
     if origin is not None and release is not None:
@@ -127,7 +128,8 @@ class Wanted:
     origin: Path | None
     """The user's tree, tarball or package. None for a Debian kernel."""
     release: str
-    """The Debian release, whose packages are in `suites`. It is used only if `origin` is None."""
+    """The Debian release to build. Its packages are in `suites`. It is used only if `origin` is
+    None."""
     suites: tuple[str, ...]
     fragments: Sequence[config.Fragment]
     """Kernel options in addition to the kit's own."""
@@ -136,8 +138,8 @@ class Wanted:
 
 
 def _built(cache: Path, release: str | None) -> Path | None:
-    """Return the kit for which modules are built if no kernel is built, or None if it does not
-    exist."""
+    """Return the kit for which to build modules if no kernel is built, or None if no such kit
+    exists."""
     if release is not None and release != releases.NEWEST:
         found = [one for one in kit.all_kits() if one.release == release]
         return found[0].path if found else None
@@ -185,7 +187,7 @@ def _kit(
         tree = source.debian(archive, cache, wanted.release)
     debs = root.packages(debian)
     packages = dict(apt.versions_of(debs))
-    # Needed even if the kit exists, because modules are compiled against these headers.
+    # Prepare the tree even if the kit exists, because modules are compiled against its headers.
     source.prepare(tree, archive, env, steps)
     if wanted.origin is None or wanted.with_patch:
         tree = patches.apply(tree, env, steps, required=wanted.with_patch)
@@ -244,12 +246,12 @@ def _sound(folder: Path) -> bool:
 
 
 def _compiled(folder: Path) -> bool:
-    """Return whether a kernel exists, and it and its modules are unchanged since the build."""
+    """Return whether a kernel exists and has not changed since the build, nor have its modules."""
     try:
         facts = foreign.read_json(folder / KERNEL)
         expected = {f"ko/{m['file']}": m["sha256"] for m in facts["modules"].values()}
-        # Kernels of earlier tailback versions did not record this hash; the manifest of their kit
-        # has it.
+        # Kernels that earlier tailback versions built do not have this hash. The manifest of their
+        # kit has it.
         expected["linux"] = facts.get("sha256", contents.sha256(folder / "linux"))
     except (InputError, KeyError, TypeError, AttributeError):
         return False
@@ -306,7 +308,7 @@ class Make:
         self._env = process.environment(
             {
                 **env,
-                # Written outside the build folder, where make cannot change it.
+                # This file is outside the build folder, so make cannot change it.
                 "KBUILD_KCONFIG": str(folder / config.KCONFIG.name),
                 "KBUILD_BUILD_TIMESTAMP": "1970-01-01",
                 "KBUILD_BUILD_USER": "tailback",
@@ -346,7 +348,7 @@ def configure(
     if not configured.exists():
         steps.step("configuring")
         make("tinyconfig")
-        # If an option is assigned several times, the last assignment counts.
+        # If an option is assigned several times, kbuild uses the last assignment.
         with dot_config.open("a", encoding="utf-8") as file:
             for fragment in fragments:
                 file.write(fragment.text())
@@ -364,7 +366,7 @@ def _verify(
     lacks: list[str] = []
     for name, refused in config.refused(fragments, values).items():
         if name == fragments[0].name and lenient:
-            # A tree may be older than some queue disciplines, and so not have their options.
+            # A tree may be older than some queue disciplines. It then does not have their options.
             absent = [
                 text
                 for text in refused
@@ -439,7 +441,8 @@ def _inventory(tree: Path, folder: Path) -> dict[str, Any]:
 def _prune(build: Path) -> None:
     """Delete the files that no module needs.
 
-    This is done only once the kernel is complete: without these files, make would start over.
+    Call this function only after the kernel is complete, because make would start over without
+    these files.
     """
     if (build / ".tailback-pruned").exists():
         return
@@ -464,7 +467,8 @@ def _choose(cache: Path, folder: Path) -> None:
 
 @contextlib.contextmanager
 def _lock(cache: Path, steps: Steps) -> Iterator[None]:
-    """Allow one build at a time. A second build waits, and then finds most of its work done."""
+    """Allow one build at a time. A second build waits until the first has ended, and then reuses
+    its results."""
     with (cache / "lock").open("w", encoding="utf-8") as file:
         while True:
             try:

@@ -18,7 +18,7 @@ KCONFIG = HERE / "kernel.kconfig"
 MAX_FRAGMENT = 1 << 20
 """The largest size of a fragment, bytes."""
 OPTIONAL_MARK = "# tailback: optional"
-# Options that the user's tree may not have, because the tree is older than the options.
+# The mark of options that the user's tree may not have, because the tree is older than the options.
 DEVELOPED = re.compile(r"CONFIG_(NET_SCH|TCP_CONG)_\w+")
 
 
@@ -86,7 +86,7 @@ def older(version: str) -> list[Fragment]:
 
 
 def recipe(fragments: Sequence[Fragment]) -> str:
-    """Return everything that decides the configuration, as text for the hash of the kit."""
+    """Return all input that determines the configuration, as text for the hash of the kit."""
     return "".join(fragment.text() for fragment in fragments) + KCONFIG.read_text(encoding="utf-8")
 
 
@@ -103,10 +103,10 @@ def values(dot_config: str) -> dict[str, str]:
 
 
 def refused(fragments: Sequence[Fragment], final: Mapping[str, str]) -> dict[str, list[str]]:
-    """Return the options that did not take effect, by the fragment that set them: "CONFIG_X=m (is
-    y)".
+    """Return the options that did not take effect, such as "CONFIG_X=m (is y)", by the fragment
+    that set them.
 
-    A later fragment overrides an earlier one, so each option is checked once.
+    A later fragment overrides an earlier fragment, so each option is checked once.
     """
     asked: dict[str, tuple[Fragment, str]] = {}
     for fragment in fragments:

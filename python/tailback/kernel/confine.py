@@ -1,7 +1,7 @@
-"""Confines a guest: the launcher starts it behind walls. This module finds which walls this machine
-supports.
+"""Finds which walls this machine supports. The launcher starts a guest behind these walls to
+confine it.
 
-A guest's kernel is a process of this machine, and modules run inside that process with its rights.
+A guest's kernel is a process of this machine. Modules run inside that process and have its rights.
 The launcher (launch/main.c) therefore starts the process behind walls, such as namespaces and
 filters of system calls. A warning lists the walls that a machine does not have.
 """
@@ -79,7 +79,8 @@ class Walls:
 
     @property
     def lacks(self) -> str:
-        """Return the parts of the sandbox that this machine lacks; empty if it has all of them."""
+        """Return the parts of the sandbox that this machine does not have. Empty if it has all
+        parts."""
         lacks = dict(self.missing)
         # Each of these walls also confines signals and sockets. Linux before 6.12 has no Landlock
         # scopes.
@@ -117,7 +118,8 @@ def allowed() -> bool:
 def check_programs(kit: Kit) -> None:
     """Raise `InputError` if a scenario has programs and this machine does not have all walls.
 
-    Programs are more often untrusted code than modules are. The user can allow them with `TRUST`.
+    Programs are stricter than modules here, because programs are more often untrusted code. The
+    user can allow them with `TRUST`.
     """
     if _is_set(TRUST) or not (lacks := walls(kit).lacks):
         return
@@ -159,7 +161,8 @@ def walls(kit: Kit) -> Walls:
 
 
 MOST_PLACES = 16
-"""The most places of a run with programs. A place is a folder of the scenario or a package root."""
+"""The largest number of places of a run with programs. A place is a folder of the scenario or a
+package root."""
 
 
 def command(
@@ -171,8 +174,7 @@ def command(
 ) -> list[str]:
     """Return the command that starts a kernel confined to its workplace.
 
-    `boot` is the kernel with its arguments. `readable` has further paths that the kernel may
-    read.
+    `boot` is the kernel's command line. `readable` lists further paths that the kernel may read.
     """
     launcher = kit.launcher.resolve()
     linux = kit.linux.resolve()
@@ -183,7 +185,7 @@ def command(
     words += [word for path in programs for word in ("-x", str(path))]
     words += ["-w", str(workplace.resolve())]
     confined = "unconfined" if allowed() else "confined"
-    # The launcher gets our process number, so that the guest ends when we end.
+    # The launcher gets the id of this process, so that the guest ends when this process ends.
     start = [str(launcher), str(os.getpid()), str(memory_mib), confined, mode(kit)]
     return [*start, *words, "--", *boot]
 

@@ -19,7 +19,7 @@ from tailback.kernel.programs.said import Said
 SAYS = "tailback: "
 
 TAIL = 40
-"""Lines at the end of the console that an error shows."""
+"""How many of the console's last lines an error shows."""
 
 LONGEST_LINE = 1 << 16
 """After this many bytes without a line break, the output counts as a line."""
@@ -27,8 +27,8 @@ LONGEST_LINE = 1 << 16
 POLL_S = 0.2
 
 LONGEST_WAIT_S = 1.0
-"""If one poll takes longer than this, it did not wait for the guest: this process or the machine
-was suspended."""
+"""If one poll takes longer than this time, in seconds, this process or the machine was suspended.
+The excess does not count as waiting for the guest."""
 
 FAILURE = re.compile(
     r"Kernel panic|Out of memory|\bBUG\b[: !]|\bOops\b"
@@ -54,7 +54,7 @@ TAINT_WARNED = 1 << 9 | 1 << 14
 """Bits of the kernel's taint that mean a warning: a WARN, or a CPU that hung for a while."""
 
 MOST_WARNINGS = 10
-"""The most different warnings that are stored."""
+"""The largest number of different warnings to store."""
 
 DOUBTFUL = re.compile(r"\s*\[<[0-9a-f]+>\] \? ")
 """Matches lines of a stack trace that the kernel itself marks as unreliable ("?")."""
@@ -74,7 +74,7 @@ class Console:
     at_ns: int | None = None
     programs: Said = field(default_factory=Said)
     quiet_s: float = 0.0
-    """Seconds that we have waited since virtual time last advanced."""
+    """Seconds that this process has waited since virtual time last advanced."""
     _counts: dict[str, int] = field(default_factory=dict)
     _texts: dict[str, str] = field(default_factory=dict)
 
@@ -98,7 +98,7 @@ class Console:
 
     @property
     def warnings(self) -> list[str]:
-        """The kernel's warnings, each once."""
+        """The kernel's warnings without repetition."""
         found = []
         for key, text in self._texts.items():
             times = self._counts[key]
@@ -115,7 +115,8 @@ class Console:
         elif word == "error":
             self.error = rest.replace("\\n", "\n")
         elif word == "tainted" and rest.isdecimal():
-            # The guest failed even if the lines that explain the failure are lost.
+            # A taint shows that the guest failed, even if the lines that explain the failure are
+            # lost.
             if int(rest) & TAINT_FAILED:
                 self.alarm = self.alarm or f"it is tainted ({rest})"
             elif int(rest) & TAINT_WARNED and not self._counts:
@@ -137,8 +138,8 @@ class Console:
 
 
 def lines(child: subprocess.Popen[bytes]) -> Iterator[tuple[str | None, float]]:
-    """Yield lines as they arrive, and None a few times a second. Each comes with the time that we
-    waited."""
+    """Yield lines as they arrive, and None a few times a second. Each item has the time waited for
+    it."""
     assert child.stdout is not None
     rest = b""
     ended = False
@@ -152,7 +153,8 @@ def lines(child: subprocess.Popen[bytes]) -> Iterator[tuple[str | None, float]]:
             waited, since = now - since, now
             if not ready:
                 if ended:
-                    # The guest has ended, but a process that it started holds the console open.
+                    # The guest has ended, but a process that the guest started keeps the console
+                    # open.
                     break
                 # Output from before the guest's end may arrive only now, so poll once more.
                 ended = has_ended(child)
@@ -174,6 +176,6 @@ def lines(child: subprocess.Popen[bytes]) -> Iterator[tuple[str | None, float]]:
 
 
 def has_ended(child: subprocess.Popen[bytes]) -> bool:
-    """Return whether the process has ended. This does not reap the process, so its number stays
-    reserved."""
+    """Return whether the process has ended. This does not reap the process, so no other process can
+    get its id."""
     return os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None

@@ -1,8 +1,8 @@
 """Computes hashes of files when a kit is built, and compares them when it is used.
 
 A process reads a file once, and again only if the file has changed since. Hashes are not stored
-between processes: whoever can change a kit could also change the stored hashes. Reading a whole kit
-takes only a tenth of a second.
+between processes, because an attacker who can change a kit could also change the stored hashes.
+Reading a whole kit takes only a tenth of a second.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ RACY_NS = 10**9
 """Nanoseconds after a change during which a file may change again without a new time stamp."""
 
 SHOWN = 6
-"""The most file names in one message."""
+"""The largest number of file names in one message."""
 
 _hashes: dict[tuple[object, ...], str] = {}
 """Hashes by path, times and size of a file. No program can restore the ctime of a changed file."""
@@ -46,11 +46,11 @@ def sha256(path: Path) -> str:
 
 
 def of(folder: Path, names: Iterable[str]) -> dict[str, str]:
-    """Return the hashes, by path, of the files, folders and links with these names and of
-    everything below them."""
+    """Return the hashes of the files, folders and links with these names, and of everything in
+    these folders, by path."""
     entries = {}
     for name in names:
-        # If a name is a link, use its target: a kit may consist of links.
+        # If a name is a link, use its target, because a kit may consist of links.
         top = folder / name
         for path in (top, *_below(top)) if top.exists() else ():
             entries[str(path.relative_to(folder))] = _what(path, top)

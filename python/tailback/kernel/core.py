@@ -1,8 +1,8 @@
 """Reserves one core for each guest.
 
-A guest's kernel and the stub process of its programs take turns: at each system call one stops and
-the other continues. If they use two cores, each turn wakes the other core, and a guest takes twice
-as long.
+A guest's kernel and the stub process of its programs take turns. At each system call one process
+stops and the other continues. If they run on two cores, each turn has to wake a core, and a guest
+takes twice as long.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from tailback.kernel import kit
 def reserved() -> Iterator[int | None]:
     """Reserve a core that no other guest of this user gets until the block ends.
 
-    A lock on a file reserves the core, so that several processes can share the machine. Yields
-    None, and leaves the choice to the scheduler, if every core has a guest already or the files
-    cannot be made.
+    A lock on a file reserves the core, so that several processes can share the machine. Yields None
+    if every core already has a guest, or if the files cannot be made. The scheduler then chooses
+    the core.
     """
     cores = sorted(os.sched_getaffinity(0))
     folder = kit.cache() / "cores"

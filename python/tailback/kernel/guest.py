@@ -2,8 +2,8 @@
 
 The guest sees the kit's root (read-only), the folder of its job and the folder of its results,
 because `hostfs=` puts every mount of this machine's files below the workplace of the run. The
-launcher keeps the kernel's process from all other files (confine.py). The guest's time is virtual,
-unless the run uses the machine's clock. Its random numbers follow from the seed.
+launcher denies the kernel's process access to all other files (confine.py). The guest's time is
+virtual, unless the run uses the machine's clock. The seed determines its random numbers.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ MEMORY_MIB = 2048
 """Memory of a guest, MiB. The machine provides only the pages that the guest touches."""
 
 STALL_S = 120.0
-"""Wall time in seconds after which a guest counts as hung, if virtual time does not advance."""
+"""If virtual time does not advance for this wall time, in seconds, the guest counts as hung."""
 
 START_NS = 1_700_000_000
 """Start of a guest's clock, ns since 1970. It is fixed, so that two runs with the same seed see the
@@ -47,9 +47,9 @@ same times. Only programs read the date.
 PROGRAM_WORDS = ("tt-vdso=64", "tt-spin=1000,2000,1000", "tt-counter=1")
 """Words of the boot line for guests with programs.
 
-After 64 readings of the clock in a row, and after 1000 calls without waiting, each further one
-takes 2 us. A program that uses a processor for 1 s is interrupted. The processor's counter shows
-virtual time to programs.
+After 64 consecutive readings of the clock, each further reading takes 2 us. After 1000 calls
+without waiting, each further call also takes 2 us. A program that uses a processor for 1 s is
+interrupted. The processor's counter shows virtual time to programs.
 """
 
 END_S = 10.0
@@ -58,10 +58,10 @@ END_S = 10.0
 MEMORY = re.compile(r"memory|oom", re.IGNORECASE)
 
 WRITTEN_BYTES = 16 << 30
-"""The most bytes that a guest may write to this machine's disk."""
+"""How many bytes a guest may write to this machine's disk."""
 
 WRITTEN_FILES = 1000
-"""The most files that a guest may create."""
+"""How many files a guest may create."""
 
 LOOK_S = 1.0
 """Seconds of real time between two checks of the files of a guest."""
@@ -102,9 +102,9 @@ def run(
 ) -> Finished:
     """Run a job in its own workplace. The results are then in `workplace / "results"`.
 
-    `agent` is the program of the first process, or its path; `places` has the files that programs
-    of the job get. Raises `GuestFailed` with the last lines of the console, `InputError` if no wall
-    would protect this machine's files, and `Cancelled`. It ends every process that it started.
+    `agent` is the program of the first process, or its path. `places` has the files for the
+    programs of the job. Raises `GuestFailed` with the last lines of the console, `InputError` if no
+    wall would protect this machine's files, and `Cancelled`. It ends every process that it started.
     """
     for name in ("job", "results"):
         (workplace / name).mkdir()
@@ -178,8 +178,8 @@ def boot_words(
     if places is not None and kit.lets_time_pass:
         travel += PROGRAM_WORDS
     release = releases.of(kit.version)
-    # Without this option, every kernel traces its processes with ptrace; older kernels have no
-    # other method.
+    # Without this option, every kernel traces its processes with ptrace. Older kernels support only
+    # ptrace.
     mode = ["seccomp=on"] if release >= releases.SECCOMP else []
     # Without this option User-mode Linux expects a block device, and older kernels search for it.
     root = ["root=hostfs"] if release < releases.ROOT_WITHOUT_DEVICE else []
@@ -208,16 +208,16 @@ def boot_words(
 
 
 def environment(kit: Kit, seed: int) -> dict[str, str]:
-    """Return the environment of the kernel's process. It has few variables, because variables of
-    our own environment could change a run.
+    """Return the environment of the kernel's process. It has few variables, because the variables
+    of this process could change a run.
     """
     return {
         "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
         "LC_ALL": "C",
         "TAILBACK_SEED": str(seed),
         "LD_PRELOAD": str(kit.library.resolve()),
-        # The kernel checks this path first, but does not use it: the launcher provides its memory
-        # as a file.
+        # The kernel checks this path first. It does not use the path, because the launcher provides
+        # its memory as a file.
         "TMPDIR": "/",
     }
 
@@ -241,8 +241,8 @@ def _check_written(workplace: Path) -> None:
     size = count = 0
     places = str(workplace / FOLDER)
     for base, folders, files in os.walk(workplace):
-        # We made the links directly in the workplace and in the folder of places. Other links are
-        # errors.
+        # tailback made the links that are directly in the workplace and in the folder of places.
+        # Any other link is an error.
         for name in (*files, *(folders if base != str(workplace) else ())):
             try:
                 status = os.lstat(os.path.join(base, name))

@@ -50,7 +50,7 @@ SCHEDULE = "tbsched"
 OUTAGE = "sch_outage"
 """The kernel module of the queue discipline that holds packets back while a link's rate is 0."""
 IMPAIR = "sch_impair"
-"""The kernel modules of the impairments that netem does not have: one folder."""
+"""The folder of kernel modules for the impairments that netem does not have."""
 FORMAT = 2
 OF_KIT = ("linux", "root")
 """The files and folders of a kit whose content is hashed when the kit is assembled."""
@@ -74,13 +74,13 @@ class Kit:
     """A built kernel with its guest root, and the user's modules that were chosen to go with it."""
 
     path: Path
-    """Folder of the kit in the cache."""
+    """Folder of the kit in tailback's cache."""
     version: str
     """Version of the kernel, e.g. 7.3.4."""
     ccs: dict[str, str | None]
-    """For each congestion control, the module that brings it, or None if it is built in."""
+    """For each congestion control, the module that contains it, or None if it is built in."""
     qdiscs: dict[str, str | None]
-    """For each kind of qdisc, the module that brings it, or None if it is built in."""
+    """For each kind of qdisc, the module that contains it, or None if it is built in."""
     linux: Path
     """The kernel, which is a program of this machine."""
     root: Path
@@ -114,7 +114,8 @@ class Kit:
 
     @property
     def launcher(self) -> Path:
-        """The launcher, which starts the kernel so that the kernel can reach only its own files."""
+        """The launcher. It starts the kernel in such a way that the kernel can access only its own
+        files."""
         return self.path / LAUNCHER
 
     def verify(self, modules: Iterable[str] = ()) -> None:
@@ -160,8 +161,8 @@ class Kit:
         """Return this kit with modules of the user, which replace the kit's own modules of the same
         kind.
 
-        `chosen` has the names of `--module NAME=DIR`. NAME means the version built last, NAME-HASH
-        a certain version.
+        `chosen` has the names of `--module NAME=DIR`. NAME means the version that was built last,
+        and NAME-HASH means a certain version.
         """
         kit = self
         taken: dict[str, str] = {}
@@ -283,7 +284,7 @@ def all_kits() -> list[Kit]:
 
 
 HASH_DIGITS = 6
-"""The fewest characters of a hash that identify a kit."""
+"""The smallest number of characters of a hash that may identify a kit."""
 
 
 def named(name: str, in_use: Kit | None = None) -> Kit:
@@ -340,7 +341,8 @@ def _stems(files: dict[str, str | None]) -> dict[str, str | None]:
 
 
 def content_hash(manifest: Mapping[str, Any]) -> str:
-    """Compute the identity of a kit: everything that went into it, and every byte of the result."""
+    """Compute the identity of a kit, which is a hash of all input of the build and of every byte of
+    the result."""
     parts = {name: manifest[name] for name in HASHED if name in manifest}
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 

@@ -20,15 +20,16 @@ MAX_BYTES = 4 << 20
 """The largest size of a manifest in bytes. A kit with a thousand files needs 150 kB."""
 
 Check = Callable[[Any, str], Iterator[str]]
-"""A function that yields the errors of a value, one phrase each. The text is the place of the
-value."""
+"""A function that yields a phrase for each error of a value. Its second argument is the place of
+the value."""
 
 NAME = r"[A-Za-z0-9_][A-Za-z0-9._+-]{0,99}"
 HASH = r"[0-9a-f]{64}"
 
 
 def read(path: Path, shape: Mapping[str, Check]) -> dict[str, Any]:
-    """Read a manifest of this shape. The `InputError` of an invalid manifest has every error."""
+    """Read a manifest of this shape. For an invalid manifest, raise an `InputError` that lists
+    every error."""
     data = foreign.read_json(path, limit=MAX_BYTES)
     wrong = list(table(shape)(data, ""))
     if wrong:
@@ -41,7 +42,7 @@ def read(path: Path, shape: Mapping[str, Check]) -> dict[str, Any]:
 
 
 def write(path: Path, facts: Mapping[str, Any]) -> None:
-    """Write a manifest completely, or leave the old file."""
+    """Write a manifest atomically, so that an error leaves the old file unchanged."""
     draft = path.with_name(f"{path.name}.part")
     draft.write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
     draft.replace(path)
@@ -68,7 +69,8 @@ def optional(inner: Check) -> Check:
 
 
 def each(key: Check, value: Check) -> Check:
-    """Return a check that a value is a table whose keys and values each pass a check."""
+    """Return a check that a value is a table, with one check for its keys and one for its
+    values."""
 
     def check(table: Any, place: str) -> Iterator[str]:
         if not isinstance(table, dict):
@@ -82,7 +84,7 @@ def each(key: Check, value: Check) -> Check:
 
 
 def every(inner: Check) -> Check:
-    """Return a check that a value is a list whose items pass a check."""
+    """Return a check that a value is a list, and that each item passes a check."""
 
     def check(entries: Any, place: str) -> Iterator[str]:
         if not isinstance(entries, list):
@@ -144,7 +146,7 @@ KIT: Mapping[str, Check] = {
     "cc": KINDS,
     "modules": MODULES,
 }
-"""The shape of kit.json. The code that writes its fields documents them."""
+"""The shape of kit.json. See the code that writes the fields for their meaning."""
 
 MODULE: Mapping[str, Check] = {
     "name": PLAIN,

@@ -33,11 +33,12 @@ class Kinds:
     qdiscs: tuple[str, ...]
     ccs: tuple[str, ...]
     guessed: bool = False
-    """Whether the names are only file names, because the sources do not state any names."""
+    """Whether the names are only file names, because the sources do not contain the algorithms'
+    names."""
 
 
 def build_flags(version: str) -> list[str]:
-    """Return the arguments of every run of make for a kit whose kernel has this version."""
+    """Return the arguments for every run of make for a kit with this version of the kernel."""
     return ["ARCH=um", *(word for one in releases.helps(version) for word in one.make)]
 
 
@@ -59,9 +60,9 @@ def depends(module: Path) -> list[str]:
 def kinds(stem: str, texts: Iterable[str], aliases: Iterable[str], calls: bytes) -> Kinds:
     """Return the algorithms that a module with this file name registers.
 
-    `texts` has its C sources, which are the best evidence. If they do not answer, its aliases do.
-    The last evidence is its file name, if the object code in `calls` calls the functions that
-    register an algorithm.
+    `texts` has its C sources, which are the best evidence. If they show no algorithm, the function
+    uses the module's aliases. The weakest evidence is the file name, which is used if the object
+    code in `calls` calls the functions that register an algorithm.
     """
     qdiscs: list[str] = []
     ccs: list[str] = []
@@ -87,7 +88,7 @@ def kinds_of(module: Path, sources: Sequence[Path]) -> Kinds:
 
 
 def makefile(folder: Path) -> str | None:
-    """Return a Makefile for a folder without a Makefile. It builds each C file that is a module.
+    """Return a Makefile that builds each C file of a folder that is a module.
 
     Returns None if the folder has a Makefile.
     """
@@ -108,7 +109,7 @@ def makefile(folder: Path) -> str | None:
 
 
 def spelled(text: str) -> tuple[str, Path]:
-    """Parse `NAME=DIR` or `DIR`. For `DIR`, the name is that of the folder."""
+    """Parse `NAME=DIR` or `DIR`. For `DIR`, the module has the name of the folder."""
     name, equals, path = text.partition("=")
     if not equals:
         name, path = "", text
@@ -144,8 +145,9 @@ def build(
 ) -> dict[str, Any]:
     """Build the modules of a folder against a kit, and return their manifest.
 
-    `headers` lists other files that are copied beside the sources. Nothing is written into the
-    folder itself. A version that is already built is reused. Other versions of the same name stay.
+    `headers` lists other files to copy beside the sources. Nothing is written into the folder
+    itself. A version that is already built is reused. Other versions of a module with this name are
+    kept.
     """
     facts = manifests.read(kit / kits.MANIFEST, manifests.KIT)
     tree, version = facts["source_tree"], facts["kernel"]
@@ -201,8 +203,8 @@ def name_it(link: Path, target: str) -> None:
 
 
 def check_place(kit: Path) -> None:
-    """Reject a build folder that was moved or copied. It contains its own old path, so modules
-    would be compiled into the wrong folder.
+    """Reject a build folder that was moved or copied. The folder contains its old path, so make
+    would compile modules into the wrong folder.
     """
     makefile = kit / "build" / "Makefile"
     found = OUTPUT.search(makefile.read_text(encoding="utf-8"))

@@ -1,8 +1,9 @@
 """Builds the parts of a kit that are tailback's own.
 
 They are the launcher, the preloaded library, and kernel modules. One module marks and drops by a
-schedule, another holds packets back in an outage, and two do what netem cannot do. Further modules
-are congestion controls and queue disciplines that Linux does not have, or has without some options.
+schedule, another holds packets back in an outage, and two implement impairments that netem does not
+have. Further modules are congestion controls and queue disciplines that Linux does not have, or has
+without some options.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ FLAGS = {kit.LIBRARY: ("-shared", "-fPIC"), kit.LAUNCHER: ()}
 """Further arguments of gcc for each program."""
 
 QDISC = kit.HERE / "qdisc.h"
-"""The header with the common code of the queue disciplines. It is copied beside the sources that
-include it."""
+"""The header with the common code of the queue disciplines. The build copies it beside the sources
+that include it."""
 
 
 def names(version: str | None = None) -> tuple[str, ...]:
@@ -35,7 +36,7 @@ def names(version: str | None = None) -> tuple[str, ...]:
 
 
 def add(folder: Path, *, jobs: int, steps: Steps) -> None:
-    """Build the parts that are missing or damaged, or whose sources have changed.
+    """Build the parts that are missing or damaged, and the parts with changed sources.
 
     A module that does not build for an older kernel is left out, and a scenario that needs it is
     rejected before boot.

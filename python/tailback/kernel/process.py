@@ -1,4 +1,5 @@
-"""Runs the programs of a build. Each has its own process group, which ends when tailback ends."""
+"""Runs the programs of a build. Each program has its own process group, which ends when tailback
+ends."""
 
 from __future__ import annotations
 
@@ -51,7 +52,8 @@ class CommandFailed(TailbackError):
 
 
 def environment(extra: dict[str, str] | None = None) -> dict[str, str]:
-    """Return the environment of a program: ours, without variables that would change the build."""
+    """Return the environment of a program: that of this process without variables that would change
+    the build."""
     kept = {name: value for name, value in os.environ.items() if name not in KBUILD_VARIABLES}
     return {**kept, "LC_ALL": "C", **(extra or {})}
 
@@ -104,7 +106,7 @@ def _start(command: list[str], cwd: Path | None, env: dict[str, str]) -> subproc
     before = {}
     if threading.current_thread() is threading.main_thread():
         for number in (signal.SIGINT, signal.SIGTERM):
-            # None means that the handler was not set from Python, so Python cannot restore it.
+            # None means that code outside Python set the handler, so Python cannot restore it.
             if signal.getsignal(number) not in (None, signal.SIG_IGN):
                 before[number] = signal.signal(number, lambda number, _: pending.append(number))
     try:
@@ -160,7 +162,7 @@ def _lines(child: subprocess.Popen[bytes], on_tick: Callable[[], None] | None) -
 
 @contextlib.contextmanager
 def terminable() -> Iterator[None]:
-    """Within this block, SIGTERM ends the build as Ctrl-C does, so that no program outlives it."""
+    """Within this block, SIGTERM ends the build like Ctrl-C does, so that its programs end too."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

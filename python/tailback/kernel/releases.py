@@ -1,7 +1,7 @@
-"""Lists releases of Linux: where Debian has their sources, and which features each release does not
-have.
+"""Lists releases of Linux: in which suites Debian has their sources, and which features a release
+does not have.
 
-These tables declare every difference between releases. To add a release, start here.
+These tables declare all differences between releases. To add a release, start here.
 """
 
 from __future__ import annotations
@@ -28,23 +28,24 @@ SUITES: dict[str, tuple[str, ...]] = {
 """For each release, the suites of Debian that have its source."""
 
 SECCOMP: Release = (6, 16)
-"""The first release whose User-mode Linux can intercept system calls with seccomp (`seccomp=on`).
-Earlier releases use ptrace."""
+"""The first release in which User-mode Linux can intercept system calls with seccomp
+(`seccomp=on`). Earlier releases use ptrace."""
 
 ROOT_WITHOUT_DEVICE: Release = (6, 6)
-"""The first release that can mount a root file system without a device, whatever `root` names."""
+"""The first release that can mount a root file system without a device, whatever the value of
+`root` is."""
 
 COMPAT: Release = (7, 1)
-"""The first release for which modules are compiled unchanged. For earlier releases, compat.h is
-included."""
+"""The first release for which modules are compiled unchanged. For earlier releases, modules include
+compat.h."""
 
 HOST_RANDOM: Release = (5, 19)
-"""The first release whose User-mode Linux takes its entropy from this machine's getrandom()."""
+"""The first release in which User-mode Linux takes its entropy from this machine's getrandom()."""
 
 
 @dataclass(frozen=True)
 class Help:
-    """Changes with which an older kernel builds and runs like the newest."""
+    """Changes that make an older kernel build and run like the newest kernel."""
 
     before: Release
     """The changes apply to kernels before this release."""

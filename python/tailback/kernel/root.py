@@ -12,13 +12,14 @@ from tailback.kernel import apt, process
 from tailback.kernel.apt import Apt, Deb
 
 RECIPE = 3
-"""Version of the recipe. Raise it if a root of the same packages is assembled in another way."""
+"""Version of the recipe. Raise it if a change assembles a root of the same packages in another
+way."""
 
 PACKAGES = ("libc6", "iproute2", "busybox-static")
 """The packages with the programs that the guest runs. Further libraries are dependencies of
 iproute2."""
 
-# Packages that iproute2 depends on, but needs only for installation.
+# Packages that iproute2 depends on, but that it needs only for installation.
 LIBRARY = re.compile(
     r"lib(?!debian-installer|c-gconv|newt|readline|slang|textwrap)(?!.*-bin).*\d.*|zlib1g"
 )
@@ -38,7 +39,7 @@ fi
 exec /job/agent
 """
 """The init script of the guest. It mounts the run's own folders, and each place of a run with
-programs. The agent does everything else.
+programs. The agent sets up everything else.
 """
 TO_USR = ("bin", "sbin", "lib", "lib64")
 SUPERFLUOUS = (
@@ -114,5 +115,5 @@ def missing_libraries(root: Path, program: str) -> list[str]:
         # The loader stops at the first library that it cannot find.
         return re.findall(r"libraries: (\S+):", str(error)) or [str(error)]
     found = re.findall(r"^\s*(\S+) => (\S+)", "\n".join(lines), re.MULTILINE)
-    # A library outside of the root belongs to this machine, so the root does not have the library.
+    # A library outside of the root belongs to this machine, so it is missing in the root.
     return [name for name, path in found if not Path(path).resolve().is_relative_to(root.resolve())]

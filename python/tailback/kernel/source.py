@@ -1,8 +1,8 @@
-"""Prepares kernel sources: a release of Debian, a tree, or a tarball. Each is unpacked once into
-the cache.
+"""Prepares kernel sources: a release of Debian, a tree, or a tarball. Each source is unpacked once
+into the cache.
 
-Parts that User-mode Linux never compiles (other processors, graphics, sound) are left out, which
-saves a third of the size. Their Kconfig files stay, because other Kconfig files include them.
+To save a third of the size, it leaves out parts that User-mode Linux never compiles (other
+processors, graphics, sound). Their Kconfig files stay, because other Kconfig files include them.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ NEVER_FOR_UML = {
     ),
     (".rst", ".txt", ".yaml", ".svg"): ("Documentation",),
 }
-"""Files that are left out. For each ending of a name, the folders in which such files are left
+"""Files to leave out. Each ending of a name maps to the folders in which such files are left
 out."""
 
 PRODUCTS = (".o", ".a", ".ko", ".so", ".cmd", ".mod", ".mod.c", ".order", ".symvers")
@@ -57,11 +57,12 @@ class KernelSource:
     """A kernel tree in the cache."""
 
     identity: str
-    """The exact identity of the source: a package and its version, or a hash of the content."""
+    """The identity of the source: a package and its version, or a hash of the content."""
     folder: Path
     """The folder of the tree. It exists once `prepare` has run."""
     package: dict[str, str] | None = None
-    """Name and version of the source's Debian package. None if it does not come from Debian."""
+    """Name and version of the source's Debian package. None if the source does not come from
+    Debian."""
     deb: Deb | None = None
     origin: Path | None = None
     """The user's tree, tarball or package file. None if the source comes from Debian."""
@@ -88,7 +89,7 @@ def newest_package(apt: Apt) -> tuple[str, str]:
 
 def package_of(apt: Apt, release: str) -> tuple[str, str]:
     """Return name and version of Debian's linux-source for a release such as "6.1", or for the
-    newest."""
+    newest release."""
     if release == releases.NEWEST:
         return newest_package(apt)
     name = f"linux-source-{release}"
@@ -111,7 +112,7 @@ def debian(apt: Apt, cache: Path, release: str = releases.NEWEST) -> KernelSourc
 
 
 def users(path: Path, cache: Path, steps: Steps) -> KernelSource:
-    """Return the source in a tree, a tarball or a linux-source package file of the user."""
+    """Return the source from the user's tree, tarball or linux-source package file."""
     path = path.resolve()
     if path.is_dir():
         for needed in ("Makefile", "Kconfig", "arch/um/Kconfig"):
@@ -165,7 +166,7 @@ def tree_files(tree: Path) -> Iterator[str]:
     for folder, inner, files in os.walk(tree):
         at = os.path.relpath(folder, tree)
         prefix = "" if at == "." else at + "/"
-        # A link to a folder counts as a file.
+        # Treat a link to a folder as a file.
         linked = [name for name in inner if os.path.islink(os.path.join(folder, name))]
         inner[:] = sorted(
             name
@@ -218,7 +219,7 @@ def _unpack(archive: Path, into: Path, env: dict[str, str]) -> None:
         stream, file = ":", '"$1"'
     script = f"{stream} | tar -tf {file} 2>/dev/null | head -n 1"
     names = process.run(["bash", "-c", script, "bash", archive], env=variables)
-    # The tarball has a single folder, whose name depends on the archive.
+    # The tarball has a single folder. The name of this folder depends on the archive.
     match = re.match(r"(\./)?[^/]+", names[0]) if names else None
     if match is None:
         raise InputError(

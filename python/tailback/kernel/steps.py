@@ -25,7 +25,7 @@ class Steps:
         self._text = ""
 
     def step(self, text: str, total: float | None = None) -> None:
-        """Begin a step. Without a total, its duration is unknown."""
+        """Begin a step. Without `total`, its progress is unknown."""
         if not self._enabled or text == self._text:
             return
         self._text = text

@@ -1,4 +1,4 @@
-"""Checks the programs that a kernel build needs, and fetches small ones that are missing.
+"""Checks the programs that a kernel build needs, and fetches small programs that are missing.
 
 gcc and make have to be installed. flex, bison, m4, bc and xz are small. If they are missing,
 tailback unpacks their packages into the cache and uses them there.
@@ -35,8 +35,8 @@ FETCHABLE = {
     "xz": ("xz-utils",),
     "patch": ("patch",),
 }
-"""For each program, the packages to unpack: its own, then libraries that a small machine may not
-have.
+"""For each program, the packages to unpack: first its own package, then libraries that a small
+machine may not have.
 
 The names of library packages differ between Debian's releases. The list has the names of all
 releases, and only existing packages are used.
@@ -76,7 +76,7 @@ def check() -> None:
 
 
 def environment(cache: Path, steps: Steps) -> dict[str, str]:
-    """Return the environment variables with which the build finds all its programs."""
+    """Return environment variables that let the build find all its programs."""
     absent = [program for program in FETCHABLE if not shutil.which(program)]
     if not absent:
         return {}

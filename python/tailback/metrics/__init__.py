@@ -1,9 +1,9 @@
 """Defines metrics: numbers computed from the records of runs. `pooling` defines how the numbers of
 several runs are pooled.
 
-Metrics read summaries, series and histograms, never an engine. The declarations of the summary's
-fields make the metrics that are plain fields (`recorded`). To add a metric with a computation,
-write a module here and add a line to `_COMPUTED`.
+Metrics read summaries, series and histograms. They do not depend on an engine. `recorded` makes the
+metrics that are plain fields from the declarations of the summary's fields. To add a metric with a
+computation, write a module here and add a line to `_COMPUTED`.
 """
 
 from __future__ import annotations
@@ -38,13 +38,14 @@ METRICS: tuple[Metric, ...] = tuple(
 )
 
 ONS: tuple[On, ...] = ("link", "flow", "class", "run")
-"""Which scope a name means if several scopes have it: the first of these."""
+"""The order of scopes. If several scopes have a name, it means the metric of the first of these
+scopes."""
 
 
 def offered(word: str) -> list[Metric]:
-    """Return the metrics with a name or path. A scope may precede it (`link.drops`).
+    """Return the metrics with a name or path. A scope may precede the name or path (`link.drops`).
 
-    `results.NAME` is a number that a program wrote to a file. Any NAME is accepted.
+    `results.NAME` is a number that a program wrote to a file. The function accepts any NAME.
     """
     scope, dot, rest = word.partition(".")
     matches = [
@@ -59,7 +60,7 @@ def offered(word: str) -> list[Metric]:
 
 def find(name: str, on: On | None = None) -> Metric:
     """Return the metric with this name or path. `on` chooses among flow, link, class and run.
-    Without `on`, a name that several scopes have means the metric of links.
+    Without `on`, return the first match in the order of `ONS`.
     """
     if matches := [metric for metric in offered(name) if on in (None, metric.on)]:
         return min(matches, key=lambda metric: ONS.index(metric.on))

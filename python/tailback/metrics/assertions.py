@@ -27,7 +27,7 @@ class BoundVerdict:
     seed: int | None
     """The seed of the run. None for the mean over seeds."""
     value: float | None
-    """The value. None if the run, or any run of the mean, does not have the value."""
+    """The value. None if it is missing in the run, or in any run of the mean."""
     side: Side
     bound: float
     n: int
@@ -72,8 +72,8 @@ class Assertion:
     max: float | None = None
     class_name: str | None = None
     without: str | None = None
-    """For a metric of harm, the name of the competitor. The summaries contain the harm by this
-    competitor."""
+    """For a metric of harm, the name of the competitor. The summaries contain the harm that this
+    competitor does."""
 
     def failures(self, summary: Mapping[str, Any]) -> Iterator[str]:
         """Return a message for each value that is missing or out of bounds."""
@@ -100,9 +100,8 @@ class Assertion:
                 yield f"{self.metric}{subject} is {text}, expected {bounds} ({at})"
 
     def verdicts(self, summaries: Sequence[Mapping[str, Any]]) -> Iterator[BoundVerdict]:
-        """Yield the verdict of each bound in each run of one point, then for the mean of the
-        runs.
-        """
+        """Yield the verdicts of each bound: for each run of one point, then for the mean of the
+        runs."""
         sides: list[tuple[Side, float]] = []
         if self.min is not None:
             sides.append(("min", self.min))
@@ -125,7 +124,7 @@ class Assertion:
                         *(self.metric, on, name, params, seed, value, side, bound, n),
                         without=self.without,
                     )
-                # A mean counts only if every run has the value.
+                # A mean is valid only if every run has the value.
                 mean = pooled.mean if pooled.whole else None
                 ci95 = pooled.ci95 if pooled.whole else None
                 yield BoundVerdict(
@@ -156,10 +155,10 @@ class Assertion:
     def _flows(
         self, metric: Metric, summary: Mapping[str, Any]
     ) -> list[tuple[str, Mapping[str, Any]]]:
-        """Return the parts whose metric is asserted, each with its kind.
+        """Return the parts to which the assertion applies, each with its kind.
 
-        If the table has a name, these are all parts with this name. Otherwise they are all flows.
-        If no flow has the metric, they are the programs, otherwise the sources of traffic.
+        If the table has a name, return all parts with this name. Otherwise return all flows, or the
+        programs if no flow has the metric, or else the sources of traffic.
         """
         kinds = [kind for kind in parts.LIKE_FLOWS if kind in metric.parts]
         if self.flow is not None:

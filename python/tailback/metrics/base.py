@@ -1,5 +1,5 @@
-"""Defines a metric: how it is computed from the records of a run, and how the numbers of several
-runs are combined.
+"""Defines a metric: how to compute it from the records of a run, and how to combine the numbers of
+several runs.
 """
 
 from __future__ import annotations
@@ -35,20 +35,21 @@ Better = Literal["less", "more"]
 
 @dataclass(frozen=True)
 class OfTwo:
-    """How a metric of two results is computed from a quantity that both results have."""
+    """How to compute a metric of two results from a quantity that both results have."""
 
     quantity: Metric
     between: Callable[[float, float], float | None]
-    """Computes the metric from two values: the first without the competitor, the second with it."""
+    """Computes the metric from two values: first the value without the competitor, then the value
+    with the competitor."""
 
 
 @dataclass(frozen=True)
 class Metric:
     """A number about a flow, link, class of flows or run. It is `None` if the run does not have it.
 
-    `pooling` combines the numbers of runs with different seeds by the same rules for every metric:
-    the mean with Student's t interval. A run without a value is left out, unless `at_least` gives a
-    bound. The estimate has the number of runs that count. Paired comparisons use the seeds for
+    `pooling` combines the numbers of runs with different seeds in the same way for every metric, as
+    a mean with Student's t interval. A run without a value is left out, unless `at_least` gives a
+    bound. The estimate records how many runs have a value. Paired comparisons use the seeds for
     which both results have a value.
     """
 
@@ -62,18 +63,22 @@ class Metric:
     weight: Weight = "once"
     """The weight of each value within a run."""
     at_least: Callable[[Mapping[str, Any]], float | None] | None = None
-    """Computes, for a value that was still growing at the end of the run, a bound that the final
-    value exceeds."""
+    """For a value that was still growing at the end of the run, computes a lower bound of the final
+    value."""
     least: float | None = 0.0
-    """The smallest possible value, at which intervals end. None if the value may be negative."""
+    """The smallest possible value. Intervals do not extend below it. None if the value may be
+    negative."""
     most: float | None = None
-    """The largest possible value, at which intervals end. None if no such value exists."""
+    """The largest possible value. Intervals do not extend above it. None if no such value
+    exists."""
     better: Better | None = None
-    """Which direction is better. None if neither is."""
+    """Which direction is better. None if neither direction is better."""
     only: tuple[str, ...] = ()
-    """The kinds of parts that have the metric, if not all kinds in its scope do. See `parts`."""
+    """The kinds of parts that have the metric. Empty if all kinds in its scope have it. See
+    `parts`."""
     of_two: OfTwo | None = None
-    """How a metric of two results (`harm`) is computed. It has no value in a single run."""
+    """How to compute a metric of two results, such as `harm`. Such a metric has no value in a
+    single run."""
 
     @property
     def name(self) -> str:
@@ -89,7 +94,8 @@ class Metric:
 
     @property
     def title(self) -> str:
-        """The title in tables: the name and the unit, or only the name if it ends in the unit."""
+        """The title in tables: the name and the unit, or only the name if the name ends in the
+        unit."""
         said = not self.unit or has_unit(self.name)
         return self.name if said else f"{self.name} ({self.unit})"
 
@@ -112,7 +118,8 @@ class OfTwoResults(InputError):
 
 
 def refuse_of_two(metric: Metric, where: str) -> None:
-    """Raise an error for a metric that needs two results: one without and one with a competitor."""
+    """Raise an error for a metric that needs two results: one without a competitor and one with a
+    competitor."""
     if metric.of_two is not None:
         raise OfTwoResults(
             f"{where}: {metric.name} needs two results, one of them without the competitor; "
@@ -128,7 +135,7 @@ def field(path: str) -> Callable[[Mapping[str, Any]], float | None]:
     def read(part: Mapping[str, Any]) -> float | None:
         value: Any = part
         for name in names:
-            # A report reads millions of fields. Checking for a dict first halves the time.
+            # A report reads millions of fields. Checking for a dict first halves the time for this.
             if type(value) is not dict and not isinstance(value, Mapping):
                 return None
             value = value.get(name)

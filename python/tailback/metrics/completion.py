@@ -11,8 +11,8 @@ from tailback.metrics.base import field
 from tailback.metrics.groups import group_of
 
 UNFINISHED = "unfinished_s"
-"""Key of a transfer that did not finish: the time from its start to the end of its observation,
-s."""
+"""Key in the summary of an unfinished transfer. Its value is the time from the transfer's start to
+the end of its observation, s."""
 
 METRICS = (replace(recorded.metric("completion_s", "flow"), at_least=field(UNFINISHED)),)
 
@@ -20,7 +20,8 @@ METRICS = (replace(recorded.metric("completion_s", "flow"), at_least=field(UNFIN
 def transfers(canonical: Mapping[str, Any]) -> dict[str, float]:
     """Return the latest possible start of each flow with a size, s, by name.
 
-    Empty for a point of another version of tailback, in which the sizes of flows are unknown.
+    Return an empty dictionary for a point of another version of tailback, because it does not tell
+    the sizes of flows.
     """
     try:
         return {
@@ -35,9 +36,9 @@ def transfers(canonical: Mapping[str, Any]) -> dict[str, float]:
 def add(summary: Mapping[str, Any], starts_s: Mapping[str, float]) -> None:
     """Add to a summary for how long each unfinished transfer had run.
 
-    This time is a lower bound of the completion time. It lasts from the flow's start, or from the
-    latest possible start if that was in the warm-up, to the end of the flow or of the run.
-    `starts_s` is from `transfers`.
+    This time is a lower bound of the completion time. It begins at the flow's start, or at the
+    latest possible start if the flow started in the warm-up. It ends at the end of the flow or of
+    the run. `transfers` returns `starts_s`.
     """
     for flow in summary["flows"] if starts_s else ():
         latest_s = starts_s.get(flow["name"], starts_s.get(group_of(flow["name"])))

@@ -1,7 +1,7 @@
 """Finds where a monotone curve crosses a level, from noisy values on a grid of a parameter.
 
-The values are first made monotone (isotonic regression, pool adjacent violators), then joined by
-straight lines. Therefore noise on a flat part cannot cause several crossings.
+The module first makes the values monotone (isotonic regression, pool adjacent violators), then
+joins them by straight lines. Therefore noise on a flat part cannot cause several crossings.
 """
 
 from __future__ import annotations
@@ -44,9 +44,11 @@ def monotone(values: Sequence[float], *, falling: bool) -> list[float]:
 def crossing(
     xs: Sequence[float], ys: Sequence[float], level: float = 0.0, *, falling: bool
 ) -> Crossing | None:
-    """Return where the monotone curve through (xs, ys) reaches `level`, or None if it never does.
+    """Return the crossing of the monotone curve through (xs, ys) with `level`, or None if the curve
+    does not reach this level.
 
-    `xs` ascends. If the curve is at the level over several grid values, return the middle of them.
+    `xs` must be ascending. If the curve is at the level over several grid values, return the middle
+    of these values.
     """
     if len(xs) != len(ys):
         raise ValueError("as many values as grid points are needed")

@@ -1,8 +1,8 @@
 """Computes differences between two sets of runs: their size, interval and p value.
 
-Runs that share their seeds are compared seed by seed (paired t test). Other runs are two samples,
-each with its own variance (Welch's t test). `tailback.comparison.families` decides which of many
-differences are flagged.
+Runs that share their seeds are compared seed by seed (paired t test). Other runs are treated as two
+samples, each with its own variance (Welch's t test). `tailback.comparison.families` decides which
+of many differences are flagged.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from tailback.metrics.statistics import t_quantile
 
 FALSE_DISCOVERY = 0.05
-"""A difference is flagged if its q value is below this."""
+"""A difference is flagged if its q value is below this level."""
 
 ROUNDING = 1e-9
 """A spread below this share of the values counts as a rounding error."""
@@ -28,29 +28,29 @@ class Difference:
     """Number of pairs of runs. For unpaired runs, the size of the smaller set."""
     paired: bool
     absolute: float
-    """Mean of the variant minus that of the baseline, in the quantity's unit."""
+    """Mean of the variant minus the mean of the baseline, in the quantity's unit."""
     relative: float | None
     """`absolute` divided by the baseline's mean. `None` if that mean is 0."""
     ci95: float | None = None
-    """Half the length of the 95 % interval of `absolute`. `None` for one run, or if all values
-    agree."""
+    """Half the length of the 95 % interval of `absolute`. `None` for one run, or if all values are
+    equal."""
     relative_ci95: float | None = None
-    """Half the length of the 95 % interval of `relative`, which includes the baseline's own spread
-    (delta method).
+    """Half the length of the 95 % interval of `relative`. It accounts for the spread of the
+    baseline (delta method).
     """
     effect_size: float | None = None
     """Cohen's d: `absolute` divided by the standard deviation of the pairs' differences. For
-    unpaired runs, divided by the root of the mean variance of both samples."""
+    unpaired runs, `absolute` divided by the root of the mean variance of both samples."""
     p: float | None = None
-    """Probability of a difference at least as large by chance alone. `None` if it is unknown: for
-    one run, and if nothing differs."""
+    """Probability of a difference at least as large by chance alone. `None` for one run, and if all
+    values are equal."""
 
 
 def paired(base: Sequence[float], other: Sequence[float]) -> Difference | None:
     """Compute the difference of runs that are paired one by one. Return `None` if there is no pair.
 
-    If all n pairs have the same difference other than 0, they have no spread, which a t test needs.
-    The p value is then that of the sign test, 2^(1 - n).
+    A t test needs spread. If all n pairs have the same difference other than 0, the p value is
+    therefore that of the sign test, 2^(1 - n).
     """
     n = len(base)
     if n != len(other):
@@ -71,7 +71,7 @@ def paired(base: Sequence[float], other: Sequence[float]) -> Difference | None:
     t = t_quantile(n - 1) / math.sqrt(n)
     ratio_ci95 = None
     if relative is not None:
-        # Delta method: to first order, the ratio of means varies like these residuals.
+        # Delta method: to first order, the ratio of means varies as these residuals do.
         rests = [b - (1 + relative) * a for a, b in zip(base, other, strict=True)]
         ratio_ci95 = t * deviation(rests) / abs(mean)
     from scipy.stats import ttest_rel

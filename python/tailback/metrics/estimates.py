@@ -12,17 +12,17 @@ def mean_text(found: Estimate) -> str:
 
 
 def has_spread(found: Estimate) -> bool:
-    """Return whether runs differ in the digits that are shown."""
+    """Return whether runs differ in the digits that the text shows."""
     return found.mean is not None and _spread(found) != short(found.mean)
 
 
 def with_spread(estimate: Estimate, *, counted: bool = True) -> str:
     """Format a mean and the half-width of its interval, both to the same decimal place.
 
-    `counted` prints the number of runs with a value if some runs have no value.
+    With `counted`, the text has the number of runs with a value if some runs have no value.
 
     An interval that is smaller than the last digit shown is omitted. If some transfers did not
-    finish, the bound of the mean over all runs is shown instead.
+    finish, the text shows the bound of the mean over all runs instead.
     """
     of = "" if estimate.whole or not counted else f" ({estimate.n} of {estimate.of})"
     if estimate.at_least is not None:
@@ -43,7 +43,7 @@ def _spread(estimate: Estimate) -> str:
     half = f"{estimate.half_width:.{decimals}f}"
     if float(half) == 0 or estimate.mean is None or estimate.ci95 is None:
         return mean
-    # The interval ends at the smallest or largest possible value, so its two halves may differ.
+    # The interval is cut at the smallest and largest possible value, so its two halves may differ.
     below = f"{estimate.mean - estimate.ci95[0]:.{decimals}f}"
     above = f"{estimate.ci95[1] - estimate.mean:.{decimals}f}"
     return f"{mean} ±{half}" if above == below else f"{mean} −{below} +{above}"

@@ -1,4 +1,4 @@
-"""Reads the declarations of the fields of a run's summary, with the JSON type of each, and of the
+"""Reads the declarations of the fields of a run's summary, with their JSON types, and of the
 metrics that are plain fields.
 
 Each field is declared once, in Rust, in `tailback_record::summary`.
@@ -28,10 +28,11 @@ class Field:
     statistics: Sequence[str]
     """For a field with statistics, the names of its numbers."""
     may_lack: bool
-    """Whether the key may be absent: the run has no value, or an earlier version wrote the
+    """Whether the key may be absent, because the run has no value or an earlier version wrote the
     summary."""
     measured: bool
-    """Whether the field's numbers are metrics. If not, the field describes what was measured."""
+    """Whether the field's numbers are metrics. If not, the field describes the part itself, such as
+    its name."""
 
 
 @cache
@@ -85,7 +86,7 @@ def bins() -> tuple[tuple[str, int], ...]:
 
 @cache
 def names() -> Mapping[str, str]:
-    """Return the names of metrics whose name differs from their field: `completions.started` is
-    `requests`.
+    """Return the names of metrics, by field, where the name differs from the field: `requests` for
+    `completions.started`.
     """
     return {one["field"]: one["name"] for one in metrics()}

@@ -1,4 +1,4 @@
-"""Metric: gain in throughput of a flow, compared with the same flow with the standard backoff."""
+"""Metric: gain in throughput of a flow, relative to its throughput with the standard backoff."""
 
 from __future__ import annotations
 

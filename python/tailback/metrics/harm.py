@@ -1,10 +1,10 @@
 """Metrics of harm (Ware and others, HotNets 2019): how much a competitor worsens a result.
 
-If less is better, such as for a time, harm is the share of the value with the competitor that the
-competitor added. If more is better, such as for a rate, harm is the share of the value without the
-competitor that was lost. Harm needs two results, one without the competitor and one with it, so a
-single run has no harm. A harm of 0 means that nothing was lost, 1 that everything was lost. If harm
-is negative, the competitor helped.
+If less is better, such as for a time, harm is what the competitor added, as a share of the value
+with the competitor. If more is better, such as for a rate, harm is what was lost, as a share of the
+value without the competitor. Harm needs two results, one without the competitor and one with it, so
+a single run has no harm. A harm of 0 means that nothing was lost, 1 that everything was lost. If
+harm is negative, the competitor helped.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from tailback.metrics.groups import is_of
 
 
 def harm(alone: float, contended: float, better: Better) -> float | None:
-    """Compute the harm from a value without and a value with the competitor. Return `None` if it is
-    undefined.
+    """Compute the harm from the value without the competitor and the value with it. Return `None`
+    if it is undefined.
     """
     whole = contended if better == "less" else alone
     if whole <= 0:
@@ -93,7 +93,8 @@ METRICS = (
 
 
 FIELD = "harm"
-"""Key in the summary of a flow, program or source. It has the harm by competitor and quantity."""
+"""Key in the summary of a flow, program or source. Its value is the harm, by competitor and
+quantity."""
 
 
 def add(summary: dict[str, Any], competitor: str, alone: Mapping[str, Any]) -> None:
@@ -116,16 +117,16 @@ def add(summary: dict[str, Any], competitor: str, alone: Mapping[str, Any]) -> N
 
 
 def competitors(absences: Iterable[Iterable[str]]) -> list[str]:
-    """Return the names of all flows and sources without which runs were made, each once.
+    """Return the names of all flows and sources that are absent in some run, without repetition.
 
-    `absences` are the names of each run (`Run.without`).
+    `absences` has the absent names of each run (`Run.without`).
     """
     return list(dict.fromkeys(name for names in absences for name in names))
 
 
 def by(metric: Metric, competitor: str) -> Metric:
-    """Return a metric of harm as a metric of a single run, whose summary has the harm by a
-    competitor.
+    """Return a metric of harm as a metric of a single run. It reads the harm by a competitor from
+    the run's summary.
     """
     quantity = _quantity(metric)
 

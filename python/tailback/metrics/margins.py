@@ -1,14 +1,14 @@
 """Decides whether a difference is beyond a margin, by two one-sided tests.
 
 A test that finds no difference does not show that the values are equal. Therefore this module tests
-both claims: that the variant is beyond the margin, and that it is within. (For a margin on both
-sides, these are Schuirmann's two one-sided tests, 1987, J. Pharmacokinet. Biopharm. 15.) If neither
-test is significant, the difference is undecided.
+both claims: that the variant is beyond the margin, and that it is within the margin. (For a margin
+on both sides, these are Schuirmann's two one-sided tests, 1987, J. Pharmacokinet. Biopharm. 15.) If
+neither test is significant, the difference is undecided.
 
 A margin in percent refers to the baseline's mean, which is itself measured. For "10 % more", the
-values `b - 1.1 a` are tested against 0 (Sasabuchi 1988). This test does not approximate a ratio,
-and it is valid even if the baseline is 0. Runs that share their seeds are compared seed by seed,
-other runs as two samples (Welch).
+values `b - 1.1 a` are tested against 0 (Sasabuchi 1988). This test does not need the approximate
+variance of a ratio, and it is valid even if the baseline is 0. Runs that share their seeds are
+compared seed by seed. Other runs are compared as two samples (Welch).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ POWER = 0.8
 """Probability with which the recommended number of runs is enough."""
 
 MOST_RUNS = 100_000
-"""The largest number of runs that is recommended."""
+"""The largest number of runs to recommend."""
 
 
 @dataclass(frozen=True)
@@ -32,13 +32,14 @@ class Contrast:
     """How far a variant is beyond a limit: an estimate with its error."""
 
     n: int
-    """Number of runs of each side. For unpaired runs, of the smaller side."""
+    """Number of runs of each side. For unpaired runs, the number of runs of the smaller side."""
     mean: float
     error: float
-    """Standard error of the mean. 0 if all runs agree."""
+    """Standard error of the mean. 0 if all runs have the same value."""
     freedom: float
     alike: float
-    """For runs without spread, the probability that all are on one side of the limit by chance."""
+    """For runs without spread, the probability that all runs are on one side of the limit by
+    chance."""
     deviation: float
     """Standard error times the square root of n."""
 
@@ -50,7 +51,7 @@ class Contrast:
 
     def less(self) -> float:
         """The p value of the test that shows that the variant is within the limit. A value at the
-        limit is within.
+        limit counts as within.
         """
         if self.error == 0:
             return self.alike if self.mean <= 0 else 1.0
@@ -58,7 +59,7 @@ class Contrast:
 
     def runs(self, level: float) -> int | None:
         """Estimate how many runs could decide, if the true mean equals the measured mean. Return
-        None if no number of runs could.
+        None if no number of runs could decide.
         """
         if self.error == 0:
             # With this many runs, equal signs occur by chance with a probability below the level.
@@ -120,7 +121,7 @@ class Samples:
 
     def bounds(self, level: float, *, relative: bool) -> tuple[float | None, float | None]:
         """Return a lower and an upper bound of the difference, each at this level. A bound that
-        does not exist is None. `more` and `less` change their answer at these bounds.
+        does not exist is None. At these bounds, `more` and `less` become significant.
         """
         middle = self.against(0.0, relative=relative)
         mean = math.fsum(self.base) / len(self.base)
@@ -147,8 +148,8 @@ class Samples:
 
 
 def _edge(start: float, step: float, told: Callable[[float], bool]) -> float | None:
-    """Return the limit at which a test becomes significant, searching from a limit at which it is
-    not."""
+    """Return the limit at which a test becomes significant. The search begins at a limit where the
+    test is not significant."""
     for _ in range(30):
         if told(start + step):
             break

@@ -20,7 +20,7 @@ def has_unit(name: str) -> bool:
 def flat(part: Mapping[str, Any]) -> dict[str, Any]:
     """Flatten a part of a summary to columns: `{"rtt_ms": {"mean": 1}}` to `{"rtt_mean_ms": 1}`.
 
-    A field that is a metric with a name of its own gets that name: `requests` for
+    If a field is a metric with its own name, use that name, such as `requests` for
     `completions.started`.
     """
     return {flat_name(path): value for path, value in _paths(part)}

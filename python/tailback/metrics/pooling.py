@@ -1,7 +1,7 @@
 """Pools the numbers of runs. Only this module computes means over seeds.
 
-Commands request a metric of a part over some runs, and print the result. The metric itself
-(`Metric`) defines how to treat a run without a value, and the possible range of the interval.
+Commands request a metric of a part over some runs, and print the result. `Metric` defines how to
+treat a run without a value, and the possible range of the interval.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Reading:
 
     value: float | None
     at_least: float | None = None
-    """For a missing value, a bound that the value exceeds."""
+    """For a missing value, a lower bound of this value."""
 
 
 Readings = Mapping[int, Reading]

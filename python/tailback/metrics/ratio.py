@@ -29,8 +29,8 @@ def ratio(summary: Mapping[str, Any], one: str, other: str) -> float | None:
 def _first_two(summary: Mapping[str, Any]) -> float | None:
     groups = _groups(summary["flows"])
     if len(groups) < 2:
-        # Prefer flows: a program that only probes does not count as a third group beside two groups
-        # of flows.
+        # Prefer flows, so that a program that only probes does not count as a third group beside
+        # two groups of flows.
         groups = _groups(parts.flows(summary))
     return ratio(summary, groups[0], groups[1]) if len(groups) == 2 else None
 

@@ -1,4 +1,5 @@
-"""Metrics of how long the requests of a source of short connections took, by their size."""
+"""Metrics of the completion times of requests from a source of short connections, by size of the
+request."""
 
 from collections.abc import Callable, Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""Metrics of numbers that programs write to files. The scenario chooses the name of each."""
+"""Metrics of numbers that programs write to files. The scenario chooses the name of each number."""
 
 from __future__ import annotations
 

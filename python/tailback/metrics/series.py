@@ -1,8 +1,9 @@
 """Computes statistics of recorded series, weighted by time. No other module computes them.
 
-A sample of a state (a window, a backlog, a gauge) holds until the next sample of its series,
-however far apart they are. With `record.series = "changes"` or `"acks"`, samples are close together
-while the state changes. A value of a whole interval counts once. An event also counts once.
+A sample of a state (a window, a backlog, a gauge) is valid until the next sample of its series,
+however far apart these samples are. With `record.series = "changes"` or `"acks"`, samples are close
+together while the state changes. A value for a whole interval counts once. An event also counts
+once.
 """
 
 from __future__ import annotations
@@ -17,10 +18,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Held = Literal["state", "growth", "each"]
-"""How long a value of a series holds.
+"""How long a value of a series is valid.
 
-A "state" holds until the next value, a "growth" since the previous value. "each" counts once: an
-event, or a value of one of equally long intervals.
+A "state" is valid until the next value, and a "growth" since the previous value. "each" counts
+once. It is an event, or the value of one of equally long intervals.
 """
 
 EVENTS = (
@@ -30,7 +31,7 @@ EVENTS = (
     *("mark.scheduled_mark", "mark.policed_mark"),
     *("completion_ns", "completion_bytes", "rate_mbit"),
 )
-"""Series of events and of statistics, which a run may not have."""
+"""Series of events and of statistics. A run may not have them."""
 
 _EACH = re.compile(
     r"(?:completion_(?:ns|bytes)|rate_mbit|(?:drop|mark|sce_mark|class)\..+|rtt_ns|delay_ns)"
@@ -39,13 +40,14 @@ _EACH = re.compile(
 
 
 def held(quantity: str) -> Held:
-    """Return how long a value of a recorded series holds."""
+    """Return how long a value of a recorded series is valid."""
     return "each" if _EACH.fullmatch(quantity) else "state"
 
 
 def measured(summary: Mapping[str, Any], part: Mapping[str, Any]) -> tuple[int, int]:
-    """Return when a part of a run is measured, ns. A flow is measured from its start or the end of
-    the warm-up until it stops or completes, everything else until the end of the run.
+    """Return the begin and end of the time in which a part of a run is measured, ns. A flow is
+    measured from its start, or from the end of the warm-up, until it stops or completes. All other
+    parts are measured until the end of the run.
     """
     begin = part.get("from_s", summary["warmup_s"])
     end = part.get("to_s", summary["duration_s"])
@@ -57,8 +59,8 @@ def weighted(frame: pl.DataFrame, by: Sequence[str], how: Held) -> pl.DataFrame:
 
     `frame` is in the order of time. It has time_ns, value, the columns `by` that distinguish
     series, and from_ns and to_ns, the bounds of the measured time. The result also has the column
-    weight_ns: how long a value holds within the measured time, or 1 if it counts once. Samples that
-    hold for no time are left out.
+    weight_ns. It is the time for which a value is valid within the measured time, or 1 if the value
+    counts once. Samples that are valid for no time are left out.
     """
     import polars as pl
 
@@ -82,8 +84,8 @@ def means_between(
 ) -> NDArray[np.float64]:
     """Compute the mean of a state between neighbouring edges; NaN where the state is unknown.
 
-    A sample holds until the next sample, and the last sample until `end`. If an interval contains
-    only the moment of the last sample, its mean is that sample's value.
+    A sample is valid until the next sample, and the last sample until `end`. If an interval
+    contains only the moment of the last sample, its mean is that sample's value.
     """
     import numpy as np
 
@@ -104,10 +106,11 @@ STATISTICS = ("n", "mean", "p1", "p25", "p50", "p75", "p99", "min", "max")
 
 
 def statistics(frame: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
-    """Compute mean and percentiles of weighted samples, as `weighted` returns them, for each
-    series.
+    """Compute mean and percentiles for each series, from the weighted samples that `weighted`
+    returns.
 
-    The p-th percentile is the least value that the series does not exceed during p % of the time.
+    The p-th percentile is the smallest value that the series does not exceed during p % of the
+    time.
     """
     import polars as pl
 

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from functools import cache
 
 LEAST_SEEDS = 5
-"""The fewest seeds whose spread is certain enough to explain a failed criterion by noise."""
+"""The smallest number of seeds for which noise may explain a failed criterion. With fewer seeds,
+their spread is too uncertain."""
 
 
 @dataclass(frozen=True)
@@ -22,16 +23,16 @@ class Estimate:
     n: int
     """How many runs have a value."""
     mean: float | None
-    """The mean. `None` if no run has a value, or if some transfers did not finish: the finished
-    transfers are not a fair sample."""
+    """The mean. `None` if no run has a value, or if some transfers did not finish, because the
+    finished transfers are not a fair sample."""
     ci95: tuple[float, float] | None
     """95 % interval of the mean, cut to the possible values. `None` for one run, and for identical
-    runs, which show nothing about other seeds.
+    runs, because they show nothing about other seeds.
     """
     runs: int | None = None
     """Number of all runs, including runs without a value. `None` if it equals `n`."""
     at_least: float | None = None
-    """If some transfers did not finish, a bound that the mean over all runs exceeds."""
+    """If some transfers did not finish, a lower bound of the mean over all runs."""
 
     @property
     def half_width(self) -> float | None:
@@ -67,7 +68,7 @@ def estimate(
     values: Iterable[float | None], *, least: float | None = None, most: float | None = None
 ) -> Estimate:
     """Compute mean and interval of the available values. `least` and `most` are the smallest and
-    the largest possible value, at which the interval ends.
+    the largest possible value, and the interval does not extend beyond them.
     """
     every = list(values)
     numbers = [value for value in every if value is not None]
@@ -80,7 +81,7 @@ def estimate(
     variance = math.fsum((value - mean) ** 2 for value in numbers) / (n - 1)
     half = t_quantile(n - 1) * math.sqrt(variance / n)
     low, high = mean - half, mean + half
-    # Rounding may put the mean of equal values slightly beyond them.
+    # Rounding may put the mean of equal values slightly above or below these values.
     if least is not None:
         low = min(max(low, least), mean)
     if most is not None:
@@ -135,7 +136,7 @@ _T95: dict[float, float] = dict(
         start=1,
     )
 )
-"""Quantiles up to 30 degrees of freedom, as scipy computes them."""
+"""Quantiles up to 30 degrees of freedom, computed with scipy."""
 
 
 def median(values: Iterable[float]) -> float | None:
@@ -148,8 +149,8 @@ def median(values: Iterable[float]) -> float | None:
 
 
 def nearest_rank(values: Sequence[float], share: float) -> float | None:
-    """Return the smallest value that this share of the values does not exceed. Return `None`
-    without values."""
+    """Return the smallest value that at least this share of the values does not exceed. Return
+    `None` without values."""
     if not values:
         return None
     # Round up. The 1e-9 absorbs rounding errors, as in 0.9 * 10.

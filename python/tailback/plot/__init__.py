@@ -3,7 +3,7 @@
     chart = results.plot(x="path.rtt", y="delay_ms.p99", color="bottleneck.queue.aqm")
     chart.save("figure.svg")
 
-`resolve` decides what is drawn, and `values` computes the numbers. `kinds` has a module for each
+`resolve` decides what to draw, and `values` computes the numbers. `kinds` has a module for each
 kind of plot. `layout` sets the size of the figure, and `output` writes the file.
 """
 
@@ -56,7 +56,7 @@ class Figure:
 
 
 def _warm_up() -> None:
-    """Start the process that draws before results are read, because it starts slowly."""
+    """Start the drawing process before results are read, because the process starts slowly."""
     # If the process cannot start, drawing reports the error later.
     with suppress(Exception):
         import vl_convert
@@ -165,7 +165,7 @@ def plot(
         ),
     )
     made = figure(results, asked, width=width, height=height, font_size=font_size, style_name=style)
-    # This imports Altair, which drawing needs.
+    # This imports Altair, which is slow, so the import is here.
     from tailback.plot.composing import composable
 
     return composable(made.chart)

@@ -1,7 +1,7 @@
 """Puts charts beside and under one another: `a | b` and `a & b`.
 
 Altair composes only charts without a configuration. A figure has a configuration of fonts and
-sizes, which moves to the composed chart.
+sizes, so this module moves it to the composed chart.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import Any
 import altair as alt
 
 _OWN = ("color", "fill", "shape", "strokeDash")
-"""Channels that composed charts do not share, because each chart may use colours for something
-else."""
+"""Channels that composed charts do not share, because each chart may use them for another
+purpose."""
 
 
 class ComposableChart:

@@ -1,5 +1,5 @@
-"""Defines dimensions, which distinguish points and parts of runs: swept keys, the seed, flow, link,
-class.
+"""Defines dimensions, which distinguish points and parts of runs. They are the swept keys, the
+seed, the flow, the link and the class.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ class Dimension:
     name: str
     title: str
     texts: Sequence[str]
-    """Values in the form that the scenario has."""
+    """Values in the form that the scenario uses."""
     unit: str = ""
     numbers: Sequence[float] | None = None
     """The values as numbers of one unit. None if the values are names."""
     keys: tuple[str, ...] = ()
     raw: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    """For each text, how the scenario and the results may spell its value."""
+    """For each text, the spellings of its value in the scenario and the results."""
 
     @property
     def label(self) -> str:
@@ -57,7 +57,7 @@ class Dimension:
         return text if self.numbers is None else f"{self.number(text):.12g}"
 
     def text_of(self, word: str) -> str | None:
-        """Return the text of the value that a word means."""
+        """Return the text of the value with this spelling, or None if no value has it."""
         return next((t for t in self.texts if word == t or word in self.raw.get(t, ())), None)
 
 
@@ -71,7 +71,7 @@ def swept(runs: Sequence[Run]) -> dict[str, Dimension]:
         texts = [words.value(label) for label in labels]
         spellings: dict[str, set[str]] = {}
         for text, label in zip(texts, labels, strict=True):
-            # Two spellings of one value (0.02s, 20ms) stay separate if their texts differ.
+            # Two spellings of one value (0.02s, 20ms) stay separate values if their texts differ.
             spellings.setdefault(text, set()).update((label, raw[label]))
         numbers = None
         unit = ""
@@ -115,7 +115,7 @@ def text_at(dimension: Dimension, run: Mapping[str, str]) -> str:
 
 
 def texts(run: Run, dimensions: Mapping[str, Dimension]) -> dict[str, str]:
-    """Return a run's values of the swept keys, in the form that the scenario has."""
+    """Return a run's values of the swept keys, in the form that the scenario uses."""
     made = {path: words.value(label) for path, label in run.labels.items() if path in dimensions}
     return {**made, SEED: str(run.seed)}
 

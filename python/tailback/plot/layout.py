@@ -1,7 +1,8 @@
 """Sets the sizes of panels and legend, so that a figure has exactly the requested width.
 
-In Vega, the user sets the size of a panel; axes, titles and legend are added outside. A figure is
-therefore drawn once, its size is measured, and the panels get the remaining space.
+In Vega, the caller sets the size of a panel, and Vega adds axes, titles and legend outside of it.
+This module therefore draws a figure once, measures its size, and gives the panels the remaining
+space.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from tailback.plot.plan import PlannedDrawing, PlotPanel, PlotPlan
 
 VEGA_LITE = ".".join(alt.VEGALITE_VERSION.split(".")[:2])
 SHAPE = 0.64
-"""Ratio of a panel's height to its width, if no height of the figure is set."""
+"""Ratio of a panel's height to its width, if the user does not set the height of the figure."""
 TALLEST = 190.0
 LEAST_PANEL = 24.0
 TRIES = 4
@@ -29,8 +30,8 @@ CLOSE = 2.0
 """Accepted error of the size in pixels, because Vega rounds. The finished figure is scaled to
 remove the error."""
 NARROW = 75.0
-"""The least width of a panel, pixels. If panels of one key would be narrower, they are put into
-several rows."""
+"""The smallest width of a panel, pixels. If the panels of a key would be narrower, they are put
+into several rows."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ class LaidOut:
 
 
 def laid_out(plan: PlotPlan, drawing: PlannedDrawing, size: Size) -> LaidOut:
-    """Draw a figure repeatedly until its size is right."""
+    """Draw a figure repeatedly until it has the requested size."""
     letter = (size.points - 1) * style.POINT
     columns, rows = _grid(plan, size)
     width = max(LEAST_PANEL, (size.width - 8 * letter) / columns - 8)
@@ -84,7 +85,7 @@ def laid_out(plan: PlotPlan, drawing: PlannedDrawing, size: Size) -> LaidOut:
         rough = False
         wider = width + off / columns
         if wider < LEAST_PANEL and per_row > 1:
-            # The legend is too wide, so reduce the entries in a row.
+            # The legend is too wide, so put fewer entries into a row.
             per_row -= 1
             continue
         width = max(LEAST_PANEL, wider)
@@ -94,17 +95,15 @@ def laid_out(plan: PlotPlan, drawing: PlannedDrawing, size: Size) -> LaidOut:
 
 
 def specification(chart: Any) -> dict[str, Any]:
-    """Return a chart as Vega-Lite, without the enabled theme, and with untrusted texts made
-    safe.
-    """
+    """Return a chart as Vega-Lite. Ignore the enabled theme, and make untrusted texts safe."""
     with alt.theme.enable("none"):
         made: dict[str, Any] = cleaned(chart.to_dict(validate=False))
     return made
 
 
 def drawn(chart: Any) -> str:
-    """Return a chart as SVG. Names inside are renumbered, because Vega numbers them across all
-    figures."""
+    """Return a chart as SVG. Renumber the names of its elements, because Vega continues the numbers
+    of earlier figures."""
     made = vl_convert.vegalite_to_svg(json.dumps(specification(chart)), vl_version=VEGA_LITE)
     numbers: dict[str, str] = {}
     return _NAMES.sub(lambda found: numbers.setdefault(found[0], f"{found[1]}{len(numbers)}"), made)
@@ -170,7 +169,7 @@ def _chart(
     chart = layered.properties(width=round(panel.width, 2), height=round(panel.height, 2))
     column, row = plan.roles.get("column"), plan.roles.get("row")
     spacing = round(0.9 * panel.letter, 1)
-    # All panels have the same axis titles, so the headers of columns and rows show them.
+    # All panels have the same axis titles, so put the titles into the headers of columns and rows.
     below = alt.Header(
         title=panel.lines(plan.across or "", columns * panel.width),
         titleOrient="bottom",
@@ -210,7 +209,7 @@ def _chart(
         text = panel.lines(plan.look.title, 0.9 * size.width)
         bold = alt.Title(text, fontWeight="bold", frame="group")
         taken = chart.title is not alt.Undefined
-        # If panels are in several rows, the title of their common axis is here.
+        # If panels are in several rows, put the title of their common axis here.
         chart = alt.vconcat(chart, title=bold) if taken else chart.properties(title=bold)
     config = style.config(size.points, size.weight)
     legend = {**config["legend"], "orient": "top", "direction": "horizontal", "titleOrient": "left"}
@@ -232,8 +231,7 @@ def _chart(
 
 
 def _lifted(chart: Any, **facets: Any) -> Any:
-    """Split a chart into panels. Its data move to the top level, from where all panels read
-    them."""
+    """Split a chart into panels. Move its data to the top level, where all panels read them."""
     data = chart.data
     chart = chart.copy(deep=False)
     chart.data = alt.Undefined

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tailback.plot.plan import PlotPlan
 
 Limits = tuple[float | None, float | None]
-"""Both ends of an axis. For None, the end is chosen to suit the values."""
+"""Both ends of an axis. None means an end that suits the values."""
 
 Axis = Literal["x", "y"]
 

@@ -21,11 +21,11 @@ from tailback.plot.layout import LaidOut, measured, specification
 from tailback.store import layout
 
 ON_SCREEN = 1.6
-"""The factor by which a page enlarges a figure if there is space, because screens are further away
-than paper.
+"""The factor by which a page enlarges a figure if it has space, because a screen is further away
+from the reader than paper.
 """
 PPI = 300.0
-"""Resolution of PNG files in pixels per inch, as journals require."""
+"""Resolution of PNG files in pixels per inch, which journals require."""
 
 
 Writer = Callable[[LaidOut, str], bytes]
@@ -62,7 +62,7 @@ def _pdf(figure: LaidOut, _title: str) -> bytes:
 
 
 def _html(figure: LaidOut, title: str) -> bytes:
-    """Return a page that needs no other files, and whose tooltips show values."""
+    """Return a page that needs no other files. Its tooltips show values."""
     # Reports use the same library.
     from tailback.figures import export
 
@@ -151,7 +151,7 @@ def writer(target: Path) -> Writer:
 
 
 def save(figure: LaidOut, target: Path, title: str = "") -> Path:
-    """Write a figure to a file, completely or not at all."""
+    """Write a figure to a file. After an error, the file is unchanged."""
     data = writer(target)(figure, title)
     with layout.replacing(target) as part:
         part.write_bytes(data)

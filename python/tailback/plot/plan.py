@@ -27,7 +27,8 @@ ROLES = ("x", "series", "column", "row")
 
 @dataclass(frozen=True)
 class PlotRequest:
-    """A request for a figure. Options that the user left out are chosen to suit the sweep."""
+    """A request for a figure. `resolve` chooses options that the user left out to suit the
+    sweep."""
 
     x: str | None = None
     y: str | None = None
@@ -37,7 +38,7 @@ class PlotRequest:
     kind: str | None = None
     where: Mapping[str, Sequence[str]] = field(default_factory=dict)
     without: str | None = None
-    """The name of the competitor whose harm is drawn."""
+    """For a figure of harm, the name of the competitor."""
     x_scale: Scale = "auto"
     y_scale: Scale = "auto"
     look: FigureLook = field(default_factory=FigureLook)
@@ -50,7 +51,7 @@ class PlotRequest:
 
 @dataclass(frozen=True)
 class Member:
-    """A run that is drawn, with its values of the swept keys in the form that the scenario has."""
+    """A run to draw, with its values of the swept keys in the form that the scenario uses."""
 
     run: Run
     texts: Mapping[str, str]
@@ -66,23 +67,24 @@ class PlotPlan:
     """The horizontal axis. None if it shows time, or the values of `y` themselves."""
     members: Sequence[Member]
     roles: Mapping[str, Dimension]
-    """The dimensions that are shown as series, column or row, and as x if x is a dimension."""
+    """The dimension for each role: series, column or row, and x if x is a dimension."""
     parts: Mapping[On, Mapping[str, frozenset[str]]]
-    """For each scope of a quantity, which parts are drawn: the allowed values of each dimension."""
+    """The parts to draw. For each scope of a quantity, it has the allowed values of each
+    dimension."""
     own_link: bool = False
     """For a quantity of links, whether each flow gets the value of the first link on its route."""
     down: Dimension | None = None
-    """For a map: the dimension of its rows."""
+    """For a map, the dimension of its rows."""
     x_scale: Scale = "auto"
     y_scale: Scale = "auto"
     look: ResolvedLook = field(default_factory=ResolvedLook)
     notes: Sequence[str] = ()
     """Notes about choices that the user did not make."""
     missing: list[str] = field(default_factory=list)
-    """Messages about values that are missing or do not cover all runs. They are known after
+    """Messages about values that are missing or do not cover all runs. They are complete only after
     drawing."""
     log: set[str] = field(default_factory=set)
-    """Which axes, x or y, are logarithmic. They are known after drawing."""
+    """Which axes, x or y, are logarithmic. This is known only after drawing."""
 
     @property
     def series(self) -> Dimension | None:
@@ -157,7 +159,8 @@ class PlotPanel:
 
     def lines(self, title: str, room: float) -> list[str]:
         """Break a title into lines that fit this length."""
-        # A title may be slightly longer than its panel. Its letters are a point larger than others.
+        # A title may be slightly longer than its panel. The letters of a title are a point larger
+        # than other letters.
         most = max(8, int(1.2 * room / (LETTER * self.letter)))
         return textwrap.wrap(title, most, break_long_words=False) or [title]
 
@@ -168,7 +171,7 @@ class PlannedDrawing:
 
     layers: Callable[[PlotPanel], Any]
     free: tuple[str, ...] = ()
-    """Which axes, x or y, the panels do not share."""
+    """Which axes, x or y, have their own ends in each panel."""
 
 
 @dataclass(frozen=True)
@@ -180,9 +183,9 @@ class Kind:
     """A sentence for the help about what this kind draws."""
     draw: Callable[[PlotPlan], PlannedDrawing]
     default: str
-    """The name of the quantity that is drawn by default."""
+    """The name of the quantity to draw by default."""
     x: Literal["key", "name", "quantity", "none"] = "none"
-    """What the horizontal axis shows: a key, preferably one with numbers ("key") or one with names
+    """What the horizontal axis shows: a key, preferably with numbers ("key") or with names
     ("name"), a quantity, or something that the user cannot choose ("none").
     """
     over_time: bool = False

@@ -1,5 +1,4 @@
-"""Finds the quantities that can be drawn by their names: metrics, distributions and recorded
-series."""
+"""Finds quantities to draw by their names. They are metrics, distributions and recorded series."""
 
 from __future__ import annotations
 
@@ -20,19 +19,20 @@ from tailback.registry import entries
 Source = Literal["metric", "histogram", "series", "rate", "drain"]
 """The source of a quantity's values.
 
-`rate` is the growth of a series of bytes per interval. `drain` is how long a link takes to send the
-bytes of a series.
+`rate` is the growth of a series of bytes per interval. `drain` is the time that a link needs to
+send the bytes of a series.
 """
 
 Recorded = Mapping[str, tuple[On, frozenset[str]]]
-"""The recorded series: the scope of each, and the names of the parts that have it."""
+"""The recorded series, by name: the scope of each series, and the names of the parts that have
+it."""
 
 NS_PER_MS = 1e6
 
 
 @dataclass(frozen=True)
 class PlotQuantity:
-    """A quantity that can be drawn. A run has one value of it, or many."""
+    """A quantity that can be drawn. A run has one value or many values of the quantity."""
 
     name: str
     """The quantity's name on the command line."""
@@ -64,8 +64,8 @@ RTT = PlotQuantity("rtt_ms", "RTT", "ms", "flow", "histogram", "rtt_ns", NS_PER_
 RATE = PlotQuantity(
     "throughput_mbit", "in-order throughput", "Mbit/s", "flow", "rate", "delivered_bytes", 1e6 / 8
 )
-"""The throughput over time. It counts payload once it is in order. Therefore an interval in which a
-loss is repaired may exceed the link's rate, and the intervals before it have less.
+"""The throughput over time. It counts payload when it arrives in order. Therefore an interval in
+which a loss is repaired may exceed the link's rate, and earlier intervals are too low.
 """
 
 DRAIN = PlotQuantity(
@@ -79,7 +79,7 @@ STATES = {
     "ca_state": ("Open", "Disorder", "CWR", "Recovery", "Loss"),
     "codel_dropping": ("not dropping", "dropping"),
 }
-"""The names of the states, for series whose values are numbered states."""
+"""The names of the states, for series that record a state as a number."""
 
 
 def find(
@@ -90,7 +90,7 @@ def find(
     classes: Collection[str] = (),
     competitor: str | None = None,
 ) -> PlotQuantity:
-    """Return the quantity with a name. `recorded` has the recorded series with the scope of each.
+    """Return the quantity with a name. `recorded` has the recorded series with their scopes.
 
     The name is looked up among metrics, then distributions, then series. With `over_time`, it is
     looked up only among series. Harm means the harm by `competitor`. Without a competitor, harm is
@@ -114,7 +114,7 @@ def find(
 
 
 def unknown(name: str, recorded: Recorded) -> InputError:
-    """Return the error for a quantity that does not exist, with the nearest name."""
+    """Return the error for a quantity that does not exist. It suggests the nearest name."""
     valid = [word for found in metrics.METRICS for word in (found.path, found.name)]
     valid += [DELAY.name, RTT.name, *_names(recorded)]
     near = difflib.get_close_matches(name, valid, n=1)
@@ -179,7 +179,7 @@ def _distribution(name: str, classes: Collection[str]) -> PlotQuantity | None:
 
 
 def _shown(stored: str) -> tuple[str, str, float]:
-    """Return the name, unit and scale with which a series is shown. Times are shown in ms."""
+    """Return the name, unit and scale for the display of a series. Times are shown in ms."""
     if stored.endswith("_ns"):
         return f"{stored.removesuffix('_ns')}_ms", "ms", NS_PER_MS
     known = next((entry["unit"] for entry in entries("series") if entry["name"] == stored), "")

@@ -25,7 +25,7 @@ TIME = "time"
 MOST_PANELS = 64
 MOST_FACETS = 2
 HARM = "harm_throughput"
-"""The quantity that is drawn by default if a competitor is named."""
+"""The default quantity if the user names a competitor."""
 BUFFER = "limit"
 """The key of a buffer's size. A sweep over this key shows the utilisation by default."""
 
@@ -79,8 +79,8 @@ class _Search:
         return {tuple(member.texts.get(key, "") for key in axis) for member in self.members}
 
     def _known_key(self, word: str) -> str | None:
-        """Find the swept key that a word means, by its name or a unique end of it. If no key
-        matches, try a part.
+        """Find a swept key by its name or by a unique end of its name. If no key matches, return
+        the name if it is a dimension of parts.
         """
         ends = [name for name in self.keys if word == name or name.endswith(f".{word}")]
         if word in self.keys or len(ends) == 1:
@@ -88,8 +88,8 @@ class _Search:
         return word if word in self.part_names else None
 
     def _key(self, word: str, option: str) -> str | None:
-        """Find the swept key or part that a word means, by its name or a unique end of it. Report
-        an unknown word."""
+        """Find a swept key, or a dimension of parts, by its name or by a unique end of its name.
+        Report an unknown name."""
         valid = [*self.keys, *self.part_names]
         found = self._known_key(word)
         if found is not None:
@@ -121,8 +121,8 @@ class _Search:
         self.keys = dimensions.swept([member.run for member in self.members])
 
     def _competitor(self) -> str | None:
-        """Return the competitor whose harm is drawn: that of `--without`, or the only competitor
-        whose absence was run."""
+        """Return the competitor for a figure of harm. It is the value of `--without`, or the only
+        flow or source without which runs exist."""
         known = harm.competitors(run.without for run in self.results.points)
         asked = self.asked.without
         if asked is None:
@@ -157,11 +157,11 @@ class _Search:
         if asked.x is not None and keyed and not self._is_known(asked.x):
             self._key(asked.x, "--x")
         if asked.y is not None and self.wrong and not self._is_known(asked.y):
-            # For a figure over time, y is a series or left out.
+            # In a figure over time, y must be a series or left out.
             self._quantity(asked.y, values.recorded(self.members), "--y")
 
     def _recorded(self, kind: Kind | None) -> Recorded:
-        """Return the recorded series. They are read only if the request may need one."""
+        """Return the recorded series. Read them only if the request may need a series."""
         asked = [word for word in (self.asked.x, self.asked.y, self.asked.color) if word]
         known = all(self._is_known(word) for word in asked)
         if known and asked and kind is not None and not kind.over_time:
@@ -179,7 +179,7 @@ class _Search:
         try:
             quantities.find(word, {}, classes=self.classes, competitor=self.competitor)
         except OfTwoResults:
-            # The quantity exists. Another lookup reports why it cannot be drawn.
+            # The quantity exists. A later lookup reports why it cannot be drawn.
             return True
         except InputError:
             return False
@@ -327,7 +327,7 @@ class _Search:
         return kinds.KINDS["cdf"]
 
     def _default(self, kind: Kind, recorded: Recorded) -> str:
-        """Return the quantity that is drawn by default."""
+        """Return the default quantity."""
         buffers = [k for axis in self.axes for k in axis if k.rpartition(".")[2] == BUFFER]
         if kind.x == "key" and buffers:
             return "utilisation"
@@ -338,8 +338,8 @@ class _Search:
         return kind.default
 
     def _are_of_flows(self) -> bool:
-        """Return whether the sweep changes only the names of flows that share a network. Then their
-        rates say more than the delay of a queue."""
+        """Return whether the sweep changes only the names of flows that share a network. In this
+        case their rates are more useful than the delay of a queue."""
         keys = [key for axis in self.axes for key in axis]
         several = len({flow["name"] for flow in flows_of(self.members[0].run.summary)}) > 1
         named = not any(map(self._numeric, self.axes))
@@ -425,8 +425,8 @@ class _Search:
     def _own_link(
         self, across: PlotQuantity, y: PlotQuantity, links: Mapping[str, Dimension]
     ) -> bool:
-        """Return whether each flow gets the value of its first link. For a quantity of the whole
-        run, choose the first link."""
+        """Return whether each flow gets the value of the first link on its route. For a quantity of
+        the whole run, restrict the figure to the first link."""
         if across.on != "link" or len(links["link"].texts) < 2:
             return False
         if y.on in ("flow", "class"):
@@ -438,7 +438,7 @@ class _Search:
         return False
 
     def _of_link(self, quantity: PlotQuantity, *, own_link: bool = False) -> PlotQuantity:
-        """Add the name of the drawn link to the title of a quantity, if there are several links."""
+        """If there are several links, add the name of the drawn link to the title of a quantity."""
         wanted = self.wanted.get("link", frozenset())
         several = any(len(member.run.summary["queues"]) > 1 for member in self.members)
         if quantity.on != "link" or not several:
@@ -487,7 +487,7 @@ class _Search:
             return numeric == (kind.x == "key"), len(self._tuples(axis))
 
         if free:
-            # Of equally good keys, take the last, because the sweep varies it fastest.
+            # Among equally suitable keys, take the last key, because the sweep varies it fastest.
             best = max(reversed(free), key=fits)
             free.remove(best)
             numeric = [key for key in best if self.keys[key].numbers is not None]
@@ -518,13 +518,14 @@ class _Search:
         if self.asked.facet:
             open_ = [role for role in open_ if role == "series"]
         if y.on == "link" and several and ("series" not in open_ or free):
-            # Other links are the reverse direction, or come later on the path. Draw the first link.
+            # Other links are in the reverse direction, or come later on the path. Draw only the
+            # first link.
             first = parts["link"].texts[0]
             self.notes.append(f"of link only {first}")
             self.wanted["link"] = frozenset([first])
             several = []
         waiting = [parts[name] for name in several]
-        # Dimensions of names get colours before dimensions of numbers.
+        # Colours are assigned to dimensions of names before dimensions of numbers.
         for axis in sorted(free, key=self._numeric):
             waiting.append(self._axis(axis))
         for dimension in list(waiting):

@@ -1,8 +1,8 @@
-"""Defines the style of figures for papers: usual widths, letters in points, colours that differ in
-grey print.
+"""Defines the style of figures for papers: usual widths, sizes of letters in points, and colours
+that differ in grey print.
 
-A figure is laid out in CSS pixels, 96 to an inch. Therefore letters of 8 points have 8 points on
-paper, if the figure is included without scaling.
+A figure is laid out in CSS pixels, 96 to an inch. Therefore letters of 8 points also have 8 points
+on paper, if the paper includes the figure without scaling.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ PAPER = Style(8.0, 1.0, COLUMN, PAGE)
 STYLES = {"paper": PAPER, "slides": Style(24.0, 3.0, SLIDE, SLIDE, SLIDE_HEIGHT)}
 
 FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
-"""Fonts. The first ships with the drawing library, so that lines break alike on every machine."""
+"""Fonts. The drawing library contains the first font, so lines break alike on every machine."""
 LETTER = 0.55
 """Mean width of a letter, as a share of the font size."""
 

@@ -1,8 +1,9 @@
 """Computes the numbers of a figure from runs. They are grouped by role and pooled over seeds, with
 intervals.
 
-A role is how a dimension appears in a figure: as position (x), as colour (series), or as panel
-(column, row). Values that agree in all roles are pooled. Intervals show the variation over seeds.
+The role of a dimension determines how it appears in a figure: as position (x), as colour (series),
+or as panel (column, row). Values with the same texts in all roles are pooled. Intervals show the
+variation over seeds.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ class PlotPlace:
 
 
 def places(plan: PlotPlan, quantity: PlotQuantity) -> Iterator[PlotPlace]:
-    """Yield every part of every run that is drawn."""
+    """Yield every part to draw, of every run."""
     wanted = plan.parts[quantity.on]
     for number, member in enumerate(plan.members):
         for known, part in parts(member.run.summary, quantity.on):
@@ -78,7 +79,7 @@ def numbers(plan: PlotPlan, quantity: PlotQuantity) -> list[Value]:
 
 
 def readings(plan: PlotPlan, quantity: PlotQuantity) -> list[tuple[PlotPlace, Reading]]:
-    """Return the value of each part of each run: the metric, or the mean of the recorded
+    """Return the value of each part of each run. It is the metric, or the mean of the recorded
     samples."""
     sites = list(places(plan, quantity))
     if quantity.metric is not None:
@@ -95,7 +96,7 @@ def readings(plan: PlotPlan, quantity: PlotQuantity) -> list[tuple[PlotPlace, Re
 
 
 def estimates(plan: PlotPlan, quantity: PlotQuantity) -> dict[Roles, Estimate]:
-    """Return means over runs with intervals. Parts of one run that are pooled count as one value.
+    """Return means over runs with intervals. Pooled parts of the same run count as one value.
 
     Adds a note to the plan if some means do not cover all runs.
     """
@@ -156,8 +157,8 @@ def samples(plan: PlotPlan, quantity: PlotQuantity) -> pl.DataFrame:
     """Return all values of a quantity: run, part, the roles, lower, upper, count.
 
     For a distribution, the rows are its buckets. For a series, the rows are the samples in the
-    measured time (lower = upper, weighted by how long each holds). For a metric, the rows are its
-    values.
+    measured time (lower = upper, weighted by the time for which a sample is valid). For a metric,
+    the rows are its values.
     """
     import polars as pl
 
@@ -225,7 +226,7 @@ def events(plan: PlotPlan, kinds: Sequence[str]) -> tuple[pl.DataFrame, list[str
     where = _of_places(sites)
     by = "flow" if plan.y.on == "flow" else "link"
     if by == "link":
-        # The end of slow start belongs to no link, so it is assigned to the first link.
+        # The end of slow start does not belong to a link, so assign it to the first link.
         links = pl.col("link").fill_null(pl.lit(sites[0].part if sites else ""))
         every = every.with_columns(links)
     found = where.join(
@@ -236,7 +237,8 @@ def events(plan: PlotPlan, kinds: Sequence[str]) -> tuple[pl.DataFrame, list[str
 
 
 def _slow_start_exits(stored: pl.DataFrame) -> pl.DataFrame:
-    """Find when each flow first has a slow-start threshold, or when its BBR leaves STARTUP."""
+    """Find when each flow first has a slow-start threshold, or, for a flow of BBR, when it leaves
+    STARTUP."""
     import polars as pl
 
     name, value = pl.col("quantity"), pl.col("value")
@@ -249,7 +251,7 @@ def _held(quantity: PlotQuantity) -> series.Held:
 
 
 def is_state(quantity: PlotQuantity) -> bool:
-    """Return whether a sample of a series holds until the next sample."""
+    """Return whether a sample of a series is valid until the next sample."""
     return _held(quantity) == "state"
 
 
@@ -265,7 +267,7 @@ def ends_s(plan: PlotPlan, quantity: PlotQuantity) -> dict[tuple[int, str], floa
 
 
 def _measured(plan: PlotPlan, quantity: PlotQuantity) -> pl.DataFrame:
-    """Return when each part is measured: run, part, from_ns, to_ns."""
+    """Return the measured time of each part: run, part, from_ns, to_ns."""
     import polars as pl
 
     found = list(places(plan, quantity))
@@ -325,7 +327,7 @@ def _drained(plan: PlotPlan, rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _rates(member: Member) -> Iterator[tuple[str, int, float]]:
-    """Yield the rates of a run's links: link, time in ns from which the rate holds, bit/s."""
+    """Yield the rates of a run's links: link, time in ns from which the rate applies, bit/s."""
     for link in member.run.manifest["canonical"]["links"]:
         rate = link["rate"]
         steps = rate.get("steps") if isinstance(rate, dict) else [[0, rate]]
@@ -357,8 +359,8 @@ def _of_places(sites: Sequence[PlotPlace]) -> pl.DataFrame:
 
 
 def recorded(members: Sequence[Member]) -> Recorded:
-    """Find the series in the records of one run of every point: their scopes, and the parts that
-    have them.
+    """Find the series in the records of one run of every point. Return their scopes, and the parts
+    that have them.
 
     Flows of one table (`count`) count as one part.
     """

@@ -75,7 +75,7 @@ def split(label: str) -> tuple[float, str] | None:
         return number, shown
     if unit in _RATES:
         bits = _RATES[unit]
-        # Rates in bytes per second are shown in bits per second.
+        # Rates in bytes per second are converted to bits per second.
         scale = bits if bits in _RATE_NAMES else bits / 8
         return number * bits / scale, _RATE_NAMES[scale]
     if unit in _SIZES:
@@ -103,8 +103,8 @@ def converted(number: float, unit: str, wanted: str) -> float | None:
 
 
 def numbers(labels: Sequence[str]) -> tuple[list[float], str] | None:
-    """Return the values of a key as numbers of one unit. Return None if they are names or cannot be
-    compared."""
+    """Return the values of a key as numbers in one unit. Return None if the values are names or
+    have units that cannot be compared."""
     found = [split(label) for label in labels]
     known = [one for one in found if one is not None]
     if not found or len(known) < len(found):
@@ -229,7 +229,8 @@ _SERIES = {
 
 
 def series(name: str) -> str:
-    """Return the title, without a unit, of a recorded series whose name does not have a unit."""
+    """Return the title, without a unit, of a recorded series. The name of the series has no unit
+    either."""
     return _SERIES.get(name, name.replace("_", " ").replace(".", " "))
 
 

@@ -1,8 +1,8 @@
-"""Loads plugins: crates of the user that add congestion controls, queue disciplines, kinds of
-traffic or transport stacks.
+"""Loads plugins. They are crates of the user that add congestion controls, queue disciplines, kinds
+of traffic or transport stacks.
 
 A plugin is compiled together with the engine's sources into a copy of `tailback._native` that is
-kept in the user's cache. A scenario that names the plugin is read and run by that copy.
+kept in the user's cache. This copy reads and runs a scenario that names the plugin.
 
 | module | what it does |
 |---|---|

@@ -10,7 +10,8 @@ from tailback import _native
 from tailback.errors import ScenarioError
 
 VARIABLE = "TAILBACK_WITH"
-"""Environment variable with the folders of plugins for all runs, separated as in PATH."""
+"""Environment variable with the folders of plugins for all runs, separated like the folders in
+PATH."""
 
 KEY = "with"
 """The key of a scenario that names plugins."""
@@ -32,10 +33,10 @@ def by_scenario(
 ) -> list[Path]:
     """Return the folders of plugins that a scenario names, relative to the scenario's folder.
 
-    Raises `ScenarioError` for folders that do not exist. The reader of the scenario reports every
-    other error in the key.
+    Raises `ScenarioError` for folders that do not exist. The reader of the scenario reports all
+    other errors in the key.
     """
-    # Few scenarios have this key, so most scenarios are not parsed here.
+    # Few scenarios have this key, so parse only scenarios that may contain it.
     if KEY.encode() not in text and not any(path == KEY for path, _ in values):
         return []
     named = _native.named_plugins(text, file, list(values))

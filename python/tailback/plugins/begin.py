@@ -15,7 +15,7 @@ from tailback.plugins import sources, workspace
 from tailback.store import layout
 
 KINDS = {"cc": "cc", "queue": "aqm", "traffic": "traffic", "stack": "programs"}
-"""The kinds of plugins that can be started, and the registry to which each belongs."""
+"""The kinds of new plugins, and the registry to which each kind belongs."""
 
 KEYWORDS = (
     "abstract as async await become box break const continue crate do dyn else enum extern false "
@@ -37,7 +37,7 @@ SCENARIO = {
 
 
 def write(kind: str, folder: Path) -> list[Path]:
-    """Write a new plugin that is named after its folder. Return its files."""
+    """Write a new plugin with the name of its folder. Return its files."""
     if kind not in KINDS:
         raise InputError(unknown("crate", kind, list(KINDS)))
     name = folder.name
@@ -56,7 +56,7 @@ def write(kind: str, folder: Path) -> list[Path]:
         raise InputError(f"{foreign.line(folder)} exists already; name another folder")
     texts = _texts(kind, name)
     folder.parent.mkdir(parents=True, exist_ok=True)
-    # Write all files or none: a partial plugin would block the next attempt.
+    # Write either all files or no file, because a partial plugin would block the next attempt.
     with layout.naming(folder), folders.scratch(folder.parent) as scratch:
         begun = scratch / name
         for relative, text in texts.items():
@@ -87,7 +87,7 @@ def _template(name: str) -> str:
 
 
 def _in_order(source: str) -> str:
-    """Return Rust source whose `use` lines are in the order of rustfmt."""
+    """Return Rust source with its `use` lines in the order of rustfmt."""
     uses = [line for line in source.splitlines() if line.startswith("use ")]
     names = sorted(uses, key=lambda line: line.removeprefix("use "))
     return source.replace("\n".join(uses), "\n".join(names))
@@ -103,7 +103,7 @@ def _texts(kind: str, name: str) -> dict[str, str]:
     edition = re.search(r'(?m)^edition = "(\d+)"', table)
     assert version is not None
     assert edition is not None
-    # Files with which a stack can be tested without tailback.
+    # Files that allow tests of a stack without tailback.
     more = f'\ntailback-sim = "{version[1]}"' if kind == "stack" else ""
     own_tests = {}
     if kind == "stack":
@@ -141,8 +141,8 @@ queue = "{name if kind == "queue" else "fifo"}"
 rtt = "40ms"
 
 {SCENARIO[kind].format(name=name)}""",
-        # This file tells cargo and editors where the engine is on this machine. Other machines
-        # ignore it.
+        # This file tells cargo and editors where the engine is on this machine. It has no effect on
+        # other machines.
         ".cargo/config.toml": workspace.patches(engine.root / "crates")
         + "\n[profile.test]\nopt-level = 2\n",
         ".gitignore": "/target/\n/.cargo/\n/Cargo.lock\n/results/\n",

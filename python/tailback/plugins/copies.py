@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
 _LOADED: dict[str, ModuleType] = {}
 _OF: dict[type, ModuleType] = {}
-"""The loaded copies, keyed by the class of scenarios that each defines."""
+"""The loaded copies, keyed by the class `Scenario` that each copy defines."""
 
 _LOCK = threading.Lock()
 
 
 def native_of(scenario: object) -> ModuleType:
-    """Return the compiled module that has read a scenario. Use that module's other classes with
-    this scenario."""
+    """Return the compiled module that has read a scenario. Only classes of the same module work
+    with this scenario."""
     return _OF.get(type(scenario), _native)
 
 
@@ -103,8 +103,8 @@ def _load(name: str, path: Path, crates: Sequence[Crate]) -> ModuleType:
 
 
 def placed(text: str) -> str:
-    """Return a message of a copy, with the folders of plugins in place of their paths in the
-    workspace."""
+    """Return a message of a copy. Replace paths in the workspace with the folders of the
+    plugins."""
     return _IN_WORKSPACE.sub(r"\1/", text)
 
 
@@ -112,6 +112,6 @@ _IN_WORKSPACE = re.compile(r"\bmine/([\w-]+)/")
 
 
 def _by_folder(line: str, places: dict[str, str]) -> str:
-    """Replace the name of a plugin at the beginning of a line, `NAME: what`, by its folder."""
+    """Replace the name of a plugin at the beginning of a line, `NAME: what`, with its folder."""
     name, _, rest = line.partition(": ")
     return f"{places[name]}: {rest}" if name in places else line

@@ -32,10 +32,10 @@ class Crate:
     shown: str
     """The path of the folder as the user wrote it."""
     digest: str
-    """Hexadecimal hash of everything from which the plugin is compiled."""
+    """Hexadecimal hash of all sources from which the plugin is compiled."""
     lock: str | None = None
-    """The content of the plugin's Cargo.lock. None if the plugin has no dependencies besides
-    tailback's, so that the file decides no version."""
+    """The content of the plugin's Cargo.lock. None if the plugin depends only on crates of
+    tailback, because the file then has no effect."""
 
     @property
     def hash(self) -> str:
@@ -80,7 +80,7 @@ def read(folder: Path) -> Crate:
 
 
 def _lock(folder: Path, table: dict[str, Any]) -> str | None:
-    """Return the plugin's lock file, if it fixes versions of dependencies that tailback does not
+    """Return the plugin's lock file, if it sets versions of dependencies that tailback does not
     have."""
     foreign_ones = [name for name, _ in _dependencies(table) if not name.startswith("tailback-")]
     path = folder / "Cargo.lock"
@@ -132,7 +132,7 @@ def _parts(folder: Path, known: set[Path]) -> Iterator[Path]:
         if not isinstance(dependency, dict) or not isinstance(dependency.get("path"), str):
             continue
         path = (folder / dependency["path"]).resolve()
-        # The engine's version already identifies the engine's own crates.
+        # The version of the engine already identifies its own crates.
         of_engine = path.parent == engine.resolve()
         if path not in known and not of_engine and (path / MANIFEST).exists():
             yield from _parts(path, known)

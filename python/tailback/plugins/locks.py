@@ -1,4 +1,4 @@
-"""Joins the Cargo.lock of the engine with those of plugins, which fix the versions of
+"""Joins the Cargo.lock files of the engine and of plugins, which set the versions of
 dependencies."""
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ class Package:
 
     @property
     def line(self) -> tuple[str, str]:
-        """The package's name, and the part of the version that must agree for cargo to use one
-        version for all."""
+        """The package's name, and the part of its version that decides about compatibility. cargo
+        uses one version for all dependents if these agree."""
         major, minor, *_ = [*self.version.split("."), "0"]
         return self.name, (major if major != "0" else f"0.{minor}")
 
 
 def merged(engine: str, plugins: Iterable[str]) -> str:
-    """Join lock files. If two have compatible versions of a package, the engine's version stays,
-    otherwise that of the first plugin.
+    """Join lock files. If several files have compatible versions of a package, keep the version of
+    the engine, or of the first plugin if the engine does not have the package.
     """
     head, _, _ = engine.partition("[[package]]")
     packages = _packages(engine)
@@ -37,7 +37,7 @@ def merged(engine: str, plugins: Iterable[str]) -> str:
     for text in plugins:
         own = _packages(text)
         for one in own:
-            # Packages without a source are folders, which cargo finds without the lock file.
+            # Packages without a source are folders, and cargo finds folders without the lock file.
             if "\nsource = " in one.text and one.line not in kept:
                 kept[one.line] = one
                 whole.append((one, own))

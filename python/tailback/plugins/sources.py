@@ -27,7 +27,7 @@ class Sources:
 
     @property
     def lock(self) -> bytes:
-        """Return the Cargo.lock, which has the versions of all dependencies."""
+        """Return the content of Cargo.lock, which has the versions of all dependencies."""
         return (self.root / "Cargo.lock").read_bytes()
 
     @property

@@ -1,9 +1,9 @@
 """Runs cargo, which compiles plugins with the engine's sources into a copy of `tailback._native`.
 
-The copy is made in a workspace in the user's cache. The workspace has the engine's crates and the
-plugins (both by links), and one file that combines them. The engine's Cargo.lock fixes the versions
-of dependencies. A plugin's own Cargo.lock fixes those that only the plugin has. Dependencies come
-from cargo's cache, or from crates.io if the cache does not have them.
+It makes the copy in a workspace in the user's cache. The workspace has links to the engine's crates
+and to the plugins, and one file that combines them. The engine's Cargo.lock sets the versions of
+dependencies. A plugin's own Cargo.lock sets the versions of dependencies that only the plugin has.
+Dependencies come from cargo's cache, or from crates.io if the cache does not have them.
 """
 
 from __future__ import annotations
@@ -70,14 +70,13 @@ def test(crates: Sequence[Crate]) -> list[str]:
     """Run the tests of these plugins, and return cargo's output."""
     with _workspace(crates) as folder:
         packages = [word for crate in crates for word in ("--package", crate.name)]
-        # Test the plugins together with the combining package, so that cargo reuses the compiled
-        # engine.
+        # Include the package that combines them, so that cargo reuses the compiled engine.
         return _cargo(crates, folder, "test", "--tests", "--package", OWN, *packages)
 
 
 @contextmanager
 def _workspace(crates: Sequence[Crate]) -> Iterator[Path]:
-    """Yield the workspace with these plugins. Only this process may use it meanwhile."""
+    """Yield the workspace with these plugins. Until the block ends, no other process can use it."""
     engine = sources.find()
     version = hashlib.sha256(f"{engine.root}\n{_native.engine_version()}".encode() + engine.lock)
     folder = cache() / f"workspace-{version.hexdigest()[:12]}"
@@ -102,8 +101,8 @@ def _workspace(crates: Sequence[Crate]) -> Iterator[Path]:
 
 
 def patches(root: Path) -> str:
-    """Return the `[patch]` table that says where cargo finds a plugin's dependencies on
-    tailback.
+    """Return the `[patch]` table from which cargo learns where a plugin's dependencies on tailback
+    are.
     """
     lines = [
         f'{name} = {{ path = "{root}/{name.removeprefix("tailback-")}" }}\n' for name in SHARED
@@ -169,8 +168,8 @@ def _link(link: Path, to: Path) -> None:
 
 
 def _target(folder: Path) -> Path:
-    """Return cargo's target folder. In a checkout it is the usual folder, so that its build is
-    reused.
+    """Return cargo's target folder. In a checkout it is the usual folder, so that cargo reuses the
+    build there.
     """
     found = sources.find()
     if named := os.environ.get("CARGO_TARGET_DIR"):
@@ -206,7 +205,8 @@ def _cargo(crates: Sequence[Crate], folder: Path, command: str, *words: str) -> 
         # Add the plugins and their dependencies to the lock file. Its other entries stay.
         _offline_first(folder, "update", "--workspace")
         # The engine's version is a hash that includes its lock file. The changed lock file must
-        # keep its time, or cargo would compile the engine again for every set of plugins.
+        # keep its modification time. Otherwise cargo would compile the engine again for every set
+        # of plugins.
         old = sources.find().root / "Cargo.lock"
         shutil.copystat(old, folder / "Cargo.lock")
         return _offline_first(folder, command, *words)
@@ -215,7 +215,7 @@ def _cargo(crates: Sequence[Crate], folder: Path, command: str, *words: str) -> 
 
 
 def _offline_first(folder: Path, *words: str) -> list[str]:
-    """Run cargo with the files of its cache. If some are missing, run it with a network."""
+    """Run cargo with the files of its cache. If some files are missing, run it with a network."""
     env = _environment(folder)
     try:
         return process.run(["cargo", *words, "--offline"], cwd=folder, env=env)

@@ -1,3 +1,3 @@
-"""Reads the files that programs wrote, which are untrusted: numbers that a scenario requests
-(`numbers`), logs of QUIC stacks (`qlog`), and the list of files (`kept`).
+"""Reads the untrusted files that programs wrote. `numbers` reads numbers that a scenario requests,
+`qlog` reads logs of QUIC stacks, and `kept` lists the files.
 """

@@ -41,7 +41,7 @@ def files(run: StoredRun, program: str) -> Iterator[KeptFile]:
 
 
 def out(root: Path, program: str, name: str) -> Path | None:
-    """Return a file of the output folder of either side, the sender's first.
+    """Return a file from the output folder of the sender, otherwise from that of the receiver.
 
     Returns None if it is missing or a link.
     """
@@ -54,7 +54,8 @@ def out(root: Path, program: str, name: str) -> Path | None:
 
 
 def _inside(folder: Path, path: Path) -> bool:
-    """Return whether a path leads to an existing file within a folder, without passing a link."""
+    """Return whether a path is an existing file within a folder, and no part of the path is a
+    link."""
     there = os.path.abspath(path)
     # If a part of the path is a link, the real path differs.
     return os.path.realpath(there) == os.path.join(

@@ -1,5 +1,4 @@
-"""Reads numbers from the JSON files that programs wrote, as `results` of a scenario requests
-them."""
+"""Reads the numbers that the key `results` of a scenario requests from JSON files of programs."""
 
 from __future__ import annotations
 
@@ -17,7 +16,7 @@ MAX_BYTES = 32 << 20
 """The largest size of a file, bytes."""
 
 Numbers = dict[str, list[tuple[str, float | None]]]
-"""For each program, pairs of name and number; None for a missing number."""
+"""For each program, pairs of name and number. A missing number is None."""
 
 _STEP = re.compile(r"(?P<key>[^.\[\]]+)|\[(?P<index>\d+)\]")
 
@@ -47,20 +46,21 @@ def read(programs: Iterable[Mapping[str, Any]], root: Path) -> tuple[Numbers, li
 
 
 def _file(files: dict[str, Any], root: Path, program: str, name: str) -> Any:
-    """Return the parsed content of a program's file, which is read only once."""
+    """Return the parsed content of a program's file. Read each file only once."""
     if name not in files:
         path = kept.out(root, program, name)
         if path is None:
             raise InputError(f"no file {foreign.line(name)} in its output folder")
         data = foreign.read(path, limit=MAX_BYTES)
-        # The message has only the name of the file, because its path on this machine is of no use.
+        # The message has only the name of the file, because its path on this machine would not help
+        # the user.
         files[name] = foreign.parse_json(data, Path(name))
     return files[name]
 
 
 def _number(value: Any, path: str) -> float:
-    """Return the number at a path such as `end.streams[0].bits_per_second`. An index may also be a
-    part between dots."""
+    """Return the number at a path such as `end.streams[0].bits_per_second`. An index may also be
+    written between dots."""
     node = value
     at = ""
     for step in _STEP.finditer(path):

@@ -1,5 +1,5 @@
-"""Reads qlog, the log format of QUIC stacks (draft-ietf-quic-qlog-main-schema, -quic-events):
-congestion window and RTT as the sender measured them.
+"""Reads qlog, the log format of QUIC stacks (draft-ietf-quic-qlog-main-schema, -quic-events). It
+reads the congestion window and the RTT that the sender measured.
 
 The files are JSON (`.qlog`, `.json`) or JSON text sequences (`.sqlog`, or one record on each line),
 with the names of qlog 0.3 (`recovery:metrics_updated`, `time_format`) and of 0.4 (`quic:
@@ -25,7 +25,7 @@ MAX_BYTES = 48 << 20
 """The largest size of a file, bytes."""
 
 MAX_RECORDS = 2_000_000
-"""The most records that are read of a sequence."""
+"""The largest number of records to read from a sequence."""
 
 MAX_RECORD = 1 << 20
 """The largest size of a record of a sequence, bytes."""
@@ -66,11 +66,11 @@ class Trace:
 
 
 def rtt_unit_ms(trace: Trace, base_ms: float) -> float:
-    """Return the unit of a log's RTTs in ms: 1 as the schema requires, or 1000 if they are in
-    seconds, as quinn writes them.
+    """Return the unit of a log's RTTs in ms. It is 1 if the log follows the schema, or 1000 if the
+    RTTs are in seconds, as in logs of quinn.
 
-    An RTT cannot be below that of the empty path. If the values are below it in ms, they are
-    seconds.
+    An RTT cannot be below the RTT of the empty path. Values that would be below it in ms are
+    therefore in seconds.
     """
     rtts = [value for samples in (trace.smoothed_rtt, trace.latest_rtt) for _, value in samples]
     most = max(rtts, default=0.0)
@@ -84,7 +84,7 @@ def parse(data: bytes, path: Path) -> list[Trace]:
     """
     head = data[:4096]
     named = path.suffix in (".qlog", ".sqlog")
-    # A JSON file may be something else. Only qlog contains one of these words.
+    # A JSON file need not be qlog. A qlog file contains one of these words.
     if not named and not any(word in head for word in (b'"qlog_', b"qlog:file", b"qlog+json")):
         return []
     traces = [_trace(*log) for log in logs(data, path, (b"metrics_updated",))]
@@ -203,7 +203,7 @@ def _trace(trace: Mapping[str, Any], events: Iterable[Any]) -> Trace:
 
 
 def _epoch(common: Mapping[str, Any]) -> float | None:
-    """Return the origin of the times, ms since 1970. qlog 0.3 has a number, 0.4 has a date."""
+    """Return the origin of the times, ms since 1970. In qlog 0.3 it is a number, in 0.4 a date."""
     reference = common.get("reference_time")
     if isinstance(reference, Mapping):
         texts = [reference.get("epoch"), reference.get("wall_clock_time")]
@@ -230,8 +230,8 @@ def over_run(
 ) -> Samples:
     """Convert the times of samples to seconds of the run.
 
-    If the origin of the log is known, the guest's date at time 0 decides. Otherwise the log is
-    assumed to begin when the program did.
+    If the origin of the log is known, the guest's date at time 0 is subtracted. Otherwise the log
+    is assumed to begin at the start of the program.
     """
     if not samples:
         return []

@@ -29,19 +29,19 @@ from tailback.store.results import Run
 MAX_TABLE_ROWS = 500
 
 MAX_PLACES = 60
-"""The most rows of dots in one figure."""
+"""The largest number of rows of dots in one figure."""
 
 MAX_POINTS = 4
-"""The most points of a comparison for which traces are drawn."""
+"""The largest number of points of a comparison for which to draw traces."""
 
 MAX_PANELS = 5
-"""The most flows of a point whose windows are drawn."""
+"""The largest number of flows of a point for which to draw the window."""
 
 MAX_VARIANTS = 7
-"""The most curves that are distinct in one figure."""
+"""The largest number of curves that are distinct in one figure."""
 
 MAX_SAMPLES = 2400
-"""The most rows of a panel of traces."""
+"""The largest number of rows of data in a panel of traces."""
 
 Block = Text | ReportFigure | Table
 
@@ -351,7 +351,8 @@ def _traces_of_point(
 
 
 def _panels(runs: Sequence[Run]) -> list[tuple[str, str, list[str | None], float]]:
-    """Choose the panels: quantity, scope, name in each variant, and factor to the unit shown."""
+    """Choose the panels. Each has a quantity, a scope, the name in each variant, and a factor to
+    the unit shown."""
     flows = _called([[f["name"] for f in parts.flows(run.summary)] for run in runs])
     links = _called([[*run.summary["queues"]] for run in runs])
     return [
@@ -381,8 +382,8 @@ def _delays(group: Sequence[Run]) -> pl.DataFrame | None:
 
 
 def csv_of(comparison: Comparison) -> str:
-    """Write a row for each cell and variant. Numbers have all digits, and missing values are
-    empty."""
+    """Return CSV with a row for each cell and variant. Numbers have all digits, and missing values
+    are empty."""
     rows = comparison.rows()
     out = io.StringIO()
     columns = list(dict.fromkeys(column for row in rows for column in row))

@@ -39,7 +39,8 @@ class Facts:
     reruns: Sequence[Rerun] = field(default=(), repr=False, compare=False)
 
     def lines(self, said: Mapping[str, str] | None = None) -> list[tuple[str, str]]:
-        """Return label and text of the known facts, without facts that are already `said`."""
+        """Return label and text of the known facts, without facts that `said` has with the same
+        text."""
         known = self._known()
         return [line for line in known if (said or {}).get(line[0]) != line[1]]
 
@@ -73,7 +74,7 @@ class Text:
 
 @dataclass(frozen=True)
 class Listing(Text):
-    """Lines of a file, shown unchanged. Unlike `Text`, they are untrusted data."""
+    """Lines of a file, shown unchanged. Unlike `Text`, they may be untrusted."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +104,7 @@ class Column:
     align: Literal["left", "right"] = "right"
     unit: str = ""
     #: Whether the texts of the column are trusted and may have `code`, **bold** and [links](url).
-    #: If not, they are data.
+    #: If not, they are untrusted data.
     words: bool = False
 
 
@@ -145,10 +146,10 @@ class Section:
 
 @dataclass(frozen=True)
 class TableCell:
-    """A number of a published source, with its measured value: a row of cells.csv and of
+    """A number of a published source, with its measured value. It is a row of cells.csv and of
     `--json`."""
 
-    #: Table, row and column of the number, in the words of the source.
+    #: Table, row and column of the number, with the names that the source uses.
     id: str
     quantity: str
     unit: str
@@ -199,12 +200,12 @@ class TableCell:
             return "info"
         if self.error is None:
             return "miss"
-        # An error that equals the tolerance in decimal passes, even if binary rounding makes it
-        # larger.
+        # An error that equals the tolerance in decimal digits passes, even if binary rounding makes
+        # it larger.
         return "pass" if abs(self.error) <= self.tolerance * (1 + 1e-9) else "miss"
 
     def json(self) -> dict[str, str | float | int | None]:
-        """Return the cell as `reproduce --json` prints it."""
+        """Return the cell in the form that `reproduce --json` prints."""
         return {
             "id": self.id,
             "quantity": self.quantity,
@@ -230,13 +231,13 @@ class Report:
     meta: Sequence[tuple[str, str]]
     sections: Sequence[Section]
     cells: Sequence[TableCell] = ()
-    #: The text of each further file, by name. A file called cells.csv replaces the file made from
+    #: The text of each further file, by name. An entry cells.csv replaces the file made from
     #: `cells`.
     files: Mapping[str, str] = field(default_factory=dict)
 
     #: Id of the figure at the top of a page. By default it is the first figure.
     first: str = ""
-    #: Facts about the whole report. Figures and tables have their own facts where these differ.
+    #: Facts about the whole report. Figures and tables have their own facts if these differ.
     facts: Facts = field(default_factory=Facts)
 
     def figures(self) -> list[ReportFigure]:
@@ -252,9 +253,9 @@ class Report:
         """Return the facts that figures and tables share, by label. The top of the report prints
         them once.
 
-        If only some figures have a label, it is printed with each of these figures. A text that
-        differs from the most frequent one is also printed with its figure. The report's own facts
-        come before the shared facts.
+        If only some figures have a label, the report prints it with each of these figures. If a
+        figure's text differs from the most frequent text of the label, the report also prints it
+        with the figure. The report's own facts come before the shared facts.
         """
         known = [
             dict(block.facts.lines())

@@ -1,7 +1,7 @@
 """Writes a report as PDF on A4, with numbered figures and pages, and with all content of the HTML
 page.
 
-Typst sets the text with the fonts of its own wheel, so that lines break alike on every machine.
+Typst sets the text with the fonts in its own wheel, so lines break alike on every machine.
 Figures are vector graphics.
 """
 
@@ -108,8 +108,8 @@ def _data(report: Report, svgs: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _fitted(svg: str) -> tuple[float, float]:
-    """Return the width and height of a figure on the page, points. It is never enlarged, and never
-    larger than the page."""
+    """Return the width and height of a figure on the page, points. A figure is never enlarged, and
+    is reduced if it is larger than the page."""
     found = _SIZE.search(svg)
     if found is None:
         return PAGE_WIDTH, PAGE_WIDTH / 2
@@ -171,8 +171,8 @@ def _broken(head: str, width: int) -> list[str]:
 
 
 def _parts(needed: Sequence[int], first: int) -> list[list[int]]:
-    """Divide columns into parts that fit at the smallest font size. Each part has the `first`
-    columns.
+    """Divide columns into parts that fit at the smallest font size. Each part begins with the first
+    `first` columns.
 
     `needed` has the width of each column in letters.
     """

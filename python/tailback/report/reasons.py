@@ -17,16 +17,15 @@ from tailback.store.results import Run
 
 MAX_ROWS = 500
 MOST_POINTS = 100
-"""The most points that are all explained. In a larger sweep, only the first and the last point
-are."""
+"""The largest number of points for which the report explains every point. In a larger sweep, it
+explains only the first and the last point."""
 MOST_BARS = 40
 MOST_PARTS = 12
 SEEN = 0.005
 
 
 def of_sweep(groups: Sequence[Sequence[Run]], facts: Facts) -> Section:
-    """Explain what held the flows back and what filled the queues, in the first run of each
-    point."""
+    """Explain what limited the flows and what filled the queues, in the first run of each point."""
     chosen = [group[0] for group in groups]
     if len(chosen) > MOST_POINTS:
         chosen = [chosen[0], chosen[-1]]
@@ -42,7 +41,7 @@ def of_sweep(groups: Sequence[Sequence[Run]], facts: Facts) -> Section:
     blocks: list[Block] = []
     for run, explanation in known[:1] + (known[-1:] if len(known) > 1 else []):
         blocks.append(Text(_told(run, explanation)))
-    # With a single flow, the sentences of the explanation already say this.
+    # With a single flow, the sentences of the explanation already contain these numbers.
     if sum(len(explanation.flows) for _, explanation in known) > 1:
         blocks.append(_bars(known, facts))
     blocks += [_times(known, facts), _queues(known, facts)]

@@ -14,7 +14,8 @@ FILE = "lab.html"
 """The name of the page in the folder of a report."""
 
 MAX_LINKS = 6
-"""The most links of a figure. A figure made from more sweeps links to the first ones."""
+"""The largest number of links of a figure. A figure made from more sweeps links only to the first
+sweeps."""
 
 _WANTED: ContextVar[bool] = ContextVar("lab", default=True)
 
@@ -33,13 +34,14 @@ def without_lab() -> Iterator[None]:
 class Rerun:
     """Runs behind a figure that the laboratory can run again."""
 
-    #: What the link is called if a figure has several.
+    #: The name of the link if a figure has several links.
     name: str
     runs: Sequence[Run]
 
 
 def of(named: Iterable[tuple[str, Results]]) -> tuple[Rerun, ...]:
-    """Return what the laboratory can run again of these results: the runs of the simulator."""
+    """Return the runs of these results that the laboratory can run again, which are the runs of the
+    simulator."""
     simulated = [(name, results) for name, results in named if results.engine == "sim"]
     names = [name for name, _ in simulated]
     return tuple(
@@ -77,7 +79,7 @@ class Links:
 
 
 def _page() -> Path | None:
-    """Return the page of the laboratory, or None where it is not built."""
+    """Return the page of the laboratory, or None if it is not built."""
     from tailback.errors import InputError
     from tailback.interop.lab import page
 

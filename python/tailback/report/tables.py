@@ -27,8 +27,8 @@ def words(*titles: str) -> list[Column]:
 
 
 def labels(table: Table) -> int:
-    """Return the number of columns that describe a row: those at the left, up to the first column
-    of numbers."""
+    """Return the number of columns that describe a row. They are at the left, before the first
+    column of numbers."""
     first = (i for i, column in enumerate(table.columns) if column.align == "right")
     return max(1, min(next(first, 1), len(table.columns)))
 
@@ -39,7 +39,8 @@ def mark(holds: bool, no: str = "missed") -> Mark:
 
 
 def setup(rows: Iterable[Sequence[str]], facts: Facts, caption: str = "") -> Table:
-    """Return the table of the set-up: item, value used here, source of the value."""
+    """Return the table of the set-up. It lists each item, its value here, and the source of the
+    value."""
     columns = words("what", "here", "basis")
     return Table("declared", SETUP, columns, [list(row) for row in rows], caption, facts)
 

@@ -1,4 +1,4 @@
-"""Describes a queue of a run's canonical point as iproute2's `tc qdisc show` would print it.
+"""Describes a queue of a run's canonical point in the form that iproute2's `tc qdisc show` prints.
 
 Options that only the simulator has follow in brackets.
 """

@@ -1,8 +1,8 @@
 """Formats texts and numbers for the writers of reports.
 
-There are two kinds of text. Trusted text is our own: `code`, **bold** and [links](url) are
-interpreted. Data, such as names, titles and labels from files, is never interpreted. To put data
-into trusted text, use `plain` or `code`.
+There are two kinds of text. Trusted text comes from tailback itself, and the writers interpret
+`code`, **bold** and [links](url) in it. Data, such as names, titles and labels from files, is never
+interpreted. To put data into trusted text, use `plain` or `code`.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ _TOKEN = re.compile(
 )
 _KEPT = r"\.\./\.\./runs/[0-9a-f]{20}/programs/[\w./@+~=-]+\.(?:txt|log|csv|json|s?qlog)$"
 _LINK = re.compile(rf"(https?://|#|{_KEPT})")
-"""Matches the allowed targets of links: nothing that a browser executes. A local file is allowed
+"""Matches the allowed targets of links. A browser executes none of them. A local file is allowed
 only if a program of a run wrote it and a browser shows it as text.
 """
 
 
 def plain(text: object) -> str:
-    """Escape data for trusted text or for Markdown: put it on one line, and escape everything that
-    would be interpreted.
+    """Escape data for trusted text or for Markdown. Put it on one line, and escape all characters
+    that would be interpreted.
     """
     return re.sub(_SPECIAL, r"\\\g<0>", _one_line(text))
 
@@ -97,12 +97,12 @@ def inline_html(text: str) -> str:
 
 
 def paragraphs(text: str) -> list[str]:
-    """Split a text into paragraphs, each of which is one line."""
+    """Split a text into paragraphs. Join the lines of each paragraph."""
     return [" ".join(p.split()) for p in re.split(r"\n\s*\n", text.strip()) if p.strip()]
 
 
 def show(value: Value, column: Column) -> str:
-    """Format a value as its column requires."""
+    """Format a value by the rules of its column."""
     if value is None:
         return MISSING
     if isinstance(value, Mark):

@@ -1,4 +1,4 @@
-"""Writes a report: index.html that opens without a network, report.md, cells.csv, figures/*.svg,
+"""Writes a report: index.html, which opens without a network, report.md, cells.csv, figures/*.svg,
 and report.pdf if requested.
 """
 
@@ -48,7 +48,7 @@ _PDF: ContextVar[bool] = ContextVar("pdf", default=False)
 
 @contextmanager
 def also_pdf(wanted: bool = True) -> Iterator[None]:
-    """Give every report that is written within this block a PDF too."""
+    """Also write a PDF of every report that is written within this block."""
     token = _PDF.set(wanted)
     try:
         yield
@@ -64,20 +64,19 @@ def write(
     jobs: int | None = None,
     lab: bool | None = None,
 ) -> Path:
-    """Write the report into `folder`, and remove the files of an older report in it.
+    """Write the report into `folder`, and remove the files of an older report from that folder.
 
-    The files are made beside the folder and moved there at the end, so that a report is complete or
-    absent. The files are not synced to the disk, because after a power failure the report can be
-    made again from the runs.
-    `pdf` decides whether to write report.pdf (default: only within `also_pdf`). `jobs` is the
-    number of processes that draw (default: one for each core). `lab` decides whether figures of the
-    simulator link to the laboratory, whose page is added once (default: if the page is built, and
-    not within `without_lab`). Returns the path of index.html.
+    The files are written beside the folder and moved there at the end, so that a report is either
+    complete or absent. The files are not synced to the disk, because the report can be made from
+    the runs again after a power failure. `pdf` decides whether to write report.pdf (default: only
+    within `also_pdf`). `jobs` is the number of processes that draw (default: one for each core).
+    With `lab`, figures of the simulator link to the laboratory, and its page is added to the report
+    (default: if the page is built, and not within `without_lab`). Returns the path of index.html.
 
-    Raises `InputError` if the folder has something other than an older report.
+    Raises `InputError` if the folder contains files that do not belong to an older report.
     """
     folder = Path(folder)
-    # The folder is checked before the work, and again before it is replaced.
+    # Check the folder before the work, and again before it is replaced.
     marker.require_own(folder)
     links = Links(lab)
     with drawing.drawing(jobs) as drawn:
@@ -117,8 +116,8 @@ def write(
 def _replace(new: Path, folder: Path, old: Path) -> None:
     """Move `new` to `folder`, and the existing folder to `old`.
 
-    A folder cannot be replaced in one step, so the old folder is moved aside first. A reader finds
-    the old report, then for a moment no report, then the new report.
+    A folder cannot be replaced in one step, so the old folder is moved aside first. Another process
+    therefore finds no report for a moment.
     """
     if marker.require_own(folder):
         os.rename(folder, old)
@@ -138,7 +137,7 @@ def _template() -> jinja2.Template:
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
-        # `Markup` is trusted, or was made from escaped data. Only plain `str` is escaped.
+        # A `Markup` is trusted, or was made from escaped data. Escape only a plain `str`.
         finalize=lambda value: shown(value) if type(value) is str else value,
     )
     return environment.get_template("report.html")
@@ -179,10 +178,10 @@ def _script(name: str) -> str:
 
 
 def _policy(scripts: Sequence[str]) -> str:
-    """Return the page's content security policy: the page may run these scripts, and load nothing.
+    """Return the content security policy of the page. It allows these scripts, and no downloads.
 
-    Styles are allowed, because Vega and its menu set styles as they draw. A style cannot execute
-    code, and nothing can be fetched.
+    Styles are allowed, because Vega and its menu set styles when they draw. A style cannot execute
+    code, and the policy forbids it to load a file.
     """
     hashes = (hashlib.sha256(script.encode()).digest() for script in scripts)
     allowed = " ".join(f"'sha256-{base64.b64encode(h).decode()}'" for h in hashes)
@@ -200,7 +199,7 @@ def _script_json(value: Any) -> str:
 def _section(
     section: Section, common: Mapping[str, str], opening: ReportFigure | None, links: Links
 ) -> dict[str, Any]:
-    """Prepare a section for HTML: format texts and numbers, and leave out the opening figure."""
+    """Prepare a section for HTML. Format texts and numbers, and leave out the opening figure."""
     blocks: list[dict[str, Any]] = []
     for block in section.blocks:
         if isinstance(block, Listing):

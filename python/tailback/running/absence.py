@@ -1,4 +1,4 @@
-"""Makes runs in which a competitor sends nothing. Harm is measured against these runs."""
+"""Makes runs in which a competitor sends nothing. Harm is measured relative to these runs."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ def silencing(scenario: _native.Scenario, name: str) -> dict[str, str]:
     if name not in places:
         raise InputError(f"--without: {unknown('flow or source of traffic', name, list(places))}")
     path = f"{places[name]}.{name}"
-    # The stop must be later than the start. Within 1 ns, no data can be sent on any path.
+    # The stop must be later than the start. No path is fast enough to send data within 1 ns.
     return {f"{path}.start": '"0s"', f"{path}.stop": '"1ns"'}
 
 
 def without(scenario: _native.Scenario, runner: engines.Engine, name: str) -> _native.Scenario:
-    """Return the scenario with the same points in which a flow or source of traffic sends
+    """Return the scenario with the same points, but with a flow or source of traffic that sends
     nothing.
     """
     title = toml.value(f"{scenario.title}, without {name}".removeprefix(", "))
@@ -56,7 +56,7 @@ def without(scenario: _native.Scenario, runner: engines.Engine, name: str) -> _n
 
 
 def competitors(scenario: _native.Scenario, more: Iterable[str] = ()) -> list[str]:
-    """Return the competitors whose absence the scenario's assertions need, and those in `more`."""
+    """Return the competitors in the scenario's assertions on harm, and those in `more`."""
     asserted = (one.without for one in scenario.asserts)
     return list(dict.fromkeys([*(name for name in asserted if name is not None), *more]))
 

@@ -29,26 +29,26 @@ class Job:
 def run(
     scenario: Source,
     *,
-    set: Mapping[str, object] | None = None,  # noqa: A002 (the word of the command line)
+    set: Mapping[str, object] | None = None,  # noqa: A002 (named like the option)
     **options: Unpack[RunKeywords],
 ) -> Results:
     """Run a scenario and its sweep.
 
-    `set` replaces values, by path. All other keywords are optional, and the same in every function
-    that runs something:
+    `set` replaces values, by path. All other keywords are optional. Every function that runs
+    scenarios has them:
 
     - `seeds`: number of seeds of every point [the scenario's number];
-    - `jobs`: number of runs at once [as many as the cores allow];
+    - `jobs`: number of runs at the same time [as many as the cores allow];
     - `cores`: number of cores for each run of the simulator; it does not change results [1];
     - `out`: folder of results [`results`];
     - `progress`: whether to show progress, on stderr or in the notebook [unless TAILBACK_QUIET is
       set];
     - `engine`: `sim`, `kernel` or `kernel-realtime` [`sim`];
     - `plugins`: folders of plugins with your own algorithms;
-    - `read_only`: write nothing; every run must already be stored [False].
+    - `read_only`: whether to write nothing. Every run must then be stored already [False].
 
     Raises `ScenarioError` with all errors of the scenario before anything is written. Raises
-    `RunsFailed` if some runs failed, once the others have finished.
+    `RunsFailed` if some runs failed, after all other runs have finished.
     """
     return run_many([Job(scenario, table_of(set))], **options)[0]
 
@@ -57,7 +57,7 @@ def sweep(
     scenario: Source,
     grid: Mapping[str, Sequence[object]],
     *,
-    set: Mapping[str, object] | None = None,  # noqa: A002 (the word of the command line)
+    set: Mapping[str, object] | None = None,  # noqa: A002 (named like the option)
     **options: Unpack[RunKeywords],
 ) -> Results:
     """Run a scenario at every point of a grid such as `{"path.rtt": ["10ms", "80ms"], ...}`. The

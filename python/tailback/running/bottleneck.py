@@ -3,11 +3,11 @@
     bottleneck = tailback.Bottleneck(text)
     bottleneck.push(now, 1200, "ect0", handle=1)
     while (delivery := bottleneck.poll(now)) is not None:
-        ...                    # delivery.ecn is None if it was dropped
+        ...                    # delivery.ecn is None if the datagram was dropped
     wake_at = bottleneck.next()
 
-`text` is a scenario with one entry of `[[programs]]`, to which the datagrams belong. Times are
-integers in nanoseconds, from 0 on.
+`text` is a scenario with one entry of `[[programs]]`. The datagrams belong to this program. Times
+are integers in nanoseconds and begin at 0.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Estimates the cost of runs before any begins: packets, CPU time, memory."""
+"""Estimates the cost of runs before any run begins: packets, CPU time, memory."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tailback.base.numbers import bytes_text, grouped, short
 from tailback.errors import ScenarioWarning
 
 HOUR_S = 3600.0
-"""CPU time in seconds above which `warn_of_hours` prints a warning."""
+"""If runs need more than this CPU time, in seconds, `warn_of_hours` prints a warning."""
 
 _UNITS = (("s", 1.0), ("min", 60.0), ("h", HOUR_S), ("days", 24 * HOUR_S))
 
@@ -45,7 +45,7 @@ class Cost:
 
 
 def total(runs: Iterable[tuple[int, Estimated, int]]) -> Cost:
-    """Add up the costs of runs. Each is given as packets, engine and bytes of memory."""
+    """Add up the costs of runs. Each run is a tuple of packets, engine and bytes of memory."""
     estimates = list(runs)
     return Cost(
         len(estimates),

@@ -61,13 +61,13 @@ def run_loaded(
     options: RunOptions,
     without: Sequence[str] = (),
 ) -> list[Results]:
-    """Run scenarios that `load` has read, each on its own engine. The rest is like `run_many`.
+    """Run scenarios that `load` has read like `run_many`, each on its own engine.
 
-    Assertions on harm need runs without a competitor, which are made too. `without` names more
+    For assertions on harm, this also makes the runs without a competitor. `without` names further
     competitors.
 
-    With `read_only`, and with a folder that cannot be written, nothing is written and every run
-    must already be stored. The options `seeds`, `engine` and `plugins` are ignored, because the
+    With `read_only`, or with a folder that cannot be written, nothing is written. Every run must
+    then be stored already. The options `seeds`, `engine` and `plugins` are ignored, because the
     scenarios have already been read with them.
     """
     root, cores = options.out, options.cores
@@ -82,7 +82,7 @@ def run_loaded(
         }
         for scenario, runner in zip(loaded, runners, strict=True)
     ]
-    # Sweeps without a competitor come first, so that the requested sweep is the latest.
+    # Sweeps without a competitor come first, so that the requested sweep becomes the latest sweep.
     indexes = [_index(one) for by_name in absent for one in by_name.values()]
     indexes += [_index(one, by_name) for one, by_name in zip(loaded, absent, strict=True)]
     runners = [
@@ -188,10 +188,10 @@ def _missing(
     """Return the runs that are not stored, without repetition. The longest runs come first, so that
     all threads end at about the same time.
 
-    Each process orders runs of equal length differently, so that two processes with the same sweep
-    share the work instead of doing all of it twice.
+    Each process orders runs of equal length differently. Two processes with the same sweep then
+    share the work, and do not execute each run twice.
     """
-    # A copy of the compiled module has its own class of stores, for the runs that it executes.
+    # A copy of the compiled module has its own class `Store`, which it needs for its runs.
     stores: dict[ModuleType, _native.Store] = {_native: folder}
     planned: dict[str, Planned] = {}
     for scenario, runner in zip(loaded, runners, strict=True):
@@ -223,7 +223,7 @@ def _missing(
 
 
 def _look_at_cores(loaded: Sequence[_native.Scenario], cores: int) -> None:
-    """Reject runs that cannot use several cores. Warn if no point of a scenario can."""
+    """Reject runs that cannot use several cores. Warn if no point of a scenario can use them."""
     if place.chosen() is not None:
         raise InputError("--cores and --cluster do not go together; expected one of them")
     for scenario in loaded:
@@ -239,11 +239,11 @@ def _look_at_cores(loaded: Sequence[_native.Scenario], cores: int) -> None:
 
 
 CHUNK = 256
-"""How many stored runs are checked at a time. Ctrl-C takes effect between such groups."""
+"""How many stored runs to check at a time. Ctrl-C takes effect between these groups."""
 
 
 def _held(folder: _native.Store, run_ids: Sequence[str]) -> set[str]:
-    """Return the runs that are stored with the right hashes."""
+    """Return the runs that are stored and match their hashes."""
     held: set[str] = set()
     wanted = shape.native_summary()
     for begin in range(0, len(run_ids), CHUNK):
@@ -260,7 +260,7 @@ def _is_stored(folder: _native.Store, run_id: str) -> bool:
         try:
             _ = StoredRun(folder.path(run_id)).summary
         except InputError as damage:
-            # The hash is right but the content is not, so the file was changed on purpose.
+            # The hash is correct but the content is not, so somebody changed the file on purpose.
             reason = str(damage)
         else:
             return True
@@ -302,7 +302,8 @@ def _execute(
             run.runner.run(run.scenario, run.index, run.store, run.control)
 
     workers = max(1, min(jobs, len(planned), _fitting(planned)))
-    # Runs of a copy of the compiled module contain plugins, whose code may never return.
+    # Runs of a copy of the compiled module contain plugins, and the code of a plugin may never
+    # return.
     doubtful = {run.run_id for run in planned if not isinstance(run.store, _native.Store)}
     patience = pool.patience_s()
     watch: pool.Watch[str] = pool.Watch(patience)
@@ -321,13 +322,13 @@ def _execute(
                     pass
                 else:
                     if run.run_id in failures:
-                        # The run was given up earlier, but has finished after all.
+                        # This run was abandoned earlier, but has finished in the meantime.
                         continue
                     done += 1
                     active.pop(run.run_id, None)
                     cost_done += run.cost
                     if isinstance(error, EnginePanic):
-                        # Such an error costs only this run. Any other error stops the sweep.
+                        # Such an error affects only this run. Any other error stops the sweep.
                         what = copies.placed(str(error))
                         failures[run.run_id] = f"run {run.run_id} ({run.label}): {what}"
                     elif error is not None:
@@ -354,7 +355,7 @@ def _execute(
 
 
 def _stuck(run: Planned, patience_s: float) -> str:
-    """Return the message about a run that was given up."""
+    """Return the message about an abandoned run."""
     at = run.control.fraction * run.scenario.points[run.index].duration_ns / 1e9
     since = f"for {patience_s:g} s, at {at:.6f} s of the run"
     if (here := run.control.at_work) is not None:
@@ -370,7 +371,7 @@ _LOOP = f"look for a loop that never ends ({pool.VARIABLE}=SECONDS waits longer)
 def _index(
     scenario: _native.Scenario, absent: Mapping[str, _native.Scenario] = MappingProxyType({})
 ) -> layout.Index:
-    """Make the index of a scenario. `absent` has the scenario without each competitor."""
+    """Make the index of a scenario. `absent` maps each competitor to the scenario without it."""
     return layout.Index(
         id=scenario.id,
         title=scenario.title,

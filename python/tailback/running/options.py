@@ -28,19 +28,19 @@ class RunKeywords(TypedDict, total=False):
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions:
-    """How runs are executed. Only `seeds`, `engine` and `plugins` affect results."""
+    """How to execute runs. Only `seeds`, `engine` and `plugins` affect results."""
 
     seeds: int | None = None
     """Number of seeds of every point. None means the scenario's number."""
     jobs: int | None = None
-    """How many runs are executed at once. None means as many as the cores allow."""
+    """How many runs to execute at the same time. None means as many as the cores allow."""
     cores: int = 1
     """Number of cores for each run of the simulator."""
     out: Path = layout.DEFAULT
     """Folder of results."""
     progress: bool | None = None
-    """Whether progress is shown, on stderr or in the notebook. None shows it unless TAILBACK_QUIET
-    is set."""
+    """Whether to show progress, on stderr or in the notebook. None shows progress unless
+    TAILBACK_QUIET is set."""
     engine: str = "sim"
     """Name of the engine: `sim`, `kernel` or `kernel-realtime`."""
     plugins: tuple[Path | str, ...] = ()

@@ -1,7 +1,7 @@
 """A pool of threads that can be abandoned, because the code of a plugin may never return.
 
-A loop in compiled code cannot be stopped from outside. The pool abandons its thread, which ends
-with the process. The other threads continue.
+A loop in compiled code cannot be stopped from outside. The pool abandons the thread with this loop,
+which ends with the process. Its other threads continue.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from tailback.errors import InputError
 T = TypeVar("T")
 
 VARIABLE = "TAILBACK_PLUGIN_TIMEOUT"
-"""Environment variable: seconds after which a run with plugins is given up if it does not
-advance."""
+"""Environment variable: if a run with plugins does not advance for this many seconds, it is
+abandoned."""
 
 PATIENCE_S = 60.0
 """The number of seconds if the variable is not set."""
@@ -42,7 +42,8 @@ class Pool(Generic[T]):
             self._start()
 
     def _start(self) -> None:
-        # `ThreadPoolExecutor` is unsuitable, because the interpreter waits for its threads at exit.
+        # `ThreadPoolExecutor` is unsuitable, because the interpreter would wait for its threads at
+        # exit.
         name = f"run_{len(self._at)}"
         thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._at[thread] = None
@@ -71,8 +72,8 @@ class Pool(Generic[T]):
         self._start()
 
     def stop(self, doubtful: Iterable[T]) -> None:
-        """Drop queued jobs and wait for running jobs. Do not wait for abandoned jobs, and only
-        briefly for doubtful ones.
+        """Drop queued jobs and wait for running jobs. Do not wait for abandoned jobs, and wait only
+        briefly for doubtful jobs.
         """
         try:
             while True:
@@ -96,7 +97,7 @@ class Watch(Generic[T]):
         self._seen: dict[T, tuple[float, float]] = {}
 
     def stuck(self, fractions: Iterable[tuple[T, float]]) -> list[T]:
-        """Return the runs whose fraction has not changed for too long. Call this several times a
+        """Return the runs that have had the same fraction for too long. Call this several times a
         second.
         """
         now = time.monotonic()
@@ -116,7 +117,7 @@ class Watch(Generic[T]):
 
 
 def patience_s() -> float:
-    """Return for how long a run with plugins may not advance, s."""
+    """Return how long a run with plugins may stay at the same time before it is abandoned, s."""
     text = os.environ.get(VARIABLE)
     if not text:
         return PATIENCE_S

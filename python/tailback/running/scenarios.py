@@ -1,5 +1,4 @@
-"""Reads scenarios from files, texts or tables, and sets the values that a command replaces in
-them."""
+"""Reads scenarios from files, texts or tables, and replaces values in them for a command."""
 
 from __future__ import annotations
 
@@ -25,7 +24,7 @@ Source = Path | str | Mapping[str, object]
 """A scenario: a file, TOML text (a str with a line break), or a table."""
 
 TABLE = "<table>"
-"""The file name in messages about a scenario that was given as a table."""
+"""The file name in messages about a scenario that the caller passed as a table."""
 
 
 @contextmanager
@@ -40,7 +39,7 @@ def quiet(wanted: bool = True) -> Iterator[None]:
 def check(
     scenario: Source,
     *,
-    set: Mapping[str, object] | None = None,  # noqa: A002 (the word of the command line)
+    set: Mapping[str, object] | None = None,  # noqa: A002 (named like the option)
     seeds: int | None = None,
     engine: str = "sim",
     plugins: Sequence[Path | str] = (),
@@ -64,12 +63,12 @@ def overrides(words: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def texts(values: Mapping[str, object]) -> list[tuple[str, str]]:
-    """Convert replaced values to TOML text, as `load` needs them."""
+    """Convert replaced values to TOML text, for `load`."""
     return [(path, toml.value(value)) for path, value in values.items()]
 
 
 def table_of(given: object) -> Mapping[str, object]:
-    """Check that replaced values are a table by path, as Python functions take them."""
+    """Check the argument `set` of Python functions, which is a table of replaced values by path."""
     return {} if given is None else arguments.table("set", given, "of paths and values")
 
 
@@ -82,12 +81,12 @@ def load(
     plugins: Sequence[Path | str] = (),
     asserts: Path | None = None,
 ) -> _native.Scenario:
-    """Validate a scenario like `check`. `values` has pairs of path and value; a value is TOML text,
+    """Validate a scenario like `check`. `values` has pairs of path and value. A value is TOML text,
     or a word without quotes.
 
     Without an engine, the scenario is validated for the simulator. Plugins come from the scenario,
-    the argument and the environment. `asserts` is a file with further `[[assert]]` tables. Allowed
-    but unusual settings give a `ScenarioWarning`.
+    the argument and the environment. `asserts` is a file with further `[[assert]]` tables. Issues a
+    `ScenarioWarning` for settings that are allowed but unusual.
     """
     text, name, folder = _read(scenario)
     placed = _in_table(scenario) if isinstance(scenario, Mapping) else _in_file
@@ -180,7 +179,8 @@ def _read(scenario: Source) -> tuple[bytes, str, Path]:
     if isinstance(scenario, Mapping):
         return toml.dumps(scenario).encode(), TABLE, Path()
     if isinstance(scenario, str) and "\n" in scenario:
-        # Surrogates become the original bytes, which the validator reports as invalid UTF-8.
+        # Surrogates become the original bytes again, and the validator reports these as invalid
+        # UTF-8.
         return scenario.encode(errors="surrogateescape"), "<text>", Path()
     path = Path(arguments.path("the scenario", scenario))
     if not str(scenario):

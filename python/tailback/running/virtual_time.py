@@ -1,7 +1,9 @@
-"""Runs the same cells in virtual and in real time, to show which effects virtual time hides.
+"""Runs the same cells in virtual and in real time, to show which effects are missing in virtual
+time.
 
-For real time, the kit's kernel boots without time travel and uses the machine's clock. Runs last
-their full duration, and host load affects them. It writes the page `docs/evidence/virtual-time.md`.
+For real time, the kit's kernel boots without time travel and uses the machine's clock. These runs
+take their full duration, and host load affects them. This module writes the page
+`docs/evidence/virtual-time.md`.
 """
 
 from __future__ import annotations
@@ -26,10 +28,10 @@ CLOCKS = {"virtual": "kernel", "real": "kernel-realtime"}
 """The engine of each clock."""
 
 MEASURED = 0.75
-"""Share of a run that is measured. The measured time is at the end of the run."""
+"""The measured share of a run. The measured time is at the end of the run."""
 
 FRAME_BYTES = 1514
-"""A full segment, Ethernet header included."""
+"""Size of a full segment in bytes, including the Ethernet header."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,7 @@ class ClockCell:
     def scenario(
         self, duration_s: float, *, offloads: bool = False, packets: bool = False
     ) -> dict[str, object]:
-        """Return the scenario of the cell, whose first quarter is not measured."""
+        """Return the scenario of the cell. Its first quarter is not measured."""
         queue: dict[str, object] = {"aqm": self.queue}
         if self.queue == "fifo":
             queue["limit"] = "1bdp" if self.rtt_ms * self.rate_mbit >= 800 else "50p"
@@ -87,10 +89,10 @@ OFFLOADED = (
     ClockCell("reno", "codel", False, 10, 20),
     ClockCell("dctcp", "codel", True, 50, 20),
 )
-"""Cells that are also shown with offloads."""
+"""Cells that the page also shows with offloads."""
 
 TIMED = ClockCell("cubic", "fifo", False, 10, 20)
-"""The cell whose departure times are compared one by one."""
+"""The cell for which every departure time is compared."""
 
 
 @dataclass(frozen=True)
@@ -135,14 +137,14 @@ Row = tuple[ClockCell, dict[str, ClockMeasures]]
 
 @dataclass(frozen=True)
 class Gaps:
-    """Compares the time between departures from a busy queue with the transmission time of a
-    packet.
+    """The differences between the time from one departure to the next, at a busy queue, and the
+    transmission time of a packet.
     """
 
     slot_us: float
     count: int
     late_mean_us: float
-    """By how much the time between departures exceeds a packet's transmission time, on average."""
+    """The mean of the time between departures minus a packet's transmission time."""
     off_p50_us: float
     off_p99_us: float
     off_max_us: float
@@ -194,7 +196,7 @@ class ClockComparison:
 def compare(
     out: Path, *, duration_s: float, seeds: int, jobs: int, quick: bool = False
 ) -> ClockComparison:
-    """Run all cells on both clocks. In real time, `jobs` runs are executed at once."""
+    """Run all cells on both clocks. In real time, execute `jobs` runs at the same time."""
     plain = CELLS[:3] if quick else CELLS
     loaded = OFFLOADED[:1] if quick else OFFLOADED
     scenarios = [cell.scenario(duration_s) for cell in plain]
@@ -227,8 +229,8 @@ def compare(
 
 @contextmanager
 def _before_others() -> Iterator[bool]:
-    """Give priority to processes that start in this block, if allowed. Yield whether it was
-    allowed."""
+    """Give priority to processes that start in this block, if the system allows it. Yield whether
+    it does."""
     usual = os.sched_getscheduler(0), os.sched_getparam(0)
     try:
         os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
@@ -253,7 +255,7 @@ def gaps(results: Results, cell: ClockCell) -> Gaps:
                 interface, high, low, _, length = struct.unpack_from("<5I", block, 8)
                 if interface == 1 and length == FRAME_BYTES:
                     times.append(high << 32 | low)
-    # After a longer gap the queue was empty, so the sender caused the gap.
+    # Leave out longer gaps. The queue was empty then, so the sender caused the gap.
     late = [
         (later - earlier - slot_ns) / 1e3
         for earlier, later in pairwise(times)
@@ -399,7 +401,7 @@ def page(comparison: ClockComparison) -> str:
 
 
 def _lost(found: Gaps) -> float:
-    """Return how much of the rate late departures cost, in percent."""
+    """Return by how much late departures reduce the rate, in percent."""
     return 100 * found.late_mean_us / (found.slot_us + found.late_mean_us)
 
 

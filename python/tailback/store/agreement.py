@@ -1,8 +1,8 @@
 """Checks that the points in the index of a sweep agree with the manifests of its runs.
 
-A seal detects damage, but someone who edits an index can compute a new seal. Exchanged runs are
-detected nevertheless: the id of the sweep is a hash of their ids, and their manifests contain the
-swept values.
+A seal detects damage, but someone who edits an index can compute a new seal. This module detects
+exchanged runs nevertheless, because the id of the sweep is a hash of their ids, and their manifests
+contain the swept values.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from tailback.store.layout import Index, PointRef
 
 LOOKED_AT = 64
-"""How many points are compared when results are opened. `verify` compares all points."""
+"""How many points to compare when results are opened. `verify` compares all points."""
 
 Leaf = tuple[str | int, ...]
 """The path to a value in a manifest: keys and indices."""
 
 
 def sweep_id(run_ids: Iterable[str]) -> str:
-    """Compute the id of a sweep with these runs, as crates/scenario does (`hash::sweep_id`)."""
+    """Compute the id of a sweep with these runs, like `hash::sweep_id` of crates/scenario."""
     total = hashlib.sha256()
     for run_id in run_ids:
         total.update(run_id.encode() + b"\0")
@@ -48,7 +48,7 @@ def fault(index: Index) -> str | None:
 def faults(index: Index, runs: Path, most: int | None = None) -> list[str]:
     """Find where the points of an index and the manifests of their stored runs disagree.
 
-    `most` limits the number of points that are compared.
+    `most` limits the number of points to compare.
     """
     versions = index.engine_version.split(", ")
     problems = []
@@ -83,11 +83,12 @@ def _some(points: Sequence[PointRef], most: int | None) -> Sequence[PointRef]:
 def _disagreeing(
     key: str, values: Sequence[object], leaves: Sequence[Mapping[Leaf, Any]]
 ) -> list[int]:
-    """Return the indices of the points whose value of a key differs from that in their manifests.
+    """Return the indices of the points at which the value of a key differs from the value in the
+    manifest.
 
-    A manifest spells a key in another way than a scenario. Therefore the leaf that the key sets is
-    found by its values: it has the key's name, and its values agree at all points or at enough of
-    them.
+    A key has different spellings in a manifest and in a scenario. The function therefore finds the
+    leaf that the key sets by name and value. The leaf has the key's name, and its values agree at
+    all points or at enough points.
     """
     alike = _numbers(values) or all(isinstance(value, str) for value in values)
     if not alike or len(set(map(str, values))) < 2:
@@ -120,13 +121,13 @@ def _numbers(values: Sequence[object]) -> bool:
 def _same(value: Any, other: Any) -> bool:
     if isinstance(value, str) or isinstance(other, str):
         return bool(value == other)
-    # A manifest has no fractions of a nanosecond or a byte.
+    # A manifest has no fractions of a nanosecond or a byte, so a value may be rounded.
     cut = abs(value) > 100 and abs(value - other) <= 1
     return cut or math.isclose(value, other, rel_tol=1e-6)
 
 
 def _is_named(leaf: Leaf, key: str) -> bool:
-    """Return whether a key may set a leaf, as `flows[0].cc` sets `flows.0.cc.name`."""
+    """Return whether a key may set a leaf. For example, `flows[0].cc` sets `flows.0.cc.name`."""
     last = key.rpartition(".")[2].partition("[")[0]
     names = [part for part in leaf if isinstance(part, str)][-2:]
     return last in names or (last in ("aqm", "kind") and names[-1] in ("name", "kind"))

@@ -1,7 +1,7 @@
 """Lists the sweeps in a folder of results, finds a sweep by name, and deletes sweeps.
 
-The index of a sweep is written before its first run. Therefore a run that no index names cannot
-belong to a sweep that may resume.
+The index of a sweep is written before its first run. Therefore a run that is in no index does not
+belong to a sweep that another command may resume.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class StoredSweep:
     path: Path
     """The folder of the sweep."""
     written: float
-    """When a command last requested the sweep, s since 1970."""
+    """The time at which a command last requested the sweep, s since 1970."""
     stored: tuple[str, ...]
     """The ids of the sweep's runs that are stored."""
     bytes: int
@@ -60,7 +60,7 @@ class StoredSweep:
 
 
 def kept(root: Path) -> list[StoredSweep]:
-    """Return the sweeps of a folder, the latest first. A damaged index gives a warning and is left
+    """Return the sweeps of a folder, the latest first. Warn about a damaged index, and leave it
     out."""
     sizes: dict[str, int] = {}
     return [one for file in layout.sweeps(root) if (one := _kept(root, file, sizes)) is not None]
@@ -92,26 +92,27 @@ def _size(folder: Path) -> int:
 
 
 RECENT = 8
-"""How many sweeps `namesakes` reads. It is enough for the variants of a comparison."""
+"""How many sweeps `namesakes` reads. This number is enough for the variants of a comparison."""
 
 
 TOGETHER_S = 1.0
-"""Seconds within which one command writes the indexes of all its sweeps, before its first run."""
+"""Seconds within which a command writes the indexes of all its sweeps, before its first run."""
 
 
 def namesakes(sweep_id: str, root: Path) -> list[str]:
-    """Return the ids of other sweeps with the same title that the same command began, such as the
-    variants of `compare`.
+    """Return the ids of other sweeps that have the same title and that the same command began, such
+    as the variants of `compare`.
 
-    Sweeps of an edited file may also have this title. Another command began them, so they are not
-    returned and the choice stays unambiguous.
+    Sweeps of an edited version of the file may also have this title. They are not returned, because
+    another command began them.
     """
     begun: dict[str, tuple[str, float]] = {}
     for file in layout.sweeps(root)[:RECENT]:
         try:
             begun[file.parent.name] = layout.read_index(file).title, file.stat().st_mtime
         except (DamagedResults, OSError):
-            # Do not warn about a damaged index here, because commands that list sweeps do.
+            # Do not warn about a damaged index here, because the commands that list sweeps warn
+            # about it.
             continue
     title, when = begun.pop(sweep_id, (None, 0.0))
     return [
@@ -147,7 +148,8 @@ class RemovalPlan:
     root: Path
     sweeps: list[StoredSweep] = field(default_factory=list)
     runs: list[str] = field(default_factory=list)
-    """The runs that no remaining sweep needs: runs of the deleted sweeps, and orphaned runs."""
+    """The runs that no remaining sweep needs. They are runs of the deleted sweeps, and runs that
+    belong to no sweep."""
     bytes: int = 0
 
 
@@ -160,8 +162,8 @@ def plan(
 ) -> RemovalPlan:
     """Choose the sweeps and runs to delete.
 
-    The sweeps are those that `names` has, sweeps older than `older_days`, and sweeps of engine
-    versions that are not in `versions`. The runs are those that no remaining sweep needs.
+    The sweeps are those in `names`, sweeps older than `older_days`, and sweeps of engine versions
+    that are not in `versions`. The runs are those that no remaining sweep needs.
     """
     chosen = {find(name, root).resolve() for name in names}
     sizes: dict[str, int] = {}
@@ -199,7 +201,8 @@ def _runs(root: Path) -> Iterator[str]:
 
 
 def remove(what: RemovalPlan) -> None:
-    """Delete the sweeps, then the runs. A rename makes each folder disappear in one step."""
+    """Delete the sweeps, then the runs. Each folder is renamed first, so that it disappears in one
+    step."""
     paths = [one.path for one in what.sweeps]
     paths += [layout.run_path(what.root, run_id) for run_id in what.runs]
     for path in paths:

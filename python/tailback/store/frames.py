@@ -1,6 +1,6 @@
 """Reads the tables of many runs at once, and defines the types of their columns.
 
-The files of a thousand runs are each checked, then parsed together.
+It checks the file of each run, then parses the files of many runs together.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     import polars as pl
 
 READERS = 4
-"""Number of threads that read and hash folders. They release the interpreter's lock."""
+"""Number of threads that read and hash folders. Reading and hashing release the interpreter's
+lock."""
 
 TOGETHER = 64
 """Number of runs whose tables are in memory at once."""
@@ -65,7 +66,8 @@ def histograms(runs: Sequence[StoredRun]) -> pl.DataFrame:
 def merged(runs: Sequence[StoredRun], quantity: str, *, link: str | None) -> pl.DataFrame:
     """Return the sum of a histogram over runs, with the columns lower, width, count.
 
-    `TOGETHER` runs are read at a time. It is a histogram of a link, or of no flow and no link.
+    `TOGETHER` runs are read at a time. The histogram belongs to a link, or to neither a flow nor a
+    link.
     """
     import polars as pl
 
@@ -115,8 +117,8 @@ def _schema(name: str) -> dict[str, Any]:
 
 
 def columns(part: str, *more: str) -> dict[str, Any]:
-    """Return the columns of a part of the summary (`flows`, `queues`, or parts inside), with their
-    Polars types."""
+    """Return the columns of a part of the summary (`flows`, `queues`, or a part inside them), with
+    their Polars types."""
     inside = fields.inside(part, *more)
     return {flat_name(field): type_ for field, type_ in _columns(inside, "")}
 

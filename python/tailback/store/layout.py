@@ -4,7 +4,7 @@ The engine writes runs (crates/record). This module writes the indexes of sweeps
 sweeps. A run folder that exists is complete.
 
 A name in a file is used as a path only if it equals the name of the file's own folder. A folder of
-results contains no links, and no file in it has the path of another file.
+results contains no links, and its files contain no paths of other files.
 """
 
 from __future__ import annotations
@@ -40,13 +40,14 @@ class PointRef:
     labels: dict[str, str]
     seed: int
     run_id: str
-    #: The run with the same seed and the standard backoff. It is the baseline of gains.
+    #: The run with the same seed and the standard backoff. Gains are relative to this run.
     baseline: str | None = None
     #: Runs with the same seed in which a competitor sends nothing, by the competitor's name.
     without: Mapping[str, str] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the point as an index stores it. Most points have no runs without a competitor."""
+        """Return the point in the form of an index. Leave out `without` if it is empty, because it
+        is empty for most points."""
         return {key: value for key, value in vars(self).items() if key != "without" or value}
 
 
@@ -70,11 +71,12 @@ def run_path(root: Path, run_id: str) -> Path:
 
 
 LATEST = "latest"
-"""The word for the latest sweep or run. It is allowed wherever an id is expected."""
+"""The word for the latest sweep or run. Users may write it instead of an id."""
 
 
 MOST_NAMED = 12
-"""The most runs that a message lists. If there are more, it names only one."""
+"""The largest number of runs that a message lists. If there are more runs, the message names only
+one run."""
 
 
 def named(point: PointRef) -> str:
@@ -130,9 +132,9 @@ def index_path(root: Path, sweep_id: str) -> Path:
 
 
 def write_index(runs: _native.Store, root: Path, index: Index) -> None:
-    """Write the index of a sweep, completely or not at all.
+    """Write the index of a sweep in one step.
 
-    If the same index already exists, it becomes the latest.
+    If the same index already exists, make it the latest index.
     """
     target = index_path(root, index.id)
     refuse_link(target.parent.parent, target.parent)
@@ -161,7 +163,8 @@ def write_index(runs: _native.Store, root: Path, index: Index) -> None:
 
 
 def _make_latest(path: Path) -> None:
-    """Set the time of an index to now in nanoseconds, so that all indexes have an order."""
+    """Set the modification time of an index to the current time in nanoseconds. These times order
+    all indexes."""
     now = time.time_ns()
     with naming(path):
         os.utime(path, ns=(now, now))
@@ -227,7 +230,7 @@ def sweep_of(root: Path, run_id: str) -> tuple[Index, PointRef] | None:
         try:
             index = read_index(file)
         except DamagedResults as damage:
-            # The run is complete without this index. Only its title is lost.
+            # The run is complete without this index. Without the index, only its title is missing.
             warnings.warn(f"{damage}; not looked at", DamageWarning, stacklevel=2)
             continue
         for point in index.points:
@@ -245,8 +248,8 @@ def refuse_link(*paths: Path) -> None:
 
 @contextmanager
 def naming(path: Path) -> Iterator[None]:
-    """Add the path to errors within this block, because errors of an open file do not contain
-    it."""
+    """Add the path to errors within this block, because errors of an open file do not contain its
+    path."""
     try:
         yield
     except OSError as error:
@@ -274,11 +277,12 @@ def _mode(path: Path) -> int:
 
 @contextmanager
 def replacing(target: Path) -> Iterator[Path]:
-    """Yield a path to write to. Afterwards, this file replaces `target` in one step or not at
-    all."""
+    """Yield the path of a new file to write to. At the end of the block, this file replaces
+    `target` in one step. After an error, `target` is unchanged."""
     place = Path(os.path.realpath(target))
     if place.exists() and not place.is_file():
-        # A pipe or a device is written directly. For a folder, opening it raises the right error.
+        # Write to a pipe or a device directly. If `target` is a folder, opening it raises a
+        # suitable error.
         yield place
         return
     if not place.parent.is_dir():

@@ -2,8 +2,8 @@
 and lists its files.
 
 A new report replaces a folder only if the folder's marker has the folder's name, and if the folder
-contains no file that the marker does not list. The marker holds size and SHA-256 of every file. It
-is sealed, so that `tailback verify` finds a damaged report.
+contains no file that the marker does not list. The marker has the size and SHA-256 of every file.
+The marker has a seal, so that `tailback verify` also finds a damaged marker.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def require_own(folder: Path) -> bool:
     """Return whether the folder has an older report to replace. Raise `InputError` for any other
     folder.
 
-    For an empty folder, return False, because a rename overwrites it.
+    For an empty folder, return False, because a rename can overwrite it.
     """
     if folder.parent.name in _HOUSES and folder.parent.is_symlink():
         raise InputError(f"{folder.parent}: a link; expected a folder (links are not followed)")
@@ -83,8 +83,7 @@ def read(folder: Path) -> dict[str, Any]:
 
 
 def damages(folder: Path) -> list[str]:
-    """Return how a report differs from the report that was written, one sentence for each
-    difference."""
+    """Return a sentence for each difference between a report and its marker."""
     if folder.is_symlink() or not folder.is_dir():
         return [f"{folder}: not a folder (links are not followed)"]
     try:
@@ -102,7 +101,7 @@ def damages(folder: Path) -> list[str]:
 
 
 def _files(folder: Path) -> list[str]:
-    """List everything in a folder except folders, by relative path. Links are not followed."""
+    """List all entries of a folder except folders, by relative path. Do not follow links."""
     return sorted(
         (Path(at) / name).relative_to(folder).as_posix()
         for at, inner, names in os.walk(folder)

@@ -1,4 +1,4 @@
-"""Identifies the points of a sweep by the value of every swept key, with its unit."""
+"""Identifies the points of a sweep by the value and unit of every swept key."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ class Swept(Protocol):
 
 
 def point_key(point: Swept) -> Key:
-    """Return the identity of a point, by which runs are grouped and points are matched."""
+    """Return the identity of a point. Runs are grouped and points are matched by this identity."""
     return key_of(point.params, point.labels)
 
 
 def key_of(params: Mapping[str, float | str], labels: Mapping[str, str]) -> Key:
     """Return the identity of a point with these parameters.
 
-    The label is part of the key, because a numeric parameter does not state its unit: 20000
-    packets, 20000 bytes and 20000 ns are different values.
+    The key includes the unit from the label, because a numeric parameter does not have a unit. For
+    example, 20000 packets, 20000 bytes and 20000 ns are different values.
     """
     return tuple(
         sorted((path, _with_unit(value, labels.get(path, ""))) for path, value in params.items())

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from tailback.metrics.assertions import Assertion, BoundVerdict
 
 FEW_FLOWS = 60
-"""The most flows of a run in a short view."""
+"""The largest number of flows of a run in a short view."""
 
 
 OF_SOURCES = (
@@ -49,11 +49,13 @@ class Run:
     seed: int
     run_id: str
     path: Path
-    #: Id of the sweep's run that is the baseline of gains.
+    #: Id of the run of the sweep to which gains are relative.
     baseline: str | None = field(default=None, kw_only=True)
-    #: The runs of the sweep by id. They let several runs share one baseline that is read once.
+    #: The runs of the sweep by id. With them, several runs share one baseline, which is read only
+    #: once.
     beside: Mapping[str, Run] = field(default_factory=dict, kw_only=True, repr=False, compare=False)
-    #: Ids of the runs without a competitor, by its name. They are needed to compute harm to flows.
+    #: Ids of the runs without a competitor, by the competitor's name. They are needed to compute
+    #: harm to flows.
     without: Mapping[str, str] = field(default_factory=dict, kw_only=True)
 
     @cached_property
@@ -66,7 +68,7 @@ class Run:
         """The object that `--json` prints for this point."""
         summary = self.stored.summary
         self._check_seed(summary)
-        # Without the baseline run, no gain can be computed.
+        # Add gains only if the baseline run exists.
         if self.baseline is not None and (other := self._other(self.baseline)) is not None:
             gain.add(summary, other.summary)
         for competitor, run_id in self.without.items():
@@ -100,7 +102,7 @@ class Run:
 
     @cached_property
     def manifest(self) -> dict[str, Any]:
-        """What identifies the run: engine and version, seed, the canonical point, recorded flows
+        """The identity of the run: engine and version, seed, the canonical point, recorded flows
         and links."""
         return self.stored.manifest
 
@@ -118,10 +120,10 @@ class Run:
     ) -> pl.DataFrame:
         """Return the histogram of a quantity, with the columns lower, width, count.
 
-        `delay_ns` belongs to a link (default: the first) or a program, `delay_ns.CLASS` to the
+        `delay_ns` belongs to a link (default: the first link) or a program, `delay_ns.CLASS` to the
         link of a class, `rtt_ns` to a flow, program or `ping` (default: the first flow).
         `one_way_delay_ns`, `echo_delay_ns`, `frame_delay_ns`, `page_load_ns`, `foreign_ns` and
-        `loaded_ns` belong to a source of traffic (default: the first).
+        `loaded_ns` belong to a source of traffic (default: the first source).
         """
         import polars as pl
 
@@ -146,7 +148,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Results:
-    """The results of one scenario. `points` has the order of its sweep."""
+    """The results of one scenario. `points` lists its runs in the order of its sweep."""
 
     id: str
     title: str
@@ -161,10 +163,10 @@ class Results:
 
     @classmethod
     def of(cls, index: layout.Index, root: Path, asserts: Sequence[Assertion] = ()) -> Results:
-        """Open the runs of a sweep that are stored in a folder."""
+        """Open the stored runs of a sweep in a folder of results."""
         beside: dict[str, Run] = {}
-        # Keep only one of several equal points: earlier versions may have stored both 20ms and
-        # 0.02s.
+        # Keep only one of several equal points, because earlier versions may have stored both 20ms
+        # and 0.02s.
         stored: dict[tuple[points.Key, int], layout.PointRef] = {}
         for point in index.points:
             stored.setdefault((points.point_key(point), point.seed), point)
@@ -198,7 +200,7 @@ class Results:
         try:
             for run, stored in zip(unread, frames.opened([r.path for r in unread]), strict=True):
                 # Fill the cached property for all runs, because opening a thousand folders together
-                # is faster.
+                # is faster than one by one.
                 vars(run)["stored"] = stored
         except DamagedResults:
             # Reading the runs one by one below finds all damaged runs.
@@ -263,22 +265,22 @@ class Results:
 
     def classes(self) -> pl.DataFrame:
         """Return a frame with a row for each run and class of flows: parameters, seed, run_id, and
-        its summary."""
+        the class's summary."""
         return _frame(
             self, lambda summary: summary.get("classes", ()), "class", frames.columns("classes")
         )
 
     def sources(self) -> pl.DataFrame:
         """Return a frame with a row for each run and source of traffic: parameters, seed, run_id,
-        and its summary.
+        and the source's summary.
 
-        `completions` has the times that requests took.
+        See `completions` for the completion times of requests.
         """
         return _frame(self, _sources, "source", frames.columns("traffic"))
 
     def programs(self) -> pl.DataFrame:
-        """Return a frame with a row for each run and program: parameters, seed, run_id, and its
-        summary.
+        """Return a frame with a row for each run and program: parameters, seed, run_id, and the
+        program's summary.
 
         Numbers that the program wrote to files are in columns `results_NAME`.
         """
@@ -287,16 +289,16 @@ class Results:
     def tuples(self) -> pl.DataFrame:
         """Return a frame with a row for each run, program and 5-tuple.
 
-        It has the parameters, seed, run_id, protocol, sender, receiver, and the same measures as
-        `programs`.
+        Its columns are the parameters, seed, run_id, protocol, sender, receiver, and the same
+        measures as in `programs`.
         """
         return _frame(self, _tuples, "program", frames.columns("programs", "tuples"))
 
     def completions(self) -> pl.DataFrame:
         """Return a frame with a row for each run, source of requests and bin of request sizes.
 
-        It has the parameters, seed, run_id, upto_bytes, n, and statistics of the time that the
-        requests took.
+        Its columns are the parameters, seed, run_id, upto_bytes, n, and statistics of the
+        completion time of the requests.
         """
         return _frame(self, _bins, "source", frames.columns("traffic", "completions", "bins"))
 
@@ -310,9 +312,9 @@ class Results:
     ) -> pl.DataFrame:
         """Return samples and events with the columns time_ns, flow, link, quantity, value.
 
-        Without `run`, the frame has all runs, with their parameters, seed and run_id as first
-        columns. `quantity`, `flow` and `link` select rows. The flow `cubic` selects cubic/1 and
-        cubic/2 too.
+        Without `run`, the frame has all runs, and its first columns are their parameters, seed and
+        run_id. `quantity`, `flow` and `link` select rows. The flow `cubic` also selects cubic/1 and
+        cubic/2.
         """
         if run is not None:
             one = self._run(run).series()
@@ -331,13 +333,13 @@ class Results:
         flow: str | None = None,
         link: str | None = None,
     ) -> pl.DataFrame:
-        """Return mean and percentiles of recorded series over the measured time. The columns are
-        the parameters, seed, run_id, flow, link, quantity, n (samples), mean, p1, p25, p50, p75,
-        p99, min, max.
+        """Return a frame with the mean and percentiles of recorded series over the measured time.
+        The columns are the parameters, seed, run_id, flow, link, quantity, n (number of samples),
+        mean, p1, p25, p50, p75, p99, min, max.
 
-        Values are weighted by time: a sample holds until the next sample. Therefore the mean
-        differs from the mean of the rows of `series()`, which are closer together while a window
-        changes.
+        Values are weighted by time, because a sample is valid until the next sample. Therefore the
+        mean differs from the mean of the rows of `series()`. Those rows are closer together while a
+        window changes.
         """
         import polars as pl
 
@@ -398,9 +400,9 @@ class Results:
     ) -> pl.DataFrame:
         """Return the histogram of a quantity, with the columns lower, width, count.
 
-        For one run, the frame is that of `Run.histogram`. Without `run`, the frame has all runs,
-        with their parameters, seed, run_id, and flow or link as first columns. The buckets of
-        several runs can be added up.
+        For one run, the frame is the result of `Run.histogram`. Without `run`, the frame has all
+        runs, and its first columns are their parameters, seed, run_id, and flow or link. The counts
+        of equal buckets of several runs can be added.
         """
         if run is not None:
             one = self._run(run)
@@ -445,17 +447,17 @@ class Results:
         rules: str | Sequence[str] = (),
         events: str | Sequence[str] = (),
     ) -> Chart:
-        """Draw a figure. Return it as an Altair chart, which can be shown, changed or saved.
+        """Draw a figure, and return it as an Altair chart that you can show, change or save.
 
-        Options that are left out are chosen to suit the sweep. `y` is a metric ("delay_ms.p99"), a
-        distribution ("delay_ms", "rtt_ms") or a recorded series ("cwnd"); `x`, `color` and `facet`
-        (columns, rows) are swept keys or "flow", "link", "class", "seed"; `kind` is "line", "box",
-        "cdf", "ccdf", "time", "scatter", "heat" or "bar". `where` keeps only some values of a key.
-        `without` is the competitor whose harm is drawn. `width` is the width of the whole figure,
-        e.g. "85mm". In a figure of this width, letters have `font_size` points [8, on slides 24].
-        `begin` and `end` ("2s") select a part of the time. `x_limits` and `y_limits` ("0:20ms") set
-        the ends of the axes. `rules` ("y=5ms") draws lines. `events` ("drops", "marks",
-        "slow-start-exit", "all") draws ticks over time.
+        tailback chooses options that you leave out to suit the sweep. `y` is a metric
+        ("delay_ms.p99"), a distribution ("delay_ms", "rtt_ms") or a recorded series ("cwnd"); `x`,
+        `color` and `facet` (columns, rows) are swept keys or "flow", "link", "class", "seed";
+        `kind` is "line", "box", "cdf", "ccdf", "time", "scatter", "heat" or "bar". `where` keeps
+        only some values of a key. `without` is the competitor for a figure of harm. `width` is the
+        width of the whole figure, e.g. "85mm". In a figure of this width, letters have `font_size`
+        points [8, on slides 24]. `begin` and `end` ("2s") select a part of the time. `x_limits` and
+        `y_limits` ("0:20ms") set the ends of the axes. `rules` ("y=5ms") draws lines. `events`
+        ("drops", "marks", "slow-start-exit", "all") draws ticks over time.
         """
         from tailback.plot import plot
 
@@ -484,7 +486,8 @@ class Results:
         )
 
     def explain(self, run: Run | int = 0, *, flow: str | Sequence[str] = ()) -> Explanation:
-        """Explain a run [default: the first]: what held each flow back, and what filled each queue.
+        """Explain a run [default: the first run]: what limited each flow, and what filled each
+        queue.
 
         `flow` names the flows to explain. A notebook shows the explanation as sentences.
         """
@@ -529,7 +532,8 @@ class Results:
         return joined.drop("run")
 
     def failed_assertions(self) -> list[str]:
-        """Return the `[[assert]]` tables that do not hold. Empty if all hold."""
+        """Return a message for each value that violates an `[[assert]]` table. Empty if all tables
+        hold."""
         return [
             message
             for run in self.points
@@ -538,8 +542,8 @@ class Results:
         ]
 
     def verdicts(self) -> list[BoundVerdict]:
-        """Evaluate each bound of each assertion, in each run and for the mean over the seeds of
-        each point (`seed` is None)."""
+        """Return a verdict on each bound of each assertion, for each run and for the mean over the
+        seeds of each point. For a mean, `seed` is None."""
         return [
             verdict
             for runs in self.groups()
@@ -585,8 +589,8 @@ def _windows(number: int, run: Run) -> Iterator[Window]:
 
 
 def open_results(path: Path | str) -> Results:
-    """Open a stored sweep. `path` is the folder of a sweep, or a folder of results, which means its
-    latest sweep."""
+    """Open a stored sweep. `path` is the folder of a sweep, or a folder of results. For a folder of
+    results, open its latest sweep."""
     path = Path(path)
     if os.path.lexists(path / layout.INDEX):
         index = layout.read_index(path / layout.INDEX)
@@ -604,8 +608,8 @@ def open_results(path: Path | str) -> Results:
 
 
 def _refuse_others(path: Path, index: layout.Index, root: Path) -> None:
-    """Raise an error if the points of an index differ from their runs, because results would get
-    wrong labels.
+    """Raise an error if the points of an index differ from their runs, because results would then
+    have wrong labels.
     """
     wrong = agreement.faults(index, root / "runs", agreement.LOOKED_AT)
     if wrong:
@@ -614,7 +618,7 @@ def _refuse_others(path: Path, index: layout.Index, root: Path) -> None:
 
 def _say_version(path: Path, index: layout.Index) -> None:
     """Warn if results come from a version of the engine that is not installed."""
-    # This import is here, because engines belong to a layer above stored results.
+    # Import this here, because engines belong to a layer above stored results.
     from tailback.running import engines
 
     if here := engines.unlike(index.engine, index.engine_version):
@@ -696,8 +700,8 @@ def _bins(summary: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _frame(results: Results, parts_of: Any, name: str, columns: Mapping[str, Any]) -> pl.DataFrame:
-    """Make a frame with a row for each part. Even without rows, it has all columns with their
-    types."""
+    """Make a frame with a row for each part. The frame has all columns with their types even if it
+    has no rows."""
     import polars as pl
 
     rows = _rows(results, parts_of, name)

@@ -1,5 +1,5 @@
-"""Reads a stored run. It returns the content that was written, or raises an error that describes
-the damage.
+"""Reads a stored run. It returns the unchanged content, or raises an error that describes the
+damage.
 
 crates/record checks sizes, hashes, and columns and rows of tables. This module checks the shape of
 JSON and makes frames of tables.
@@ -42,7 +42,7 @@ class StoredRun:
 
     @cached_property
     def manifest(self) -> dict[str, Any]:
-        """What identifies the run: engine and version, seed, the canonical point, recorded flows
+        """The identity of the run: engine and version, seed, the canonical point, recorded flows
         and links."""
         found: dict[str, Any] = foreign.parse_json(
             self._folder.manifest.encode(), self.path / MANIFEST
@@ -76,7 +76,7 @@ class StoredRun:
     def brief(self, most: int) -> tuple[dict[str, Any], int]:
         """Return the summary with at most this many flows, and the number of omitted flows.
 
-        A hundred thousand flows would need almost a gigabyte of memory.
+        The summary of a hundred thousand flows would need almost a gigabyte of memory.
         """
         data, left_out = self._folder.brief(most)
         return self._checked(data), left_out
@@ -144,5 +144,6 @@ class StoredRun:
 
 @lru_cache(maxsize=16)
 def _transfers(canonical: str) -> Mapping[str, float]:
-    """Read the starts of transfers from the JSON of a point. All seeds have the same point."""
+    """Read the starts of transfers from the JSON of a point. The result is cached, because all
+    seeds have the same point."""
     return completion.transfers(foreign.parse_json(canonical.encode(), Path(MANIFEST)))

@@ -1,6 +1,6 @@
 """Defines the shape that the JSON files in a folder of results must have before they are used.
 
-The shape is checked even if the hash is right, because a hash does not show who wrote a file. The
+The shape is checked even if the hash is correct, because a hash does not show who wrote a file. The
 shape of a table lists the required keys. Other keys are ignored.
 """
 
@@ -40,7 +40,7 @@ def number(value: Any) -> bool:
     JSON."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
-    # Measured values are far below the bound, which keeps squares and sums of values finite.
+    # The bound keeps squares and sums of values finite. Measured values are far below it.
     return abs(value) <= (MAX_FLOAT if isinstance(value, float) else MAX_WHOLE)
 
 
@@ -61,7 +61,7 @@ class Maybe:
 
 @dataclass(frozen=True, eq=False)
 class Each:
-    """A shape that accepts a table with any keys whose values all have an inner shape."""
+    """A shape that accepts a table with any keys if all values have an inner shape."""
 
     shape: Any
 
@@ -82,7 +82,7 @@ def either(*shapes: Shape) -> Shape:
 
 
 def each(shape: Shape) -> Shape:
-    """Return a shape that accepts a table with any keys whose values all have this shape."""
+    """Return a shape that accepts a table with any keys if all values have this shape."""
     return Each(shape)
 
 
@@ -122,8 +122,8 @@ def fault(value: Any, shape: Shape, at: str = "") -> str | None:
 
 
 def described(shape: Shape) -> Any:
-    """Convert a shape to the form of `_native.Shape`: words, and tables whose single key is the
-    kind of shape.
+    """Convert a shape to the form of `_native.Shape`. It consists of words, and of tables with a
+    single key that names the kind of shape.
     """
     if isinstance(shape, Mapping):
         keys = (
@@ -143,7 +143,7 @@ _WORDS: Mapping[Any, str] = {text: "text", whole: "whole", number: "number", ide
 
 @cache
 def native_summary() -> _native.Shape:
-    """Return `SUMMARY` for Rust, which checks JSON without making Python objects."""
+    """Return `SUMMARY` for the check in Rust, which does not make Python objects from the JSON."""
     return _native.Shape(
         json.dumps(described(SUMMARY)), depth=foreign.MAX_DEPTH, values=foreign.MAX_VALUES
     )

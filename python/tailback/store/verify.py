@@ -64,7 +64,7 @@ class Verified:
 
 
 def verify(root: Path, *, progress: bool | None = None) -> Verified:
-    """Read and check everything in a folder of results, without writing.
+    """Read and check all files in a folder of results. Write nothing.
 
     Raises `InputError` if the folder is not a folder of results.
     """
@@ -83,7 +83,7 @@ def verify(root: Path, *, progress: bool | None = None) -> Verified:
             try:
                 damages = _CHECKS.get(kind, marker.damages)(path)
             except OSError as error:
-                # The disk may have a bad sector, for example. The other entries are still checked.
+                # The disk may have a bad sector, for example. Continue with the other entries.
                 damages = [f"{path}: cannot be read ({error})"]
             count = result.counts[kind]
             if damages:

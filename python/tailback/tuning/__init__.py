@@ -35,21 +35,21 @@ def tune(
     sampler: str = "tpe",
     seed: int = 0,
     batch: int | None = None,
-    set: Mapping[str, object] | None = None,  # noqa: A002 (the word of the command line)
+    set: Mapping[str, object] | None = None,  # noqa: A002 (named like the option)
     **options: Unpack[RunKeywords],
 ) -> Tuned:
     """Search for the best values of a scenario.
 
     `vary` maps each path to a range such as `"1ms..30ms"`, or to choices. `minimise` and `maximise`
-    name metrics (`METRIC` or `METRIC@NAME` of a flow, link or class); with several goals, the
+    name metrics (`METRIC` or `METRIC@NAME` of a flow, link or class). With several goals, the
     result is a Pareto front. `subject_to` has bounds such as `"jain>=0.9"`. Every candidate runs at
     the points of `over` (default: the file's own sweep) with `seeds` seeds. Its value is the mean
     over seeds and points, or over the seeds of the worst point (`across="worst"`). `runs` is the
     number of runs of the whole search. At the end, the front and the unchanged scenario run on
     `unseen` seeds that the search did not use.
 
-    The same `seed` gives the same result, whatever `jobs` is; a search that was killed resumes.
-    All other keywords are those of `tailback.run`. This function needs `tailback[tune]`.
+    The same `seed` gives the same result with any number of `jobs`. A search that was killed
+    resumes. All other keywords are those of `tailback.run`. This function needs `tailback[tune]`.
     """
     return tune_asked(
         scenario,
@@ -77,7 +77,7 @@ def tune_asked(
     sets: Sequence[tuple[str, str]],
     options: RunOptions,
 ) -> Tuned:
-    """Search like `tune`, with values to set as TOML text."""
+    """Search like `tune`, but take the values to set as TOML text."""
     from tailback.tuning import plan as plans
     from tailback.tuning import search
 
@@ -98,7 +98,8 @@ def _tuned(plan: SearchPlan, options: RunOptions) -> Tuned:
     base: list[MeasuredCandidate] = []
 
     def measured(candidates: Sequence[Values], start: int, total: int) -> list[MeasuredCandidate]:
-        # The defaults run with the first batch, because the report compares the front with them.
+        # Run the unchanged scenario with the first batch, because the report compares the front
+        # with it.
         batches = [candidates] if base else [candidates, []]
         last = min(start + len(candidates), total)
         with bars.within(f"candidates {start + 1} to {last} of {total}"):

@@ -81,7 +81,7 @@ def _pair(tuning: Tuned, across: Goal, up: Goal) -> Chart:
 
     def axis(goal: Goal, key: str) -> dict[str, Any]:
         better = "less" if goal.direction == "minimise" else "more"
-        # The ends of the axes are fixed, because labels are placed by pixels.
+        # Fix the ends of the axes, because labels are placed by pixels.
         scale = alt.Scale(domain=list(domains[key]), zero=False, nice=False)
         return {"title": f"{goal.title}, {better} is better", "scale": scale}
 
@@ -133,7 +133,7 @@ def _domain(
 def _labels(
     rows: Sequence[Mapping[str, Any]], domains: Mapping[str, tuple[float, float]]
 ) -> list[dict[str, Any]]:
-    """Return the numbers of points with their positions."""
+    """Return the labels of points, which are their numbers, with positions."""
     (left, right), (low, high) = domains["x"], domains["y"]
     across, up = (right - left) / _WIDTH, (high - low) / _HEIGHT
     points = [(row["label"], (row["x"] - left) / across, (high - row["y"]) / up) for row in rows]

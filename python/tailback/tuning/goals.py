@@ -1,8 +1,8 @@
-"""Defines goals (a metric to minimise or maximise) and bounds that must hold.
+"""Defines goals, which are metrics to minimise or maximise, and bounds that must hold.
 
 A metric gives one number for a run. The number belongs to the run, to its only link, to its only
-flow, or to the object whose name follows an @. If several flows have that name, the number is their
-mean.
+flow, or to the object with the name that follows an @. If several flows have that name, the number
+is their mean.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class Goal:
         return self.text if metric.title == metric.name else f"{self.text} ({metric.unit})"
 
     def gain(self, difference: float) -> float:
-        """Return a difference with its sign chosen so that positive values are better."""
+        """Return a difference with a sign such that positive values are better."""
         return -difference if self.direction == "minimise" else difference
 
 

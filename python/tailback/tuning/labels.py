@@ -18,7 +18,8 @@ _AWAY = 10.0
 """Horizontal distance from the middle of a point to the middle of its number, pixels."""
 
 SIDES = ((1, -1), (-1, -1), (1, 1), (-1, 1))
-"""The corners of a point in the order in which they are tried. The first is above at the right."""
+"""The corners of a point in the order in which to try them. The first corner is at the top
+right."""
 
 
 @dataclass(frozen=True)

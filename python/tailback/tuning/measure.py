@@ -20,7 +20,7 @@ class MeasuredCandidate:
     """The measured values of a candidate, by the text of each quantity."""
 
     by_seed: Mapping[str, Sequence[float]] = field(default_factory=dict)
-    """For each quantity, one number per seed, pooled over all points."""
+    """For each quantity, a number for each seed, pooled over all points."""
     fault: str = ""
     """Why the candidate has no result. Empty if it has a result."""
     run_ids: Sequence[str] = ()
@@ -39,7 +39,8 @@ def measure(
     seed: int | None = None,
     seeds: int | None = None,
 ) -> list[list[MeasuredCandidate]]:
-    """Run some batches of candidates in one pool. An empty batch means the unchanged scenario."""
+    """Run several batches of candidates in one pool. An empty batch means the unchanged
+    scenario."""
     loaded: list[tuple[int, list[int], _native.Scenario]] = []
     outcomes = [[MeasuredCandidate() for _ in batch or [{}]] for batch in batches]
     for at, batch in enumerate(batches):
@@ -48,7 +49,7 @@ def measure(
         except ScenarioError as error:
             if not batch:
                 raise
-            # Some candidate of the batch is invalid, so load the candidates one by one to find it.
+            # A candidate of the batch is invalid, so load the candidates one by one to find it.
             for i, candidate in enumerate(batch):
                 try:
                     loaded.append((at, [i], plan.load([candidate], seed, seeds)))
@@ -82,7 +83,7 @@ def _of(
 ) -> MeasuredCandidate:
     """Measure one candidate of a sweep. Candidates are the sweep's last axis before the seeds."""
     runs = {run.run_id: run for run in results.points}
-    # The runs are numbered run_ids[point][seed].
+    # The ids are ordered as run_ids[point][seed].
     ids = [point.run_id for point in scenario.points]
     points = [ids[start : start + seeds] for start in range(place * seeds, len(ids), count * seeds)]
     flat = [run_id for point in points for run_id in point]

@@ -1,4 +1,4 @@
-"""Makes the plan of a search: reads the request, and reports all its errors before the first
+"""Makes the plan of a search. It reads the request, and reports all its errors before the first
 run."""
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class SearchPlan:
     goals: tuple[Goal, ...]
     bounds: tuple[Bound, ...]
     sweep: Mapping[str, Any]
-    """Values of the points at which every candidate is tried, by path."""
+    """Values of the points at which every candidate runs, by path."""
     across: Across
     candidates: int
     runs: int
@@ -70,7 +70,7 @@ class SearchPlan:
 
     @property
     def id(self) -> str:
-        """The id of the search: 20 digits of a hash of everything that affects its result."""
+        """The id of the search: 20 digits of a hash of all inputs that affect its result."""
         text = json.dumps(
             [
                 self.defaults.id,
@@ -97,7 +97,7 @@ class SearchPlan:
         if seed is not None:
             values.append(("seed", str(seed)))
         with warnings.catch_warnings():
-            # Warnings about single candidates are not shown.
+            # Do not show warnings about single candidates.
             warnings.simplefilter("ignore", ScenarioWarning)
             return scenarios.load(
                 self.scenario, values, seeds or self.seeds, self.runner, plugins=self.plugins
@@ -164,7 +164,7 @@ class _Reader:
     runner: engines.Engine
     plugins: tuple[Path | str, ...]
     wrong: dict[str, _native.Diagnostic | Located | str] = field(default_factory=dict)
-    """The errors, keyed by their text so that none is repeated."""
+    """The errors, keyed by their text, so that no error is repeated."""
 
     def note(self, error: InputError | str) -> None:
         """Add an error."""
@@ -177,8 +177,8 @@ class _Reader:
             raise InputErrors(*self.wrong.values())
 
     def load(self, values: Sequence[tuple[str, str]], seeds: int) -> _native.Scenario:
-        """Load the scenario with further values set. Its warnings are hidden, because they were
-        already shown.
+        """Load the scenario with further values. Hide its warnings, because they were already
+        shown.
         """
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ScenarioWarning)
@@ -186,7 +186,8 @@ class _Reader:
             return scenarios.load(self.scenario, sets, seeds, self.runner, plugins=self.plugins)
 
     def check_words(self, asked: SearchRequest) -> None:
-        """Check the names of sampler and pooling, and that `sets` does not replace the sweep."""
+        """Check the name of the sampler and the way of pooling. Check also that `sets` does not
+        replace the sweep."""
         if asked.sampler not in SAMPLERS:
             self.note(f"--sampler: {unknown('sampler', asked.sampler, list(SAMPLERS))}")
         elif asked.sampler not in FIXED and shard.chosen() is not None:
@@ -253,7 +254,8 @@ class _Reader:
 
     def _bases(self, path: str, words: Sequence[Word]) -> list[float | str]:
         """Convert values of a path to base units."""
-        # The ends of a range may be equal, but a sweep may have each value only once.
+        # Drop a repeated value, because the ends of a range may be equal but a sweep may have each
+        # value only once.
         distinct = list(dict.fromkeys(words))
         loaded = self.load([("sweep", toml.value({path: distinct}))], 1)
         values = dict(zip(distinct, (p.params[path] for p in loaded.points), strict=True))
@@ -297,13 +299,14 @@ class _Reader:
 
 
 def outer_first(paths: Iterable[str]) -> list[str]:
-    """Sort paths so that a queue comes before its target. Otherwise setting the queue would undo
-    the target."""
+    """Sort paths so that, for example, a queue comes before its target. Otherwise the new queue
+    would replace the target."""
     return sorted(paths, key=lambda path: path.count("."))
 
 
 def bare(diagnostic: _native.Diagnostic) -> str:
-    """Return the text of an error, without its place in a sweep that the user did not write."""
+    """Return the text of an error. Leave out its place if this is in the sweep that the search
+    adds."""
     return diagnostic.text if _is_of_search(diagnostic) else str(diagnostic)
 
 

@@ -1,7 +1,8 @@
 """Parses ranges such as `bottleneck.queue.target=1ms..30ms`, and chooses values in them.
 
-Only the reader of scenarios knows whether a path exists and which values it accepts. Therefore it
-reads the ends of every range as a sweep of two points, and its messages are passed on.
+Only the reader of scenarios knows whether a path exists and which values it accepts. Therefore this
+module passes the ends of every range to the reader as a sweep of two points, and reports the
+reader's messages.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ DIGITS = 4
 """Significant digits of a chosen value. More digits would have no practical use."""
 
 DECADE = 10.0
-"""If the ends of a range differ by more than this factor, it is searched on a logarithmic scale."""
+"""If the ends of a range differ by more than this factor, the search uses a logarithmic scale."""
 
 _END = re.compile(r"(?P<number>\d+(?:\.\d*)?|\.\d+)\s*(?P<unit>[A-Za-z%\u00b5]*)", re.ASCII)
 _EXPECTED = "expected LO..HI such as 1ms..30ms, log:LO..HI, lin:LO..HI, or choices A,B,C"
@@ -31,11 +32,11 @@ Word = str | int | float | bool
 """A value as written in a scenario."""
 
 Bases = Callable[[str, Sequence[Word]], list[float | str]]
-"""A function with which the reader of scenarios converts values of a path to base units."""
+"""A function that converts values of a path to base units with the reader of scenarios."""
 
 
 def literal(text: str) -> Word:
-    """Parse a value as `--set` does: a number, true, or a word without quotes."""
+    """Parse a value like `--set` does. It may be a number, true, or a word without quotes."""
     try:
         found = tomllib.loads(f"it = {text}")["it"]
     except ValueError:
@@ -45,7 +46,7 @@ def literal(text: str) -> Word:
 
 @dataclass(frozen=True)
 class Choices:
-    """Values to choose from, which have no order."""
+    """Values to choose from. They have no order."""
 
     path: str
     words: tuple[Word, ...]
@@ -59,7 +60,7 @@ class Choices:
         """Values that the reader of scenarios must accept."""
         return list(self.words)
 
-    def settle(self, bases: Bases) -> Choices:  # noqa: ARG002 (as of a range)
+    def settle(self, bases: Bases) -> Choices:  # noqa: ARG002 (as in `Range`)
         """Return the choices unchanged."""
         return self
 
@@ -80,7 +81,7 @@ class Range:
     unit: str
     log: bool
     whole: bool = False
-    """Whether only whole numbers are allowed. It is known after `settle`."""
+    """Whether only whole numbers are allowed. `settle` sets this."""
     scale: str = "auto"
     units: tuple[str, str] = ("", "")
     """The units of both ends, if they differ."""
@@ -122,15 +123,15 @@ class Range:
         if self.whole:
             return f"{int(number)}{self.unit}" if self.unit else int(number)
         if number.is_integer() and not self.unit and abs(number) < 2**53:
-            # A path that accepts fractions also accepts whole numbers, but not the reverse.
+            # A path that accepts fractions also accepts whole numbers. The reverse is not true.
             return int(number)
         kept = min(max(float(f"{number:.{DIGITS}g}"), self.low), self.high)
         return f"{_plain(kept)}{self.unit}" if self.unit else kept
 
 
 def _is_whole(path: str, low: float, high: float, unit: str, bases: Bases) -> bool:
-    """Ask the reader of scenarios whether a path forbids fractions, as a number of packets does.
-    The ends of a range do not show it (`0..1` of a factor).
+    """Ask the reader of scenarios whether a path forbids fractions, such as a number of packets.
+    The ends of the range do not show this, because a factor may have the range `0..1`.
     """
     if not low.is_integer() or not high.is_integer():
         return False

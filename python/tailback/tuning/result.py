@@ -17,17 +17,17 @@ from tailback.tuning.plan import SearchPlan, Values
 from tailback.tuning.search import Tried
 
 MOST_CHECKED = 12
-"""The most points of a front that run on unseen seeds. Of a longer front, this many points are
-chosen evenly, including both ends.
+"""The largest number of points of a front that run on unseen seeds. From a longer front, this
+number of points is chosen evenly, including both ends.
 """
 
 CERTAIN = 0.05
 """A difference that is the same for each seed is certain if the p value of the sign test is below
-this."""
+this level."""
 
 FEWEST = math.floor(1 - math.log2(CERTAIN)) + 1
-"""The fewest seeds with which such a difference is certain. The p value of the sign test is 2^(1 -
-n)."""
+"""The smallest number of seeds with which such a difference is certain. The p value of the sign
+test is 2^(1 - n)."""
 
 Answer = Literal["better", "worse", "same", "open"]
 
@@ -40,7 +40,7 @@ class Point:
     """The point's number along the front, from 1."""
     tried: Tried
     unseen: MeasuredCandidate | None
-    """The point's result on unseen seeds. None if the point did not run on them."""
+    """The point's result on unseen seeds. None if the point did not run on these seeds."""
     base: MeasuredCandidate
     """The result of the defaults on unseen seeds."""
 
@@ -67,8 +67,8 @@ class Point:
     def answer(self, goal: Goal) -> Answer:
         """Decide whether the point is better than the defaults beyond noise.
 
-        If the differences have a spread, the interval must exclude 0. If all differences are equal,
-        at least `FEWEST` seeds are necessary.
+        If the differences have a spread, their interval must exclude 0. If all differences are
+        equal, at least `FEWEST` seeds are necessary.
         """
         difference = self.difference(goal)
         if difference is None:
@@ -85,7 +85,7 @@ class Point:
         return "better" if goal.gain(difference.absolute) > 0 else "worse"
 
     def why_open(self, goal: Goal) -> str | None:
-        """Return why the answer is open, or None if it is not."""
+        """Return why the answer is open, or None if it is not open."""
         if self.answer(goal) != "open":
             return None
         found = self.difference(goal)

@@ -1,8 +1,8 @@
-"""Does a search: Optuna proposes candidates in batches of a fixed size, and gets their results in
-order.
+"""Performs a search. Optuna proposes candidates in batches of a fixed size, and gets their results
+in order.
 
-The same seed therefore gives the same candidates, however many run in parallel. A killed search
-starts from its beginning, but its stored runs are not run again.
+The same seed therefore gives the same candidates with any number of parallel runs. After it was
+killed, a search starts from its beginning, but its stored runs are not run again.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 JOURNAL = "study.journal"
 
 Measure = Callable[[Sequence[Values], int, int], list[MeasuredCandidate]]
-"""A function that measures candidates, given the number of the first candidate and the total
-number."""
+"""A function that measures candidates. Its other arguments are the number of the first candidate
+and the total number."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,8 @@ class Tried:
 
 
 def search(plan: SearchPlan, measure: Measure, journal: Path) -> list[Tried]:
-    """Try as many candidates as the plan has. `journal` is the path of Optuna's storage."""
+    """Try the number of candidates that the plan sets. `journal` is the path of Optuna's
+    storage."""
     with _quiet():
         return _search(plan, measure, journal)
 
@@ -55,8 +56,8 @@ def _search(plan: SearchPlan, measure: Measure, journal: Path) -> list[Tried]:
     from optuna.storages.journal import JournalFileBackend, JournalFileOpenLock
     from optuna.trial import TrialState
 
-    # The storage is in memory and written once, because Optuna's journal waits for the disk at each
-    # step.
+    # Keep the storage in memory and write it once, because Optuna's journal would wait for the disk
+    # at each step.
     storage = optuna.storages.InMemoryStorage()
     study = optuna.create_study(
         storage=storage,
@@ -101,7 +102,7 @@ def _search(plan: SearchPlan, measure: Measure, journal: Path) -> list[Tried]:
 
 
 def _with_front(study: Study, candidates: Sequence[Tried]) -> list[Tried]:
-    """Mark the candidates that no other candidate beats. Of equal candidates, mark only the
+    """Mark the candidates that no other candidate beats. Among equal candidates, mark only the
     first."""
     numbers = {trial.number + 1: trial.values for trial in study.best_trials}
     seen: set[tuple[object, ...]] = set()

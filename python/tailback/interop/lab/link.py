@@ -22,10 +22,12 @@ from tailback.store.results import Run
 Table = dict[str, Any]
 
 MAX_POINTS = 60
-"""The most runs of one link. A link to a larger sweep opens its first run."""
+"""The largest number of runs in one link. A link to a larger sweep opens the first run of the
+sweep."""
 
 MAX_PARTS = 40
-"""The most flows, sources and links of a scenario in a link. Writing larger ones takes too long."""
+"""The largest number of flows, sources and links of a scenario in a link. Writing larger scenarios
+takes too long."""
 
 
 def fragment(text: str, engine_version: str) -> str:
@@ -38,9 +40,10 @@ def fragment(text: str, engine_version: str) -> str:
 
 def of_runs(runs: Sequence[Run]) -> str | None:
     """Return the fragment that opens these runs of one sweep, or None if no scenario gives the
-    first of them.
+    first run.
 
-    The scenario has every run if its sweep can be written. If not, it has only the first run.
+    If the sweep can be written, the scenario has every run. If not, the scenario has only the first
+    run.
     """
     first = runs[0]
     canonical = first.manifest["canonical"]
@@ -55,7 +58,7 @@ def of_runs(runs: Sequence[Run]) -> str | None:
 
 
 def _swept(text: str, runs: Sequence[Run], read: Callable[[Run], Table]) -> str | None:
-    """Add the sweep of all runs to the scenario of the first one. `read` returns the swept values
+    """Add the sweep of all runs to the scenario of the first run. `read` returns the swept values
     of a run. Return None if the sweep does not give the same points."""
     points = list({tuple(run.labels.items()): run for run in reversed(runs)}.values())[::-1]
     seeds = {run.seed for run in runs}
@@ -78,7 +81,7 @@ def _swept(text: str, runs: Sequence[Run], read: Callable[[Run], Table]) -> str 
 
 
 def _labels(run: Run) -> Table:
-    """Return the swept values as the labels of a run have them. A label of a table is only its
+    """Return the swept values from the labels of a run. The label of a table is only the table's
     name."""
     return {key: _value(label) for key, label in run.labels.items()}
 
@@ -108,7 +111,7 @@ def _found(table: Table, path: str) -> Table:
 
 
 def _value(label: str) -> Any:
-    """Return a value as it was in the scenario: TOML, or text without quotes."""
+    """Return the value of a label, which is TOML, or text without quotes."""
     try:
         return tomllib.loads(f"value = {label}")["value"]
     except tomllib.TOMLDecodeError:

@@ -18,7 +18,8 @@ BUILT = Path(__file__).resolve().parents[4] / "web" / "dist" / NAME
 """The path of the page in a checkout, after `make lab`."""
 
 EMPTY = '<script type="application/json" id="opened">null</script>'
-"""The element of the page that `with_scenario` replaces by an element with a scenario."""
+"""The element of the page that `with_scenario` replaces with an element that contains a
+scenario."""
 
 
 def find() -> Path:
@@ -46,8 +47,8 @@ def with_scenario(page: str, opened: dict[str, object] | None) -> str:
 
 
 def load(path: Path) -> dict[str, object]:
-    """Read a scenario with its traces. An invalid scenario is not an error here, because the page
-    shows mistakes at their lines."""
+    """Read a scenario with its traces. Do not reject an invalid scenario, because the page shows
+    errors at their lines."""
     text = foreign.read(path).decode("utf-8", errors="replace")
     return scenario(text, _traces(text, path))
 

@@ -1,8 +1,8 @@
 """Serves one page on this machine to everyone who knows its address.
 
 The server answers one path, which contains a random token. It answers only requests that name this
-machine as the host: another web page could otherwise read it through a name that resolves to this
-machine. To answer, the server neither reads nor writes files.
+machine as the host. Otherwise another web page could read the page through a host name that
+resolves to this machine. To answer, the server neither reads nor writes files.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 HOST = "127.0.0.1"
 
 POLICY = "frame-ancestors 'none'"
-"""Forbids other pages to embed this page. The page itself contains the rest of its policy."""
+"""Forbids other pages from embedding this page. The page itself contains the rest of its policy."""
 
 
 class Server(ThreadingHTTPServer):
@@ -69,5 +69,5 @@ class _Handler(BaseHTTPRequestHandler):
         if body:
             self.wfile.write(self.server.page)
 
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 (as the base has it)
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 (the base's name)
         """Print nothing, because a log line would contain the token."""

@@ -1,7 +1,7 @@
 """Writes the scenario of a stored run as TOML, from its canonical point.
 
-A run stores the parsed values of its scenario, not the file. The text is loaded to check that it
-gives the same point. If it does not, the run is rejected.
+A run stores the parsed values of its scenario, not the file. The module loads the text to check
+that it gives the same point. If it does not, the run is rejected.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ def text(run: Path) -> str:
 
 
 def scenario(point: Table, seed: int) -> str | None:
-    """Return a canonical point as TOML, without keys that have their default. Return None if no
-    scenario gives this point."""
+    """Return a canonical point as TOML, without keys that have their default value. Return None if
+    no scenario gives this point."""
     try:
         table = _table(point, seed)
     except (KeyError, TypeError, IndexError):
@@ -75,16 +75,17 @@ def _point(written: str) -> object:
 
 
 def _table(point: Table, seed: int) -> Table:
-    """Return the scenario table of a canonical point, with every key written."""
+    """Return the scenario table of a canonical point, with all keys."""
     kinds = _Kinds()
     names = [link["name"] for link in point["links"]]
 
-    # `both_directions` adds a link "NAME.back", which a scenario file does not name.
+    # `both_directions` adds a link "NAME.back". A scenario file does not contain this link.
     twins = {name.removesuffix(".back") for name in names if name.endswith(".back")}
 
     def routed(one: Table, path: str) -> Table:
         made: Table = kinds.written(one, path)
-        # A scenario names the route of answers `back`. It has no key for connections without ECN.
+        # In a scenario the route of answers is called `back`, and no key exists for connections
+        # without ECN.
         made.pop("answers", None)
         if one.get("connections") and made.get("ecn") is False:
             del made["ecn"]
@@ -127,7 +128,7 @@ class _Kinds:
         }
 
     def written(self, value: Any, path: str, entry: str | None = None) -> Any:
-        """Return a value of the canonical point in the form that a scenario has."""
+        """Return a value of the canonical point in the form that a scenario needs."""
         if isinstance(value, dict):
             return self._of_table(value, path, entry)
         if path.endswith((".steps", ".during", ".pause")):
@@ -171,7 +172,8 @@ def _unit(value: int, kind: str) -> str:
 
 
 def _places(value: Any) -> Iterator[tuple[Table, str]]:
-    """Yield every key with the table that has it. A table follows its own content."""
+    """Yield every key with the table that contains it. The keys inside a table come before the
+    table's own key."""
     if isinstance(value, dict):
         for key in list(value):
             yield from _places(value[key])
@@ -189,7 +191,7 @@ def _tidy(table: Table) -> Table:
 
 
 def _laid_out(table: Table) -> str:
-    """Return TOML with a section for each table, as people write it."""
+    """Return TOML with a section for each table, like TOML that people write."""
     plain, sections = [], []
     for name, value in table.items():
         if name == "links":

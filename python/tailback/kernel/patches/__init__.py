@@ -1,7 +1,8 @@
 """Applies tailback's patch for User-mode Linux to a kernel tree.
 
-`programs.patch` is a change to the Linux kernel and has its licence (GPL-2.0), unlike the rest of
-tailback. tailback ships it as a file, and applies it to the source from which a kit is built.
+`programs.patch` is a change to the Linux kernel and has the kernel's licence (GPL-2.0), unlike the
+rest of tailback. tailback ships it as a file, and applies it to the source from which a kit is
+built.
 """
 
 from __future__ import annotations

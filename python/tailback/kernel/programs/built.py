@@ -2,7 +2,7 @@
 
 Their sources are in folders beside this file.
 
-    programs/NAME-HASH/     in the cache of kits: NAME/, what was built, and program.json
+    programs/NAME-HASH/     in the cache of kits: NAME/, the results of the build, and program.json
     programs/NAME           a link to the version built last
 """
 
@@ -26,7 +26,7 @@ from tailback.kernel.steps import Steps
 HERE = Path(__file__).parent
 MANIFEST = "program.json"
 BUILT = "built:"
-"""The prefix of a program of tailback among the paths in a scenario's files."""
+"""The prefix in a scenario's `files` that marks a program of tailback instead of a path."""
 PROGRAM = "transfer"
 """File name of the program in each folder of sources."""
 
@@ -46,25 +46,25 @@ class BuildRecipe:
 
     folder: str
     compiler: tuple[str, ...] = ()
-    """Command that prints the compiler's version. Another version may compile a different
-    program.
+    """Command that prints the compiler's version. Another version of the compiler may produce a
+    different program.
     """
     origin: str = ""
     """Where users can get the compiler."""
     words: tuple[str, ...] = ()
-    """Command that compiles the program. The path of the work folder is appended, and the folder
-    gets the file `made`."""
+    """Command that compiles the program. The path of the work folder is appended. The command
+    writes the file `made` into that folder."""
     made: str = ""
     env: Mapping[str, str] = field(default_factory=dict)
     besides: Mapping[str, str] = field(default_factory=dict)
-    """Other programs that the build needs, each with how to install it."""
+    """Other programs that the build needs, each with a hint how to install it."""
     tools: Callable[[Path], dict[str, str]] | None = None
-    """Function that puts tools which tailback can provide into a folder. It returns environment
-    variables with which the build finds the tools."""
+    """Function that puts tools that tailback can provide into a folder. It returns the environment
+    variables with which the build finds these tools."""
 
 
 def _go(folder: str) -> BuildRecipe:
-    # A statically linked program needs no file of the guest's root.
+    # A statically linked program needs no files from the guest's root.
     return BuildRecipe(
         folder,
         compiler=("go", "version"),
@@ -77,8 +77,9 @@ def _go(folder: str) -> BuildRecipe:
 
 def _rust(folder: str, name: str, **more: Any) -> BuildRecipe:
     words = ("cargo", "build", "--release", "--locked", "--target", TARGET)
-    # AWS-LC makes the keys of s2n-quic. Unless a variable forbids it, AWS-LC derives randomness
-    # from 150,000 readings of the processor's counter, and the guest's kernel answers each reading.
+    # AWS-LC makes the keys of s2n-quic. Without this variable, AWS-LC would derive randomness from
+    # 150,000 readings of the processor's counter, and the guest's kernel would have to answer each
+    # reading.
     return BuildRecipe(
         folder,
         compiler=("rustc", "--version"),
@@ -103,14 +104,14 @@ def _wheels(requirements: str | Path) -> tuple[str, ...]:
 
 
 def _wheel(folder: str) -> BuildRecipe:
-    """Return the recipe of a Python package whose wheel does not depend on the machine."""
+    """Return the recipe of a Python package with a wheel for every machine."""
     return BuildRecipe(folder, words=_wheels("requirements.txt"), made=".")
 
 
 def _bindings(folder: Path) -> dict[str, str]:
     """Provide what BoringSSL needs: CMake, and the library of Clang that reads headers."""
     process.run([*_wheels(HERE / "rust/tools.txt"), folder])
-    # Clang's library comes without compiler headers; the headers of gcc work.
+    # Clang's library comes without compiler headers, so use the headers of gcc.
     headers = process.run(["gcc", "-print-file-name=include"])[0]
     return {
         "CMAKE": str(folder / "cmake/data/bin/cmake"),
@@ -136,7 +137,7 @@ def all_names() -> list[str]:
 
 
 def check(wanted: Iterable[str]) -> None:
-    """Raise one `InputError` for all names that are no program, or that this machine cannot
+    """Raise one `InputError` for all names that are not a program, or that this machine cannot
     compile."""
     wrong = [names.unknown("program", one, all_names()) for one in wanted if one not in RECIPES]
     for name in dict.fromkeys(one for one in wanted if one in RECIPES):
@@ -154,8 +155,8 @@ def check(wanted: Iterable[str]) -> None:
 
 
 def find(name: str) -> Path:
-    """Return the folder of a program. Raise `InputError` if it is not built, or has changed
-    since."""
+    """Return the folder of a program. Raise `InputError` if it is not built, or has changed since
+    the build."""
     if name not in RECIPES:
         raise InputError(names.unknown("program", name, all_names()))
     link = kit.cache() / "programs" / name
@@ -177,7 +178,8 @@ def find(name: str) -> Path:
 
 
 def key(path: Path) -> str:
-    """Return how a scenario names a file or folder, which may be a result of `find`."""
+    """Return the entry of a scenario's `files` for a file or folder, which `find` may have
+    returned."""
     ours = path.parent.parent == (kit.cache() / "programs").resolve()
     return f"{BUILT}{path.name}" if ours else str(path)
 

@@ -121,7 +121,7 @@ class _Check:
             yield from self._script(path, shown, depth)
 
     def _own(self) -> set[Path]:
-        """Yield the files of the scenario, and the content of its folders."""
+        """Return the files of the scenario, and the content of its folders."""
         tops = self.view.files.values()
         return {*tops, *(one for top in tops if top.is_dir() for one in top.rglob("*"))}
 
@@ -146,8 +146,8 @@ class _Check:
                     yield f"{shown} needs {line(name)}{self._by(seen, place)}, {self._where(name)}"
                     continue
                 at, file = library
-                # A library of a package needs no check: the package depends on the packages that
-                # the library needs.
+                # A library of a package needs no check, because the package depends on all packages
+                # that the library needs.
                 if not file.is_relative_to(self.root.path):
                     with_header = elf.read(file)
                     if with_header is not None and with_header.runs_here:
@@ -166,7 +166,7 @@ class _Check:
 
     @cached_property
     def _configured(self) -> Sequence[str]:
-        """Yield further folders in which the loader looks for libraries."""
+        """Return further folders in which the loader looks for libraries."""
         return ()
 
     def _by(self, seen: Mapping[str, str], place: str) -> str:
@@ -231,7 +231,8 @@ class _Check:
         return f'"{line(word)}" is neither in files nor in packages{hint}'
 
     def _elsewhere(self, name: str) -> str:
-        """Return where packages have an executable with this name outside of the usual folders."""
+        """Return the path of an executable with this name in a package outside of the usual
+        folders."""
         for base, _folders, files in os.walk(self.root.path / "usr/lib"):
             if name in files and os.access(os.path.join(base, name), os.X_OK):
                 return "/" + os.path.relpath(os.path.join(base, name), self.root.path)
@@ -245,7 +246,7 @@ def _no_folder(image: Image) -> str:
 
 @dataclass
 class _InImage(_Check):
-    """Checks a side whose root is an image. The image must contain everything that the side
+    """Checks a side that has an image as its root. The image must contain everything that the side
     needs."""
 
     @classmethod

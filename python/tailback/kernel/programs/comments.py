@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 SUFFIXES = (".rs", ".go")
-"""Endings of files in which the rules below find the comments."""
+"""Endings of the source files that follow the rules below for comments."""
 
 _TOKEN = re.compile(
     r"""
@@ -25,7 +25,7 @@ _SPACE = re.compile(r"\s+")
 
 
 def without_comments(text: str) -> str:
-    """Remove comments and superfluous white space. Strings and character literals stay
+    """Remove comments and superfluous white space. Keep strings and character literals
     unchanged."""
     kept, between, at = [], "", 0
     while (token := _TOKEN.search(text, at)) is not None:
@@ -35,7 +35,8 @@ def without_comments(text: str) -> str:
             kept += [_narrow(between), token["literal"]]
             between = ""
         elif token["open"] is not None:
-            # Insert a space, because a comment separates two words. Rust's comments may be nested.
+            # Insert a space, because a comment may separate two words. Comments of Rust may be
+            # nested.
             between += " "
             depth = 1
             while depth and (edge := _EDGE.search(text, at)) is not None:

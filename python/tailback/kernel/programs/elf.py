@@ -1,6 +1,6 @@
 """Reads the processor of an executable file, and the libraries to which it is linked.
 
-Only the necessary parts of the format are read. The file is untrusted: every offset and size is
+It reads only the necessary parts of the format. The file is untrusted, so every offset and size is
 compared with the file's length before it is used.
 """
 

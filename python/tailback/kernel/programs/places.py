@@ -1,8 +1,8 @@
 """Maps files of this machine to paths in a guest with programs.
 
-Each package root, image and folder of a scenario is a place: a link in the workplace of the run.
-The guest mounts it read-only under /programs (root.INIT). Single files are copied into one more
-place, because hostfs mounts only folders.
+Each package root, image and folder of a scenario is a place, which is a link in the workplace of
+the run. The guest mounts it read-only under /programs (root.INIT). Single files are copied into one
+more place, because hostfs mounts only folders.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ FOLDER = "programs"
 """The name of the folder of all places, both in the workplace and in the guest's root."""
 
 COPIES = "files"
-"""The name of the place that has the single files."""
+"""The name of the place that contains the single files."""
 
 UPTIME_S = 60
-"""Seconds from the start of the kernel to time 0 of the run. They are needed because some programs
-assume that the clock is not set yet on a machine that has just started.
+"""Seconds from the start of the kernel to time 0 of the run. Without this time, some programs would
+assume that the clock of the machine, which has just started, is not set yet.
 """
 
 
@@ -36,7 +36,7 @@ class Places:
     """All places of a run."""
 
     roots: Mapping[str, Root]
-    """Package roots. The key of each is its list of requested packages, joined by spaces."""
+    """Package roots. The key of a root is the list of its requested packages, joined by spaces."""
     files: tuple[Path, ...]
     date_s: int
     """The date that the guest's clock shows at time 0, seconds since 1970."""

@@ -1,12 +1,12 @@
-"""Makes package roots: the file systems of programs. They consist of Debian's packages, without
-files of this machine.
+"""Makes package roots, which are file systems for programs. They consist of Debian's packages,
+without files of this machine.
 
     roots/pins/HASH.json    in the cache of kits: the versions chosen for some names of packages
     roots/HASH/root/        those packages, unpacked
     roots/HASH/root.json    their names and versions, and the hash of every file
 
-Packages are unpacked and never installed. None of their scripts run, so this module makes the few
-links and files that scripts would generate. The versions of packages are chosen once and stored.
+Packages are unpacked but not installed. Their scripts never run, so this module makes the few links
+and files that the scripts would generate. The versions of packages are chosen once and stored.
 `tailback kernel build` asks Debian's archive for new versions.
 """
 
@@ -31,14 +31,15 @@ from tailback.kernel.apt import Apt, Deb
 from tailback.kernel.steps import Steps
 
 RECIPE = 1
-"""Version of the recipe. Raise it if a root of the same packages is assembled in another way."""
+"""Version of the recipe. Raise it if a change assembles a root of the same packages in another
+way."""
 
 FOLDER = "roots"
 MANIFEST = "root.json"
 
 BASE = ("libc6", "libgcc-s1", "libstdc++6", "ca-certificates", "busybox-static")
-"""The packages of every root: the libraries of most programs, certificates (which bring OpenSSL),
-and a shell with common tools.
+"""The packages of every root: the libraries that most programs need, certificates (which depend on
+OpenSSL), and a shell with common tools.
 """
 
 FOR_INSTALLING = frozenset(
@@ -174,7 +175,7 @@ def _kept(name: str, asked: set[str]) -> bool:
 
 
 def _refusal(error: process.CommandFailed, archive: Apt) -> str:
-    """Return apt's error about the packages, with the nearest valid names."""
+    """Return apt's error about the packages, and suggest the nearest valid names."""
     messages = []
     for line in error.lines:
         if missing := re.match(r"E: (?:Unable to locate package|Version .* for) (\S+)", line):
@@ -252,7 +253,7 @@ def _certificates(root: Path) -> None:
 
 
 def _plain_mode(path: Path) -> None:
-    """Make files readable for us whatever mode a package sets, and writable only for their
+    """Make files readable for this user, whatever mode a package sets, and writable only for their
     owner."""
     mode = path.lstat().st_mode
     if stat.S_ISLNK(mode):

@@ -1,8 +1,8 @@
 """Turns reports of the guest's kernel about programs into warnings of the run.
 
-At its end, the kernel reports how much virtual time each program used by polling or computing. It
-immediately reports a program that computes without ever entering the kernel. programs.patch has the
-code of the kernel.
+At its end, the kernel reports how much virtual time each program used by polling or computing. If a
+program computes without ever entering the kernel, the kernel reports it immediately. This code of
+the kernel is in programs.patch.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ SHARE = 0.01
 
 SPINS = 10_000
 """A program gets a warning after this many calls that did not wait. The start of a program makes
-fewer."""
+fewer such calls."""
 
 READINGS = 1000
 """A program gets a warning after this many readings of the processor's counter. The start of a
-program makes fewer: the dynamic linker reads the counter ten times.
+program makes fewer readings, because the dynamic linker reads the counter only ten times.
 """
 
 CALLS = {
@@ -52,7 +52,7 @@ class Account:
     program: str
     ns: int
     spins: int
-    """How many calls cost virtual time, because no process had waited for a long time."""
+    """How many calls cost virtual time. A call does so if no process has waited for a long time."""
     call: int
     """The number of the most frequent of these system calls."""
     interrupts: int
@@ -67,7 +67,8 @@ class Said:
 
     accounts: list[Account] = field(default_factory=list)
     computing: str = ""
-    """The last program that the kernel reported to compute without entering the kernel."""
+    """The last program about which the kernel reported that it computes without entering the
+    kernel."""
     counter_seen: bool = False
     """Whether programs could read the processor's counter directly."""
 
@@ -85,7 +86,7 @@ class Said:
         return False
 
     def warnings(self, duration_ns: int) -> list[str]:
-        """Return the warnings that readers of the results need."""
+        """Return the warnings to store with the results."""
         warnings = [COUNTER_SEEN] if self.counter_seen else []
         for usage in self.accounts:
             name = f'program "{usage.program}"'
@@ -140,7 +141,8 @@ def of_kit(kit: Kit) -> list[str]:
 
 
 def hung(said: Said, kit: Kit) -> str:
-    """Explain why a run with programs may not advance. Empty if the reason is not known."""
+    """Explain why virtual time may not advance in a run with programs. Empty if the reason is not
+    known."""
     if said.computing:
         return f': program "{said.computing}" computes without system calls'
     if not kit.lets_time_pass:

@@ -16,13 +16,13 @@ MOST_LINKS = 40
 FILES = "/files"
 WORK = "/work"
 PATH = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
-"""Folders that are searched for programs, after the files of the scenario."""
+"""Folders to search for programs, after the files of the scenario."""
 
 LIBRARY_PATH = (
     *("/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib64", "/usr/lib64"),
     *("/lib", "/usr/lib"),
 )
-"""Folders that the loader of Debian's libc searches."""
+"""Folders where the loader of Debian's libc searches for libraries."""
 
 
 @dataclass(frozen=True)
@@ -36,11 +36,11 @@ class View:
     cwd: str = WORK
     """The working folder of the program."""
     search: Sequence[str] = PATH
-    """Folders that are searched for programs, after the files of the scenario."""
+    """Folders to search for programs, after the files of the scenario."""
 
     def find(self, path: str) -> Path | None:
-        """Return the file or folder to which a path of the guest leads, or None if it does not
-        exist."""
+        """Return the file or folder of this machine behind a path of the guest, or None if it does
+        not exist."""
         links = 0
         at = PurePosixPath("/")
         left = list(reversed(PurePosixPath(path).parts))
@@ -80,7 +80,7 @@ class View:
         return None
 
     def path(self) -> Sequence[str]:
-        """Folders that are searched for programs, in order."""
+        """Folders to search for programs, in order."""
         folders = [f"{FILES}/{name}" for name, path in self.files.items() if path.is_dir()]
         return [FILES, *folders, *self.search]
 

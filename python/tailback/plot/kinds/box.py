@@ -1,4 +1,4 @@
-"""Draws boxes: the quartiles, whiskers, and every single value if there are few."""
+"""Draws boxes: the quartiles, whiskers, and every single value if there are only a few values."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tailback.plot.kinds import common
 from tailback.plot.plan import Kind, PlannedDrawing, PlotPanel, PlotPlan, Rows
 
 FEW = 12
-"""The most values that are drawn one by one beside their box."""
+"""The largest number of values to draw one by one beside their box."""
 
 
 def draw(plan: PlotPlan) -> PlannedDrawing:
@@ -72,7 +72,7 @@ def draw(plan: PlotPlan) -> PlannedDrawing:
         marks = [
             box.mark_rule(**rule).encode(y=y("low"), y2="high"),
             boxes,
-            # A white line under the black line makes it visible on dark boxes.
+            # A white line under the black median line makes the median visible on dark boxes.
             box.mark_tick(thickness=2.4 * panel.weight, size=size, color="white", clip=True).encode(
                 y=y("p50")
             ),
@@ -121,14 +121,14 @@ def _box(samples: Sequence[float], counts: Sequence[int], plan: PlotPlan) -> dic
     """Compute quartiles and whiskers of sorted values.
 
     If each run has many values, the whiskers end at the 1st and the 99th percentile. If each run
-    has one value, they end at the smallest and the largest value.
+    has one value, the whiskers end at the smallest and the largest value.
     """
     if plan.y.spread:
         shares = {"low": 0.01, "p25": 0.25, "p50": 0.5, "p75": 0.75, "high": 0.99}
         quantiles = {name: nearest(samples, counts, share) for name, share in shares.items()}
     else:
         quantiles = {name: _between(samples, share) for name, share in _WHOLE.items()}
-    # Samples of a series are weighted by time, so their number does not matter.
+    # Counts of samples of a series are weights by time, so report the number of samples instead.
     weighted = plan.y.source in ("series", "rate")
     return {**quantiles, "n": len(samples) if weighted else sum(counts)}
 

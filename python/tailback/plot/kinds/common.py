@@ -1,4 +1,4 @@
-"""Draws what several kinds of plots share: axes, colours, dashes and shapes."""
+"""Draws the elements that several kinds of plots share: axes, colours, dashes and shapes."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from tailback.plot.quantities import PlotQuantity
 from tailback.plot.values import Roles
 
 MOST_ROWS = 4500
-"""The most rows of a figure. Altair itself draws at most 5,000."""
+"""The largest number of rows of a figure. Altair itself draws at most 5,000 rows."""
 LOG_SPAN = 100.0
-"""An axis is logarithmic if the ratio of its largest to its smallest value exceeds this, unless the
-user sets the scale."""
+"""An axis is logarithmic if the ratio of its largest to its smallest value exceeds this number,
+unless the user sets the scale."""
 DEEP = 2000.0
 """The largest ratio of the ends of a logarithmic axis. Smaller values are drawn at its lower
 end.
@@ -51,7 +51,7 @@ def chosen(rows: Rows, scale: Scale, names: Sequence[str], *, log: bool = True) 
     """Choose the scale of an axis that shows these entries of the rows.
 
     Values with a large span get a logarithmic scale, if `log` allows it. If values differ mostly
-    between panels, each panel has its own ends.
+    between panels, the axis of each panel has its own ends.
     """
     if scale != "auto":
         return scale
@@ -68,7 +68,7 @@ def chosen(rows: Rows, scale: Scale, names: Sequence[str], *, log: bool = True) 
 
 
 def free(**axes: Scale) -> tuple[str, ...]:
-    """Return the axes that panels do not share."""
+    """Return the axes that have their own ends in each panel."""
     return tuple(axis for axis, scale in axes.items() if scale == "free")
 
 
@@ -86,8 +86,8 @@ def is_log(values: Iterable[float], scale: Scale, span: float = LOG_SPAN) -> boo
 
 
 def ticks(low: float, high: float, most: int) -> list[float]:
-    """Return at most `most` ticks of a logarithmic axis: 1, 2 and 5 of every decade, or 1 of every
-    decade, or 1 of every second decade, and so on."""
+    """Return at most `most` ticks of a logarithmic axis. They are at 1, 2 and 5 of every decade, or
+    at 1 of every decade, or at 1 of every second decade, and so on."""
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     kept: list[float] = []
     for steps, every in (((1, 2, 5), 1), ((1,), 1), ((1,), 2), ((1,), 3), ((1,), 4)):
@@ -106,7 +106,7 @@ def number(largest: float) -> str:
 
 
 def reach(mean: float | None, interval: tuple[float, float] | None) -> dict[str, float | None]:
-    """Return a mean with the ends of its interval. Without negative values, the interval is cut at
+    """Return a mean with the ends of its interval. If the mean is not negative, cut the interval at
     0."""
     if interval is None or mean is None:
         return {"y": mean, "low": None, "high": None}
@@ -126,10 +126,10 @@ def value_axis(
 ) -> tuple[alt.Scale, alt.Axis, tuple[float, float]]:
     """Return the scale, the axis and the ends for values of a quantity.
 
-    `zero` says whether the axis begins at 0 (default: unless this leaves most of it empty).
-    `panel` is the length of the axis in pixels. If panels have their own ends (`free`), Vega
-    chooses the ends. `limits` are ends that the user has set. For a ratio, the axis has its
-    `centre` in the middle and is logarithmic, so that half and twice are equally far from 1.
+    `zero` decides whether the axis begins at 0. By default it does, unless this leaves most of it
+    empty. `panel` is the length of the axis in pixels. If the axis of each panel has its own ends
+    (`free`), Vega chooses these ends. `limits` are ends that the user has set. For a ratio, the
+    axis is logarithmic and has `centre` in the middle, so that 0.5 and 2 are equally far from 1.
     """
     log = is_log(values, scale)
     if centre is not None and scale in ("auto", "linear") and min(values, default=0.0) > 0:
@@ -192,7 +192,7 @@ def _ratio_axis(
 
 
 RATIOS = ("throughput_ratio", "throughput_gain")
-"""Metrics whose value 1 means no difference."""
+"""Metrics for which the value 1 means no difference."""
 
 
 def centre(quantity: PlotQuantity) -> float | None:
@@ -242,7 +242,7 @@ def _rule(panel: PlotPanel, rule: Rule, channel: Any, axis: str) -> list[Any]:
 
 
 def name_log(plan: PlotPlan, **scales: alt.Scale) -> None:
-    """Note in the plan which of these scales are logarithmic, for the titles of their axes."""
+    """Record in the plan which of these scales are logarithmic, for the titles of their axes."""
     plan.log.update(axis for axis, scale in scales.items() if scale["type"] == "log")
 
 
@@ -306,7 +306,8 @@ def x_value(plan: PlotPlan, text: str, *, numeric: bool) -> float | str:
 
 
 def _angle(texts: Sequence[str], panel: PlotPanel) -> dict[str, Any]:
-    """Return the angle of names on an axis: slanted if they do not fit beside one another."""
+    """Return the angle of names on an axis. They are slanted if they do not fit beside one
+    another."""
     room = panel.width / max(1, len(texts))
     longest = max((len(text) for text in texts), default=0) * style.LETTER * panel.letter
     if longest <= room:
@@ -321,7 +322,7 @@ def _angle(texts: Sequence[str], panel: PlotPanel) -> dict[str, Any]:
 
 
 def colour(plan: PlotPlan, **more: Any) -> dict[str, Any]:
-    """Return the colour channel. Empty if everything has one colour."""
+    """Return the colour channel. Empty if all marks have the same colour."""
     found = plan.series
     if found is None:
         return {}
@@ -329,7 +330,7 @@ def colour(plan: PlotPlan, **more: Any) -> dict[str, Any]:
 
 
 def fill(plan: PlotPlan) -> dict[str, Any]:
-    """Return the colour channel for areas, whose frame is black."""
+    """Return the colour channel for areas with a black frame."""
     found = plan.series
     if found is None:
         return {}
@@ -337,7 +338,7 @@ def fill(plan: PlotPlan) -> dict[str, Any]:
 
 
 def dash(plan: PlotPlan, *, legend: bool = True) -> dict[str, Any]:
-    """Return the dash channel. Dashes distinguish lines that are printed in grey."""
+    """Return the dash channel. Dashes distinguish lines in a figure that is printed in grey."""
     series = plan.series
     if series is None:
         return {}
@@ -360,8 +361,8 @@ def shape(plan: PlotPlan) -> dict[str, Any]:
 
 
 def beside(plan: PlotPlan) -> dict[str, Any]:
-    """Return the channel that puts series beside one another. Empty if colours repeat the x
-    axis."""
+    """Return the channel that puts series beside one another. Empty if the series are the values of
+    x."""
     found = plan.series
     if found is None or repeats(plan):
         return {}
@@ -370,7 +371,7 @@ def beside(plan: PlotPlan) -> dict[str, Any]:
 
 
 def repeats(plan: PlotPlan) -> bool:
-    """Return whether the colours repeat the horizontal axis."""
+    """Return whether the colours show the same dimension as the x axis."""
     return plan.series is not None and plan.series == plan.roles.get("x")
 
 
@@ -401,5 +402,6 @@ def of_value(title: str, name: str = "y", number: str = ".4~g") -> alt.Tooltip:
 
 
 def first_colour(plan: PlotPlan) -> dict[str, Any]:
-    """Return the colour of a mark if there are no series: the first of the palette."""
+    """Return the first colour of the palette as a property of marks. Empty if the plan has
+    series."""
     return {} if plan.series is not None else {"color": style.COLOURS[0]}

@@ -102,7 +102,8 @@ def _curve(
     """Return points of the pooled distribution with intervals over runs, and the span of its main
     part.
 
-    Points have even steps of the share. For a tail, they have even steps of the share's logarithm.
+    Points are evenly spaced in the share. For a tail, they are evenly spaced in the share's
+    logarithm.
     """
     import numpy as np
 
@@ -150,12 +151,12 @@ def _curve(
 
 
 def draw_cdf(plan: PlotPlan) -> PlannedDrawing:
-    """Draw the share of values up to each value"""
+    """Draw the share of values up to each value."""
     return _draw(plan, tail=False)
 
 
 def draw_ccdf(plan: PlotPlan) -> PlannedDrawing:
-    """Draw the share of values above each value"""
+    """Draw the share of values above each value."""
     return _draw(plan, tail=True)
 
 

@@ -21,7 +21,7 @@ def draw(plan: PlotPlan) -> PlannedDrawing:
     """Draw a cell for each pair of values of the keys."""
     assert plan.down is not None
     across, down = plan.roles["x"], plan.down
-    # The code that gathers values treats the rows of the map as series.
+    # The code that collects values treats the rows of the map as series.
     inner = dataclasses.replace(plan, roles={**plan.roles, "series": down})
     rows: Rows = []
     for roles, estimate in values.estimates(inner, plan.y).items():
@@ -40,7 +40,7 @@ def draw(plan: PlotPlan) -> PlannedDrawing:
         y = alt.Y(
             "down:N",
             title=panel.up(down.label),
-            # Values of the rows grow upwards, as on an axis.
+            # Values of the rows increase upwards, as on an axis.
             sort=texts[::-1] if down.numbers is not None else texts,
             scale=alt.Scale(padding=0),
             axis=alt.Axis(grid=False, ticks=False, domain=False, labelOverlap=False),

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     import polars as pl
 
 MOST_BINS, LEAST_BINS = 600, 40
-"""The most and the fewest intervals of a curve. A figure as wide as a page has about 600 pixels."""
+"""The largest and the smallest number of intervals of a curve. A figure as wide as a page has about
+600 pixels."""
 ROLES = ["series", "column", "row"]
 RUG = 0.9
 """Height of a row of event ticks, as a multiple of the letter size."""
@@ -31,9 +32,9 @@ class _Curves:
     rows: Rows
     end: float
     stepped: bool = False
-    """Whether a value holds until the next value."""
+    """Whether a value is valid until the next value."""
     extremes: bool = False
-    """Whether the band reaches from the smallest to the largest value, instead of showing an
+    """Whether the band shows the range from the smallest to the largest value, instead of an
     interval."""
 
 
@@ -124,7 +125,7 @@ def draw(plan: PlotPlan) -> PlannedDrawing:
 
 
 def _named(names: Sequence[str]) -> tuple[alt.Scale, alt.Axis]:
-    """Return an axis whose labels are the names of states."""
+    """Return an axis with the names of states as labels."""
     said = ", ".join(f"'{name}'" for name in names)
     axis = alt.Axis(
         values=list(range(len(names))),
@@ -136,8 +137,8 @@ def _named(names: Sequence[str]) -> tuple[alt.Scale, alt.Axis]:
 
 
 def _within(plan: PlotPlan, frame: pl.DataFrame) -> pl.DataFrame:
-    """Keep the samples between `--from` and `--to`, and the last sample before, because it still
-    holds."""
+    """Keep the samples between `--from` and `--to`. Also keep the last sample before `--from`,
+    because its value is still valid then."""
     import polars as pl
 
     begin, end = plan.look.begin_s, plan.look.end_s
@@ -169,7 +170,7 @@ def _first_run(plan: PlotPlan, frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _events(plan: PlotPlan) -> list[tuple[str, Rows]]:
-    """Return the kinds of events. Each has a row for every moment."""
+    """Return the kinds of events, each with a row for every event."""
     if not plan.look.events:
         return []
     import polars as pl
@@ -249,8 +250,8 @@ def _rug(
 def _curves(
     frame: pl.DataFrame, ends_s: Mapping[tuple[int, str], float], *, held: bool, named: bool
 ) -> _Curves:
-    """Return every sample if each curve is one part of one run, and a figure can show that many
-    samples.
+    """Return every sample if each curve comes from one part of one run, and if a figure can show
+    that many samples.
 
     Otherwise return the mean of each interval."""
     import polars as pl
@@ -299,10 +300,11 @@ def _pooled(
 ) -> Rows:
     """Return the mean of each interval with its confidence interval over seeds.
 
-    For one run (`single`), the smallest and the largest sample replace the confidence interval.
+    For one run (`single`), return the smallest and the largest sample instead of the confidence
+    interval.
 
-    Intervals are as long as the record intervals, or longer if a figure cannot show so many. Within
-    an interval, a state (`held`) is weighted by time.
+    Intervals are as long as the record intervals, or longer if a figure cannot show that many
+    intervals. Within an interval, the samples of a state (`held`) are weighted by time.
     """
     import polars as pl
 
@@ -347,7 +349,7 @@ def _pooled(
         elif row["n"] > 1 and row["deviation"]:
             half = t_quantile(row["n"] - 1) * row["deviation"] / row["n"] ** 0.5
             low, high = row["y"] - half, row["y"] + half
-            # A quantity that is never negative has no interval below zero.
+            # If the mean is not negative, keep the interval above zero.
             low = max(0.0, low) if row["y"] >= 0 else low
         where = {role: row[role] for role in ROLES}
         # Draw the mean of an interval at the middle of its samples.
@@ -359,7 +361,8 @@ def _pooled(
 def _held_in(
     frame: pl.DataFrame, ends_s: Mapping[tuple[int, str], float], start: float, width: float
 ) -> pl.DataFrame:
-    """Compute the mean of each part in each interval, weighted by how long each sample holds."""
+    """Compute the mean of each part in each interval. Samples are weighted by the time for which
+    they are valid."""
     import numpy as np
     import polars as pl
 

@@ -1,5 +1,5 @@
-"""Finds the axes of a sweep, with their values in the words of the scenario. Chooses which axis is
-drawn along x, in colours or in panels.
+"""Finds the axes of a sweep, with their values as written in the scenario. Chooses which axis to
+show along x, in colours or in panels.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from tailback.plot import words
 from tailback.store.results import Results, Run
 
 MOST_COLOURS = 7
-"""The most curves that are distinct in one panel."""
+"""The largest number of curves that are distinct in one panel."""
 MOST_IN_A_ROW = 5
-"""The most panels in a row, because more panels would be too narrow."""
+"""The largest number of panels in a row. More panels would be too narrow."""
 
 
 @dataclass(frozen=True)
@@ -48,19 +48,19 @@ class SweepAxis:
 
 @dataclass(frozen=True)
 class Roles:
-    """Which axes of a sweep are drawn along x, in colours and in panels."""
+    """Which axes of a sweep to show along x, in colours and in panels."""
 
     x: SweepAxis | None
     colour: SweepAxis | None
     panels: tuple[SweepAxis, ...]
 
     def panel(self, run: Run) -> str:
-        """Return the heading of the panel in which a run is drawn."""
+        """Return the heading of the panel that shows a run."""
         return ", ".join(axis.level(run) for axis in self.panels)
 
     def in_a_row(self) -> int:
-        """Return the number of panels in a row: the number of values of the last axis if these fit,
-        otherwise 0."""
+        """Return the number of panels in a row. It is the number of values of the last axis if
+        these fit into a row, otherwise 0."""
         last = len(self.panels[-1].levels) if len(self.panels) > 1 else 0
         return last if 2 <= last <= MOST_IN_A_ROW else 0
 
@@ -71,7 +71,7 @@ def _level(run: Run, keys: Sequence[str]) -> str:
 
 
 def axes_of(results: Results) -> list[SweepAxis]:
-    """Return the axes along which something changes, as the scenario lists them."""
+    """Return the axes with more than one value, in the order of the scenario."""
     axes = []
     for keys in results.axes:
         paths = tuple(keys)
@@ -88,8 +88,9 @@ def axes_of(results: Results) -> list[SweepAxis]:
 def roles(axes: Sequence[SweepAxis]) -> Roles:
     """Choose roles for the axes.
 
-    The axis of numbers with most values is drawn along x. Without numbers, x is an axis of names.
-    An axis with few values gets colours, preferably an axis of names. The other axes become panels.
+    The axis of numbers with the most values goes along x. If no axis has numbers, x is an axis of
+    names. An axis with few values gets colours, preferably an axis of names. The other axes become
+    panels.
     """
     x = max(axes, key=lambda a: (a.numbers is not None, len(a.levels)), default=None)
     rest = [axis for axis in axes if axis is not x]
@@ -99,9 +100,9 @@ def roles(axes: Sequence[SweepAxis]) -> Roles:
 
 
 def most_coloured(axes: Sequence[SweepAxis]) -> Roles:
-    """Choose roles for curves whose x is not an axis of the sweep.
+    """Choose roles for curves that do not have an axis of the sweep along x.
 
-    The axis with most values gets colours, preferably an axis of names. The other axes become
+    The axis with the most values gets colours, preferably an axis of names. The other axes become
     panels.
     """
     few = [axis for axis in axes if len(axis.levels) <= MOST_COLOURS]

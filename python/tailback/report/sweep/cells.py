@@ -17,7 +17,7 @@ from tailback.report.text import plain
 from tailback.store.results import Run
 
 MOST_ROWS = 150
-"""The most rows of a table on a page. The file cells.csv has all rows."""
+"""The largest number of rows of a table on a page. The file cells.csv has all rows."""
 
 #: The scopes of tables in the order of the file, each with the kind of part that it lists.
 _KINDS_OF: Mapping[str, Kind] = {
@@ -93,7 +93,7 @@ def _table(groups: Sequence[Sequence[Run]], what: str, facts: Facts) -> Table | 
             numbers.append([with_spread(_over_seeds(by_run, i, m)) for m in metrics])
     if not labels:
         return None
-    # Labels that are the same in every row are printed once, unless the table has only one row.
+    # Print labels that are the same in every row only once, unless the table has only one row.
     same = [i for i in range(len(heads)) if len({row[i] for row in labels}) == 1]
     same = same if len(labels) > 1 else []
     # Leave out columns in which all values are 0 or missing.
@@ -141,7 +141,8 @@ def _own(groups: Sequence[Sequence[Run]]) -> list[Metric]:
 
 
 def _harms(groups: Sequence[Sequence[Run]], kind: Kind) -> list[Metric]:
-    """Return the metrics of harm by each competitor whose absence was run, if they have a value."""
+    """Return the metrics of harm by each competitor without which runs exist, if they have a
+    value."""
     runs = [run for group in groups for run in group]
     names = harm.competitors(run.without for run in runs)
     every = (
@@ -155,8 +156,8 @@ def _harms(groups: Sequence[Sequence[Run]], kind: Kind) -> list[Metric]:
 
 
 def _column(metric: Metric) -> Column:
-    """Return the column of a metric. Its heading has the unit only once, because space is
-    scarce.
+    """Return the column of a metric. Its heading has the unit only once, because the table has
+    little space.
     """
     name = metric.name
     for unit in ("_mbit", "_ms", "_bytes", "_s"):
@@ -174,11 +175,11 @@ def _by_run(group: Sequence[Run], kind: Kind) -> list[Sequence[Part]]:
 
 
 def csv_of(groups: Sequence[Sequence[Run]]) -> str:
-    """Write a row for each point, part and metric.
+    """Return CSV with a row for each point, part and metric.
 
     A row has the mean over seeds with all digits, the number of seeds with a value, half the 95 %
-    interval, and the number of all seeds. If some transfers did not finish, it also has a bound
-    that the mean over all seeds exceeds.
+    interval, and the number of all seeds. If some transfers did not finish, the row also has a
+    lower bound of the mean over all seeds.
     """
     paths = list(dict.fromkeys(path for group in groups for path in group[0].params))
     out = io.StringIO()

@@ -1,5 +1,5 @@
 """Draws distributions at all points of a sweep: the queue delay of links and of classes, and the
-time that requests took, by their size.
+completion time of requests by their size.
 """
 
 from __future__ import annotations
@@ -20,17 +20,18 @@ from tailback.store.frames import merged
 from tailback.store.results import Run
 
 MOST_LINKS = 4
-"""The most links that have panels."""
+"""The largest number of links with panels."""
 MOST_PANELS = 64
-"""The most panels of one figure."""
+"""The largest number of panels of one figure."""
 MOST_ROWS = 5400
-"""The most rows of one figure. If a figure has many curves, each curve has fewer steps."""
+"""The largest number of rows of data in one figure. If a figure has many curves, each curve has
+fewer steps."""
 STEPS = (14, 160)
-"""The fewest and the most steps of a curve."""
+"""The smallest and the largest number of steps of a curve."""
 WIDE = 40.0
 """If the 99th percentiles of delays differ by more than this factor, the axis is logarithmic."""
 FLOOR_MS = 0.01
-"""The smallest delay on a logarithmic axis, ms. Smaller delays are drawn there."""
+"""The smallest delay on a logarithmic axis, ms. Smaller delays are drawn at this value."""
 
 Curve = tuple[str, str, pl.DataFrame]
 """A curve: name of its panel, name of its series, and its steps."""
@@ -166,7 +167,8 @@ def _cdf(
 
 
 def _steps(buckets: pl.DataFrame, steps: int) -> pl.DataFrame:
-    """Reduce a distribution to at most this many steps. The last of them describe the tail."""
+    """Reduce a distribution to at most this many steps. The last quarter of the steps describes the
+    tail."""
     upper = ((buckets["lower"] + buckets["width"]) / 1e6).to_list()
     lower = (buckets["lower"] / 1e6).to_list()
     whole = cumulative(lower, upper, buckets["count"].to_list())
@@ -236,7 +238,7 @@ def _sources(run: Run) -> list[str]:
 
 
 def _time(run: Run, source: str, upto: int) -> float | None:
-    """Return the mean time over the sources with one name, weighted by their numbers of
+    """Return the mean time over the sources with this name, weighted by their numbers of
     requests."""
     total = 0.0
     count = 0

@@ -1,5 +1,5 @@
-"""Draws metrics against the keys of a sweep. Each metric has a figure; those that change most come
-first."""
+"""Draws metrics against the keys of a sweep. Each metric has a figure. The metrics that change most
+come first."""
 
 from __future__ import annotations
 
@@ -18,13 +18,14 @@ from tailback.report.text import plain
 from tailback.store.results import Run
 
 MOST_PANELS = 24
-"""The most panels of one figure."""
+"""The largest number of panels of one figure."""
 SPREAD = 8.0
-"""If the largest value of a key exceeds its smallest by this factor, its axis is logarithmic."""
+"""If the largest value of a key is more than this many times the smallest value, its axis is
+logarithmic."""
 WORTH = 0.02
-"""The smallest change of utilisation over all points for which it gets a figure."""
+"""Utilisation gets a figure if it changes by at least this much over all points."""
 SAME = 0.01
-"""The smallest change of another quantity for which it gets a figure, as a share of its largest
+"""Another quantity gets a figure if it changes by at least this much, as a share of its largest
 value."""
 CUT = "Bars are cut if they are longer than the range of all values."
 
@@ -76,7 +77,7 @@ QUANTITIES = (
 )
 
 
-#: Harms that have a figure where runs without a competitor were made.
+#: Harms that get a figure if runs without a competitor exist.
 _HARMS: tuple[tuple[str, Kind, str], ...] = (
     ("throughput", "flow", "throughput of a flow"),
     ("requests", "traffic", "completion time of requests"),
@@ -86,13 +87,14 @@ _HARMS: tuple[tuple[str, Kind, str], ...] = (
 
 
 def _harms(groups: Sequence[Sequence[Run]]) -> list[SweepQuantity]:
-    """Return the harm by each competitor whose absence was run, for each quantity of `_HARMS`."""
+    """Return the harm by each competitor without which runs exist, for each quantity of
+    `_HARMS`."""
     names = harm.competitors(run.without for group in groups for run in group)
     out = []
     for number, name in enumerate(names):
         for quantity, of, words in _HARMS:
             metric = harm.by(find(f"harm.{quantity}", parts.on(of)), name)
-            # Files of figures are named by the path, which has to differ between competitors.
+            # The path names the file of a figure, so it has to differ between competitors.
             if number:
                 metric = replace(metric, path=f"{metric.path}_{number + 1}")
             out.append(SweepQuantity(metric, of, f"harm by {name} to the {words}"))
@@ -112,7 +114,7 @@ def figures(
 ) -> list[Block]:
     """Return a figure for each quantity that changes with a key.
 
-    If the sweep has one key, whose values are names, one figure shows the quantities side by
+    If the sweep has only one key and its values are names, one figure shows the quantities side by
     side.
     """
     quantities = (*QUANTITIES, *_harms(groups))
@@ -132,14 +134,15 @@ def figures(
 
 
 def pooled_text(values: Iterable[Sequence[Value]], several: str = "") -> str:
-    """Describe how the values of a figure are pooled. A single seed has no mean and no interval."""
+    """Describe how the values of a figure are pooled. With a single seed, they have no mean and no
+    interval."""
     if max((value.n for own in values for _, _, value in own), default=1) < 2:
         return f"One seed{several}." if several else "One seed."
     return f"Mean over seeds{several}; bars are 95 % intervals. {CUT}"
 
 
 def _varies(quantity: SweepQuantity, values: Sequence[Value]) -> bool:
-    """Return whether some part has different values of a quantity at different points."""
+    """Return whether the quantity of any part changes between points."""
     means: dict[str, list[float]] = {}
     for _, name, value in values:
         if value.mean is not None:
@@ -154,7 +157,7 @@ Value = tuple[Run, str, Estimate]
 def _values(groups: Sequence[Sequence[Run]], quantity: SweepQuantity) -> list[Value]:
     """Estimate the quantity over seeds, at each point and for each name.
 
-    If several parts of a run share a name, their mean counts.
+    If several parts of a run share a name, use their mean.
     """
     out: list[Value] = []
     for group in groups:

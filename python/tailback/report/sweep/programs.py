@@ -1,7 +1,7 @@
-"""Shows what programs recorded next to what the network recorded.
+"""Shows the measurements of programs next to those of the network.
 
-QUIC logs and the kernel's tcp_info are drawn over the RTT from packets. Tables list 5-tuples and
-the files that programs wrote.
+Figures show QUIC logs and the kernel's tcp_info together with the RTT computed from packets. Tables
+list 5-tuples and the files that programs wrote.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from tailback.report.text import code, plain
 from tailback.store.results import Run
 
 MAX_SAMPLES = 4800
-"""The most rows of a panel."""
+"""The largest number of rows of data in a panel."""
 MOST_PROGRAMS = 6
-"""The most programs that are drawn."""
+"""The largest number of programs to draw."""
 MOST_ROWS = 60
-"""The most rows of a table."""
+"""The largest number of rows of a table."""
 MOST_LINKS = 12
-"""The most files of a side that are listed."""
+"""The largest number of files to list for each side."""
 
 SHOWN = (".txt", ".log", ".csv", *qlog.ENDINGS)
 """Endings of files that a browser shows as text."""
@@ -65,8 +65,8 @@ def _figure(
 ) -> ReportFigure | None:
     rows = series.filter(pl.col("flow") == name)
     program = next(p for p in parts.programs(run.summary) if p["name"] == name)
-    # If the RTTs are not those of TCP, the program's TCP connection only controls its main
-    # connection, so leave it out.
+    # If the RTTs are not those of TCP, the TCP connection of the program only controls its main
+    # connection. Leave out the TCP connection in this case.
     kernels = rows if program["rtt_of"] == "tcp" else rows.clear()
     logs = list(_logs(run, name))
     rtt: dict[str, pl.DataFrame] = {
@@ -272,7 +272,8 @@ def _files(runs: Sequence[Run], facts: Facts) -> Table | None:
 
 
 def _link(base: str, name: str) -> str:
-    # Only files that a browser shows as text, and whose names fit into a link, become links.
+    # Make a link only if a browser shows the file as text, and the name of the file fits into a
+    # link.
     if name.endswith(SHOWN) and not any(c in name for c in " ()<>[]\\`*"):
         return f"[{plain(name)}]({base}/{name})"
     return code(name)

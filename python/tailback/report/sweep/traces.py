@@ -19,15 +19,14 @@ from tailback.report.text import plain
 from tailback.store.results import Run
 
 BINS = 120
-"""The number of equal parts into which a run is divided. Each value of a rate is the mean over one
-part."""
+"""The number of equal parts of a run. Each value of a rate is the mean over one part."""
 MAX_SAMPLES = 2400
-"""The most rows of a panel."""
+"""The largest number of rows of data in a panel."""
 
 
 def figures(groups: Sequence[Sequence[Run]], facts: Facts) -> list[Block]:
-    """Draw the first run of the first point. If there are several points, also draw that of the
-    last point."""
+    """Draw the first run of the first point. If there are several points, also draw the first run
+    of the last point."""
     runs = [groups[0][0]] if groups else []
     if len(groups) > 1:
         runs.append(groups[-1][0])
@@ -39,7 +38,7 @@ def _figure(run: Run, number: int, several: bool, facts: Facts) -> ReportFigure 
     series = run.series()
     flows = [flow["name"] for flow in parts.flows(run.summary)]
     shown = flows[:MOST_COLOURS]
-    # A UDP program may use a TCP connection to control the other side. It is not drawn.
+    # A UDP program may use a TCP connection to control its other side. Do not draw this connection.
     probes = {p["name"] for p in parts.programs(run.summary) if p["rtt_of"] != "tcp"}
     windows = [name for name in shown if name not in probes]
     links = list(run.summary["queues"])[:MOST_COLOURS]
@@ -91,8 +90,8 @@ def _of(
 def _rates(series: pl.DataFrame, flows: Sequence[str], run: Run) -> pl.DataFrame:
     """Compute the throughput in each part of the run."""
     interval = run.manifest["canonical"]["record"]["interval"]
-    # Each part has the same number of sample intervals. A part with one interval more would show as
-    # a step that does not exist.
+    # Each part has the same number of sample intervals. A part with one interval more would show a
+    # step of the rate that does not exist.
     samples = max(1, round(run.summary["duration_s"] * 1e9 / BINS / interval))
     width = samples * interval
     return (

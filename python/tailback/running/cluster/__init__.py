@@ -1,6 +1,6 @@
 """Runs on a Dask cluster: `--cluster ADDRESS`, `tailback.on_cluster(ADDRESS)`.
 
-Dask is loaded only when there is something to run.
+Dask is loaded only if a run is not stored yet.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from tailback.running.spread import place
 
 @contextmanager
 def on_cluster(address: str) -> Iterator[None]:
-    """Run everything within this block on a Dask cluster. The results are stored on this machine.
+    """Execute all runs of this block on a Dask cluster. The results are stored on this machine.
 
-    `address` is the scheduler's address, `tcp://host:8786`, or the file that the scheduler wrote
-    (`dask scheduler --scheduler-file FILE`). This needs `tailback[dask]`, in the same version, on
-    this machine and on the workers.
+    `address` is the scheduler's address, such as `tcp://host:8786`, or the file that the scheduler
+    wrote (`dask scheduler --scheduler-file FILE`). This machine and the workers need the same
+    version of `tailback[dask]`.
     """
     if importlib.util.find_spec("distributed") is None:
         raise InputError(

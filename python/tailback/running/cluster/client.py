@@ -36,32 +36,33 @@ LOOK_S = 0.2
 """Seconds between checks that the scheduler still exists."""
 
 PATIENCE_S = 5.0
-"""Seconds without any worker after which a message is printed."""
+"""After this many seconds without any worker, tailback prints a message."""
 
 AHEAD = 3
-"""How many runs are sent out at once for each thread of the workers. No worker then waits, and
-results are stored as fast as they arrive.
+"""How many runs to send at the same time for each thread of the workers. With this number no worker
+has to wait, and results are stored as fast as they arrive.
 """
 
 PIECE = 16 << 20
-"""The most bytes of a file in one message. Only files with packets can be larger."""
+"""The largest number of bytes of a file in one message. Only files with packets can be larger than
+this."""
 
 ATTEMPTS = 3
-"""How often a run is sent out if its result is lost or damaged."""
+"""How often to send a run if its result is lost or damaged."""
 
 
 class ClusterLost(TailbackError):
-    """Raised if the scheduler cannot be reached, or not any more."""
+    """Raised if the scheduler cannot be reached, or can no longer be reached."""
 
 
 class Cluster:
-    """A Dask cluster. The connection is opened only when there is something to run."""
+    """A Dask cluster. The connection is opened only if a run is not stored yet."""
 
     def __init__(self, address: str) -> None:
         self._address = address
         self._client: Client | None = None
         self._fit: set[str] = set()
-        """Addresses of workers that have the versions of this process."""
+        """Addresses of workers that have the same versions as this process."""
 
     def close(self) -> None:
         """End the connection. Runs that workers still execute are stopped."""
@@ -130,7 +131,8 @@ class Cluster:
             time.sleep(LOOK_S)
 
     def _refuse_others(self, client: Client, words: Sequence[str]) -> None:
-        """Check that every worker has the versions of this process. If not, run nothing."""
+        """Check that every worker has the same versions as this process. If not, raise an error
+        before anything runs."""
         addresses = [one for one in _workers(client) if one not in self._fit]
         if not addresses:
             return
@@ -160,7 +162,7 @@ class Cluster:
 
 
 class _Batch:
-    """A batch of runs that are sent to workers and whose results come back."""
+    """A batch of runs. It sends them to workers and stores their results."""
 
     def __init__(
         self,
@@ -204,7 +206,7 @@ class _Batch:
                         bar.update(done, cost / total)
                     bar.update(done, cost / total)
         finally:
-            # After an error or Ctrl-C, the other runs are not needed.
+            # After an error or Ctrl-C, the remaining runs are not needed.
             with contextlib.suppress(Exception):
                 out = [future for _, future in self._out.values()]
                 self._client.cancel(out)  # type: ignore[no-untyped-call]
@@ -219,7 +221,7 @@ class _Batch:
             run.run_id,
             run.scenario.engine_version,
         )
-        # The key is unique, because another client may have sent this run from another version.
+        # Make the key unique, because another client with another version may have sent this run.
         key = f"run-{run.run_id}-{uuid.uuid4().hex[:12]}"
         future = self._client.submit(worker.play, order, key=key, pure=False)
         self._out[run.run_id] = (run, future)
@@ -231,7 +233,7 @@ class _Batch:
                 self._taken.put((run, error))
 
         def back(_: Future[Any]) -> None:
-            # Once the batch has ended, the pool takes no more results, and this result is not
+            # After the end of the batch, the pool rejects further results, and this result is not
             # needed.
             with contextlib.suppress(RuntimeError):
                 self._pool.submit(take)
@@ -300,8 +302,8 @@ class _Batch:
 
 
 def _is_lost(error: Exception) -> bool:
-    """Return whether an error means that the result was lost with its worker, so that the run is
-    repeated.
+    """Return whether an error means that the result was lost with its worker, so that the run must
+    be repeated.
     """
     from concurrent.futures import CancelledError
 
@@ -336,8 +338,9 @@ def _gone(address: str) -> str:
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """Silence Dask's log of connections; messages here report what matters."""
-    # The import sets the levels of Dask's loggers, so it must come first.
+    """Silence Dask's log of connections, because this module prints the important messages
+    itself."""
+    # The import sets the levels of Dask's loggers, so it must come before the levels are set here.
     import distributed  # noqa: F401
 
     names = [

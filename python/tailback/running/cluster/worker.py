@@ -25,12 +25,12 @@ from tailback.running.spread import parcel
 from tailback.running.spread.recipe import ScenarioRecipe
 
 WATCH_S = 0.5
-"""Seconds between checks of a run whether its client still wants it."""
+"""Seconds between checks whether the client still wants a run."""
 
 
 @dataclass(frozen=True)
 class Order:
-    """A run that a worker is to execute."""
+    """A run for a worker to execute."""
 
     recipe: ScenarioRecipe
     index: int
@@ -54,7 +54,7 @@ Answer = dict[str, bytes] | Lost
 
 def versions(words: Sequence[str]) -> dict[str, str]:
     """Return the versions of tailback and of some engines in this installation. For a missing
-    engine, return the reason.
+    engine, return the reason instead of its version.
     """
     by_name = {"tailback": tailback.__version__}
     for word in words:
@@ -91,7 +91,7 @@ def play(order: Order) -> Answer:
 
 
 def sizes(answer: Answer) -> dict[str, int] | Lost:
-    """Return the sizes of the files of a run that does not fit into one message."""
+    """Return the sizes of a run's files, for a run that does not fit into one message."""
     if isinstance(answer, Lost):
         return answer
     return {name: len(data) for name, data in answer.items()}
@@ -109,7 +109,7 @@ MOST_LOADED = 8
 
 
 def _read(recipe: ScenarioRecipe, scratch: Path) -> tuple[_native.Scenario, list[str]]:
-    """Read a scenario and the ids of its runs, once for all runs."""
+    """Read a scenario and the ids of its runs. Later runs of the same scenario reuse the result."""
     with _LOCK:
         entry = _LOADED.get(recipe)
         if entry is None:
@@ -122,7 +122,7 @@ def _read(recipe: ScenarioRecipe, scratch: Path) -> tuple[_native.Scenario, list
 
 
 def _load(recipe: ScenarioRecipe, scratch: Path) -> _native.Scenario:
-    # This folder is so deep that a file name with ".." stays inside the temporary folder.
+    # Make this folder so deep that a file name with ".." stays inside the temporary folder.
     deep = max((name.count("..") for name, _ in recipe.files), default=0)
     folder = scratch.joinpath("files", *["in"] * deep)
     folder.mkdir(parents=True)

@@ -28,7 +28,8 @@ class Engine(Protocol):
 
     @property
     def version(self) -> str:
-        """Release and hash of the engine's sources. Results of two versions are never mixed."""
+        """Release and hash of the engine's sources. Results of different versions are never
+        mixed."""
 
     def load(self, read: Callable[[Mapping[str, Any]], Scenario]) -> Scenario:
         """Read a scenario for this engine. `read` takes the arguments of `_native.load`."""
@@ -46,7 +47,7 @@ class Engine(Protocol):
 def get(name: str) -> Engine:
     """Return the engine with this name.
 
-    `kernel-realtime` is the kernel engine on the machine's clock. It has another version than
+    `kernel-realtime` is the kernel engine on the machine's clock. Its version differs from that of
     `kernel`.
     """
     if name == "sim":
@@ -83,8 +84,8 @@ def versions() -> dict[str, set[str]]:
 
 
 def unlike(name: str, version: str) -> str:
-    """Return which version of an engine this installation has, if it is another than `version`.
-    Otherwise return an empty text.
+    """Return the version of an engine in this installation, if it differs from `version`. Otherwise
+    return an empty text.
 
     Parts of the version that come from a scenario (plugins and files for a guest) are ignored. A
     plugin that this command names (`--with`, the environment) is compared by its own hash. The
@@ -100,7 +101,7 @@ def unlike(name: str, version: str) -> str:
 
 
 def _unlike_crates(stored: Mapping[str, str]) -> str:
-    """Return the plugins of this command that had another hash in the run."""
+    """Return the plugins of this command that had a different hash in the run."""
     from tailback.plugins import asked, crate
 
     folders = asked.by_environment() if stored else []

@@ -29,7 +29,7 @@ AGENT = Path(kit.__file__).parent / "tailback-guest"
 """The executable of the guest's first process. It is built together with tailback."""
 
 AGENT_HASH = AGENT.with_name(f"{AGENT.name}.sha256")
-"""The file with the hash that the agent had when it was built."""
+"""The file with the hash of the agent from its build."""
 
 MEMORY_VARIABLE = "TAILBACK_GUEST_MIB"
 """Environment variable with the memory of a guest in MiB, for scenarios that need more than the
@@ -37,11 +37,12 @@ default."""
 
 BOOT_S = 0.15
 PACKET_S = 3e-6
-"""CPU time in seconds for each packet at a link. `BOOT_S` is that of a guest without packets. Both
-were measured once (docs/evidence/performance.md)."""
+"""CPU time in seconds for each packet at a link. `BOOT_S` is the CPU time of a guest without
+packets. Both are measured values (docs/evidence/performance.md)."""
 
 STALL_VARIABLE = "TAILBACK_STALL_S"
-"""Environment variable: seconds after which a guest is ended if virtual time does not advance."""
+"""Environment variable: if virtual time does not advance for this many seconds, the guest is
+ended."""
 
 
 @dataclass(frozen=True)
@@ -55,14 +56,14 @@ class Kernel:
 
     @cached_property
     def version(self) -> str:
-        """Release of the kernel, and a hash of everything that can change a result."""
+        """Release of the kernel, and a hash of all inputs that can change a result."""
         return self._version([], [])
 
     @cached_property
     def has(self) -> str:
         """The features of this kernel, and of other kernels that a scenario may name, as JSON.
 
-        The Rust code that maps a scenario to a plan for the guest reads them.
+        The Rust code that maps a scenario to a plan for the guest reads this JSON.
         """
         return json.dumps({**self._has, "others": [Kernel(one)._has for one in self._kits]})
 
@@ -87,8 +88,8 @@ class Kernel:
         }
 
     def of(self, name: str | None) -> Kernel:
-        """Return this engine with the kernel that a scenario names, or this engine itself without a
-        name."""
+        """Return this engine with the kernel of this name. Return this engine itself if `name` is
+        None."""
         if name is None:
             return self
         found = self._others.get(name)
@@ -99,8 +100,8 @@ class Kernel:
 
     @cached_property
     def _extra(self) -> dict[str, list[str]]:
-        """Return the names of the user's modules: NAME for the version built last, and NAME-HASH
-        for every version.
+        """Return the names of the user's modules: NAME for the version that was built last, and
+        NAME-HASH for every version.
         """
         modules: dict[str, list[str]] = {}
         for manifest in self.kit.extras():
@@ -113,8 +114,8 @@ class Kernel:
 
     @cached_property
     def _registers(self) -> dict[str, list[str]]:
-        """The algorithms that each of the user's modules registers, if its sources state their
-        names.
+        """The algorithms that each of the user's modules registers, if its sources contain the
+        names of the algorithms.
         """
         registrations: dict[str, list[str]] = {}
         for manifest in self.kit.extras():
@@ -146,14 +147,15 @@ class Kernel:
             refused += programs.problems
             versions[name] = engine._version(sorted(modules), programs.inputs)
         if refused:
-            # Read the scenario again with the rejected names, to find their places in the file.
+            # Read the scenario again with the rejected names, to report them at their places in the
+            # file.
             kit = {**json.loads(self.has), "refused": list(dict.fromkeys(refused))}
             scenario = read({**identity, "kit": json.dumps(kit)})
         if versions == {None: self.version}:
             return scenario
         return scenario.versioned(versions)
 
-    def memory(self, point: Point) -> int:  # noqa: ARG002 (that of every guest)
+    def memory(self, point: Point) -> int:  # noqa: ARG002 (the same for every guest)
         """Return the largest memory that a run may use, bytes. Most guests use far less."""
         return (self._memory_mib + confine.SPARE_MIB) << 20
 
@@ -250,8 +252,8 @@ class Kernel:
 
     @cached_property
     def _agent(self) -> bytes:
-        """Return the bytes of the agent. They must have the hash from its build, and exactly these
-        bytes run.
+        """Return the bytes of the agent. Raise an error unless they have the hash from the build.
+        The guest runs exactly these bytes.
         """
         try:
             agent = AGENT.read_bytes()
@@ -274,8 +276,8 @@ class Kernel:
         return shelves
 
     def _version(self, modules: list[str], roots: list[str]) -> str:
-        """Return the version of the guest. After a dot, it has a hash of the parts that a scenario
-        adds."""
+        """Return the version of the guest. After a dot, it has a hash of the modules and programs
+        that a scenario adds."""
         base = self._shelves([])
         shelves = self._shelves(modules)
         self.kit.verify(shelves)
@@ -288,8 +290,8 @@ class Kernel:
         if roots:
             added += [*roots, *guest.PROGRAM_WORDS]
         more = f".{_digest(added)[:8]}" if added else ""
-        # Results with the other clock must have another version, so that they never replace these
-        # results.
+        # Results in real time must have a different version, so that they never replace results in
+        # virtual time.
         clock = "-realtime" if self.clock == "real" else ""
         return f"{self.kit.version}+{_digest(parts)[:16]}{more}{clock}"
 

@@ -28,7 +28,7 @@ class Checked:
 
     problems: list[check.Problem]
     inputs: list[str]
-    """Inputs other than the scenario on which results depend, such as packages."""
+    """Inputs that affect results, other than the scenario, such as packages."""
 
 
 @dataclass(frozen=True)

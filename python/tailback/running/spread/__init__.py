@@ -1,4 +1,4 @@
-"""Spreads runs over several machines: divides a sweep, transports runs, and merges stores.
+"""Spreads runs over several machines. It divides a sweep, transports runs, and merges stores.
 
 The client of a cluster is in `tailback.running.cluster`.
 """

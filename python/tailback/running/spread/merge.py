@@ -1,8 +1,8 @@
 """Merges several stores into one, for `tailback merge`.
 
-Every run is verified, in its source and once more in the target. Two runs with one id must have the
-same files, except for the timing. If they differ, nothing is merged. A run that the target already
-has is left unchanged, so a second merge changes nothing.
+Every run is verified in its source, and again in the target. Two runs with the same id must have
+the same files, except for the timing. If they differ, nothing is merged. A run that the target
+already has is left unchanged, so a second merge changes nothing.
 """
 
 from __future__ import annotations
@@ -46,16 +46,16 @@ class _Run:
     path: Path
     version: str
     files: Mapping[str, str]
-    """SHA-256 by name of the files that are the same each time the run is repeated."""
+    """SHA-256 of each file that does not change when the run is repeated, by the file's name."""
 
 
 def merge(
     stores: Sequence[Path | str], into: Path | str, *, progress: bool | None = None
 ) -> Merged:
-    """Merge the runs and sweeps of some stores into one, which is created if necessary.
+    """Merge the runs and sweeps of several stores into one store. Create this store if necessary.
 
     Damaged runs are left out and listed in the result. Raises `InputError`, and merges nothing, if
-    a folder is not a store, or if two runs with one id differ.
+    a folder is not a store, or if two runs with the same id differ.
     """
     sources, target = [Path(source) for source in stores], Path(into)
     wrong = [
@@ -147,7 +147,7 @@ def _there(target: Path, run_id: str) -> _Run | None:
 
 
 def _difference(run: _Run, other: _Run) -> str:
-    """Return a sentence about the differences between two runs with one id. Empty if they are
+    """Return a sentence about the differences between two runs with the same id. Empty if they are
     equal.
     """
     names = [
@@ -165,7 +165,7 @@ def _difference(run: _Run, other: _Run) -> str:
 
 
 def _sweeps(source: Path, target: Path, runs: _native.Store, result: Merged) -> None:
-    # Write the latest sweep last, so that it is also the latest in the target.
+    # Write the latest sweep last, so that it is also the latest sweep in the target.
     for file in reversed(layout.sweeps(source)):
         try:
             index = layout.read_index(file)

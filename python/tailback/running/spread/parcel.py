@@ -1,4 +1,5 @@
-"""Puts a run folder into a store: verifies it first, then stores all of it or nothing."""
+"""Puts a run folder into a store. It verifies the folder first, then stores it completely or not at
+all."""
 
 from __future__ import annotations
 
@@ -27,8 +28,8 @@ def files(folder: Path) -> dict[str, bytes]:
 
 
 def _is_of_run(name: str) -> bool:
-    """Return whether a run folder may contain a file with this name. The name must not lead out of
-    the folder."""
+    """Return whether a run folder may contain a file with this name. A name with a path out of the
+    folder is not allowed."""
     first, *rest = name.split("/")
     inside = all(part not in ("", ".", "..") and "\0" not in part for part in rest)
     return (first == PROGRAMS and bool(rest) and inside) if rest else name in FILES
@@ -54,7 +55,7 @@ def take(
 
 
 def copy(source: Path, store: _native.Store, scratch: Path) -> None:
-    """Copy a run of another store into this one."""
+    """Copy a run of another store into this store."""
     place = _place(scratch, source.name)
     for path in sorted(source.rglob("*")):
         name = path.relative_to(source).as_posix()
@@ -92,7 +93,8 @@ def settle(place: Path, store: _native.Store, version: str | None = None) -> Non
     try:
         os.rename(place, target)
     except OSError:
-        # The store already has the run: another process was faster, or the stored run is damaged.
+        # The store already has the run, because another process was faster or the stored run is
+        # damaged.
         if store.contains(run_id):
             return
         store.set_aside(run_id)

@@ -1,7 +1,7 @@
 """Chooses where the runs of a batch are executed: by default in this process.
 
-The choice holds for everything that runs within a `with` block. Experiments and comparisons
-therefore need no option for the place.
+The choice applies to all runs within a `with` block. Experiments and comparisons therefore need no
+option for the place.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def chosen() -> RunPlace | None:
 
 @contextmanager
 def using(place: RunPlace) -> Iterator[None]:
-    """Execute the runs of this block at the given place."""
+    """Execute the runs of this block at this place."""
     token = _CHOSEN.set(place)
     try:
         yield

@@ -1,8 +1,8 @@
 """Sends a scenario to another process, which reads it again.
 
-A scenario that was read is an object of the compiled module, which cannot be sent. Instead, its
-source is sent: text, replaced values, traces. The receiver checks that the scenario gives the same
-run ids.
+A scenario that was read is an object of the compiled module, and such an object cannot be sent.
+This module therefore sends the source of the scenario: its text, replaced values, and traces. The
+receiver checks that the scenario gives the same run ids.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tailback.errors import InputError
 
 @dataclass(frozen=True)
 class ScenarioRecipe:
-    """The source of a scenario, in the form that is sent."""
+    """The source of a scenario, in a form that can be sent."""
 
     text: bytes
     name: str
@@ -25,8 +25,8 @@ class ScenarioRecipe:
     seeds: int | None
     engine: str
     files: tuple[tuple[str, bytes], ...]
-    """The files that the scenario names: the path of each, relative to the scenario's folder, and
-    its content."""
+    """The files that the scenario names. Each has a path relative to the scenario's folder, and its
+    content."""
 
 
 def of(scenario: _native.Scenario, engine: str) -> ScenarioRecipe:

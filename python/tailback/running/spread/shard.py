@@ -1,8 +1,8 @@
 """`--shard 2/8`: divides the runs of a batch into parts that cost about the same.
 
-Every process computes the same shards without communication. Runs are assigned in the order of
-their estimated costs, the most expensive run first. Each run goes to the shard with the lowest cost
-so far. Stored runs are assigned too.
+Every process computes the same shards without communication. They assign runs in the order of
+estimated cost, and begin with the most expensive run. Each run goes to the shard with the lowest
+cost so far. Stored runs are also assigned.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ class Shard:
 
     @classmethod
     def parse(cls, text: str, environment: Mapping[str, str] = os.environ) -> Shard:
-        """Parse `2/8`. `auto` takes index and number from the scheduler of an array of jobs,
-        `auto/8` only the index.
+        """Parse `2/8`. With `auto`, the index and number come from the environment variables of the
+        scheduler of a job array. With `auto/8`, only the index does.
         """
         match = _WORDS.fullmatch(text.strip())
         if match is None or (match["index"] != "auto" and match["count"] is None):
@@ -78,7 +78,8 @@ def _by_environment(text: str, environment: Mapping[str, str]) -> tuple[int, int
         return int(value)
 
     if "SLURM_ARRAY_TASK_ID" in environment:
-        # Indices may have any start and step: --array=0-7, 1-8 and 10-80:10 are all eight jobs.
+        # Indices may have any start and step. For example, --array=0-7, 1-8 and 10-80:10 all mean
+        # eight jobs.
         count = number("SLURM_ARRAY_TASK_COUNT")
         least = number("SLURM_ARRAY_TASK_MIN", 1 if number("SLURM_ARRAY_TASK_ID") else 0)
         step = max(1, number("SLURM_ARRAY_TASK_STEP", 1))
@@ -128,7 +129,7 @@ class Done:
     failures: list[str] = field(default_factory=list)
 
     def text(self) -> str:
-        """Return two lines of text: what was done, and the next step."""
+        """Return two lines of text: a summary of the finished work, and the next step."""
         return (
             f"shard {self.shard}: {self.runs} of {self.of_runs} runs, "
             f"{100 * self.share:.3g} % of the cost; {self.missing} are not in {self.root}\n"
@@ -151,7 +152,7 @@ class Done:
 
 
 class PartDone(TailbackError):
-    """Raised when a shard is done, but the result also needs other shards. This is not an error."""
+    """Raised when a shard is done but the result also needs other shards. This is not a failure."""
 
     def __init__(self, done: Done) -> None:
         super().__init__(done.text())
@@ -162,7 +163,7 @@ _CHOSEN: ContextVar[Shard | None] = ContextVar("shard", default=None)
 
 
 def chosen() -> Shard | None:
-    """Return the shard that is run within this block. None means all runs."""
+    """Return the shard to run within this block. None means all runs."""
     return _CHOSEN.get()
 
 

@@ -1,4 +1,4 @@
-"""Grades submissions to a task: values for the keys that the task opens.
+"""Grades submissions to a task. A submission sets values for the keys that the task opens.
 
     grades = tailback.grade("lesson/task.toml", "submissions/")
     grades.frame()
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 Status = Literal["graded", "wrong", "failed"]
 
 FOLDER = Path("graded")
-"""Where the runs of submissions are stored by default, separate from the teacher's own results."""
+"""The default folder for the runs of submissions. It is separate from the teacher's own results."""
 
 
 @dataclass(frozen=True)
@@ -45,8 +45,8 @@ class Grade:
     name: str
     file: str
     status: Status
-    """The state of a submission. `wrong` means that it is not valid, `failed` that the engine
-    failed in a run."""
+    """The state of a submission. `wrong` means that the submission is not valid. `failed` means
+    that the engine failed in one of its runs."""
     verdicts: Sequence[BoundVerdict] = ()
     """Verdicts of the assertions for the means over seeds."""
     problems: Sequence[Located] = ()
@@ -59,7 +59,7 @@ class Grade:
 
     @property
     def reasons(self) -> list[str]:
-        """Why the submission has no grade: sentences with file, line and column."""
+        """The reasons why the submission has no grade, as sentences with file, line and column."""
         return [*map(str, self.problems), *self.failures]
 
 
@@ -159,8 +159,8 @@ class Grades:
         return pl.DataFrame(self.rows(), infer_schema_length=None)
 
     def csv(self) -> str:
-        """Return the rows as CSV. Text that a spreadsheet would run as a formula begins with a
-        quote."""
+        """Return the rows as CSV. A quote is put before text that a spreadsheet would execute as a
+        formula."""
         file = io.StringIO()
         rows = self.rows()
         writer = csv.writer(file, lineterminator="\n")

@@ -1,4 +1,4 @@
-"""Finds the places of keys in a TOML text, which the TOML library does not report."""
+"""Finds the places of keys in a TOML text, because the TOML library does not report them."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ class _Reader:
 def keys(text: str) -> dict[Path, KeyPlace]:
     """Return the place of every key in a valid TOML text, by the key's path."""
     reader = _Reader(text)
-    # A key without a known place is reported at the beginning of its file.
+    # Errors of a key without a known place are reported at the beginning of its file.
     with suppress(_Unexpected, RecursionError):
         reader.document()
     return reader.places

@@ -21,7 +21,7 @@ from tailback.teaching.grading.task import Task
 ENDING = ".toml"
 
 MAX_SUBMISSIONS = 10_000
-"""The most submissions in a folder."""
+"""The largest number of submissions in a folder."""
 
 Path_ = tuple[str, ...]
 
@@ -57,7 +57,7 @@ def find(folder: Path) -> tuple[list[Path], list[Path]]:
 
 
 def load(task: Task, path: Path, seeds: int | None, most_cpu_s: float) -> Submission:
-    """Read a submission, and check its values and its cost. Nothing runs."""
+    """Read a submission, and check its values and its cost. Run nothing."""
     name = path.name.removesuffix(ENDING)
     try:
         if path.is_symlink():
@@ -105,7 +105,7 @@ def _values(
 
 
 def _use(task: Task, key: str = "") -> str:
-    """Return advice: which keys to use instead of this key."""
+    """Return advice about the keys to use instead of this key."""
     near = names.nearest(key, task.opens)
     if near is None or len(task.opens) == 1:
         return f"use {'one of ' if len(task.opens) > 1 else ''}{', '.join(task.opens)}"
@@ -114,7 +114,7 @@ def _use(task: Task, key: str = "") -> str:
 
 CHOOSING = ("aqm", "name", "kind")
 """Keys that choose an algorithm. A submitted table with such a key replaces the scenario's whole
-table, because options of another algorithm would not fit."""
+table, because the options of the scenario's algorithm may not fit another algorithm."""
 
 
 def _leaves(
@@ -165,7 +165,7 @@ def _scenario(
     first = next((path for path, _ in values.values()), ())
     try:
         with warnings.catch_warnings():
-            # Unusual settings are allowed, so their warnings are not shown.
+            # Unusual settings are allowed, so do not show warnings about them.
             warnings.simplefilter("ignore")
             scenario = scenarios.load(task.scenario, overrides, chosen, runner)
     except ScenarioError as error:
@@ -204,8 +204,8 @@ def _scenario(
 
 
 def _deepest(document: PlacedDocument, path: Path_, message: str) -> Path_:
-    """Return the path of a value, extended by the key inside the value that a message names, if
-    any."""
+    """Return the path of a value. If a message names a key inside the value, add this key to the
+    path."""
     inside = [
         key
         for key in document.keys

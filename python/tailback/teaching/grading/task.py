@@ -16,15 +16,15 @@ NAME = "task.toml"
 """The name of the task file in a folder."""
 
 TIMES, LEAST_CPU_S = 10.0, 5.0
-"""How the limit of CPU time of a submission is computed, unless the task sets `max_cpu_s`: 10 times
-the CPU time of the task's own scenario, and at least 5 s."""
+"""The limit of CPU time of a submission, unless the task sets `max_cpu_s`. It is 10 times the CPU
+time of the task's own scenario, but at least 5 s."""
 
 MEMORY = 1 << 30
-"""The most memory that a run of a submission may need, bytes."""
+"""The limit of memory of a run of a submission, bytes."""
 
 CLOSED = ("with", "programs", "assert", "sweep", "record", "trace", "files", "root", "kernel")
-"""Keys that no task can open and no submission can set. They name files, run code, or decide what
-is graded or stored."""
+"""Keys that no task can open and no submission can set. These keys name files, run code, or
+determine what is graded or stored."""
 
 _KEYS = ("scenario", "opens", "seeds", "max_cpu_s")
 
@@ -42,10 +42,11 @@ class Task:
     seeds: int | None
     """Number of seeds of every submission. None means the scenario's number."""
     max_cpu_s: float | None
-    """The most CPU time of all runs of a submission together, s. None for a limit by `TIMES`."""
+    """The limit of CPU time of all runs of a submission together, s. None means the limit by
+    `TIMES`."""
 
     def most_cpu_s(self, own_s: float) -> float:
-        """Return the limit of CPU time, given that the task's own scenario needs `own_s`."""
+        """Return the limit of CPU time in s. `own_s` is the CPU time of the task's own scenario."""
         return max(LEAST_CPU_S, TIMES * own_s) if self.max_cpu_s is None else self.max_cpu_s
 
 

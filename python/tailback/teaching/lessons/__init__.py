@@ -1,4 +1,4 @@
-"""Lessons that come with tailback: `tailback new --lesson NAME` writes one as a folder."""
+"""Lessons that come with tailback. `tailback new --lesson NAME` writes a lesson to a folder."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NAMES = (
     "bbr-phases",
     "rtt-unfairness",
 )
-"""The lessons, in the order in which they build on one another."""
+"""The lessons. Each builds on the lessons before it."""
 
 
 def title(name: str) -> str:
