@@ -305,7 +305,7 @@ reasons:
 - DCTCP: windows are whole segments. A reduction by alpha W/2 is rounded down to whole segments. It
   takes a round trip, and every reduction drops the count of ACKs towards the next segment
   (`tcp_init_cwnd_reduction`). If marks come at regular distances, the reduction rounds to zero, and
-  the window is half of the distance between marks: of every two round trips, one reduces the
+  the window is half of the distance between marks. Of every two round trips, one reduces the
   window, and the other would let it grow by one segment.
 """
 

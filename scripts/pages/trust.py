@@ -194,9 +194,9 @@ def _criteria_page(evidence: Path, found: Sequence[Judged]) -> str:
 
 _HOW = """
 A criterion is a limit on the errors of a group of cells. The column *within* counts cells within
-the limit. The column *or chance* also counts misses that chance can explain: if the simulator ran
-once more, then in at least 5 % of cases the new value would differ from the present one by as much
-as the published value does. This needs five seeds. The column *held out* counts cells that were not
+the limit. The column *or chance* also counts misses that chance can explain. This is so if, in at
+least 5 % of cases, another run of the simulator would differ from the present value by as much as
+the published value does. This needs five seeds. The column *held out* counts cells that were not
 used, or not known, until the set-up was frozen. A dash means that the criterion has no such number.
 """
 
