@@ -1,7 +1,7 @@
 """Studies that come with tailback: published experiments, batteries, the validation.
 
-Studies use the modules of `tailback` that docs/contributing/studies.md lists. They reach the
-command line through the entry point `tailback.studies`, as studies of other packages do.
+Studies may use the modules of `tailback` that docs/contributing/studies.md lists. The command line
+finds them through the entry point `tailback.studies`, in the same way as studies of other packages.
 """
 
 from __future__ import annotations
@@ -35,4 +35,4 @@ STUDIES = Studies(
     },
     batteries=dict.fromkeys(BATTERIES, "tailback_studies.batteries.side_by_side:run_named"),
 )
-"""What this package adds. Register an experiment by one line here."""
+"""The studies that this package adds. To register an experiment, add a line here."""

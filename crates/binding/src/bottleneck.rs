@@ -8,31 +8,32 @@ use tailback_sim::{Bottleneck as Inner, Ecn, Error, Outcome, Side, Time};
 use crate::diagnostic::Diagnostic;
 use crate::{EnginePanic, InputError, ScenarioError};
 
-/// A path with queues, ECN and competing traffic of a scenario, to which the caller gives datagrams.
+/// A path with queues, ECN and competing traffic of a scenario. The caller sends datagrams through
+/// it.
 ///
 /// The scenario is a text with one entry of [[programs]], to which the datagrams belong. Times are
-/// nanoseconds of the caller's clock, from 0 on, and must not go back.
+/// nanoseconds of the caller's clock. They begin at 0 and must not decrease.
 #[pyclass(module = "tailback._native")]
 pub struct Bottleneck {
     inner: Mutex<Inner>,
 }
 
-/// The fate of a datagram: it arrived, or a link dropped it.
+/// The outcome of a datagram: it arrived, or a link dropped it.
 #[pyclass(frozen, get_all, module = "tailback._native")]
 pub struct Delivery {
-    /// The handle that it was pushed with.
+    /// The handle that the caller passed to `push`.
     handle: u64,
-    /// The side that it was sent to: "receiver" or "sender".
+    /// The side to which it was sent: "receiver" or "sender".
     to: &'static str,
     /// When it was pushed, ns.
     sent: u64,
     /// When it arrived or was dropped, ns.
     at: u64,
-    /// The ECN field that it arrived with; None: it was dropped.
+    /// The ECN field with which it arrived, or None if it was dropped.
     ecn: Option<&'static str>,
-    /// Why it was dropped; None: it arrived.
+    /// Why it was dropped, or None if it arrived.
     cause: Option<&'static str>,
-    /// The link that dropped it; None: it arrived.
+    /// The link that dropped it, or None if it arrived.
     link: Option<String>,
 }
 
@@ -84,7 +85,7 @@ fn failure(error: Error) -> PyErr {
 }
 
 impl Bottleneck {
-    /// Does something with the network at a time. A panic of the engine becomes an error.
+    /// Calls `work` with the network at the time `now`. A panic of the engine becomes an error.
     fn at<T>(&self, now: u64, work: impl FnOnce(&mut Inner, Time) -> T) -> PyResult<T> {
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         let reached = inner.now();
@@ -111,7 +112,7 @@ impl Bottleneck {
 
 #[pymethods]
 impl Bottleneck {
-    /// The bottleneck of a scenario; `seed` replaces the scenario's.
+    /// The bottleneck of a scenario. `seed`, if given, replaces the scenario's seed.
     #[new]
     #[pyo3(signature = (text, *, seed = None))]
     fn new(text: &str, seed: Option<u64>) -> PyResult<Bottleneck> {
@@ -132,13 +133,14 @@ impl Bottleneck {
         self.send(now, Side::Sender, bytes, ecn, handle)
     }
 
-    /// Sends a datagram by the way back.
+    /// Sends a datagram through the way back.
     #[pyo3(signature = (now, bytes, ecn = "not-ect", handle = 0))]
     fn push_back(&self, now: u64, bytes: usize, ecn: &str, handle: u64) -> PyResult<()> {
         self.send(now, Side::Receiver, bytes, ecn, handle)
     }
 
-    /// The fate of the next datagram until now, in the order of time; None: no more.
+    /// Returns the outcome of the next datagram up to `now`, in the order of time, or None if there
+    /// are no more.
     fn poll(&self, now: u64) -> PyResult<Option<Delivery>> {
         self.at(now, |inner, now| {
             let event = inner.poll(now)?;
@@ -160,7 +162,7 @@ impl Bottleneck {
         })
     }
 
-    /// When to poll next, ns; None: no datagram is inside.
+    /// Returns when to poll next, ns, or None if no datagram is in the network.
     fn next(&self) -> Option<u64> {
         let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         inner.next().map(|time| time.ns())

@@ -1,4 +1,5 @@
-//! What is wrong with a scenario, for Python: position, message and hints as separate fields.
+//! An error or warning about a scenario for Python, with position, message and hints as separate
+//! fields.
 
 use pyo3::prelude::*;
 use tailback_record::foreign::shown;
@@ -8,8 +9,8 @@ use tailback_scenario::{Diagnostic as Problem, Place};
 #[pyclass(frozen, eq, hash, get_all, module = "tailback._native")]
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Diagnostic {
-    /// The position as shown to the user: `FILE:LINE:COLUMN`, the path of a table, or an option. It
-    /// may be empty.
+    /// The position as shown to the user. It is `FILE:LINE:COLUMN`, the path of a table, or an
+    /// option, and may be empty.
     place: String,
     /// The file as the caller named it, or the option (`--set a=b`). Empty without a file.
     file: String,
@@ -29,7 +30,7 @@ pub struct Diagnostic {
     expected: Option<String>,
     /// The nearest valid name, if one is near.
     nearest: Option<String>,
-    /// An imperative that says how to correct the error.
+    /// How to correct the error, as an imperative.
     help: Option<String>,
     /// Message and hints in one line.
     text: String,
@@ -70,7 +71,7 @@ impl Diagnostic {
 
 #[pymethods]
 impl Diagnostic {
-    /// Makes a message that comes from Python, with its position if known.
+    /// Makes a message of Python code, with its position if known.
     #[new]
     #[pyo3(signature = (message, place = ""))]
     fn new(message: String, place: &str) -> Diagnostic {

@@ -11,7 +11,8 @@ pub fn kit(text: &str) -> PyResult<Kit> {
     serde_json::from_str(text).map_err(|e| PyValueError::new_err(format!("kit: {e}")))
 }
 
-/// Reads, from JSON, where the guest finds the packages and files of a point's programs.
+/// Reads from JSON the places at which the guest finds the packages and files of a point's
+/// programs.
 pub fn places(text: &str) -> PyResult<Places> {
     serde_json::from_str(text).map_err(|e| PyValueError::new_err(format!("places: {e}")))
 }

@@ -1,4 +1,4 @@
-//! The Python binding, kept as thin as possible. All that users call is Python code in
+//! The Python binding, which is as thin as possible. Users call only the Python code in
 //! `python/tailback`.
 //!
 //! [`fill`] adds the functions and classes to a module. One such module is `tailback._native`. For
@@ -43,13 +43,15 @@ fn summary_json() -> String {
     tailback_scenario::registry::summary().to_string()
 }
 
-/// Converts a path of the JSON to an identifier with its unit last: `rtt_p99_ms` for `rtt_ms.p99`.
+/// Converts a path of the JSON to an identifier that ends with the unit: `rtt_ms.p99` becomes
+/// `rtt_p99_ms`.
 #[pyfunction]
 fn identifier(path: &str) -> String {
     tailback_record::summary::metric::identifier(path)
 }
 
-/// Returns a queue of a canonical point, given as JSON, as `tc qdisc show` prints it.
+/// Returns a queue as `tc qdisc show` would print it. `queue` is the queue of a canonical point, as
+/// JSON.
 #[pyfunction]
 fn tc_line(queue: &str) -> PyResult<String> {
     let queue = serde_json::from_str(queue);
@@ -75,7 +77,7 @@ fn keys_json() -> String {
 /// Adds all functions and classes to a module, with these plugins compiled in.
 ///
 /// # Errors
-/// `InputError` with all errors in what the plugins register.
+/// Raises `InputError` with all errors in the plugins' registrations.
 pub fn fill(module: &Bound<'_, PyModule>, crates: &'static [Crate]) -> PyResult<()> {
     tailback_run::panics::keep_those_of_runs();
     tailback_run::crates::install(crates)

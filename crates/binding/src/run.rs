@@ -1,4 +1,4 @@
-//! Stores, controls and runs for Python.
+//! Classes and functions for Python about stores, controls and runs.
 
 use std::panic::resume_unwind;
 use std::path::PathBuf;
@@ -37,8 +37,8 @@ impl Store {
         py.detach(|| self.inner.settle()).map_err(os_error)
     }
 
-    /// Returns which of these runs are finished, have unchanged files, and have a summary of the
-    /// expected shape. Checks several runs in parallel.
+    /// Returns the runs that are finished, have unchanged files, and have a summary of the expected
+    /// shape. Checks several runs in parallel.
     fn held(
         &self,
         py: Python<'_>,
@@ -66,8 +66,8 @@ impl Store {
     }
 
     /// Moves a damaged run to `runs/.damaged`. Returns a sentence with the damage and the run's new
-    /// path, or `None` for an intact run. `found` is damage that the caller found by checking more
-    /// than hashes.
+    /// path, or `None` for an intact run. `found` is damage that the hashes do not show but the
+    /// caller has found.
     #[pyo3(signature = (run_id, found = None))]
     fn set_aside(
         &self,
@@ -79,8 +79,8 @@ impl Store {
             .map_err(os_error)
     }
 
-    /// Creates a folder for temporary files of a run. The caller must remove it. Otherwise a later
-    /// process removes it, after this process has ended.
+    /// Creates a folder for temporary files of a run. The caller must remove it. If the caller does
+    /// not, a later process removes it after this process has ended.
     fn workplace(&self, run_id: &str) -> PyResult<PathBuf> {
         self.inner.workplace(run_id).map_err(os_error)
     }
@@ -100,7 +100,7 @@ pub struct Control {
 #[pymethods]
 impl Control {
     /// Makes the control of a run that may use this many cores. With `fail`, the run panics
-    /// halfway, so that tests can check what else a panic affects.
+    /// halfway, so that tests can check that a panic affects only this run.
     #[new]
     #[pyo3(signature = (*, cores = 1, fail = false))]
     fn new(cores: usize, fail: bool) -> Control {
@@ -142,8 +142,8 @@ impl Control {
     }
 }
 
-/// From now on, stores messages of panics outside runs instead of printing them. For programs that
-/// report panics themselves.
+/// From now on, stores messages of panics outside runs instead of printing them. Programs that
+/// report panics themselves call this.
 #[pyfunction]
 pub fn keep_panics() {
     panics::keep_all();

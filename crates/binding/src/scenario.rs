@@ -47,9 +47,10 @@ pub struct Assert {
 
 /// Reads and validates a scenario for an engine ("sim" or "kernel") and expands its sweep.
 ///
-/// `folder` holds the files that the scenario names (traces), `memory` is what a run may use,
-/// bytes. `engine_version` becomes part of the ids of runs (default: the simulator's version).
-/// `kit` has the features of the kernel, as JSON. Raises `ScenarioError` with all errors.
+/// `folder` is the folder of files that the scenario names, such as traces. `memory` is the memory
+/// that a run may use, bytes. `engine_version` becomes part of the ids of runs (default: the
+/// simulator's version). `kit` has the features of the kernel, as JSON. Raises `ScenarioError` with
+/// all errors.
 #[pyfunction]
 #[pyo3(signature = (text, file, overrides = Vec::new(), seeds = None, *, folder = None, memory = None, engine = "sim", engine_version = None, kit = None))]
 #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
@@ -102,7 +103,7 @@ pub fn load(
 }
 
 /// Returns the folders that a scenario names as plugins. Each folder has a diagnostic at its
-/// position, which says that the folder does not exist. The arguments are those of `load`.
+/// position, for use if the folder does not exist. The arguments are those of `load`.
 #[pyfunction]
 pub fn named_plugins(
     text: &[u8],
@@ -132,7 +133,7 @@ impl Scenario {
         &self.inner.title
     }
 
-    /// The engine that the scenario was loaded for: "sim" or "kernel".
+    /// The engine for which the scenario was loaded: "sim" or "kernel".
     #[getter]
     fn engine(&self) -> &'static str {
         self.inner.engine.name()
@@ -222,7 +223,7 @@ impl Scenario {
         self.inner.source.seeds
     }
 
-    /// The folder that relative paths in the scenario refer to.
+    /// The folder to which relative paths in the scenario refer.
     #[getter]
     fn folder(&self) -> PathBuf {
         self.folder.clone()
@@ -253,8 +254,9 @@ impl Scenario {
         !installed().is_empty()
     }
 
-    /// Returns the same scenario with other engine versions, from the kernel that a point names
-    /// (`None` if it names no kernel). Raises `ValueError` for a kernel without a version.
+    /// Returns the same scenario with other engine versions. `versions` has a version for each
+    /// kernel that points name, and for `None` if points name no kernel. Raises `ValueError` for a
+    /// kernel without a version.
     fn versioned(&self, versions: HashMap<Option<String>, String>) -> PyResult<Scenario> {
         let versions: HashMap<_, Arc<str>> = versions
             .into_iter()
@@ -299,7 +301,7 @@ impl Scenario {
         guest::job(self.at(index)?, &guest::kit(kit)?, &guest::places(places)?)
     }
 
-    /// Returns the same job as lines of `ip` and `tc`, for a person to read.
+    /// Returns the job of a point as lines of `ip` and `tc`, for a person to read.
     fn guest_script(&self, index: usize, kit: &str) -> PyResult<String> {
         guest::script(self.at(index)?, &guest::kit(kit)?)
     }
@@ -349,7 +351,7 @@ impl Point {
 
 #[pymethods]
 impl Point {
-    /// The swept keys, with their values as the file writes them.
+    /// The swept keys, with their values as written in the file.
     #[getter]
     fn labels<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let labels = PyDict::new(py);
@@ -379,7 +381,7 @@ impl Point {
         self.point().seed
     }
 
-    /// Id of the run: a hash of canonical point, seed and engine version.
+    /// Id of the run, which is a hash of canonical point, seed and engine version.
     #[getter]
     fn run_id(&self) -> &str {
         &self.point().run_id
@@ -394,14 +396,14 @@ impl Point {
         Some(&baseline.run_id)
     }
 
-    /// The point with all defaults filled in, in base units, as JSON.
+    /// The point in base units, including all defaults, as JSON.
     #[getter]
     fn canonical(&self) -> &str {
         &self.point().canonical
     }
 
-    /// Returns whether the network can be split into this many parts, in order to use as many
-    /// cores.
+    /// Returns whether the network can be split into `cores` parts, so that the run can use that
+    /// number of cores.
     fn splits(&self, cores: usize) -> bool {
         Split::of(&self.point().plan, cores).is_some()
     }
@@ -418,9 +420,9 @@ impl Point {
         map::modules(&self.point().plan).into_iter().collect()
     }
 
-    /// The point's entries of programs: name, kind, packages, files (absolute paths), and what runs
-    /// on the sender's and on the receiver's host. Also the guest's date (seconds since 1970), and
-    /// the numbers to read from output files.
+    /// The point's entries of programs. Each has its name, kind, packages, files (absolute paths),
+    /// and the programs on the sender's and the receiver's host. It also has the guest's date
+    /// (seconds since 1970) and the numbers to read from output files.
     #[getter]
     fn programs<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
         let programs = self.point().plan.programs.iter();
@@ -441,14 +443,15 @@ impl Point {
         tailback_scenario::estimate_memory(&self.point().plan)
     }
 
-    /// Estimated number of packets that pass the links of the run. A packet counts at every link.
+    /// Estimated number of packets that pass the links of the run. A packet is counted at every
+    /// link.
     #[getter]
     fn packets(&self) -> u64 {
         tailback_scenario::estimate_packets(&self.point().plan)
     }
 
-    /// Rough size of the run in packets, at least 1. It is used to order runs and to estimate the
-    /// time left, and does not affect results.
+    /// Rough size of the run in packets, at least 1. tailback uses it to order runs and to estimate
+    /// the remaining time. It does not affect results.
     #[getter]
     fn cost(&self) -> f64 {
         1.0 + tailback_scenario::estimate_packets(&self.point().plan) as f64

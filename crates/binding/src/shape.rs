@@ -1,8 +1,8 @@
 //! Checks whether JSON has a given shape without building Python objects.
 //!
 //! Python declares the shapes (`tailback.store.shape`), and reports what is wrong with a file that
-//! does not fit. This module accepts only what Python would accept. Where a number or a text can be
-//! read in two ways, this module rejects it, and Python then checks again.
+//! does not fit. This module accepts only JSON that Python would also accept. If a number or a text
+//! can be read in two ways, this module rejects it, and Python then checks again.
 
 use std::cell::Cell;
 use std::fmt;
@@ -79,7 +79,8 @@ enum Node {
     /// A table with any keys. All values have this shape.
     Each(Box<Node>),
     List(Box<Node>),
-    /// A table with these keys, at most 64. Each has a name, a shape, and whether it is required.
+    /// A table with these keys, at most 64. Each item is a name, a shape, and whether the key is
+    /// required.
     Table(Vec<(String, Node, bool)>),
 }
 
@@ -130,7 +131,7 @@ impl<'a> Fit<'a> {
         }
     }
 
-    /// Returns the check of a value inside this one.
+    /// Returns the check of a value inside this value.
     fn inner<E: Error>(&self, node: &'a Node) -> Result<Fit<'a>, E> {
         let left = self.left.get().checked_sub(1);
         let depth = self.depth.checked_sub(1);

@@ -21,7 +21,7 @@ fn raised(fault: Fault) -> PyErr {
 }
 
 /// The folder of a run. It returns only files that are unchanged since they were written. Raises
-/// `DamagedResults` for a changed file, `OSError` for a file that it cannot read.
+/// `DamagedResults` for a changed file and `OSError` for a file that it cannot read.
 #[pyclass(frozen, module = "tailback._native")]
 pub struct RunFolder {
     inner: stored::RunFolder,
@@ -55,7 +55,7 @@ impl RunFolder {
         self.inner.manifest()
     }
 
-    /// The point in the manifest, as JSON: a part of the text of the manifest.
+    /// The point in the manifest, as JSON. It is a part of the text of the manifest.
     #[getter]
     fn canonical(&self) -> PyResult<&str> {
         #[derive(serde::Deserialize)]
@@ -88,8 +88,7 @@ impl RunFolder {
         Ok(PyBytes::new(py, &bytes))
     }
 
-    /// Returns the JSON of the summary with at most this many flows, and the number of flows that
-    /// it leaves out.
+    /// Returns the JSON of the summary with at most `most` flows, and the number of omitted flows.
     fn brief<'py>(&self, py: Python<'py>, most: usize) -> PyResult<(Bound<'py, PyBytes>, usize)> {
         let found = py.detach(|| self.inner.brief(most)).map_err(raised)?;
         Ok((PyBytes::new(py, &found.0), found.1))
@@ -144,7 +143,8 @@ pub fn check_run(py: Python<'_>, path: PathBuf) -> PyResult<()> {
     py.detach(|| stored::check(&path)).map_err(raised)
 }
 
-/// Returns whether a text can be the id of a run, a sweep or a comparison: 20 digits of a hash.
+/// Returns whether a text can be the id of a run, a sweep or a comparison. Such an id has 20 digits
+/// of a hash.
 #[pyfunction]
 pub fn is_id(name: &str) -> bool {
     stored::is_id(name)
@@ -162,8 +162,8 @@ pub fn is_whole(sealed: &[u8]) -> bool {
     tailback_record::seal::is_whole(sealed)
 }
 
-/// A folder in `parent` that only this process uses. Opening it removes the folders of ended
-/// processes.
+/// A folder in `parent` that only this process uses. Creating this object also removes the folders
+/// of ended processes.
 #[pyclass(frozen, module = "tailback._native")]
 pub struct Scratch {
     inner: Mutex<Option<scratch::Scratch>>,

@@ -1,9 +1,9 @@
-//! The assertions in a script's `%{ ... }%`, which are in a subset of Python.
+//! The assertions in a script's `%{ ... }%`. They are written in a subset of Python.
 //!
-//! Statements end at a newline or `;`. `assert EXPRESSION, message`, `name = EXPRESSION` and
-//! `name += EXPRESSION` are evaluated; `print` is ignored. A name keeps its value until the script
-//! ends. Expressions consist of integers, names, `not`, `and`, `or`, chained comparisons,
-//! `+ - * / % & |` and parentheses.
+//! Statements end at a newline or `;`. The statements `assert EXPRESSION, message`, `name =
+//! EXPRESSION` and `name += EXPRESSION` are evaluated, and `print` is ignored. A name keeps its
+//! value until the script ends. Expressions consist of integers, names, `not`, `and`, `or`, chained
+//! comparisons, `+ - * / % & |` and parentheses.
 
 use std::collections::BTreeMap;
 
@@ -62,7 +62,7 @@ impl std::fmt::Display for Expression {
 pub type Values = BTreeMap<String, i64>;
 
 impl Expression {
-    /// Returns the value of the expression. The error is a name that has no value.
+    /// Returns the value of the expression. If a name has no value, returns this name as the error.
     pub fn value(&self, values: &Values) -> Result<i64, String> {
         Ok(match self {
             Expression::Number(n) => *n,
@@ -102,7 +102,7 @@ impl Expression {
         })
     }
 
-    /// Lists the names in the expression with their values, where known: `a = 3, b = 4`.
+    /// Lists the names in the expression that have values, in the form `a = 3, b = 4`.
     pub fn explain(&self, values: &Values) -> String {
         let mut names = Vec::new();
         self.names(&mut names);

@@ -1,4 +1,5 @@
-//! The negotiation of ECN between two ends, and how scripts and the simulator write it.
+//! The negotiation of ECN between two ends. Also converts ECN fields between scripts and the
+//! simulator.
 
 use tailback_engine::packet::{Ecn, Packet};
 use tailback_engine::plan::EcnFeedback;
@@ -14,7 +15,7 @@ pub(crate) enum Much {
     Accurate,
 }
 
-/// The result of the negotiation. Each end asks for, or grants, the form of ECN that it is set to.
+/// The result of the negotiation. Each end requests or accepts the form of ECN to which it is set.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Agreed {
     /// The setting of this end.
@@ -46,7 +47,8 @@ impl Agreed {
         let asks = accecn::requests(accecn::flags_of(syn.ace()));
         let ecn = match asks {
             true if ours == Much::Accurate => Much::Accurate,
-            // An end that does not know a later extension treats its SYN as one of RFC 3168.
+            // An end that does not support a later extension treats the SYN of that extension as a
+            // SYN of RFC 3168.
             _ if syn.has('E') && syn.has('W') => ours.min(Much::Rfc3168),
             _ => Much::None,
         };

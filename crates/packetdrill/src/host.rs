@@ -1,11 +1,11 @@
 //! The host under test: the simulator's sender and receiver. Also translates between the bytes of a
 //! script and the segments of the simulator.
 //!
-//! Outgoing: the payload of a segment is the same whenever the segment is sent.
+//! Outgoing: a segment always has the same payload, also when it is retransmitted.
 //!
-//! Incoming: the stream is divided into segments where packets of the script begin or end, so a
-//! packet usually arrives as one segment. If other packets overlap it, it arrives as several
-//! segments at the same instant, and only the last ACK counts.
+//! Incoming: the stream is divided into segments at the positions where packets of the script begin
+//! or end. So a packet usually arrives as one segment. If other packets overlap it, it arrives as
+//! several segments at the same instant, and only the last of their ACKs is used.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -26,7 +26,8 @@ use crate::script::{Segment, TcpOption};
 use crate::setup::Setup;
 use crate::verdict::{Beyond, Category};
 
-/// Segment size that a host announces on a link with an MTU of 1500 bytes, as in packetdrill.
+/// Segment size that a host announces on a link with an MTU of 1500 bytes, which is packetdrill's
+/// MTU.
 const OUR_MSS: u32 = 1460;
 /// Segment size of an end that does not announce a size (RFC 9293 section 3.7.1).
 const DEFAULT_MSS: u32 = 536;
@@ -40,14 +41,14 @@ const ACCECN_LEN: u32 = 12;
 pub(crate) struct Sent {
     /// Time at which the packet was sent.
     pub at: Time,
-    /// First byte of the payload. `end` is one past the last byte.
+    /// Sequence number of the first byte of the payload. `end` is the number after the last byte.
     pub start: u32,
     pub end: u32,
     /// Acknowledgement number.
     pub ack: u32,
     /// SACK blocks, bytes.
     pub sack: Vec<(u32, u32)>,
-    /// The time whose timestamp the packet echoes.
+    /// The send time to which the echoed timestamp belongs.
     pub echo: Time,
     pub syn: bool,
     pub ece: bool,
@@ -57,8 +58,8 @@ pub(crate) struct Sent {
     pub ace: Option<u32>,
     /// Counters of the AccECN option, as on the wire.
     pub accecn: Option<[Option<u32>; 3]>,
-    /// Whether the simulator decided when the packet was sent, or its content. If not, the packet
-    /// belongs to the handshake.
+    /// Whether the simulator decided about the time or the content of the packet. If not, the
+    /// packet belongs to the handshake.
     pub judged: bool,
 }
 
@@ -75,16 +76,17 @@ impl Port for Wire {
 pub(crate) struct Host {
     sender: Sender,
     receiver: Receiver,
-    /// Packets that were sent and that the script has not checked yet.
+    /// Packets that were sent, but that the script has not checked yet.
     pub out: VecDeque<Sent>,
-    /// The first byte of each sent segment. The last entry is where the next segment will begin.
+    /// The first byte of each sent segment. The last entry is the position at which the next
+    /// segment will begin.
     begins: Vec<u32>,
-    /// Where the segments to be received begin and end, bytes.
+    /// The positions at which the segments to be received begin and end, bytes.
     edges: Vec<u32>,
     /// Indices of the segments that have arrived.
     arrived: BTreeSet<usize>,
-    /// The send times of this host's timestamps. The keys are the values that the script gives
-    /// them.
+    /// The send times of this host's timestamps. The keys are the values that the script uses for
+    /// these timestamps.
     stamps: BTreeMap<u32, Time>,
     mss: u32,
     /// Whether both ends support SACK.
@@ -95,10 +97,10 @@ pub(crate) struct Host {
     scale: u32,
     /// The other end's window, bytes.
     window: u64,
-    /// Time at which this host's SYN, or SYN-ACK, was sent.
+    /// Time at which this host sent its SYN or SYN-ACK.
     syn_at: Time,
-    /// Whether this end asks for Accurate ECN, or the other end has asked and gets Accurate ECN or
-    /// RFC 3168. If so, the simulator decides the flags of the handshake.
+    /// Whether this end requests Accurate ECN, or has accepted Accurate ECN or RFC 3168 because the
+    /// other end requested it. If so, the simulator decides the flags of the handshake.
     pub negotiates: bool,
     /// Whether both ends agreed on Accurate ECN.
     pub accurate: bool,
@@ -139,7 +141,7 @@ impl Host {
             mss: mss as u16,
             timestamps,
             rwnd: Bytes(1 << 30),
-            // As a client, the sender asks for ECN and learns the result from the SYN-ACK.
+            // As a client, the sender requests ECN and reads the result from the SYN-ACK.
             ecn_feedback: match agreed.ours {
                 Much::Accurate if agreed.negotiates => EcnFeedback::AccEcn,
                 _ => agreed.feedback(),
@@ -264,7 +266,7 @@ impl Host {
         self.take_data(packet, now)
     }
 
-    /// Adds a packet that does not come from the simulator to the packets that were sent.
+    /// Adds a packet to the sent packets. The packet does not come from the simulator.
     fn push(&mut self, at: Time, seq: u32, set: impl FnOnce(&mut Sent)) {
         let mut sent = Sent {
             at,
@@ -289,7 +291,8 @@ impl Host {
         let mut wire = Wire::default();
         act(&mut self.sender, &mut wire);
         for mut packet in wire.0 {
-            // With Accurate ECN, data packets also report what this end has received.
+            // With Accurate ECN, data packets also carry the counters of what this end has
+            // received.
             if !packet.has(flags::SYN) && self.accurate {
                 self.receiver.accompany(&mut packet, now);
             }
@@ -297,7 +300,7 @@ impl Host {
         }
     }
 
-    /// Once the other end has sent the option, notes that it supports the option.
+    /// Notes that the other end supports the AccECN option, if it has sent the option.
     fn hear_option(&mut self, packet: &Segment) {
         if packet.accecn().is_some() {
             self.receiver.hears_option(true);
@@ -320,8 +323,8 @@ impl Host {
             ace: (self.accurate || self.negotiates && packet.has(flags::SYN))
                 .then(|| accecn::ace(packet.flags)),
             accecn: on_the_wire(packet),
-            // The script decides when the first SYN is sent. The simulator decides its flags, and
-            // all later SYNs.
+            // The script decides the time of the first SYN. The simulator decides the flags of the
+            // first SYN, and everything about later SYNs.
             judged: self.negotiates || !(packet.has(flags::SYN) && now == self.syn_at),
         };
         if packet.has(flags::ACK) {
@@ -380,8 +383,8 @@ impl Host {
         self.check_window()
     }
 
-    /// Rejects a write whose last part Nagle's algorithm would hold back in Linux, because a short
-    /// segment is in flight (Minshall's variant).
+    /// Rejects a write if Nagle's algorithm in Linux (Minshall's variant) would hold back the last
+    /// part. This happens if a short segment is in flight.
     fn check_nagle(&self, bytes: u64) -> Result<(), Beyond> {
         let rest = self.sender.unsent().unwrap_or(0) + bytes;
         let first = self.sender.flight().una as usize;
@@ -407,8 +410,8 @@ impl Host {
         self.sender.set_rwnd(self.window / u64::from(self.mss));
     }
 
-    /// Updates the window as Linux's `tcp_ack_update_window` does: a packet with a smaller window
-    /// that acknowledges nothing new is old.
+    /// Updates the window as Linux's `tcp_ack_update_window` does. A packet that has a smaller
+    /// window and acknowledges nothing new is old, so it does not change the window.
     fn take_window(&mut self, packet: &Segment, advanced: bool) {
         let told = u64::from(packet.win.unwrap_or(0)) << self.scale;
         if advanced || told > self.window {

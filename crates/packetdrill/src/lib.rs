@@ -1,40 +1,42 @@
 //! Tests the simulator's TCP with packetdrill scripts.
 //!
-//! packetdrill (Cardwell et al., USENIX ATC 2013) lets a script play one end of a connection. It
-//! checks which packets the other end, a kernel, sends and when. The kernel's selftests contain
-//! some two hundred such scripts.
+//! packetdrill (Cardwell et al., USENIX ATC 2013) lets a script play one end of a connection. The
+//! other end is a kernel. packetdrill checks which packets the kernel sends, and when. The kernel's
+//! selftests contain about two hundred such scripts.
 //!
 //! packetdrill can also test a TCP in a shared library (`--so_filename`). This crate does not use
-//! that, because the Debian suites that tailback builds on do not package packetdrill. Instead,
-//! this crate is a small interpreter, written from scratch. It understands the part of the language
-//! that is about TCP without the rest of a kernel.
+//! packetdrill, because the Debian suites on which tailback is built do not package it. Instead,
+//! this crate is a small interpreter, written from scratch. It supports the part of the language
+//! that concerns TCP and no other part of a kernel.
 //!
 //! | file | what |
 //! |---|---|
 //! | [`script`] | a script, parsed |
-//! | `parse` | the parser, with places in its errors |
+//! | `parse` | the parser, whose errors have line and column |
 //! | [`check`] | the assertions of `%{ ... }%` |
-//! | `ecn` | what both ends agree on about ECN |
-//! | `setup` | a script's configuration, and which parts of it the simulator does not support |
-//! | `host` | sender, receiver and the translation between bytes and segments |
-//! | `run` | the clock: plays a script |
+//! | `ecn` | the negotiation of ECN |
+//! | `setup` | the settings in a script, and the parts of a script that the simulator does not
+//! support |
+//! | `host` | sender and receiver, and the translation between bytes and segments |
+//! | `run` | plays a script in virtual time |
 //! | `verdict` | the verdict, and why a script does not apply to the simulator |
 //! | `words` | descriptions of packets |
 //! | [`report`] | verdicts as table, JSON and Markdown |
 //!
-//! The interpreter checks which data segments and ACKs leave and when, and their SACK blocks,
-//! echoed timestamps, ECN flags and codepoints. It also checks the ACE field, the AccECN option,
-//! and assertions on `tcp_info`. It does not check what the simulator does not support:
-//! - the handshake, except for its flags if an end asks for Accurate ECN: this crate answers the
-//!   handshake and sets up the ends accordingly;
+//! The interpreter checks which data segments and ACKs are sent, and when. It checks their SACK
+//! blocks, echoed timestamps, ECN flags and codepoints, the ACE field and the AccECN option. It
+//! also checks assertions on `tcp_info`. It does not check the following, which the simulator does
+//! not support:
+//! - the handshake, which this crate answers itself and uses to set up the ends; but the flags of
+//!   the handshake are checked if an end requests Accurate ECN;
 //! - the PSH flag, the advertised window, options of SYN and SYN-ACK;
-//! - how many segments share one packet: the simulator does not have TSO or GRO, so an expected
-//!   packet of several segments is compared with as many segments of the simulator, all at the
+//! - how many segments share one packet; the simulator does not have TSO or GRO, so an expected
+//!   packet of several segments is compared with several segments of the simulator, all at the
 //!   expected time;
-//! - the exchange of FIN: a script is checked only as long as the connection is open;
+//! - the exchange of FIN, because a script is checked only while the connection is open;
 //! - values of `tcp_info` that the simulator does not have; the result lists them.
 //!
-//! Time is virtual: events happen exactly at the script's times. The time of a packet from the
+//! Time is virtual, and events happen exactly at the script's times. The time of a packet from the
 //! simulator may differ from the expected time by packetdrill's tolerance.
 
 pub mod check;
@@ -57,8 +59,9 @@ use std::path::{Path, PathBuf};
 /// Folder of the scripts in a kernel's source tree.
 const SELFTESTS: &str = "tools/testing/selftests/net/packetdrill";
 
-/// Returns the folder of the kernel's scripts. The folder is `TAILBACK_PACKETDRILL`, or in a source
-/// tree of the kernel kit (`TAILBACK_KIT`, or `tailback/kernel` in the user's cache).
+/// Returns the folder of the kernel's scripts. It is the folder in `TAILBACK_PACKETDRILL`.
+/// Otherwise, it is in a source tree of the kernel kit (`TAILBACK_KIT`, or `tailback/kernel` in the
+/// user's cache).
 pub fn kernel_scripts() -> Option<PathBuf> {
     if let Some(named) = std::env::var_os("TAILBACK_PACKETDRILL") {
         return Some(PathBuf::from(named)).filter(|d| d.is_dir());
@@ -75,7 +78,7 @@ pub fn kernel_scripts() -> Option<PathBuf> {
         .find_map(|root| below(root, 3))
 }
 
-/// Returns the version of the kernel that a folder of scripts belongs to, such as `7.3`.
+/// Returns the version of the kernel to which a folder of scripts belongs, such as `7.3`.
 pub fn kernel_version(scripts: &Path) -> Option<String> {
     let levels = SELFTESTS.split('/').count();
     let tree = scripts
@@ -104,7 +107,7 @@ fn below(folder: &Path, levels: u32) -> Option<PathBuf> {
     let mut inner: Vec<PathBuf> = std::fs::read_dir(folder)
         .ok()?
         .filter_map(|e| Some(e.ok()?.path()))
-        // While a tree is unpacked, its name ends in `.part`.
+        // Ignore a tree that is being unpacked, whose name ends in `.part`.
         .filter(|p| p.is_dir() && p.extension().is_none_or(|x| x != "part"))
         .collect();
     // Sort by name, so that the choice is reproducible. The search begins at the last folder, which

@@ -34,7 +34,7 @@ fn main() -> ExitCode {
     match run(std::env::args().skip(1)) {
         Ok((text, failed)) => {
             use std::io::Write;
-            // If the reader closes the pipe early, that is not an error.
+            // It is not an error if the reader closes the pipe early.
             let _ = std::io::stdout().write_all(text.as_bytes());
             ExitCode::from(u8::from(failed))
         }

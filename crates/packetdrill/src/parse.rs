@@ -50,8 +50,9 @@ pub fn parse(text: &str) -> Parsed<Script> {
 struct Reader {
     text: Vec<char>,
     at: usize,
-    /// Whether some part of the file was valid. Only then do errors quote the file, because the
-    /// user may have named another kind of file, such as one with passwords.
+    /// Whether some part of the file was valid. Errors quote the file only if this is true.
+    /// Otherwise, the file may be another kind of file that the user named by mistake, such as a
+    /// file with passwords.
     known: bool,
     /// Number of operands and brackets of the current expression.
     parts: u32,
@@ -70,7 +71,7 @@ impl Reader {
                 script.options.push(self.option()?);
                 continue;
             }
-            // Commands at the beginning and at the end do not have a time.
+            // Shell commands at the beginning and at the end of a script have no time.
             let at = if c == '`' {
                 When::Relative(0, 0)
             } else {
@@ -201,7 +202,7 @@ impl Reader {
         let relative = self.take("+");
         let from = self.seconds()?;
         self.blanks();
-        // `a...b` is a system call that blocks from a to b. It is called at a.
+        // `a...b` means that a system call blocks from time a to time b. The call begins at a.
         let until = if self.take("...") {
             self.blanks();
             self.take("+");

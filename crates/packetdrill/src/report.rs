@@ -16,7 +16,7 @@ const KNOWN: &[(&str, &str)] = &[(
          counters come with the next ACK of fewer blocks",
 )];
 
-/// All words for verdicts.
+/// The words for the verdicts.
 const WORDS: [&str; 4] = ["pass", "runs", "FAIL", "n/a"];
 
 /// Returns the word for a verdict.

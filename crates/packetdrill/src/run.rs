@@ -15,7 +15,7 @@ use crate::words::{describe, told};
 
 /// packetdrill's tolerance for times.
 const TOLERANCE: Time = Time::from_ms(4);
-/// How long to wait for a packet that may be sent at any time (`*`).
+/// Time to wait for a packet that may be sent at any time (`*`).
 const PATIENCE: Time = Time::from_secs(10);
 
 enum Stop {
@@ -201,7 +201,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Advances the time to `to`, and runs the timers that are due by then.
+    /// Advances the time to `to`, and runs the timers that are due up to `to`.
     fn pass_time(&mut self, to: Time) {
         while let Some(host) = &mut self.host {
             let due = host.deadline();
@@ -344,8 +344,8 @@ impl Run<'_> {
                 value.clone_into(&mut self.setup.cc);
                 Ok(())
             }
-            // These are about buffers, routes and the results of reads, which the simulator does
-            // not have.
+            // These options concern buffers, routes and the results of reads, which the simulator
+            // does not have.
             (
                 "SO_REUSEADDR" | "SO_SNDBUF" | "IP_MTU_DISCOVER" | "IP_TOS" | "IP_FREEBIND"
                 | "TCP_INQ",
@@ -412,8 +412,9 @@ impl Run<'_> {
         host.out.pop_front()
     }
 
-    /// Checks whether `sent` is `packet`, or a part of `packet` whose bytes below `at` have already
-    /// been sent. Returns the number of fields that the script states and that match.
+    /// Checks whether `sent` is `packet`, or the part of `packet` that begins at `at` after the
+    /// bytes before it have been sent. If so, returns the number of fields that the script states,
+    /// all of which match.
     fn matches(&self, packet: &Segment, sent: &Sent, at: u32) -> Option<u32> {
         let begins = sent.start == at && sent.end <= packet.end;
         let ace = sent.ace.is_none_or(|ace| ace == packet.ace());
@@ -426,7 +427,7 @@ impl Run<'_> {
         let flags = if sent.ace.is_some() {
             ace
         } else {
-            // The CWR flag is only on the first segment of a burst.
+            // Only the first segment of a burst has the CWR flag.
             let cwr = packet.has('W') == sent.cwr || (at > packet.start && !sent.cwr);
             cwr && packet.has('E') == sent.ece
         };

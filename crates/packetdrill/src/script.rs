@@ -29,7 +29,7 @@ pub enum When {
     Absolute(u64, u64),
     /// The earliest and the latest time since the previous step.
     Relative(u64, u64),
-    /// At any time (`*`).
+    /// The step may happen at any time (`*`).
     Any,
 }
 
@@ -65,7 +65,7 @@ pub struct Segment {
     pub ack: Option<u32>,
     /// Window field, not scaled, if the script states it.
     pub win: Option<u32>,
-    /// Urgent pointer, if the script states it.
+    /// Urgent pointer, if the script has one.
     pub urgent: Option<u32>,
     /// TCP options. `None` if the script has no list of options.
     pub options: Option<Vec<TcpOption>>,

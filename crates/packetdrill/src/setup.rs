@@ -13,9 +13,9 @@ pub(crate) struct Setup {
     pub cc: String,
     /// Whether the window of an idle connection decays.
     pub idle_restart: bool,
-    /// The form of ECN that this end asks for when it connects.
+    /// The form of ECN that this end requests when it connects.
     pub ecn: Much,
-    /// The best form of ECN that this end accepts when the other end asks.
+    /// The best form of ECN that this end accepts when the other end requests ECN.
     pub ecn_accept: Much,
     /// When this end sends the option of Accurate ECN.
     pub option: AccEcnOption,
@@ -25,7 +25,7 @@ pub(crate) struct Setup {
     pub timestamps: bool,
     /// Whether SACK is offered.
     pub sack: bool,
-    /// Whether the queue is fq, which paces.
+    /// Whether the queue is fq, which paces packets.
     pub paced: bool,
 }
 
@@ -63,7 +63,8 @@ impl Setup {
         };
         match name.rsplit('/').next().unwrap_or(name) {
             "defaults.sh" => {
-                // The simulator always behaves as these settings demand, so they are skipped.
+                // The simulator always behaves as with these settings of defaults.sh, so the script
+                // is not run.
                 self.idle_restart = false;
                 (self.ecn, self.ecn_accept) = (Much::None, Much::None);
                 self.timestamps = true;
@@ -114,8 +115,8 @@ impl Setup {
         match (name, value) {
             ("tcp_slow_start_after_idle", _) => self.idle_restart = value != "0",
             ("tcp_ecn", value) => {
-                // In Linux's `enum tcp_ecn_mode`, the two values are what an end asks for, and what
-                // it accepts.
+                // In Linux's `enum tcp_ecn_mode`, the two values are the form that an end requests,
+                // and the form that it accepts.
                 (self.ecn, self.ecn_accept) = match value {
                     "0" => (Much::None, Much::None),
                     "1" => (Much::Rfc3168, Much::Rfc3168),
@@ -136,7 +137,7 @@ impl Setup {
                 };
             }
             ("tcp_ecn_fallback", _) => self.fallback = value != "0",
-            // This sets how often the option is sent at least.
+            // This sets how often, at the least, the option is sent. The simulator ignores it.
             ("tcp_ecn_option_beacon", _) => {}
             ("tcp_timestamps", _) => self.timestamps = value != "0",
             ("tcp_sack", _) => self.sack = value != "0",
@@ -164,8 +165,9 @@ impl Setup {
     }
 }
 
-/// Returns the part of a script because of which the whole script does not apply: its line, and the
-/// reason. If there are several such parts, returns the kind that explains the script best.
+/// If a part of a script makes the whole script inapplicable, returns the line of the part and the
+/// reason. If there are several such parts, returns the part of the kind that explains the script
+/// best.
 pub(crate) fn beyond(script: &Script) -> Option<(u32, Beyond)> {
     if script
         .options

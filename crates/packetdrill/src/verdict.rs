@@ -1,7 +1,7 @@
-//! The verdict about the simulator, and why a script does not apply to it.
+//! The verdict about the simulator, and the reasons why a script may not apply to it.
 
-/// Why a script does not apply to the simulator. The order decides which reason is reported. The
-/// kinds that explain a script best are first.
+/// Why a script does not apply to the simulator. If there are several reasons, the first in this
+/// order is reported. The reasons that explain a script best are first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Category {
     /// The script is only about IPv6.
@@ -30,7 +30,7 @@ pub enum Category {
     Command,
     /// Loss recovery without SACK.
     NoSack,
-    /// Parts of segments: the simulator sends and receives complete segments.
+    /// Parts of segments, because the simulator sends and receives only complete segments.
     PartOfSegment,
     /// The handshake, and resets during the handshake.
     Handshake,
@@ -68,13 +68,13 @@ impl Category {
     }
 }
 
-/// What the test of a script found.
+/// The result of the test of a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// The simulator behaves as expected.
     Pass {
-        /// Line of the packet that begins to close the connection, where checking ends. `None` if
-        /// the whole script was checked.
+        /// Line of the packet that begins to close the connection. Checking ends at this line.
+        /// `None` if the whole script was checked.
         until: Option<u32>,
     },
     /// The simulator behaves differently.
@@ -97,15 +97,15 @@ pub enum Verdict {
     },
 }
 
-/// A verdict, and what was checked for it.
+/// A verdict, and the number of checks on which it is based.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Judged {
     /// The verdict.
     pub verdict: Verdict,
     /// Number of expected packets that the simulator sent.
     pub packets: u32,
-    /// How many fields of these packets the script states: ECN field, flags of ECN, AccECN option,
-    /// SACK blocks, echoed timestamp.
+    /// Number of fields of these packets that the script states. Fields are ECN field, flags of
+    /// ECN, AccECN option, SACK blocks and echoed timestamp.
     pub fields: u32,
     /// Number of assertions that held.
     pub assertions: u32,
@@ -114,12 +114,12 @@ pub struct Judged {
 }
 
 impl Judged {
-    /// Returns whether a different sender or receiver could have failed. A single packet with only
-    /// a sequence range does not count, because every TCP sends it.
+    /// Returns whether a different sender or receiver could have failed the script. A single packet
+    /// with only a sequence range is not enough, because every TCP sends it.
     pub fn asserts(&self) -> bool {
         self.assertions + self.fields > 0 || self.packets > 1
     }
 }
 
-/// Why a script does not apply: category and reason.
+/// Category and text of the reason why a script does not apply.
 pub(crate) type Beyond = (Category, String);

@@ -1,4 +1,5 @@
-//! Describes packets in words: what a script expects, and what the simulator has sent.
+//! Describes packets in words. These are packets that a script expects, or that the simulator has
+//! sent.
 
 use tailback_engine::packet::Ecn;
 use tailback_engine::units::Time;

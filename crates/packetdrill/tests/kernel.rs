@@ -1,6 +1,6 @@
 //! Tests the kernel's own scripts, if the kernel's source is available. Compares the verdicts with
 //! the table `tests/scripts.txt` and with the page `docs/evidence/packetdrill.md`. Also tests that
-//! every checked packet was compared. `TAILBACK_BLESS=1` writes both files again.
+//! every checked packet was compared. With `TAILBACK_BLESS=1`, the test writes both files again.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use tailback_packetdrill::{
     Verdict, judge, kernel_scripts, kernel_version, parse, report, scripts_in,
 };
 
-/// The kernel version that the table is for. Other versions may have different scripts.
+/// The kernel version of the table. Other versions may have different scripts.
 const VERSION: &str = "7.3";
 
 fn scripts() -> Option<Vec<(String, Script)>> {
@@ -139,7 +139,7 @@ fn every_judged_packet_is_compared() {
                 packet.ack = packet.ack.map(|ack| ack + 1);
             }
             let fails = |script: &Script| matches!(judge(script).verdict, Verdict::Fail { line, .. } if line == event.line);
-            // A SYN without an ACK acknowledges nothing, so only its time can be changed.
+            // A SYN without an ACK has no acknowledgement number, so only its time can be changed.
             compared += u32::from(fails(&late) && (packet.ack.is_none() || fails(&more)));
             for other in otherwise(packet) {
                 let mut wrong = script.clone();

@@ -18,7 +18,8 @@ fn judged(text: &str) -> Judged {
     judge(&parse(text).unwrap_or_else(|e| panic!("{e}")))
 }
 
-/// Returns a script: a connection with segments of 1000 bytes and an RTT of 100 ms, then `rest`.
+/// Returns a script that opens a connection with segments of 1000 bytes and an RTT of 100 ms.
+/// `rest` follows.
 fn open(rest: &str) -> String {
     format!(
         "`./defaults.sh`\n0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n+0 listen(3, 1) = 0\n\
@@ -58,8 +59,8 @@ timeout              pass           5       0        9
     assert_eq!(report::table(&rows), expected);
 }
 
-/// Every packet that counts as checked was compared: it must not match if it is expected a second
-/// later, or one byte longer.
+/// Tests that every packet that is counted as checked was compared. It must not match if it is
+/// expected a second later or one byte longer.
 #[test]
 fn every_packet_is_compared() {
     for path in scripts_in(&own()).expect("tests/own") {
@@ -121,7 +122,7 @@ fn a_failure_says_what_was_expected_and_what_came() {
     );
 }
 
-/// The tolerance of times is 4 ms, or as the script sets it.
+/// The tolerance of times is 4 ms, unless the script sets another value.
 #[test]
 fn times_have_a_tolerance() {
     let at = |offset: &str| {
@@ -137,7 +138,7 @@ fn times_have_a_tolerance() {
     assert!(fails(&at(".005~.2")));
 }
 
-/// The report names the unsupported parts of a script instead of skipping them.
+/// The verdict names the unsupported part of a script. The interpreter does not skip such parts.
 #[test]
 fn what_does_not_apply_is_said() {
     let category = |text: &str| match judged(text).verdict {

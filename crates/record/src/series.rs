@@ -1,5 +1,4 @@
-//! Time series and events of a run in the long form: one row is (time, flow, link, quantity,
-//! value).
+//! Time series and events of a run in long form. One row is (time, flow, link, quantity, value).
 
 use serde::{Deserialize, Serialize};
 
@@ -14,23 +13,23 @@ impl SeriesId {
     }
 }
 
-/// What a series is about.
+/// The subject of a series.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SeriesKey {
-    /// The flow or traffic source, if the series is about a flow or source.
+    /// The flow or traffic source, if the series is about one.
     pub flow: Option<String>,
-    /// The link, if the series is about a link.
+    /// The link, if the series is about one.
     pub link: Option<String>,
     /// The quantity. Its unit, if any, is the suffix. Examples are `cwnd` (segments), `srtt_ns`,
     /// `backlog_bytes`, and `drop.overflow` (an event).
     pub quantity: String,
 }
 
-/// Largest number of rows. Later rows are counted in [`Series::lost`] and reported, so that they
-/// are not lost silently.
+/// Largest number of rows. Further rows are only counted, in [`Series::lost`], and the number is
+/// reported.
 pub const MAX_ROWS: usize = 20_000_000;
 
-/// Samples and events in the order they were recorded.
+/// Samples and events, in the order in which they were recorded.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Series {
     /// The key of each [`SeriesId`].
@@ -58,8 +57,8 @@ impl Series {
         SeriesId((self.keys.len() - 1) as u32)
     }
 
-    /// Returns an id from the caller's number, for a series that gets its key only at the end
-    /// ([`Series::name`]).
+    /// Returns an id for a number that the caller chooses. It is for a series that gets its key
+    /// only at the end ([`Series::name`]).
     pub(crate) fn numbered(number: u32) -> SeriesId {
         SeriesId(number)
     }
@@ -128,7 +127,7 @@ mod tests {
     use super::*;
 
     /// Returns a series with this many rows, for tests of the limit. It reserves 80 MB of memory
-    /// that are never written.
+    /// but never writes to it.
     fn full(rows: usize) -> Series {
         Series {
             key: vec![0; rows],

@@ -35,19 +35,19 @@ pub struct Stat {
 }
 
 impl Stat {
-    /// The usual statistics, in the order in which JSON has them.
+    /// The usual statistics, in the order of the JSON.
     pub const NAMES: &'static [&'static str] = &[
         "n", "mean", "stddev", "p1", "p25", "p50", "p75", "p99", "max",
     ];
-    /// The statistics of end-to-end delays, in the order in which JSON has them.
+    /// The statistics of end-to-end delays, in the order of the JSON.
     pub const OF_DELAYS: &'static [&'static str] =
         &["n", "mean", "p50", "p95", "p99", "p999", "max"];
 
     /// Returns the statistics of some numbers. No number may be NaN.
     pub fn of(mut values: Vec<f64>) -> Stat {
         let n = values.len() as f64;
-        // Computed before sorting, so that the values are added in the order in which they were
-        // taken.
+        // Compute these before sorting, so that the values are added in the order in which they
+        // were measured.
         let mean = ratio(values.iter().sum(), n);
         let stddev = mean.and_then(|mean| {
             let squares: f64 = values.iter().map(|v| (v - mean) * (v - mean)).sum();
@@ -106,8 +106,8 @@ impl Stat {
         }
     }
 
-    /// Returns names and values in the order in which JSON has them. In JSON, [`Stat::n`] comes
-    /// first.
+    /// Returns names and values in the order of the JSON. In the JSON, [`Stat::n`] comes before
+    /// them.
     fn values(&self) -> [(&'static str, Option<f64>); 10] {
         [
             ("mean", self.mean),
@@ -159,9 +159,9 @@ fn nearest_rank(sorted: &[f64], p: f64) -> Option<f64> {
     sorted.get(rank - 1).copied()
 }
 
-/// Returns the standard deviation (n - 1) of the values in a histogram. Each value counts as the
-/// middle of its bucket, and deviations are from the exact mean. Returns `None` for fewer than two
-/// values.
+/// Returns the standard deviation (n - 1) of the values in a histogram. Each value is represented
+/// by the middle of its bucket. Deviations are from the exact mean. Returns `None` for fewer than
+/// two values.
 fn stddev(histogram: &Histogram) -> Option<f64> {
     let mean = histogram.mean()?;
     let squares: f64 = histogram

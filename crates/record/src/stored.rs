@@ -1,8 +1,8 @@
 //! Reads run folders. A file is used only if it is unchanged since it was written.
 //!
-//! The folder may come from anyone. Its files must be regular files, not links, with the sizes and
-//! hashes that the manifest states. The manifest must be sealed, have this format, and name the
-//! same run as the folder does. The tables must have the columns and rows of a run
+//! The folder is not trusted. Its files must be regular files, not links, with the sizes and hashes
+//! that the manifest lists. The manifest must be sealed and have this format. Its run must be the
+//! run in the name of the folder. The tables must have the columns and rows of a run
 //! ([`crate::table::check`]).
 
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ use crate::scratch::at;
 use crate::seal::{Mark, is_whole};
 use crate::table;
 
-/// The manifest: what identifies the run, and size and hash of each file.
+/// The manifest, which identifies the run and lists the size and hash of each file.
 pub const MANIFEST: &str = "manifest.json";
 /// The summary.
 pub const SUMMARY: &str = "summary.json";
@@ -34,8 +34,8 @@ pub const TIMING: &str = "timing.json";
 
 /// The largest JSON file that is read, bytes.
 const MAX_JSON: u64 = 64 << 20;
-/// The largest table that is read, bytes: twice the size of a table with the largest number of
-/// rows.
+/// The largest table that is read, bytes. This is twice the size of a table with the largest number
+/// of rows.
 const MAX_TABLE: u64 = 1 << 30;
 
 /// Version of the layout of a run folder.
@@ -59,7 +59,8 @@ fn damaged<T>(path: &Path, what: &str) -> Result<T> {
     Err(Fault::Damaged(format!("{}: {what}", path.display())))
 }
 
-/// Returns whether a name is the id of a run, a sweep or a comparison: 20 digits of a hash.
+/// Returns whether a name is the id of a run, a sweep or a comparison. Such an id has 20 digits of
+/// a hash.
 pub fn is_id(name: &str) -> bool {
     name.len() == 20
         && name
@@ -88,8 +89,8 @@ pub fn check(path: &Path) -> Result<()> {
 }
 
 impl RunFolder {
-    /// Opens a run folder. Reads and checks the manifest now. The other files are checked when they
-    /// are used.
+    /// Opens a run folder. Reads and checks only the manifest. The other files are checked when
+    /// they are used.
     pub fn open(path: &Path) -> Result<RunFolder> {
         match fs::symlink_metadata(path) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => {
@@ -114,7 +115,7 @@ impl RunFolder {
         if !is_whole(&bytes) {
             return damaged(&file, NOT_WRITTEN);
         }
-        // An absolute path has a last part, even for a path such as `.`.
+        // Use the absolute path, because it has a last part even for a path such as `.`.
         let own = std::path::absolute(path).map_err(|e| Fault::Io(at(path, e)))?;
         let name = own.file_name().and_then(|name| name.to_str());
         let run_id = manifest["run_id"].as_str();
@@ -171,8 +172,8 @@ impl RunFolder {
         self.files.contains_key(name)
     }
 
-    /// Returns the bytes of a file, unchanged since they were written. For a table, also checks
-    /// that it is readable.
+    /// Returns the bytes of a file. Checks that they are unchanged since they were written. For a
+    /// table, also checks that it is readable.
     pub fn read(&self, name: &str) -> Result<Vec<u8>> {
         let path = self.path.join(name);
         let (mark, rows) = self.mark(name)?;
@@ -196,8 +197,7 @@ impl RunFolder {
         }
     }
 
-    /// Returns the JSON of the summary with at most this many flows, and the number of flows that
-    /// it leaves out.
+    /// Returns the JSON of the summary with at most `most` flows, and the number of omitted flows.
     pub fn brief(&self, most: usize) -> Result<(Vec<u8>, usize)> {
         let whole = self.read(SUMMARY)?;
         brief(&whole, most).or_else(|_| damaged(&self.path.join(SUMMARY), NOT_WRITTEN))
@@ -316,8 +316,8 @@ mod tests {
         }
     }
 
-    /// A run has a summary and both tables. The manifest states a number of rows for tables, and
-    /// for no other file.
+    /// A run has a summary and both tables. The manifest has a number of rows for each table, but
+    /// not for other files.
     #[test]
     fn the_files_of_a_manifest() {
         let mark = || json!({ "bytes": 3, "sha256": "ab" });

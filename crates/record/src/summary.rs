@@ -1,5 +1,5 @@
-//! The summary of a run: the object that `--json` prints for a point, without the point's sweep
-//! parameters. (The same run may be part of several sweeps.)
+//! The summary of a run. It is the object that `--json` prints for a point, but without the sweep
+//! parameters of the point, because the same run may be part of several sweeps.
 //!
 //! A value that is not available is `null`, never 0. Field names and units are fixed. New fields
 //! may be added, each with one declaration ([`field`]).
@@ -40,17 +40,18 @@ fields! {
         duration_s: f64 = about();
         /// Start of the measurement, s.
         warmup_s: f64 = about();
-        /// One for each flow, in file order.
+        /// A summary for each flow, in file order.
         flows: FlowSummaries<'a> = about();
         /// The first link.
         queue: Option<QueueSummary> = about();
         /// Every link by name, in file order.
         queues: Links = about();
-        /// One for each source of traffic.
+        /// A summary for each source of traffic.
         traffic: Vec<TrafficSummary> = about();
-        /// One for each entry of `[[programs]]`, in file order; absent where there are none.
+        /// A summary for each entry of `[[programs]]`, in file order; absent in a run without
+        /// programs.
         programs: Vec<ProgramSummary> = about().or_left_out();
-        /// One for each class of flows, in the order of the scenario.
+        /// A summary for each class of flows, in the order of the scenario.
         classes: Vec<ClassSummary> = about();
         /// Jain's index of the flows' throughputs: 1 when they are equal.
         jain: Option<f64> = measured("", Flows).at_most(1.0).more();
@@ -119,9 +120,9 @@ fields! {
         from_s: f64 = about();
         /// End of its measured time, s.
         to_s: f64 = about();
-        /// Share of the srtt samples at which the receive window held the sender back.
+        /// Share of the srtt samples at which the receive window limited the sender.
         rwnd_limited: Option<f64> = measured("", Samples).at_most(1.0).added();
-        /// How long its chunks took; only of flows that have chunks.
+        /// The durations of its chunks; only for flows with chunks.
         chunks: Option<ChunkSummary> = about().or_left_out().beside();
     }
 }
@@ -199,13 +200,13 @@ fields! {
             .added();
         /// The outcome of its requests; only for sources whose datagrams are echoed.
         echoes: Option<EchoSummary> = about().or_left_out().beside();
-        /// The fate of its frames; only for sources of media.
+        /// The outcome of its frames; only for sources of media.
         frames: Option<FrameSummary> = about().or_left_out().beside();
         /// Page load time: from the first connection of a page to the last byte of the last one.
         page_load_ms: Stat = measured("ms", Requests).only(Stat::OF_DELAYS).less().added();
-        /// Responsiveness under working conditions; only of sources that measure it.
+        /// Responsiveness under working conditions; only for sources that measure it.
         responsiveness: Option<ResponsivenessSummary> = about().or_left_out().beside();
-        /// How long its requests took; only of sources that have any.
+        /// The durations of its requests; only for sources with requests.
         completions: Option<CompletionSummary> = about().or_left_out().beside();
     }
 }
@@ -310,7 +311,7 @@ values! {
 }
 
 impl<'a> Summary<'a> {
-    /// Summarises what was measured in a run.
+    /// Summarises the measurements of a run.
     pub fn new(outcome: &'a Outcome, run_id: &'a str, seed: u64) -> Summary<'a> {
         let measured_ns = outcome.duration_ns.saturating_sub(outcome.warmup_ns);
         let watched = !outcome.unwatched;
@@ -590,7 +591,7 @@ mod tests {
         assert!(json["jain"].is_null());
         assert!(json["queue"]["utilisation"].is_null());
         assert!(json["queue"]["delay_ms"]["mean"].is_null());
-        // A queue that was always empty has a backlog of 0, not an unknown backlog.
+        // A queue that was always empty has a backlog of 0, not `null`.
         assert_eq!(json["queue"]["occupancy_bytes_mean"], 0.0);
     }
 

@@ -1,5 +1,5 @@
-//! The tables of a run folder: series and histograms in Parquet, and the checks before a file is
-//! read as such a table.
+//! The tables of a run folder: series and histograms in Parquet. Also checks a file before it is
+//! read as a table.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -37,11 +37,11 @@ pub const HISTOGRAMS: &str = "message histograms {
     required int64 count;
 }";
 
-/// Number of rows in a row group. It limits the memory that writer and reader need.
+/// Number of rows in a row group. It limits the memory that the writer and the reader need.
 const GROUP_ROWS: usize = 1 << 20;
 
-/// Largest number of bytes that one compressed byte can become. Snappy's longest copy encodes 64
-/// bytes in 3.
+/// Largest number of bytes to which one compressed byte can expand. Snappy's longest copy encodes
+/// 64 bytes in 3 bytes.
 const EXPANSION: u64 = 24;
 
 /// Writes a table of this schema. Returns the number of its rows.
@@ -53,8 +53,8 @@ pub fn write<W: Write + Send>(
     let properties = WriterProperties::builder()
         .set_writer_version(WriterVersion::PARQUET_1_0)
         .set_compression(Compression::SNAPPY)
-        // Statistics and offset index are not useful in files of this size, and use space in the
-        // files of short runs.
+        // Statistics and the offset index are not useful in files of this size, and need space in
+        // the files of short runs.
         .set_statistics_enabled(EnabledStatistics::None)
         .set_offset_index_disabled(true)
         .set_created_by("tailback".to_owned())
@@ -76,9 +76,9 @@ pub fn write<W: Write + Send>(
         })
 }
 
-/// Checks that a file is a table of this schema with this many rows, as [`write`] writes it. An
-/// error says what is wrong. A reader of a checked table needs memory only for its rows and for
-/// [`EXPANSION`] times its size. The check decompresses nothing.
+/// Checks that a file is a table of this schema with this many rows, as [`write`] writes it. The
+/// error describes what is wrong. A reader of a checked table needs memory only for its rows and
+/// for [`EXPANSION`] times its size. The check itself does not decompress any data.
 pub fn check(file: Bytes, schema: &str, rows: u64) -> Result<(), String> {
     if rows > series::MAX_ROWS as u64 {
         return Err(format!("more than {} rows", series::MAX_ROWS));
@@ -133,7 +133,7 @@ fn check_group(group: &RowGroupMetaData, size: u64) -> Result<(), String> {
     Ok(())
 }
 
-/// Returns the number of values that the headers of a column's pages state.
+/// Returns the number of values according to the headers of a column's pages.
 fn values_of(pages: &mut dyn PageReader) -> Result<u64, ParquetError> {
     let mut values = 0_u64;
     while let Some(page) = pages.peek_next_page()? {
@@ -146,8 +146,8 @@ fn values_of(pages: &mut dyn PageReader) -> Result<u64, ParquetError> {
 }
 
 /// Writes the series one after the other, and returns the number of rows. So within a row group,
-/// the key columns of a series have one run of equal values, and a reader finds a series in one
-/// place.
+/// all rows of a series are adjacent, and their keys are equal. This compresses well, and a reader
+/// finds a series in one place.
 pub fn write_series<W: Write + Send>(
     writer: &mut SerializedFileWriter<W>,
     series: &Series,
@@ -185,7 +185,7 @@ fn by_key(series: &Series) -> Vec<u32> {
     order
 }
 
-/// What a histogram is about.
+/// The subject of a histogram.
 struct Owner<'a> {
     flow: Option<&'a str>,
     link: Option<&'a str>,
@@ -269,8 +269,8 @@ pub fn write_histograms<W: Write + Send>(
     });
     let (mut rows, mut written) = (Vec::new(), 0);
     loop {
-        // Write one row group at a time, because all flows together may have many millions of
-        // buckets.
+        // Write one row group at a time, because the flows may have many millions of buckets in
+        // total.
         rows.clear();
         rows.extend(buckets.by_ref().take(GROUP_ROWS));
         if rows.is_empty() {
@@ -341,7 +341,8 @@ fn optional<'a, R, W: Write + Send>(
     })
 }
 
-/// The text of the previous row, in the writer's form. It is stored because most rows repeat it.
+/// The text of the previous row, in the form that the writer needs. It is stored because most rows
+/// repeat the text.
 #[derive(Default)]
 struct Last<'a>(Option<(&'a str, ByteArray)>);
 

@@ -1,5 +1,5 @@
-//! Computes the engine's version: its release and a hash of everything that can change a result. So
-//! tailback uses a stored run only with the code that made it.
+//! Computes the engine's version, which is its release and a hash of everything that can change a
+//! result. So tailback uses a stored run only with the code that created it.
 
 mod sources;
 
@@ -7,16 +7,16 @@ use sources::{Hash, files, hash_rust};
 
 /// The roots of all code that determines results: the simulator, the measurements, and the writers
 /// of captures and run folders. Code that reads scenario files is left out, because the canonical
-/// point contains all that a file means. The crate `wasm` is built with this script too and must
-/// have the same version, so no path is inside this crate.
+/// point contains the complete meaning of a file. The crate `wasm` also uses this script and must
+/// have the same version, so no path here is inside this crate.
 const ROOTS: [&str; 3] = [
     "../engine/src/lib.rs",
     "../record/src/lib.rs",
     "../run/src/lib.rs",
 ];
 
-/// The lock file of the workspace. It exists wherever the workspace is built: in a checkout and in
-/// maturin's source distribution.
+/// The lock file of the workspace. It exists both in a checkout and in maturin's source
+/// distribution.
 const LOCK: &str = "../../Cargo.lock";
 
 /// Libraries whose releases may change the bytes of results: elementary functions, the random

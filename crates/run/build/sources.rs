@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
 /// FNV-1a with 64 bits. An accidental collision between two versions of the sources is practically
-/// impossible, and an attacker gains nothing from one.
+/// impossible, and a deliberate collision would not help an attacker.
 pub struct Hash(u64);
 
 impl Default for Hash {
@@ -15,7 +15,7 @@ impl Default for Hash {
 }
 
 impl Hash {
-    /// Adds a word. Where words begin and end changes the hash.
+    /// Adds a word. The hash also depends on the boundaries between words.
     pub fn update(&mut self, word: &str) {
         for byte in word.bytes().chain([0]) {
             self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
@@ -28,8 +28,8 @@ impl Hash {
     }
 }
 
-/// Returns the files of a crate or module: this file, then the files of its modules in the order of
-/// declaration. Leaves out test modules.
+/// Returns the files of a crate or module. These are the file itself, and then the files of its
+/// modules in the order of declaration. Leaves out test modules.
 pub fn files(root: &Path) -> Vec<PathBuf> {
     let mut found = vec![root.to_owned()];
     let text = std::fs::read_to_string(root)
@@ -112,8 +112,8 @@ fn compiled(tokens: TokenStream) -> Vec<TokenTree> {
             rest.next();
         } else if attribute == "cfg(test)" && head.len() == 1 {
             rest.next();
-            // The item that the attribute belongs to ends with its body, or with a semicolon. An
-            // import ends only with a semicolon.
+            // The item of the attribute ends with its body or with a semicolon. An import ends only
+            // with a semicolon.
             let mut import = false;
             for token in rest.by_ref() {
                 match token {

@@ -1,17 +1,17 @@
-//! Progress and cancellation: how a run and its caller communicate.
+//! Progress and cancellation, with which a run and its caller communicate.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use tailback_engine::crates::Whereabouts;
 
-/// The progress of a run, and the request to stop the run. Threads share it.
+/// The progress of a run, and the request to stop the run. Threads share this value.
 #[derive(Debug, Default)]
 pub struct Control {
     cancelled: AtomicBool,
     /// The progress, as the bits of a float from 0 to 1.
     fraction: AtomicU64,
-    /// Which hook of a plugin is running. Set once the run has begun.
+    /// Which hook of a plugin is running. It is set once the run has begun.
     at_work: OnceLock<Whereabouts>,
     panics: bool,
     /// Number of cores. Both 0 and 1 mean one core.
@@ -19,8 +19,8 @@ pub struct Control {
 }
 
 impl Control {
-    /// Makes the control of a run that panics halfway, so that tests can check what else a panic
-    /// affects.
+    /// Makes the control of a run that panics halfway, so that tests can check that a panic affects
+    /// only this run.
     pub fn of_a_panic() -> Control {
         Control {
             panics: true,

@@ -13,9 +13,9 @@ use crate::{Control, machine, panics};
 
 /// The result of a simulation on several cores.
 pub struct OnCores {
-    /// The measurements, or why they do not exist.
+    /// The measurements, or the reason why there are none.
     pub outcome: Result<Box<Outcome>, NoOutcome>,
-    /// CPU time of the other threads, s.
+    /// CPU time of all threads other than the calling thread, s.
     pub elsewhere_s: f64,
 }
 
@@ -62,7 +62,7 @@ pub fn simulate(plan: &Arc<Plan>, seed: u64, control: &Control, split: &Split) -
                     others.push(network);
                     elsewhere_s += taken_s;
                 }
-                // The message already says where the panic happened.
+                // The message already contains the place of the panic.
                 Ok(Err(message)) => std::panic::panic_any(Fault(message)),
                 Err(panic) => std::panic::resume_unwind(panic),
             }

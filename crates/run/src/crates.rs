@@ -1,4 +1,5 @@
-//! Plugins: what they register, and the version of an engine that includes them.
+//! Handles plugins: the algorithms that they register, and the version of an engine that includes
+//! them.
 
 use std::sync::mpsc;
 use std::thread;
@@ -17,7 +18,7 @@ use crate::panics;
 /// Registers all algorithms of these plugins. Call this once, before anything else.
 ///
 /// # Errors
-/// A sentence for each error in the plugins.
+/// Returns a sentence for each error in the plugins.
 pub fn install(crates: &'static [Crate]) -> Result<(), Vec<String>> {
     let registry = panics::caught(|| Registry::of(crates));
     let registry = registry.map_err(|panic| vec![format!("register: {panic}")])??;
@@ -54,7 +55,7 @@ pub fn install(crates: &'static [Crate]) -> Result<(), Vec<String>> {
     Ok(())
 }
 
-/// Returns why an entry cannot be built with default options, or `None`.
+/// Returns the reason why an entry cannot be built with default options, or `None` if it can.
 fn wrong<B>(entry: &'static Entry<B>, build: impl FnOnce(&Options)) -> Option<String> {
     let built = panics::caught(|| build(&complete_defaults(entry)));
     let panic = built.err()?;
@@ -72,7 +73,7 @@ const PROBE_TIME: Duration = Duration::from_secs(20);
 /// all hooks.
 fn forgetful(entry: &'static Entry<cc::Build>) -> Option<String> {
     let (tell, told) = mpsc::channel();
-    // Use a thread: a hook may never return, and loading a module waits for this check.
+    // Use a thread, because a hook may never return, and loading a module waits for this check.
     thread::spawn(move || tell.send(panics::caught(|| forgotten(entry))));
     let name = entry.name;
     let Ok(found) = told.recv_timeout(PROBE_TIME) else {

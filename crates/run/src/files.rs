@@ -15,7 +15,7 @@ const MAX_BYTES: u64 = 4 << 30;
 /// Largest number of entries of a folder.
 const MAX_ENTRIES: usize = 20_000;
 
-/// Limits of a root: bytes. The next constant limits its entries.
+/// Largest total size of a root, bytes, and then its largest number of entries.
 const ROOT_BYTES: u64 = 16 << 30;
 const ROOT_ENTRIES: usize = 500_000;
 
@@ -25,7 +25,7 @@ const BUFFER: usize = 1 << 20;
 /// Finds a file or folder and hashes its content.
 ///
 /// # Errors
-/// A sentence that says why the path cannot be used.
+/// Returns a sentence about why the path cannot be used.
 pub fn find(path: &Path) -> Result<Found, String> {
     let whole = path.canonicalize().map_err(|e| said(&e))?;
     let mut entries = BTreeMap::new();
@@ -59,12 +59,13 @@ pub fn find(path: &Path) -> Result<Found, String> {
     })
 }
 
-/// Finds a folder that will be the root of programs, and hashes what programs will see of it:
-/// folders and files with their modes, and links, which may point anywhere. Devices, sockets and
-/// pipes are omitted: only root can unpack them from an image, and programs do not see them.
+/// Finds a folder that will be the root of programs, and hashes the content that programs will see.
+/// This content is folders and files with their modes, and links, which may point anywhere.
+/// Devices, sockets and pipes are omitted, because only root can unpack them from an image, and
+/// programs do not see them.
 ///
 /// # Errors
-/// A sentence that says why the folder cannot be used. It lists at most ten unreadable files.
+/// Returns a sentence about why the folder cannot be used. It lists at most ten unreadable files.
 pub fn find_root(path: &Path) -> Result<Found, String> {
     let whole = path.canonicalize().map_err(|e| said(&e))?;
     if !whole.is_dir() {
@@ -129,7 +130,7 @@ pub fn find_root(path: &Path) -> Result<Found, String> {
 /// The mode and the content of each entry, by relative path.
 type Entries = BTreeMap<String, (u32, Entry)>;
 
-/// Hashes that this process has computed. They are stored because an image may have gigabytes, and
+/// Hashes that this process has computed. They are stored, because an image may have gigabytes and
 /// a scenario is read more than once.
 static HASHED: LazyLock<Mutex<BTreeMap<PathBuf, (Entries, String)>>> =
     LazyLock::new(Mutex::default);
@@ -211,7 +212,7 @@ struct Entry {
     target: Option<String>,
 }
 
-/// Notes all entries at a path and below it, by relative path.
+/// Adds all entries at a path and below it to `entries`, by relative path.
 fn walk(path: &Path, name: &str, entries: &mut BTreeMap<String, Entry>) -> Result<(), String> {
     let failed = |e: io::Error| match name {
         "" => said(&e),

@@ -18,7 +18,7 @@ const MAX_RESULT: u64 = 2 << 30;
 /// For each program, the names and values of the numbers from its output files.
 pub type Numbers = BTreeMap<String, Vec<(String, Option<f64>)>>;
 
-/// What is known about the run besides the guest's own result.
+/// The data about a run that is not in the guest's own result.
 pub struct Ran<'a> {
     /// The description of the kernel kit, as JSON.
     pub environment: &'a str,
@@ -32,10 +32,12 @@ pub struct Ran<'a> {
     pub numbers: Numbers,
 }
 
-/// Stores what the guest left in its result folder. Returns the guest's warnings about programs.
+/// Stores the files that the guest left in its result folder. Returns the guest's warnings about
+/// programs.
 ///
 /// # Errors
-/// Why no folder was stored: a file that cannot be read or written, or contradictory results.
+/// Returns why no folder was stored. Either a file cannot be read or written, or the results
+/// contradict each other.
 pub fn store(
     point: &Point,
     store: &Store,

@@ -1,5 +1,5 @@
-//! Files that stacks of `[[programs]]` left, put into the run's folder where a guest puts those of
-//! its programs.
+//! Writes the files that stacks of `[[programs]]` left into the run's folder. They have the same
+//! paths as the files that programs leave in a guest.
 
 use std::fs;
 use std::io;
@@ -11,8 +11,8 @@ use tailback_record::folder::{Store, at};
 /// Writes the files into the folder of the unfinished run: `programs/NAME/SIDE/out/FILE`.
 ///
 /// # Errors
-/// The error of the file system, with the path. A name that leads out of the entry's folder, such
-/// as `../log`.
+/// Returns the error of the file system, with the path. Also rejects a name that leads out of the
+/// entry's folder, such as `../log`.
 pub fn write(store: &Store, run_id: &str, outcome: &Outcome) -> io::Result<()> {
     for program in &outcome.programs {
         for file in &program.files {

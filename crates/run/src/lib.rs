@@ -3,14 +3,15 @@
 //!
 //! | module | what |
 //! |---|---|
-//! | [`load()`] | a scenario file with its traces, checked for an engine and the available memory |
-//! | [`simulate()`] | a plan through the simulator, without files or clocks |
-//! | [`cores`] | the same simulation on several cores |
-//! | [`run()`] | a point on the simulator, to its run folder |
-//! | [`guest`] | the result of a guest of the kernel engine, to its run folder |
-//! | [`crates`] | plugins: what they register, and the version with them |
-//! | [`capture`] | packets of the simulator as pcapng |
-//! | [`panics`] | panics of a run as errors of that run |
+//! | [`load()`] | loads a scenario file with its traces, and checks it for an engine and the
+//! available memory |
+//! | [`simulate()`] | simulates a plan, without files or clocks |
+//! | [`cores`] | simulates a plan on several cores |
+//! | [`run()`] | runs a point on the simulator and stores its run folder |
+//! | [`guest`] | stores the result of a guest of the kernel engine as a run folder |
+//! | [`crates`] | the algorithms that plugins register, and the version of an engine with plugins |
+//! | [`capture`] | writes packets of the simulator as pcapng |
+//! | [`panics`] | turns panics of a run into errors of that run |
 
 use std::fmt;
 use std::io;
@@ -34,8 +35,8 @@ pub use load::{Source, load};
 pub use sim::run;
 pub use simulate::{Recorder, simulate};
 
-/// Release, and a hash of whatever can change a result of the simulator. tailback never mixes
-/// results of two versions.
+/// Release, and a hash of everything that can change a result of the simulator. tailback never
+/// mixes results of two versions.
 pub const VERSION: &str = env!("TAILBACK_ENGINE_VERSION");
 
 /// Why a run did not produce a folder.

@@ -1,4 +1,4 @@
-//! Loads a scenario file, and the files that it names.
+//! Loads a scenario file, and the files to which it refers.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use tailback_scenario::{
 
 use crate::{VERSION, crates, files};
 
-/// Largest size of a trace, bytes. Ten million lines have 90 MB.
+/// Largest size of a trace, bytes. For comparison, ten million lines have 90 MB.
 const MAX_TRACE: u64 = 128 << 20;
 
 /// A scenario to load, and the engine to load it for.
@@ -39,7 +39,7 @@ pub struct Source<'a> {
 /// Reads and checks a scenario and expands its sweep.
 ///
 /// # Errors
-/// All errors in the scenario.
+/// Returns all errors in the scenario.
 pub fn load(source: &Source<'_>) -> Result<Scenario, Vec<Diagnostic>> {
     let refusals = |plan: &Plan| source.kit.map_or_else(Vec::new, |kit| judge(plan, kit));
     let version = source.engine_version.unwrap_or(match source.engine {

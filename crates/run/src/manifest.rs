@@ -1,4 +1,4 @@
-//! The manifest of a run folder: the origin of its numbers.
+//! The manifest of a run folder, which states the origin of its numbers.
 
 use std::collections::BTreeMap;
 use std::io;

@@ -1,5 +1,5 @@
-//! A panic ends only the run in which it happens. Its message becomes the run's error, so that it
-//! is not printed between progress bar and results.
+//! Handles panics. A panic ends only the run in which it happens. Its message becomes the run's
+//! error, so that the message is not printed between the progress bar and the results.
 
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -17,13 +17,13 @@ static KEEP: AtomicBool = AtomicBool::new(false);
 static KEPT: Mutex<Option<String>> = Mutex::new(None);
 
 /// From now on, stores the messages of panics inside runs. Call this once, before the first run.
-/// Without it, such messages are printed as usual.
+/// Without this call, the messages are printed as usual.
 pub fn keep_those_of_runs() {
     let default = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
         if IN_RUN.get() {
             let fault = info.payload().downcast_ref::<Fault>();
-            // The error is in a plugin, so the message must not name a position in the engine.
+            // The error is in a plugin, so the message must not contain a position in the engine.
             let text = fault.map_or_else(|| info.to_string(), |fault| fault.0.clone());
             OF_RUN.set(Some(text));
         } else if KEEP.load(Ordering::Relaxed) {
@@ -36,8 +36,8 @@ pub fn keep_those_of_runs() {
     }));
 }
 
-/// From now on, also stores messages of panics outside runs instead of printing them. For programs
-/// that report panics themselves.
+/// From now on, also stores messages of panics outside runs instead of printing them. Programs that
+/// report panics themselves call this.
 pub fn keep_all() {
     KEEP.store(true, Ordering::Relaxed);
 }
@@ -50,7 +50,7 @@ pub fn kept() -> Option<String> {
 /// Returns the result of `work`, or the message of its panic.
 ///
 /// # Errors
-/// The message, if [`keep_those_of_runs`] was called.
+/// Returns the message of the panic, if [`keep_those_of_runs`] was called.
 pub fn caught<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     IN_RUN.set(true);
     let result = catch_unwind(AssertUnwindSafe(work));

@@ -14,7 +14,7 @@ use crate::{Control, Failure, left, machine, manifest, panics};
 /// Runs a point and stores its folder. A run that does not complete leaves no files.
 ///
 /// # Errors
-/// Why no folder was stored.
+/// Returns why no folder was stored.
 pub fn run(point: &Point, store: &Store, control: &Control) -> Result<(), Failure> {
     let result = run_and_write(point, store, control);
     if result.is_err() {

@@ -1,4 +1,4 @@
-//! Simulates a plan in slices: no files, no clock, no threads.
+//! Simulates a plan in slices, without files, clocks or threads.
 
 use std::io;
 use std::sync::Arc;
@@ -11,16 +11,16 @@ use tailback_record::Outcome;
 
 use crate::Control;
 
-/// Calendar events between two checks of the control. They take some 20 ms, so a run stops soon
-/// after a request, and the checks cost almost nothing.
+/// Number of calendar events between two checks of the control. They take about 20 ms. So a run
+/// stops soon after a request, and the checks cost almost nothing.
 const SLICE_EVENTS: u64 = 200_000;
 
-/// Events between two checks if packets are recorded. It is smaller, because a slice stores its
-/// packets in memory.
+/// Number of events between two checks if packets are recorded. It is smaller, because a slice
+/// stores its packets in memory.
 const SLICE_EVENTS_RECORDING: u64 = 20_000;
 
-/// Events between two checks with plugins. It is smaller, because plugins may be slow but should
-/// show progress.
+/// Number of events between two checks if plugins run. It is smaller, because plugins may be slow
+/// but the run should still show progress.
 const SLICE_EVENTS_WATCHED: u64 = 1_000;
 
 /// Writes the packets that were recorded since the last call, in the order of time.
@@ -29,7 +29,7 @@ pub type Recorder<'a> = dyn FnMut(&[PacketEvent]) -> io::Result<()> + 'a;
 /// Simulates a plan with a seed to its end. Returns `None` if the run was cancelled.
 ///
 /// # Errors
-/// The error of the recorder.
+/// Returns the error of the recorder.
 ///
 /// # Panics
 /// If the engine panics (see [`crate::panics::caught`]).
@@ -63,7 +63,7 @@ pub fn simulate(
         if let Some(fault) = network.endpoint_fault() {
             let mut names = plan.each_program().map(|entry| entry.name());
             let name = names.nth(fault.entry).unwrap_or_default();
-            // This panic is like a panic of the transport stack: it ends only this run.
+            // This panic ends only this run, like a panic of the transport stack.
             std::panic::panic_any(Fault(format!(
                 "the {} of \"{name}\" {} (at {:.6} s)",
                 fault.side.name(),

@@ -1,5 +1,5 @@
-//! A fixed set of scenarios gives the same result files, byte by byte, as when
-//! `tests/guarded/hashes.tsv` was written. `python tests/guard.py --update` writes that file.
+//! Tests that a fixed set of scenarios gives result files with the hashes in
+//! `tests/guarded/hashes.tsv`. `python tests/guard.py --update` writes that file.
 
 use std::collections::BTreeMap;
 use std::fs;

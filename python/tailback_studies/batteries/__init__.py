@@ -78,7 +78,7 @@ class Battery(Protocol):
 
     @property
     def metrics(self) -> Sequence[str]:
-        """The metrics that are compared: `link.utilisation`, `class.delay_ms.mean` and others."""
+        """The metrics to compare, such as `link.utilisation` and `class.delay_ms.mean`."""
 
     @property
     def quick(self) -> Mapping[str, object]:
@@ -89,13 +89,13 @@ class Battery(Protocol):
         """Values for a quick run if any variant runs on the kernel engine, by path."""
 
     def keeps(self, file: str, row: Row, *, on_kernel: bool) -> bool:
-        """Return whether a quick run keeps this step of an axis of this file (its stem).
+        """Return whether a quick run keeps this step of an axis. `file` is the stem of a file name.
 
-        `on_kernel` tells whether any variant runs on the kernel engine.
+        `on_kernel` is whether any variant runs on the kernel engine.
         """
 
     def case(self, file: str, params: Row) -> str:
-        """Return a name for a point of this file that no other point of its part has."""
+        """Return a name for a point of a file. It is unique in the part."""
 
     def report(self, made: BatteryComparison) -> Report:
         """Return the report of a comparison."""

@@ -1,5 +1,5 @@
-"""Runs a battery on several versions in one pool and compares them. The false discovery rate is
-controlled over all differences together.
+"""Runs a battery on several versions in one pool and compares the versions. The false discovery
+rate is controlled over all differences together.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ class BatteryPlace:
     file: str
     """The stem of the part's scenario file."""
     params: Row
-    """The values that the file sweeps, in base units."""
+    """The swept values of the point, in base units."""
 
 
 @dataclass(frozen=True, repr=False)
 class BatteryComparison(Comparison):
-    """A comparison of versions over a battery. The parameters of a point begin with part and
+    """A comparison of versions over a battery. The first parameters of a point are part and
     case."""
 
     battery: Battery = field(kw_only=True)
@@ -153,7 +153,8 @@ def _presets(battery: Battery, names: Sequence[str], variants: Sequence[Variant]
         if name not in battery.presets:
             raise InputError(unknown("preset", name, list(battery.presets)))
     asked = list(dict.fromkeys(names))
-    # If Linux does not have a preset, no variant could be compared.
+    # If any variant runs on Linux, apply the kernel preset to all variants. Variants with different
+    # presets could not be compared.
     if battery.kernel_preset not in asked and any(v.engine != "sim" for v in variants):
         asked.append(battery.kernel_preset)
     return [battery.presets[name] for name in asked]
@@ -207,7 +208,7 @@ def _read(
                     merged = replace(variant, sets={**sets, **overrides})
                     loaded.append(load_one(path, merged, seeds))
                 except ScenarioError as error:
-                    # Report an error that is the same in every file only once.
+                    # If several files have the same error, report it only once.
                     wrong.update((str(one), one) for one in error.diagnostics)
             cases.append(BatteryCase(part, path, loaded))
     if wrong:
@@ -235,7 +236,8 @@ def _is_of(path: str, named: set[str]) -> bool:
 
 
 def _axes(sweep: Mapping[str, Any]) -> list[list[dict[str, Any]]]:
-    """Return the axes of a sweep, each with its steps: the grid, then the zips."""
+    """Return the axes of a sweep, each with its steps. The axes of the grid come first, then the
+    zipped axes."""
     axes = [[{path: v} for v in vs] for path, vs in sweep.items() if path not in ("zip", "seeds")]
     for zipped in sweep.get("zip", []):
         axes.append(
@@ -247,8 +249,8 @@ def _axes(sweep: Mapping[str, Any]) -> list[list[dict[str, Any]]]:
 def _sweep(
     table: Mapping[str, Any], presets: Sequence[Preset], keeps: Callable[[Row], bool] | None
 ) -> dict[str, Any] | None:
-    """Return the sweep of a file with the steps that `keeps` accepts. `None` leaves it
-    unchanged."""
+    """Return the sweep of a file with only the steps that `keeps` accepts. Return `None` if the
+    sweep does not change."""
     axes = _axes(table.get("sweep", {}))
     added = [preset.by_row for preset in presets if preset.by_row]
     if not axes or not (keeps or added):
@@ -272,7 +274,7 @@ def _swept(table: Mapping[str, Any], sweep: Mapping[str, Any] | None) -> set[str
 def _swept_at(
     battery: Battery, case: BatteryCase, point: Swept
 ) -> tuple[dict[str, float | str], dict[str, str]]:
-    """Return the parameters and labels of a point among those of the whole battery."""
+    """Return the parameters and the labels of a point in the whole battery."""
     labels = {"part": case.part.name, "case": battery.case(case.path.stem, point.params)}
     return {**labels, **point.params}, labels
 
@@ -289,5 +291,5 @@ def _named(
 def run_named(
     name: str, variants: Sequence[Variant], options: RunOptions, **asked: Any
 ) -> BatteryComparison:
-    """Run the battery of this name for `tailback compare`."""
+    """Run the battery with this name for `tailback compare`."""
     return run_battery(get(name), variants, options, **asked)

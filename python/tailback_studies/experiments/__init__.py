@@ -1,7 +1,8 @@
 """Published experiments. Each is a package.
 
 To add an experiment, write a package whose module has a constant `EXPERIMENT`, and add a line to
-`tailback_studies.STUDIES`. Experiments of other distributions are found through their entry points.
+`tailback_studies.STUDIES`. tailback finds experiments of other distributions through their entry
+points.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ NAMES = tuple(STUDIES.experiments)
 
 
 def get(name: str) -> Experiment:
-    """Return the experiment with this name, of any installed package."""
+    """Return the experiment with this name from any installed package."""
     known = {**STUDIES.experiments, **studies.experiments()}
     if name not in known:
         raise InputError(unknown("experiment", name, tuple(known)))

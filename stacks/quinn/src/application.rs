@@ -1,22 +1,23 @@
-//! The applications of the two ends. The client asks for a number of bytes over a stream, as 8
-//! bytes in big endian. The server sends as many bytes and ends the stream.
+//! The applications of the two ends. The client requests a number of bytes over a stream, and
+//! writes this number as 8 bytes in big endian. The server sends the requested number of bytes and
+//! ends the stream.
 
 use bytes::Bytes;
 use quinn_proto::{Connection, Dir, Event, StreamEvent, StreamId, VarInt, WriteError};
 
-/// The bytes of one write.
+/// The data of one write.
 static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
 
 /// The application of an end.
 pub(crate) enum Application {
-    /// The application of the server, which sends as many bytes as it is asked for.
+    /// The application of the server, which sends the requested number of bytes.
     Server {
         stream: Option<StreamId>,
         asked: Vec<u8>,
         left: u64,
         done: bool,
     },
-    /// The application of the client, which asks for bytes.
+    /// The application of the client, which requests bytes.
     Client {
         bytes: u64,
         got: u64,
@@ -58,7 +59,7 @@ impl Application {
         }
     }
 
-    /// Whether the application closes the connection now.
+    /// Returns whether the application closes the connection now.
     pub fn closes(&mut self) -> bool {
         match self {
             Application::Client { done, closed, .. } if *done => !std::mem::replace(closed, true),
@@ -69,7 +70,7 @@ impl Application {
     /// Handles an event of the connection.
     ///
     /// # Panics
-    /// If the connection is lost: the run then has no meaning.
+    /// If the connection is lost, because the run then has no meaning.
     pub fn handle(&mut self, event: Event, connection: &mut Connection) {
         match (event, &mut *self) {
             (Event::Connected, Application::Client { bytes, .. }) => {
@@ -106,7 +107,7 @@ impl Application {
         }
     }
 
-    /// Whether the client has closed the connection after it received everything.
+    /// Returns whether the client has closed the connection after it received everything.
     fn is_told(&self, reason: &quinn_proto::ConnectionError) -> bool {
         let closed = matches!(reason, quinn_proto::ConnectionError::ApplicationClosed(close)
             if close.error_code == VarInt::from_u32(0));
@@ -128,7 +129,8 @@ impl Application {
             while let Ok(Some(chunk)) = chunks.next(8 - asked.len()) {
                 asked.extend_from_slice(&chunk.bytes);
             }
-            // The result says whether to send window updates, which the caller does in any case.
+            // The result is whether to send window updates. Ignore it, because the caller always
+            // sends them.
             let _ = chunks.finalize();
         }
         if let Ok(bytes) = <[u8; 8]>::try_from(&asked[..]) {

@@ -10,7 +10,8 @@ use tailback_sim::Endpoint;
 
 use crate::{Control, Options, Timers, client, server};
 
-/// The options of the kernel engine's `quinn` that this stack has, and those of the simulator alone.
+/// The options that this stack has in common with the kernel engine's `quinn`, and the options that
+/// only the simulator has.
 static OPTIONS: &[Opt] = &[
     Opt {
         name: "control",
@@ -64,7 +65,7 @@ pub static ENTRY: Entry<Build> = Entry {
     build: Build { ends },
 };
 
-/// Registers quinn: what `tailback run --with stacks/quinn` calls.
+/// Registers quinn. `tailback run --with stacks/quinn` calls this.
 pub fn register(registry: &mut Registry) {
     registry.stack(&ENTRY);
 }

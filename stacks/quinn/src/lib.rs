@@ -22,15 +22,16 @@
 //! # Ok::<(), tailback_sim::Error>(())
 //! ```
 //!
-//! **Deterministic.** Connection ids, skipped packet numbers and the like follow from
-//! [`Options::seed`]; TLS has fixed keys and a fixed source of randomness ([`tls`]). Time is the
-//! simulation's: quinn only takes differences of `Instant`. The certificate is not checked against
-//! a date.
+//! **Deterministic.** [`Options::seed`] determines all random choices, such as connection ids and
+//! skipped packet numbers. TLS has fixed keys and a fixed source of randomness ([`tls`]). quinn
+//! runs on the time of the simulation, because it only computes differences of `Instant`. The dates
+//! in the certificate are not checked.
 //!
-//! **Differences from quinn on a host.** There are no sockets: each datagram is handled at the
-//! instant it arrives, where a host reads several at once. quinn's asynchronous layer (`quinn`,
-//! tokio) is not used; [`Timers`] models its effect on timers. BBR is missing, because quinn seeds
-//! it from the operating system and has no interface to seed it: two runs would differ.
+//! **Differences from quinn on a host.** There are no sockets. Each datagram is handled at the
+//! instant at which it arrives, whereas a host reads several datagrams at once. quinn's
+//! asynchronous layer (`quinn`, tokio) is not used, but [`Timers`] models its effect on timers. BBR
+//! is missing, because quinn seeds it from the operating system and has no interface to set the
+//! seed. So two runs with BBR would differ.
 
 mod application;
 mod kind;
@@ -46,23 +47,24 @@ use quinn_proto::congestion::{CubicConfig, NewRenoConfig};
 pub use kind::{ENTRY, register};
 pub use stack::Quinn;
 
-/// The settings of both ends. The defaults are quinn's, with windows so large that they do not
-/// limit.
+/// The settings of both ends. The defaults are quinn's, except that the windows are so large that
+/// they do not limit the rate.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Congestion control.
     pub control: Control,
     /// Whether datagrams are sent as ECT(0).
     pub ecn: bool,
-    /// Largest number of datagrams that leave together, as with GSO; 1 sends each by itself.
+    /// Largest number of datagrams that leave together, as with GSO. With 1, each datagram is sent
+    /// separately.
     pub burst: usize,
-    /// Whether quinn looks for an MTU above 1200 bytes.
+    /// Whether quinn searches for an MTU above 1200 bytes.
     pub mtu_discovery: bool,
-    /// When timers fire: exactly, or as with tokio.
+    /// When timers fire: exactly when they are due, or as with tokio.
     pub timers: Timers,
-    /// Whether packets are as long as with IPv6.
+    /// Whether packets have the length that they have with IPv6.
     pub ipv6: bool,
-    /// Whether the server keeps a qlog of its connection ([`Quinn::take_qlog`]).
+    /// Whether the server writes a qlog of its connection ([`Quinn::take_qlog`]).
     pub qlog: bool,
     /// Seed of all random choices.
     pub seed: u64,
@@ -97,12 +99,12 @@ pub enum Control {
 pub enum Timers {
     /// Timers fire when they are due.
     Exact,
-    /// Timers fire as with tokio. Its timer wheel has a resolution of a millisecond, and so has the
-    /// system call that waits for the next slot. Both round up.
+    /// Timers fire as with tokio. Its timer wheel has a resolution of a millisecond. The system
+    /// call that waits for the next slot has the same resolution. Both round up.
     Tokio,
 }
 
-/// Flow control windows, and the data that a sender may have unacknowledged: 64 MiB.
+/// Size of the flow control windows, and limit of the unacknowledged data of a sender, bytes.
 const WINDOW: u32 = 64 << 20;
 
 impl Options {
@@ -129,12 +131,13 @@ impl Options {
     }
 }
 
-/// Returns a server that sends what its client asks for.
+/// Returns a server that sends the data that its client requests.
 pub fn server(options: &Options) -> Quinn {
     Quinn::server(options)
 }
 
-/// Returns a client that asks for this many bytes over one stream, or for data without end.
+/// Returns a client that requests `bytes` bytes over one stream. With `None`, it requests data
+/// without end.
 pub fn client(options: &Options, bytes: Option<u64>) -> Quinn {
     Quinn::client(options, bytes)
 }

@@ -1,7 +1,8 @@
 //! quinn's qlog of a connection, in memory.
 //!
-//! quinn's header does not say what its times count from. Here they count from the start of the
-//! run, whose date goes into the header. So a reader can put the log on the run's clock.
+//! quinn's header does not state to which time the log's times are relative. Here they are relative
+//! to the start of the run, and the date of the start is added to the header. So a reader can
+//! convert the log's times to the run's clock.
 
 use std::io::{self, Write};
 use std::mem;
@@ -10,10 +11,10 @@ use std::time::Instant;
 
 use quinn_proto::{QlogConfig, QlogStream};
 
-/// Most bytes of a log: tailback does not read longer files.
+/// Largest size of a log, bytes. tailback does not read longer files.
 const MAX_BYTES: usize = 48 << 20;
 
-/// The log of a connection. Clones are handles of the same log.
+/// The log of a connection. Clones refer to the same log.
 #[derive(Clone, Default)]
 pub(crate) struct Log(Arc<Mutex<Records>>);
 
@@ -36,14 +37,14 @@ impl Log {
         })))
     }
 
-    /// Returns what quinn writes the log by. `origin` is time 0.
+    /// Returns the stream to which quinn writes the log. `origin` is time 0.
     pub fn stream(&self, origin: Instant) -> Option<QlogStream> {
         let mut config = QlogConfig::default();
         config.writer(Box::new(self.clone())).start_time(origin);
         config.into_stream()
     }
 
-    /// Takes the log, which is then empty.
+    /// Returns the log, and empties it.
     pub fn take(&self) -> Vec<u8> {
         mem::take(&mut self.records().bytes)
     }
@@ -59,7 +60,7 @@ impl Log {
 }
 
 impl Records {
-    /// Keeps the record that is complete, if there is room for it.
+    /// Adds the complete record to the log, if the log has space for it.
     fn keep(&mut self) {
         if self.bytes.is_empty() {
             let dated = dated(&String::from_utf8_lossy(&self.next), self.date);
@@ -74,7 +75,7 @@ impl Records {
     }
 }
 
-/// Adds to the header what its times count from.
+/// Adds the date of time 0 to the header.
 fn dated(header: &str, date: u64) -> String {
     let trace = "\"trace\":{";
     let ms = date * 1000;

@@ -27,7 +27,8 @@ const CLIENT: (Ipv4Addr, u16) = (Ipv4Addr::new(10, 0, 0, 2), 50_000);
 /// Length of connection ids, as in quinn's own generator.
 const CID_BYTES: usize = 8;
 
-/// Name of the qlog, as the program of the kernel engine names that of its first connection.
+/// Name of the qlog. The program of the kernel engine uses the same name for the qlog of its first
+/// connection.
 const LOG: &str = "server-1.sqlog";
 
 /// An end of quinn: an endpoint and its connection.
@@ -38,7 +39,7 @@ pub struct Quinn {
     /// The client's settings, until it connects.
     connects: Option<ClientConfig>,
     application: Application,
-    /// The instant of time 0; only differences to it matter.
+    /// The instant of time 0. Only differences to this instant are used.
     origin: Instant,
     /// The qlog of the server's connection.
     log: Option<Log>,
@@ -48,7 +49,7 @@ pub struct Quinn {
     burst: usize,
     timers: Timers,
     header: u16,
-    /// When it was woken first, and when its work was done.
+    /// When the end was first woken, and when its work was done.
     began: Option<Time>,
     ended: Option<Time>,
     now: Time,
@@ -139,7 +140,8 @@ impl Quinn {
             endpoint: quinn_proto::Endpoint::new(
                 Arc::new(config),
                 server,
-                // Do not fragment: datagrams that are too long for the path are dropped.
+                // Do not allow fragments, so that datagrams that are too long for the path are
+                // dropped.
                 true,
                 None,
             ),
@@ -169,7 +171,7 @@ impl Quinn {
         Some(self.connection.as_ref()?.1.stats())
     }
 
-    /// Takes the qlog of the server's connection, if the option is set.
+    /// Returns the qlog of the server's connection and empties it, if the option is set.
     pub fn take_qlog(&self) -> Option<Vec<u8>> {
         self.log.as_ref().map(Log::take)
     }
@@ -304,8 +306,9 @@ impl Endpoint for Quinn {
         self.application.is_done()
     }
 
-    /// What the program of the kernel engine writes: the stream's bytes over the time from the start
-    /// to their end. Of a server with a qlog, how many records did not fit into it.
+    /// Returns the numbers that the program of the kernel engine writes. For a client, this is the
+    /// rate of the stream: its bytes divided by the time from the start to the last byte. For a
+    /// server with a qlog, it is the number of records that did not fit into the qlog.
     fn numbers(&self) -> Vec<(&'static str, f64)> {
         let Application::Client { got, .. } = self.application else {
             let lost = self.log.as_ref().map(Log::lost);
@@ -342,7 +345,7 @@ impl Endpoint for Quinn {
         let metrics = connection.congestion_state().metrics();
         EndpointState {
             cwnd: Some(metrics.congestion_window as f64 / mtu),
-            // At first quinn's threshold is the largest number of its type.
+            // Initially, quinn's threshold is the largest number of its type.
             ssthresh: metrics
                 .ssthresh
                 .filter(|ssthresh| *ssthresh < u64::MAX)

@@ -1,7 +1,7 @@
-//! TLS for both ends without random bytes: fixed keys, a fixed certificate, and a constant as
-//! source of "randomness". The handshake and the encryption of packets are real.
+//! TLS for both ends without random bytes. It uses fixed keys, a fixed certificate, and a constant
+//! instead of random numbers. The handshake and the encryption of packets are real.
 //!
-//! Nothing here is secret, and none of it may be used outside of a simulation.
+//! The keys are not secret, so do not use this module outside of a simulation.
 
 use std::sync::Arc;
 

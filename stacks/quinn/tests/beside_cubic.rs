@@ -1,4 +1,4 @@
-//! quinn over a bottleneck, alone and beside CUBIC.
+//! Tests quinn over a bottleneck, alone and beside CUBIC.
 
 use tailback_quinn::{Control, Options, Quinn, client, server};
 use tailback_sim::{Results, Simulation};
@@ -25,7 +25,7 @@ fn run(text: &str, options: &Options, bytes: Option<u64>) -> Results {
 fn a_download_is_limited_by_the_link() {
     let results = run(ALONE, &Options::default(), Some(20_000_000));
     let took = results.completion_s("quic").expect("it is over");
-    // With the same version of quinn on Linux in a guest: 8.638 s and 21 marks.
+    // The same version of quinn on Linux in a guest takes 8.638 s and gets 21 marks.
     assert!((8.6..8.7).contains(&took), "{took} s");
     assert!(
         (15..30).contains(&results.marks("quic")),
@@ -74,8 +74,8 @@ fn beside_cubic_it_gets_its_half_of_a_fair_queue() {
             .replace("[bottleneck]", "warmup = \"5s\"\n[bottleneck]")
     );
     let results = run(&text, &Options::default(), None);
-    // Rates count UDP payload, QUIC's own headers included. Linux in a guest has 9.81 and 9.48
-    // Mbit/s.
+    // Rates are of UDP payload, which includes QUIC's own headers. On Linux in a guest, the rates
+    // are 9.81 and 9.48 Mbit/s.
     assert!(
         (9.6..10.1).contains(&results.throughput_mbit("quic")),
         "{results:?}"

@@ -1,4 +1,5 @@
-//! quinn's qlog: on the clock of the run, the same bytes each time, and without effect on the run.
+//! Tests quinn's qlog. Its times are on the clock of the run, its bytes are equal in each run, and
+//! it does not affect the run.
 
 use serde_json::Value;
 use tailback_quinn::{Options, Quinn, client, server};
@@ -58,13 +59,14 @@ fn its_times_are_those_of_the_run() {
         named.filter_map(|record| record["time"].as_f64()).collect()
     };
     let packets = of("transport:packet_sent");
-    // The log has one that the statistics do not count.
+    // The log has one packet that the statistics do not count.
     assert_eq!(packets.len() as u64, sent.path.sent_packets + 1);
-    // The server answers the client's first datagram, which takes half a round trip, at once.
+    // The server immediately answers the client's first datagram, which takes half a round trip to
+    // arrive.
     let first = packets[0] - begun;
     assert!((first - 10.0).abs() < 0.6, "{first} ms");
     let received = of("transport:packet_received");
-    // The server learns of the end half a round trip after the last data has arrived.
+    // The server is notified of the end half a round trip after the last data has arrived.
     let last = received[received.len() - 1];
     assert!((last - over).abs() < 15.0, "{last} ms, {over} ms");
     assert!(of("recovery:metrics_updated").len() > 1000);

@@ -1,5 +1,6 @@
-//! Transfers this many bytes alone and prints the number of data packets, and does nothing else, so
-//! that benches/stacks.py can count its instructions.
+//! Transfers the given number of bytes without competing traffic, and prints the number of data
+//! packets. It does nothing else, so that benches/stacks.py can count the instructions of the
+//! transfer.
 
 use tailback_sim::Simulation;
 use tailback_smoltcp::{Options, receiver, sender};

@@ -1,5 +1,5 @@
-//! smoltcp, unmodified, as endpoints of tailback's simulator: one TCP socket that connects and
-//! sends, and one TCP socket that listens and reads.
+//! smoltcp, unmodified, as endpoints of tailback's simulator. One TCP socket connects and sends,
+//! and the other TCP socket listens and reads.
 //!
 //! ```
 //! use tailback_sim::Simulation;
@@ -21,8 +21,8 @@
 //! # Ok::<(), tailback_sim::Error>(())
 //! ```
 //!
-//! smoltcp sends IP packets, so a frame adds 14 bytes to a packet. smoltcp does not use ECN, and
-//! its clock counts microseconds.
+//! smoltcp sends IP packets, so a frame is 14 bytes longer than a packet. smoltcp does not use ECN,
+//! and its clock has a resolution of a microsecond.
 
 mod kind;
 
@@ -92,7 +92,7 @@ enum Role {
     },
 }
 
-/// Returns a sender of this many bytes, or of data without end.
+/// Returns a sender of `bytes` bytes. With `None`, it sends data without end.
 pub fn sender(options: &Options, bytes: Option<u64>) -> Smoltcp {
     let left = bytes.unwrap_or(u64::MAX);
     let role = Role::Sender {
@@ -147,7 +147,7 @@ impl Smoltcp {
         }
     }
 
-    /// Lets the application write or read, and the interface send and receive.
+    /// Lets the application write or read, and lets the interface send and receive.
     fn poll(&mut self, now: Time) {
         let now = instant(now);
         self.interface.poll(now, &mut self.wire, &mut self.sockets);
@@ -239,7 +239,7 @@ fn instant(now: Time) -> Instant {
     Instant::from_micros((now.ns() / 1000).cast_signed())
 }
 
-/// The device: one packet that has arrived, and packets that leave.
+/// The device. It holds one packet that has arrived, and packets to send.
 #[derive(Default)]
 struct Wire {
     arrived: Option<Vec<u8>>,

@@ -4,8 +4,8 @@ use super::{Parsed, Reader};
 use crate::check::{Action, Expression, Statement};
 use crate::script::What;
 
-/// Largest number of operands and brackets of an expression. Each needs a stack frame when the
-/// expression is parsed, evaluated and dropped.
+/// Largest number of operands and brackets of an expression. It is limited, because each of them
+/// needs a stack frame when the expression is parsed, evaluated and dropped.
 const MOST_PARTS: u32 = 500;
 
 impl Reader {
@@ -159,7 +159,7 @@ impl Reader {
         })
     }
 
-    /// Parses operators from this precedence level on.
+    /// Parses operators of this precedence level and of higher levels.
     fn binary(&mut self, level: usize) -> Parsed<Expression> {
         const LEVELS: [&[&str]; 4] = [&["|"], &["&"], &["+", "-"], &["*", "/", "%"]];
         let Some(operators) = LEVELS.get(level) else {

@@ -131,8 +131,8 @@ impl<I: Iterator<Item = Value>, F: Fn() -> I> Serialize for Each<F> {
 
 /// Writes `account.json`.
 ///
-/// Errors of the writer.
-/// The errors of the writer.
+/// # Errors
+/// Returns the errors of the writer.
 pub fn write(outcome: &Outcome, to: &mut impl Write) -> io::Result<()> {
     #[derive(Serialize)]
     struct Whole<F, L, T> {

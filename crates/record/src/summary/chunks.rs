@@ -12,7 +12,7 @@ fields! {
         begun: u64 = measured("", Count).called("chunks");
         /// Number of the chunks in `chunks` that arrived before the end.
         arrived: u64 = measured("", Count).called("chunks_arrived").more();
-        /// Time from when a chunk was written, or requested, until its last byte arrived.
+        /// Time from the write or request of a chunk until its last byte arrived.
         took_ms: Stat = measured("ms", Requests)
             .called("chunk_ms")
             .only(&["mean", "p50", "p99", "max"])

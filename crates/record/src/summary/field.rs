@@ -1,9 +1,9 @@
 //! The fields of a summary. Each field is declared once, with its type, unit, meaning, and
 //! properties as a metric.
 //!
-//! From these declarations follow the JSON, the check of stored summaries, metrics, assertions,
-//! data frames and the reference. To add a field, declare it with `fields!` in its part of the
-//! summary, and set its value.
+//! These declarations determine the JSON, the check of stored summaries, metrics, assertions, data
+//! frames and the reference. To add a field, declare it with `fields!` in its part of the summary,
+//! and set its value.
 
 use serde::ser::SerializeMap;
 
@@ -19,9 +19,9 @@ pub struct Field {
     pub kind: Kind,
     /// What the field means.
     pub doc: &'static str,
-    /// Properties of the field as a metric. `None` if it only describes what was measured.
+    /// Properties of the field as a metric. `None` if the field is only a description.
     pub reading: Option<Reading>,
-    /// For [`Kind::Statistics`]: names of the statistics that are written.
+    /// For [`Kind::Statistics`], the names of the statistics that are written.
     pub statistics: &'static [&'static str],
     /// Whether the key is left out if the field has no value.
     pub left_out: bool,
@@ -29,7 +29,7 @@ pub struct Field {
     pub added: bool,
     /// Name of the field's metric, if it is not the key.
     pub metric: Option<&'static str>,
-    /// For a table: whether the names of its metrics leave out the name of the table.
+    /// For a table, whether the names of its metrics leave out the name of the table.
     pub beside: bool,
 }
 
@@ -73,32 +73,32 @@ pub enum Kind {
 pub struct Reading {
     /// Unit. Empty if the number has no unit.
     pub unit: &'static str,
-    /// What each value stands for within the run.
+    /// What the mean over a run is weighted by.
     pub weight: Weight,
     /// Upper bound of the values, if they have one.
     pub most: Option<f64>,
-    /// Which direction is better. `None` if neither direction is.
+    /// Which direction is better. `None` if neither direction is better.
     pub better: Option<Better>,
 }
 
-/// What the mean over a run is taken over.
+/// What the mean over a run is weighted by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Weight {
     /// A count of events.
     Count,
     /// Bytes over the measured time.
     Bytes,
-    /// Every packet counts once.
+    /// Every packet has the same weight.
     Packets,
-    /// Every RTT sample or record interval counts once.
+    /// Every RTT sample or record interval has the same weight.
     Samples,
-    /// Every request counts once.
+    /// Every request has the same weight.
     Requests,
-    /// Every moment of the measured time counts equally.
+    /// Every moment of the measured time has the same weight.
     Time,
-    /// Every interval of `record.statistics` counts once.
+    /// Every interval of `record.statistics` has the same weight.
     Intervals,
-    /// Every flow counts once.
+    /// Every flow has the same weight.
     Flows,
     /// There is only one value.
     Once,
@@ -140,7 +140,7 @@ impl Better {
     }
 }
 
-/// Declares a field that describes what was measured, or contains other fields.
+/// Declares a field that is a description or contains other fields.
 pub(crate) const fn about() -> Field {
     Field {
         name: "",
@@ -217,7 +217,7 @@ impl Field {
         self
     }
 
-    /// For a table: gives its metrics names as if its fields were in the surrounding table.
+    /// For a table, leaves the name of the table out of the names of its metrics.
     pub(crate) const fn beside(mut self) -> Field {
         self.beside = true;
         self
@@ -248,7 +248,7 @@ pub(crate) trait Value {
 
 /// A part of a summary that is declared with `fields!`.
 pub trait Record {
-    /// The fields of the part, in the order in which JSON has them.
+    /// The fields of the part, in the order of the JSON.
     const FIELDS: &'static [Field];
 }
 

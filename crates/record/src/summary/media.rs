@@ -9,11 +9,11 @@ use crate::{EchoOutcome, FrameOutcome, ResponsivenessOutcome, ratio};
 fields! {
     /// Summary of the echoes of a source.
     pub struct EchoSummary {
-        /// Requests sent that ask for an echo.
+        /// Requests for an echo sent.
         sent: u64 = measured("", Count).called("echo_requests");
         /// Requests whose echo arrived.
         answered: u64 = measured("", Count).called("echoes").more();
-        /// Requests without an echo, although a later one was answered or 10 s have passed.
+        /// Requests without an echo, for which a later request was answered or 10 s have passed.
         lost: u64 = measured("", Count).called("echoes_lost").less();
         /// One-way delay of echoes, on the way back.
         back_ms: Stat = measured("ms", Packets).called("echo_delay_ms").only(Stat::OF_DELAYS).less();
@@ -25,9 +25,9 @@ fields! {
     pub struct FrameSummary {
         /// Frames captured.
         sent: u64 = measured("", Count).called("frames");
-        /// Frames of which every datagram arrived.
+        /// Frames whose datagrams all arrived.
         complete: u64 = measured("", Count).called("frames_complete").more();
-        /// Frames that are not complete, although a later one is or 10 s have passed.
+        /// Frames that are not complete, for which a later frame is complete or 10 s have passed.
         lost: u64 = measured("", Count).called("frames_lost").less();
         /// Frames whose deadline passed before the end of the run.
         judged: u64 = measured("", Count).called("frames_judged");
@@ -39,8 +39,8 @@ fields! {
             .called("frame_delay_ms")
             .only(Stat::OF_DELAYS)
             .less();
-        /// Times at which no frame was playable for longer than the larger of 3 frame intervals and
-        /// one interval plus 150 ms.
+        /// Number of periods without a playable frame that are longer than max(3 frame intervals, 1
+        /// frame interval + 150 ms).
         stalls: u64 = measured("", Count).less();
         /// Total time of all stalls.
         stall_s: f64 = measured("s", Once).less();
@@ -60,9 +60,9 @@ fields! {
         foreign_rpm: Option<f64> = measured("1/min", Once).called("rpm_foreign").more();
         /// Round trips per minute on bulk connections.
         loaded_rpm: Option<f64> = measured("1/min", Once).called("rpm_loaded").more();
-        /// Confidence in it: low, medium or high.
+        /// Confidence in the responsiveness: low, medium or high.
         confidence: &'static str = about();
-        /// Time of foreign probes: handshake and fetch together.
+        /// Time of foreign probes, including handshake and fetch.
         foreign_ms: Stat = measured("ms", Requests).only(Stat::OF_DELAYS).less();
         /// Time of probes on bulk connections.
         loaded_ms: Stat = measured("ms", Requests).only(Stat::OF_DELAYS).less();

@@ -1,11 +1,12 @@
-//! The metrics that are plain fields of a summary. They follow from the declarations of the fields.
+//! The metrics that are plain fields of a summary. They are derived from the declarations of the
+//! fields.
 
 use std::sync::LazyLock;
 
 use super::field::{Field, Kind, Reading, Record, Weight};
 use super::{ClassSummary, FlowSummary, ProgramSummary, QueueSummary, Summary, TrafficSummary};
 
-/// What a metric is about.
+/// The subject of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum On {
     /// A flow, a program or a source of traffic.
@@ -142,7 +143,7 @@ fn push(
     });
 }
 
-/// Returns what a statistic of a quantity means, and the statistic's properties as a metric.
+/// Returns the meaning of a statistic of a quantity, and the statistic's properties as a metric.
 fn of_statistic(statistic: &str, doc: &str, reading: Reading) -> (String, Reading) {
     let words = match statistic {
         "n" => "Number of values of the",

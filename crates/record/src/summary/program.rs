@@ -16,17 +16,18 @@ fields! {
     pub struct ProgramSummary {
         /// Name of the entry.
         name: String = about();
-        /// Its kind, if the scenario gives one.
+        /// Its kind, if the scenario sets it.
         kind: Option<String> = about();
         /// Measurements of its packets.
         inline measured: MeasuresSummary;
-        /// Exit status of each side; null: still running at the end, or nothing ran there.
+        /// Exit status of each side; null if the side was still running at the end, or did not run
+        /// a program.
         status: StatusSummary = about();
         /// When each side ended.
         exit_s: ExitSummary = about();
         /// Numbers from the program's own files, by name.
         results: Vec<(String, Option<f64>)> = about();
-        /// The same measures by 5-tuple.
+        /// The measurements by 5-tuple.
         tuples: Vec<TupleSummary> = about();
     }
 }
@@ -54,13 +55,13 @@ fields! {
 fields! {
     /// Summary of a 5-tuple of a program.
     pub struct TupleSummary {
-        /// Name of the protocol, or its number; null: several tuples.
+        /// Name of the protocol, or its number; null if the item sums up several 5-tuples.
         protocol: Option<String> = about();
         /// Address and port at the sender's host.
         sender: Option<String> = about();
         /// Address and port at the receiver's host.
         receiver: Option<String> = about();
-        /// How many 5-tuples it stands for.
+        /// Number of 5-tuples that the item sums up.
         tuples: u64 = about();
         /// The measurements.
         inline measured: MeasuresSummary;
@@ -76,7 +77,7 @@ fields! {
         back_mbit: Option<f64> = measured("Mbit/s", Bytes).more();
         /// From the first to the last packet with payload.
         completion_s: Option<f64> = measured("s", Once).less();
-        /// Round-trip time, as the packets show it.
+        /// Round-trip time, derived from the packets.
         rtt_ms: Stat = measured("ms", Samples).only(&["mean", "p50", "p99", "max"]).less();
         /// How the round-trip times are measured: `tcp` or `base and sojourn`.
         rtt_of: Option<&'static str> = about();
@@ -84,7 +85,7 @@ fields! {
         delay_ms: Stat = measured("ms", Packets).only(&["mean", "p50", "p99", "max"]).less();
         /// Packets that the sender's host sent.
         packets: u64 = measured("packets", Count);
-        /// Packets that arrived, of those that the sender's host sent.
+        /// Packets of the sender's host that arrived.
         received_packets: u64 = measured("packets", Count);
         /// Drops of packets of both hosts at every link.
         drops: Option<u64> = measured("packets", Count).less();
@@ -102,7 +103,7 @@ fields! {
         back_bytes: u64 = measured("byte", Bytes).more();
         /// Start of the measured time, s.
         from_s: f64 = about();
-        /// Its end, s.
+        /// End of the measured time, s.
         to_s: f64 = about();
     }
 }
@@ -139,7 +140,7 @@ impl Serialize for Named<'_> {
 }
 
 impl ProgramSummary {
-    /// Summarises a program. `watched` says whether packets were observed.
+    /// Summarises a program. `watched` is whether packets were captured.
     pub(super) fn new(program: &ProgramOutcome, watched: bool) -> ProgramSummary {
         let [sender, receiver] = program.ends;
         let at = |end: Option<Ended>| end.map(|end| seconds(end.at_ns));

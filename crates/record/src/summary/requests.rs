@@ -5,7 +5,7 @@ use super::field::{about, fields, measured};
 use crate::completions::{Completion, Completions};
 use crate::stat::Stat;
 
-/// Name and upper bound of each bin, bytes. One more bin has the larger requests.
+/// Name and upper bound of each bin, bytes. A further bin has the larger requests.
 pub const BINS: [(&str, u64); 8] = [
     ("1kB", 1_000),
     ("3kB", 3_000),
@@ -24,7 +24,7 @@ fields! {
         started: u64 = measured("", Count).called("requests");
         /// Connections that began after the warm-up and completed before the end.
         completed: u64 = measured("", Count).called("requests_completed").more();
-        /// Requests beyond the limit of connections at a time.
+        /// Requests rejected because of the limit on simultaneous connections.
         refused: u64 = measured("", Count).called("requests_refused").less().added();
         /// The completed connections by size.
         bins: Vec<CompletionBin> = about();
@@ -32,16 +32,17 @@ fields! {
 }
 
 fields! {
-    /// The connections above the bound of the bin before and up to this bin's own bound.
+    /// The connections with sizes above the bound of the previous bin, up to the bound of this bin.
     pub struct CompletionBin {
         /// Largest size, bytes.
         upto_bytes: u64 = about();
         /// Connections.
         n: u64 = about();
-        /// From the client's connect to its last byte, s.
+        /// Time from the client's connect until it received the last byte, s.
         completion_s: Stat = about();
-        /// (size / link rate + 2 RTT) / completion, at most 1. A shaper lets a packet go at the
-        /// start of its slot, so a single packet may take less than that.
+        /// (size / link rate + 2 RTT) / completion, at most 1. A shaper sends a packet at the start
+        /// of its slot. So the completion of a single packet may be shorter than size / link rate +
+        /// 2 RTT.
         normalised: Stat = about();
     }
 }
@@ -80,8 +81,8 @@ impl CompletionSummary {
     }
 }
 
-/// Returns the time that the connection would take if it had the link for itself, divided by the
-/// time that it took.
+/// Returns the time that the connection would take if it used the link alone, divided by the time
+/// that it took.
 fn normalised(requests: &Completions, one: &Completion) -> f64 {
     let serialised = one.bytes as f64 * 8e9 / requests.rate_bit.max(1) as f64;
     let least_ns = serialised + 2.0 * requests.rtt_ns as f64;
@@ -139,7 +140,7 @@ mod tests {
             (bins[8].upto_bytes, bins[8].n, bins[7].n),
             (5_000_000, 1, 2)
         );
-        // A size above the largest possible size counts in the bin of the largest size.
+        // A size above the largest possible size is counted in the bin of the largest size.
         completions.done.push(one(5_000_001, 2_000));
         assert_eq!(CompletionSummary::new(&completions).bins[8].n, 2);
     }

@@ -1,11 +1,11 @@
 //! Headers for simulated packets.
 //!
 //! A simulated packet has a length and the fields that TCP needs, but no bytes. This module makes
-//! addresses and headers for it. A flow goes from 10.1.G.1 to 10.2.G.1 with port 5001 + its number
-//! at both ends; G counts the distinct RTTs from 0. Numbers continue with the traffic sources, then
-//! the programs, whose packets are shown as UDP, and then the simultaneous connections of the
-//! sources. Where the simulator does not have a value, a comment below says which value is written
-//! instead.
+//! addresses and headers for it. A flow goes from 10.1.G.1 to 10.2.G.1. Its port at both ends is
+//! 5001 plus its number. G numbers the distinct RTTs from 0. After the flows, the numbers continue
+//! with the traffic sources, then with the programs, whose packets are written as UDP, and then
+//! with the simultaneous connections of the sources. If the simulator does not have a value, a
+//! comment below states which value is written instead.
 
 use tailback_engine::cc::{EcnNeed, ecn};
 use tailback_engine::packet::{Packet, flags};
@@ -16,7 +16,7 @@ use tailback_engine::tcp::receiver::Receiver;
 use tailback_engine::units::{Bytes, Time};
 use tailback_record::frame::{self, Envelope, Host, Options, Segment};
 
-/// Port of the first flow. The other flows and the other traffic follow.
+/// Port of the first flow. The ports of the other flows and of the other traffic follow.
 const FIRST_PORT: u32 = 5001;
 /// Number of ports that one address can have.
 const PORTS: u32 = 60_000;
@@ -33,10 +33,10 @@ struct Tcp {
     /// Payload of a full segment from the sender, without the AccECN option, bytes.
     mss: u16,
     cut: u16,
-    /// Payload of the flow, if it ends, bytes. The connections of a source vary in size, so in
-    /// acknowledgements their last segment counts as a full one.
+    /// Payload of the flow, if the flow ends, bytes. The connections of a source vary in size. So
+    /// their acknowledgements are written as if the last segment were full.
     bytes: Option<u64>,
-    /// Whether the sender accepts, because the receiver opens the connection
+    /// Whether the sender accepts the connection, because the receiver opens it
     /// ([`Receiver::connect`]).
     accepts: bool,
     ecn: bool,
@@ -47,7 +47,7 @@ struct Tcp {
     scale: u8,
 }
 
-/// Returns the conversation of each number that packets have.
+/// Returns the conversation for each number of packets.
 pub fn conversations(plan: &Plan) -> Vec<Conversation> {
     let flow = |f: &FlowPlan| (f.rtt, Some(Tcp::of(&f.tcp, &f.cc, f.bytes, f.ecn)));
     let source = |t: &TrafficPlan| {
@@ -180,7 +180,7 @@ impl Tcp {
             options.sack_permitted();
         }
         options.window_scale(self.scale);
-        // Flags of RFC 3168 section 6.1.1; a request for Accurate ECN has other flags.
+        // Use the flags of RFC 3168 section 6.1.1. A request for Accurate ECN has other flags.
         let ecn = match (self.ecn, reply) {
             (true, _) if packet.flags & flags::ACE != 0 => ace(packet),
             (false, _) => 0,
@@ -229,7 +229,7 @@ impl Tcp {
     }
 
     /// Writes timestamps in ms, as Linux does by default. The simulator's data packets have no
-    /// TSecr, so 0 is written. Its ACKs have no TSval, so the value that they echo is written.
+    /// TSecr, so this writes 0. Its ACKs have no TSval, so this writes the value that they echo.
     fn put_timestamps(&self, packet: &Packet, syn: bool, options: &mut Options) -> bool {
         let value = (packet.sent.ns() / 1_000_000) as u32;
         let echo = if packet.has(flags::ACK) { value } else { 0 };
@@ -241,7 +241,7 @@ impl Tcp {
         let mut n = 0;
         let most = if packet.has(flags::ACCECN) { 2 } else { 3 };
         for sack in packet.sack[..most].iter().filter(|s| s.len > 0) {
-            // A D-SACK block may lie below the acknowledgement.
+            // A D-SACK block may be below the acknowledgement number.
             let start = packet
                 .seq
                 .wrapping_add_signed(i64::from(sack.offset as i32));

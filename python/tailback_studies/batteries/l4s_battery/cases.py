@@ -1,4 +1,4 @@
-"""Defines the points of the battery: link, round-trip times, flows, UDP."""
+"""Defines the points of the battery by link, round-trip times, flows and UDP."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Spot:
 
 
 def spot(file: str, params: Mapping[str, Any]) -> Spot:
-    """Read a point of this file (its stem) from its swept values, in base units."""
+    """Read a point from its swept values, in base units. `file` is the stem of a file name."""
 
     def ms(path: str, default: float) -> float:
         return float(params.get(path, default * 1e6)) / 1e6
@@ -71,7 +71,7 @@ def spot(file: str, params: Mapping[str, Any]) -> Spot:
 
 
 def words(file: str, params: Mapping[str, Any]) -> str:
-    """Return a name for a point of this file that no other point of its part has."""
+    """Return a name for a point of a file. It is unique in the part."""
     at = spot(file, params)
     if file.startswith("flows"):
         return f"{at.l_flows} L, {at.c_flows} C"

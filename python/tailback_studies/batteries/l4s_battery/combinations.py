@@ -1,4 +1,4 @@
-"""Draws several flows in each class: their rates and windows, relative to a fair share."""
+"""Draws the rates and windows of several flows in each class, relative to a fair share."""
 
 from __future__ import annotations
 

@@ -15,7 +15,8 @@ CLASSES = {"L": L, "C": C}
 
 
 OTHERS = 4
-"""The most versions besides the baseline in one figure. Further versions get another figure."""
+"""Largest number of versions in one figure, excluding the baseline. Further versions get another
+figure."""
 
 
 RANKED = "Thin lines from P1 to P99, thick ones from P25 to P75, points at the mean"
@@ -52,8 +53,8 @@ def figure(
     colours: Mapping[str, str],
     facts: Facts,
 ) -> list[ReportFigure]:
-    """Draw the points as one figure, or as several if there are many versions. Return none if there
-    is nothing to draw."""
+    """Draw the points as one figure, or as several if there are many versions. Return an empty list
+    if there is nothing to draw."""
     rows = list(dict.fromkeys(row(point) for point in points))
     known = [text for text in xs if any(x(point) == text for point in points)]
 

@@ -32,7 +32,7 @@ def normalised_rate(rate_mbit: float, link_mbit: float, flows: int) -> float:
 
 
 def normalised_window(window_bytes: float, link_mbit: float, groups: Iterable[Group]) -> float:
-    """Return a flow's window divided by the window of each flow if all windows were equal.
+    """Return a flow's window divided by the window that every flow would have if all were equal.
 
     The value is window / [C / (n_L / (q_L + RTT_L) + n_C / (q_C + RTT_C))].
     """
@@ -41,7 +41,7 @@ def normalised_window(window_bytes: float, link_mbit: float, groups: Iterable[Gr
 
 
 def over_seeds(stats: Sequence[Stat | None]) -> dict[str, float]:
-    """Return the mean over seeds of each percentile. Percentiles that no run has are left out."""
+    """Return the mean over seeds of each percentile. Leave out percentiles that no run has."""
     means: dict[str, float] = {}
     for rank in RANKS:
         values = [s[rank] for s in stats if s is not None and s.get(rank) is not None]

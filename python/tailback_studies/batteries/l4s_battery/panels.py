@@ -115,8 +115,8 @@ RATIO = Look("ratio L / C", "", "log", rule=1.0)
 
 
 _Axes = tuple[Callable[[BatteryPoint], str], Callable[[BatteryPoint], str], tuple[str, ...], str]
-"""Functions that return the row and the place on the x axis of a point, then ticks and title of
-that axis."""
+"""Two functions that return the row of a point and its place on the x axis, and then the ticks and
+the title of the x axis."""
 
 
 _AXES: Mapping[str, _Axes] = {
@@ -184,7 +184,7 @@ class Panels:
         )
 
     def utilisation(self) -> list[ReportFigure]:
-        """Return the panel of utilisation: of the whole link and of each class."""
+        """Return the figures of the utilisation of the whole link and of each class."""
 
         def flags(point: BatteryPoint, variant: str, series: str) -> bool:
             if series == "all":

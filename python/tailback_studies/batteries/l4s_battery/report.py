@@ -1,5 +1,5 @@
-"""Makes the report of a battery: the differences, the figures of the reports on DualPI2, and the
-set-up."""
+"""Makes the report of a battery. It has the differences, the figures of the reports on DualPI2, and
+the set-up."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tailback_studies.batteries.l4s_battery.tails import tails
 from tailback_studies.batteries.side_by_side import BatteryComparison
 
 CLEAREST = 30
-"""How many differences are listed one by one."""
+"""Number of differences that are listed one by one."""
 EQUAL = {"1-1": ("A.1", "1-1"), "1h-1h": ("A.2", "1h-1h"), "1l-1l": ("A.3", "1l-1l")}
 
 
@@ -295,7 +295,8 @@ def _word(value: object) -> str:
 
 
 def _kernel(variant: VariantResults) -> str:
-    """Return the kernel that ran the battery, its kit, and the user's modules with their hashes."""
+    """Return the kernel that ran the battery, the kernel's kit, and the user's modules with their
+    hashes."""
     first = next(iter(variant.results), None)
     environment = first.manifest.get("environment") if first else None
     kit = environment.get("kit") if isinstance(environment, Mapping) else None

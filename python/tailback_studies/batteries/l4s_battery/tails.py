@@ -1,4 +1,5 @@
-"""Draws the tails of queue delays: the share of packets that waited longer than each delay."""
+"""Draws the tails of queue delays. A tail shows the share of packets that waited longer than each
+delay."""
 
 from __future__ import annotations
 
@@ -54,7 +55,7 @@ def tails(gathered: Gathered, parts: Mapping[str, str], facts: Facts) -> list[Re
         "Share of packets that waited longer (CCDF), seeds together",
         facts,
     )
-    # Curves do not mark differences with stars.
+    # Remove the sentence about stars, because curves do not mark differences with stars.
     star = f" {STAR.format(base=plain(base.name))}."
     return [
         ReportFigure(f.id, f.title, f.chart, f.caption.removesuffix(star), f.facts) for f in figures

@@ -54,7 +54,8 @@ def show(experiment: Experiment, result: ReproduceResult) -> None:
 
 
 def _show_expectations(rows: Sequence[Mapping[str, Any]]) -> None:
-    """Print the predictions of theory or the publication, and whether the measurements agree."""
+    """Print the predictions of the theory or of the publication, and whether the measurements
+    agree."""
     table = Table(title="Expectations", title_justify="left", box=None, pad_edge=False)
     for name in ("", "expected", "measured"):
         table.add_column(name)

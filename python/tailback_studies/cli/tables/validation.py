@@ -13,7 +13,7 @@ from tailback_studies.reproduction.judges import Judge
 from tailback_studies.validation import Validation
 
 MOST = 12
-"""The most cells that the table lists by name."""
+"""Largest number of cells that the table lists by name."""
 
 
 def show(validation: Validation, pages: list[Path], took_s: float) -> None:

@@ -17,7 +17,7 @@ from tailback_studies.experiments.abe_2017 import (
 )
 from tailback_studies.experiments.abe_2017.measured import AbeMeasures
 
-#: A cell, and the value that theory predicts for it.
+#: A cell, and the value that the theory predicts for it.
 Predicted = tuple[TableCell, float | None]
 
 
@@ -38,7 +38,7 @@ def _one(name: str, quantity: str, unit: str, value: float | None) -> TableCell:
 
 
 def part_title(part: str) -> str:
-    """Return the number that the publication gives this experiment."""
+    """Return the publication's name of this experiment, such as "Experiment 1"."""
     return part.replace("-", " ").capitalize()
 
 
@@ -130,7 +130,7 @@ def _tradeoff(points: Sequence[tradeoff.TradeoffPoint]) -> list[Predicted]:
 
 
 def predicted(numbers: Sequence[Predicted]) -> str:
-    """Return the measured and predicted values as CSV, for cells that theory predicts."""
+    """Return the measured and predicted values as CSV, for cells that the theory predicts."""
 
     def short_form(number: float) -> str:
         return f"{number:.6g}"

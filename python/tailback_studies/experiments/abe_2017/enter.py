@@ -1,4 +1,4 @@
-"""Experiment 5: how long a flow that enters needs to reach its fair share."""
+"""Experiment 5: the time that a new flow needs to reach its fair share."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from tailback.store.results import Results, Run
 from tailback_studies.experiments.abe_2017 import layout
 
 SEEDS = 30
-#: Time in s at which the second flow enters, and the Jain's index at which the measurement ends.
+#: Time in s at which the second flow enters, and the value of Jain's index at which the measurement
+#: ends.
 ENTRY_S = 30.0
 LEVEL = 0.95
 DELIVERED = "delivered_bytes"
@@ -34,7 +35,7 @@ class EnterPoint:
     queue: str
     rtt_ms: float
     beta: float
-    #: Seconds until the index was reached. If it was not, the remaining time of the run.
+    #: Seconds until the index was reached. If it was not reached, the remaining time of the run.
     seconds: Estimate
     #: Share of runs that reached the index.
     reached: float
@@ -43,7 +44,7 @@ class EnterPoint:
 def scenario(
     cc: str, queue: str, rtts: Sequence[float], betas: Sequence[float]
 ) -> dict[str, object]:
-    """Return a scenario with two flows, of which the second enters later."""
+    """Return a scenario with two flows. The second flow enters later."""
     table = layout.scenario("enter")
     table["bottleneck"]["queue"] = layout.options(queue, "sim")
     for flow in table["flows"]:
@@ -67,10 +68,10 @@ def plan(*, quick: bool, seeds: int | None) -> list[tuple[tuple[str, str], Job]]
 
 
 def time_to_share(run: Run, samples: pl.DataFrame | None = None) -> tuple[float, bool]:
-    """Return the seconds from the entry until Jain's index of the bytes delivered since reaches the
-    goal, and whether it did.
+    """Return the seconds from the entry until Jain's index reaches the goal, and whether it reaches
+    the goal. The index is computed from the bytes delivered since the entry.
 
-    `samples` has the bytes that both flows delivered, if they have already been read.
+    `samples` has the delivered bytes of both flows, if they have already been read.
     """
     first, second = (flow["name"] for flow in run.summary["flows"])
     if samples is None:
@@ -88,7 +89,7 @@ def time_to_share(run: Run, samples: pl.DataFrame | None = None) -> tuple[float,
 
 
 def samples_of(runs: Sequence[Run]) -> Iterator[pl.DataFrame]:
-    """Return the result of each run, from the bytes that both flows delivered."""
+    """Return the delivered bytes of both flows over time, for each run."""
     return frames.each_series([run.stored for run in runs], DELIVERED)
 
 

@@ -12,18 +12,18 @@ from tailback.running.batch import Job
 from tailback.store.results import Results
 from tailback_studies.experiments.abe_2017 import layout, predict
 
-#: For each run: segments between marks, round-trip time (ms) and duration (s).
+#: For each congestion control: segments between marks, round-trip time (ms) and duration (s).
 PERIODS = {"reno": (1000, 50, 300), "cubic": (10_000, 200, 900)}
 QUICK_PERIODS = {"reno": (1000, 50, 120), "cubic": (10_000, 200, 400)}
 #: Number of random series of marks.
 RANDOM = 5
-#: The most marks of a schedule. It is enough for the fastest flow.
+#: Largest number of marks of a schedule. It is enough for the fastest flow.
 MARKS = 4000
 
 
 @dataclass(frozen=True)
 class EqualPoint:
-    """A factor, and its rate divided by the rate with the standard backoff."""
+    """A factor, and the rate with this factor divided by the rate with the standard backoff."""
 
     cc: str
     #: How marks are spaced: "periodic" or "random".
@@ -34,7 +34,7 @@ class EqualPoint:
     ratio: Estimate
     #: The ratio in the table of the ABE paper.
     table: float
-    #: The ratio by the law of random marks. None if the law does not apply.
+    #: The ratio that the law of random marks predicts. None if the law does not apply.
     random: float | None
 
     @property
@@ -57,7 +57,7 @@ def plan(*, quick: bool) -> list[tuple[tuple[str, str], Job]]:
 
 
 def _random(period: int, seed: int) -> list[int]:
-    """Draw the segments to mark, each with the same probability."""
+    """Draw the segments to mark. Each segment has the same probability."""
     draw = random.Random(seed)
     at, out = 0, []
     for _ in range(MARKS):

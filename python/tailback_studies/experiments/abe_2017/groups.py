@@ -1,4 +1,4 @@
-"""Experiment 6: ten flows with ABE against ten with the standard backoff."""
+"""Experiment 6: ten flows with ABE against ten flows with the standard backoff."""
 
 from __future__ import annotations
 
@@ -15,16 +15,18 @@ SEEDS = 30
 RTTS = (20, 80, 160, 320)
 BETAS = (0.7, 0.75, 0.8, 0.85, 0.9)
 QUICK_BETAS = (0.7, 0.85)
-#: A pair of competitors: flows with ABE, flows without ABE, queue.
+#: Pairs of competitors. Each has the congestion control with ABE, the congestion control without
+#: ABE, and the queue.
 CASES = (
     ("cubic", "reno", "pie"),
     ("cubic", "cubic", "pie"),
     ("reno", "reno", "pie"),
     ("reno", "cubic", "pie"),
 )
-#: Congestion control of the poster's group with ABE. The other group is its "standard TCP".
+#: Congestion control of the poster's group with ABE. The poster calls the other group "standard
+#: TCP".
 POSTER_ABE = "cubic"
-#: The smallest and largest factor for which the poster gives the average ratio as a range.
+#: The smallest and the largest factor for which the poster gives a range of average ratios.
 POSTER_BETAS = (0.7, 0.85)
 POSTER_RATIO = (1.25, 2.0)
 
@@ -32,7 +34,7 @@ POSTER_RATIO = (1.25, 2.0)
 @dataclass(frozen=True)
 class GroupPoint:
     """The result of a factor at a round-trip time, over seeds. If the round-trip time is None, the
-    result is over all of them."""
+    result is over all round-trip times."""
 
     abe: str
     standard: str
@@ -49,7 +51,8 @@ class GroupPoint:
 
     @property
     def predicted(self) -> float | None:
-        """The ratio at equal mark probability, if a congestion control competes with itself."""
+        """The predicted ratio at equal mark probability. None unless a congestion control competes
+        with itself."""
         return predict.ratio(self.abe, self.beta) if self.abe == self.standard else None
 
 

@@ -1,4 +1,5 @@
-"""Defines what the experiments vary: congestion controls, factors, queues, round-trip times."""
+"""Defines the values that the experiments vary: congestion controls, factors, queues, round-trip
+times."""
 
 from __future__ import annotations
 
@@ -37,7 +38,7 @@ QUICK_BETAS: Mapping[str, tuple[float, ...]] = {
     "reno": (0.5, 0.7, 0.8, 0.9),
     "cubic": (0.7, 0.8, 0.85, 0.9),
 }
-#: Factors that figures draw. More could not be distinguished.
+#: Factors that figures show. With more factors, the curves could not be distinguished.
 DRAWN: Mapping[str, tuple[float, ...]] = {
     "reno": (0.5, 0.7, 0.8, 0.9, 0.95),
     "cubic": (0.7, 0.8, 0.85, 0.9, 0.95),
@@ -104,5 +105,5 @@ def bdp(rate_mbit: float, rtt_ms: float) -> float:
 
 
 def rtt_text(rtt_ms: float) -> str:
-    """Return the queue in the form of a scenario file."""
+    """Return a round-trip time in the form of a scenario file."""
     return f"{rtt_ms:g}ms"

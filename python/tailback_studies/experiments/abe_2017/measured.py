@@ -1,4 +1,4 @@
-"""Plans the runs of the parts, and measures them."""
+"""Plans the runs of the parts, and computes the measured points."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tailback_studies.experiments.abe_2017 import enter, equal, groups, short, s
 from tailback_studies.reproduction.experiment import Found, Request
 
 Plans = Mapping[str, Sequence[tuple[Any, Job]]]
-"""For each plan, its jobs, each with its point."""
+"""The jobs of each plan. Each job has its point."""
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,7 @@ from tailback_studies.reproduction.page import Page
 def page(
     whole: Report, verdicts: Sequence[truth.AbeVerdict], plan_facts: Mapping[str, Facts]
 ) -> Page:
-    """Return docs/evidence/abe-2017.md: the tables of the report, and the report's opening
-    figure."""
+    """Return docs/evidence/abe-2017.md. It has the tables and the opening figure of the report."""
     sections = []
     for section in whole.sections:
         blocks = runs.bare(section.blocks)

@@ -1,8 +1,8 @@
-"""Computes the predictions of theory: utilisation of a sawtooth, rates at equal mark probability,
-number of reductions.
+"""Computes the predictions of the theory: utilisation of a sawtooth, rates at equal mark
+probability, number of reductions.
 
-Windows are in segments. A window called x is in bandwidth-delay products: x = 1 + q, where q is the
-queue at the reduction divided by the bandwidth-delay product.
+Windows are in segments, except that a window called x is in bandwidth-delay products. It is x = 1 +
+q, where q is the queue at the reduction divided by the bandwidth-delay product.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ def aimd_utilisation(beta: float, x: float) -> float:
     """Return the share of the capacity that one AIMD flow uses when its window falls from x to beta
     x.
 
-    The window grows by one segment per RTT; queueing lengthens the RTT. Assumes equal cycles with
-    one reduction each, a window of many segments, and a link that never idles while more than a
-    bandwidth-delay product is in flight.
+    The window grows by one segment per RTT, and the queue lengthens the RTT. The function assumes
+    equal cycles with one reduction each, a window of many segments, and a link that is never idle
+    while more than a bandwidth-delay product is in flight.
     """
     low = beta * x
     if low >= 1:
@@ -53,7 +53,7 @@ def cubic_utilisation(beta: float, x: float) -> float:
 
 @dataclass
 class _Work:
-    """Sums up the data carried, in bandwidth-delay products, and the time taken, in round-trip
+    """Sums up the carried data in bandwidth-delay products, and the elapsed time in round-trip
     times.
     """
 
@@ -61,7 +61,8 @@ class _Work:
     taken: float = 0.0
 
     def at(self, x: float, rounds: float) -> None:
-        """Add `rounds` round trips with a window of `x`, which determines how long each takes."""
+        """Add `rounds` round trips with a window of `x`. The window determines the duration of a
+        round trip."""
         self.carried += x * rounds
         self.taken += max(x, 1.0) * rounds
 
@@ -69,13 +70,14 @@ class _Work:
 def utilisation_by_cycles(
     cc: str, beta: float, windows: Sequence[float], bdp: float, rtt_s: float, *, fast: bool = True
 ) -> float:
-    """Return the share of the capacity that one flow uses with unequal cycles. Each cycle goes from
-    beta times a window (in segments, as measured at the reductions) up to the next window.
+    """Return the share of the capacity that one flow uses with unequal cycles. The windows are in
+    segments, as measured at the reductions. Each cycle goes from beta times a window up to the next
+    window.
 
     The result includes properties of Linux's algorithm that the formula leaves out. In the round
     trip of the reduction, the window is already reduced and does not grow. ACKs for two segments
-    lengthen a round trip by one segment. CUBIC also has windows of whole segments, fast convergence
-    (if `fast`), and Reno's growth where it is faster.
+    lengthen a round trip by the time of one segment. CUBIC also has windows of whole segments, fast
+    convergence (if `fast` is true), and Reno's growth when this is faster.
     """
     bdp += 1
     work = _Work()
@@ -101,12 +103,12 @@ def utilisation_by_cycles(
 def _climb(
     work: _Work, start: float, origin: float, after: float, bdp: float, rtt_s: float
 ) -> None:
-    """Follow CUBIC from `start` until it has reached `after`, round trip by round trip."""
+    """Follow CUBIC's window from `start` until it reaches `after`, round trip by round trip."""
     k = math.cbrt(max(0.0, origin - start) / CUBIC_C)
     alpha = 3 * (1 - CUBIC_BETA) / (1 + CUBIC_BETA)
     top = max(origin, start)
     t, friendly, window = 0.0, start, start
-    # Like `work.at`, but fast enough for millions of round trips.
+    # This does the same as `work.at`, but fast enough for millions of round trips.
     carried, taken = work.carried, work.taken
     while window < after and t < 120:
         x = window / bdp
@@ -122,7 +124,8 @@ def _climb(
 
 
 def reno_window(beta: float, p: float) -> float:
-    """Return the mean window of AIMD with an increase of 1 if every 1/p-th segment is marked."""
+    """Return the mean window of AIMD with an increase of 1, if one of every 1/p segments is
+    marked."""
     return math.sqrt((1 + beta) / (2 * (1 - beta) * p))
 
 
@@ -132,13 +135,13 @@ def cubic_window(beta: float, p: float, rtt_s: float) -> float:
 
 
 def reno_ratio(beta: float, standard: float = 0.5) -> float:
-    """Return the rate of Reno with `beta` divided by that of Reno with `standard`, at the same mark
-    probability."""
+    """Return the rate of Reno with `beta` divided by the rate of Reno with `standard`, at the same
+    mark probability."""
     return reno_window(beta, 1.0) / reno_window(standard, 1.0)
 
 
 def cubic_ratio(beta: float, standard: float = 0.7) -> float:
-    """Return the ratio of `reno_ratio` for CUBIC on its curve."""
+    """Return the same ratio as `reno_ratio`, but for CUBIC on its curve."""
     return cubic_window(beta, 1.0, 1.0) / cubic_window(standard, 1.0, 1.0)
 
 
@@ -156,13 +159,13 @@ def random_constant(beta: float) -> float:
 
 
 def random_ratio(beta: float, standard: float = 0.5) -> float:
-    """Return the ratio of `reno_ratio` for random marks."""
+    """Return the same ratio as `reno_ratio`, but for random marks."""
     return random_constant(beta) / random_constant(standard)
 
 
 def ratio(cc: str, beta: float) -> float:
-    """Return the ABE paper's ratio at equal mark probability: the rate of this congestion control
-    with `beta` to its rate with the standard factor."""
+    """Return the ABE paper's ratio at equal mark probability. It is the rate of this congestion
+    control with `beta` divided by its rate with the standard factor."""
     return reno_ratio(beta) if cc == "reno" else cubic_ratio(beta)
 
 
@@ -172,5 +175,5 @@ def utilisation(cc: str, beta: float, x: float) -> float:
 
 
 def steps(beta: float) -> int:
-    """Return how many reductions halve a window: log_beta(0.5), rounded up."""
+    """Return the number of reductions that halve a window, which is log_beta(0.5) rounded up."""
     return math.ceil(round(math.log(0.5) / math.log(beta), 9))

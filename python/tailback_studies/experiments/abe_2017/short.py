@@ -25,7 +25,7 @@ BETAS = {"reno": (0.5, 0.7, 0.8, 0.85, 0.9), "cubic": (0.7, 0.8, 0.85, 0.9)}
 RTTS = (40, 80, 160)
 #: Target delay of the queue, ms.
 TARGETS_MS = {"pie": 20.0, "codel": 5.0}
-#: A flow with this size ends in congestion avoidance, segments.
+#: Size of a flow that ends in congestion avoidance, segments.
 LONG = 2500
 
 Key = tuple[str, str, str]
@@ -40,7 +40,7 @@ class ShortPoint:
     beta: float
     segments: int
     completion: Estimate
-    #: Completion time of each flow, s, and whether any of its segments was marked.
+    #: Completion time of each flow in s, and whether any segment of the flow was marked.
     flows: Sequence[tuple[float, bool]]
 
     @property
@@ -56,20 +56,20 @@ class ShortPoint:
 
 @dataclass(frozen=True)
 class Steps:
-    """Counts the reductions from the end of slow start until the window fits into the path plus the
-    queue at its target.
+    """The number of reductions from the end of slow start until the window fits into the path and
+    the queue at its target.
     """
 
     cc: str
     queue: str
     rtt_ms: float
     beta: float
-    #: Window at the first reduction, divided by the capacity of path and target queue.
+    #: Window at the first reduction, divided by the capacity of the path and the target queue.
     overshoot: Estimate
     steps: Estimate
     most: int
-    #: Number of runs whose window was at most twice that capacity, and how many of them are within
-    #: the bound.
+    #: Number of runs with a window of at most twice this capacity, and the number of those runs
+    #: that are within the bound.
     bounded: int
     within: int
 
@@ -154,8 +154,8 @@ def _steps(cc: str, queue: str, rtt_ms: float, beta: float, runs: Sequence[Run])
 
 
 def steps_down(levels: Sequence[tuple[float, float]], held: float) -> int:
-    """Return the reductions until ssthresh fits into `held`. Return all reductions if it never
-    does."""
+    """Return the number of reductions until ssthresh fits into `held`. If it never fits, return the
+    number of all reductions."""
     for i, (_, after) in enumerate(levels):
         if after <= held:
             return i + 1
@@ -163,7 +163,7 @@ def steps_down(levels: Sequence[tuple[float, float]], held: float) -> int:
 
 
 def reductions(run: Run, beta: float) -> list[tuple[float, float]]:
-    """Return the window before and the ssthresh after each reduction that a mark caused."""
+    """Return the window before each reduction that a mark caused, and the ssthresh after it."""
     found = run.series().filter(pl.col("quantity") == "ssthresh").sort("time_ns")
     values = found["value"].rle().struct.field("value").to_list()
     return [((value + 0.5) / beta, value) for value in values]

@@ -50,18 +50,19 @@ SETUPS = (
     AbeSetup("experiment-4", "cubic", "codel", 10),
     AbeSetup("experiment-4", "cubic", "pie", 10),
     AbeSetup("experiment-4", "cubic", "pie-8033", 10),
-    # The publication does not have this: it is an assumption of the formula for CUBIC.
+    # The publication does not have this set-up. The formula for CUBIC assumes that fast convergence
+    # is off.
     AbeSetup("experiment-4", "cubic", "codel", 10, fast_convergence=False),
 )
 SEEDS = 5
 
-#: The formula leaves out the round trip of a reduction, and ACKs for two segments. Together they
-#: cost about two segments of window. On a path that holds fewer segments than this, that is more
-#: than 2 points.
+#: Capacity of a path, segments, below which the formula is doubted. The formula leaves out the
+#: round trip of a reduction, and ACKs for two segments. Together they cost about two segments of
+#: window. On a path with less capacity, this cost is more than 2 percentage points.
 LEAST_PATH = 100.0
-#: Cycles count as equal if the standard deviation of the windows at reductions is at most this
-#: share of their mean. This limit and the limit above were set after the cells had been measured.
-#: They only explain differences, and decide no criterion.
+#: Cycles are considered equal if the standard deviation of the windows at reductions is at most
+#: this share of their mean. This limit and the limit above were set after the cells had been
+#: measured. They are used to explain differences, but not to decide a criterion.
 EQUAL_CYCLES = 0.05
 
 
@@ -82,13 +83,13 @@ class SinglePoint:
     x: float | None
     #: Standard deviation of that window, divided by its mean.
     spread: float | None
-    #: Utilisation by the formula, applied cycle by cycle.
+    #: Utilisation that the formula predicts when it is applied cycle by cycle.
     by_cycles: float | None
     runs: Sequence[Run]
 
     @property
     def standard(self) -> bool:
-        """Whether the backoff is the standard one, without ABE."""
+        """Whether the backoff is the standard backoff, without ABE."""
         return self.beta == layout.STANDARD[self.setup.cc]
 
     @property
@@ -98,12 +99,12 @@ class SinglePoint:
 
     @property
     def predicted(self) -> float | None:
-        """Utilisation by the formula, computed from the measured windows."""
+        """Utilisation that the formula predicts from the measured windows."""
         return None if self.x is None else predict.utilisation(self.setup.cc, self.beta, self.x)
 
     @property
     def doubt(self) -> str:
-        """Which assumption of the formula does not hold. Empty if all hold."""
+        """The assumption of the formula that does not hold. Empty if all assumptions hold."""
         if self.x is None or self.spread is None:
             return "no reduction"
         if self.bdp < LEAST_PATH:
@@ -218,10 +219,10 @@ def _point(setup: AbeSetup, runs: Sequence[Run], samples: Iterable[pl.DataFrame]
 
 
 def _windows(run: Run, samples: pl.DataFrame, beta: float) -> list[float]:
-    """Return the window at each reduction after the warm-up, from which ssthresh was computed, in
-    the order of time.
+    """Return the window at each reduction after the warm-up, in the order of time. Linux computes
+    ssthresh from this window, and the function computes the window from ssthresh.
 
-    Two reductions in a row that leave the same ssthresh count as one.
+    Two successive reductions with the same ssthresh are counted as one.
     """
     start = run.summary["warmup_s"] * 1e9
     found = samples.filter(pl.col("time_ns") >= start)["value"].to_list()

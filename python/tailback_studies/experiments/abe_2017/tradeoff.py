@@ -1,5 +1,5 @@
-"""Measures gains and costs of a factor: alone, beside a flow without ABE, and for a flow that
-enters."""
+"""Measures gains and costs of a factor for a flow alone, for a flow beside a flow without ABE, and
+for a flow that enters."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from tailback_studies.experiments.abe_2017 import enter, layout
 
 RTT_MS = 80.0
 SEEDS = 3
-#: Seeds of the runs in which a flow enters. They need most seeds, because their times vary most.
+#: Number of seeds of the runs in which a flow enters. They need more seeds than other runs, because
+#: their times vary most.
 ENTER_SEEDS = 6
 QUEUES = ("pie", "codel", "fq_codel", "cake", "dualpi2")
 QUICK_QUEUES = ("pie", "fq_codel")
@@ -35,9 +36,9 @@ class TradeoffPoint:
     cc: str
     queue: str
     beta: float
-    #: Throughput of a flow alone divided by that with the standard backoff, minus one.
+    #: Throughput of a flow alone divided by its throughput with the standard backoff, minus one.
     gain: float
-    #: Share of its throughput that a standard flow loses when its competitor has ABE.
+    #: Share of the throughput that a standard flow loses when its competitor has ABE.
     loss: float
     #: Mean queue delay of the flow alone, ms.
     delay_ms: float
@@ -86,7 +87,7 @@ def plan(*, quick: bool, seeds: int | None) -> list[tuple[Key, Job]]:
 
 
 def measured(planned: Sequence[tuple[Key, Job]], results: Sequence[Results]) -> list[TradeoffPoint]:
-    """Return every factor, with those on the Pareto front marked."""
+    """Return every factor, and mark the factors on the Pareto front."""
     cases: dict[tuple[str, str], dict[str, dict[float, list[Run]]]] = {}
     for ((cc, queue, kind), _), result in zip(planned, results, strict=True):
         for runs in result.groups():
@@ -129,8 +130,8 @@ def _mean(values: Sequence[float]) -> float:
 
 
 def front(points: Sequence[TradeoffPoint]) -> list[TradeoffPoint]:
-    """Mark the points of the Pareto front. A point is on it if no other point is as good in
-    everything and better by more than `SAME` in something.
+    """Mark the points of the Pareto front. A point is on the front unless another point is at least
+    as good in every value and better by more than `SAME` in some value.
     """
 
     def better(other: TradeoffPoint, point: TradeoffPoint) -> bool:

@@ -1,4 +1,4 @@
-"""Has the predictions of the ABE paper and the poster, and decides whether the measurements
+"""Defines the predictions of the ABE paper and the poster, and decides whether the measurements
 agree."""
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ class AbeVerdict:
     #: The result, as text.
     measured: str
     cells: int
-    #: How many of the cells hold.
+    #: Number of cells that hold.
     held: int
     #: Whether all cells hold.
     holds: bool
     #: The cells that do not hold, as text.
     misses: Sequence[str] = field(default_factory=tuple)
-    #: The error of each cell, and how errors are counted: one of `entries.KINDS`.
+    #: The error of each cell, and the kind of errors, which is one of `entries.KINDS`.
     sizes: Sequence[float] = field(default_factory=tuple)
     error: str = "absolute"
 
@@ -80,15 +80,17 @@ def verdicts(measurements: AbeMeasures) -> list[AbeVerdict]:
 
 
 def predicted(points: Sequence[single.SinglePoint]) -> list[single.SinglePoint]:
-    """Return the points that the formula predicts: those with at least one reduction."""
+    """Return the points for which the formula makes a prediction. They have at least one
+    reduction."""
     return [p for p in points if p.predicted is not None and p.utilisation.mean is not None]
 
 
 def gap(point: single.SinglePoint) -> float:
-    """Return the measured utilisation minus the predicted one."""
+    """Return the measured utilisation minus the predicted utilisation."""
     assert point.utilisation.mean is not None
     assert point.predicted is not None
-    # A shaper may report one packet more than its capacity, so a utilisation slightly above 1.
+    # A shaper may report one packet more than its capacity. Then the utilisation is slightly above
+    # 1.
     return min(1.0, point.utilisation.mean) - point.predicted
 
 
@@ -99,7 +101,8 @@ def where(point: single.SinglePoint) -> str:
 
 
 def cycle_gap(point: single.SinglePoint) -> float:
-    """Return the difference for the formula when it is applied cycle by cycle."""
+    """Return the measured utilisation minus the prediction of the formula, applied cycle by
+    cycle."""
     assert point.utilisation.mean is not None
     assert point.by_cycles is not None
     return min(1.0, point.utilisation.mean) - point.by_cycles
@@ -185,7 +188,7 @@ def over_rtts(
 def in_poster_range(
     by_beta: dict[float, groups.GroupPoint],
 ) -> list[tuple[groups.GroupPoint, float]]:
-    """Return each factor in the poster's range, and how far its ratio is outside of the poster's
+    """Return each factor in the poster's range, and the distance of its ratio from the poster's
     range of ratios."""
     low, high = groups.POSTER_RATIO
     out = []
@@ -196,7 +199,8 @@ def in_poster_range(
 
 
 def _poster(points: Sequence[groups.GroupPoint]) -> list[AbeVerdict]:
-    """The poster's group with ABE is CUBIC. The poster does not define its "standard TCP"."""
+    """Compare with the poster. Its group with ABE uses CUBIC, and it does not define its "standard
+    TCP"."""
     out = []
     for (abe, standard), by_beta in over_rtts(points).items():
         cells = in_poster_range(by_beta)
@@ -273,7 +277,7 @@ def _cubic_gains_less(points: Sequence[single.SinglePoint]) -> AbeVerdict | None
 
 
 def delay_gaps(points: Sequence[single.SinglePoint]) -> list[tuple[single.SinglePoint, float]]:
-    """Return the median queue delay with ABE minus that with the standard backoff, ms."""
+    """Return the median queue delay with ABE minus the median with the standard backoff, ms."""
     standard = {(p.setup, p.rtt_ms): p.delay["p50"] for p in points if p.standard}
     out = []
     for p in points:
@@ -284,7 +288,7 @@ def delay_gaps(points: Sequence[single.SinglePoint]) -> list[tuple[single.Single
 
 
 def _delays(points: Sequence[single.SinglePoint]) -> Iterator[AbeVerdict]:
-    # These are the proposed factors. The tables show the effect of larger factors.
+    # Use only factors up to the recommended factor. The tables show the effect of larger factors.
     known = [(p, d) for p, d in delay_gaps(points) if p.beta <= layout.RECOMMENDED[p.setup.cc]]
     for queue in dict.fromkeys(p.setup.queue for p, _ in known):
         cells = [(p, d) for p, d in known if p.setup.queue == queue]

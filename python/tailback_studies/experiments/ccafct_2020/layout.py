@@ -1,4 +1,4 @@
-"""Defines the rows of the publication: what ran, the columns, and the published values."""
+"""Defines the rows of the publication: the runs, the columns, and the published values."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import cache
 from tailback_studies.reproduction.sources import published_rows
 
 WORDS = {"": "alone", "cubic": "beside CUBIC", "prague": "beside Prague"}
-#: Round-trip times in ms, each with the competitor. The competitor is empty if the flows are alone.
+#: Round-trip times in ms, and the competitors. The competitor is empty if the flows are alone.
 RTTS_MS = (10, 20, 40, 80, 160)
 COMPETITORS = ("", "cubic", "prague")
 #: Statistics over the requests of a run.
@@ -45,7 +45,7 @@ ROWS: tuple[CcafctRow, ...] = tuple(CcafctRow(rtt, cc) for rtt in RTTS_MS for cc
 
 @cache
 def published() -> Mapping[tuple[CcafctRow, str], float]:
-    """Read the publication's values, without held-out rows."""
+    """Read the publication's values, excluding held-out rows."""
     out: dict[tuple[CcafctRow, str], float] = {}
     for line in published_rows(__package__, "published.csv"):
         row = CcafctRow(int(line["rtt_ms"]), line["competitor"])

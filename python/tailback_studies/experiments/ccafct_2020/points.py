@@ -16,9 +16,10 @@ from tailback_studies.experiments.l4s_tests_2020.points import CCS
 from tailback_studies.reproduction.entries import Entry as BaseEntry
 from tailback_studies.reproduction.sources import scenario, set_value
 
-#: For how many seconds requests start, and for how many in a quick run.
+#: Time in seconds during which requests start, and this time in a quick run.
 SECONDS, QUICK_SECONDS = 180.0, 60.0
-#: Seconds for which the competitor is alone before the requests, and seconds for requests to end.
+#: Time in seconds during which the competitor is alone before the requests, and the time for
+#: requests to end.
 BEFORE, AFTER = 20.0, 60.0
 
 
@@ -55,7 +56,8 @@ class CcafctEntry(BaseEntry):
 
     @property
     def is_harm(self) -> bool:
-        """Whether the cell is harm, computed from two rows, instead of a time."""
+        """Whether the value of the cell is harm, which is computed from two rows, instead of a
+        time."""
         return self.column.endswith("_harm")
 
     @property
@@ -76,10 +78,10 @@ def job(
     kernel: bool = False,
     variant: CcafctVariant = AS_PUBLISHED,
 ) -> Job:
-    """Return the job of a row. On Linux, offloads can stay on as in the publication.
+    """Return the job of a row. On Linux, offloads are on, as in the publication.
 
-    On the kernel engine each request has a connection of its own, because the guest's client does
-    not share connections.
+    On the kernel engine each request has its own connection, because the guest's client does not
+    reuse connections.
     """
     out = made(row, quick=quick, variant=variant)
     if kernel:
@@ -116,7 +118,8 @@ def made(
 
 
 def statistics(times_ms: Sequence[float]) -> dict[str, float | None]:
-    """Return the publication's statistics: the geometric mean, and percentiles by nearest rank."""
+    """Return the publication's statistics, which are the geometric mean and percentiles by nearest
+    rank."""
     if not times_ms:
         return dict.fromkeys(STATISTICS)
     logs = math.fsum(math.log(time) for time in times_ms) / len(times_ms)

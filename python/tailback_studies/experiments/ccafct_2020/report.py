@@ -33,7 +33,8 @@ NAMES = {"geomean": "geometric mean", "median": "median", "p95": "P95"}
 
 
 def ran(results: Sequence[Results], *, quick: bool) -> Facts:
-    """Return what a report states about these runs: seeds, duration, engine, deviations."""
+    """Return the facts that a report states about these runs: seeds, duration, engine,
+    deviations."""
     deviations = [NO_OFFLOADS]
     if results and results[0].engine == "kernel":
         deviations = ["today's Linux instead of the tree of 2020"]

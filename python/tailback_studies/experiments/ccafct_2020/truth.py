@@ -1,4 +1,5 @@
-"""Has the goals, which were set before the first comparison, and decides whether they are met."""
+"""Defines the goals, which were set before the first comparison, and decides whether the results
+meet them."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from tailback_studies.reproduction import goals
 from tailback_studies.reproduction.goals import CellsVerdict, CellsWithin
 from tailback_studies.reproduction.judges import Judge, judge
 
-#: Largest error of times, and largest error of harm, for which a cell agrees.
+#: Largest error for which a cell agrees. It applies to times and to harm.
 LIMIT = 0.2
 
 GOALS: tuple[CellsWithin[CcafctEntry], ...] = (
@@ -35,11 +36,12 @@ def judges(entries: Sequence[CcafctEntry]) -> list[Judge]:
 
 
 def summary(entries: Sequence[CcafctEntry]) -> list[dict[str, Any]]:
-    """Return the summary of `reproduce --json`: by quantity, then the groups that have a goal."""
+    """Return the summary of `reproduce --json`. The quantities come first, then the groups with a
+    goal."""
     return goals.summary(entries, verdicts(entries))
 
 
 def missed(entries: Iterable[CcafctEntry]) -> list[CcafctEntry]:
-    """Return the cells beyond their goal, those with the largest errors first."""
+    """Return the cells with errors beyond their goal, in descending order of error."""
     off = [e for e in entries if e.within is False]
     return sorted(off, key=lambda e: -(e.size("relative") or 0.0))

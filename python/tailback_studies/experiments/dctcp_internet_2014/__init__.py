@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tailback.store.results import Results
     from tailback_studies.experiments.dctcp_internet_2014.points import DctcpBatch
 
-#: Number of seeds of each point, and that of a quick run.
+#: Number of seeds of each point. A page and a quick run have their own numbers.
 SEEDS = 3
 PAGE_SEEDS = 5
 QUICK_SEEDS = 2
@@ -83,14 +83,15 @@ class DctcpInternet2014(Reproduction):
         def jobs(batch: DctcpBatch) -> list[Job]:
             seeds = _seeds(every, batch, request)
             here = Job(batch.scenario, batch.set, seeds)
-            # On Linux, the report shows the simulator's results next to those of Linux.
+            # On Linux, the report shows the simulator's results next to the results of Linux.
             return [here, replace(here, engine="sim")] if on_linux else [here]
 
         return Study({name: jobs(batch) for name, batch in batches.items()}, findings)
 
 
 def _seeds(every: int, batch: DctcpBatch, request: Request) -> int:
-    """Return the number of seeds. A page uses all seeds, except for curves that show one run."""
+    """Return the number of seeds. A page uses all seeds, except for batches of curves that show one
+    run."""
     most = batch.most_seeds or every
     return every if request.page and most > 1 else min(every, most)
 

@@ -1,4 +1,4 @@
-"""Compares Linux with the simulator and the paper: the same runs on both engines."""
+"""Compares Linux with the simulator and the paper. The same runs are made on both engines."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tailback_studies.experiments.dctcp_internet_2014 import points as pts
 from tailback_studies.experiments.dctcp_internet_2014 import table1
 from tailback_studies.experiments.dctcp_internet_2014.builder import Builder, DctcpMeasures
 
-#: For Figures 6 to 10: the title, the batch, and the columns of parameters that distinguish points.
+#: For each figure: the title, the batch, and the columns of parameters that distinguish points.
 FIGURES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     *((f"Figure 5, M = {m:g}", f"step-{tag}", (f"{pts.ECN}.min",)) for tag, m in pts.ROWS),
     ("Figure 6", "fig6", ("flows.dctcp.count", f"{pts.ECN}.min")),
@@ -42,14 +42,14 @@ def refused(batches: Mapping[str, pts.DctcpBatch], engine: str) -> dict[str, str
 
 
 def not_run(reasons: Mapping[str, str]) -> Section:
-    """List what the engine cannot run, and why."""
+    """List the batches that the engine cannot run, and the reasons."""
     rows: list[list[Value]] = [[name, reason] for name, reason in reasons.items()]
     table = Table("not-run", "Not run on this engine", left("runs", "reason"), rows)
     return Section("not-run", "Not run on this engine", [table])
 
 
 def with_simulated(cells: Sequence[TableCell], measured: DctcpMeasures) -> list[dict[str, Any]]:
-    """Return cells as `reproduce --json` lists them. Cells of Table I also have the simulator's
+    """Return cells in the form of `reproduce --json`. Cells of Table I also have the simulator's
     value."""
     of_sim = {cell.id: cell for cell in table1.cells(measured.simulated)}
     out = []
@@ -62,7 +62,7 @@ def with_simulated(cells: Sequence[TableCell], measured: DctcpMeasures) -> list[
 
 
 def sections(builder: Builder) -> Iterator[Section]:
-    """Show Table I on both engines, and how much the engines differ in the figures."""
+    """Show Table I on both engines, and the differences between the engines in the figures."""
     measured = builder.measured
     if "two-reno" in measured.simulated:
         yield _table1(builder)
@@ -152,7 +152,7 @@ def _alike(linux: TableCell, sim: TableCell) -> Value:
 
 
 def _figures(measured: DctcpMeasures) -> Iterator[list[Value]]:
-    """Yield a row for each figure that both engines have."""
+    """Yield a row for each figure for which both engines have runs."""
     for title, batch, keys in FIGURES:
         frames = [frames.get(batch) for frames in (measured.frames, measured.simulated)]
         if any(frame is None for frame in frames):

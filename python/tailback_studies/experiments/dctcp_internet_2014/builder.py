@@ -20,7 +20,7 @@ DEVIATIONS = (
     "machines",
     "SACK, RACK and PRR as in today's Linux; 3.2 reduced the window by rate halving",
 )
-#: The results on the kernel engine.
+#: Differences of the kernel engine from the published set-up.
 LINUX_DEVIATIONS = (
     "Linux of today with modules of tailback's own (`sch_wred`, `tcp_dctcp_2014`, "
     "`tcp_reno_acks`) instead of Linux 3.2.18",
@@ -52,7 +52,8 @@ class DctcpMeasures:
 
 
 class Builder:
-    """Gives the measurements to the sections, and collects their cells and claims."""
+    """Provides the measurements for the sections, and collects the cells and claims of the
+    sections."""
 
     def __init__(self, measured: DctcpMeasures) -> None:
         self.measured = measured
@@ -64,7 +65,7 @@ class Builder:
     def facts(
         self, *batches: str, options: Sequence[str] = (), deviations: Sequence[str] = ()
     ) -> Facts:
-        """Return the facts behind a figure made from these batches."""
+        """Return the facts about a figure that is made from these batches."""
         known = [b for b in batches if b in self.measured.frames]
         frames = [self.measured.frames[b] for b in known]
         lengths = list(dict.fromkeys(self.measured.lengths.get(b, ("", "")) for b in known))
@@ -90,14 +91,15 @@ class Builder:
         return {group: self.facts(*names) for group, names in groups.items()}
 
     def share(self, tag: str, m: float) -> pts.EqualShare | None:
-        """Return the point at which both flows share equally, for one row of Table I."""
+        """Return the point at which both flows have equal rates, for one row of Table I."""
         if tag not in self._shares:
             frame = self.measured.frames.get(f"step-{tag}")
             self._shares[tag] = None if frame is None else table1.share(frame, m)
         return self._shares[tag]
 
     def claim(self, says: str, found: str, criterion: str, holds: bool) -> None:
-        """Record a claim of the paper's text, the measurement, and the criterion for the claim."""
+        """Record a claim of the paper's text, the measurement, the criterion, and whether the claim
+        holds."""
         self.claims.append((says, found, criterion, mark(holds, no="does not hold")))
 
 

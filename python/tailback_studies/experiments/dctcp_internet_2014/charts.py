@@ -12,8 +12,8 @@ from tailback_studies.experiments.dctcp_internet_2014 import points as pts
 
 
 def staircase_rows(means: pl.DataFrame, m: float) -> pl.DataFrame:
-    """Return the rows for a step curve: each row at the start of its step, and the last row also at
-    its end."""
+    """Return the rows for a step curve. Each row is at the start of its step, and the last row is
+    also at the end of its step."""
     edges = [pts.staircase(k, m) for k in means["k"].to_list()]
     rows = means.with_columns(pl.Series("x", [max(low, 1.0) for low, _ in edges]))
     last = rows.tail(1).with_columns(pl.lit(edges[-1][1]).alias("x"))
@@ -21,8 +21,8 @@ def staircase_rows(means: pl.DataFrame, m: float) -> pl.DataFrame:
 
 
 def window(run: pl.DataFrame, quantity: str, start: float, end: float) -> pl.DataFrame:
-    """Return a quantity between two times, including its value at the start: time_s, flow,
-    value."""
+    """Return a quantity between two times, with the columns time_s, flow and value. The rows
+    include the value at the start."""
     rows = run.filter(pl.col("quantity") == quantity).sort("time_s")
     before = (
         rows.filter(pl.col("time_s") < start)
@@ -53,7 +53,7 @@ def fixed_point(min_ratio: float, bdp: float = 20.8333) -> float:
     """Return the Max_Prob_DCTCP at which W_DCTCP = 1/p and W_Reno = 0.87/sqrt(p) are equal.
 
     It assumes growth of half a packet per RTT, marks with the probability of the slope, a
-    Min_Thresh_Reno of one BDP, slopes that are 2 BDP wide, and a full pipe: 2 W = BDP + q.
+    Min_Thresh_Reno of one BDP, slopes with a width of 2 BDP, and a full pipe (2 W = BDP + q).
     """
     width, max_reno = 2.0, 0.1
     low, high = 1.0, 3.0

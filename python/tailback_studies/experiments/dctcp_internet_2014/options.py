@@ -1,5 +1,5 @@
-"""Lists the options that the paper leaves open: the reading used here, and the alternatives that
-are tried."""
+"""Lists the options that the paper leaves open, with the reading used here and the alternatives
+that are tried."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ BASES: dict[Basis, str] = {
     "inferred": "inferred from the paper's numbers",
 }
 
-#: Option, value, basis, remark.
+#: Each item is an option, its value, the basis of the value, and a remark.
 DECLARED: tuple[tuple[str, str, Basis, str], ...] = (
     (
         "RED: gaps between drops or marks",
@@ -100,8 +100,9 @@ DECLARED: tuple[tuple[str, str, Basis, str], ...] = (
     ("fraction F of one ACK", "0 or 1", "default", "the paper updates alpha on every ACK"),
 )
 
-#: Combinations of the open options. Each is scored against all of Table I and formula (3). The
-#: figures use the first. A quick run has those with `True`.
+#: Combinations of the open options, which are called readings. Each reading is scored against all
+#: of Table I and formula (3). The figures use the first reading. A quick run has the readings with
+#: `True`.
 READINGS: tuple[tuple[str, str, dict[str, Any], bool], ...] = (
     ("taken", "the reading of this report", {}, True),
     (
@@ -156,11 +157,12 @@ READINGS: tuple[tuple[str, str, dict[str, Any], bool], ...] = (
     ("idle-hold", "average held over idle times", {f"{_QUEUE}.idle": "hold"}, False),
 )
 
-#: Readings that differ only in RED's idle clock, the fastest clock first. The two-Reno cells of
-#: Table I decide which clock is used.
+#: Readings that differ only in RED's idle clock, from the fastest to the slowest clock. The
+#: two-Reno cells of Table I decide which clock is used.
 CLOCKS = ("taken", "idle-100", "idle-500", "avpkt", "idle-1500", "idle-hold")
 
-#: Alternatives. Each is compared with the chosen reading, on two rows of Table I and on a slope.
+#: Alternatives to the chosen reading. Each is compared with it on two rows of Table I and on a
+#: slope.
 OPTIONS: tuple[Option, ...] = (
     Option("uniformised", "RED gaps uniformised as in Linux", _LINUX_RED),
     Option("wait", "RED gaps as ns-2's wait", _WAIT),

@@ -1,4 +1,5 @@
-"""Makes the page in docs: Table I, its criteria, and what the paper leaves open."""
+"""Makes the page in docs. It has Table I, its criteria, and the options that the paper leaves
+open."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from tailback_studies.reproduction.judges import Judge
 from tailback_studies.reproduction.page import Page
 from tailback_studies.reproduction.shown import goals_table
 
-#: Criteria, keyed by the quantities of their cells: the name of each, and its limit as text.
+#: Criteria. Each has the quantities of its cells, its name, and its limit as text.
 JUDGED = (
     (("k_over_m",), "Table I: K/M of equal sharing", "0.1 or one frame"),
     (("utilisation",), "Table I: utilisation, Reno and DCTCP", "0.01"),
@@ -53,7 +54,7 @@ def judges(cells: Sequence[TableCell]) -> list[Judge]:
 
 
 def page(whole: Report, facts_by_part: Mapping[str, Facts]) -> Page:
-    """Return the page: the criteria, then the tables of the report."""
+    """Return the page. The criteria come first, then the tables of the report."""
     missed = [c for c in whole.cells if c.status == "miss"]
     result: list[Block] = [goals_table(judges(whole.cells), Facts()), Text(CHOSEN)]
     if missed:

@@ -31,10 +31,10 @@ ROWS: tuple[tuple[str, float], ...] = (
     ("0.707", 0.70711),
     ("1", 1.0),
 )
-#: Batches whose single runs are drawn over time.
+#: Batches with single runs that figures draw over time.
 DRAWN = ("fig1", "fig2")
 
-#: Payload with which Linux's frames are as large as the paper's 1500 B, which include Ethernet.
+#: Settings with which Linux's frames have the paper's size of 1500 B, which includes Ethernet.
 LINUX_FRAMES: Mapping[str, Any] = {"tcp.mss": 1434, "tcp.header": 66, "path.offloads": False}
 
 ECN = "bottleneck.queue.ecn"
@@ -59,7 +59,7 @@ class DctcpBatch:
 
 @dataclass(frozen=True)
 class Option:
-    """An option to test, with the values that change it. The paper leaves it open, or states its
+    """An option to test, with the values to change. The paper leaves the option open, or states its
     value.
     """
 
@@ -95,7 +95,7 @@ def every(made: dict[str, Any], step: int) -> dict[str, Any]:
 
 
 def bdp_size(value: Any, bdp: float = BDP) -> float:
-    """Return a size in BDP. It is given in bytes or as text such as "0.5bdp"."""
+    """Return a size in BDP. `value` is in bytes, or a text such as "0.5bdp"."""
     if isinstance(value, str):
         if value.endswith("bdp"):
             return float(value[:-3])
@@ -150,7 +150,8 @@ def plan(
         add("slope", document)
     if "fig9" in wanted:
         document = scenario("formula3")
-        # This batch is not shortened: in a short run, noise alone pushes Jain's index below 1.
+        # Do not shorten this batch, because in a short run, noise alone pushes Jain's index below
+        # 1.
         add("formula3", every(document, 3) if quick else document, _LONG)
     if "fig10" in wanted:
         for width in ("bdp", "min"):
@@ -182,8 +183,8 @@ _LONG = {"duration": "210s", "warmup": "10s"}
 
 
 def _reading() -> dict[str, dict[str, Any]]:
-    """Return the scenarios that score a reading of the open options: Table I near equal sharing,
-    and formula (3)."""
+    """Return the scenarios with which a reading of the open options is scored. They are Table I
+    near equal sharing, and formula (3)."""
     out: dict[str, dict[str, Any]] = {}
     for tag, m in ROWS:
         made = scenario(f"fig5-m{tag}")
@@ -218,9 +219,9 @@ def _quick(made: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def near_equal_share(document: dict[str, Any], m: float, most: int) -> dict[str, Any]:
-    """Return the part of a staircase in which equal sharing is searched. It has at most `most`
-    steps, from Min_Thresh_Reno to 2.4 times that value (for Min_Thresh_Reno = BDP/8) or 1.6 times
-    that value (for BDP)."""
+    """Return the part of a staircase in which to search for equal sharing. It has at most `most`
+    steps. They begin at Min_Thresh_Reno and end at 2.4 times that value for Min_Thresh_Reno =
+    BDP/8, or at 1.6 times that value for Min_Thresh_Reno = BDP."""
     top = 1.6 + 0.9 * (1.0 - m)
     values = document["sweep"]["zip"][0][f"{ECN}.min"]
     near = [k for k in values if bdp_size(k) <= top * m + FRAME / BDP]
@@ -229,8 +230,8 @@ def near_equal_share(document: dict[str, Any], m: float, most: int) -> dict[str,
 
 
 def _ablation_bases(*, quick: bool) -> dict[str, dict[str, Any]]:
-    """Return the three rows of the ablation table: two rows of Table I with the part of the
-    staircase around equal sharing, and a slope with Min_Thresh_DCTCP = BDP/2."""
+    """Return the scenarios for the three rows of the ablation table. They are two rows of Table I
+    near equal sharing, and a slope with Min_Thresh_DCTCP = BDP/2."""
     small = scenario("fig5-m0.125")
     large = scenario("fig5-m1")
     small["sweep"]["zip"] = [steps(range(3, 10, 2) if quick else range(3, 10))]
@@ -245,12 +246,12 @@ def _ablation_bases(*, quick: bool) -> dict[str, dict[str, Any]]:
 
 
 def table(points: Iterable[Any]) -> pl.DataFrame:
-    """Return a frame with one row for each run: its parameters, and the values that the figures
-    need.
+    """Return a frame with one row for each run. A row has the run's parameters, and the values that
+    the figures need.
 
-    The column ratio is Reno's throughput divided by the mean throughput of the DCTCP flows. Between
-    two Reno flows it is the first flow's throughput divided by the second's. The column occupancy
-    is in bytes.
+    The column ratio is Reno's throughput divided by the mean throughput of the DCTCP flows. For two
+    Reno flows, it is the first flow's throughput divided by the second flow's throughput. The
+    column occupancy is in bytes.
     """
     rows: list[dict[str, Any]] = []
     for run in points:
@@ -285,15 +286,16 @@ def _scalar(value: Any) -> Any:
     return value if isinstance(value, int | float | str | bool) else str(value)
 
 
-#: Columns of `aggregate`. Each also has a column `_low` and `_high`.
+#: Columns that `aggregate` averages. For each, the result also has columns with the suffixes `_low`
+#: and `_high`.
 AVERAGED = ("ratio", "jain", "utilisation", "occupancy")
 
 
 def aggregate(frame: pl.DataFrame, by: Sequence[str], bdp: float = BDP) -> pl.DataFrame:
-    """Return means over seeds with 95 % intervals. Each combination of the columns `by` has one
-    row, in their order.
+    """Return means over seeds with 95 % intervals. The result has one row for each combination of
+    the columns `by`, in order.
 
-    The ratio's mean is geometric.
+    The mean of the ratio is the geometric mean.
     """
     rows: list[dict[str, Any]] = []
     for key, group in frame.group_by(list(by), maintain_order=True):
@@ -345,8 +347,8 @@ class EqualShare:
 def equal_share(
     frame: pl.DataFrame, x: str, *, falling: bool, bdp: float = BDP
 ) -> EqualShare | None:
-    """Return where log(ratio) crosses 0 along the column `x`. The crossing is that of the means
-    over seeds.
+    """Return the point at which log(ratio) crosses 0 along the column `x`. It is computed from the
+    means over seeds.
 
     The interval comes from the crossings of the single seeds. Returns None if the grid has no
     crossing.
@@ -389,8 +391,7 @@ def equal_share(
     )
 
 
-#: The least share of the other flow's rate with which a flow is counted. It avoids the logarithm of
-#: 0, which is infinite.
+#: Lower bound for the ratio of two rates. It avoids the logarithm of 0, which is infinite.
 STARVED = 1e-3
 
 
@@ -410,15 +411,15 @@ def _mean_at(
 
 
 def staircase(k: float, m: float) -> tuple[float, float]:
-    """Return the step around K = `k` bytes as a range of K/M. Every K in it holds the same number
-    of frames."""
+    """Return the step around K = `k` bytes as a range of K/M. Every K in the step holds the same
+    number of frames."""
     frames = math.ceil(k / FRAME)
     return (frames - 1) * FRAME / (m * BDP), frames * FRAME / (m * BDP)
 
 
 def formula3(min_ratio: float, max_prob_reno: float = 0.1) -> float:
-    """Return the Max_Prob_DCTCP of equal sharing for Min_Thresh_DCTCP/Min_Thresh_Reno by formula
-    (3).
+    """Return the Max_Prob_DCTCP of equal sharing that formula (3) predicts for `min_ratio`, which
+    is Min_Thresh_DCTCP/Min_Thresh_Reno.
 
     Min_DCTCP/Min_Reno = (r - 1)/r with r = Max_Prob_DCTCP/Max_Prob_Reno.
     """

@@ -51,7 +51,7 @@ MAKERS: Mapping[str, Callable[[Builder], Section | None]] = {
 
 def report(builder: Builder, parts: Sequence[str]) -> Report:
     """Return the report with these parts."""
-    # Table I comes first: its criteria decide the result of the experiment.
+    # Table I comes first, because its criteria decide the result of the experiment.
     first = ("table1", "readings")
     order = sorted((p for p in PARTS if p in parts), key=lambda p: p not in first)
     sections = [s for s in (MAKERS[part](builder) for part in order) if s is not None]
@@ -84,7 +84,7 @@ def report(builder: Builder, parts: Sequence[str]) -> Report:
 
 
 def _result(builder: Builder) -> list[Section]:
-    """Return a sentence about how many of the numbers with a criterion agree."""
+    """Return a section about how many of the numbers with a criterion agree."""
     judged = [c for c in builder.cells if c.tolerance is not None]
     if not judged:
         return []
@@ -122,7 +122,7 @@ def _claims(builder: Builder) -> list[Section]:
 
 
 def _declared() -> Section:
-    """Show the options the paper leaves open."""
+    """Show the options that the paper leaves open."""
     table = Table(
         "declared",
         "The set-up, and where each part of it comes from",

@@ -1,4 +1,4 @@
-"""Compares Table I with the measured values. Defines how much they may differ."""
+"""Compares Table I with the measured values. Defines the tolerances."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def with_k(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def share(frame: pl.DataFrame, m: float) -> pts.EqualShare | None:
-    """Return the K/M at which both flows share equally, for one row."""
+    """Return the K/M at which both flows have equal rates, for one row."""
     ready = with_k(frame).with_columns((pl.col("k") / (m * pts.BDP)).alias("x"))
     return pts.equal_share(ready, "x", falling=True)
 
@@ -47,8 +47,8 @@ def share(frame: pl.DataFrame, m: float) -> pts.EqualShare | None:
 def step_cells(row: Table1Row, equal_share: pts.EqualShare | None) -> list[TableCell]:
     """Return the cells of K/M, utilisation and queue of Reno and DCTCP at equal sharing.
 
-    K/M may be off by 0.1 or one frame (the queue does not distinguish closer thresholds),
-    utilisation by 0.01, the queue by 0.02 BDP or 8 %.
+    The tolerances are 0.1 or one frame for K/M, 0.01 for utilisation, and 0.02 BDP or 8 % for the
+    queue. The queue does not distinguish thresholds that differ by less than a frame.
     """
     head = f"Table I/M={row.m:g}"
     n = equal_share.n if equal_share else 0

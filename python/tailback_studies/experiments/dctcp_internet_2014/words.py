@@ -50,7 +50,7 @@ def miss_text(cell: TableCell) -> str:
 
 
 def rate(value: Any) -> float:
-    """Format a rate in bit/s."""
+    """Return a rate in bit/s."""
     if isinstance(value, str):
         number = value.lower().removesuffix("bit")
         scale = {"k": 1e3, "m": 1e6, "g": 1e9}.get(number[-1:], 1.0)
@@ -65,12 +65,12 @@ def sixteenths(value: Any) -> float:
 
 
 def nearest(grid: Sequence[float], want: float) -> float:
-    """Return the grid value nearest to a requested one."""
+    """Return the grid value that is nearest to a requested value."""
     return min(grid, key=lambda v: abs(v - want))
 
 
 def interpolate(xs: Sequence[float], ys: Sequence[float], x: float) -> float | None:
-    """Return the value at x on the straight lines between points. Return None outside of the
+    """Return the value at x by linear interpolation between points. Return None outside of the
     points."""
     for (a, b), (u, v) in zip(
         zip(xs, ys, strict=True), zip(xs[1:], ys[1:], strict=True), strict=False
@@ -81,7 +81,7 @@ def interpolate(xs: Sequence[float], ys: Sequence[float], x: float) -> float | N
 
 
 def straight(xs: Sequence[float], ys: Sequence[float]) -> tuple[str, float]:
-    """Return the least-squares line as text, and the largest distance of a point from it."""
+    """Return the least-squares line as text, and the largest distance of a point from the line."""
     n = len(xs)
     mx, my = sum(xs) / n, sum(ys) / n
     square = sum((x - mx) ** 2 for x in xs)

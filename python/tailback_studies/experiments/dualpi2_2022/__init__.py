@@ -25,8 +25,8 @@ GROUPS: Mapping[str, tuple[Run, ...]] = {
     **{kind: tuple(run for run in RUNS if run.archive.kind == kind) for kind in (MIXED, OVERLOAD)},
     **{a.part: tuple(run for run in RUNS if run.archive == a) for a in ARCHIVES},
 }
-#: A part without a result file. It tries, one by one, the readings that the publication leaves
-#: open.
+#: A part without a published result file. It tries, one by one, readings of details that the
+#: publication leaves open.
 READINGS = "readings"
 PARTS: tuple[str, ...] = (*GROUPS, READINGS)
 #: Number of seeds of each run. A quick run uses one.
@@ -45,7 +45,8 @@ class DualPi2(Reproduction):
     parts = PARTS
 
     def study(self, request: Request) -> Study:
-        """Return the runs of the publication. Add the readings if they are requested."""
+        """Return the runs of the publication, and the runs of the readings if these are
+        requested."""
         from tailback_studies.experiments.dualpi2_2022 import (
             law,
             on_linux,
@@ -110,8 +111,8 @@ class DualPi2(Reproduction):
         return [run for run in runs if run in published_runs()] if request.quick else runs
 
     def _on_linux(self, runs: Sequence[Run], request: Request) -> OnLinux:
-        """Divide these runs into those that Linux can execute and those that it cannot. Raise an
-        error if it can execute none."""
+        """Divide these runs into runs that Linux can execute and runs that it cannot. Raise an
+        error if it cannot execute any."""
         from tailback_studies.experiments.dualpi2_2022 import on_linux, points
 
         played = on_linux.divide(runs)

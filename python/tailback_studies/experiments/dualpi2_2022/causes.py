@@ -6,7 +6,8 @@ from __future__ import annotations
 from tailback_studies.experiments.dualpi2_2022.layout import MIXED, OVERLOAD
 from tailback_studies.experiments.dualpi2_2022.points import DualPi2Entry
 
-#: Item, value here, basis. "Stated" means in `info`, a file of each archive.
+#: Each row is an item, its value here, and its basis. "Stated" means that the value is in `info`, a
+#: file of each archive.
 DECLARED: tuple[tuple[str, str, str], ...] = (
     (
         "bottleneck",

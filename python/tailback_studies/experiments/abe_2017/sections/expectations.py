@@ -1,4 +1,4 @@
-"""Section: the expectations, the measurements, and why an expectation does not hold."""
+"""Section: the expectations, the measurements, and the reasons why expectations do not hold."""
 
 from __future__ import annotations
 
@@ -84,12 +84,12 @@ def p99(changes: Mapping[single.AbeSetup, Mapping[float, tuple[float, float]]]) 
     return Table("p99", "99th percentile of the queue delay", columns, rows, caption)
 
 
-#: The smallest change of the 99th percentile that is counted, ms.
+#: Smallest change of the 99th percentile that is considered a change, ms.
 FAR = 0.1
 
 
 def section(verdicts: Sequence[AbeVerdict], points: Sequence[single.SinglePoint]) -> Section:
-    """Show the expectations, and the known reasons of those that do not hold."""
+    """Show the expectations, and the known reasons why expectations do not hold."""
     off = [verdict.id for verdict in verdicts if not verdict.holds]
     why: list[Block] = [
         Text(text) for start, text in WHY.items() if any(name.startswith(start) for name in off)

@@ -1,4 +1,5 @@
-"""Section: utilisation by the formula of the ABE paper, compared with measurements."""
+"""Section: the utilisation that the formula of the ABE paper predicts, compared with
+measurements."""
 
 from __future__ import annotations
 

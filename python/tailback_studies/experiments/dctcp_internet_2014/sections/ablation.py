@@ -1,4 +1,4 @@
-"""Section beyond the paper: what each open option changes."""
+"""Section that the paper does not have: the effect of each open option."""
 
 from __future__ import annotations
 

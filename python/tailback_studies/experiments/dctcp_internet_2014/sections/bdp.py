@@ -1,4 +1,4 @@
-"""Section beyond the paper: formula (3) at other bandwidth-delay products."""
+"""Section that the paper does not have: formula (3) at other bandwidth-delay products."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Section: RED's idle clock. Only the two-Reno cells of Table I choose it; the chosen clock then
-predicts all other cells.
+"""Section: RED's idle clock. It is chosen only by the two-Reno cells of Table I. All other cells
+are predicted with the chosen clock.
 """
 
 from __future__ import annotations

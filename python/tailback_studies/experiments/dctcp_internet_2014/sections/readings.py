@@ -1,4 +1,4 @@
-"""Section beyond the paper: which reading of the paper's open options fits best."""
+"""Section that the paper does not have: the reading of the paper's open options that fits best."""
 
 from __future__ import annotations
 

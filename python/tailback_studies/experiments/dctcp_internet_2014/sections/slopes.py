@@ -192,10 +192,11 @@ class RidgePoint:
     """The parameters at which both flows get the same rate, for one Min_Thresh_DCTCP."""
 
     point: dict[str, Any] | None
-    """Point of the ridge in the figure: Max_Prob divided by Reno's, and 1 divided by Min_Thresh in
-    BDP."""
+    """Point of the ridge in the figure: Max_Prob divided by Reno's Max_Prob, and 1 divided by
+    Min_Thresh in BDP."""
     columns: list[Value]
-    """Max_Prob_DCTCP by formula (3), the measured value, and half of its interval."""
+    """Max_Prob_DCTCP that formula (3) predicts, the measured value, and half of the interval of the
+    measured value."""
 
 
 def _equal_share(builder: Builder, runs: pl.DataFrame, min_thresh: float) -> RidgePoint:
@@ -235,7 +236,8 @@ def _equal_share(builder: Builder, runs: pl.DataFrame, min_thresh: float) -> Rid
 
 
 def _on_formula(builder: Builder, row: Mapping[str, Any] | None, min_thresh: float) -> list[Value]:
-    """Return ratio, Jain's index and half of its interval for the runs on formula (3)."""
+    """Return the ratio, Jain's index and half of the index's interval, for the runs with parameters
+    by formula (3)."""
     if row is None:
         return [None, None, None]
     builder.cells.append(
