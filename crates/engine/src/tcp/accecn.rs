@@ -1,23 +1,24 @@
 //! Accurate ECN (RFC 9768) as in Linux 7.3 (`include/net/tcp_ecn.h`, `tcp_accecn_process`,
-//! `tcp_options_fit_accecn`). The receiver counts the packets that came with CE, and the bytes that
-//! came with each ECN field. The ACE field of every ACK carries the last three bits of the packet
-//! counter, and an option carries 24 bits of each byte counter. From these the sender infers how
-//! many of its segments were marked.
+//! `tcp_options_fit_accecn`). The receiver counts the packets that arrived with CE, and the bytes
+//! that arrived with each ECN field. The ACE field of every ACK carries the last three bits of the
+//! packet counter, and an option carries 24 bits of each byte counter. The sender uses these values
+//! to compute how many of its segments were marked.
 //!
 //! The L4S team's Linux 5.10, which produced the results of 2022, has the same rules. It also has
-//! one sysctl that tailback does not offer: with `tcp_ecn_unsafe_cep`, an ACK of eight or more
-//! segments never counts as a wrap.
+//! the sysctl `tcp_ecn_unsafe_cep`, which tailback does not offer. With this sysctl, the sender
+//! never assumes that the counter has wrapped, even if an ACK covers eight or more segments.
 //!
 //! Deviations:
-//! - The ACE field and option of data packets are not modelled, except for the space they take
-//!   ([`of_sender`]). They would count ACKs, which carry no ECN. If options seem to get lost, Linux
-//!   uses this space for payload again.
-//! - An ACK with three SACK blocks has no option (Linux sends an empty option or, without
-//!   timestamps, a full one).
-//! - The SYN-ACK has no option. A CE mark of the SYN counts on both ends when its echo arrives.
-//! - CE on pure ACKs does not count. (Linux counts it; here no host acknowledges pure ACKs.)
-//! - An ACK that reports a duplicate and nothing else is counted, whatever its timestamp (Linux
-//!   requires a timestamp newer than the last one, in ms).
+//! - The ACE field and option of data packets are not modelled, except for the space that they take
+//!   ([`of_sender`]). They would report the ECN fields of ACKs, which are not ECN-capable. If
+//!   options seem to get lost, Linux uses this space for payload again.
+//! - An ACK with three SACK blocks does not carry the option. (Linux sends an empty option, or
+//!   without timestamps a full one.)
+//! - The SYN-ACK does not carry the option. Both ends count a CE mark of the SYN when its echo
+//!   arrives.
+//! - CE on pure ACKs is not counted. (Linux counts it, but here no host acknowledges pure ACKs.)
+//! - An ACK that only reports a duplicate is always counted. (Linux requires that its timestamp in
+//!   ms is newer than the last one.)
 //! - ECN stays on even if it seems to get lost in the handshake (`tcp_ecn_fallback` is 0, as in
 //!   the kernel engine's guests), unless [`super::sender::Sender::ecn_fallback`] is set.
 
@@ -37,9 +38,9 @@ use crate::plan::{AccEcnOption, TcpPlan};
 pub const OPTION_LEN: u16 = 12;
 
 /// Returns the TCP settings with which a sender divides its data into segments. With Accurate ECN,
-/// each segment carries the option, too, and so has less payload (Linux `tcp_established_options`,
-/// `tcp_current_mss`). With [`AccEcnOption::Minimum`], which does not require the option on every
-/// ACK, data carries the option too rarely to matter.
+/// each segment also carries the option, and so has less payload (Linux `tcp_established_options`,
+/// `tcp_current_mss`). With [`AccEcnOption::Minimum`], data carries the option so rarely that the
+/// payload is not reduced.
 pub fn of_sender(tcp: &TcpPlan, echo: EcnEcho) -> TcpPlan {
     let each = matches!(
         tcp.accecn_option,
@@ -74,11 +75,11 @@ pub fn flags_of(ace: u32) -> u16 {
     ((ace & ACE_MASK) as u16) << ACE_SHIFT
 }
 
-/// The ACE field of a SYN that asks for Accurate ECN.
+/// The ACE field of a SYN that requests Accurate ECN.
 pub const REQUEST: u16 = flags::ACE;
 
-/// Returns whether the ACE field of a SYN asks for Accurate ECN. Values that only a later standard
-/// may define also ask for Accurate ECN (RFC 9768 section 3.1.2).
+/// Returns whether the ACE field of a SYN requests Accurate ECN. Values that are reserved for later
+/// standards also request Accurate ECN (RFC 9768 section 3.1.2).
 pub fn requests(syn: u16) -> bool {
     !matches!(ace(syn), 0 | 3)
 }
@@ -145,7 +146,7 @@ mod tests {
         assert_eq!(answer(flags::ECE), Answer::Rfc3168);
     }
 
-    /// The length of a frame stays the same: the option reduces the payload.
+    /// The option does not change the length of a frame, because it reduces the payload.
     #[test]
     fn the_option_takes_its_room_from_the_payload() {
         let accurate = EcnEcho::Accurate {
@@ -167,7 +168,7 @@ mod tests {
         assert_eq!(payload(EcnEcho::Sticky, AccEcnOption::Full), 1448);
     }
 
-    /// Every value of the ACE field asks for Accurate ECN, except the values for no ECN and for RFC
+    /// Every value of the ACE field requests Accurate ECN, except the values for no ECN and for RFC
     /// 3168.
     #[test]
     fn what_asks_for_it() {

@@ -12,7 +12,7 @@ use crate::cc::{Ack, CaState, Control, Flight};
 use crate::packet::{Packet, Sack, flags};
 use crate::units::Time;
 
-/// What the segments that an ACK newly covers show.
+/// Information from the segments that an ACK newly covers.
 #[derive(Default)]
 struct Covered {
     /// Number of segments newly delivered.
@@ -25,7 +25,7 @@ struct Covered {
     sacked_once: Option<(Time, Time)>,
     /// Whether a retransmitted segment was acknowledged, so that its RTT is ambiguous (Karn).
     retransmitted: bool,
-    /// Lowest segment newly delivered that was sent only once.
+    /// Lowest newly delivered segment that was sent only once.
     lowest_original: Option<u64>,
     original_delivered: bool,
 }
@@ -35,7 +35,7 @@ fn widen(span: &mut Option<(Time, Time)>, sent: Time) {
 }
 
 impl Sender {
-    /// Processes an ACK and sends what the ACK allows.
+    /// Processes an ACK and sends the segments that it allows.
     #[inline]
     pub fn on_ack(&mut self, packet: &Packet, now: Time, port: &mut impl Port) {
         self.conn.now = now;
@@ -49,15 +49,15 @@ impl Sender {
     }
 
     /// Processes an ACK with payload. This is a separate function, so that the code for plain ACKs
-    /// has one caller and is inlined.
+    /// has only one caller and is inlined.
     #[cold]
     pub fn on_request(&mut self, packet: &Packet, now: Time, port: &mut impl Port) {
         self.conn.now = now;
         self.on_other_ack(packet, port);
     }
 
-    /// Returns whether an ACK is plain: it advances and at most echoes marks, while no segment is
-    /// lost or out of order.
+    /// Returns whether an ACK is plain. A plain ACK advances the window and may echo marks, while
+    /// no segment is lost or out of order.
     #[inline]
     fn is_plain(&self, packet: &Packet) -> bool {
         let Flight { una, nxt, .. } = self.board.flight;
@@ -72,9 +72,9 @@ impl Sender {
             && !self.ecn.is_accurate()
     }
 
-    /// The part of [`Sender::on_other_ack`] that a plain ACK needs (Linux has its header prediction
-    /// for the same purpose). `REDUCES` means that the ACK echoes marks, or that the window is
-    /// being reduced.
+    /// Processes a plain ACK. This is the part of [`Sender::on_other_ack`] that a plain ACK needs
+    /// (like Linux's header prediction). `REDUCES` means that the ACK echoes marks, or that the
+    /// window is being reduced.
     fn on_plain_ack<const REDUCES: bool>(&mut self, packet: &Packet, port: &mut impl Port) {
         let (ack, now) = (packet.seq, self.conn.now);
         let Echo { ece, esce } = match REDUCES {
@@ -152,7 +152,7 @@ impl Sender {
         }
         let prior_una = self.board.flight.una;
         if ack < prior_una && packet.sack[0].len == 0 {
-            return; // the ACK is old and reports nothing new
+            return; // the ACK is old and reports no new delivery
         }
         let prior_in_flight = self.board.flight.in_flight();
         let prior_out = self.board.flight.packets_out();
@@ -185,7 +185,7 @@ impl Sender {
         event.duplicate = !event.advanced && event.sacked == 0 && !event.dsack;
         let ce = self.count_delivered(packet, &covered, &mut event);
         let ece = event.ece;
-        // A segment that was sent only once arrived after a later segment, so the path reorders
+        // A segment that was sent only once arrived after a later one, so the path reorders packets
         // (RFC 8985 section 6.2 step 3).
         if let Some(seq) = covered.lowest_original
             && seq + 1 < prior_highest
@@ -228,7 +228,8 @@ impl Sender {
         } else {
             Resend::None
         };
-        // Set the timer once the state is known, because probes are sent only in Open and CWR.
+        // Set the timer after the congestion state is updated, because probes are sent only in Open
+        // and CWR.
         if event.rearm {
             self.set_xmit_timer();
         }
@@ -246,9 +247,9 @@ impl Sender {
         self.note_if_done();
     }
 
-    /// Processes an ACK of a part of a segment. If growth counts segments, the ACK counts as zero
-    /// segments. If growth counts ACKs, it counts as one ACK, as in RFC 5681 without byte counting.
-    /// (Linux 3.2 counted only ACKs of whole segments.)
+    /// Processes an ACK of a part of a segment. If growth is computed from segments, this ACK
+    /// contributes nothing. If growth is computed from ACKs, it contributes one ACK, as in RFC 5681
+    /// without byte counting. (In Linux 3.2, only ACKs of whole segments contributed.)
     #[cold]
     fn on_partial_ack(&mut self, ack: u64, port: &mut impl Port) {
         let flight = self.board.flight;
@@ -280,7 +281,8 @@ impl Sender {
     }
 
     /// Counts the segments that an ACK delivers, and how many of them were marked. With Accurate
-    /// ECN the number of marks comes from the ACK's counters, which are more exact than the echo.
+    /// ECN, the number of marks is computed from the ACK's counters, which are more exact than the
+    /// echo.
     #[inline(always)] // inline, because it has one caller
     fn count_delivered(&mut self, packet: &Packet, covered: &Covered, event: &mut Event) -> u32 {
         self.conn.delivered += u64::from(covered.delivered);
@@ -305,9 +307,9 @@ impl Sender {
         probe_acked
     }
 
-    /// Returns whether an ACK restarts the retransmission timeout. A SACK of a segment that was
-    /// sent after the head's last transmission shows nothing about the head. So it must not restart
-    /// the timeout.
+    /// Returns whether an ACK restarts the retransmission timeout. The head is the first
+    /// unacknowledged segment. A SACK of a segment that was sent after the head's last transmission
+    /// does not show whether the head was delivered. So it must not restart the timeout.
     #[inline(always)] // inline, because it has one caller
     fn rearms(&self, covered: &Covered) -> bool {
         covered.acked > 0
@@ -329,7 +331,7 @@ impl Sender {
     }
 
     /// With Accurate ECN, returns how many segments an ACK newly reports as marked. The ACK
-    /// delivers `segments` segments. With `dsack`, one of these is a duplicate.
+    /// delivers `segments` segments. If `dsack` is true, one of these is a duplicate.
     #[inline]
     fn accurate_ce(&mut self, packet: &Packet, segments: u32, dsack: bool) -> Option<u32> {
         let delivered = Delivered {
@@ -340,8 +342,8 @@ impl Sender {
             .marked(packet, delivered, self.conn.delivered_ce, self.plan.mss)
     }
 
-    /// Processes an ACK that a later ACK has overtaken. Its blocks may still report something new,
-    /// but the window does not move (Linux `tcp_ack`, `old_ack`).
+    /// Processes an ACK that a later ACK has overtaken. Its SACK blocks may still report new
+    /// deliveries, but the window does not change (Linux `tcp_ack`, `old_ack`).
     #[cold]
     fn on_old_ack(&mut self, packet: &Packet, event: &mut Event, port: &mut impl Port) {
         let prior_highest = self.board.highest_sacked();
@@ -365,8 +367,8 @@ impl Sender {
         self.transmit(port);
     }
 
-    /// Processes an ACK while no segment is outstanding. A D-SACK may still undo a reduction, or
-    /// answer a probe.
+    /// Processes an ACK while no segment is outstanding. A D-SACK in such an ACK may undo a
+    /// reduction, or answer a probe.
     #[cold]
     fn on_ack_of_nothing(&mut self, packet: &Packet, event: &mut Event, port: &mut impl Port) {
         if event.dsack || packet.has(flags::NEWER) {
@@ -411,7 +413,7 @@ impl Sender {
             CaState::Cwr | CaState::Recovery => {
                 self.reduce_window(news.delivered, event.advanced && news.losses == 0);
             }
-            // If the path reorders a lot, segments that are sacked raise the window, too (Linux
+            // If the path reorders packets strongly, sacked segments also grow the window (Linux
             // `tcp_may_raise_cwnd`).
             _ if news.acked > 0 || (event.sacked > 0 && sacks_count) => {
                 cc.cong_avoid(view, window, grow);
@@ -435,14 +437,14 @@ impl Sender {
             // `tcp_dsack_seen`).
             event.dsack = self.recovery.dsacks <= self.stats.retransmits;
             if event.dsack {
-                // If a segment was sent only once and is still outstanding, the path made the copy
+                // If a segment was sent only once and is still outstanding, the path duplicated it
                 // (Linux `tcp_check_dsack`, `tcp_sacktag_one`).
                 let out = (self.board.flight.una..self.board.flight.nxt).contains(&seq);
                 if !out || self.board.get(seq).flags & state::EVER_RETRANS != 0 {
                     self.recovery.undo.duplicate(seq);
                 }
                 event.dsack_of_probe = self.recovery.probe.high_seq == Some(seq + 1);
-                // A needless retransmission also counts as delivered, because it has left the
+                // A needless retransmission is also counted as delivered, because it has left the
                 // network.
                 covered.delivered += 1;
             }
@@ -477,7 +479,7 @@ impl Sender {
         }
     }
 
-    /// Collects what a cumulatively acknowledged segment shows.
+    /// Collects information from a cumulatively acknowledged segment.
     #[inline]
     fn cover(&mut self, seq: u64, segment: &Segment, echo: Option<Time>, covered: &mut Covered) {
         let sacked = segment.flags & state::SACKED != 0;

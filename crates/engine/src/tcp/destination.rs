@@ -1,16 +1,16 @@
 //! What a host remembers about a destination from one connection to the next.
 //!
 //! Follows Linux 7.3 `tcp_update_metrics` and `tcp_init_metrics`. When a sender is done, it stores
-//! its RTT, its ssthresh and the reordering that it has seen. The next sender to the same
-//! destination starts with these values. Deviations: values do not expire (Linux: after an hour).
-//! They are stored when all data is acknowledged, not when the FIN exchange is over. `cwnd` is left
-//! out, because Linux reads it only if a route locks it.
+//! its RTT, its ssthresh and the degree of reordering. The next sender to the same destination
+//! starts with these values. Deviations: values do not expire, whereas they expire after an hour in
+//! Linux. They are stored when all data is acknowledged, not when the FIN exchange is over. `cwnd`
+//! is not stored, because Linux reads it only if a route locks it.
 
 use super::rtt::Rtt;
 use super::sender::Sender;
 use crate::cc::{CaState, INFINITE_SSTHRESH};
 
-/// The values known about one destination. 0 means that a value is unknown.
+/// The values stored for one destination. 0 means that a value is unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Destination {
     /// Smoothed RTT x 8, us.
@@ -22,8 +22,8 @@ pub struct Destination {
 }
 
 impl Destination {
-    /// Stores the values of a sender that is done. If `ssthresh` is true, stores its slow-start
-    /// threshold, too.
+    /// Stores the values of a sender that is done. If `ssthresh` is true, also stores its
+    /// slow-start threshold.
     pub fn update(&mut self, sender: &Sender, ssthresh: bool) {
         let srtt = sender.rtt.srtt_x8_us();
         if sender.rtt.backoff() > 0 || srtt == 0 {
@@ -39,7 +39,7 @@ impl Destination {
         let (window, ca_state) = (&sender.window, sender.conn.ca_state);
         let in_slow_start = window.cwnd < window.ssthresh;
         if window.ssthresh >= INFINITE_SSTHRESH {
-            // This is the case of a sender that is still in its first slow start.
+            // The sender is still in its first slow start.
             if ssthresh && self.ssthresh != 0 {
                 self.ssthresh = self.ssthresh.max(window.cwnd >> 1);
             }
@@ -55,8 +55,8 @@ impl Destination {
         }
     }
 
-    /// Gives the known values to a sender that has not connected yet. If `ssthresh` is true, the
-    /// sender gets the threshold, too.
+    /// Gives the stored values to a sender that has not connected yet. If `ssthresh` is true, the
+    /// sender also gets the slow-start threshold.
     pub fn recall(&self, sender: &mut Sender, ssthresh: bool) {
         if ssthresh && self.ssthresh != 0 {
             sender.window.ssthresh = self.ssthresh;
@@ -70,8 +70,8 @@ impl Destination {
 }
 
 impl Rtt {
-    /// Sets the timeout of an established connection, until the first segment measures the RTT. It
-    /// does so only if the remembered RTT is larger than the RTT of the handshake.
+    /// Sets the timeout of an established connection, if the remembered RTT is larger than the RTT
+    /// of the handshake. This timeout applies until the first segment measures the RTT.
     pub(super) fn recall(&mut self) {
         let remembered = std::mem::take(&mut self.remembered_us);
         if remembered > self.srtt_us {
@@ -97,8 +97,8 @@ mod tests {
         sender
     }
 
-    /// The stored threshold becomes half of the window or the sender's threshold, whichever is
-    /// larger. A sender in slow start can only raise a known threshold.
+    /// The stored threshold becomes the larger one of half of the window and the sender's
+    /// threshold. A sender in slow start can only raise a stored threshold.
     #[test]
     fn the_threshold_is_half_the_window_at_least() {
         let rtt = Time::from_ms(20);

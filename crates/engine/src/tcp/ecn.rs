@@ -20,12 +20,12 @@ pub(super) struct Echo {
 pub(super) struct EcnSender {
     /// Whether ECN is in use.
     on: bool,
-    /// Whether retransmissions and SYNs are ECN-capable, too (for congestion controls that need
+    /// Whether retransmissions and SYNs are also ECN-capable (for congestion controls that need
     /// ECN, and with Accurate ECN).
     always: bool,
     /// The ECN field of ECN-capable packets.
     ect: Ecn,
-    /// Whether the SYN asks for Accurate ECN.
+    /// Whether the SYN requests Accurate ECN.
     asks_accurate: bool,
     /// Whether the congestion control needs more than ECN as in RFC 3168.
     needs_accurate: bool,
@@ -50,8 +50,8 @@ impl EcnSender {
         }
     }
 
-    /// Sets the ECN field and flags of a SYN. By RFC 3168 section 6.1.1, a SYN is not ECN-capable.
-    /// Linux makes an exception for congestion controls that need ECN.
+    /// Sets the ECN field and flags of a SYN. According to RFC 3168 section 6.1.1, a SYN is not
+    /// ECN-capable. Linux makes an exception for congestion controls that need ECN.
     pub fn on_syn(&self, syn: &mut Packet) {
         self.on_repeated(syn);
         if self.asks_accurate {
@@ -59,19 +59,19 @@ impl EcnSender {
         }
     }
 
-    /// Notes that this end has granted Accurate ECN. The packet `third` ends the handshake and
+    /// Records that this end has granted Accurate ECN. The packet `third` ends the handshake and
     /// reports the ECN field of the SYN-ACK, which was sent as Not-ECT (Linux
     /// `tcp_accecn_third_ack`). ECN is turned off if the path has cleared the report. With
-    /// `fallback`, it is also turned off if the report names a field that no queue could have set.
-    /// Returns the number of marked packets that have arrived.
+    /// `fallback`, it is also turned off if the report contains a field that a queue cannot have
+    /// set. Returns the number of marked packets that have arrived.
     pub fn grant(&mut self, third: &Packet, fallback: bool) -> u64 {
         self.accurate = Some(Box::default());
         self.always = true;
         let pure = third.payload == 0;
         let valid = match accecn::ace(third.flags) {
             0 => false,
-            // These values report nothing, because the packet is data or the value has no meaning
-            // yet.
+            // These values do not report an ECN field, because the packet carries data or the value
+            // is not yet defined.
             1 | 5 | 7 => return 0,
             _ if !pure => return 0,
             2 => return 0,
@@ -84,8 +84,8 @@ impl EcnSender {
     }
 
     /// Processes the answer to the request for Accurate ECN (Linux `tcp_ecn_rcv_synack`). Returns
-    /// the number of marked segments that have arrived. Returns `None` if the other end grants less
-    /// than the congestion control needs: RFC 3168 is not enough if it needs Accurate ECN.
+    /// the number of marked segments that have arrived. Returns `None` if the congestion control
+    /// needs Accurate ECN and the other end does not grant it.
     pub fn negotiate(&mut self, syn_ack: &Packet) -> Option<u64> {
         if !self.asks_accurate {
             return Some(0);
@@ -116,20 +116,21 @@ impl EcnSender {
         }
     }
 
-    /// Sets the ECN field of a retransmission. By RFC 3168 section 6.1.5, a retransmission is not
-    /// ECN-capable.
+    /// Sets the ECN field of a retransmission. According to RFC 3168 section 6.1.5, a
+    /// retransmission is not ECN-capable.
     pub fn on_repeated(&self, packet: &mut Packet) {
         if self.always {
             packet.ecn = self.ect;
         }
     }
 
-    /// Notes that a reduction begins. The next data then carries CWR, except with Accurate ECN.
+    /// Records that a reduction begins. The next data segment then carries CWR, except with
+    /// Accurate ECN.
     pub fn begin_cwr(&mut self) {
         self.queue_cwr = self.on && self.accurate.is_none();
     }
 
-    /// Notes that a reduction is undone, so that the sender sends no CWR.
+    /// Records that a reduction is undone, so that the sender does not send CWR.
     pub fn withdraw_cwr(&mut self) {
         self.queue_cwr = false;
     }
@@ -140,7 +141,8 @@ impl EcnSender {
         self.accurate.is_some()
     }
 
-    /// Reads the echo in an ACK. With Accurate ECN, the flags are a counter, so there is no echo.
+    /// Reads the echo in an ACK. With Accurate ECN there is no echo, because the flags are a
+    /// counter.
     #[inline]
     pub fn echo(&self, ack: &Packet) -> Echo {
         let bits = self.on && self.accurate.is_none();
@@ -151,7 +153,8 @@ impl EcnSender {
     }
 
     /// With Accurate ECN, returns how many segments an ACK newly reports as marked. `counted`
-    /// marked segments were already known, and the ACK delivers the segments `delivered`.
+    /// segments were already known to be marked. `delivered` describes the segments that the ACK
+    /// delivers.
     #[inline]
     pub fn marked(
         &mut self,

@@ -9,20 +9,21 @@ use crate::plan::EcnFeedback;
 pub enum EcnEcho {
     /// The receiver does not echo CE, because ECN was not negotiated.
     None,
-    /// ECE is on every ACK after a CE mark, until CWR comes (RFC 3168 section 6.1.3).
+    /// ECE is on every ACK after a CE mark, until a packet with CWR arrives (RFC 3168 section
+    /// 6.1.3).
     Sticky,
     /// ECE reports CE for each packet. An ACK is sent at once when CE starts or ends (RFC 8257
     /// section 3.2).
     PerPacket,
-    /// As `PerPacket`, but a packet with ECT(1) does not change the echo, as in a kernel that looks
-    /// for SCE marks before CE marks.
+    /// Like `PerPacket`, but a packet with ECT(1) does not change the echo, as in a kernel that
+    /// checks for SCE marks before CE marks.
     PerPacketButEct1,
     /// Every ACK carries counters (RFC 9768).
     Accurate {
         /// The ECN field with which ACKs are sent.
         acks: Ecn,
-        /// Whether the receiver acknowledges delayed packets first when CE starts or ends. DCTCP's
-        /// receiver does this with any feedback (Linux `dctcp_cwnd_event`).
+        /// Whether the receiver first acknowledges delayed packets when CE starts or ends. DCTCP's
+        /// receiver does this with every kind of feedback (Linux `dctcp_cwnd_event`).
         splits: bool,
     },
 }
@@ -62,8 +63,8 @@ impl EcnEcho {
 mod tests {
     use super::*;
 
-    /// A flow without ECN has no echo. A congestion control that needs Accurate ECN gets it unless
-    /// the scenario sets another feedback. DCTCP's echo is per packet.
+    /// A flow without ECN does not have an echo. A congestion control that needs Accurate ECN gets
+    /// it, unless the scenario sets another feedback. DCTCP's echo is per packet.
     #[test]
     fn the_echo_of_each_feedback_and_need() {
         use CeEcho::{Precise, SceHoldsCe};

@@ -9,7 +9,7 @@ use crate::units::Time;
 const SYN_LINEAR_TIMEOUTS: u32 = 4;
 
 /// Returns how long a SYN waits for its answer after `retransmits` retransmissions. The first
-/// timeouts do not double (Linux `tcp_syn_linear_timeouts`, since 6.5).
+/// timeouts are not doubled (Linux `tcp_syn_linear_timeouts`, since 6.5).
 pub fn syn_timeout(retransmits: u32) -> Time {
     let doublings = retransmits.saturating_sub(SYN_LINEAR_TIMEOUTS);
     Time(INITIAL_RTO.ns() << doublings.min(7)).min(MAX_RTO)
@@ -43,18 +43,18 @@ impl Handshake {
         }
     }
 
-    /// Notes that the first SYN is sent.
+    /// Records that the first SYN is sent.
     pub fn begin(&mut self, now: Time) {
         self.phase = Phase::SynSent;
         self.first_sent = now;
     }
 
-    /// Notes that the SYN is sent again.
+    /// Records that the SYN is sent again.
     pub fn repeat(&mut self) {
         self.retransmits += 1;
     }
 
-    /// Returns the RTT that a SYN-ACK measures. If the SYN was sent again, the RTT comes from the
+    /// Returns the RTT from a SYN-ACK. If the SYN was sent again, the RTT is computed from the
     /// timestamp.
     pub fn rtt(&self, syn_ack: &Packet, now: Time) -> Time {
         match self.retransmits {
@@ -73,9 +73,9 @@ impl Handshake {
         self.retransmits == 0 || timestamps
     }
 
-    /// Returns whether the window begins at one segment because SYNs were lost. RFC 5681 section
-    /// 3.1 requires one lost SYN, and Linux requires more than one (`tcp_init_transfer`). An answer
-    /// to the first SYN shows that it was not lost.
+    /// Returns whether the window begins at one segment because SYNs were lost. For RFC 5681
+    /// section 3.1 one lost SYN is enough, but Linux requires more than one (`tcp_init_transfer`).
+    /// An answer to the first SYN shows that it was not lost.
     pub fn lost_syns(&self, syn_ack: &Packet, timestamps: bool) -> bool {
         self.retransmits > 1 && !(timestamps && syn_ack.sent == self.first_sent)
     }
@@ -92,8 +92,8 @@ mod tests {
         packet
     }
 
-    /// Linux `tcp_syn_linear_timeouts` 4: five timeouts of a second, then timeouts that double, up
-    /// to two minutes.
+    /// With Linux `tcp_syn_linear_timeouts` = 4, there are five timeouts of a second. Later
+    /// timeouts double, up to two minutes.
     #[test]
     fn timeouts_of_a_syn() {
         let seconds = [1, 1, 1, 1, 1, 2, 4, 8, 16, 32, 64, 120, 120];
@@ -116,7 +116,7 @@ mod tests {
         handshake.begin(us(500));
         assert_eq!(handshake.phase, Phase::SynSent);
         assert_eq!(handshake.rtt(&answer_to(us(500)), us(20_750)), us(20_250));
-        // After a retransmission, the RTT comes from timestamps, in ticks of a millisecond.
+        // After a retransmission, the RTT is computed from timestamps, in ticks of a millisecond.
         let mut tells = Vec::new();
         for _ in 0..3 {
             let lost = handshake.lost_syns(&answer_to(us(900)), true);

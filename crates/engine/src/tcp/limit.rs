@@ -1,5 +1,5 @@
-//! Finds what a sender waits for. It waits for exactly one thing at any time (Linux
-//! `tcp_chrono_start`, extended).
+//! Finds what limits a sender. At any time, exactly one limit applies (as in Linux
+//! `tcp_chrono_start`, but with more kinds of limits).
 
 use tailback_record::account::{Limit, Reason};
 
@@ -9,7 +9,7 @@ use super::states::Event;
 use crate::cc::{CaState, Control};
 
 impl Sender {
-    /// Notes what the sender waits for, after it has sent all data that it may send.
+    /// Records what limits the sender, after it has sent all data that it may send.
     #[inline]
     pub fn note_limit(&mut self) {
         let limit = self.limit();
@@ -41,7 +41,7 @@ impl Sender {
         }
     }
 
-    /// Notes that a timer has fired: until now, the sender has waited for an answer to its last
+    /// Records that a timer has expired. Until now, the sender has waited for an answer to its last
     /// packet.
     pub(super) fn note_wait(&mut self) {
         let (sent, now) = (self.conn.last_sent.ns(), self.conn.now.ns());
@@ -50,7 +50,7 @@ impl Sender {
 
     /// Records a reduction of the window from `from` to ssthresh.
     pub(super) fn account_reduction(&mut self, reason: Reason, from: u32) {
-        // A congestion control that sets the window itself may reduce it at any time. `account_own`
+        // A congestion control that itself sets the window may reduce it at any time. `account_own`
         // records such reductions.
         if self.needs.control != Control::Window {
             let (now, to) = (self.conn.now.ns(), self.window.ssthresh);
@@ -79,7 +79,8 @@ impl Sender {
     }
 
     /// Records a step of a reduction, from `from` to the window's current size. More steps may
-    /// follow in this congestion state: Prague reduces the window by one segment with each ACK.
+    /// follow in this congestion state, because for example Prague reduces the window by one
+    /// segment with each ACK.
     fn account_part(&mut self, reason: Reason, from: u32) {
         let (now, to) = (self.conn.now.ns(), self.window.cwnd);
         if self.account.stepped(now, reason, from, to) {

@@ -15,29 +15,30 @@
 //! | [`ranges`] | sets of segments |
 //! | [`destination`] | what a host remembers from one connection to the next |
 //!
-//! Known deviations from Linux (docs/evidence/packetdrill.md lists what the kernel's packetdrill
-//! scripts find in this code):
+//! Known deviations from Linux (docs/evidence/packetdrill.md lists the results of the kernel's
+//! packetdrill scripts with this code):
 //! - Sequence numbers count segments, which keep the boundaries of their first transmission.
-//!   Nagle's algorithm, urgent data, the limit of window scaling and the FIN exchange do not exist.
+//!   Nagle's algorithm, urgent data, the limit of window scaling and the FIN exchange are not
+//!   implemented.
 //! - The third packet of the handshake is the first data packet.
-//! - Offloads are off: TSO autosizing, GRO and TCP small queues do not exist. Pacing spaces
-//!   segments, not bursts, except with `pacing = "fq-gso"`.
-//! - The receive window is constant, because the receiving application reads at once. The sender
-//!   does not probe a closed window.
-//! - SACK is always in use. Recovery never counts duplicate ACKs.
-//! - ACKs of data that was never sent, or was acknowledged long ago, are ignored (Linux answers
-//!   with a challenge ACK).
-//! - A connection never gives up (Linux: after 15 timeouts of data, 10 of a SYN). It uses ECN even
-//!   if its SYN is lost (Linux then connects without ECN).
-//! - If the application and not the network limits a window, the window does not decay
-//!   (`tcp_cwnd_application_limited`). The window of an idle sender decays.
-//! - Without timestamps an ACK could carry four SACK blocks; here it carries three.
-//! - A probe that RACK or a timeout finds lost is simply lost. Linux keeps some stale state in this
-//!   case; tailback does not.
-//! - SACKs are compressed by Linux's defaults (`tcp_comp_sack_*`, which no key changes). The delay
-//!   follows from the RTT of the handshake, without slack.
-//! - Only ECN-Echo and a probe's repair lead to CWR. In Linux, congestion in the host leads to CWR,
-//!   too.
+//! - Offloads are off, so TSO autosizing, GRO and TCP small queues are not implemented. Pacing
+//!   spaces single segments, not bursts, except with `pacing = "fq-gso"`.
+//! - The receive window is constant, because the receiving application reads data at once. The
+//!   sender does not probe a closed window.
+//! - SACK is always in use, so loss recovery never counts duplicate ACKs.
+//! - ACKs of data that was never sent, or was acknowledged long ago, are ignored. (Linux answers
+//!   with a challenge ACK.)
+//! - A connection never gives up. (Linux gives up after 15 timeouts of data or 10 timeouts of a
+//!   SYN.) It uses ECN even if its SYN is lost. (Linux then connects without ECN.)
+//! - If the application limits sending, the window does not decay (`tcp_cwnd_application_limited`).
+//!   The window of an idle sender decays.
+//! - Without timestamps an ACK could carry four SACK blocks, but here it carries at most three.
+//! - If RACK or a timeout finds a tail loss probe lost, tailback ends the probe. Linux keeps some
+//!   stale state in this case.
+//! - SACKs are compressed with Linux's defaults (`tcp_comp_sack_*`), which a scenario cannot
+//!   change. The delay is computed from the RTT of the handshake, without slack.
+//! - Only ECN-Echo and a loss repaired by a probe lead to CWR. In Linux, congestion in the host
+//!   also leads to CWR.
 
 pub mod accecn;
 mod ack;

@@ -4,15 +4,15 @@ use crate::cc::{View, Window};
 use crate::plan::{Pacing, TcpPlan};
 use crate::units::{Rate, Time};
 
-/// Data segments at the start of a connection that are not paced (`fq`'s initial quantum, in
-/// segments).
+/// Number of data segments at the start of a connection that are not paced (`fq`'s initial quantum,
+/// in segments).
 const UNPACED: u64 = 10;
 /// Bytes of the largest packet into which TCP joins segments (Linux `sk_gso_max_size` of a NIC).
 const GSO_MAX: u64 = 65_536;
-/// Each time the RTT grows by 2 to the power of this, us, the bytes added for a short RTT halve
+/// For a short RTT, bytes are added to a burst. They are halved for every 2^`RTT_LOG` us of RTT
 /// (`tcp_tso_rtt_log`).
 const RTT_LOG: u64 = 9;
-/// A rate per second, shifted right by this, is nearly the rate per millisecond
+/// A rate per second, shifted right by this number of bits, is nearly the rate per millisecond
 /// (`sk_pacing_shift`).
 const MILLISECOND: u32 = 10;
 
@@ -25,14 +25,14 @@ pub(super) struct Pacer {
     own_rate: bool,
     /// Whether segments that TCP joins leave together.
     joined: bool,
-    /// Pacing rate that the stack sets, percent of cwnd/srtt: in early slow start, and later.
+    /// Pacing rates that the stack sets in early slow start and later, percent of cwnd/srtt.
     ratios: [u32; 2],
     /// Number of the first data segment.
     pub first: u64,
     /// Earliest time at which the next packet may leave.
     pub until: Time,
-    /// Number of segments that may still leave together with the last one, and when the last one
-    /// left (Linux: in one TSO segment).
+    /// Number of segments that may still leave together with the last segment, and when the last
+    /// segment left. (In Linux, these segments form one TSO segment.)
     burst: (u32, Time),
 }
 
@@ -68,7 +68,7 @@ impl Pacer {
         self.until <= now || self.burst.0 > 0 && self.burst.1 == now
     }
 
-    /// Notes that a packet with this payload leaves. `nxt` is the next new segment.
+    /// Records that a packet with this payload leaves. `nxt` is the number of the next new segment.
     #[inline]
     pub fn sent(&mut self, now: Time, payload: u16, nxt: u64, window: &Window) {
         if self.on && window.pacing_rate > 0 {
@@ -78,14 +78,15 @@ impl Pacer {
 
     #[inline(never)]
     fn pace(&mut self, now: Time, payload: u16, nxt: u64, window: &Window) {
-        // As with fq, the first window leaves without pacing.
+        // As with fq, the first segments leave without pacing.
         if nxt <= self.first + UNPACED && !(self.own_rate && window.pace_first) {
             // A packet that did not have to wait is not late.
             self.until = now.max(self.until);
             return;
         }
-        // Linux `tcp_update_skb_after_send`, as in fq: only the payload counts, and after a late
-        // packet the next gap shrinks by at most half. Segments of a burst leave together.
+        // Linux `tcp_update_skb_after_send`, as in fq: the gap is computed only from the payload.
+        // After a late packet, the next gap shrinks by at most half. Segments of a burst leave
+        // together.
         let rate = Rate(window.pacing_rate.saturating_mul(8));
         let gap = rate.time_for(u64::from(payload));
         if self.burst.0 > 0 && self.burst.1 == now {
@@ -117,8 +118,8 @@ impl Pacer {
     }
 }
 
-/// Returns how many segments TCP joins (Linux `tcp_tso_autosize`): as many as the rate sends in a
-/// millisecond, and more if the round-trip time is short.
+/// Returns how many segments TCP joins (Linux `tcp_tso_autosize`). This is the number that the rate
+/// sends in a millisecond, and more if the round-trip time is short.
 fn joined(pacing_rate: u64, view: View<'_>) -> u32 {
     let halvings = (view.min_rtt.ns() / 1000) >> RTT_LOG;
     let short = GSO_MAX.checked_shr(halvings.min(64) as u32).unwrap_or(0);
@@ -164,7 +165,7 @@ mod tests {
     #[test]
     fn the_rate_is_a_percentage_of_the_window_over_the_rtt() {
         let fq = pacer(Pacing::Fq, false);
-        // 100 segments of 1448 bytes in 40 ms are 3,620,000 B/s.
+        // The rate of 100 segments of 1448 bytes in 40 ms is 3,620,000 B/s.
         let slow = window(100, INFINITE_SSTHRESH);
         assert_eq!(updated(&fq, slow.clone(), 0), (7_240_000, 1));
         assert_eq!(updated(&fq, window(100, 202), 0), (7_240_000, 1));
@@ -190,8 +191,8 @@ mod tests {
         assert_eq!(updated(&joined, slow, 0), (7_240_000, 27));
     }
 
-    /// Linux `tcp_tso_autosize` with `tcp_tso_rtt_log` 9: the bytes that a short RTT adds halve
-    /// every 512 us.
+    /// Linux `tcp_tso_autosize` with `tcp_tso_rtt_log` 9: the bytes that are added for a short RTT
+    /// are halved for every 512 us of RTT.
     #[test]
     fn segments_are_joined_by_rate_and_rtt() {
         for (rate, min_rtt, segments) in [

@@ -1,13 +1,14 @@
-//! What both ends of a connection need from the network.
+//! The interface of both ends of a connection to the network.
 
 use crate::packet::Packet;
 
-/// How an end point puts packets into the network.
+/// How an endpoint puts packets into the network.
 pub trait Port {
     /// Sends a packet now.
     fn send(&mut self, packet: Packet);
 }
 
-/// Bytes that a SYN or SYN-ACK has in addition to other packets' headers: the options MSS, SACK
-/// permitted and window scale. (Timestamps are in other packets, too.)
+/// Number of bytes by which the header of a SYN or SYN-ACK is longer than other headers. It
+/// contains the options MSS, SACK permitted and window scale. (Other packets also carry
+/// timestamps.)
 pub(super) const SYN_EXTRA: u16 = 8;

@@ -1,7 +1,7 @@
 //! Proportional rate reduction (RFC 6937 with Linux's reduction bound; Linux
 //! `tcp_cwnd_reduction`).
 
-/// A reduction that is under way.
+/// A reduction in progress.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Prr {
     /// Window when the reduction began.
@@ -21,14 +21,14 @@ impl Prr {
         }
     }
 
-    /// Notes that a segment was sent.
+    /// Records that a segment was sent.
     #[inline]
     pub fn sent(&mut self) {
         self.out += 1;
     }
 
     /// Returns the window after an ACK that delivered this many segments. Returns `None` if the
-    /// window does not change. `safe` means that the ACK advanced and showed no loss.
+    /// window does not change. `safe` means that the ACK advanced and did not show a loss.
     pub fn window(
         &mut self,
         delivered: u32,
@@ -67,7 +67,7 @@ mod tests {
         }
     }
 
-    /// RFC 6937 section 3: above ssthresh a segment is sent for every prior_cwnd / ssthresh
+    /// RFC 6937 section 3: above ssthresh, one segment is sent for every prior_cwnd / ssthresh
     /// segments that are delivered. Below ssthresh, segments are sent until the window reaches
     /// ssthresh.
     #[test]

@@ -5,7 +5,7 @@ use super::scoreboard::{Scoreboard, Segment, Walk, state};
 use crate::cc::{CaState, Conn};
 use crate::units::Time;
 
-/// Number of duplicate ACKs that mean a loss, as long as no reordering was seen.
+/// Number of duplicate ACKs that indicate a loss while no reordering has been seen.
 pub(super) const REORDERING: u32 = 3;
 /// Linux `tcp_max_reordering`.
 const MAX_REORDERING: u64 = 300;
@@ -15,9 +15,9 @@ const PERSIST: u32 = 16;
 /// State of RACK: the newest delivery, and reordering.
 #[derive(Clone, Debug)]
 pub(super) struct Rack {
-    /// Transmission time of the newest delivery: of all delivered segments, the one sent last.
+    /// Transmission time of the newest delivery, which is the delivered segment that was sent last.
     sent: Time,
-    /// Number of the segment after the newest delivery, which decides between equal times.
+    /// Number of the segment after the newest delivery. It decides if transmission times are equal.
     end: u64,
     /// RTT of the newest delivery.
     rtt: Time,
@@ -25,12 +25,12 @@ pub(super) struct Rack {
     pub advanced: bool,
     /// Whether reordering was seen.
     pub reordering_seen: bool,
-    /// Largest number of segments that overtook a segment (Linux `reordering`). 3 before the first
-    /// reordering.
+    /// Largest number of segments that overtook a segment (Linux `reordering`). It is 3 before the
+    /// first reordering.
     pub reordering: u32,
     /// Length of the reordering window, in quarters of the minimum RTT.
     pub steps: u32,
-    /// Number of recoveries until `steps` falls back to 1.
+    /// Number of recoveries until `steps` is reset to 1.
     persist: u32,
     /// The next new segment at the time when a D-SACK last widened the window.
     dsack_round: u64,
@@ -52,7 +52,8 @@ impl Rack {
         }
     }
 
-    /// Notes that a segment was delivered (RFC 8985 section 6.2 step 2; Linux `tcp_rack_advance`).
+    /// Records that a segment was delivered (RFC 8985 section 6.2 step 2; Linux
+    /// `tcp_rack_advance`).
     #[inline]
     pub fn advance(&mut self, seq: u64, segment: &Segment, conn: &Conn) {
         let rtt = conn.now.since(segment.sent);
@@ -67,8 +68,8 @@ impl Rack {
         }
     }
 
-    /// Notes that all segments below `end` were delivered. They were sent once and in order, the
-    /// last of them at `sent`.
+    /// Records that all segments below `end` were delivered. They were sent once and in order, and
+    /// the last of them was sent at `sent`.
     #[inline]
     pub fn advance_plain(&mut self, end: u64, sent: Time, now: Time) {
         self.advanced = true;
@@ -79,7 +80,8 @@ impl Rack {
         }
     }
 
-    /// Notes that later segments have overtaken segment `seq` (Linux `tcp_check_sack_reordering`).
+    /// Records that later segments have overtaken segment `seq` (Linux
+    /// `tcp_check_sack_reordering`).
     #[cold]
     pub fn note_reordering(&mut self, seq: u64, board: &Scoreboard) {
         let distance = board.highest_sacked().saturating_sub(seq);
@@ -105,7 +107,7 @@ impl Rack {
     }
 
     /// Adapts the reordering window (RFC 8985 section 6.2 step 4; Linux `tcp_rack_update_reo_wnd`).
-    /// `dsack` means that a D-SACK showed that a retransmission other than a probe was needless.
+    /// `dsack` means that a D-SACK has shown a needless retransmission that was not a probe.
     #[inline]
     pub fn adapt_window(&mut self, dsack: bool, board: &Scoreboard) {
         if dsack && self.reordering_seen && board.flight.una > self.dsack_round {
@@ -117,18 +119,18 @@ impl Rack {
         }
     }
 
-    /// Notes that a recovery repaired real losses.
+    /// Records that a recovery repaired real losses.
     pub fn recovered(&mut self) {
         self.persist = self.persist.saturating_sub(1);
     }
 
-    /// Notes that a recovery was spurious, because all its retransmissions were duplicates.
+    /// Records that a recovery was spurious, because all its retransmissions were duplicates.
     pub fn was_needless(&mut self) {
         self.persist = (self.persist + 1).min(PERSIST);
     }
 
     /// Finds losses (RFC 8985 section 6.2 step 5; Linux `tcp_rack_detect_loss`). If some segments
-    /// may still turn out lost, returns the time after which to check again.
+    /// may still prove to be lost, returns the time after which to check again.
     pub fn detect_loss(
         &self,
         conn: &Conn,
@@ -159,7 +161,7 @@ impl Rack {
         wait
     }
 
-    /// After a timeout, marks every segment as lost that was not sent recently.
+    /// After a timeout, marks all segments as lost except those sent recently.
     pub fn mark_on_timeout(
         &self,
         conn: &Conn,
@@ -263,8 +265,8 @@ mod tests {
         assert_eq!(rack.steps, 255);
     }
 
-    /// RFC 8985 section 6.2 step 2: of all delivered segments, the segment that was sent last
-    /// counts. A retransmission does not count if its original may have been delivered.
+    /// RFC 8985 section 6.2 step 2: the newest delivery is the delivered segment that was sent
+    /// last. A retransmission is ignored if its original may have been delivered.
     #[test]
     fn the_newest_delivery_counts() {
         let (board, conn) = board();
@@ -311,7 +313,7 @@ mod tests {
     }
 
     /// A segment is lost if it was sent before the newest delivery, and longer ago than the RTT
-    /// plus the window. The next segment is examined later, when its time comes.
+    /// plus the window. A segment that is not yet old enough is checked again later.
     #[test]
     fn losses_by_time() {
         let (mut board, mut conn) = board();
@@ -319,7 +321,7 @@ mod tests {
         board.sack(6, 7, |_, _| {});
         rack.advance(6, board.get(6), &conn);
         assert_eq!(rack.rtt, ms(34));
-        // The window is 10 ms, so the first segment counts as lost at 144 ms and the sixth at 149
+        // The window is 10 ms, so the first segment is marked lost at 144 ms, and the sixth at 149
         // ms.
         conn.now = ms(146);
         assert_eq!(rack.detect_loss(&conn, &mut board, None), Some(ms(3)));
@@ -329,8 +331,8 @@ mod tests {
         assert_eq!(board.flight.lost_out, 6);
     }
 
-    /// Linux `tcp_timeout_mark_lost`: the first segment counts as lost, and so do segments older
-    /// than RACK's RTT.
+    /// Linux `tcp_timeout_mark_lost`: the first segment and all segments older than RACK's RTT are
+    /// marked lost.
     #[test]
     fn a_timeout_spares_what_is_recent() {
         let (mut board, mut conn) = board();

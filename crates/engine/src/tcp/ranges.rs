@@ -31,7 +31,7 @@ impl Ranges {
     }
 
     /// Adds a range, and merges it with ranges that it touches. Returns the merged range. Calls
-    /// `fresh` for each part that was in no range before.
+    /// `fresh` for each part that was not in a range before.
     pub fn insert(&mut self, start: u64, end: u64, mut fresh: impl FnMut(u64, u64)) -> (u64, u64) {
         debug_assert!(start < end);
         // Most insertions touch the last ranges.
@@ -66,7 +66,7 @@ impl Ranges {
         merged
     }
 
-    /// Removes everything below `to`.
+    /// Removes all numbers below `to`.
     pub fn trim_below(&mut self, to: u64) {
         let gone = self.0.partition_point(|r| r.1 <= to);
         self.0.drain(..gone);
@@ -94,7 +94,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     proptest! {
-        /// Ranges behave like a set of single numbers.
+        /// Tests that ranges behave like a set of single numbers.
         #[test]
         fn behaves_as_a_set(ops in prop::collection::vec((0u64..60, 1u64..8, 0u64..20), 1..60)) {
             let mut ranges = Ranges::default();
@@ -137,9 +137,9 @@ mod tests {
         assert_eq!(ranges.0, of_bits(bits, base).0);
     }
 
-    /// Every operation on every state of the window gives the right state. Each set of numbers has
-    /// only one representation, so this also holds after many operations. Numbers are only
-    /// compared, so it holds for any base.
+    /// Tests that every operation on every state of the window gives the right state. Each set of
+    /// numbers has only one representation, so this is also true after many operations. The
+    /// operations only compare numbers, so the result is valid for any base.
     #[test]
     fn every_operation_in_every_state() {
         let below = |n: u64| (1_u32 << n) - 1;

@@ -1,10 +1,10 @@
 //! Delivery rate estimation (draft-cheng-iccrg-delivery-rate-estimation), as in Linux 7.3
 //! (`tcp_rate_skb_sent`, `tcp_rate_skb_delivered`, `tcp_rate_gen`). As in the v3 branch of
-//! github.com/google/bbr, it also notes how many segments are in flight and lost when a segment is
-//! sent.
+//! github.com/google/bbr, it also records how many segments are in flight and lost when a segment
+//! is sent.
 //!
 //! The data is separate from the scoreboard, and exists only for a congestion control that needs it
-//! ([`crate::cc::Needs`]). For other senders, it costs only a test.
+//! ([`crate::cc::Needs`]). Other senders only test whether it exists.
 //!
 //! Deviations: the ACK of a single small segment is not treated as probably delayed (Linux
 //! `FLAG_ACK_MAYBE_DELAYED`). Receivers do not renege on SACKs. A sender is application-limited
@@ -23,7 +23,7 @@ struct Sent {
     /// Time of the last delivery before the segment was sent. `NEVER` once the segment itself is
     /// delivered.
     delivered_at: Time,
-    /// When the first segment of the sample's flight was sent.
+    /// Time at which the first segment of the sample's flight was sent.
     first_tx: Time,
     in_flight: u32,
     app_limited: bool,
@@ -39,7 +39,7 @@ const NOTHING: Sent = Sent {
     app_limited: false,
 };
 
-/// Of the segments that the current ACK has delivered so far, the one that was sent last.
+/// The segment that was sent last among those that the current ACK has delivered so far.
 #[derive(Clone, Copy, Debug)]
 struct Newest {
     sent: Sent,
@@ -47,10 +47,10 @@ struct Newest {
     send_us: u64,
 }
 
-/// The state for rate samples: notes about every segment in flight, and about the connection.
+/// The state for rate samples: values of every segment in flight, and of the connection.
 #[derive(Clone, Debug)]
 pub struct Rates {
-    /// Notes by sequence number, as in the scoreboard's ring.
+    /// Values of segments by sequence number, as in the scoreboard's ring.
     ring: Vec<Sent>,
     mask: u64,
     /// When the newest delivered segment was sent.
@@ -58,7 +58,7 @@ pub struct Rates {
     /// Time of the last delivery.
     delivered_at: Time,
     newest: Option<Newest>,
-    /// Segments that were just found lost.
+    /// Segments that loss detection has just found lost.
     pub(super) marked: Vec<u64>,
 }
 
@@ -75,23 +75,22 @@ impl Default for Rates {
     }
 }
 
-/// Returns the time between two events, us. Linux converts both ends of an interval to us, and so
-/// does this.
+/// Returns the time between two events, us. Like Linux, converts both ends of the interval to us.
 fn us_between(from: Time, to: Time) -> u64 {
     (to.ns() / 1000).saturating_sub(from.ns() / 1000)
 }
 
 impl Rates {
-    /// Notes that segment `seq` was sent now. `view` includes the segment. `alone` means that no
+    /// Records that segment `seq` was sent now. `view` includes the segment. `alone` means that no
     /// other segment was outstanding. `lost` is the number of segments found lost so far.
-    /// `app_limited` means that the application had nothing to send at some time before.
+    /// `app_limited` means that the application had no data to send at some earlier time.
     #[inline(never)]
     pub fn sent(&mut self, seq: u64, alone: bool, lost: u64, app_limited: bool, view: View<'_>) {
         let una = view.flight.una;
         if seq - una > self.mask {
             self.grow(una, seq);
         }
-        // The interval starts with the last ACK, or now if no ACK is outstanding.
+        // The interval starts with the last ACK, or now if no segment is outstanding.
         if alone {
             self.first_tx = view.now;
             self.delivered_at = view.now;
@@ -121,10 +120,10 @@ impl Rates {
         self.mask = mask;
     }
 
-    /// Notes that a segment, last sent at `at`, was acknowledged or sacked. Of all such segments of
-    /// an ACK, the segment sent last counts.
+    /// Records that a segment, last sent at `at`, was acknowledged or sacked. The sample of an ACK
+    /// is computed from the segment among these that was sent last.
     // Not inlined, like the other functions here that senders call, so that senders without rate
-    // samples pay only for a test.
+    // samples only test whether the data exists.
     #[inline(never)]
     pub fn delivered(&mut self, seq: u64, at: Time) {
         let slot = &mut self.ring[(seq & self.mask) as usize];
@@ -145,14 +144,14 @@ impl Rates {
         slot.delivered_at = Time::NEVER;
     }
 
-    /// Drops the sample of an ACK that does not advance the window.
+    /// Discards the sample of an ACK that does not advance the window.
     #[inline(never)]
     pub fn discard(&mut self) {
         self.newest = None;
     }
 
     /// Generates the sample of an ACK (Linux `tcp_rate_gen`). `conn` includes the ACK. `delivered`
-    /// is the number of segments that the ACK delivers, and `lost` the number found lost so far.
+    /// is the number of segments that the ACK delivers, and `lost` is the number found lost so far.
     /// Resets [`crate::cc::Window::app_limited`] once enough segments are delivered.
     #[inline(never)]
     pub fn generate(
@@ -195,8 +194,8 @@ impl Rates {
         rate.interval_us = interval;
     }
 
-    /// Returns the notes for a segment that was found lost. `lost` counts all losses up to this
-    /// one.
+    /// Returns the recorded values of a segment that was found lost. `lost` is the number of losses
+    /// up to and including this one.
     pub fn lost(&self, seq: u64, lost: u64) -> Option<LostSegment> {
         let sent = &self.ring[(seq & self.mask) as usize];
         (sent.delivered_at != Time::NEVER).then(|| LostSegment {
@@ -248,8 +247,8 @@ mod tests {
 
     #[test]
     fn the_slower_of_sending_and_acknowledging_counts() {
-        // ACKs come over 20 ms, at half the rate of sending. The last of the 100 segments was sent
-        // 9.9 ms after the first.
+        // ACKs arrive over 20 ms, at half the rate of sending. The last of the 100 segments was
+        // sent 9.9 ms after the first one.
         let (mut rates, mut conn) = flight(100);
         let mut app_limited = 0;
         for seq in 0..100 {
@@ -311,7 +310,7 @@ mod tests {
         let lost = rates.lost(3, 2).expect("in flight");
         assert_eq!((lost.tx_in_flight, lost.lost), (4, 2));
         assert!(rates.lost(40, 2).is_none());
-        // An interval below the smallest RTT gives no sample.
+        // An interval below the smallest RTT does not give a sample.
         conn.min_rtt = us(100_000);
         rates.delivered(41, us(6_406));
         conn.delivered += 1;

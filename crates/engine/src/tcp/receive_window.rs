@@ -1,23 +1,23 @@
-//! Growth of the receive window. ACKs report the window to the sender, so an ACK that announces a
+//! Growth of the receive window. ACKs report the window to the sender, and an ACK that announces a
 //! larger window is not delayed (Linux `tcp_grow_window`).
 
 use crate::plan::{Growth, ReceiveBuffer, TcpPlan};
 use crate::units::Time;
 
-/// Share of the receive buffer that Linux uses for payload, in 256ths: payload divided by
-/// `skb->truesize`, for a full segment that was not merged with others. Before the first segment it
-/// uses half.
+/// Share of the receive buffer that Linux uses for payload, in 256ths. It is payload divided by
+/// `skb->truesize` for a full segment that was not merged with others. Before the first segment
+/// arrives, Linux uses half of the buffer.
 const PAYLOAD_SHARE: u64 = 162;
 
-/// Returns by how many segments the window grows at the start. The window begins as half of the
-/// receive buffer minus a segment. It rises by two segments for each that arrives, until it is
-/// [`PAYLOAD_SHARE`] of the buffer (`tcp_init_buffer_space`, `tcp_measure_rcv_mss`,
-/// `tcp_grow_window`). Linux waits while payload is in the buffer, which delays the last few
-/// segments of growth; this is not modelled.
+/// Returns the number of arriving segments with which the window grows at the start. The window
+/// begins as half of the receive buffer minus a segment. It grows by two segments for each segment
+/// that arrives, until it is [`PAYLOAD_SHARE`] of the buffer (`tcp_init_buffer_space`,
+/// `tcp_measure_rcv_mss`, `tcp_grow_window`). In Linux, the last few segments of growth wait while
+/// payload is in the buffer. This is not modelled.
 ///
-/// With `growth = "acks"` it is 0, because Linux 3.2 behaves differently. Its buffers begin at
-/// 87380 bytes and follow the bytes that the application reads, so the window stops growing after
-/// some tens of segments.
+/// With `growth = "acks"` the result is 0, because Linux 3.2 behaves differently. Its buffers begin
+/// at 87380 bytes, and grow with the bytes that the application reads. So the window stops growing
+/// after some tens of segments.
 fn growing_segments(plan: &TcpPlan) -> u64 {
     if !plan.quickack || plan.growth == Growth::Acks || plan.rcvbuf == ReceiveBuffer::Auto {
         return 0;
@@ -27,10 +27,10 @@ fn growing_segments(plan: &TcpPlan) -> u64 {
     (room as u64 + mss).div_ceil(2 * mss)
 }
 
-/// A receive buffer that Linux tunes (`tcp_rcv_space_adjust` with the defaults of `tcp_rmem` and
-/// `tcp_adv_win_scale` of 2019). Half of the buffer is the window. The window has room for twice
-/// the bytes that the application reads in a round-trip time, and for more while this number grows.
-/// The round-trip time is the RTT of the handshake.
+/// A receive buffer with automatic tuning (Linux `tcp_rcv_space_adjust` with the defaults of
+/// `tcp_rmem` and `tcp_adv_win_scale` of 2019). The window is half of the buffer. It can grow to
+/// twice the bytes that the application reads in a round-trip time, and to more while this number
+/// grows. The round-trip time is the RTT of the handshake.
 #[derive(Clone, Copy, Debug)]
 struct Tuned {
     /// Payload bytes of a segment.
@@ -62,7 +62,7 @@ impl Tuned {
         }
     }
 
-    /// Notes that a segment was read. Returns whether the window grew.
+    /// Records that the application has read a segment. Returns whether the window grew.
     fn grows(&mut self, now: Time, rtt: Time) -> bool {
         self.copied += self.mss;
         let grows = self.window < self.clamp;
@@ -86,9 +86,9 @@ impl Tuned {
 /// How the receive window grows.
 #[derive(Clone, Debug)]
 pub(super) struct ReceiveWindow {
-    /// Number of segments by which the window still grows at the start.
+    /// Number of further arriving segments with which the window grows at the start.
     growing: u64,
-    /// The receive buffer, if Linux tunes it.
+    /// The receive buffer, if it is tuned automatically.
     tuned: Option<Box<Tuned>>,
 }
 
@@ -101,7 +101,7 @@ impl ReceiveWindow {
         }
     }
 
-    /// Notes that a segment has arrived. Returns whether the window grew.
+    /// Records that a segment has arrived. Returns whether the window grew.
     #[inline]
     pub fn grows(&mut self, now: Time, rtt: Time) -> bool {
         if self.growing > 0 {
@@ -118,7 +118,7 @@ impl ReceiveWindow {
 mod tests {
     use super::*;
 
-    /// A tuned buffer grows when the application reads more bytes than the window has room for.
+    /// A tuned buffer grows when the application reads so much that the window becomes too small.
     #[test]
     fn a_tuned_buffer_grows_with_what_is_read() {
         let ms = Time::from_ms;
@@ -130,16 +130,16 @@ mod tests {
                 grown[round as usize] += u64::from(tuned.grows(now, ms(100)));
             }
         }
-        // The first segment of the second round ends the first round. The window should then have
-        // room for 2 * 101 + 16 segments, and for the growth since the initial 10. That would
-        // exceed the maximum.
+        // The first segment of the second round ends the first round. The window should then have 2
+        // * 101 + 16 segments, plus an increase for the growth since the initial 10 segments. This
+        // would exceed the maximum.
         assert_eq!(tuned.clamp, TUNED_WINDOW.1);
         assert_eq!(grown, [0, 99, 100, 100]);
     }
 
-    /// Linux `tcp_rcv_space_adjust` makes room for twice the segments read in an RTT, plus 16. If
-    /// the application reads more than in the last round, Linux adds room: twice the segments read,
-    /// times the relative growth.
+    /// Linux `tcp_rcv_space_adjust` sets the largest window to twice the segments read in an RTT,
+    /// plus 16. If the application reads more than in the last round, Linux also adds this sum
+    /// times twice the relative growth.
     #[test]
     fn the_room_of_a_tuned_buffer_follows_what_was_read() {
         let mut tuned = Tuned::new(1_448);
@@ -149,8 +149,8 @@ mod tests {
         }
         assert_eq!(tuned.clamp, TUNED_WINDOW.0, "the round is not over");
         tuned.grows(Time::from_ms(100), Time::from_ms(100));
-        // The application reads 20 segments, after 10 in the last round. So 2 * 20 + 16 = 56, plus
-        // 2 * 56 * 10 / 10.
+        // The application reads 20 segments, after 10 in the last round. So the largest window is 2
+        // * 20 + 16 = 56 segments, plus 2 * 56 * 10 / 10.
         assert_eq!(tuned.clamp, (56 + 112) * 1_448);
         assert_eq!(tuned.space, 20 * 1_448);
     }

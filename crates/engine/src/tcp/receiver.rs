@@ -1,4 +1,4 @@
-//! The receiving end: ACKs, SACK and the echo of ECN (Linux `tcp_input.c`, `tcp_output.c`,
+//! The receiving end: ACKs, SACK and the echo of ECN marks (Linux `tcp_input.c`, `tcp_output.c`,
 //! `tcp_dctcp.h`).
 
 #[cfg(test)]
@@ -29,10 +29,11 @@ const COMPRESSED_MAX: u32 = 44;
 /// Linux `tcp_comp_sack_delay_ns`.
 const COMPRESS_DELAY: Time = Time::from_ms(1);
 
-/// If a receiver divides ACKs: number of parts of a segment, each with its own ACK.
+/// Number of parts into which a receiver that divides ACKs divides a segment. Each part gets its
+/// own ACK.
 const PARTS: usize = 8;
 
-/// A port that turns ACKs into requests: it adds payload to them.
+/// A port that adds payload to ACKs, which turns them into requests.
 struct Asking<'p, P: Port> {
     port: &'p mut P,
     payload: u16,
@@ -48,14 +49,14 @@ impl<P: Port> Port for Asking<'_, P> {
 }
 
 /// The port of a dishonest receiver. If the receiver divides ACKs, the port first sends ACKs for
-/// all parts of a segment except the last, and then the ACK itself. Honest receivers do not use
-/// this port, so it costs them nothing.
+/// all parts of a segment except the last part, and then the ACK itself. Honest receivers do not
+/// use this port, so it does not slow them down.
 struct Dividing<'p, P: Port> {
     port: &'p mut P,
     divides: bool,
-    /// Where the last ACK ended: all segments below this one were acknowledged.
+    /// End of the last ACK. All segments below this one were acknowledged.
     acked_to: u64,
-    /// A template for the ACKs of parts.
+    /// A template for the ACKs of the parts.
     part: Packet,
 }
 
@@ -101,9 +102,9 @@ pub struct Receiver {
     ato: Time,
     /// Arrival of the last data.
     last_data: Time,
-    /// When the SYN-ACK was sent. `None` once the first data has come.
+    /// When the SYN-ACK was sent. `None` once the first data has arrived.
     syn_ack_sent: Option<Time>,
-    /// The RTT that the receiver knows: the RTT of the handshake.
+    /// The RTT of the handshake, which is the only RTT that the receiver measures.
     rtt: Time,
     /// Whether an ACK must be sent at once.
     ack_now: bool,
@@ -135,7 +136,7 @@ pub struct Receiver {
     /// The ECN field of pure ACKs.
     ack_ecn: Ecn,
     conduct: Conduct,
-    /// If the receiver hides CE: the last ECN field that was not CE.
+    /// The last ECN field that was not CE, for a receiver that hides CE.
     unmarked: Ecn,
     /// Number of segments that were acknowledged although they have not arrived.
     missing: u64,
@@ -225,8 +226,8 @@ impl Receiver {
         self.rtt
     }
 
-    /// Returns whether the receiver uses the counters of Accurate ECN. They need the header bit of
-    /// SCE's echo.
+    /// Returns whether the receiver uses the counters of Accurate ECN. They occupy the header bit
+    /// of SCE's echo.
     pub fn is_accurate(&self) -> bool {
         self.accurate.is_some()
     }
@@ -242,7 +243,7 @@ impl Receiver {
         self.delack.min(self.compress)
     }
 
-    /// Handles a deadline that has come.
+    /// Handles an expired deadline.
     pub fn on_timer(&mut self, now: Time, port: &mut impl Port) {
         if self.conduct == Conduct::DividesAcks {
             return self.act_on_timer(now, &mut self.dividing(port));
@@ -254,11 +255,11 @@ impl Receiver {
         if self.compress <= now {
             self.send_ack(self.rcv_nxt, port);
         } else if self.delack <= now && self.clock.is_coarse() && !self.delack_rounded {
-            // Linux's timer fires a jiffy later, so that it is never early.
+            // Linux's timer fires one jiffy later, so that it never fires too early.
             self.delack = self.clock.fires(self.delack, self.delack);
             self.delack_rounded = true;
         } else if self.delack <= now {
-            // No second segment came before the timer, so wait longer next time.
+            // No second segment arrived before the timer expired, so wait longer next time.
             self.ato = (self.ato + self.ato).min(self.rto());
             self.send_ack(self.rcv_nxt, port);
         }
@@ -280,7 +281,7 @@ impl Receiver {
     }
 
     /// Returns whether a packet is the SYN of [`Receiver::connect`]. An answer to a SYN is
-    /// different: it acknowledges no segment.
+    /// different, because it does not acknowledge a segment.
     pub fn is_connect(packet: &Packet) -> bool {
         packet.has(flags::SYN) && packet.has(flags::ACK) && packet.seq == CONNECTS
     }
@@ -319,7 +320,7 @@ impl Receiver {
         }
     }
 
-    /// Does what a dishonest receiver does with data before reading it. Returns whether the
+    /// Changes data as a dishonest receiver does before it reads the data. Returns whether the
     /// receiver reads the data at all.
     fn pretends(&mut self, packet: &mut Packet) -> bool {
         match self.conduct {
@@ -329,7 +330,7 @@ impl Receiver {
                 self.missing += packet.seq - self.rcv_nxt;
                 self.rcv_nxt = packet.seq;
             }
-            // This segment was late, and so was counted as missing.
+            // This segment is late, so it was counted as missing before.
             Conduct::Optimistic if packet.seq < self.rcv_nxt && self.missing > 0 => {
                 self.missing -= 1;
                 return false;
@@ -339,30 +340,30 @@ impl Receiver {
         true
     }
 
-    /// Notes that the handshake is over and took `rtt`. For hosts with their own handshake.
+    /// Records that the handshake is over and took `rtt`. Hosts with their own handshake call this.
     pub fn establish(&mut self, rtt: Time) {
         self.syn_ack_sent = None;
         self.rtt = rtt;
     }
 
-    /// Notes the ECN field of a packet without data, which Accurate ECN counts. For hosts whose own
-    /// data is acknowledged.
+    /// Records the ECN field of a packet without data for Accurate ECN. Hosts that also send data
+    /// call this.
     pub fn note_ecn_field(&mut self, ecn: Ecn) {
         if let Some(accurate) = &mut self.accurate {
             self.ack_now |= accurate.on_data(ecn, 0);
         }
     }
 
-    /// Sets whether the other end understands the AccECN option. For hosts whose own handshake
-    /// shows this.
+    /// Sets whether the other end understands the AccECN option. Hosts with their own handshake
+    /// call this.
     pub fn hears_option(&mut self, heard: bool) {
         if let Some(accurate) = &mut self.accurate {
             accurate.heard = heard;
         }
     }
 
-    /// Adds the counters of Accurate ECN to a packet that this end sends at `now`. For hosts that
-    /// also send data.
+    /// Adds the counters of Accurate ECN to a packet that this end sends at `now`. Hosts that also
+    /// send data call this.
     pub fn accompany(&mut self, packet: &mut Packet, now: Time) {
         if let Some(accurate) = &mut self.accurate {
             accurate.on_ack(packet, 0, now, self.rtt);
@@ -382,16 +383,17 @@ impl Receiver {
         ack
     }
 
-    /// Notes the timestamp of a packet. ACKs will echo it unless the packet is beyond a hole (RFC
-    /// 7323 section 4.3). Pure ACKs from the other end count, too.
+    /// Records the timestamp of a packet, which may be a pure ACK. ACKs will echo it unless the
+    /// packet is beyond a hole (RFC 7323 section 4.3).
     pub fn note_timestamp(&mut self, seq: u64, sent: Time) {
         if seq <= self.acked {
             self.ts_recent = self.ts_recent.max(sent);
         }
     }
 
-    /// Returns the ECN flags of the SYN-ACK that answers a SYN asking for Accurate ECN. Other SYNs
-    /// carry no flags here, because both ends know the plan.
+    /// Returns the ECN flags of the SYN-ACK that answers a SYN with a request for Accurate ECN.
+    /// Other SYNs do not carry ECN flags here, because both ends already know from the plan whether
+    /// ECN is used.
     fn negotiate(&mut self, syn: &Packet) -> u16 {
         if !accecn::requests(syn.flags) {
             return 0;
@@ -413,13 +415,13 @@ impl Receiver {
             self.rtt = now.since(sent);
         }
         if packet.has(flags::CWR) && self.echo != EcnEcho::None {
-            // RFC 3168 section 6.1.3: CWR ends the echo. The sender's window may be a single
+            // RFC 3168 section 6.1.3: CWR ends the echo. The sender's window may be only one
             // segment now, so do not delay the ACK.
             self.demand_cwr = false;
             self.ack_now = true;
         }
-        // A segment that ends below the last ACK is acknowledged before its ECN field is examined
-        // (Linux `tcp_sequence`).
+        // If a segment ends below the last ACK, Linux acknowledges it before it examines the ECN
+        // field (`tcp_sequence`). So do not count this field.
         if let Some(accurate) = &mut self.accurate
             && seq + 1 >= self.acked
         {
@@ -468,13 +470,13 @@ impl Receiver {
         self.acknowledge(now, port);
     }
 
-    /// Returns this end's retransmission timeout, which follows from the handshake alone. A longer
-    /// silence counts as idle.
+    /// Returns this end's retransmission timeout, which depends only on the RTT of the handshake.
+    /// After a longer pause, the connection is considered idle.
     fn rto(&self) -> Time {
         self.rtt + Time(2 * self.rtt.ns()).max(DELACK_MAX)
     }
 
-    /// Notes that data in order has arrived (Linux `tcp_event_data_recv`).
+    /// Records that data in order has arrived (Linux `tcp_event_data_recv`).
     fn note_arrival(&mut self, packet: &Packet, now: Time, port: &mut impl Port) {
         if self.ato == Time::ZERO {
             self.quick = MAX_QUICKACKS;
@@ -506,11 +508,11 @@ impl Receiver {
         }
     }
 
-    /// Notes the ECN field of data (Linux `__tcp_ecn_check_ce` and `dctcp_ece_ack_update`).
+    /// Records the ECN field of data (Linux `__tcp_ecn_check_ce` and `dctcp_ece_ack_update`).
     fn note_ecn(&mut self, ecn: Ecn, port: &mut impl Port) {
         match ecn {
             Ecn::NotEct => {
-                // The sender uses ECT, so a packet without ECT is probably a retransmission.
+                // The sender sets ECT, so a packet without ECT is probably a retransmission.
                 if self.ecn_seen {
                     self.enter_quickack(2);
                 }
@@ -542,7 +544,7 @@ impl Receiver {
         self.sce.prior_rcv_nxt = self.rcv_nxt;
     }
 
-    /// Notes whether a packet has an SCE mark. When marks begin or end, acknowledges delayed
+    /// Records whether a packet has an SCE mark. When marks begin or end, acknowledges delayed
     /// packets first, with the old state.
     fn note_sce(&mut self, marked: bool, port: &mut impl Port) {
         if self.sce.splits(marked, self.delack < Time::NEVER) {
@@ -552,8 +554,9 @@ impl Receiver {
         self.sce.note(marked);
     }
 
-    /// Notes whether a packet is CE. By RFC 8257 section 3.2, an ACK is sent at once when CE starts
-    /// or ends. Before that, delayed packets are acknowledged with the old state.
+    /// Records whether a packet is marked CE. According to RFC 8257 section 3.2, an ACK is sent at
+    /// once when CE marks start or end. Before this ACK, delayed packets are acknowledged with the
+    /// old state.
     fn ce_changed(&mut self, ce: bool, port: &mut impl Port) {
         if self.ce != ce {
             if self.delack < Time::NEVER {
@@ -641,8 +644,8 @@ impl Receiver {
         packet
     }
 
-    /// Adds the parts that only some ACKs have. Takes the ACK by value, so that an ACK without
-    /// these parts is written directly to its destination.
+    /// Adds the parts that only some ACKs have. The ACK is passed by value, so that an ACK without
+    /// these parts can be written directly to its destination.
     #[inline(never)]
     fn complete(&mut self, mut ack: Packet) -> Packet {
         if !self.sack.is_empty() {
@@ -668,8 +671,8 @@ impl Receiver {
         if !self.sack.is_empty() || self.accurate.is_some() {
             ack = self.complete(ack);
         }
-        // An ACK that reports only earlier ECN marks does not change which ACK is due. But it
-        // counts as a segment towards the two that trigger the next ACK (Linux
+        // An ACK that only reports earlier ECN marks does not change when the next ACK is due.
+        // However, it is counted as one of the two segments that trigger the next ACK (Linux
         // `tcp_event_ack_sent`, `tcp_select_window`).
         if up_to == self.rcv_nxt {
             if self.quick > 0 {

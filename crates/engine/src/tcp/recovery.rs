@@ -1,5 +1,5 @@
-//! A sender's data about losses while it repairs them. `rack` finds losses,
-//! `states` acts on them (Linux `tcp_sock`, the fields of `tcp_input.c`).
+//! A sender's state while it repairs losses. `rack` finds losses, and `states` responds to them
+//! (Linux: the fields of `tcp_sock` that `tcp_input.c` uses).
 
 use super::prr::Prr;
 use super::rack::Rack;
@@ -15,7 +15,7 @@ pub(super) struct Probe {
 }
 
 impl Probe {
-    /// Returns whether a probe is outstanding that was a retransmission.
+    /// Returns whether an outstanding probe was a retransmission.
     pub fn is_retransmission_out(&self) -> bool {
         self.retrans && self.high_seq.is_some()
     }
@@ -27,9 +27,9 @@ pub(super) struct Recovery {
     /// Recovery point (`high_seq`). The congestion state ends when every segment below it is
     /// acknowledged.
     pub high_seq: u64,
-    /// Whether F-RTO is checking if a timeout was spurious (RFC 5682).
+    /// Whether F-RTO is checking whether a timeout was spurious (RFC 5682).
     pub frto: bool,
-    /// Number of timeouts in a row (`icsk_retransmits`).
+    /// Number of successive timeouts (`icsk_retransmits`).
     pub timeouts: u32,
     pub rack: Rack,
     pub prr: Prr,

@@ -1,9 +1,9 @@
-//! Round-trip time, and the retransmission timeout with its backoff.
+//! The round-trip time, and the retransmission timeout with its backoff.
 //!
 //! Follows Linux 7.3 `tcp_rtt_estimator`, `__tcp_set_rto` (RFC 6298 with Linux's asymmetric mean
 //! deviation). As in Linux, srtt is in units of 1/8 us and mdev in units of 1/4 us. The timeout is
-//! rounded up to jiffies of 1 ms. Deviation: the minimum RTT is over the whole connection, while
-//! Linux uses a window of 300 s.
+//! rounded up to jiffies of 1 ms. Deviation: the minimum RTT is the minimum over the whole
+//! connection, whereas Linux uses a window of 300 s.
 
 use crate::units::Time;
 
@@ -52,7 +52,7 @@ impl Rtt {
         }
     }
 
-    /// Adds a sample. `snd_una` and `snd_nxt` tell when a round ends.
+    /// Adds a sample. `snd_una` and `snd_nxt` determine when a round ends.
     pub fn sample(&mut self, rtt: Time, snd_una: u64, snd_nxt: u64) {
         let measured = (rtt.ns() / 1000).clamp(1, 1 << 28) as i64;
         let mut srtt = i64::from(self.srtt_us);
@@ -104,7 +104,7 @@ impl Rtt {
         self.srtt_us
     }
 
-    /// Notes the smoothed RTT x 8 of earlier connections, us.
+    /// Records the smoothed RTT x 8 of earlier connections, us.
     pub fn remember(&mut self, srtt_us: u32) {
         self.remembered_us = srtt_us;
     }
@@ -130,7 +130,7 @@ impl Rtt {
     #[inline]
     pub fn timeout(&self) -> Time {
         if self.backoff == 0 {
-            // Without backoff, the timeout is as after every sample.
+            // Without backoff, the timeout is the value computed at the last sample.
             return self.rto;
         }
         Time(self.rto.ns().saturating_mul(1 << self.backoff.min(16))).min(MAX_RTO)
@@ -155,7 +155,7 @@ mod tests {
         // mdev x 4 = 160 + (80 - 40) = 200 ms, which does not exceed the floor.
         assert_eq!(rtt.timeout(), Time::from_ms(290));
         rtt.sample(Time::from_ms(400), 2, 12);
-        // The error is 310 ms: srtt = 90 + 310/8, mdev x 4 = 200 + (310 - 50) = 460 ms.
+        // The error is 310 ms, so srtt = 90 + 310/8 ms, and mdev x 4 = 200 + (310 - 50) = 460 ms.
         assert_eq!(rtt.srtt(), Time::from_us(128_750));
         assert_eq!(rtt.timeout(), Time::from_ms(589), "588.75 ms in jiffies");
     }
@@ -174,8 +174,9 @@ mod tests {
         assert_eq!(rtt.timeout(), Time::from_ms(221));
     }
 
-    /// `tcp_rtt_estimator` computed by hand: a fall of the RTT has a weight of an eighth. At the
-    /// end of a round with less deviation, a quarter of the difference is subtracted.
+    /// `tcp_rtt_estimator` computed by hand: a fall of the RTT has a weight of an eighth. If the
+    /// deviation in a round was smaller, a quarter of the difference is subtracted at the end of
+    /// the round.
     #[test]
     fn a_falling_rtt_by_hand() {
         let mut rtt = Rtt::new(Time::from_ms(1));

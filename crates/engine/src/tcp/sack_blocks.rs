@@ -2,14 +2,14 @@
 
 use crate::packet::{Packet, Sack, flags};
 
-/// Linux `TCP_SACK_BLOCKS_EXPECTED`: number of blocks for which every ACK has room, in addition to
-/// a D-SACK and the timestamp.
+/// Linux `TCP_SACK_BLOCKS_EXPECTED`: number of blocks that fit into every ACK, in addition to a
+/// D-SACK and the timestamp.
 const BLOCKS_EXPECTED: usize = 2;
 
 /// The SACK blocks that the next ACK reports.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SackBlocks {
-    /// Most recent blocks, the newest first (RFC 2018 section 4).
+    /// The most recent blocks, the newest first (RFC 2018 section 4).
     recent: [(u64, u64); 4],
     recent_len: usize,
     /// A duplicate segment that the next ACK reports (RFC 2883).
@@ -24,7 +24,7 @@ impl SackBlocks {
     }
 
     /// Returns whether the arrival of `start..end` would push out a block that a pending ACK must
-    /// still report. More than [`BLOCKS_EXPECTED`] blocks must not wait for one ACK.
+    /// still report. At most [`BLOCKS_EXPECTED`] blocks may wait for one ACK.
     pub fn displaces(&self, start: u64, end: u64) -> bool {
         self.touched_by(start, end) >= BLOCKS_EXPECTED
     }
@@ -37,9 +37,9 @@ impl SackBlocks {
         touched.unwrap_or(recent.len())
     }
 
-    /// Makes the block of the segments that have just arrived the first (Linux
-    /// `tcp_sack_new_ofo_skb`). Blocks that are pushed out are forgotten. A segment next to a
-    /// forgotten block begins a new block.
+    /// Moves the block of the segments that have just arrived to the front (Linux
+    /// `tcp_sack_new_ofo_skb`). Blocks that are pushed out are discarded. A segment next to a
+    /// discarded block begins a new block.
     pub fn put(&mut self, start: u64, end: u64) {
         let at = self.touched_by(start, end);
         let mut block = (start, end);
@@ -94,7 +94,7 @@ impl SackBlocks {
         ack.len += 4 + 8 * blocks as u16;
     }
 
-    /// Drops the blocks below a segment.
+    /// Discards the blocks below a segment.
     pub fn drop_below(&mut self, rcv_nxt: u64) {
         let mut n = 0;
         for i in 0..self.recent_len {

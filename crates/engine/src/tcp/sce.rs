@@ -2,16 +2,17 @@
 //! arrives with ECT(1) was marked by a queue. The ESCE bit of ACKs (formerly NS) reports this to
 //! the sender.
 //!
-//! By default this is as in the kernel tree github.com/chromi/sce (`tcp_input.c`). When marks begin
-//! or end while an ACK is being delayed, the receiver first acknowledges the earlier packets alone.
-//! So every ACK reports only marked or only unmarked packets. Then it acknowledges the packet with
-//! the change at once. Some versions of that tree delay this second ACK (`SplitDelayed`). There the
-//! first ACK does not change the timer, but counts as one of the two segments that trigger the next
-//! ACK. So two packets may wait for a third packet, or for the timer.
+//! By default, the receiver behaves as in the kernel tree github.com/chromi/sce (`tcp_input.c`).
+//! When marks begin or end while an ACK is being delayed, the receiver first acknowledges the
+//! earlier packets alone. So every ACK reports only marked or only unmarked packets. Then the
+//! receiver immediately acknowledges the first packet after the change. Some versions of that tree
+//! delay this second ACK (`SplitDelayed`). In these versions the first ACK does not change the
+//! timer, but is counted as one of the two segments that trigger the next ACK. So two packets may
+//! wait for a third packet, or for the timer.
 //!
-//! `Dither` is tailback's form of the alternative in draft-grimes-tcpm-tcpsce. ACKs are sent at the
-//! same times as without SCE. The receiver sets ESCE so that the number of segments acknowledged
-//! with ESCE stays as close as possible to the number of marked segments.
+//! `Dither` is tailback's version of the alternative in draft-grimes-tcpm-tcpsce. ACKs are sent at
+//! the same times as without SCE. The receiver sets ESCE so that the number of segments
+//! acknowledged with ESCE stays as close as possible to the number of marked segments.
 //!
 //! SCE does not change the echo of CE (draft-morton-tsvwg-sce section 4).
 
@@ -21,14 +22,14 @@ use crate::plan::SceReceiver;
 /// How ESCE reports marks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SceEcho {
-    /// Marks are not reported. ECT(1) counts as ECT(0).
+    /// Marks are not reported. ECT(1) is treated as ECT(0).
     #[default]
     Off,
     /// ACKs are split when marks begin or end.
     Split,
-    /// As `Split`, but the first packet after the change does not trigger an ACK at once.
+    /// Like `Split`, but the first packet after the change does not trigger an ACK at once.
     SplitDelayed,
-    /// ESCE acknowledges as many segments as were marked.
+    /// The number of segments acknowledged with ESCE follows the number of marked segments.
     Dither,
 }
 
@@ -61,13 +62,13 @@ pub(super) struct Sce {
 
 impl Sce {
     /// Returns whether earlier packets must be acknowledged first, because marks begin or end with
-    /// this packet. `delayed` says whether an ACK is being delayed.
+    /// this packet. `delayed` is true if an ACK is being delayed.
     pub fn splits(&self, marked: bool, delayed: bool) -> bool {
         let splits = matches!(self.echo, SceEcho::Split | SceEcho::SplitDelayed);
         splits && self.marked != marked && delayed
     }
 
-    /// Notes an ECN-capable packet that is not CE. `marked` says whether it has an SCE mark.
+    /// Records an ECN-capable packet that is not CE. `marked` is true if it has an SCE mark.
     pub fn note(&mut self, marked: bool) {
         match self.echo {
             SceEcho::Off => {}
@@ -100,7 +101,8 @@ impl Sce {
 mod tests {
     use super::*;
 
-    /// For ACKs of two segments each, returns which carry ESCE if this many of the two were marked.
+    /// For ACKs of two segments each, returns whether each ACK carries ESCE. `marks` is the number
+    /// of marked segments of each ACK.
     fn dithered(marks: &[u32]) -> Vec<bool> {
         let mut sce = Sce {
             echo: SceEcho::Dither,

@@ -1,16 +1,17 @@
-//! What a sender knows about each segment that it has sent and that is not acknowledged yet.
+//! A sender's information about each segment that it has sent and that is not acknowledged yet.
 //!
-//! The scoreboard is a ring of small segments. The slot of a segment follows from its sequence
-//! number by arithmetic. For RACK, a linked list through the ring orders segments by their last
-//! transmission (RFC 8985 section 6.2; Linux `tsorted_sent_queue`). The cost of every operation is
-//! proportional to the segments that it newly acknowledges, sacks or loses.
+//! The scoreboard is a ring of small segments. The slot of a segment is computed from its sequence
+//! number. For RACK, a linked list through the ring orders segments by their last transmission (RFC
+//! 8985 section 6.2; Linux `tsorted_sent_queue`). The cost of every operation is proportional to
+//! the segments that it newly acknowledges, sacks or loses.
 //!
-//! Most of the time, no segment is sacked, lost or sent again. Segments were then sent in the order
-//! of their numbers, so the list is not needed. It is built at the first exception, for the
-//! segments in flight, and exists until all of them are acknowledged.
+//! Most of the time, no segment is sacked, lost or sent again. In this case segments were sent in
+//! the order of their numbers, so the list is not needed. It is built when the first segment in
+//! flight is sacked, lost or sent again. It exists until all segments in flight at that time are
+//! acknowledged.
 //!
-//! The list links slots of the ring, not sequence numbers: a slot is small even if the number is
-//! large, and no number can be confused with the end of the list.
+//! The list links slots of the ring, not sequence numbers. The index of a slot is small even if the
+//! sequence number is large, and it never equals the value for the end of the list.
 
 use tailback_record::fetch;
 
@@ -18,17 +19,18 @@ use super::ranges::Ranges;
 use crate::cc::Flight;
 use crate::units::Time;
 
-/// Means no slot, at the ends of the list. A ring has at most [`MAX_SLOTS`] slots.
+/// Value for "no slot" at the ends of the list. It is never an index, because a ring has at most
+/// [`MAX_SLOTS`] slots.
 const NIL: u32 = u32::MAX;
 
-/// Largest number of segments in flight; Linux counts them in an `int`.
+/// Largest number of segments in flight, because Linux counts them in an `int`.
 const MAX_SLOTS: u64 = 1 << 31;
 
 /// Bits of [`Segment::flags`].
 pub mod state {
     /// The segment is selectively acknowledged.
     pub const SACKED: u8 = 1;
-    /// The segment counts as lost.
+    /// The segment is marked lost.
     pub const LOST: u8 = 2;
     /// A retransmission of the segment is in flight.
     pub const RETRANS: u8 = 4;
@@ -44,7 +46,7 @@ pub struct Segment {
     /// Time of the last transmission.
     pub sent: Time,
     /// Slot of the previous segment in the list of transmissions. `next` is the slot of the next
-    /// one.
+    /// segment.
     prev: u32,
     next: u32,
     /// Payload, bytes.
@@ -72,14 +74,14 @@ pub struct Scoreboard {
     pub flight: Flight,
     /// Number of lost segments without a retransmission in flight.
     pub lost_pending: u32,
-    /// Number of times that a segment or a retransmission was counted as lost (Linux `lost`).
+    /// Number of times that a segment or a retransmission was marked lost (Linux `lost`).
     pub lost_marks: u64,
-    /// Lost segments that must be sent again have at least this number.
+    /// No lost segment that must be sent again has a smaller number than this.
     retransmit_from: u64,
     sacked: Ranges,
     /// Whether the list of transmissions exists.
     linked: bool,
-    /// Every segment from this number on was sent once and is neither sacked nor lost.
+    /// All segments from this number on were sent once and are neither sacked nor lost.
     plain_from: u64,
     /// Slot of the oldest transmission. `tail` is the slot of the latest transmission.
     head: u32,
@@ -141,7 +143,7 @@ impl Scoreboard {
         (seq & self.mask) as u32
     }
 
-    /// Returns the number of the segment in a slot. Only one segment in flight can be in that slot.
+    /// Returns the number of the segment in a slot. At most one segment in flight is in a slot.
     #[inline]
     fn seq_of(&self, slot: u32) -> u64 {
         self.flight.una + (u64::from(slot).wrapping_sub(self.flight.una) & self.mask)
@@ -187,7 +189,7 @@ impl Scoreboard {
         !self.linked
     }
 
-    /// Notes that the segments in flight are no longer plain.
+    /// Records that the segments in flight are no longer plain, and builds the list.
     #[inline]
     fn trouble(&mut self) {
         if !self.linked {
@@ -211,7 +213,7 @@ impl Scoreboard {
             mask < MAX_SLOTS,
             "more segments in flight than Linux counts"
         );
-        // All slots change, including the slots in links.
+        // All segments move to new slots, so the slots in links must change too.
         let moved = |slot: u32| match slot {
             NIL => NIL,
             slot => (self.seq_of(slot) & mask) as u32,
@@ -315,8 +317,8 @@ impl Scoreboard {
         self.retransmit_from = self.retransmit_from.max(self.flight.una);
     }
 
-    /// Marks a range sacked. Calls `each` for every segment that was not sacked before, with its
-    /// number and its previous state.
+    /// Marks a range as sacked. For every segment that was not sacked before, calls `each` with the
+    /// segment's number and previous state.
     pub fn sack(&mut self, start: u64, end: u64, mut each: impl FnMut(u64, Segment)) {
         let (start, end) = (start.max(self.flight.una), end.min(self.flight.nxt));
         if start >= end {
@@ -347,8 +349,8 @@ impl Scoreboard {
         self.sacked = sacked;
     }
 
-    /// Counts a segment as lost (Linux `tcp_mark_skb_lost`). If its retransmission was in flight,
-    /// the retransmission counts as lost and must be repeated.
+    /// Marks a segment as lost (Linux `tcp_mark_skb_lost`). If its retransmission was in flight,
+    /// the retransmission is marked lost and must be repeated.
     pub fn mark_lost(&mut self, seq: u64) {
         let segment = *self.get(seq);
         if segment.flags & state::SACKED != 0 {
@@ -372,7 +374,7 @@ impl Scoreboard {
         self.retransmit_from = self.retransmit_from.min(seq);
     }
 
-    /// After a spurious recovery, counts no segment as lost any more.
+    /// Removes all marks of lost segments after a spurious recovery.
     pub fn unmark_all_lost(&mut self) {
         for seq in self.flight.una..self.flight.nxt {
             self.get_mut(seq).flags &= !state::LOST;
@@ -399,7 +401,7 @@ impl Scoreboard {
         None
     }
 
-    /// Notes that a segment is retransmitted now.
+    /// Records that a segment is retransmitted now.
     pub fn retransmitted(&mut self, seq: u64, now: Time) {
         self.trouble();
         self.unlink(seq);
@@ -416,8 +418,8 @@ impl Scoreboard {
         self.link_last(seq);
     }
 
-    /// Notes that a segment is sent again now as a probe. A probe does not repair a loss, so it
-    /// does not count as in flight (Linux `__tcp_retransmit_skb`).
+    /// Records that a segment is sent again now as a probe. A probe does not repair a loss, so it
+    /// is not counted as a retransmission in flight (Linux `__tcp_retransmit_skb`).
     pub fn probed(&mut self, seq: u64, now: Time) {
         self.trouble();
         self.unlink(seq);
@@ -430,7 +432,7 @@ impl Scoreboard {
     }
 
     /// Visits the segments in the order of their last transmission, the oldest first. `visit`
-    /// decides what happens to each.
+    /// decides what happens to each of them.
     pub fn walk_transmissions(&mut self, mut visit: impl FnMut(u64, &Segment) -> Walk) {
         if !self.linked {
             let mut all = self.flight.una..self.flight.nxt;
@@ -467,7 +469,7 @@ impl Scoreboard {
         }
     }
 
-    /// Checks every counter against the ring; for tests.
+    /// Checks every counter against the ring. For tests.
     #[cfg(test)]
     pub fn check(&self) {
         let (mut sacked, mut lost, mut retrans, mut pending, mut listed) = (0, 0, 0, 0, 0);
@@ -509,9 +511,9 @@ impl Scoreboard {
 
 /// What [`Scoreboard::walk_transmissions`] does after a visit.
 pub enum Walk {
-    /// Go on to the next segment.
+    /// Continue with the next segment.
     Next,
-    /// Count the segment as lost, and go on to the next.
+    /// Mark the segment as lost, and continue with the next segment.
     Lost,
     /// End the walk.
     Stop,

@@ -5,12 +5,12 @@
 pub(super) struct SendQueue {
     /// Number of bytes in the queue. `None` means no limit.
     bytes: Option<u64>,
-    /// Whether the application may still write, so that an empty queue does not mean the end.
+    /// Whether the application may still write. If so, an empty queue does not end the connection.
     open: bool,
     /// Length of a chunk, bytes. A segment ends where a chunk ends. 0 means that there are no
     /// chunks.
     chunk: u64,
-    /// If data is held back: the value of `bytes` for it. `None` if no data is held back.
+    /// The value of `bytes` for data that is held back. `None` if no data is held back.
     held: Option<Option<u64>>,
 }
 
@@ -34,7 +34,7 @@ impl SendQueue {
         self.bytes == Some(0)
     }
 
-    /// Returns whether no data is left and the application writes no more.
+    /// Returns whether no data is left and the application will not write more data.
     #[inline]
     pub fn is_finished(&self) -> bool {
         self.is_empty() && !self.open
@@ -45,7 +45,7 @@ impl SendQueue {
         self.bytes.is_some_and(|left| left < u64::from(mss))
     }
 
-    /// Notes that the application will write data later.
+    /// Records that the application will write data later.
     pub fn open(&mut self) {
         self.open = true;
     }
@@ -62,7 +62,7 @@ impl SendQueue {
         self.chunk = chunk;
     }
 
-    /// Notes that the application writes no more.
+    /// Records that the application will not write more data.
     pub fn close(&mut self) {
         self.open = false;
     }

@@ -41,15 +41,15 @@ pub struct Sender {
     pub(super) queue: SendQueue,
     /// Statistics since the warm-up.
     pub stats: SenderStats,
-    /// What the sender waited for, and why its window shrank.
-    // Boxed, because everything else is freed while the results are collected.
+    /// What limited the sender, and why its window shrank.
+    // Boxed, so that all other data can be freed while the results are collected.
     pub account: Box<Account>,
     /// Whether the window of an idle connection decays (Linux `tcp_slow_start_after_idle`).
     pub idle_restart: bool,
     /// Whether the sender stops using ECN if ECN packets seem to get lost in the handshake (Linux
-    /// `tcp_ecn_fallback`). The second retransmission of a SYN then does not ask for ECN.
+    /// `tcp_ecn_fallback`). If so, the second retransmission of a SYN does not request ECN.
     pub ecn_fallback: bool,
-    /// The next new segment at the time when the use of the window was last noted.
+    /// The next new segment at the time when the use of the window was last recorded.
     usage_noted: u64,
     /// The threshold of the first slow start. 0 once the first slow start is over.
     pub(super) first_ssthresh: u32,
@@ -72,21 +72,21 @@ pub(super) struct Stack {
     pub timestamps: bool,
 }
 
-/// State of a sender that its congestion control does not see. Counts are in segments. The names
-/// are those of Linux's `tcp_info`.
+/// State of a sender that is not visible to its congestion control. Counts are in segments. The
+/// names are those of Linux's `tcp_info`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TcpInfo {
     /// Segments that were sent and are not acknowledged.
     pub unacked: u32,
     /// Segments selectively acknowledged.
     pub sacked: u32,
-    /// Segments that count as lost, including those sent again.
+    /// Segments marked lost, including those sent again.
     pub lost: u32,
     /// Retransmissions in flight.
     pub retrans: u32,
     /// Retransmissions since the warm-up.
     pub total_retrans: u64,
-    /// Number of timeouts in a row.
+    /// Number of successive timeouts.
     pub retransmits: u32,
     /// Number of doublings of the timeout.
     pub backoff: u32,
@@ -208,7 +208,7 @@ impl Sender {
         self.cc.gauges(view, &self.window, out);
     }
 
-    /// Returns the needs of the congestion control, as far as the connection meets them.
+    /// Returns the needs of the congestion control that the connection meets.
     pub fn needs(&self) -> Needs {
         self.needs
     }
@@ -234,7 +234,7 @@ impl Sender {
         !self.queue.is_empty() || self.board.lost_pending > 0
     }
 
-    /// Whether the handshake is over and the connection is not.
+    /// Returns whether the handshake is over and the connection has not ended.
     pub fn is_established(&self) -> bool {
         self.handshake.phase == Phase::Established
     }
@@ -249,7 +249,7 @@ impl Sender {
         self.handshake.phase != Phase::Waiting
     }
 
-    /// Returns whether the receive window limits sending, not the congestion window.
+    /// Returns whether the receive window limits sending.
     pub fn rwnd_limited(&self) -> bool {
         u64::from(self.board.flight.packets_out()) >= self.rwnd
     }
@@ -278,7 +278,7 @@ impl Sender {
         self.queue.bytes()
     }
 
-    /// Returns what `ss -ti` would show.
+    /// Returns the values that `ss -ti` would show.
     pub fn info(&self) -> TcpInfo {
         let flight = &self.board.flight;
         TcpInfo {
@@ -294,7 +294,7 @@ impl Sender {
         }
     }
 
-    /// Notes that the application writes piece by piece ([`Sender::write`]), so that an empty queue
+    /// Records that the application will call [`Sender::write`] repeatedly, so that an empty queue
     /// does not end the connection.
     pub fn expect_writes(&mut self) {
         self.queue.open();
@@ -308,12 +308,12 @@ impl Sender {
         self.transmit(port);
     }
 
-    /// Ends a segment at every multiple of this many bytes, where a chunk ends.
+    /// Ends a segment wherever a chunk of this many bytes ends.
     pub fn divide(&mut self, chunk: u64) {
         self.queue.divide(chunk);
     }
 
-    /// Notes that the application writes no more.
+    /// Records that the application will not write more data.
     pub fn close(&mut self) {
         self.queue.close();
         if self.has_started() {
@@ -321,7 +321,7 @@ impl Sender {
         }
     }
 
-    /// Sends no new data until [`Sender::resume`].
+    /// Stops sending new data until [`Sender::resume`].
     pub fn hold(&mut self) {
         self.queue.hold();
     }
@@ -334,7 +334,7 @@ impl Sender {
         self.transmit(port);
     }
 
-    /// Sends no new data from now on.
+    /// Stops sending new data.
     pub fn stop(&mut self) {
         self.queue.cut();
         if self.board.flight.packets_out() == 0 {
@@ -350,8 +350,8 @@ impl Sender {
         }
     }
 
-    /// Notes a gap between the data that the application has written and the data to come. Until
-    /// the gap has passed, the delivery rate does not show the capacity of the path (Linux
+    /// Records a gap between the data that the application has written and later data. Until the
+    /// gap has passed, the delivery rate does not show the capacity of the path (Linux
     /// `tcp_rate_check_app_limited`).
     fn note_if_app_limited(&mut self) {
         let in_flight = self.board.flight.in_flight();
@@ -365,7 +365,7 @@ impl Sender {
     }
 
     /// Adds an RTT sample. `first` is the RTT of the oldest segment that an ACK newly covers, which
-    /// sets srtt. `newest` is the RTT of the newest segment, which sets the minimum.
+    /// sets srtt. `newest` is the RTT of the newest segment, which can lower the minimum.
     pub(super) fn take_rtt_sample(&mut self, first: Time, newest: Time) {
         self.conn.min_rtt = self.conn.min_rtt.min(newest);
         let Flight { una, nxt, .. } = self.board.flight;
@@ -392,7 +392,8 @@ impl Sender {
         self.pacer.update_rate(view, &mut self.window);
     }
 
-    /// Returns the threshold that suits the current window (Linux `tcp_current_ssthresh`).
+    /// Returns ssthresh, raised to three quarters of the window outside reductions (Linux
+    /// `tcp_current_ssthresh`).
     pub(super) fn current_ssthresh(&self) -> u32 {
         let Window { cwnd, ssthresh, .. } = self.window;
         if self.conn.ca_state.is_reduction() {
@@ -402,8 +403,8 @@ impl Sender {
         }
     }
 
-    /// Sends new data as far as window and pacing allow (Linux `tcp_write_xmit`). Returns whether
-    /// it sent data. If it did, it has set the timer.
+    /// Sends new data as far as the window and pacing allow (Linux `tcp_write_xmit`). Returns
+    /// whether data was sent. If so, the timer is set.
     #[inline]
     pub(super) fn transmit(&mut self, port: &mut impl Port) -> bool {
         if self.queue.is_empty() || !self.is_established() {
@@ -464,7 +465,7 @@ impl Sender {
         self.tell(CwndEvent::TxStart);
     }
 
-    /// Notes whether the window limited sending (Linux `tcp_cwnd_validate`).
+    /// Records whether the window limited sending (Linux `tcp_cwnd_validate`).
     pub(super) fn note_window_use(&mut self, limited: bool) {
         let out = self.board.flight.packets_out();
         let conn = &mut self.conn;
@@ -537,7 +538,7 @@ impl Sender {
         self.emit_again(last, port);
     }
 
-    /// Notes what a sample of the delivery rate will need about a segment that is sent now.
+    /// Records the values of a segment sent now that a sample of the delivery rate will need.
     #[inline]
     fn note_sent(&mut self, seq: u64, alone: bool) {
         if let Some(rates) = &mut self.rates {

@@ -1,5 +1,5 @@
-//! The end of a connection's first slow start: when and why it ended, and what it cost. It is
-//! recorded once, for `tailback explain`. Nothing here changes what the sender does.
+//! Records when and why a connection's first slow start ended, and how many losses followed, for
+//! `tailback explain`. This code does not change the behaviour of the sender.
 
 use tailback_record::account::{Reason, SlowStart};
 
@@ -30,7 +30,7 @@ impl Sender {
         }
     }
 
-    /// Notes a reduction from `cwnd`, which ends slow start.
+    /// Records a reduction from `cwnd`, which ends slow start.
     #[inline]
     pub(super) fn reduce_in_slow_start(&mut self, reason: Reason, cwnd: u32) {
         let ends = !matches!(
@@ -40,7 +40,7 @@ impl Sender {
         if self.first_ssthresh == 0 || !ends || self.account.slow_start.is_some() {
             return;
         }
-        // If the congestion control sets the window itself, ssthresh shows when slow start is over.
+        // If the congestion control itself sets the window, ssthresh shows when slow start is over.
         if self.needs.control != Control::Window || !self.window.in_slow_start() {
             self.end_slow_start(Some(reason), cwnd);
         }
@@ -66,7 +66,7 @@ impl Sender {
             settled: false,
         });
         self.overshoot_end = self.board.flight.nxt;
-        // Connections of sources have no record, so nothing must be completed.
+        // Connections of traffic sources do not have a record, so there is no record to complete.
         if self.account.slow_start.is_none() {
             self.first_ssthresh = 0;
         }
@@ -83,7 +83,7 @@ impl Sender {
         }
     }
 
-    /// Notes that a reduction is undone. If the reduction had ended slow start, slow start
+    /// Records that a reduction is undone. If the reduction had ended slow start, slow start
     /// continues.
     pub(super) fn reopen_slow_start(&mut self) {
         if self.needs.control != Control::Window

@@ -1,5 +1,5 @@
-//! Congestion states: what an ACK means for losses, and how reductions begin, end and are undone
-//! (Linux `tcp_fastretrans_alert`).
+//! Congestion states: how a sender responds to ACKs that report losses, and how reductions begin,
+//! end and are undone (Linux `tcp_fastretrans_alert`).
 
 use tailback_record::account::Reason;
 
@@ -30,9 +30,9 @@ pub(super) struct Event {
     /// Whether to set the probe timer or the retransmission timer, unless RACK sets its own
     /// (`FLAG_SET_XMIT_TIMER`).
     pub rearm: bool,
-    /// Whether the ACK is a duplicate that reports nothing new.
+    /// Whether the ACK is a duplicate without new information.
     pub duplicate: bool,
-    /// Whether a segment below the recovery point has arrived that was sent only once.
+    /// Whether a segment has arrived that is below the recovery point and was sent only once.
     pub original_delivered: bool,
     /// The echoed timestamp, if timestamps are in use.
     pub echo: Option<Time>,
@@ -111,8 +111,7 @@ impl Sender {
         self.recovery.undo.begin(self.board.flight.una, out);
     }
 
-    /// Enters Loss at a timeout, after which all segments in flight are presumed lost (Linux
-    /// `tcp_enter_loss`).
+    /// Enters Loss at a timeout, when all segments in flight may be lost (Linux `tcp_enter_loss`).
     pub(super) fn enter_loss(&mut self) {
         let new_recovery = self.conn.ca_state < CaState::Recovery;
         let rates = self.rates.as_deref_mut();
@@ -148,7 +147,7 @@ impl Sender {
     }
 
     /// Returns the reason to record for a loss that an ACK reports. If a sender without RACK would
-    /// also have found the loss, it is the reason of such a sender.
+    /// also have found the loss, the reason is the one that applies without RACK.
     pub(super) fn loss(&self) -> Reason {
         let rack = &self.recovery.rack;
         if !rack.reordering_seen && self.board.flight.sacked_out >= REORDERING {
@@ -208,8 +207,8 @@ impl Sender {
         rates.marked.clear();
     }
 
-    /// Finds losses by RACK. If some segments may still turn out lost, returns the time after which
-    /// to check again.
+    /// Finds losses with RACK. If some segments may still prove to be lost, returns the time after
+    /// which to check again.
     pub(super) fn detect_loss(&mut self) -> Option<Time> {
         let rates = self.rates.as_deref_mut();
         let rack = &self.recovery.rack;
@@ -335,7 +334,7 @@ impl Sender {
             // was lost.
             self.recovery.probe.high_seq = None;
         } else if ack > high {
-            // The probe repaired a loss, which costs one reduction.
+            // The probe repaired a loss, which causes one reduction.
             self.begin_reduction(Signal::Loss);
             self.set_ca_state(CaState::Cwr);
             self.account_reduction(Reason::Probe, self.recovery.prr.prior_cwnd);
@@ -360,7 +359,7 @@ impl Sender {
             self.recovery.undo.retrans_stamp = None;
         } else if self.board.flight.una >= self.recovery.high_seq {
             match self.conn.ca_state {
-                // CWR ends one segment later, so that the receiver has got the CWR flag.
+                // CWR ends one segment later, so that the receiver has received the CWR flag.
                 CaState::Cwr if self.board.flight.una != self.recovery.high_seq => {
                     self.end_reduction();
                     self.set_ca_state(CaState::Open);
@@ -378,9 +377,9 @@ impl Sender {
                     && self.recovery.undo.marker.is_some()
                     && self.recovery.undo.was_delayed(event.echo)
                 {
-                    // The original filled the hole, not the retransmission, so the path reorders.
-                    // While retransmissions are in flight, do not look for more losses and do not
-                    // send segments again.
+                    // The original filled the hole, not the retransmission, so the path reorders
+                    // packets. While retransmissions are in flight, do not search for more losses
+                    // and do not send segments again.
                     self.recovery
                         .rack
                         .note_reordering(event.prior_una, &self.board);

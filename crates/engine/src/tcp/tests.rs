@@ -1,4 +1,4 @@
-//! Tests the sender ACK by ACK, with packets made by hand.
+//! Tests the sender with single ACKs.
 
 use super::port::Port;
 use super::sender::Sender;
@@ -85,8 +85,8 @@ fn rwnd(segments: u64) -> TcpPlan {
     }
 }
 
-/// Linux `tcp_clean_rtx_queue`: a SACK of data older than the head's last transmission counts as
-/// progress and restarts the timeout.
+/// Linux `tcp_clean_rtx_queue`: a SACK of data sent before the head's last transmission is
+/// progress, and restarts the timeout.
 #[test]
 fn the_timeout_moves_with_sacks_of_what_was_sent_before_the_retransmission() {
     let mut wire = Wire::default();
@@ -112,7 +112,7 @@ fn a_probe_comes_two_round_trips_after_an_ack() {
     let mut wire = Wire::default();
     let mut s = established(&rwnd(10), ms(250), &mut wire);
     s.on_ack(&ack(2, &[], ms(250)), ms(500), &mut wire);
-    // The last segments were sent now. The timeout of the head, sent at 250 ms, would be at 1000
+    // The last segments were sent now. The head was sent at 250 ms, so its timeout would be at 1000
     // ms.
     s.timer.kind = Kind::None;
     s.set_xmit_timer();
@@ -122,9 +122,9 @@ fn a_probe_comes_two_round_trips_after_an_ack() {
     );
 }
 
-/// Lets the timer fire. Returns when it fired.
+/// Advances the clock until the timer fires. Returns this time.
 fn fire(s: &mut Sender, wire: &mut Wire) -> Time {
-    // When the deadline has come, the sender computes when the timer wheel fires.
+    // At the deadline, the sender computes when the timer wheel fires.
     s.on_timer(s.deadline(), wire);
     let at = s.deadline();
     s.on_timer(at, wire);
@@ -138,7 +138,7 @@ fn a_probe_is_no_repair_and_restarts_the_timeout() {
     let mut s = established(&rwnd(5), ms(100), &mut wire);
     assert_eq!(wire.take().len(), 5);
     assert_eq!(s.deadline(), ms(100 + 202));
-    // For a timer so far ahead, the timer wheel fires at multiples of 8 ms.
+    // For such a distant deadline, the timer wheel fires at multiples of 8 ms.
     assert_eq!(fire(&mut s, &mut wire), ms(304));
     assert_eq!(wire.take(), [(4, true)]);
     assert_eq!(
@@ -164,7 +164,7 @@ fn a_probe_is_no_repair_and_restarts_the_timeout() {
     assert!(s.window.cwnd >= window);
 }
 
-/// A probe that repaired a loss costs one reduction (RFC 8985 section 7.4).
+/// A probe that repaired a loss causes one reduction (RFC 8985 section 7.4).
 #[test]
 fn a_probe_that_was_needed_halves_the_window() {
     let mut wire = Wire::default();
@@ -179,8 +179,8 @@ fn a_probe_that_was_needed_halves_the_window() {
     assert_eq!((s.window.ssthresh, s.window.cwnd), (5, 5));
 }
 
-/// A D-SACK of a needless retransmission widens RACK's window, but only on a
-/// path that was seen to reorder.
+/// A D-SACK of a needless retransmission widens RACK's window, but only if reordering has been
+/// seen.
 #[test]
 fn duplicates_widen_the_window_where_reordering_was_seen() {
     for (seen, steps) in [(false, 1), (true, 2)] {
@@ -197,7 +197,7 @@ fn duplicates_widen_the_window_where_reordering_was_seen() {
 }
 
 /// Linux `tcp_try_undo_partial`: if the original fills the hole while retransmissions are in
-/// flight, no more segments are retransmitted.
+/// flight, the sender does not retransmit more segments.
 #[test]
 fn a_late_original_stops_retransmission() {
     let mut wire = Wire::default();
@@ -248,12 +248,12 @@ fn pacing_begins_after_the_first_window() {
     let s = established(&plan, ms(100), &mut wire);
     // The eleventh segment leaves at once, and starts the first gap.
     assert_eq!(wire.take().len(), 11);
-    // The gap is the time for 1448 bytes at twice 12 x 1448 bytes in 100 ms.
+    // The gap is the time that 1448 bytes take at a rate of twice 12 x 1448 bytes in 100 ms.
     assert_eq!((s.deadline() - ms(100)).ns(), 4_166_667);
 }
 
 /// Linux `tcp_tso_autosize`: segments that TCP joins leave together. The next segment waits for the
-/// time of all of them.
+/// time that all of them take.
 #[test]
 fn joined_segments_are_paced_together() {
     let gaps_at = |percent: u32, rtt: Time| {
@@ -269,7 +269,7 @@ fn joined_segments_are_paced_together() {
     };
     let gaps = |rtt: Time| gaps_at(200, rtt);
     // The pacing rate is twice 60 segments per 100 ms. So 1.17 segments leave in a millisecond, and
-    // two are joined. The first ten are not paced.
+    // two segments are joined. The first ten segments are not paced.
     assert_eq!(gaps(ms(100)), (12, 2 * 833_334));
     // With an RTT of 20 ms, 5.86 segments leave in a millisecond.
     assert_eq!(gaps(ms(20)), (15, 5 * 166_667));
@@ -288,7 +288,7 @@ fn the_degree_of_reordering_is_the_largest_distance() {
     assert_eq!(s.info().reordering, 3);
     s.on_ack(&ack(0, &[(5, 6)], ms(100)), ms(200), &mut wire);
     s.on_ack(&ack(0, &[(3, 4), (5, 6)], ms(100)), ms(201), &mut wire);
-    // Segment 5 arrived before 3. This is a distance of three, which is the initial value.
+    // Segment 5 arrived before segment 3. This distance is three, which equals the initial value.
     assert_eq!((s.info().reordering, s.window.cwnd), (3, 10));
     s.on_ack(
         &ack(0, &[(1, 2), (3, 4), (5, 6)], ms(100)),
@@ -303,8 +303,8 @@ fn the_degree_of_reordering_is_the_largest_distance() {
     assert_eq!((s.info().reordering, s.conn.ca_state), (7, CaState::Open));
 }
 
-/// Linux `tcp_ack`, `old_ack`: the SACK blocks of an overtaken ACK count, but the window does not
-/// change.
+/// Linux `tcp_ack`, `old_ack`: the SACK blocks of an overtaken ACK are used, but the window does
+/// not change.
 #[test]
 fn an_overtaken_ack_tells_of_its_blocks_only() {
     let mut wire = Wire::default();
@@ -349,8 +349,8 @@ fn a_sender_can_be_written_to() {
 }
 
 /// Linux `tcp_rate_check_app_limited`: until the gap in the application's data has passed, delivery
-/// rates show the application's rate. Linux `tcp_slow_start_after_idle_check`: BBR's window stays
-/// the same over an idle time.
+/// rates show the application's rate. Linux `tcp_slow_start_after_idle_check`: an idle time does
+/// not change BBR's window.
 #[test]
 fn an_application_that_has_nothing_to_send_is_noticed() {
     let mut wire = Wire::default();
@@ -376,8 +376,8 @@ fn an_application_that_has_nothing_to_send_is_noticed() {
     assert_eq!(s.window.cwnd, window);
 }
 
-/// Linux `tcp_update_skb_after_send`: the rate counts payload. If a segment is late, the next gap
-/// is shorter, by at most half.
+/// Linux `tcp_update_skb_after_send`: the pacing gap is computed from the payload. If a segment is
+/// late, the next gap shrinks by at most half.
 #[test]
 fn pacing_by_payload_makes_up_for_delay() {
     let mut wire = Wire::default();
@@ -400,7 +400,7 @@ fn pacing_by_payload_makes_up_for_delay() {
 }
 
 /// A congestion control with a model of the path is called for each segment that a timeout or RACK
-/// finds lost. Such a congestion control sets its window itself, so the stack does not reduce it.
+/// finds lost. Such a congestion control itself sets the window, so the stack does not reduce it.
 #[test]
 fn a_model_of_the_path_keeps_its_window() {
     let mut wire = Wire::default();
@@ -409,8 +409,8 @@ fn a_model_of_the_path_keeps_its_window() {
     let sent = wire.take().len() as u64;
     assert_eq!(sent, 10);
     s.on_ack(&ack(0, &[(5, 10)], ms(100)), ms(200), &mut wire);
-    // Five segments are lost. The state is Recovery, and BBR sends only as many packets as are
-    // delivered.
+    // Five segments are lost. The state is Recovery, and BBR sends only one packet for each
+    // delivered packet.
     assert_eq!(s.conn.ca_state, CaState::Recovery);
     assert_eq!((s.info().lost, s.conn.rate.lost_total), (5, 5));
     assert_eq!(s.conn.rate.delivered, 5);
@@ -421,7 +421,7 @@ fn a_model_of_the_path_keeps_its_window() {
     assert!(s.window.cwnd >= 10, "{}", s.window.cwnd);
 }
 
-/// Linux `tcp_ack`: a D-SACK counts as a delivered segment even if no segment was outstanding.
+/// Linux `tcp_ack`: a D-SACK is counted as a delivered segment even if no segment was outstanding.
 #[test]
 fn a_duplicate_of_what_is_acknowledged_counts_as_delivered() {
     let mut wire = Wire::default();
@@ -436,13 +436,13 @@ fn a_duplicate_of_what_is_acknowledged_counts_as_delivered() {
     s.stats.retransmits = 1;
     s.on_ack(&duplicate, ms(202), &mut wire);
     assert_eq!(s.conn.delivered, 5);
-    // Linux `tcp_dsack_seen`: only one segment was retransmitted, so a second D-SACK does not
-    // count.
+    // Linux `tcp_dsack_seen`: only one segment was retransmitted, so a second D-SACK is not
+    // counted.
     s.on_ack(&duplicate, ms(203), &mut wire);
     assert_eq!(s.conn.delivered, 5);
 }
 
-/// RFC 8985 section 6.2 step 4: a D-SACK widens the reordering window once a round, unless it
+/// RFC 8985 section 6.2 step 4: a D-SACK widens the reordering window once per round, unless it
 /// reports the tail loss probe.
 #[test]
 fn a_needless_retransmission_widens_the_reordering_window_but_a_needless_probe_does_not() {
@@ -464,7 +464,7 @@ fn a_needless_retransmission_widens_the_reordering_window_but_a_needless_probe_d
     }
 }
 
-/// The segments that an overtaken ACK delivers count as marked if the ACK echoes a mark.
+/// If an overtaken ACK echoes a mark, the segments that it delivers are counted as marked.
 #[test]
 fn an_overtaken_ack_tells_of_marks() {
     let mut wire = Wire::default();
@@ -547,7 +547,8 @@ fn fixed(cwnd: u32, wire: &mut Wire) -> (Sender, Arc<AtomicU32>) {
     (s, acked)
 }
 
-/// A window that shrinks by at least a quarter, rounded down, counts as reduced.
+/// If a congestion control lowers the window by at least a quarter, rounded down, this is recorded
+/// as a reduction.
 #[test]
 fn a_window_that_a_control_sets_counts_as_reduced_from_a_quarter_less() {
     for (cwnd, reductions) in [(8, 1), (9, 0), (10, 0), (40, 0)] {
@@ -601,8 +602,8 @@ impl CongestionControl for OneByOne {
 }
 
 /// A congestion control such as Prague reduces the window by one segment with each ACK. All these
-/// steps count as one reduction, from the window before the first step to the window after the
-/// last.
+/// steps are recorded as one reduction, from the window before the first step to the window after
+/// the last step.
 #[test]
 fn the_steps_of_a_reduction_count_once() {
     let mut wire = Wire::default();

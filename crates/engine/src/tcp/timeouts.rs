@@ -10,7 +10,7 @@ use crate::cc::{CaState, Control};
 use crate::units::Time;
 
 impl Sender {
-    /// Handles a deadline that has come.
+    /// Handles an expired deadline.
     pub fn on_timer(&mut self, now: Time, port: &mut impl Port) {
         self.conn.now = now;
         match self.timer.take_due(now) {
@@ -31,8 +31,8 @@ impl Sender {
         }
     }
 
-    /// Sends a tail loss probe (Linux `tcp_send_loss_probe`): new data if possible, else the last
-    /// segment again.
+    /// Sends a tail loss probe (Linux `tcp_send_loss_probe`). The probe is new data if possible,
+    /// otherwise the last segment.
     fn send_probe(&mut self, port: &mut impl Port) {
         self.timer.kind = Kind::Probe;
         if self.recovery.probe.high_seq.is_none() && self.board.flight.packets_out() > 0 {
@@ -68,7 +68,7 @@ impl Sender {
     /// Handles RACK's reordering timer (RFC 8985 section 6.3; Linux `tcp_rack_reo_timeout`).
     fn on_reorder_timeout(&mut self, port: &mut impl Port) {
         let prior = self.board.flight.in_flight();
-        // Set the kind, so that the timeout counts from the transmission of the segment.
+        // Set the kind, so that the timeout is measured from the transmission of the segment.
         self.timer.kind = Kind::Reorder;
         self.detect_loss();
         if prior != self.board.flight.in_flight() {
@@ -80,7 +80,7 @@ impl Sender {
             }
             self.retransmit_lost(port);
         }
-        // Segments that may still turn out lost wait for the next ACK or the timeout.
+        // Segments that may still prove to be lost are checked again at the next ACK or timeout.
         if self.timer.kind != Kind::Retransmit {
             self.rearm_rto();
         }

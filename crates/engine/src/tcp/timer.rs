@@ -59,10 +59,10 @@ impl Timer {
         self.deadline = Time::NEVER;
     }
 
-    /// If a deadline has come, returns its kind. Later calls return `None`.
+    /// If the deadline has passed, returns its kind. Later calls return `None`.
     pub fn take_due(&mut self, now: Time) -> Option<Kind> {
         if self.deadline <= now && self.set < Time::NEVER && self.clock.is_coarse() {
-            // Convert it only now, because most timers are set again before they are due.
+            // Convert the deadline only now, because most timers are set again before they are due.
             self.deadline = self.clock.fires(self.set, self.deadline);
             self.set = Time::NEVER;
         }
@@ -75,7 +75,7 @@ impl Timer {
             return self.clear();
         }
         let after = match self.kind {
-            // The timeout counts from the transmission of the first segment, not from now.
+            // The timeout is measured from the transmission of the first segment, not from now.
             Kind::Probe | Kind::Reorder => until_rto(now, board, rtt).max(Time(1)),
             Kind::None | Kind::Retransmit => rtt.timeout(),
         };
@@ -116,8 +116,8 @@ impl Timer {
     }
 }
 
-/// Returns how long until the first unacknowledged segment times out, or zero if that time has
-/// passed.
+/// Returns the time until the first unacknowledged segment times out, or zero if it has already
+/// timed out.
 fn until_rto(now: Time, board: &Scoreboard, rtt: &Rtt) -> Time {
     let sent = board.get(board.flight.una).sent;
     (sent + rtt.timeout()).since(now)

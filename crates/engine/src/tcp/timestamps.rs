@@ -1,13 +1,13 @@
-//! The clock of the timestamp option (RFC 7323 section 5.4): it counts whole milliseconds (Linux
-//! `TCP_TS_HZ`). So the RTT from an echoed timestamp is in whole milliseconds.
+//! The clock of the timestamp option (RFC 7323 section 5.4). It counts whole milliseconds (Linux
+//! `TCP_TS_HZ`), so the RTT from an echoed timestamp is in whole milliseconds.
 
 use crate::units::Time;
 
 /// A tick, ns.
 const TICK: u64 = 1_000_000;
 
-/// Returns the RTT that an echoed timestamp shows (Linux `tcp_rtt_tsopt_us`), in whole ticks and at
-/// least one tick.
+/// Returns the RTT from an echoed timestamp, in whole ticks (Linux `tcp_rtt_tsopt_us`). The result
+/// is at least one tick.
 pub(super) fn rtt(now: Time, echo: Time) -> Time {
     let ticks = (now.ns() / TICK).saturating_sub(echo.ns() / TICK);
     Time(ticks.max(1) * TICK)
@@ -23,7 +23,7 @@ pub(super) fn before(echo: Time, sent: Time) -> bool {
 mod tests {
     use super::*;
 
-    /// The same RTT is measured as one or two ticks, depending on when in a tick it began.
+    /// The same RTT is measured as one or two ticks, depending on where within a tick it began.
     #[test]
     fn in_whole_milliseconds() {
         let us = Time::from_us;

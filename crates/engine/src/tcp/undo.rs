@@ -1,5 +1,5 @@
-//! Finds whether a reduction was spurious, and stores what is needed to undo it (Linux
-//! `tcp_init_undo`, `tcp_may_undo`).
+//! Determines whether a reduction was spurious, and stores the state that is needed to undo it
+//! (Linux `tcp_init_undo`, `tcp_may_undo`).
 
 use super::timestamps;
 use crate::units::Time;
@@ -13,7 +13,7 @@ pub(super) struct Undo {
     /// Number of retransmissions that no D-SACK has proven spurious yet. `None` if there were no
     /// retransmissions.
     pub retrans: Option<u32>,
-    /// ssthresh before the reduction. 0 means that it is not restored.
+    /// ssthresh before the reduction. 0 means that ssthresh is not restored.
     pub prior_ssthresh: u32,
     /// Time of the first retransmission of this recovery.
     pub retrans_stamp: Option<Time>,
@@ -26,13 +26,13 @@ impl Undo {
         self.retrans = (out > 0).then_some(out);
     }
 
-    /// Notes a retransmission.
+    /// Records a retransmission.
     pub fn retransmitted(&mut self, now: Time) {
         self.retrans_stamp.get_or_insert(now);
         self.retrans = Some(self.retrans.unwrap_or(0) + 1);
     }
 
-    /// Notes that a D-SACK reports a segment that was sent again.
+    /// Records that a D-SACK reports a segment that was sent again.
     pub fn duplicate(&mut self, seq: u64) {
         if let (Some(marker), Some(left)) = (self.marker, self.retrans)
             && left > 0
@@ -47,9 +47,9 @@ impl Undo {
         self.marker.is_some() && self.retrans == Some(0)
     }
 
-    /// Returns whether the original of a segment has arrived that was thought lost. This is the
-    /// case if the echoed timestamp is older than the first retransmission, or if no segment was
-    /// retransmitted yet.
+    /// Returns whether a segment was only delayed, so that its original has arrived. This is the
+    /// case if the echoed timestamp is older than the first retransmission, or if no segment has
+    /// been retransmitted yet.
     pub fn was_delayed(&self, echo: Option<Time>) -> bool {
         match self.retrans_stamp {
             Some(stamp) => echo.is_some_and(|echo| timestamps::before(echo, stamp)),

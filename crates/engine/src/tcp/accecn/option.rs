@@ -10,19 +10,19 @@ const BYTES_MASK: u32 = 0xFF_FFFF;
 /// Bytes of an option with all three counters. `COUNTER` is the number of bytes of one counter.
 const OPTION: u16 = 11;
 const COUNTER: u16 = 3;
-/// In the third SACK slot, the counter of CE has 24 bits. The three bits above them say which
+/// In the third SACK slot, the counter of CE has 24 bits. The three bits above them show which
 /// counters are present.
 const PRESENT_SHIFT: u32 = 24;
 
-/// Index of the counter of bytes that came with ECT(1). Indices are in the order on the wire.
+/// Index of the counter of bytes that arrived with ECT(1). Indices are in the order on the wire.
 pub const ECT1: usize = 0;
-/// Index of the counter of bytes that came with CE.
+/// Index of the counter of bytes that arrived with CE.
 pub const CE: usize = 1;
-/// Index of the counter of bytes that came with ECT(0).
+/// Index of the counter of bytes that arrived with ECT(0).
 pub const ECT0: usize = 2;
 
-/// The initial value of each counter on the wire. Two are not 0, so that the receiver notices
-/// zeroing on the path (RFC 9768 section 3.2.1).
+/// The initial value of each counter on the wire. Two of them are not 0, so that an end can detect
+/// a path that sets the counters to 0 (RFC 9768 section 3.2.1).
 const INIT: [u32; 3] = [ECT_INIT, 0, ECT_INIT];
 
 /// The counters of an option, in the order ECT(1), CE, ECT(0): bytes modulo 2^24, without their
@@ -93,7 +93,7 @@ impl Counters {
     }
 }
 
-/// Returns the change of a counter: a signed number of 24 bits, which is negative if the estimate
+/// Returns the change of a counter as a signed number of 24 bits. It is negative if the estimate
 /// was too high (Linux `tcp_update_ecn_bytes`).
 pub(super) fn change(known: u32, told: u32) -> i32 {
     let news = told.wrapping_sub(known) & BYTES_MASK;
@@ -137,7 +137,7 @@ mod tests {
     use crate::packet::Ecn;
     use crate::tcp::accecn::receiving::ROOM;
 
-    /// For all numbers of blocks, counters and bytes, the option fits and has every required
+    /// For all numbers of blocks, counters and bytes, the option fits and contains every required
     /// counter.
     #[test]
     fn every_fit() {
@@ -145,8 +145,8 @@ mod tests {
             for required in 0..=3 {
                 for room in 0..=ROOM {
                     let Some((fields, kept, size)) = fit(blocks, required, room) else {
-                        // This is an error: even the required counters do not fit beside the blocks
-                        // that must stay.
+                        // `None` is correct only if the required counters do not fit next to the
+                        // blocks that must stay.
                         let sack = if blocks > 0 {
                             4 + 8 * blocks.min(2) as u16
                         } else {
@@ -169,15 +169,15 @@ mod tests {
     /// As Linux `tcp_options_fit_accecn` with timestamps, which leave 28 bytes for other options.
     #[test]
     fn room_for_the_option() {
-        // Each row: SACK blocks and counters required; then counters, blocks kept and bytes of the
-        // option.
+        // Each row contains the numbers of SACK blocks and of required counters. The expected
+        // result follows: counters, blocks kept, and bytes of the option.
         for (blocks, required, fits) in [
             (0, 0, Some((3, 0, 12))),
             (1, 3, Some((3, 1, 12))),
-            // SACK takes 20 bytes and leaves eight, which hold two counters.
+            // SACK takes 20 bytes and leaves eight bytes, which are enough for two counters.
             (2, 2, Some((2, 2, 8))),
             (2, 3, None),
-            // If two counters must be reported, one SACK block is left out.
+            // If two counters must be reported, one of three SACK blocks is left out.
             (3, 2, Some((2, 2, 8))),
             (3, 3, None),
             // An option without counters fits into SACK's padding.
@@ -188,7 +188,7 @@ mod tests {
         assert_eq!(fit(3, 3, 40), Some((3, 3, 12)), "without timestamps");
     }
 
-    /// Options with all sets of counters, at both ends of their range.
+    /// Tests options with all sets of counters, at both ends of the counters' range.
     #[test]
     fn an_option_is_read_as_it_was_written() {
         let some = [None, Some(0), Some(1), Some(BYTES_MASK)];

@@ -9,7 +9,7 @@ use crate::units::Time;
 
 /// Bytes of the timestamp option.
 const TIMESTAMPS: u16 = 12;
-/// Bytes that a header has for options.
+/// Bytes that a TCP header can use for options.
 pub(super) const ROOM: u16 = 40;
 /// Smallest number of options per round trip with [`AccEcnOption::Minimum`] (Linux
 /// `tcp_ecn_option_beacon`).
@@ -18,26 +18,26 @@ const BEACON: u64 = 3;
 /// State of the receiver's side.
 #[derive(Clone, Debug)]
 pub(in crate::tcp) struct Receiving {
-    /// Number of packets that came with CE.
+    /// Number of packets that arrived with CE.
     packets: u32,
-    /// Number of bytes that came, for each ECN field.
+    /// Number of bytes that arrived with each ECN field.
     bytes: [u32; 3],
     /// The ECN field of the last packet.
     last: Ecn,
     /// How many of the next ACKs must carry the option.
     demand: u8,
-    /// How many counters the next option needs: up to the last counter that has changed since the
-    /// last option.
+    /// Number of counters that the next option needs. They must include the last counter that has
+    /// changed since the last option.
     required: u8,
     /// When the last option was sent.
     sent: Time,
     option: AccEcnOption,
     /// Whether the other end understands the option (Linux `saw_accecn_opt`).
     pub heard: bool,
-    /// Bytes available for options, in addition to timestamps.
+    /// Bytes available for options other than timestamps.
     room: u16,
-    /// The segment that last came twice. `told_duplicate` says whether the last ACK had both the
-    /// option and a D-SACK.
+    /// The last segment that arrived twice. `told_duplicate` is true if the last ACK carried both
+    /// the option and a D-SACK.
     duplicate: Option<u64>,
     told_duplicate: bool,
 }
@@ -72,8 +72,8 @@ impl Receiving {
 
     /// Counts a data packet. Returns whether it must be acknowledged at once because the ECN field
     /// has changed (Linux `tcp_ecn_received_counters`).
-    // Not inlined, like the other hooks of Accurate ECN, so that receivers without it pay only for
-    // a test.
+    // Not inlined, like the other functions for Accurate ECN, so that other receivers only have to
+    // test whether it is in use.
     #[inline(never)]
     pub fn on_data(&mut self, ecn: Ecn, payload: u16) -> bool {
         let ce = ecn == Ecn::Ce;
@@ -85,7 +85,7 @@ impl Receiving {
             if payload > 0 {
                 self.required = self.required.max(at as u8 + 1);
             }
-            // Send the option at least once in 4 MiB, before the counter could wrap.
+            // Send the option at least once per 4 MiB, before the counter can wrap.
             if (*bytes ^ before) >> 22 != 0 {
                 self.demand = self.demand.max(1);
             }
@@ -99,9 +99,9 @@ impl Receiving {
         edge
     }
 
-    /// Notes a duplicate of segment `seq`. If the last ACK reported a duplicate of the same segment
-    /// and had the option, ACKs that carry the option seem to get lost. The receiver then sends no
-    /// more options (Linux `tcp_rcv_spurious_retrans`, RFC 9768 section 3.2.3.2.2).
+    /// Records a duplicate of segment `seq`. If the last ACK reported a duplicate of the same
+    /// segment and carried the option, ACKs with the option seem to get lost. The receiver then
+    /// stops sending the option (Linux `tcp_rcv_spurious_retrans`, RFC 9768 section 3.2.3.2.2).
     #[cold]
     pub fn on_duplicate(&mut self, seq: u64) {
         let again = self.told_duplicate && self.duplicate == Some(seq);
@@ -191,16 +191,16 @@ mod tests {
             let ack = acknowledge(&mut receiver, Time::from_ms(at), false);
             seen.push(ack.has(flags::ACCECN));
         }
-        // Two ACKs with the option follow each change. After that, one comes every 9 ms.
+        // Two ACKs with the option follow each change. After that, the option is sent every 9 ms.
         assert_eq!(seen, [false, true, true, true, false, true, false]);
     }
 
-    /// ACKs with the option seem to get lost if the segment comes again right after an ACK that
-    /// reported its duplicate.
+    /// ACKs with the option seem to get lost if a segment arrives again right after an ACK that
+    /// reported it as a duplicate.
     #[test]
     fn an_option_that_gets_lost_is_given_up() {
-        // Segments that come twice, each acknowledged with a D-SACK, and whether each ACK has the
-        // option.
+        // Each row lists segments that arrive again and are acknowledged with a D-SACK, and whether
+        // each ACK carries the option.
         let table: [(&[u64], &[bool]); 4] = [
             (&[3, 3, 3], &[true, false, false]),
             (&[3, 4, 3], &[true, true, true]),
@@ -218,7 +218,7 @@ mod tests {
                 }
             }
         }
-        // Another ACK came in between. It counts as an ACK that arrived.
+        // Another ACK was sent in between, so the receiver does not assume that ACKs got lost.
         let mut receiver = Receiving::new(AccEcnOption::Full, true);
         receiver.on_duplicate(3);
         acknowledge(&mut receiver, Time::ZERO, true);

@@ -4,12 +4,12 @@ use super::option::{CE, Counters, change};
 use super::{ACE_MASK, CEP_INIT, ace};
 use crate::packet::Packet;
 
-/// Weight of an ACK in the mean number of segments per ACK: 2^-6. The mean is a fraction with as
-/// many bits.
+/// The weight of an ACK in the mean number of segments per ACK is 2^-6. The mean has
+/// `STRETCH_DIGITS` fractional bits.
 const STRETCH_WEIGHT: u32 = 6;
 const STRETCH_DIGITS: u32 = 6;
-/// If the mean number of segments per ACK is above this, the path thins ACKs. Then a counter that
-/// might have wrapped probably did not.
+/// If the mean number of segments per ACK is above this, the path thins ACKs. In this case, a
+/// counter that might have wrapped probably did not wrap.
 const THINNED: u32 = 4;
 
 /// The segments that an ACK delivers.
@@ -17,16 +17,17 @@ const THINNED: u32 = 4;
 pub(in crate::tcp) struct Delivered {
     /// Number of segments, including duplicates that the ACK reports.
     pub segments: u32,
-    /// How many of the segments are duplicates. The byte counters leave them out.
+    /// How many of the segments are duplicates. The byte counters do not include them.
     pub duplicates: u32,
 }
 
 /// State of the sender's side.
 #[derive(Clone, Debug, Default)]
 pub(in crate::tcp) struct Sending {
-    /// How many bytes arrived with each ECN field, as far as the sender knows.
+    /// The sender's estimate of the bytes that arrived with each ECN field.
     pub bytes: [u32; 3],
-    /// Which counter grows until an option reports something else (Linux `est_ecnfield`).
+    /// The counter that the sender assumes to grow until an option shows otherwise (Linux
+    /// `est_ecnfield`).
     growing: Option<usize>,
     /// Whether an option has arrived.
     seen: bool,
@@ -103,8 +104,8 @@ impl Sending {
 
 /// Returns the number of marks that an ACK reports. It depends on how often the packet counter has
 /// wrapped (RFC 9768 appendix A.2). The ACK delivers `delivered` segments, and its ACE field has
-/// advanced by `delta`, modulo 8. `told` is the number of bytes that came with CE and of bytes
-/// delivered, if the option reports them.
+/// advanced by `delta`, modulo 8. `told` contains the bytes that arrived with CE and the bytes
+/// delivered, if an option reports them.
 fn marked(delivered: u32, delta: u32, told: Option<(u32, u32)>, thinned: bool, mss: u16) -> u32 {
     if delivered <= ACE_MASK {
         return delta;
@@ -138,11 +139,11 @@ mod tests {
     /// The rules of RFC 9768 appendix A.2 with Linux's choices, for segments of 1000 bytes.
     #[test]
     fn wraps_by_table() {
-        // Each row: delivered, delta, (CE bytes, bytes) if an option reports them, and thinned;
-        // then marks.
+        // Each row contains delivered, delta, (CE bytes, bytes) if an option reports them, and
+        // thinned. The expected number of marks follows.
         type Told = Option<(u32, u32)>;
         let table: [(u32, u32, Told, bool, u32); 18] = [
-            // With up to seven segments the counter cannot have wrapped.
+            // With at most seven segments the counter cannot have wrapped.
             (7, 7, None, false, 7),
             (7, 0, None, false, 0),
             (0, 0, None, false, 0),
@@ -153,13 +154,14 @@ mod tests {
             (20, 3, None, false, 19),
             // If ACKs usually deliver many segments, a wrap is unlikely.
             (20, 3, None, true, 3),
-            // With the option: CE bytes show whether the counter has wrapped, ...
+            // With the option, CE bytes show whether the counter has wrapped, ...
             (15, 0, Some((0, 15_000)), false, 0),
             (15, 1, Some((1_000, 15_000)), false, 1),
             (15, 7, Some((7_000, 15_000)), false, 7),
             (15, 7, Some((15_000, 15_000)), false, 15),
             (8, 0, Some((8_000, 8_000)), false, 8),
-            // More CE bytes than without a wrap mean one wrap.
+            // If there are more CE bytes than possible without a wrap, the counter has wrapped
+            // once.
             (15, 1, Some((2_000, 15_000)), false, 9),
             (15, 1, Some((1_001, 15_000)), false, 9),
             // ... or how often it has wrapped.
@@ -184,7 +186,7 @@ mod tests {
     }
 
     /// Linux `tcp_accecn_process`: if ACKs deliver more than four segments on average, the sender
-    /// assumes no wrap for an ACK that delivers many.
+    /// assumes that the counter does not wrap, even in an ACK that delivers many segments.
     #[test]
     fn a_long_stride_is_believed_where_all_are_long() {
         let mut receiver = Receiving::new(AccEcnOption::Off, true);
@@ -200,8 +202,8 @@ mod tests {
             };
             (sender.process(&ack, one(20), 0, 1448), sender.stretch)
         };
-        // From a mean of 240, the new mean (63 x 240 + 20 x 64) / 64 is four segments, rounded
-        // down. From 242 it is above four.
+        // If the old mean is 240, the new mean (63 x 240 + 20 x 64) / 64 is four segments, rounded
+        // down. If it is 242, the new mean is above four segments.
         assert_eq!(marks(240), (19, 4 << STRETCH_DIGITS));
         assert_eq!(marks(242), (3, (4 << STRETCH_DIGITS) + 2));
     }
@@ -227,7 +229,7 @@ mod tests {
     }
 
     /// Each ECN field has a counter. If a second counter grows in addition to the first, the sender
-    /// cannot know which of them will grow next (Linux `est_ecnfield`).
+    /// does not know which of the two will grow next (Linux `est_ecnfield`).
     #[test]
     fn which_counter_grows() {
         let mut sender = Sending::default();

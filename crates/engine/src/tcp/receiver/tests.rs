@@ -1,4 +1,4 @@
-//! Tests the receiver packet by packet.
+//! Tests the receiver with single packets.
 
 use super::*;
 use crate::cc::EcnNeed;
@@ -45,8 +45,8 @@ impl End {
     }
 }
 
-/// Returns how many segments are acknowledged one by one at the start, if `per_rtt` of them arrive
-/// in each round-trip time of 100 ms.
+/// Returns how many segments at the start are each acknowledged by a separate ACK. `per_rtt`
+/// segments arrive in each round-trip time of 100 ms.
 fn acknowledged_singly(rcvbuf: ReceiveBuffer, per_rtt: u64) -> u64 {
     let plan = TcpPlan {
         rcvbuf,
@@ -63,8 +63,8 @@ fn acknowledged_singly(rcvbuf: ReceiveBuffer, per_rtt: u64) -> u64 {
         .unwrap_or(0)
 }
 
-/// A tuned buffer is large enough for an application that reads little, so its window does not
-/// grow. The window of a fixed buffer grows for thousands of segments.
+/// A tuned buffer is large enough for an application that reads little data, so its window does not
+/// grow. The window of a fixed buffer grows with thousands of segments.
 #[test]
 fn a_window_that_does_not_grow_lets_acks_be_delayed() {
     assert_eq!(acknowledged_singly(ReceiveBuffer::Auto, 5), 16);
@@ -87,8 +87,8 @@ fn cwr_is_acknowledged_at_once() {
     }
 }
 
-/// RFC 8257 section 3.2: when CE changes, delayed packets are acknowledged with the old state. The
-/// changed state is acknowledged at once.
+/// RFC 8257 section 3.2: when CE changes, delayed packets are acknowledged with the old state. An
+/// ACK with the new state is sent at once.
 #[test]
 fn a_change_of_ce_is_told_by_two_acks() {
     let mut end = End::new(EcnEcho::PerPacket);
@@ -142,8 +142,8 @@ fn echoes(echo: EcnEcho, sce: SceEcho, packets: &[Ecn]) -> Vec<Vec<(u64, bool, b
 const ECT: Ecn = Ecn::Ect0;
 const SCE: Ecn = Ecn::Ect1;
 
-/// Packets with marks in a row are acknowledged separately. The first of them is acknowledged at
-/// once.
+/// Successive marked packets are acknowledged separately from unmarked ones. The first of them is
+/// acknowledged at once.
 #[test]
 fn acks_are_split_where_sce_marks_begin_and_end() {
     let packets = [ECT, SCE, SCE, SCE, ECT, ECT, ECT, SCE, ECT, SCE];
@@ -163,8 +163,8 @@ fn acks_are_split_where_sce_marks_begin_and_end() {
             vec![(9, no, no), (10, no, yes)],
         ]
     );
-    // With `SplitDelayed`, the ACK of the earlier packets counts towards the next ACK, which is due
-    // two segments later. It does not stop the delay timer.
+    // With `SplitDelayed`, the ACK of the earlier packets is counted towards the next ACK, as if a
+    // segment had arrived. It does not stop the delay timer.
     assert_eq!(
         echoes(EcnEcho::Sticky, SceEcho::SplitDelayed, &packets),
         [
@@ -199,7 +199,8 @@ fn pending_esce_is_sent_once() {
     assert_eq!((acks.len(), acks[0].has(flags::ESCE)), (1, false));
 }
 
-/// CE is echoed as in RFC 3168, with or without ESCE, and does not end a sequence of SCE marks.
+/// CE is echoed as in RFC 3168, with or without ESCE. A CE mark does not end a sequence of SCE
+/// marks.
 #[test]
 fn ce_and_sce_are_echoed_apart() {
     let told = echoes(
@@ -225,8 +226,8 @@ fn ce_and_sce_are_echoed_apart() {
     assert_eq!(acks, [(2, no, no), (4, no, no)]);
 }
 
-/// Tests the three receivers for DCTCP with CE packets, then SCE-marked packets, then unmarked
-/// packets.
+/// Tests the three kinds of receivers for DCTCP with CE packets, then SCE-marked packets, then
+/// unmarked packets.
 #[test]
 fn dctcp_receivers_under_sce() {
     use crate::cc::CeEcho;
@@ -261,7 +262,8 @@ fn dctcp_receivers_under_sce() {
     );
 }
 
-/// RFC 2883 section 4: the ACK reports the duplicate, then the block that contains it.
+/// RFC 2883 section 4: the ACK reports the duplicate first, then the block that contains the
+/// duplicate.
 #[test]
 fn a_duplicate_out_of_order_is_reported_with_its_block() {
     let mut end = End::new(EcnEcho::None);
@@ -285,7 +287,7 @@ fn a_duplicate_out_of_order_is_reported_with_its_block() {
 }
 
 /// Linux `tcp_sack_compress_send_ack`: if two blocks must be reported, the compressed ACK is sent
-/// before a third block begins. So every block is reported (RFC 2018 section 4).
+/// before a third block begins. In this way every block is reported (RFC 2018 section 4).
 #[test]
 fn a_pending_ack_is_sent_before_its_blocks_are_displaced() {
     let mut end = End::new(EcnEcho::None);
@@ -309,7 +311,8 @@ fn a_pending_ack_is_sent_before_its_blocks_are_displaced() {
         [76, 74, 72],
         "each arrival sends what the one before left"
     );
-    // A segment next to one of the two newest blocks pushes out no block, so its ACK may wait.
+    // A segment next to one of the two newest blocks does not push out a block, so its ACK may
+    // wait.
     assert!(end.data(79, ms(3), Ecn::NotEct, 0).is_empty());
 }
 
@@ -338,8 +341,8 @@ fn a_forgotten_block_begins_anew() {
     assert_eq!(shown(&sack), [(40, 51), (11, 12), (30, 31)]);
 }
 
-/// Linux `tcp_event_data_recv`: after a silence longer than the timeout the
-/// sender may have restarted from a small window.
+/// Linux `tcp_event_data_recv`: after a pause longer than the timeout, the sender may have
+/// restarted with a small window.
 #[test]
 fn a_long_silence_brings_quick_acks() {
     let mut end = End::new(EcnEcho::None);
@@ -353,8 +356,9 @@ fn a_long_silence_brings_quick_acks() {
     assert_eq!(counts[16..], [0, 1]);
 }
 
-/// Linux `tcp_grow_window`: the receiver sends 16 quick ACKs, and one ACK for each segment by which
-/// a window of 32 MiB grows: (2^25 x 34 / 128 + 1448) / 2896, rounded up.
+/// Linux `tcp_grow_window`: the receiver sends 16 quick ACKs, and one ACK for each segment with
+/// which the window of a 32 MiB buffer grows. The number of these segments is (2^25 x 34 / 128 +
+/// 1448) / 2896, rounded up.
 #[test]
 fn every_segment_is_acknowledged_while_the_window_grows() {
     let mut end = End {
@@ -402,7 +406,7 @@ fn a_delayed_ack_is_not_postponed() {
     assert_eq!(end.receiver.deadline(), ms(41));
     assert!(end.data(1, ms(2), Ecn::NotEct, 0).is_empty());
     assert_eq!(end.receiver.deadline(), ms(41));
-    // A quarter of the delay of 40 ms, or less, is left.
+    // At most a quarter of the delay of 40 ms is left.
     assert_eq!(end.data(2, ms(31), Ecn::NotEct, 0).len(), 1);
     assert_eq!(end.receiver.deadline(), Time::NEVER);
 }
