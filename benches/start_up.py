@@ -41,8 +41,8 @@ MSS, FRAME = 1448, 1514
 HEAD = """\
 # Slow starts over rate, RTT and buffer
 
-HyStart has the least loss. Rapid Start is the fastest and has the most loss. Without a rule that ends slow start early,
-a flow sends twice as much as a path with a deep buffer holds.
+HyStart has the least loss. Rapid Start is the fastest and has the most loss. Without a rule that
+ends slow start early, a flow sends twice as much as a path with a deep buffer holds.
 
 `python benches/start_up.py --write` runs one CUBIC flow over an empty FIFO, with each way to end
 slow start: {runs} runs of the simulator, {seeds} seeds for each set-up (2026-11-26).
