@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// The ECN field of a datagram, as in the IP header: not capable of ECN.
+// Not ECN-capable. This constant and the next ones are values of the ECN field in the IP header.
 #define tailback_NOT_ECT 0
 
 // ECT(1).
@@ -24,17 +24,17 @@ typedef struct tailback_bottleneck tailback_bottleneck;
 
 // The fate of a datagram.
 typedef struct tailback_delivery {
-  // The handle that it was pushed with.
+  // The handle with which the datagram was pushed.
   uint64_t handle;
-  // When it was pushed, ns.
+  // When the datagram was pushed, ns.
   uint64_t sent;
-  // When it arrived or was dropped, ns.
+  // When the datagram arrived or was dropped, ns.
   uint64_t at;
-  // Whether it arrived; if not, a link dropped it.
+  // Whether the datagram arrived. If not, a link dropped it.
   bool arrived;
-  // Whether it went to the sender's side, by the way back.
+  // Whether the datagram went to the sender's side, along the return path.
   bool back;
-  // The ECN field that it arrived with.
+  // The ECN field of the datagram on arrival.
   uint8_t ecn;
 } tailback_delivery;
 
@@ -42,8 +42,9 @@ typedef struct tailback_delivery {
 extern "C" {
 #endif // __cplusplus
 
-// Makes a bottleneck from a scenario: a text in tailback's format with one entry of [[programs]].
-// Returns NULL if it has errors; then `message` has them as UTF-8, cut to `capacity` bytes.
+// Creates a bottleneck from a scenario: a text in tailback's format with one entry of
+// [[programs]]. Returns NULL if the scenario has errors. Then `message` holds the errors as UTF-8,
+// cut to `capacity` bytes.
 //
 // # Safety
 // `scenario` is a string that ends with a zero byte. `message` is NULL or has `capacity` bytes.
@@ -58,7 +59,7 @@ struct tailback_bottleneck *tailback_bottleneck_new(const char *scenario,
 void tailback_bottleneck_free(struct tailback_bottleneck *bottleneck);
 
 // Sends a datagram with this many bytes of payload to the receiver's side, through the links.
-// `now` is in ns. Returns false, and sends nothing, if the time goes back or the datagram is too
+// `now` is in ns. Returns false, and sends nothing, if the time decreases or the datagram is too
 // long.
 //
 // # Safety
@@ -69,7 +70,8 @@ bool tailback_push(struct tailback_bottleneck *bottleneck,
                    uint8_t ecn,
                    uint64_t handle);
 
-// Sends a datagram to the sender's side, by the way back; otherwise as tailback_push.
+// Sends a datagram to the sender's side, along the return path. Otherwise works like
+// tailback_push.
 //
 // # Safety
 // `bottleneck` comes from tailback_bottleneck_new.
@@ -79,8 +81,8 @@ bool tailback_push_back(struct tailback_bottleneck *bottleneck,
                         uint8_t ecn,
                         uint64_t handle);
 
-// Writes the fate of the next datagram until now, in the order of time. Returns false if there is
-// none, or if the time goes back.
+// Writes the fate of the next datagram that arrived or was dropped by `now`, in the order of time.
+// Returns false if there is no such datagram, or if the time decreases.
 //
 // # Safety
 // `bottleneck` comes from tailback_bottleneck_new, and `delivery` can be written.
@@ -88,7 +90,7 @@ bool tailback_poll(struct tailback_bottleneck *bottleneck,
                    uint64_t now,
                    struct tailback_delivery *delivery);
 
-// When to poll next, ns; UINT64_MAX if no datagram is inside.
+// Returns when to poll next, ns. Returns UINT64_MAX if no datagram is in the network.
 //
 // # Safety
 // `bottleneck` comes from tailback_bottleneck_new.

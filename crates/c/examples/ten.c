@@ -1,4 +1,4 @@
-/* Ten datagrams at once through a DualPI2 of 1 Mbit/s: prints when each arrives, and its ECN field. */
+/* Sends ten datagrams at once through DualPI2 at 1 Mbit/s. Prints the arrival time and the ECN field of each. */
 #include <inttypes.h>
 #include <stdio.h>
 

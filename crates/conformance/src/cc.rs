@@ -1,4 +1,4 @@
-//! Requirements that a congestion control must meet, whatever happens to its connection.
+//! Requirements that a congestion control must meet after any sequence of events.
 
 use proptest::prelude::*;
 use tailback_engine::cc::{Build, MAX_CWND};
@@ -163,9 +163,9 @@ pub fn survives_anything_and_repeats_it(entry: &'static Entry<Build>) {
     });
 }
 
-/// Returns the window that is left of 100 segments in the round of one mark. Without further marks,
-/// the window must grow again. Returns `None` for a congestion control that models the path,
-/// because a single mark is no sign of congestion for it.
+/// Returns the window that remains of 100 segments after the round of one mark. Without further
+/// marks, the window must grow again. Returns `None` for a congestion control that models the path,
+/// because such a control does not treat a single mark as congestion.
 pub fn after_a_mark(entry: &'static Entry<Build>) -> Option<u32> {
     let cc = (entry.build)(&complete_defaults(entry));
     let mut host = Host::new(cc, 100, Time::from_ms(20));

@@ -1,5 +1,5 @@
-//! Requirements on every congestion control, queue discipline, kind of traffic and transport stack:
-//! functions that take an entry and panic if the entry does not meet a requirement.
+//! Requirements on every congestion control, queue discipline, kind of traffic and transport stack.
+//! Each requirement is a function that panics if an entry does not meet it.
 //!
 //! `crates/engine/tests` runs them on tailback's entries. A plugin gets all of them with one line
 //! in a file in its folder `tests`:
@@ -64,7 +64,7 @@ macro_rules! tests {
 /// Returns the registry that a function fills. Every call returns the same registry.
 ///
 /// # Panics
-/// If the function registers nothing, or registers a name that is taken.
+/// If the function registers nothing, or registers a name that is already used.
 pub fn registered(register: fn(&mut Registry)) -> &'static Registry {
     static REGISTRY: OnceLock<Registry> = OnceLock::new();
     REGISTRY.get_or_init(|| {

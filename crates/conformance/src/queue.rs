@@ -1,4 +1,4 @@
-//! Requirements that a queue discipline must meet, whatever its options.
+//! Requirements that a queue discipline must meet with any options.
 
 use std::collections::VecDeque;
 
@@ -21,7 +21,7 @@ const RATE: Rate = Rate(10_000_000);
 enum Op {
     /// A packet arrives: flow, frame bytes, ECN field.
     Arrive(u32, u16, Ecn),
-    /// The link asks for packets.
+    /// The link requests packets.
     Leave(u8),
     /// Time passes, us, and timers that are due fire.
     Wait(u32),
@@ -160,8 +160,8 @@ struct Bench {
     sink: Sink,
     now: Time,
     timer: Option<Time>,
-    /// For each flow, the numbers of the packets in the queue, in the order of arrival. For
-    /// [`Order::Classes`], for each flow and ECN field.
+    /// For each flow, the numbers of the packets in the queue, in the order of arrival. With
+    /// [`Order::Classes`], there is one list for each flow and ECN field.
     inside: Vec<VecDeque<(u64, Ecn)>>,
     arrived: u64,
     left: u64,
@@ -234,7 +234,7 @@ impl Bench {
         self.check();
     }
 
-    /// Asks the queue for a packet. Returns false if the queue returns no packet.
+    /// Requests a packet from the queue. Returns false if the queue returns no packet.
     fn leave(&mut self) -> bool {
         let mut packet = Packet::new(0, 0, Ecn::NotEct);
         loop {
@@ -267,7 +267,7 @@ impl Bench {
         }
         let inside = &mut self.inside[place];
         if self.order == Order::None {
-            // Earlier packets may still be in the queue, so they do not count as dropped.
+            // Earlier packets may still be in the queue, so they are not counted as dropped.
             if let Ok(index) = inside.binary_search_by_key(&packet.seq, |(seq, _)| *seq) {
                 inside.make_contiguous()[..=index].rotate_right(1);
             }

@@ -20,7 +20,7 @@ pub fn conforms(entry: &'static Entry<Build>) {
     is_ready_to_start(entry);
 }
 
-/// Runs this stack alone for 5 s over 10 Mbit/s and 20 ms.
+/// Runs this stack alone for 5 s over a path of 10 Mbit/s and 20 ms.
 fn run(entry: &'static Entry<Build>, seed: u64) -> Outcome {
     let bottleneck = link(10_000_000, "fifo", &[("limit", Value::Packets(50))]);
     let mut plan = plan(Time::from_secs(5), vec![bottleneck], Vec::new());
@@ -74,8 +74,8 @@ pub fn does_the_same_again(entry: &'static Entry<Build>) {
     assert_eq!(key(&one), key(&other), "{}: two runs differ", entry.name);
 }
 
-/// Before an endpoint starts, it must not be done, and its header must be that of UDP or of raw IP.
-/// Its first wake-up may come at any time.
+/// Before an endpoint starts, it must not be done, and its header must have the length for UDP or
+/// for raw IP. Its first wake-up may come at any time.
 pub fn is_ready_to_start(entry: &'static Entry<Build>) {
     let options = complete_defaults(entry);
     let ends: [Box<dyn Endpoint>; 2] = (entry.build.ends)(&options, &Setting::of(1));

@@ -3,11 +3,11 @@
 use tailback_engine::keys::EngineKind;
 use tailback_engine::plan::{Plan, Refusal};
 
-/// Returns the text of a file that a scenario names, or an error. The path is relative to the
+/// Returns the text of a file that a scenario refers to, or an error. The path is relative to the
 /// scenario.
 pub type Loader<'a> = dyn Fn(&str) -> Result<String, String> + 'a;
 
-/// A file or folder that a scenario names.
+/// A file or folder that a scenario refers to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
     /// Absolute path of the file or folder.
@@ -16,8 +16,8 @@ pub struct Found {
     pub hash: String,
 }
 
-/// Finds a file or folder that a scenario names, or returns an error. The path is relative to the
-/// scenario.
+/// Finds a file or folder that a scenario refers to, or returns an error. The path is relative to
+/// the scenario.
 pub type FileLoader<'a> = dyn Fn(&str) -> Result<Found, String> + 'a;
 
 /// The option `--set key=value`. The value is TOML, or a bare word, which is a string.
@@ -29,9 +29,10 @@ pub struct Override {
     pub value: String,
 }
 
-/// Reports what an engine does not support in a plan. It is called for every point, even if the
-/// plan has errors. Such a plan has defaults instead of wrong values. It leaves out parts without
-/// meaning, such as a flow with an unknown congestion control or without a route.
+/// Reports settings of a plan that an engine does not support. It is called for every point, even
+/// if the plan has errors. A plan with errors has defaults instead of wrong values, and does not
+/// contain parts without meaning, such as a flow with an unknown congestion control or without a
+/// route.
 pub type Judge<'a> = dyn Fn(&Plan) -> Vec<Refusal> + 'a;
 
 /// A request to load a scenario.
@@ -40,12 +41,12 @@ pub struct Request<'a> {
     pub text: &'a [u8],
     /// Name of the file, for messages.
     pub file: &'a str,
-    /// The overrides, which are applied in order. They replace values of the file and of its sweep:
-    /// a key with an override is no longer swept.
+    /// The overrides, which are applied in order. They replace values of the file and of its sweep,
+    /// so a key with an override is no longer swept.
     pub overrides: &'a [Override],
     /// Number of seeds, which replaces `sweep.seeds`.
     pub seeds: Option<u64>,
-    /// Reads the files that the scenario names.
+    /// Reads the files that the scenario refers to.
     pub loader: &'a Loader<'a>,
     /// Finds files that only the programs of the scenario read, and hashes their content.
     pub files: &'a FileLoader<'a>,
@@ -61,8 +62,8 @@ pub struct Request<'a> {
     /// Whether the caller attaches endpoints to the entries of `[[programs]]`. If so, the simulator
     /// runs such entries, which do not need programs.
     pub endpoints: bool,
-    /// Reports settings that the engine rejects, beyond what the declarations of keys and
-    /// registries say.
+    /// Reports settings that the engine rejects, in addition to the limits in the declarations of
+    /// keys and registries.
     pub judge: Option<&'a Judge<'a>>,
 }
 

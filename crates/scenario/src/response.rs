@@ -6,9 +6,9 @@ use tailback_engine::plan::{Concerns, FlowPlan, ImpairmentPlan, LinkPlan, Plan};
 use tailback_engine::registry::{Algorithm, Value};
 use tailback_engine::units::Time;
 
-/// CUBIC's constant C: its window grows by C times the cube of the seconds, segments (RFC 9438).
+/// CUBIC's constant C, segments/s^3. The window grows by C times the cube of the time (RFC 9438).
 const CUBIC_C: f64 = 0.4;
-/// Share of losses up to which BBR keeps its rate: its gain of 1.25 makes up for a loss of one
+/// Share of losses up to which BBR keeps its rate. Its gain of 1.25 compensates for a loss of one
 /// fifth. Above this share, its rate falls with the square of the losses. The value comes from
 /// simulations at 10 Mbit/s to 1 Gbit/s with up to 30 % loss.
 const BBR_KEEPS: f64 = 0.15;
@@ -50,7 +50,7 @@ pub fn responds_to_marks(flow: &FlowPlan) -> bool {
     flow.ecn && matches!(family, Some(Family::Reno { .. } | Family::Cubic))
 }
 
-/// What links do to segments, apart from their queues.
+/// The losses and marks that links cause independently of their queues.
 #[derive(Clone, Copy, Debug, Default)]
 struct Signals {
     /// Share of segments that are lost.
@@ -63,8 +63,8 @@ struct Signals {
 
 impl Signals {
     /// Adds the effects of a link: its random losses, and its impairments that always act. With
-    /// `windows`, also adds impairments that act only at times. Adds losses and marks of the link's
-    /// schedule if the schedule lasts for at least `most` segments.
+    /// `windows`, also adds impairments that act only in windows of time. Adds losses and marks of
+    /// the link's schedule if the schedule lasts for at least `most` segments.
     fn add(&mut self, link: &LinkPlan, ecn: bool, most: f64, windows: bool) {
         self.lost += link.loss;
         self.bursts += link.loss;
@@ -111,7 +111,7 @@ pub fn long_run(impairment: &ImpairmentPlan, ecn: bool) -> LongRun {
 /// its window. The result is at most `most`, the number without losses and marks. Returns `None` if
 /// the response of its congestion control is unknown.
 ///
-/// This ignores queues: a flow that fills its link is limited by the link.
+/// Queues are ignored, because a flow that fills its link is limited by the link.
 pub fn segments(plan: &Plan, flow: &FlowPlan, rtt: Time, rounds: f64, most: f64) -> Option<f64> {
     let with = |windows: bool| {
         let signals = |segments: f64| {
@@ -136,7 +136,7 @@ pub fn segments(plan: &Plan, flow: &FlowPlan, rtt: Time, rounds: f64, most: f64)
     Some((1.0 - share) * always + share * with(true)?)
 }
 
-/// Returns the share of a flow's time in which impairments act that act only at times.
+/// Returns the share of a flow's time in which impairments with windows of time act.
 fn share_of_windows(plan: &Plan, flow: &FlowPlan) -> f64 {
     let end = flow.stop.unwrap_or(plan.duration).min(plan.duration);
     let active = end.since(flow.start).ns();
@@ -177,8 +177,8 @@ fn sent(control: &Algorithm, signals: Signals, rtt: Time, rounds: f64, most: f64
 }
 
 /// Returns how many segments BBRv3 sends. Up to its threshold of losses, it sends `most`. From 2.5
-/// times the threshold on, it sends what its window under such losses allows. Between the two, the
-/// logarithm falls linearly.
+/// times the threshold on, it sends as much as its window under such losses allows. Between these
+/// two points, the logarithm of the number falls linearly.
 fn bbr3(control: &Algorithm, lost: f64, rounds: f64, most: f64) -> f64 {
     let options = control.known().map(|(_, options)| options);
     let threshold = options.map_or(0.02, |options| options.float("loss_threshold"));
@@ -196,10 +196,10 @@ fn bbr3(control: &Algorithm, lost: f64, rounds: f64, most: f64) -> f64 {
 
 /// Returns the mean window, in segments, and the factor of a reduction.
 ///
-/// Scalable controls: marks leave 2 / p, two marks in a round-trip time (RFC 9332 appendix A). Reno
-/// (AIMD): W = sqrt((1 + beta) / (2 (1 - beta) p)). CUBIC: its curve gives W = (C (3 + beta) / (4
-/// (1 - beta)))^(1/4) (RTT / p)^(3/4) (RFC 9438 section 5.1). If a Reno that halves its window
-/// would have a larger window, CUBIC has this window (section 4.3).
+/// Scalable controls: W = 2 / p, which gives two marks in a round-trip time (RFC 9332 appendix A).
+/// Reno (AIMD): W = sqrt((1 + beta) / (2 (1 - beta) p)). CUBIC: its curve gives W = (C (3 + beta) /
+/// (4 (1 - beta)))^(1/4) (RTT / p)^(3/4) (RFC 9438 section 5.1). If Reno with a reduction by half
+/// would have a larger window, CUBIC uses Reno's window (section 4.3).
 fn mean_window(control: &Algorithm, family: Family, signals: Signals, rtt: Time) -> (f64, f64) {
     let factor = |name: &str| match control.known()?.1.get(name) {
         Some(Value::Float(factor)) => Some(*factor),

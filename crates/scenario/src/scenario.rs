@@ -17,7 +17,7 @@ pub struct Scenario {
     pub file: String,
     /// Title of the scenario.
     pub title: String,
-    /// The engine that it was loaded for.
+    /// The engine for which the scenario was loaded.
     pub engine: EngineKind,
     /// Version of the engine. If points have different versions, this lists each version once.
     pub engine_version: String,
@@ -25,17 +25,17 @@ pub struct Scenario {
     pub id: String,
     /// The axes of the sweep, slowest first. Seeds are not an axis.
     pub axes: Vec<Axis>,
-    /// The runs. The last axis varies fastest, and within it the seeds.
+    /// The runs. The seeds vary fastest, then the last axis.
     pub points: Vec<Point>,
     /// The assertions to check after the runs.
     pub asserts: Vec<Assert>,
     /// Settings that are allowed but unusual.
     pub warnings: Vec<Diagnostic>,
-    /// What the scenario was read from.
+    /// The input from which the scenario was read.
     pub source: Arc<Source>,
 }
 
-/// What a scenario was read from. Reading it again gives the same scenario.
+/// The input from which a scenario was read. Reading it again gives the same scenario.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Source {
     /// The file's content.
@@ -44,7 +44,7 @@ pub struct Source {
     pub overrides: Vec<Override>,
     /// The number of seeds that replaced `sweep.seeds`.
     pub seeds: Option<u64>,
-    /// The traces that the scenario names, spelled as in the file.
+    /// The names of the scenario's traces, spelled as in the file.
     pub files: Vec<String>,
     /// `[sweep]` with overrides applied, as JSON in the order of the file; `{}` if the file has no
     /// sweep.
@@ -52,8 +52,8 @@ pub struct Source {
 }
 
 impl Scenario {
-    /// Returns the scenario with other versions of its engine. `version_of` gives the version for
-    /// the kernel that a point names. Only the ids of runs and sweep change.
+    /// Returns the scenario with other versions of its engine. `version_of` returns the version for
+    /// the kernel of a point. Only the ids of runs and sweep change.
     pub fn versioned(mut self, version_of: impl Fn(Option<&str>) -> Arc<str>) -> Scenario {
         let mut versions: Vec<Arc<str>> = Vec::new();
         for point in &mut self.points {
@@ -73,7 +73,7 @@ impl Scenario {
 /// An axis of a sweep: one key, or several that advance together.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Axis {
-    /// The paths as the file writes them.
+    /// The paths as written in the file.
     pub keys: Vec<String>,
     /// The values at each position, one for each key. A number that depends on the point (a
     /// multiple of the bdp) is written as in the file.
@@ -94,7 +94,7 @@ pub enum Param {
 pub struct Point {
     /// The swept keys, with their values at this point.
     pub params: Arc<[(String, Param)]>,
-    /// The same values as the file writes them, for users: "10Mbit", "0.5bdp".
+    /// The same values as written in the file, for users: "10Mbit", "0.5bdp".
     pub labels: Arc<[String]>,
     /// Seed of the run.
     pub seed: u64,
@@ -106,7 +106,8 @@ pub struct Point {
     /// keys.
     pub canonical: Arc<str>,
     /// Index of the baseline for gains: the point with the same seed in which every flow has the
-    /// standard response. `None` if every flow here has it, or if the sweep has no such point.
+    /// standard response. `None` if every flow of this point has it, or if the sweep has no such
+    /// point.
     pub baseline: Option<usize>,
     /// The input of the engine, except the seed.
     pub plan: Arc<Plan>,

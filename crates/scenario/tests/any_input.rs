@@ -1,5 +1,5 @@
 //! Tests that any content of a file or command line gives a result or errors, never a panic. Also
-//! tests what every registry entry must satisfy.
+//! tests requirements on every registry entry.
 
 use proptest::prelude::*;
 use tailback_engine::registry::{Kind, Opt};
@@ -51,7 +51,7 @@ udp = true
 "#,
 ];
 
-/// Pieces of text that mean something in a scenario.
+/// Pieces of text that have a meaning in a scenario.
 const PIECES: &[&str] = &[
     "[",
     "]",
@@ -117,7 +117,7 @@ fn spoilt() -> impl Strategy<Value = String> {
         })
 }
 
-/// Checks that all positions are within the text, or name another file.
+/// Checks that all positions are within the text, or refer to another file.
 fn check_places(text: &[u8], overrides: &[Override]) -> Result<(), TestCaseError> {
     let Err(diagnostics) = load(text, "f", overrides, None) else {
         return Ok(());
@@ -209,8 +209,8 @@ fn written(options: &[Opt]) -> String {
     text
 }
 
-/// For every entry, an omitted option has its default: a scenario with all options written has the
-/// same run id. An option that no entry has is rejected.
+/// For every entry, an omitted option has its default. So a scenario with all options written out
+/// has the same run id. An option that no entry has is rejected.
 #[test]
 fn every_registry_entry() {
     let scenario = |queue: &str, cc: &str, traffic: &str| {

@@ -1432,7 +1432,7 @@ fn a_factor_for_marks() {
         f.toml:7:44: wrong value 0 for "beta_ecn"; expected a number from 0.001 to 0.999
         "#,
     );
-    // The flow is without ECN: in the file, because of `--set`, or because of a sweep.
+    // The flow does not use ECN, because of the file, `--set` or a sweep.
     let message = "beta_ecn of reno answers CE marks, which a flow without ECN never gets; expected ecn = true, or no beta_ecn";
     check(
         &flow("cc = { name = \"reno\", beta_ecn = 0.8 }"),
@@ -1604,7 +1604,7 @@ fn a_step_below_two_packet_times() {
             "cc = \"prague\"",
         ),
         (
-            // One packet must stay behind, so two can leave without a mark.
+            // One packet must stay in the queue, so two can leave without a mark.
             &slow.replace("2ms\"", "2ms\", min_qlen_step = 1, step_rule = \"dequeue\""),
             "cc = \"prague\"",
         ),

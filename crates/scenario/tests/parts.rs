@@ -18,7 +18,7 @@ fn digest(mut outcome: Outcome) -> (String, Vec<String>, Vec<(u32, u64, u64)>) {
     let rows = series.key.iter().zip(&series.time_ns).zip(&series.value);
     let rows = rows.map(|((key, time), value)| (*key, *time, value.to_bits()));
     let mut rows: Vec<_> = rows.collect();
-    // Sort rows as they are written: one series after the other.
+    // Sort rows in the order in which they are written, one series after the other.
     rows.sort_by_key(|(key, _, _)| *key);
     let keys = series.keys.iter().map(|key| format!("{key:?}"));
     let counted = serde_json::to_string(&outcome).expect("an outcome is data");
@@ -80,7 +80,7 @@ fn what_is_simultaneous_keeps_its_order() {
     }
 }
 
-/// The network is cut where delays are longest, as long as the parts have about equal work.
+/// The network is cut where delays are longest, provided that the parts have about equal work.
 #[test]
 fn what_cannot_be_cut_is_not() {
     let lot = |links: &[&str], more: &str| {

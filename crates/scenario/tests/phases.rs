@@ -37,7 +37,7 @@ fn flows_that_share_a_fifo_are_warned_of_at_the_queue() {
     ] {
         assert_eq!(warnings("", FIFO, flows), warned, "{flows}");
     }
-    // The default queue is a FIFO that is not in the file, so the position is that of the link.
+    // The default queue is a FIFO that is not in the file, so the warning points at the link.
     assert_eq!(warnings("", "", TWO), [format!("f.toml:2:1: {WARNING}")]);
     // A scenario that follows the advice gets no warning.
     assert_eq!(warnings("\nhost_jitter = \"1ms\"", FIFO, TWO), [""; 0]);

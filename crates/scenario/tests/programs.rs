@@ -1,4 +1,4 @@
-//! Tests `[[programs]]`: errors in entries, the resulting plan, and what run ids depend on.
+//! Tests `[[programs]]`: errors in entries, the resulting plan, and the keys that affect run ids.
 
 use std::cell::Cell;
 
@@ -160,7 +160,7 @@ env = { TESTCASE = "mine", QLOGDIR = "/x" }
         (root, server.cwd.as_deref()),
         (Some("/here/images/a"), Some("/a"))
     );
-    // A side's variable overrides the entry's variable, which overrides the kind's.
+    // A side's variable overrides the entry's variable, which overrides the variable of the kind.
     assert_eq!(
         (said(server, "QLOGDIR"), said(server, "A")),
         (Some(String::new()), Some("1".into()))

@@ -1,4 +1,4 @@
-//! Tests the estimate of packets for flows that losses or marks limit, not the link.
+//! Tests the estimate of packets for flows that are limited by losses or marks, not by the link.
 
 use std::sync::Arc;
 
@@ -92,7 +92,7 @@ fn what_responds_to_nothing_counts_as_much_as_its_link_carries() {
     assert!(shared > 59 * CARRIED, "{shared}");
 }
 
-/// A flow of limited size sends no more than its size.
+/// A flow of limited size sends at most this size.
 #[test]
 fn bytes_and_the_receive_window_bound_the_estimate_too() {
     let of = |flow: &str| estimate_packets(&plan(60, 50, "loss = 0.001", "\"reno\"", flow));

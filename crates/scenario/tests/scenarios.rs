@@ -1,4 +1,4 @@
-//! Tests which plans and points follow from valid scenarios.
+//! Tests the plans and points of valid scenarios.
 
 use std::sync::Arc;
 
@@ -406,7 +406,7 @@ fn default_names_avoid_those_given() {
 
 #[test]
 fn multiples_of_the_bdp() {
-    // A bdp is 10 Mbit/s x 25 ms = 31,250 B, whatever the flow's own round-trip time.
+    // A bdp is 10 Mbit/s x 25 ms = 31,250 B, independent of the flow's own round-trip time.
     let text = |size: &str| {
         format!(
             "duration = \"1s\"\npath.rtt = \"25ms\"\n[bottleneck]\nrate = \"10Mbit\"\nqueue.aqm = \"fifo\"\nqueue.limit = \"{size}\"\n[[flows]]\ncc = \"reno\"\nrtt = \"5ms\"\nbytes = \"2bdp\"\n"
@@ -739,8 +739,8 @@ fn connections_of_a_source() {
     assert_eq!(plan.traffic[0].connections.as_ref().unwrap().back, [0]);
 }
 
-/// Equal runs have equal ids, however they are written. The ids differ if anything differs that may
-/// change a result, or if the runs record different data.
+/// Equal runs have equal ids, even if they are written differently. The ids differ if anything
+/// differs that may change a result, or if the runs record different data.
 #[test]
 fn run_ids() {
     let id = |text: &str, set: &[(&str, &str)]| load_set(text, set).points[0].run_id.clone();
@@ -842,7 +842,7 @@ fn classes_and_samples_are_planned() {
             point.canonical
         );
     }
-    // A default that the file writes gives the same run id as no value.
+    // A default that is written in the file gives the same run id as no value.
     let plain = load_ok(SMALL).points[0].run_id.clone();
     let zero = load_set(SMALL, &[("record.statistics", "0s")]);
     assert_eq!(zero.points[0].run_id, plain);
@@ -928,8 +928,8 @@ fn memory_of_unresponsive_sources() {
     assert!(bytes("\"2Tbit\"", large, "") < 400_000_000);
 }
 
-/// A receiver that acknowledges what has not arrived lets the connections of a source put whole
-/// windows into the queue, as it does for flows.
+/// If receivers acknowledge data that has not arrived, the connections of a source can put whole
+/// windows into the queue, as flows can.
 #[test]
 fn memory_of_sources_whose_receivers_acknowledge_early() {
     let bytes = |receiver: &str| {
@@ -962,7 +962,7 @@ fn a_million_flows_are_loaded_when_there_is_room() {
     );
 }
 
-/// The names of a flow with a count above 1 include a number, also where other keys use them.
+/// The names of flows with a count above 1 include a number, also in keys that refer to them.
 #[test]
 fn members_of_groups_have_numbers_and_names() {
     let text = format!(
@@ -1089,7 +1089,7 @@ fn every_key_has_a_path() {
         Some("wred")
     );
 
-    // `--set` accepts each of these paths, if the scenario has the objects that the path names.
+    // `--set` accepts each of these paths, if the scenario has the objects in the path.
     let text = "duration = \"1s\"\n[bottleneck]\nrate = \"1Mbit\"\nqueue = \"wred\"\n[[flows]]\nname = \"f\"\ncc = \"reno\"\n[[traffic]]\nname = \"f2\"\nkind = \"web\"\n[[programs]]\nname = \"f3\"\nkind = \"ping\"\nsender = { run = [\"x\"] }\nreceiver = { run = [\"x\"] }\nresults = { NAME = { file = \"a\", path = \"b\" } }\n[[assert]]\nmetric = \"jain\"\nmin = 0\n";
     for key in &paths {
         let path = key
@@ -1152,7 +1152,7 @@ count = 2
         .unwrap()
     };
     let scenario = kernel(text, &[], "6.17");
-    // A queue with a module counts as a queue of the kernel even without `kernel = true`.
+    // A queue with a module is treated as a queue of the kernel even without `kernel = true`.
     let implied = text.replace("kernel = true, module", "module");
     assert_ne!(implied, text);
     assert_eq!(kernel(&implied, &[], "6.17").id, scenario.id);
@@ -1354,7 +1354,7 @@ fn long_values_are_not_cut_to_one() {
     assert_ne!(points[0].labels, points[1].labels);
 }
 
-/// The estimate counts the packets that senders offer, but no more than the links carry.
+/// The estimate counts the packets that senders offer, but at most the number that the links carry.
 #[test]
 fn packets_of_a_run() {
     let packets = |set: &[(&str, &str)]| {
@@ -1395,8 +1395,8 @@ fn named_paths_are_complete() {
     }
 }
 
-/// A named path stands for its keys: a scenario with these keys written out has the same run. Keys
-/// that the scenario itself sets have priority.
+/// A named path is equivalent to its keys, so a scenario that contains these keys has the same run.
+/// Keys that the scenario itself sets have priority.
 #[test]
 fn a_named_path_stands_for_keys_that_are_not_written() {
     let written = r#"
@@ -1424,7 +1424,8 @@ fn a_named_path_stands_for_keys_that_are_not_written() {
     assert_eq!(plan.links[0].impairments.len(), 1);
 }
 
-/// In a sweep over named paths, runs have the names of the paths, even if paths share values.
+/// In a sweep over named paths, runs are labelled with the names of the paths, even if paths share
+/// values.
 #[test]
 fn a_sweep_over_named_paths() {
     let names = tailback_engine::profiles::NAMES;

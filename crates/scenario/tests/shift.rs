@@ -1,5 +1,5 @@
-//! The number of the first segment does not affect a run. So flows that last for days are simulated
-//! as correctly as flows that last for seconds.
+//! Tests that the number of the first segment does not affect a run. So flows that last for days
+//! are simulated as correctly as flows that last for seconds.
 
 use std::sync::Arc;
 

@@ -20,8 +20,9 @@ use crate::simulation::Simulation;
 /// link, datagrams are delayed by half of `path.rtt` (20 ms by default), like packets of flows.
 /// Every scenario requires `duration`, but here it has no effect.
 ///
-/// Times count from the caller's own start and must not decrease. Competing traffic starts when
-/// they start. The caller stores the payload: the bottleneck only returns the datagram's handle.
+/// Times are measured from the caller's own start and must not decrease. Competing traffic starts
+/// at time 0. The caller must store the payload, because the bottleneck only returns the datagram's
+/// handle.
 ///
 /// ```
 /// use tailback_sim::{Bottleneck, Ecn, Outcome, Side, Time};
@@ -117,7 +118,7 @@ impl Bottleneck {
         Bottleneck::new(Simulation::from_toml(text)?)
     }
 
-    /// Makes the bottleneck of a loaded scenario, with the scenario's seed.
+    /// Creates the bottleneck of a loaded scenario, with the scenario's seed.
     ///
     /// # Errors
     /// If the scenario does not have exactly one entry of `[[programs]]`.
@@ -189,8 +190,8 @@ impl Bottleneck {
         self.network.send(ENTRY, from, frame, ecn, handle);
     }
 
-    /// Returns the next datagram, in the order of time, that has arrived or was dropped by now.
-    /// Call this until it returns `None`.
+    /// Returns the next datagram that arrived or was dropped by `now`, in the order of time. Call
+    /// this until it returns `None`.
     ///
     /// # Panics
     /// If the time decreases.

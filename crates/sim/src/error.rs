@@ -29,7 +29,7 @@ pub enum Error {
     Unattached(Vec<String>),
     /// A [`crate::Bottleneck`] needs exactly one entry, and the scenario has this many entries.
     Entries(usize),
-    /// An endpoint made a mistake that would never end, or would fill the memory.
+    /// An endpoint made a mistake that would prevent the run from ending, or would fill the memory.
     Fault {
         /// Name of the endpoint's entry.
         name: String,

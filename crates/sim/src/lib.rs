@@ -7,8 +7,9 @@
 //! | a transport stack that does no I/O, such as quinn-proto, smoltcp or your own | [`Simulation`]: implement [`Endpoint`], attach both sides to an entry of the scenario, run it, assert on [`Results`] |
 //! | a test harness with its own loop and clock | [`Bottleneck`]: push datagrams, poll what arrives or is dropped |
 //!
-//! A scenario is a text in tailback's format: a path, queues and competing traffic. The reference of
-//! its keys is in tailback's documentation. Errors name line and column and say what to do.
+//! A scenario is a text in tailback's format: a path, queues and competing traffic. The reference
+//! of its keys is in tailback's documentation. Errors contain line and column, and advice on what
+//! to do.
 //!
 //! ```
 //! use tailback_sim::Simulation;
@@ -35,7 +36,7 @@
 //! ```
 //!
 //! A run does no I/O, starts no threads, reads no clock and keeps no global state. The same text,
-//! seed and endpoints give the same results on every platform, `wasm32-unknown-unknown` included.
+//! seed and endpoints give the same results on every platform, including `wasm32-unknown-unknown`.
 
 mod bottleneck;
 mod error;

@@ -48,7 +48,7 @@ impl Results {
     }
 
     /// Returns the payload that reached the receiver of a flow or of endpoints, in Mbit/s of its
-    /// measured time. For other traffic, it counts frame bytes.
+    /// measured time. For other traffic, counts frame bytes instead.
     ///
     /// # Panics
     /// If the name does not exist, or if it has no measured time.
@@ -69,8 +69,8 @@ impl Results {
         }
     }
 
-    /// Returns the share of a flow or of endpoints in the payload that all flows and endpoints
-    /// delivered, by throughput. Other traffic does not count.
+    /// Returns the throughput of a flow or of endpoints as a share of the throughput of all flows
+    /// and endpoints. Other traffic is not included.
     ///
     /// # Panics
     /// If [`Results::throughput_mbit`] would panic.
@@ -84,7 +84,8 @@ impl Results {
         own / flows.chain(entries).sum::<f64>()
     }
 
-    /// Returns the CE marks that a flow, endpoints or other traffic got at all links.
+    /// Returns the number of CE marks on packets of a flow, of endpoints or of other traffic, at
+    /// all links.
     ///
     /// # Panics
     /// If the name does not exist.
@@ -93,7 +94,8 @@ impl Results {
         self.counts(name).marks()
     }
 
-    /// Returns the drops that a flow, endpoints or other traffic had at all links.
+    /// Returns the number of dropped packets of a flow, of endpoints or of other traffic, at all
+    /// links.
     ///
     /// # Panics
     /// If the name does not exist.
@@ -115,8 +117,8 @@ impl Results {
         counts.unwrap_or_else(|| self.unknown(name))
     }
 
-    /// Returns when a flow had delivered its last byte, or both endpoints were done, in s from its
-    /// start. Returns `None` if the run ended before that.
+    /// Returns the time from the start of a flow until its last byte was delivered, or until both
+    /// endpoints were done, s. Returns `None` if the run ended before that.
     ///
     /// # Panics
     /// If the name does not exist.
@@ -147,7 +149,7 @@ impl Results {
     /// Returns the summary of the first link and its queue.
     ///
     /// # Panics
-    /// Never: a scenario has at least one link.
+    /// Never, because a scenario has at least one link.
     pub fn bottleneck(&self) -> QueueSummary {
         self.summary().queue.expect("a scenario has a link")
     }

@@ -27,11 +27,11 @@ pub struct Simulation {
 impl Simulation {
     /// Loads a scenario.
     ///
-    /// The text may use the simulator's part of tailback's format. It may also have entries of
-    /// `[[programs]]` without programs. Attach endpoints to these by name ([`Simulation::attach`]).
-    /// Such an entry has the keys `name`, `count`, `start`, `stop`, `rtt`, `route`, `back`,
-    /// `reverse`, `dscp`, `hosts` and `class`. If it has a `kind`, its name defaults to the kind,
-    /// and the endpoints replace that kind's programs.
+    /// The text may use the keys of tailback's format that the simulator supports. It may also have
+    /// entries of `[[programs]]` without programs. Attach endpoints to these by name
+    /// ([`Simulation::attach`]). Such an entry has the keys `name`, `count`, `start`, `stop`,
+    /// `rtt`, `route`, `back`, `reverse`, `dscp`, `hosts` and `class`. If it has a `kind`, its name
+    /// defaults to the kind, and the endpoints replace that kind's programs.
     ///
     /// # Errors
     /// All errors of the scenario. Sweeps and `[[assert]]` are rejected, because a simulation is
@@ -80,8 +80,8 @@ impl Simulation {
         &self.warnings
     }
 
-    /// Replaces the seed of the scenario. The seed decides start offsets, losses, and what queues
-    /// and congestion controls draw at random.
+    /// Replaces the seed of the scenario. The seed determines start offsets, losses, and the random
+    /// numbers of queues and congestion controls.
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Simulation {
         self.seed = seed;

@@ -36,8 +36,8 @@ fn a_toy_shares_a_fair_queue_with_cubic() {
     assert!((results.share("mine") - 0.5).abs() < 0.05, "{results:?}");
     let queue = results.bottleneck();
     assert!(queue.utilisation.expect("a rate") > 0.98, "{queue:?}");
-    // The receiver reports every mark of the queue to the sender. Marks during the warm-up do not
-    // count.
+    // The receiver reports every mark of the queue to the sender. Marks during the warm-up are not
+    // counted.
     let marks = results.marks("mine");
     let marked = results.receiver::<Receiver>("mine").marked;
     assert!(marks > 10 && marked >= marks, "{marks} {marked}");
@@ -92,7 +92,7 @@ fn a_transfer_is_over_when_both_sides_are_done() {
     assert!((results.throughput_mbit("mine") / payload - 1.0).abs() < 0.01);
 }
 
-/// A receiver whose program ends a second after its work, as a QUIC client that waits in case its
+/// A receiver whose program ends a second after its work, like a QUIC client that waits in case its
 /// last packet is lost.
 struct Lingers {
     inner: Receiver,
@@ -207,7 +207,7 @@ fn several_of_a_kind_and_the_way_back() {
     assert!(results.link("bottleneck.back").packets > 15_000);
 }
 
-/// Which mistake an endpoint makes.
+/// The mistake that an endpoint makes.
 #[derive(Clone, Copy)]
 enum Breaks {
     Spins,

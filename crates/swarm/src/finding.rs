@@ -5,7 +5,7 @@ use std::fmt::Display;
 /// A violation of a rule that must hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// What kind of failure it is, as a text that is equal for all failures of this kind.
+    /// The kind of the failure, as a text that is the same for all failures of this kind.
     pub kind: String,
     /// Where the failure is, and how large.
     pub detail: String,

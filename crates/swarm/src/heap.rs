@@ -1,5 +1,5 @@
-//! Measures the memory of a run, independent of the rest of the process, by counting the
-//! allocations of each thread. A program that measures installs [`Heap`] as its allocator.
+//! Measures the memory of a run by counting the allocations of each thread. So other threads do not
+//! affect the measurement. A program must install [`Heap`] as its allocator to measure.
 
 #![allow(unsafe_code, reason = "an allocator cannot be written without")]
 

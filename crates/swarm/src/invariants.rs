@@ -8,7 +8,8 @@ use crate::finding::Finding;
 /// Series whose values may be below zero, because they are differences or credits.
 const SIGNED: [&str; 5] = ["credit", "correction", "gap", "red_count", "_count"];
 
-/// Bytes of the frames that may count or not at the start and the end of the measured time.
+/// Bytes of two frames, at the start and at the end of the measured time, which may or may not be
+/// counted.
 const TWO_FRAMES: f64 = 2.0 * 65_600.0;
 
 /// Checks the measurements of a run.
@@ -93,7 +94,8 @@ fn links(plan: &Plan, outcome: &Outcome, found: &mut Vec<Finding>) {
         {
             found.push(Finding::new("a delay longer than the run", name));
         }
-        // A negative overhead reduces what the rate counts, and Cake shapes itself.
+        // A negative overhead reduces the number of bytes that the link counts, and Cake shapes
+        // itself.
         if planned.overhead >= 0 && link.capacity_bytes > 0.0 && planned.queue.name() != "cake" {
             let opportunity = match planned.rate {
                 RatePlan::Trace(_) => 1504.0,

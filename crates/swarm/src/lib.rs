@@ -6,12 +6,12 @@
 //! | [`trial`] | tries a scenario: loads it for both engines, runs it twice, checks the results |
 //! | [`finding`] | the failures that a check reports |
 //! | `invariants` | rules that hold for every run |
-//! | [`laws`] | how a change of a scenario must affect its results, or that it must not |
+//! | [`laws`] | the effects that a change of a scenario must have on its results, or must not have |
 //! | [`swarm`] | many trials |
 //! | [`reduce`] | makes a failing scenario smaller |
 //! | [`heap`] | how much memory a run takes |
 //! | [`readers`] | every reader of untrusted bytes, for the fuzz targets |
-//! | [`traces`] | the traces that scenarios of the swarm name |
+//! | [`traces`] | the traces that scenarios of the swarm use |
 
 mod draw;
 pub mod finding;

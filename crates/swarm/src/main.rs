@@ -233,8 +233,8 @@ fn shrink(what: &str) -> Result<bool, String> {
             (table, Limits::default())
         }
     };
-    // A scenario that does not end is tried for minutes at first. Reduced scenarios have less to
-    // do.
+    // At first, a scenario that does not end is tried for minutes. Reduced scenarios need less
+    // time.
     let limits = Limits {
         patience: Duration::from_secs(60),
         ..limits

@@ -14,7 +14,7 @@ enum Step {
     Item(usize),
 }
 
-/// Returns the smallest scenario found that still has a finding of this kind, with that finding.
+/// Returns the smallest scenario that still has a finding of this kind, together with the finding.
 /// `findings` returns all findings of a scenario. After each trial, calls `told` with the number of
 /// trials.
 pub fn reduce(

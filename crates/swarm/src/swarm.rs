@@ -22,7 +22,7 @@ pub struct Plan {
     pub jobs: usize,
 }
 
-/// How many trials had which outcome.
+/// The number of trials for each outcome.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
     /// Number of trials.
@@ -54,8 +54,8 @@ pub fn limits(seed: u64) -> Limits {
     }
 }
 
-/// Tries the scenarios of a plan's seeds. After each, calls `told` with the tally so far, the seed
-/// and its findings.
+/// Tries the scenarios of a plan's seeds. After each trial, calls `told` with the tally so far, the
+/// seed and its findings.
 pub fn swarm(plan: &Plan, mut told: impl FnMut(&Tally, u64, &[Finding])) -> Tally {
     let mut tally = Tally::default();
     let try_seed = |seed| trial(&generate::scenario(seed).to_string(), &limits(seed));

@@ -53,8 +53,8 @@ pub struct Limits {
     pub memory: u64,
     /// Whether the run is made a second time, with another slice size and other segment numbers.
     pub twice: bool,
-    /// Time after which the trial reports that the run does not end. A busy machine needs less time
-    /// for this many events.
+    /// Time after which the trial reports that the run does not end. Even a busy machine needs less
+    /// time for this many events.
     pub patience: Duration,
 }
 
@@ -69,8 +69,8 @@ impl Default for Limits {
     }
 }
 
-/// Number of events at the same time after which the run counts as stuck. More segments than this
-/// do not fit into the memory of a trial.
+/// Number of events at the same time after which the run is considered stuck. More segments than
+/// this do not fit into the memory of a trial.
 const STANDSTILL: u64 = 5_000_000;
 
 /// Events between two checks of a run.
@@ -81,7 +81,7 @@ const SLICE: u64 = 4096;
 const EVENT_ROWS: u64 = 20 * 3 * (tailback_record::series::MAX_ROWS.next_power_of_two() / 2) as u64;
 
 /// Parameters of the second run: another slice size, and segment numbers that start just below
-/// 2^32. The result must be that of the first run.
+/// 2^32. The result must be the same as in the first run.
 const AGAIN: (u64, u64) = (777, (1 << 32) - 100);
 
 thread_local! {
@@ -228,7 +228,7 @@ pub(crate) fn patiently<T: Send + 'static>(
 ) -> Result<T, Finding> {
     let (sender, receiver) = mpsc::channel();
     let thread = std::thread::spawn(move || {
-        // If the time is over, nobody receives the result.
+        // After the time limit, nobody receives the result.
         let _ = sender.send(task());
     });
     receiver.recv_timeout(patience).map_err(|_| {
@@ -360,7 +360,7 @@ pub(crate) fn run_whole(plan: &Arc<Plan>, seed: u64, limits: &Limits) -> Option<
     ran.map(|ran| ran.measured)
 }
 
-/// Runs a plan. The result has no outcome if the run does not end.
+/// Runs a plan. The result contains no measurements if the run does not end.
 fn run(
     plan: &Arc<Plan>,
     seed: u64,
@@ -384,7 +384,7 @@ fn run(
                 found.push(Finding::new("packets out of order", network.now()));
             }
         }
-        // Drops count only after the warm-up, so the sum is right only without a warm-up.
+        // Drops are counted only after the warm-up, so the sum is correct only without a warm-up.
         if census && plan.warmup.ns() == 0 {
             let all = network.census();
             if all.entered != all.ended + all.inside + all.dropped {

@@ -1,5 +1,5 @@
 //! Runs a fixed part of the swarm, scenarios that once failed, and the seeds of the fuzz targets.
-//! These are the same on every machine.
+//! All of these inputs are the same on every machine.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -172,8 +172,8 @@ fn words_of(value: &Value, words: &mut BTreeSet<String>) {
 #[test]
 fn every_key_and_word_is_drawn() {
     /// These are keys for kits, a metric of sweeps, and plugins, which would have to be compiled.
-    /// Named paths and the short form of `burst_loss` stand for other keys, which are drawn; tests
-    /// of the scenario crate compare them.
+    /// Named paths and the short form of `burst_loss` replace other keys, which are drawn. Tests of
+    /// the scenario crate compare both notations.
     const NOT_DRAWN: [&str; 8] = [
         "module",
         "args",
@@ -252,7 +252,8 @@ fn every_key_and_word_is_drawn() {
         "v2",
         "connectionmigration",
     ];
-    /// Number of scenarios to draw at most. The rarest word is in one of several thousand.
+    /// Number of scenarios to draw at most. The rarest word is in one of several thousand
+    /// scenarios.
     const MOST: u64 = 20_000;
     // A summary has too many metrics to draw each of them. It is enough that some metrics are
     // drawn, because a test of the Python package covers all of them.

@@ -1,7 +1,7 @@
 //! The functions that the page calls. Names begin with `lab_`, because shorter names could clash
 //! with names in C libraries in a native test.
 //!
-//! A panic ends the instance, and its message is the last answer.
+//! After a panic, the instance cannot be used. The message of the panic is the last answer.
 
 #![expect(unsafe_code, reason = "exports have unmangled names")]
 
@@ -17,7 +17,7 @@ thread_local! {
     static ANSWER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// From now on, the message of a panic becomes the answer.
+/// Ensures that the message of any later panic becomes the answer.
 fn keep_panics() {
     static KEPT: Once = Once::new();
     KEPT.call_once(|| {
@@ -87,9 +87,9 @@ pub extern "C" fn lab_load() -> usize {
     answer(LAB.with_borrow_mut(|lab| lab.load(&request)))
 }
 
-/// Begins the run of a point. Returns whether the point exists. Watches the packets of a link: from
-/// `from_s` on, records how long up to `stays` packets stay there. Watches no link if `link` is
-/// [`u32::MAX`].
+/// Begins the run of a point. Returns whether the point exists. Watches the packets of a link. From
+/// `from_s` on, records how long packets stay in its queue, for up to `stays` packets. Watches no
+/// link if `link` is [`u32::MAX`].
 #[unsafe(no_mangle)]
 pub extern "C" fn lab_begin(point: u32, link: u32, stays: u32, from_s: f64) -> bool {
     LAB.with_borrow_mut(|lab| lab.begin(point as usize, link as usize, stays as usize, from_s))

@@ -25,8 +25,8 @@ const MEMORY: u64 = 1 << 30;
 /// Largest number of points whose labels are listed.
 const LISTED_POINTS: usize = 500;
 
-/// Largest number of flows and sources that each have a colour. If a scenario has more, each of its
-/// entries has a colour.
+/// Largest number of flows and sources that each have a colour. If a scenario has more flows and
+/// sources, each of its entries has a colour.
 const SINGLE: usize = 12;
 
 /// A scenario and its run.

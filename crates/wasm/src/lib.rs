@@ -1,5 +1,5 @@
-//! The simulator for a browser, kept as thin as possible. A page passes a scenario and gets the
-//! same results as native runs, byte by byte, with the same run ids.
+//! A thin wrapper around the simulator for a browser. A page passes a scenario. It gets the same
+//! results as a native run, byte by byte, with the same run ids.
 //!
 //! | module | what |
 //! |---|---|

@@ -1,4 +1,4 @@
-//! The events of a run in words: reductions of windows with their reasons, ends of slow start,
+//! The events of a run in words: reductions of windows with their reasons, ends of slow start, and
 //! drops and marks with their causes.
 
 use serde_json::{Value, json};
@@ -62,7 +62,7 @@ fn slow_start(flow: &FlowOutcome, end: &SlowStart) -> Value {
     })
 }
 
-/// Returns drops and marks. Several in short succession share a row.
+/// Returns drops and marks. Signals in short succession share a row.
 fn signals(outcome: &Outcome) -> Vec<(u64, Value)> {
     struct Row {
         from_ns: u64,

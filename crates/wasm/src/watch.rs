@@ -65,7 +65,7 @@ const CAME_CE: u8 = 4;
 const LEFT_CE: u8 = 8;
 const LEFT_SCE: u8 = 16;
 
-/// What was recorded about one link's packets.
+/// The records of one link's packets.
 pub struct Watch {
     link: u32,
     groups: Vec<Group>,
@@ -86,7 +86,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Watches a link of a plan. Records at most `most` stays, and only of packets that leave at
+    /// Watches a link of a plan. Records at most `most` stays, only for packets that leave at
     /// `from` or later.
     pub fn new(plan: &Plan, link: usize, groups: Vec<Group>, most: usize, from: Time) -> Watch {
         let owners: Arc<[u32]> = plan.owners();

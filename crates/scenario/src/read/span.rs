@@ -19,7 +19,7 @@ impl Span {
     }
 }
 
-/// A position in a file or on the command line, for the user.
+/// A position in a file or on the command line, as shown to the user.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Place {
     /// The name of the file as the user wrote it, or the option (`--set a=b`).
@@ -32,7 +32,7 @@ pub struct Place {
     pub width: usize,
     /// The text of the line. Empty for a file that is not a scenario.
     pub text: String,
-    /// What an option sets, as `a=b`. `None` if the position is in the file.
+    /// The text `a=b` of an option. `None` if the position is in the file.
     pub option: Option<String>,
 }
 
@@ -56,7 +56,7 @@ pub(crate) struct Sources(Vec<Source>);
 struct Source {
     name: String,
     text: String,
-    /// If the source is an option: the text `a=b` that it sets.
+    /// The text `a=b`, if the source is an option.
     option: Option<String>,
     /// Whether errors may quote lines of this source.
     quoted: bool,
@@ -88,7 +88,8 @@ impl Sources {
         (self.0.len() - 1) as u32
     }
 
-    /// Keeps errors from quoting a source, because the user named the wrong file by mistake.
+    /// Keeps errors from quoting a source. Used for a file that is probably not the file that the
+    /// user wanted.
     pub fn conceal(&mut self, source: u32) {
         if let Some(source) = self.0.get_mut(source as usize) {
             source.quoted = false;
@@ -105,7 +106,7 @@ impl Sources {
         })
     }
 
-    /// Returns a span as a position for the user.
+    /// Converts a span to a position for the user.
     pub fn place(&self, span: Span) -> Place {
         let Some(source) = self.0.get(span.source as usize) else {
             return Place::start("");

@@ -1,6 +1,5 @@
-//! A parsed scenario as a tree. Every key and value knows its position in the file or option that
-//! it came from. Values of a sweep and of `--set` are inserted into the tree before it is
-//! validated.
+//! A parsed scenario as a tree. Every key and value stores its position in the file or option that
+//! contains it. Values of a sweep and of `--set` are inserted into the tree before it is validated.
 
 use std::fmt::Write as _;
 
@@ -119,8 +118,8 @@ impl Node {
     }
 
     fn write(&self, out: &mut String, max: usize) {
-        // Stop at the limit, because formatting the rest of a long array would be wasted.
-        // Formatting into a string cannot fail.
+        // Stop at the limit, because the rest of a long array is not shown. Formatting into a
+        // string cannot fail.
         if out.len() > 4 * max {
             return;
         }
@@ -230,7 +229,7 @@ pub(crate) fn parse_value(
         Ok(value) => {
             let mut found = Vec::new();
             let node = convert(value.get_ref(), span, source, offset, &mut found);
-            // A number that is too large for TOML counts as a word.
+            // A number that is too large for TOML is treated as a word.
             Some(match found.is_empty() {
                 true => Node { span, ..node },
                 false => bare(),

@@ -1,4 +1,5 @@
-//! A toy transport that acknowledges each datagram: additive increase, multiplicative decrease.
+//! A toy transport that acknowledges each datagram. Its window has additive increase and
+//! multiplicative decrease.
 
 use std::collections::BTreeMap;
 
@@ -57,7 +58,7 @@ impl Sender {
 
 impl Endpoint for Sender {
     fn wake(&mut self, now: Time) {
-        // A datagram that was sent a second ago counts as lost.
+        // A datagram that was sent a second ago is treated as lost.
         let old = |sent: &Time| now.since(*sent) >= Time::from_secs(1);
         let lost: Vec<u64> = self
             .flight

@@ -31,7 +31,7 @@ impl Maker {
         }
     }
 
-    /// Draws the keys that flows and sources have in common.
+    /// Draws the keys that both flows and sources have.
     fn end(&mut self, table: &mut Table) {
         let mut start = 0.0;
         if self.draw.chance(0.3) {

@@ -48,7 +48,7 @@ pub fn scenario(seed: u64) -> Table {
     let mut drawn = drawn.peekable();
     while let Some(table) = drawn.next() {
         let text = table.to_string();
-        // A scenario that panics counts as valid, because the trial must report the panic.
+        // A scenario that panics is treated as valid, because the trial must report the panic.
         let valid = contained(|| {
             let engines = [EngineKind::Sim, EngineKind::Kernel];
             engines.iter().any(|engine| load(&text, *engine).is_ok())
@@ -71,7 +71,7 @@ fn one(seed: u64) -> Table {
     let rate = draw.log(slow, fast);
     let (near, far) = if wild { (1e4, 1e10) } else { (2e5, 5e8) };
     let rtt = draw.log(near, far);
-    // The run lasts for some thousand packets; half of the runs also last for some round trips.
+    // The run lasts for some thousand packets. Half of the runs also last for some round trips.
     let packets = draw.log(200.0, 8_000.0) * 1514.0 * 8e9 / rate;
     let trips = if draw.chance(0.5) {
         rtt * draw.log(1.0, 100.0)
@@ -104,8 +104,8 @@ impl Maker {
         }
     }
 
-    /// Draws the other plain keys of a table by its schema; `decided` lists keys that the caller
-    /// sets itself.
+    /// Draws the plain keys of a table by its schema, except the keys in `decided`, which the
+    /// caller sets itself.
     fn rest(&mut self, table: &mut Table, schema: &Json, decided: &[&str], p: f64) {
         let Some(keys) = schema["properties"].as_object() else {
             return;

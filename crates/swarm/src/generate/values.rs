@@ -15,12 +15,12 @@ pub struct Taste {
     pub extreme: f64,
 }
 
-/// Writes a time in nanoseconds as a scenario file does.
+/// Writes a time in nanoseconds as in a scenario file.
 pub fn ns(time: f64) -> Value {
     Value::String(format!("{}ns", time.max(0.0) as u64))
 }
 
-/// Writes a rate in bit/s as a scenario file does. The rate is at least 1.
+/// Writes a rate in bit/s as in a scenario file. The rate is at least 1.
 pub fn bit(rate: f64) -> Value {
     Value::String(format!("{}bit", rate.max(1.0) as u64))
 }

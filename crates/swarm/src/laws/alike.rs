@@ -24,8 +24,8 @@ pub(super) const LAW: Law = Law {
 
 const SEEDS: u64 = 8;
 
-/// Number of standard deviations above which a correlation cannot be chance: one case in three
-/// million.
+/// Number of standard deviations above which a correlation is an error. By chance, one case in
+/// three million exceeds it.
 const MOST: f64 = 5.0;
 
 fn draw(seed: u64) -> Table {
@@ -165,8 +165,8 @@ mod tests {
         assert_eq!(rounded(&[7, 7, 7]), None);
     }
 
-    /// A correlation that is too small to show in one case shows in the mean of many cases. The
-    /// mean must be within four standard deviations of zero.
+    /// A correlation that is too small to be found in one case can be found in the mean of many
+    /// cases. The mean must be within four standard deviations of zero.
     #[test]
     fn no_lean_over_many_cases() {
         let cases = (0..60).filter_map(|seed| leaning(&draw(seed), &LIMITS).ok());

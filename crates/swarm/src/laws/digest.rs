@@ -1,4 +1,5 @@
-//! The results of a run by name, in order to compare runs of scenarios in another order.
+//! The results of a run by name. They are used to compare scenarios whose entries are in a
+//! different order.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -174,7 +175,7 @@ fn first<T: PartialEq + Debug>(
     more.map(|key| format!("{key} was not there"))
 }
 
-/// Returns two texts from shortly before the position where they differ.
+/// Returns excerpts of two texts that begin shortly before the first difference.
 fn around(left: &str, right: &str) -> String {
     let same = left.chars().zip(right.chars()).take_while(|(a, b)| a == b);
     let from = same.count().saturating_sub(50);

@@ -1,13 +1,13 @@
-//! Laws: how a change of a scenario must affect its results, or that it must not affect them.
+//! Laws: the effects that a change of a scenario must have on its results, or must not have.
 //!
-//! Each law draws a scenario from a seed, changes it in a way whose effect is known, and compares.
-//! Each law states where it is exact. A scenario to which a law does not apply is counted
-//! separately, not as a success.
+//! Each law draws a scenario from a seed, changes it in a way whose effect is known, and compares
+//! the results. Each law states where it is exact. A scenario to which a law does not apply is
+//! counted separately, not as a success.
 //!
 //! | module | the law | where it is exact |
 //! |---|---|---|
 //! | [`permute`] | flows and sources in another order have the same results | without simultaneous events, and where the queue does not distinguish flows by their number |
-//! | [`rename`] | other names of flows, links and classes change names only | where the seed decides nothing |
+//! | [`rename`] | other names of flows, links and classes change names only | where the seed has no effect |
 //! | [`split`] | a sweep in parts has the same runs as the whole | everywhere |
 //! | [`scale`] | all rates doubled and all times halved: the same packets at half the times | without constants of the stack, and in whole nanoseconds |
 //! | [`idle`] | a link that no flow uses changes nothing in the others | everywhere |
@@ -53,11 +53,11 @@ type Check = Result<(), Verdict>;
 pub struct Law {
     /// Name of the law.
     pub name: &'static str,
-    /// What the law says.
+    /// The statement of the law.
     pub doc: &'static str,
     /// Draws the scenario of a seed.
     pub draw: fn(u64) -> Table,
-    /// Compares a scenario with a changed copy. Random changes follow from the seed.
+    /// Compares a scenario with a changed copy. Random changes are derived from the seed.
     check: fn(&Table, u64, &Limits) -> Check,
 }
 
@@ -78,7 +78,7 @@ impl Law {
         LAWS.iter().find(|law| law.name == name)
     }
 
-    /// Checks whether the law holds for a scenario. A panic counts as a violation, and so does a
+    /// Checks whether the law holds for a scenario. A panic is treated as a violation, and so is a
     /// check that does not end.
     pub fn check(&'static self, scenario: &Table, seed: u64, limits: &Limits) -> Verdict {
         let (scenario, limits) = (scenario.clone(), *limits);
@@ -118,8 +118,8 @@ pub const LIMITS: Limits = Limits {
     patience: std::time::Duration::from_secs(300),
 };
 
-/// Checks a law on the scenario that each of these seeds generates. After each, calls `told` with the tally so far, the seed
-/// and the verdict.
+/// Checks a law on the scenario that each of these seeds generates. After each check, calls `told`
+/// with the tally so far, the seed and the verdict.
 pub fn survey(
     law: &'static Law,
     plan: &swarm::Plan,

@@ -1,20 +1,20 @@
 //! Law: flows and sources in another order have the same results.
 //!
-//! Random streams belong to names, so the order in a file decides only two things:
+//! Random streams belong to names, so the order in a file affects only two things:
 //!
 //! - The order of events in the same nanosecond: the simulator handles them by kind and then in the
 //!   order of the file. So this law moves starts and round-trip times by some nanoseconds. Events
-//!   may still coincide by chance, but not with other random numbers. So the law tries several,
-//!   some with jitter of the hosts, before a difference counts. The law does not apply to five
-//!   kinds of scenarios, because events coincide again and again. Flows on one host, and all flows
-//!   with `timer_phase`, share the ticks of their timers. Flows that pause resume at the same
-//!   moment. An impairment that holds packets releases several at once. Packets of a link above 10
-//!   Gbit/s are only a few nanoseconds apart, and so are the starts of many flows within a short
-//!   round-trip time.
+//!   may still coincide by chance, but not with every choice of random numbers. So the law tries
+//!   several choices, some with host jitter, before it reports a difference. The law does not apply
+//!   to five kinds of scenarios, in which events coincide repeatedly. Flows on one host, and all
+//!   flows with `timer_phase`, share the ticks of their timers. Flows that pause resume at the same
+//!   moment. An impairment that holds packets releases several packets at once. Packets of a link
+//!   above 10 Gbit/s are only a few nanoseconds apart, and so are the starts of many flows within a
+//!   short round-trip time.
 //! - The queue of a flow in `fq`, `fq_codel`, `fq_pie` and `cake`. Linux hashes addresses and
-//!   ports; here the hash is computed from the seed and the flow's number. So with another order,
-//!   other flows share a queue, and of equally long queues another is first. The law does not apply
-//!   to these scenarios.
+//!   ports, but the simulator computes the hash from the seed and the flow's number. So in another
+//!   order, other flows share a queue, and another one of several equally long queues is first. The
+//!   law does not apply to these scenarios.
 
 use std::sync::Arc;
 
@@ -101,14 +101,14 @@ fn draw(seed: u64) -> Table {
     root
 }
 
-/// In most scenarios, the largest number of flows of one entry. They start within a round-trip
-/// time, so with more flows, more start in the same nanosecond.
+/// The largest number of flows of one entry in most scenarios. The flows start within a round-trip
+/// time, so with more flows, more of them start in the same nanosecond.
 const MANY: i64 = 16;
 
 /// Above this rate, events in the same nanosecond are common.
 const FASTEST: Rate = Rate(10_000_000_000);
 
-/// Number of spreads of the starts that are tried before a difference counts. Events do not
+/// Number of spreads of the starts that are tried before a difference is reported. Events do not
 /// coincide by chance in all of them.
 const SPREADS: u64 = 5;
 
@@ -119,7 +119,7 @@ const MORE_WAY: u64 = 1000;
 
 /// Number of spreads in which hosts send without jitter. Packets of ACK-clocked flows then leave at
 /// sums of a few times: starts, round-trip times and slots of the link. Two flows can reach the
-/// same sum, whatever these times are.
+/// same sum for any choice of these times.
 const EXACT: u64 = 2;
 
 /// Jitter of hosts in the other spreads, ns.

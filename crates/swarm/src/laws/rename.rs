@@ -3,11 +3,11 @@
 //!
 //! A component's random stream depends on the seed and its name. The stream determines the start
 //! offset, jitter, a queue's drops and a congestion control's phases. So the law is exact only for
-//! scenarios in which the seed has no effect, as runs with other seeds show. For all other
+//! scenarios in which the seed has no effect. Runs with other seeds check this. For all other
 //! scenarios a weaker law holds: renaming a flow does not move the start of other flows.
 //!
-//! The order of links in the file does not change, because it decides which of simultaneous events
-//! is first.
+//! The order of links in the file does not change, because it determines which of several
+//! simultaneous events is first.
 
 use std::collections::BTreeMap;
 
@@ -28,10 +28,10 @@ pub(super) const LAW: Law = Law {
     check,
 };
 
-/// Number of other seeds that must give the same result before other names must do so.
+/// Number of other seeds that must give the same result before the law applies to other names.
 const SEEDS: u64 = 2;
-/// Number of further seeds to try before a difference counts, because few seeds may miss a rare
-/// event.
+/// Number of further seeds to try before a difference is reported, because few seeds may miss a
+/// rare event.
 const MORE_SEEDS: u64 = 30;
 
 /// Draws a scenario that rarely uses random numbers, unlike most scenarios.
@@ -253,8 +253,8 @@ impl Names {
         }
     }
 
-    /// Returns the new name of an end or link. The old name may be that of a member of a group of
-    /// flows, or of a link's twin in the return direction.
+    /// Returns the new name of an end or link. The old name may be the name of a member of a group
+    /// of flows, or of a link's twin in the return direction.
     fn of(&self, kind: Kind, name: &str) -> String {
         let (all, mark) = match kind {
             Kind::End => (&self.ends, '/'),

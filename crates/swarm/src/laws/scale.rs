@@ -68,7 +68,8 @@ fn draw(seed: u64) -> Table {
     };
     let packet = 1514.0 * 8e9 / link_rate;
     let duration = packet * draw.log(50.0, 3_000.0);
-    // With TCP, the RTT is long compared with initial windows and with queues at their thresholds.
+    // With TCP, the RTT is long compared with the duration of an initial window and of a queue at
+    // its threshold.
     let rtt = if tcp {
         packet * draw.log(200.0, 1_000.0)
     } else {

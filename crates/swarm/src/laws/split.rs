@@ -1,8 +1,8 @@
-//! Law: a sweep in parts has the same runs as the whole. The sweep is divided in three ways: at a
-//! value of one of its keys, into seeds, and into points.
+//! Law: the parts of a sweep have the same runs as the whole sweep. The sweep is divided in three
+//! ways: at a value of one of its keys, into seeds, and into points.
 //!
-//! Runs are stored by their ids, so parts with the same ids give the same results in a store.
-//! Points with the same id must have the same plan.
+//! Runs are stored by their ids, so parts whose runs have the same ids give the same results in a
+//! store. Points with the same id must have the same plan.
 
 use std::collections::BTreeMap;
 

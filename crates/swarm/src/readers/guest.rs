@@ -53,7 +53,7 @@ pub(super) fn kit(bytes: &[u8]) {
     assert!(refused.iter().all(|refusal| !refusal.message.is_empty()));
 }
 
-/// A job can be displayed, and does not change when it is written and read.
+/// A job can be displayed, and is the same after it was written and read.
 pub(super) fn job(bytes: &[u8]) {
     let Ok(job) = serde_json::from_slice::<Job>(bytes) else {
         return;
@@ -137,8 +137,8 @@ impl Words<'_> {
     }
 }
 
-/// Writes an ACK with options into limited space, and parses its frame. The SACK blocks must
-/// survive, whatever other options the ACK has.
+/// Writes an ACK with options into limited space, and parses its frame. The SACK blocks must be the
+/// same afterwards, for any other options of the ACK.
 pub(super) fn options(bytes: &[u8]) {
     let mut words = Words(bytes);
     let shape = words.next();
