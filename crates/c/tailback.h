@@ -52,7 +52,7 @@ struct tailback_bottleneck *tailback_bottleneck_new(const char *scenario,
                                                     char *message,
                                                     size_t capacity);
 
-// Frees a bottleneck; NULL is allowed.
+// Frees a bottleneck. NULL is allowed.
 //
 // # Safety
 // `bottleneck` comes from tailback_bottleneck_new and is not used afterwards.

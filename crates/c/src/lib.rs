@@ -77,7 +77,7 @@ pub unsafe extern "C" fn tailback_bottleneck_new(
     }
 }
 
-/// Frees a bottleneck; NULL is allowed.
+/// Frees a bottleneck. NULL is allowed.
 ///
 /// # Safety
 /// `bottleneck` comes from tailback_bottleneck_new and is not used afterwards.

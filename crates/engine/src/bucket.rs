@@ -7,9 +7,9 @@
 //! the depth of the bucket (`htb_accnt_tokens`). So after an idle time, up to `burst`/length + 1
 //! packets leave at once. With a depth of 0 each packet leaves at the start of its slot.
 //!
-//! If the rate changes, missing tokens accrue at the new rate; htb keeps the time that it computed
-//! before the change. While the rate of a link is 0, the link gains tokens as if it were idle. htb
-//! does not support a rate of 0.
+//! If the rate changes, missing tokens accrue at the new rate. In contrast, htb keeps the time that
+//! it computed before the change. While the rate of a link is 0, the link gains tokens as if it
+//! were idle. htb does not support a rate of 0.
 
 use crate::plan::RatePlan;
 use crate::rate::{Cursor, steps_end, steps_end_bits};
@@ -103,7 +103,8 @@ mod tests {
 
     const RATE: RatePlan = RatePlan::Constant(Rate(10_000_000));
 
-    /// Returns how many packets leave at once from a full bucket, and how long the next one waits.
+    /// Returns how many packets leave at once from a full bucket, and how long the next packet
+    /// waits.
     fn at_once(burst: u64, len: u32) -> (u32, Time) {
         let mut bucket = Bucket::new(Bytes(burst));
         let now = Time::from_secs(1);
@@ -119,7 +120,8 @@ mod tests {
 
     #[test]
     fn a_packet_leaves_while_tokens_are_not_below_zero() {
-        // At 10 Mbit/s a packet of 1514 bytes takes 1211.2 us, and the burst of 1600 bytes 1280 us.
+        // At 10 Mbit/s a packet of 1514 bytes takes 1211.2 us, and the burst of 1600 bytes takes
+        // 1280 us.
         assert_eq!(at_once(0, 1_514), (1, Time(1_211_200)));
         assert_eq!(at_once(1_600, 1_514), (2, Time(2 * 1_211_200 - 1_280_000)));
         assert_eq!(at_once(1_513, 1_514).0, 1);

@@ -35,7 +35,7 @@ pub struct Calendar {
     few: bool,
     /// Time and component of each entry, packed so that one comparison gives the total order.
     heap: Vec<u128>,
-    /// When the first entry of `heap` is due, ns; `u64::MAX` if the heap is empty. The calendar
+    /// When the first entry of `heap` is due, ns, or `u64::MAX` if the heap is empty. The calendar
     /// stores it here because every event reads it.
     first: u64,
     /// Position of each component in `heap`, or `ABSENT`.

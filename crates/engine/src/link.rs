@@ -227,7 +227,7 @@ impl Link {
         Ok(end)
     }
 
-    /// If the rate is 0 now, returns the time at which it next exceeds 0. This time may be
+    /// If the rate is 0 now, returns the time at which the rate next exceeds 0. This time may be
     /// [`Time::NEVER`].
     #[inline]
     fn stopped_until(&mut self, now: Time) -> Option<Time> {
@@ -263,7 +263,8 @@ impl Link {
     }
 
     /// Serves a trace as Mahimahi does: at each opportunity up to 1504 bytes leave. If the queue
-    /// becomes empty, the rest of the opportunity is lost. A packet may need several opportunities.
+    /// becomes empty, the unused bytes of the opportunity are lost. A packet may need several
+    /// opportunities.
     fn serve_trace(&mut self, now: Time, packet: &mut Packet) -> Next {
         let RatePlan::Trace(times) = &self.rate else {
             unreachable!("only called for traces")

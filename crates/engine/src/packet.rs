@@ -67,7 +67,7 @@ pub mod flags {
     pub const ACCECN: u16 = 256;
     /// The packet is an ACK with a newer timestamp than the last ACK. Only hosts that write their
     /// own timestamps set this flag. Such an ACK reports marks even if it reports nothing else
-    /// (Linux `FLAG_TS_PROGRESS`). The simulator's receivers send no such ACK.
+    /// (Linux `FLAG_TS_PROGRESS`). The simulator's receivers do not send such ACKs.
     pub const NEWER: u16 = 512;
     /// The packet is an ACK with payload, with which the receiver requests more data.
     pub const REQUEST: u16 = 1024;
@@ -102,7 +102,7 @@ pub struct Packet {
     pub stamp: Time,
     /// Data: index of the segment. ACK: all segments below this index have arrived.
     pub seq: u64,
-    /// Data: the time when it was sent (TSval). ACK: the echo of such a time (TSecr).
+    /// Data: the time when it was sent (TSval). ACK: the echo of the time of a data packet (TSecr).
     pub sent: Time,
     /// ACK: selective acknowledgements, the most recent first. With [`flags::ACCECN`] there are at
     /// most two blocks, and the third entry holds two counters of the AccECN option.

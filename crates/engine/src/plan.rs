@@ -297,8 +297,9 @@ impl Plan {
     /// Returns the pairs of hosts, and the index of the pair of each flow and then of each source.
     ///
     /// Flows and sources share a sender and a receiver if the scenario gives their hosts the same
-    /// names. Without names, they share hosts if they have the same round-trip time, route and
-    /// settings of a host's stack. The kernel engine assigns hosts in the same way.
+    /// names. Without names, they share hosts if they have the same round-trip time, the same
+    /// route, and the same settings of the host's stack. The kernel engine assigns hosts in the
+    /// same way.
     pub fn hosts(&self) -> (Vec<Hosts>, Vec<usize>) {
         let jittered = self.host_jitter > Time::ZERO;
         let of_flow = |flow: &FlowPlan, alone| Hosts {

@@ -17,7 +17,7 @@ pub enum RatePlan {
     /// stops the link.
     Steps(Vec<(Time, Rate)>),
     /// Delivery opportunities of 1504 bytes each (Mahimahi), ascending. They repeat after the last
-    /// one. There may be millions, so copies of the plan share them.
+    /// opportunity. There may be millions, so copies of the plan share them.
     Trace(Arc<[Time]>),
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Every component that needs randomness owns a stream derived from (seed, component name,
 //! purpose). So adding a flow does not change the draws of other flows. The generator is PCG (XSL
-//! 128/64, `rand_pcg::Pcg64`); its seed is derived by SplitMix64 over the name's bytes.
+//! 128/64, `rand_pcg::Pcg64`). Its seed is derived by SplitMix64 over the name's bytes.
 //! Distributions use integer arithmetic or `libm`, so that every platform draws the same numbers.
 
 use rand_pcg::Pcg64;

@@ -6,9 +6,9 @@
 //! "acks"`), timers fire when they are due.
 //!
 //! Each host has its own [`WheelPhase`]: how long the host had been running when the run began. The
-//! phase determines at which instants jiffies begin, and which jiffies are multiples of 8. If all
-//! hosts had the same phase, the timers of many flows would fire at the same instant, in the order
-//! of the scenario file. The first flows would then always find space in a short queue.
+//! phase determines when jiffies begin, and which jiffies are multiples of 8. If all hosts had the
+//! same phase, the timers of many flows would fire at the same instant, in the order of the
+//! scenario file. The first flows would then always find space in a short queue.
 
 use crate::plan::{Growth, TcpPlan};
 use crate::rng::Stream;

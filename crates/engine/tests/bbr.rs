@@ -217,7 +217,7 @@ fn two_flows_share() {
 }
 
 /// Ware et al. 2019: in a shallow buffer, version 1 takes most of the link from loss-based flows,
-/// while version 3 leaves a single CUBIC flow its share. In a deep buffer, BBR's cap of two
+/// while version 3 leaves its fair share to a single CUBIC flow. In a deep buffer, BBR's cap of two
 /// bandwidth-delay products in flight leaves CUBIC half of the link.
 #[test]
 fn cubic_fares_better_with_version_3() {

@@ -14,7 +14,7 @@ use tailback_engine::{aqm, cc};
 const RATE: Rate = Rate(100_000_000);
 
 /// Returns values of an option: every word, true and false, both ends of its range and some values
-/// between.
+/// in between.
 fn values(opt: &Opt) -> Vec<Value> {
     let times = [1_000, 1_000_000, 7_000_000, 4_000_000_000].map(|ns| Value::Time(Time(ns)));
     let packets = [1, 77, 1 << 33].map(Value::Packets);
@@ -51,8 +51,9 @@ fn values(opt: &Opt) -> Vec<Value> {
     all.into_iter().filter(fits).collect()
 }
 
-/// Returns complete options of an entry that differ from the defaults in one option, for each value
-/// of each option, with the name of this option. Leaves out values that the entry rejects.
+/// Returns one set of complete options for each value of each option of an entry. A set has
+/// defaults for all other options, and comes with the name of the option. Leaves out values that
+/// the entry rejects.
 fn variants<B>(entry: &Entry<B>) -> Vec<(&'static str, Options)> {
     let mut variants = Vec::new();
     for opt in entry.options {

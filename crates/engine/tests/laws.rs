@@ -29,7 +29,7 @@ fn within(what: &str, measured: f64, expected: f64, tolerance: f64) {
     );
 }
 
-/// Runs one flow of which every n-th packet is dropped or marked.
+/// Runs one flow, and drops or marks every n-th packet of it.
 fn periodic(cc: &str, rtt: Time, n: u64, mark: bool, seconds: u64) -> Outcome {
     let mut f = flow("f", cc, rtt, &[]);
     f.ecn = mark;
@@ -299,7 +299,7 @@ fn dctcp_response_to_random_marks() {
         within(&what, mean, law, interval / law);
     }
     // With 10 bits and g = 1/16, a fraction below 1/64 is rounded to 0, and an alpha below 1/64
-    // falls to 0. If a window of 2/p needs a smaller alpha, Linux hardly responds to marks.
+    // falls to 0. If a window of 2/p needs a smaller alpha, Linux almost ignores marks.
     assert!(dctcp_under_random_marks(0.01, 10, 1, 300) > 4.0);
 }
 
@@ -519,7 +519,7 @@ fn a_transfer_completes_in_the_rounds_of_slow_start() {
     within("completion", completion, 350.0, 0.001);
 }
 
-/// Two flows of the same kind share equally, and a repeated run is identical in every count.
+/// Two flows of the same kind share equally, and a repeated run has identical counters.
 #[test]
 fn equal_flows_share_equally_and_runs_repeat() {
     let build = || {
@@ -542,11 +542,11 @@ fn equal_flows_share_equally_and_runs_repeat() {
     assert!(a.links[0].delay.buckets().eq(b.links[0].delay.buckets()));
 }
 
-/// RFC 9332 section 2.1: p_C = (p_L/k)^2, in a run with real flows and a step threshold that is
-/// never reached. Compares the share of packets marked in L with the share dropped in C. The
-/// tolerance is 6 %, or the 95 % error of the count of drops if that is larger. The gains are so
-/// small that p is steady. Otherwise the mean of p squared would exceed the square of the mean of
-/// p, at 50 ms by a third.
+/// RFC 9332 section 2.1: p_C = (p_L/k)^2, in a run with real flows and with a step threshold that
+/// the queue never reaches. Compares the share of packets marked in L with the share dropped in C.
+/// The tolerance is 6 %, or the 95 % confidence interval of the number of drops if that is larger.
+/// The gains are so small that p is steady. Otherwise the mean of p squared would exceed the square
+/// of the mean of p, at 50 ms by a third.
 #[test]
 fn the_coupling_of_dualpi2() {
     let law = |k: i64, each: usize, rtt: u64| {
@@ -657,7 +657,7 @@ fn correlation_with_order(values: &[f64]) -> f64 {
     both / (own * all).sqrt()
 }
 
-/// The order of identical flows has no effect: a flow's position in the file does not affect its
+/// The order of identical flows has no effect. A flow's position in the file does not affect its
 /// throughput, even if most of its packets are dropped. Over independent seeds, the correlation of
 /// throughput with the position is 0 with a standard deviation of 1 / sqrt(n - 1).
 #[test]

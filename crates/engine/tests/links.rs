@@ -194,8 +194,8 @@ fn a_burst_leaves_at_once_after_idling_and_the_rate_stays() {
         // 1250 - 1600 bytes have arrived. The other packets follow every 1 ms.
         (1_600, (8.0 * 0.72 + 28.0) / 10.0),
         (1_250, (8.0 * 1.0 + 28.0) / 10.0),
-        // With a burst of 8 packets, nine leave at once, and the tenth 1 ms later. With a larger
-        // burst, all leave at once.
+        // With a burst of 8 packets, nine packets leave at once, and the tenth leaves 1 ms later.
+        // With a larger burst, all packets leave at once.
         (10_000, 0.1),
         (11_250, 0.0),
     ] {
@@ -217,9 +217,9 @@ fn a_burst_leaves_at_once_after_idling_and_the_rate_stays() {
     }
 }
 
-/// DualPI2's step marks packets that wait 1 ms, and a packet takes 1.2 ms at 10 Mbit/s. With
+/// DualPI2's step marks packets that wait for 1 ms, and a packet takes 1.2 ms at 10 Mbit/s. With
 /// delayed ACKs, DCTCP sends pairs, and the second packet is marked because of the first. tc's
-/// burst lets both leave at once, and `min_qlen_step` exempts them.
+/// burst lets both packets leave at once, and `min_qlen_step` exempts them.
 #[test]
 fn what_a_scalable_flow_gets_of_a_slow_link_depends_on_the_burst() {
     let throughput = |burst, min_qlen_step| {
@@ -484,9 +484,9 @@ fn any_link() -> impl Strategy<Value = LinkPlan> {
 }
 
 /// A time longer than any transfer below. In the worst case, 208 segments are sent one by one, and
-/// a segment or its ACK is lost with probability 1 - 0.9^6 = 0.47. That gives about 185 timeouts
-/// (standard deviation 19) of at most 120 s each. This time is 833 such timeouts, which also covers
-/// drops by full queues.
+/// a segment or its ACK is lost with probability 1 - 0.9^6 = 0.47. This gives about 185 timeouts
+/// (standard deviation 19) of at most 120 s each. The constant is 833 times 120 s, which also
+/// covers drops by full queues.
 const HORIZON: Time = Time::from_secs(100_000);
 
 /// When unresponsive traffic ends.

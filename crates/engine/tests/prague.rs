@@ -356,7 +356,7 @@ fn rate(outcome: &Outcome, flow: usize) -> f64 {
 /// rate). So rate x 25 ms x p = 2 (1 - p) T / 25 ms. This holds at any RTT below the target unless
 /// the RTT makes T much longer. This can happen because a mark shortly before the end of the 25 ms
 /// starts CWR for a round trip, without a reduction. The published value at 40 Mbit/s with an RTT
-/// of 5 ms beside a CUBIC flow is 2.6. T explains 1.39 of it.
+/// of 5 ms beside a CUBIC flow is 2.6. The longer T explains a factor of 1.39 of it.
 #[test]
 fn rate_at_random_marks_does_not_depend_on_the_rtt() {
     for (rtt, p) in [(2, 0.02), (5, 0.02), (5, 0.05), (10, 0.02), (10, 0.05)] {
@@ -401,7 +401,8 @@ fn dctcp_over_accurate_ecn() {
 
 /// Returns the rate of a flow with an RTT of 5 ms, divided by the rate of a flow with the RTT
 /// `far`. Both pass DualPI2. Hosts have jitter. Otherwise one flow's pairs of packets would always
-/// follow the other's, and the step would mark one flow twice as often as the other.
+/// follow the pairs of the other flow, and the step would mark one flow twice as often as the other
+/// flow.
 fn share(far: u64, set: &[(&'static str, Value)]) -> f64 {
     let mut p = plan(
         Time::from_secs(120),

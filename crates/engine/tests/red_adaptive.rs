@@ -57,7 +57,7 @@ fn the_average_comes_to_the_target() {
         assert!(probability > before, "{flows}: {probability}");
         before = probability;
     }
-    // With a constant 2 % the average depends on the number of flows.
+    // With a constant probability of 2 %, the average depends on the number of flows.
     let (few, many) = (settled(20, false).0, settled(60, false).0);
     assert!(few < target.start && many > target.end, "{few} {many}");
 }

@@ -57,10 +57,10 @@ fn done(outcome: &TrafficOutcome) -> &[Completion] {
 }
 
 /// The first request takes as long as on a new connection: a round-trip time to connect, another
-/// one until the first data arrives, then two more for the second and third window. The 40th
-/// segment of the third window leaves 39 slots after the first segment of this window
-/// (tests/web.rs). The connection then stays open, so the next request saves a round-trip time. If
-/// the connection was idle for seconds, its window is the initial window again.
+/// until the first data arrives, then two more for the second and third window. The 40th segment of
+/// the third window leaves 39 slots after the first segment of this window (tests/web.rs). The
+/// connection then stays open, so the next request saves a round-trip time. If the connection was
+/// idle for seconds, its window is the initial window again.
 #[test]
 fn an_unused_connection_saves_a_round_trip_time() {
     let (rtt, slot_ns) = (Time::from_ms(10), 302_800);

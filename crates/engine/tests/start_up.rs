@@ -83,7 +83,7 @@ fn search_keeps_what_the_path_holds() {
             busy > 0.999,
             "{cc}: {busy} of the amount that a full buffer sends"
         );
-        // The queue from the overshoot has drained: five seconds later, the mean queue is a
+        // The queue from the overshoot has drained. Five seconds later, the mean queue is only a
         // fraction of it.
         let mean = |outcome: &Outcome| outcome.links[0].delay.mean().expect("packets");
         assert!(mean(&outcome) < mean(&plain) / 5.0, "{cc}");

@@ -70,7 +70,7 @@ const RTT: Time = Time::from_ms(10);
 /// segment leaves 6 slots later. 30 kB are 21 segments: the second window begins a round-trip time
 /// after the first, and its 11th segment leaves 10 slots later. 100 kB are 70 segments: the third
 /// window begins another round-trip time later, and its 40th segment leaves 39 slots later. (The
-/// second window of 20 segments has left by then: it takes 6.1 ms.)
+/// second window of 20 segments has left by then, because it takes 6.1 ms.)
 #[test]
 fn a_connection_alone_takes_what_slow_start_takes() {
     let slot = 302_800;

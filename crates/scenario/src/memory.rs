@@ -232,7 +232,7 @@ fn frame(plan: &Plan) -> u64 {
 }
 
 /// Returns how many full segments a link carries in a time. A negative overhead increases the
-/// number; if no bytes are left, the number is unlimited.
+/// number. If no bytes are left, the number is unlimited.
 fn carried(plan: &Plan, link: &LinkPlan, time: Time) -> u64 {
     let charged = frame(plan).saturating_add_signed(i64::from(link.overhead.min(0)));
     let bytes = link.rate.nominal().bytes_in(time);

@@ -46,8 +46,8 @@ pub struct Source {
     pub seeds: Option<u64>,
     /// The names of the scenario's traces, spelled as in the file.
     pub files: Vec<String>,
-    /// `[sweep]` with overrides applied, as JSON in the order of the file; `{}` if the file has no
-    /// sweep.
+    /// `[sweep]` with overrides applied, as JSON in the order of the file, or `{}` if the file has
+    /// no sweep.
     pub sweep: String,
 }
 

@@ -73,7 +73,7 @@ fn what_responds_to_nothing_counts_as_much_as_its_link_carries() {
     for (signals, cc, flow) in [
         ("", "\"reno\"", ""),
         ("loss = 0.001", "\"bbr\"", ""),
-        // The schedule ends before the flow does, so it hardly limits the flow.
+        // The schedule ends before the flow does, so it has little effect on the flow.
         (&*schedule("marks", 10, 3), "\"reno\"", MARKED),
     ] {
         let plan = plan(10, 1, signals, cc, flow);

@@ -1074,7 +1074,7 @@ fn every_key_has_a_path() {
     ];
     let kinds = kinds.map(|path| of(path).next().map(|key| key.kind));
     assert_eq!(kinds, ["time", "rate", "count", "number", "bool"].map(Some));
-    // `entry` names the algorithm that has the option.
+    // `entry` is the algorithm that has the option.
     let targets: Vec<_> = of("bottleneck.queue.target").map(|key| key.entry).collect();
     assert!(targets.contains(&Some("codel")) && targets.contains(&Some("pie")));
     assert_eq!(

@@ -159,7 +159,7 @@ impl Bottleneck {
         self.now
     }
 
-    /// Sends a datagram to the receiver's side, along the route; see [`Bottleneck::send`].
+    /// Sends a datagram to the receiver's side, along the route (see [`Bottleneck::send`]).
     ///
     /// # Panics
     /// If [`Bottleneck::send`] would panic.
@@ -168,7 +168,7 @@ impl Bottleneck {
         self.send(now, Side::Sender, bytes, ecn, handle);
     }
 
-    /// Sends a datagram to the sender's side, along the return route; see [`Bottleneck::send`].
+    /// Sends a datagram to the sender's side, along the return route (see [`Bottleneck::send`]).
     ///
     /// # Panics
     /// If [`Bottleneck::send`] would panic.
@@ -177,8 +177,8 @@ impl Bottleneck {
         self.send(now, Side::Receiver, bytes, ecn, handle);
     }
 
-    /// Sends a datagram from one side to the other. `bytes` is its payload; links also count 42
-    /// bytes of headers.
+    /// Sends a datagram from one side to the other. `bytes` is the length of its payload. Links
+    /// also count 42 bytes of headers.
     ///
     /// # Panics
     /// If the time decreases, or the datagram has more than [`Bottleneck::MAX_BYTES`].

@@ -10,8 +10,8 @@ use tailback_record::summary::{ProgramSummary, QueueSummary, Summary};
 
 /// The results of a run. The measured time begins at the end of the warm-up.
 ///
-/// Names are those in the scenario. An unknown name is a mistake in the test, so methods panic and
-/// list the known names.
+/// Names are the names in the scenario. An unknown name is a mistake in the test, so methods panic
+/// and list the known names.
 pub struct Results {
     outcome: Outcome,
     seed: u64,

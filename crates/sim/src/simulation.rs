@@ -40,8 +40,9 @@ impl Simulation {
         Simulation::from_toml_with(text, &[])
     }
 
-    /// Loads a scenario and sets keys in it, as the command line's `--set` does: `("bottleneck.rate",
-    /// "10Mbit")`, `("flows.cubic.cc", "reno")`. Values are TOML; a bare word is a string.
+    /// Loads a scenario and sets keys in it, as the command line's `--set` does:
+    /// `("bottleneck.rate", "10Mbit")`, `("flows.cubic.cc", "reno")`. Values are TOML. A bare word
+    /// is a string.
     ///
     /// # Errors
     /// The errors of [`Simulation::from_toml`].

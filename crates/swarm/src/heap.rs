@@ -28,25 +28,29 @@ fn add(bytes: i64) {
 unsafe impl GlobalAlloc for Heap {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         add(layout.size() as i64);
-        // SAFETY: the caller obeys this function's contract, which is that of the system allocator.
+        // SAFETY: the caller obeys this function's contract, which is the contract of the system
+        // allocator.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
         add(-(layout.size() as i64));
-        // SAFETY: the caller obeys this function's contract, which is that of the system allocator.
+        // SAFETY: the caller obeys this function's contract, which is the contract of the system
+        // allocator.
         unsafe { System.dealloc(at, layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         add(layout.size() as i64);
-        // SAFETY: the caller obeys this function's contract, which is that of the system allocator.
+        // SAFETY: the caller obeys this function's contract, which is the contract of the system
+        // allocator.
         unsafe { System.alloc_zeroed(layout) }
     }
 
     unsafe fn realloc(&self, at: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         add(size as i64 - layout.size() as i64);
-        // SAFETY: the caller obeys this function's contract, which is that of the system allocator.
+        // SAFETY: the caller obeys this function's contract, which is the contract of the system
+        // allocator.
         unsafe { System.realloc(at, layout, size) }
     }
 }

@@ -9,7 +9,7 @@
 //! | [`laws`] | the effects that a change of a scenario must have on its results, or must not have |
 //! | [`swarm`] | many trials |
 //! | [`reduce`] | makes a failing scenario smaller |
-//! | [`heap`] | how much memory a run takes |
+//! | [`heap`] | how much memory a run needs |
 //! | [`readers`] | every reader of untrusted bytes, for the fuzz targets |
 //! | [`traces`] | the traces that scenarios of the swarm use |
 

@@ -91,7 +91,7 @@ thread_local! {
 }
 
 /// Stores panics of trials instead of printing them, because they are findings. Other panics, such
-/// as those of failed tests, are still printed.
+/// as panics of failed tests, are still printed.
 pub fn keep_panics() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {

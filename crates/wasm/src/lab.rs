@@ -123,7 +123,7 @@ impl Lab {
         answer.to_string().into()
     }
 
-    /// Begins the run of a point; see `lab_begin`.
+    /// Begins the run of a point (see `lab_begin`).
     pub fn begin(&mut self, point: usize, link: usize, stays: usize, from_s: f64) -> bool {
         self.done = None;
         self.run = None;

@@ -1,5 +1,5 @@
 //! Finds the order in which a single core would handle simultaneous events, although each part of
-//! the network sees only its own events.
+//! the network handles only its own events.
 //!
 //! Of all components that are due at the same time, a single core handles the component with the
 //! lowest number first. An event of one part never makes a component of another part due at the

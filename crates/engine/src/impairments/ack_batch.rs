@@ -3,7 +3,7 @@
 //! each flow.
 //!
 //! Thinning ignores the content of ACKs (duplicate ACKs, SACK blocks, ECN-Echo) and FIN flags. The
-//! ACKs that thinning removes count as `ack_filter` drops.
+//! ACKs that thinning removes are counted as `ack_filter` drops.
 //!
 //! The kernel engine uses a module of tailback's own (`sch_impair`). This module treats every
 //! segment without payload as an ACK, except a segment with a SYN. The simulator does not treat a
@@ -89,7 +89,7 @@ struct AckBatch {
     size: u64,
     wait: Time,
     thins: bool,
-    /// Number of ACKs in the current batch, including those removed by thinning.
+    /// Number of ACKs in the current batch, including ACKs that thinning has removed.
     gathered: u64,
     /// Latest time at which the current batch closes.
     until: Time,
@@ -109,8 +109,8 @@ impl AckBatch {
 
 impl Impairment for AckBatch {
     fn meet(&mut self, packet: &mut Packet, way: &mut Way) -> Fate {
-        // A SYN-ACK opens a connection, and a datagram on the way back is not an ACK. Links gather
-        // neither.
+        // Links gather neither SYN-ACKs, which open a connection, nor datagrams on the return path,
+        // which are not ACKs.
         if !packet.has(flags::ACK) || packet.has(flags::SYN | flags::DATAGRAM) {
             return Fate::Goes;
         }

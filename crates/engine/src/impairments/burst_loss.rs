@@ -114,7 +114,7 @@ impl Chain {
         let Chain { p, r, bad, good } = self;
         let in_bad = if p > 0.0 { p / (p + r) } else { 0.0 };
         let in_good = 1.0 - in_bad;
-        // Each visit to the bad state that loses packets counts as one burst.
+        // Each visit to the bad state that loses packets is counted as one burst.
         let begins = if bad > 0.0 { in_good * p } else { 0.0 };
         let lost = in_bad * bad + in_good * good;
         LongRun {

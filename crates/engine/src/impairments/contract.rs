@@ -180,7 +180,7 @@ pub struct Build {
     /// Returns the longest time for which the impairment delays a packet. The estimate of memory
     /// needs it.
     pub longest: fn(&Options) -> Time,
-    /// Returns the effect on data in the long run. The second argument says whether the data is
+    /// Returns the effect on data in the long run. The second argument tells whether the data is
     /// ECN-capable.
     pub long_run: fn(&Options, bool) -> LongRun,
     /// Whether the impairment duplicates packets.

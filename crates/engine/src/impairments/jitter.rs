@@ -187,7 +187,7 @@ fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
 struct Jitter {
     distribution: Distribution,
     most: f64,
-    /// Coherence time, ns; 0 if delays are independent.
+    /// Coherence time, ns. 0 if delays are independent.
     coherence: f64,
     keep_order: bool,
     stream: Stream,

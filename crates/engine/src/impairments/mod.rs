@@ -18,8 +18,8 @@
 //! - An impairment that holds packets ([`Fate::Held`]) releases them in [`Impairment::release`].
 //!   The network calls this function after every packet that passed the impairment, and at
 //!   [`Impairment::deadline`]. The released packets then pass the following impairments.
-//! - Each impairment has its own random stream, so adding an impairment does not change the draws
-//!   of another one.
+//! - Each impairment has its own random stream, so adding an impairment does not change the random
+//!   numbers of the others.
 //! - Behind the last impairment, packets wait in a buffer that is ordered by time, not by arrival
 //!   (`network/impaired/pen.rs`). So any impairment may reorder. Impairments that do not need to
 //!   reorder have the option `keep_order`.

@@ -1,7 +1,7 @@
 //! Reordering: a share of the packets arrives late, by a time (`by`) or by a number of packets
 //! (`distance`).
 //!
-//! A packet that is late by a time is delayed by this time, and packets that follow within it
+//! A packet that is late by a time is delayed by this time. Packets that follow within this time
 //! arrive first. A packet that is late by a distance waits until that number of later packets has
 //! passed. Its displacement, which RFC 4737 calls the extent of reordering, is then the same at any
 //! rate. The packet waits for at most `patience`, so that the last packet of a flow arrives, too.
@@ -136,7 +136,8 @@ struct LateByPackets {
     patience: Time,
     /// Number of packets so far that were not held.
     passed: u64,
-    /// Held packets, the oldest first. Each has the value of `passed` at which it goes on.
+    /// Held packets, the oldest first. With each packet: the value of `passed` at which the packet
+    /// goes on.
     held: VecDeque<(Packet, Way, u64)>,
 }
 

@@ -9,11 +9,11 @@
 //! |---|---|---|
 //! | `normal` | ECN field of the packet (RFC 6040 section 4.1) | RFC 6040 section 4.2 |
 //! | `compatibility` | Not-ECT (RFC 6040 section 4.1) | RFC 6040 section 4.2 |
-//! | `full-functionality` | ECN field of the packet, but ECT(0) for CE (RFC 3168 section 9.1) | CE of the outer header is copied, else it is ignored |
+//! | `full-functionality` | ECN field of the packet, but ECT(0) for CE (RFC 3168 section 9.1) | CE of the outer header is copied; other values are ignored |
 //!
 //! Deviations: tunnels do not nest, so a packet in a tunnel passes a second ingress unchanged. A
-//! packet without an outer header passes an egress unchanged. Outer headers add no bytes; set the
-//! link's `overhead` to add them.
+//! packet without an outer header passes an egress unchanged. Outer headers add no bytes. To add
+//! bytes, set the link's `overhead`.
 
 use tailback_record::Cause;
 

@@ -2,7 +2,7 @@
 //! cost. Each path keeps its order. Packets on different paths overtake each other.
 //!
 //! The method of choosing a path determines how many packets are reordered. If the path is chosen
-//! for each packet (`random`, `turns`), nearly all packets overtake others. With `flowlets`,
+//! for each packet (`random`, `turns`), nearly all packets overtake other packets. With `flowlets`,
 //! packets do so only if the delays of the paths differ by more than the gap.
 
 use super::options::{passes_all, share};

@@ -113,7 +113,7 @@ macro_rules! keys {
         {$($field:tt)*} {$($key:tt)*} {$([$plain:ident $spec:expr])*} {$($init:tt)*}
         {$([$part:ident $part_name:expr])*}) => {
         $(#[doc = $doc])+
-        // Square brackets in the docs name tables of a scenario; they are not links.
+        // Square brackets in the docs denote tables of a scenario, not links.
         #[allow(rustdoc::broken_intra_doc_links)]
         #[derive(Clone, Debug, PartialEq)]
         pub struct $name {
@@ -128,7 +128,7 @@ macro_rules! keys {
                 keys: &[$($key)*],
             };
 
-            /// Sets the fields of plain keys from the values that the file gives.
+            /// Sets the fields of plain keys to the values in the file.
             #[allow(unused_mut, unused_variables, clippy::allow_attributes)]
             pub fn set(
                 &mut self,

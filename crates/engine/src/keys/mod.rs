@@ -119,7 +119,7 @@ pub enum KeyKind {
     Date,
     /// Packet numbers to mark and to drop.
     Schedule,
-    /// How much a shaper may send at once: a number of bytes, or the value that tc computes.
+    /// The burst of a shaper: a number of bytes, or the value that tc computes.
     Burst,
     /// The names of two hosts.
     Hosts,
@@ -284,7 +284,7 @@ pub struct Refusal {
 }
 
 impl Key {
-    /// Returns this key with its docs. Adds the name unless the key already has one.
+    /// Returns this key with its docs. Adds the name unless the key already has a name.
     pub const fn declared(self, name: &'static str, doc: &'static str) -> Key {
         Key {
             name: if self.name.is_empty() {

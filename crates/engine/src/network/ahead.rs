@@ -1,4 +1,4 @@
-//! Prefetches the memory that the next packets will need while others are handled.
+//! Prefetches the memory that the next packets will need while the network handles earlier packets.
 //!
 //! Finding a packet's ends takes three steps: the table entry, the connection, and data that the
 //! connection stores elsewhere. Each step needs data that the previous step has loaded. So each

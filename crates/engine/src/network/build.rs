@@ -35,8 +35,8 @@ use crate::units::Time;
 use crate::wheel::WheelPhase;
 
 impl Ids {
-    /// Assigns numbers to the components of a plan with this many pipes, one kind of component
-    /// after the other.
+    /// Assigns numbers to the components of a plan with this many pipes. Each kind of component
+    /// gets consecutive numbers.
     fn of(plan: &Plan, n_pipes: u32, n_slots: u32) -> Ids {
         let n_links = plan.links.len() as u32;
         let (n_flows, n_traffic) = (plan.flow_count() as u32, plan.source_count() as u32);

@@ -36,7 +36,7 @@ pub(super) struct Asks {
     think: Time,
     pub payload: u16,
     min_rto: Time,
-    /// When the next request, or the repetition of the last one, is due.
+    /// When the next request is due, or the repetition of the last request.
     pub due: Time,
     /// Number of requests for the next chunk so far.
     pub times: u32,

@@ -123,7 +123,7 @@ pub(super) struct Connection {
     pub chunks: Option<Box<Chunks>>,
     /// The current request on a connection that never ends.
     pub asked: Option<Box<Asked>>,
-    /// The requests of a connection that serves several of them, one after the other.
+    /// The requests of a connection that serves several requests, one after the other.
     pub turns: Option<Box<Turns>>,
 }
 
@@ -349,8 +349,8 @@ impl Ends {
         })
     }
 
-    /// Handles a calendar entry whose time has come. Returns whether the end has nothing to do yet.
-    /// If so, moves the entry to the time at which the end has something to do.
+    /// Handles a calendar entry that is due. Returns whether the end has nothing to do yet. If so,
+    /// moves the entry to the time at which the end has something to do.
     #[inline]
     fn waits(&mut self, end: End, now: Time, calendar: &mut Calendar) -> bool {
         let due = self.due[end as usize];

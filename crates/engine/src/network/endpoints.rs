@@ -65,8 +65,8 @@ pub(super) struct Entry {
     /// How long the last datagram from the receiver's side took to arrive.
     back: Option<Time>,
     /// One value for each datagram that arrived at the receiver's side since the warm-up. It is the
-    /// one-way delay of this datagram plus that of the last datagram in the other direction. The
-    /// sum is the round-trip time if both ends answer at once.
+    /// one-way delay of this datagram plus the one-way delay of the last datagram in the other
+    /// direction. The sum is the round-trip time if both ends answer at once.
     rtt: Histogram,
     /// The numbers that the endpoints have counted, available after the endpoints are detached.
     numbers: Vec<(String, Option<f64>)>,
@@ -216,7 +216,7 @@ impl Entry {
     }
 
     /// Adds the numbers that the entry's endpoints have counted. The receiver's side comes first,
-    /// because it knows what has arrived.
+    /// because it counts the data that has arrived.
     fn add_numbers(&self, to: &mut Vec<(String, Option<f64>)>) {
         let ends = self.sides.iter().rev();
         let own = ends.filter_map(|side| side.endpoint.as_ref());
@@ -338,8 +338,8 @@ impl Network {
         self.endpoints.as_ref()?.fault
     }
 
-    /// Opens an entry: from now on the caller sends its datagrams ([`Network::send`]) and takes the
-    /// datagrams that arrive ([`Network::take_arrivals`]).
+    /// Opens an entry. From now on the caller sends the entry's datagrams ([`Network::send`]) and
+    /// takes the datagrams that arrive ([`Network::take_arrivals`]).
     ///
     /// # Panics
     /// If the plan has no such entry.
@@ -511,7 +511,7 @@ impl Network {
         }
     }
 
-    /// Sends the datagrams that an endpoint wants to send now.
+    /// Sends the datagrams that an endpoint has ready now.
     fn transmit(&mut self, entry: usize, end: End, header: u16, endpoint: &mut dyn Endpoint) {
         loop {
             let Some(endpoints) = &mut self.endpoints else {

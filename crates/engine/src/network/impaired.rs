@@ -253,8 +253,8 @@ impl Impaired {
         steps.fold(first, |first, step| first.min(step.impairment.deadline()))
     }
 
-    /// Moves the entry in the calendar to the next time at which a packet may leave, if that time
-    /// has changed.
+    /// Moves the entry in the calendar to the next time at which a packet may leave, unless the
+    /// entry already has this time.
     fn enter_deadline(&mut self, id: Component, now: Time, calendar: &mut Calendar) {
         let next = match self.deadline() {
             Time::NEVER => Time::NEVER,

@@ -2,13 +2,13 @@
 //! one core.
 //!
 //! The network is cut at links that have delay. An event on one side of a cut affects the other
-//! side only after that delay. So every part may run ahead by the smallest of these delays, the
-//! window. Each part has the whole network, but works only on its own components. These are links,
-//! and the connections whose data enters one of these links first. Only this part counts the
-//! packets of these links and connections. Each part has a copy of every pipe, with the packets
-//! that leave the pipe in this part. At the end of each window, each part gives other parts the
-//! packets that leave pipes there. The receiving part puts these packets into the order that they
-//! would have on one core (`calendar::order`).
+//! side only after the delay of the link. So every part may run ahead by the smallest of these
+//! delays, the window. Each part has the whole network, but works only on its own components. These
+//! are links, and connections. A connection belongs to the part that owns the first link of its
+//! data. Only this part counts the packets of these links and connections. Each part has a copy of
+//! every pipe, with the packets that leave the pipe in this part. At the end of each window, each
+//! part gives other parts the packets that leave pipes there. The receiving part puts these packets
+//! into the order that they would have on one core (`calendar::order`).
 //!
 //! | file | what |
 //! |---|---|
@@ -169,9 +169,9 @@ fn joined(plan: &Plan, window: Time) -> Sets {
     sets
 }
 
-/// Assigns a part to each link. Sets are in the order in which the file lists their first links.
-/// This is mostly the order in the network, so that neighbouring links stay together. A link's work
-/// is proportional to its rate.
+/// Assigns a part to each link. The sets are in the order of their first links in the file. This is
+/// mostly the order in the network, so that neighbouring links stay together. A link's work is
+/// proportional to its rate.
 fn even(plan: &Plan, sets: &mut Sets, parts: usize) -> Option<Vec<u16>> {
     let links = plan.links.len();
     let mut work = vec![0.0; links];

@@ -12,7 +12,7 @@ use crate::plan::SlotsPlan;
 use crate::rng::Stream;
 use crate::units::Time;
 
-/// The slots of a link, and the state of the current one.
+/// The slots of a link, and the state of the current slot.
 pub(super) struct Slots {
     plan: SlotsPlan,
     stream: Stream,
@@ -96,7 +96,8 @@ mod tests {
         // The slot begins before the packet's delay ends. So netem draws another slot when this
         // packet becomes the first.
         assert_eq!(slots.leaves(start + US(700), 1_514), start + US(1_600));
-        // Three packets wait. A slot takes two, so the third packet leaves in the next slot.
+        // Three packets wait. A slot takes two packets, so the third packet leaves in the next
+        // slot.
         let mut slots = self::slots(800, 800, 2, 0);
         let left: Vec<Time> = (0..3).map(|_| slots.leaves(start, 1_514)).collect();
         assert_eq!(left, [800, 800, 1_600].map(|us| start + US(us)));

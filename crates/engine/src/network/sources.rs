@@ -77,7 +77,7 @@ pub(super) struct Connections {
 /// The slots of a source, and which of them can be used now.
 pub(super) struct Places {
     pub slots: Range<u32>,
-    /// For each slot, the turn at which it became free; [`TAKEN`] while it has a connection.
+    /// For each slot, the turn at which it became free, or [`TAKEN`] while it has a connection.
     free: Vec<u64>,
     /// Number of dropped packets of each slot.
     gone: Vec<u64>,
@@ -321,7 +321,7 @@ impl Network {
         }
     }
 
-    /// Closes a connection if its sender knows that everything has arrived, which frees its slot.
+    /// Closes a connection if all of its data was acknowledged, which frees its slot.
     pub(super) fn close_if_done(&mut self, index: usize, number: usize) {
         let source = self.traffic[index].number as usize;
         let over = |connection: &mut Box<Connection>| connection.sender.is_done();

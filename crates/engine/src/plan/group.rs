@@ -1,8 +1,8 @@
 //! Groups of flows and sources. A table with the key `count` describes several equal members.
 //!
-//! A plan stores each group once. Members are numbered across all groups; flows, sources and
-//! programs are each numbered from 0. Only this module computes these numbers, and the names of
-//! members.
+//! A plan stores each group once. Members are numbered across all groups. The numbers of flows, of
+//! sources and of programs each begin at 0. Only this module computes these numbers, and the names
+//! of members.
 
 use super::{FlowPlan, ProgramPlan, TrafficPlan};
 

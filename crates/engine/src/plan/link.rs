@@ -44,7 +44,7 @@ keys! {
         min: Time = POSITIVE_TIME.required();
         /// Longest gap; default: the shortest gap. Gaps are uniform between these two values.
         max: Time = ANY_TIME;
-        /// Largest number of packets in a slot; 0: no limit.
+        /// Largest number of packets in a slot; 0 means no limit.
         packets: u32 = int(0, i32::MAX as i64).default("0");
         /// Largest number of bytes in a slot, including the packet that reaches this number;
         /// default: no limit.
@@ -140,7 +140,7 @@ keys! {
         /// "shaper": a packet leaves at the start of its slot, and the next packet len/rate later
         /// (htb, Cake). "wire": a packet leaves at the end of its slot.
         mode: LinkMode = LinkMode::KEY.named("link").default("shaper");
-        /// How much a shaper may send at once after it was idle, in bytes: the depth of its token
+        /// How many bytes a shaper may send at once after an idle time: the depth of its token
         /// bucket. In htb these are `burst` and `cburst`, which are the same for a class whose
         /// ceiling is its rate (`quantum` and `mpu` do not matter for a single class). Tokens
         /// arrive at the rate, up to this depth. A packet may leave if the number of tokens is not
@@ -177,7 +177,7 @@ keys! {
         /// Bytes added to each frame when the rate is applied.
         overhead: i32 = int(-256, 256).default("0")
             .kernel(AtLeast("0"), "the kernel's shaper adds from 0 to 65535 bytes");
-        /// Whether the packet in transmission counts as backlog.
+        /// Whether the packet in transmission is counted as backlog.
         count_in_service: bool = BOOL.default("false").kernel(
             Only(&["false"]),
             "a packet that the kernel has handed to the link is not in its backlog",

@@ -30,7 +30,7 @@ keys! {
         sender: Option<SidePlan> => key(KeyKind::Table(&SidePlan::TABLE));
         /// What runs on the receiver's host, written as for the sender. One of the two may be left
         /// out. Its host then runs nothing. If a placeholder {NAME.sender} or {NAME.receiver} of
-        /// the other side names a host of another entry, that host takes its place.
+        /// the other side refers to a host of another entry, that host replaces it.
         receiver: Option<SidePlan> => key(KeyKind::Table(&SidePlan::TABLE));
         /// Files and folders, relative to this file. The guest has them read-only in /files. They
         /// are also in its PATH, and the working folder has links to them. Their content is part of

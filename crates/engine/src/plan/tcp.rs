@@ -27,7 +27,7 @@ words! {
         Off = "off",
         /// As the fq qdisc does, at Linux's pacing rate.
         Fq = "fq",
-        /// As the fq qdisc does if TCP joins segments (GSO): as many segments as the pacing rate
+        /// As the fq qdisc does if TCP joins segments (GSO). The segments that the pacing rate
         /// sends in a millisecond leave together, at least two.
         FqGso = "fq-gso",
     }
@@ -168,7 +168,7 @@ keys! {
     pub struct TcpPlan as "[tcp]" {
         /// Payload of a full segment, bytes.
         mss: u16 = int(64, 65_000).default("1448");
-        /// Bytes of a frame besides payload: Ethernet 14, IP 20, TCP 32 with timestamps.
+        /// Bytes of a frame without payload: Ethernet 14, IP 20, TCP 32 with timestamps.
         header: u16 = int(0, 512).default("66");
         /// Initial window, segments (RFC 6928).
         initial_cwnd: u32 = int(1, 100_000).default("10");

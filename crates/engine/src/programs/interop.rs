@@ -11,7 +11,7 @@
 //! | files to serve | `/www`, with bytes that do not repeat |
 //! | certificates | `/certs`: `cert.pem` and `priv.key` of the server, `ca.pem`, made in each run |
 //! | logs | `/logs`, kept like the output folder; `SSLKEYLOGFILE`, `QLOGDIR` |
-//! | names | `server`, `server4`, `server6`, `server46`, the same for `client`, and `sim` |
+//! | names | `server`, `server4`, `server6`, `server46`, the same four names for `client`, and `sim` |
 //!
 //! Two scripts of an image are made for the runner's own network and do not work here. First, its
 //! `/setup.sh` sets routes through the runner's simulator and turns off the network card's

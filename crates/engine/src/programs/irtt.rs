@@ -1,4 +1,5 @@
-//! Small UDP packets at equal intervals, each with an answer: round-trip and one-way delays.
+//! Small UDP packets at equal intervals, each with an answer. They measure round-trip and one-way
+//! delays.
 
 use super::{Build, IPV6, Made, address, client, result, server, words_of};
 use crate::plan::Ready;

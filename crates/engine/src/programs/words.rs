@@ -1,6 +1,6 @@
 //! Placeholders in the words of commands.
 
-/// What a placeholder stands for.
+/// The meaning of a placeholder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Placeholder<'a> {
     /// The address of a host.
@@ -30,7 +30,7 @@ pub enum Piece<'a> {
 pub const KNOWN: [&str; 5] = ["sender", "receiver", "sender6", "receiver6", "duration"];
 
 /// Splits a word into pieces. Braces around letters, digits, `_`, `-`, `+`, `/` and `.` are a
-/// placeholder, unless a shell's `$` precedes them. "{{" stands for one brace.
+/// placeholder, unless a shell's `$` precedes them. "{{" means one brace.
 pub fn pieces(word: &str) -> Vec<Piece<'_>> {
     let fits = |c: char| c.is_alphanumeric() || "_-+/.".contains(c);
     let mut pieces = Vec::new();
@@ -56,7 +56,7 @@ pub fn pieces(word: &str) -> Vec<Piece<'_>> {
     pieces
 }
 
-/// Returns the placeholder that a text between braces stands for, or `None`.
+/// Converts a text between braces to a placeholder. Returns `None` if it is not a placeholder.
 pub fn placeholder(text: &str) -> Option<Placeholder<'_>> {
     let (entry, last) = match text.rsplit_once('.') {
         Some((entry, last)) => (Some(entry), last),

@@ -32,9 +32,9 @@ pub struct Entry<B: 'static> {
     pub kernel: Kernel,
     /// Further rules for a flow or a link that uses the algorithm, and for a sweep.
     pub rules: Rules,
-    /// Fills in options whose defaults depend on others, and rejects combinations that contradict
-    /// each other. Runs after every option has been read and the plain defaults are filled in. Use
-    /// [`no_finish`] if no option needs this.
+    /// Fills in options whose defaults depend on other options, and rejects contradictory
+    /// combinations. Runs after every option has been read and the plain defaults are filled in.
+    /// Use [`no_finish`] if no option needs this.
     pub finish: fn(&mut Options) -> Result<(), Vec<OptionError>>,
     /// The constructor.
     pub build: B,
@@ -59,7 +59,7 @@ pub fn find<'a, B>(entries: &'a [&'static Entry<B>], name: &str) -> Option<&'a &
     entries.iter().find(|e| e.name == name)
 }
 
-/// Returns the complete options of an entry if a scenario sets none.
+/// Returns the complete options of an entry for a scenario that does not set any option.
 ///
 /// # Panics
 /// If the entry requires an option.

@@ -145,9 +145,9 @@ impl Options {
 
     /// Returns the value of an option, or `None` if it is not set.
     pub fn get(&self, name: &str) -> Option<&Value> {
-        // There are a dozen options at most, and nearly all names differ in length. So a linear
-        // search is faster than a binary one. This matters because sources build a connection for
-        // each request.
+        // There are at most a dozen options, and nearly all names differ in length. So a linear
+        // search is faster than a binary search. This matters because sources build a connection
+        // for each request.
         let found = self.0.iter().find(|(n, _)| *n == name);
         found.map(|(_, value)| value)
     }
@@ -247,7 +247,8 @@ fn wrong(name: &str, found: Option<&Value>) -> ! {
     panic!("option {name} of this entry has no default or another type: {found:?}")
 }
 
-/// Returns the defaults that declarations state, before [`super::Entry::finish`] derives others.
+/// Returns the defaults that declarations state, before [`super::Entry::finish`] derives other
+/// defaults.
 ///
 /// # Panics
 /// If a default does not parse as its kind. The conformance tests build every entry, so users never
@@ -389,7 +390,7 @@ pub fn read_texts(known: &'static [Opt], texts: &[(String, String)]) -> Result<O
     Ok(options)
 }
 
-/// Writes a value for [`parse_word`]. A table becomes an empty text; see [`texts`].
+/// Writes a value for [`parse_word`]. A table becomes an empty text (see [`texts`]).
 pub fn text(value: &Value) -> String {
     match value {
         Value::Bool(b) => b.to_string(),
@@ -415,7 +416,7 @@ pub fn text(value: &Value) -> String {
     }
 }
 
-/// Checks that a value of the right type is in the range of its option. The error says what is
+/// Checks that a value of the right type is in the range of its option. The error describes what is
 /// expected.
 pub fn check_range(kind: Kind, value: &Value) -> Result<(), String> {
     match (kind, value) {

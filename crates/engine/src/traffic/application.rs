@@ -1,7 +1,7 @@
 //! An application that limits its flow. It determines what is written, and when.
 //!
 //! Like a source, it is a pure state machine, and the kernel engine's guest uses it, too. It never
-//! blocks: data that TCP cannot send yet waits in the socket and is sent later.
+//! blocks, because data that TCP cannot send yet waits in the socket and is sent later.
 //!
 //! Data that is due in a pause is never written. When a pause ends, writing at a rate starts again,
 //! while chunks keep their planned times.
@@ -14,7 +14,7 @@ pub enum Act {
     /// Pass this many bytes to TCP now.
     Write(u64),
     /// Send nothing until [`Act::Resume`], not even data that was written before. Only applications
-    /// that write as much as TCP takes do this.
+    /// that write as much as TCP accepts do this.
     Hold,
     /// Send data again, after [`Act::Hold`].
     Resume,
@@ -27,7 +27,7 @@ pub enum Act {
 /// What an application writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Writes {
-    /// As much as TCP takes.
+    /// As much as TCP accepts.
     Greedy,
     /// One segment at a time, at this rate.
     Rate {
@@ -78,7 +78,7 @@ pub struct Application {
     pauses: std::vec::IntoIter<[Time; 2]>,
     paused: bool,
     /// Time of the first write, or of the first write after a pause. `None` means that the next
-    /// call begins.
+    /// call is the beginning.
     begin: Option<Time>,
     /// Bytes (with [`Writes::Rate`]) or chunks written since `begin`.
     written: u64,
@@ -105,7 +105,7 @@ impl Application {
         }
     }
 
-    /// Returns whether the application writes as much as TCP takes.
+    /// Returns whether the application writes as much as TCP accepts.
     pub fn is_greedy(&self) -> bool {
         self.writes == Writes::Greedy
     }

@@ -1,8 +1,9 @@
 //! Traffic sources: pure state machines, which the kernel engine's guest uses, too.
 //!
-//! A source returns what to do next, and when: to send a datagram, for example, or to open a TCP
-//! connection that delivers a number of bytes. The engines carry out these steps. Everything about
-//! a kind of traffic is in its entry, so each kind has one file and one line in [`ENTRIES`].
+//! A source returns the next step and its time. A step is, for example, to send a datagram, or to
+//! open a TCP connection that delivers a number of bytes. The engines carry out these steps.
+//! Everything about a kind of traffic is in its entry, so each kind has one file and one line in
+//! [`ENTRIES`].
 
 use tailback_record::{Completion, ResponsivenessOutcome};
 
@@ -82,7 +83,7 @@ pub trait Source: Send {
     fn next(&mut self, now: Time) -> Step;
 
     /// Notes that all bytes of a connection of this source have arrived. If this completes a load,
-    /// such as a page, returns how long the load took. The engine calls [`Source::next`]
+    /// such as a page, returns the duration of the load. The engine calls [`Source::next`]
     /// afterwards.
     fn complete(&mut self, _now: Time, _completion: &Completion) -> Option<Time> {
         None

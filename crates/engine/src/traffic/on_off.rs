@@ -1,4 +1,5 @@
-//! On-off: a constant bit rate while the source is on, nothing while it is off.
+//! On-off: the source sends at a constant bit rate while it is on, and sends nothing while it is
+//! off.
 //!
 //! The on and off periods have constant lengths, or lengths from an exponential distribution with
 //! the given mean. A sending period begins with a packet. Packets that are due at the end of the

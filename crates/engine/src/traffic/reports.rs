@@ -7,7 +7,7 @@ use crate::units::{Rate, Time};
 #[derive(Clone, Debug)]
 pub struct Reporter {
     every: Time,
-    /// When the current interval began; `None` before the first datagram.
+    /// When the current interval began. `None` before the first datagram.
     begun: Option<Time>,
     /// Number of the first datagram that is expected in the current interval.
     expected_from: u32,

@@ -23,7 +23,7 @@
 //! fetch, which are trimmed together. The answer to a self probe is the next data that the server
 //! sends, because no unsent data waits in front of it (the draft allows 5 ms of unsent data). A
 //! lost request is sent again after 1 s. A self probe is skipped if the random connection already
-//! has an unanswered probe. To test both directions, use two such sources.
+//! has an unanswered probe. To test both directions, use two sources of this kind.
 
 use std::collections::VecDeque;
 

@@ -6,7 +6,7 @@
 //! 2020.
 //!
 //! Gaps and sizes are drawn here in turn, from one stream. So neither the times nor the sizes of
-//! requests depend on what the network does.
+//! requests depend on the network.
 
 use super::sizes::{self, Sizes};
 use super::{Build, ECN, LIMIT, Source, Step, Transport};

@@ -235,7 +235,7 @@ impl Reader<'_> {
         module: Option<String>,
     ) -> Choice {
         let name_key = registry.name_key();
-        // Only tc takes arguments. A congestion control has none.
+        // Only tc takes arguments. A congestion control has no arguments.
         let keys: &'static [&'static str] = match registry {
             Registry::Aqm => &["aqm", "kernel", "args", "module"],
             _ => &["name", "kernel", "module"],

@@ -120,7 +120,7 @@ impl Reader<'_> {
     }
 
     /// Reports a value that the simulator does not support. Values for the kernel engine are
-    /// checked in the plan, where a flow's own keys have replaced those of `[tcp]`.
+    /// checked in the plan, where a flow's own keys have replaced the keys of `[tcp]`.
     fn not_simulated(&mut self, key: &Key, value: &Value, span: Span) {
         if self.engine == EngineKind::Sim
             && let Some(refusal) = key.refuses(EngineKind::Sim, "", value)

@@ -22,7 +22,7 @@ keys! {
         /// The class of flows; default: every class.
         class: Option<String> => TEXT;
         /// For metrics of harm (`harm_throughput`): the flow or source of traffic that is absent
-        /// from the run with which they compare. tailback also makes that run, with the same seed.
+        /// from the run with which they compare. tailback also does that run, with the same seed.
         without: Option<String> => TEXT.since("0.2");
         /// Smallest allowed value.
         min: Option<f64> = NUMBER;

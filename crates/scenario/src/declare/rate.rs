@@ -46,8 +46,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Returns the conditions of a link whose rate is a trace of conditions; `rate` is the key that
-    /// names the trace.
+    /// Returns the conditions of a link whose rate is a trace of conditions. `rate` is the key with
+    /// the name of the trace.
     pub fn conditions(&mut self, rate: &Item) -> Option<Arc<Conditions>> {
         let file = rate.node.table()?.item("trace")?.node.string()?;
         match self.traces.get(file, self.load) {

@@ -96,7 +96,8 @@ impl Reader<'_> {
         self.problem(unknown(item, label, valid));
     }
 
-    /// Reports a key that a table does not have, and names the table that has it.
+    /// Reports a key that a table does not have. If another table has the key, the report includes
+    /// this table.
     pub fn unknown_in(&mut self, item: &Item, label: &str, def: &'static TableDef) {
         let mut problem = unknown(item, label, def.keys.iter().map(|key| key.name));
         problem.help = elsewhere::move_to(&item.key, def);

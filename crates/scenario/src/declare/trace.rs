@@ -49,7 +49,7 @@ struct Trace {
 }
 
 /// The traces of a scenario by the names in the file. If a trace has an error, the error is stored
-/// and reported at every key that names the trace.
+/// and reported at every key that refers to the trace.
 #[derive(Default)]
 pub(crate) struct Traces {
     traces: HashMap<String, Result<Trace, String>>,

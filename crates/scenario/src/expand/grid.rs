@@ -106,7 +106,7 @@ pub(super) fn runs(
             reader.problem(too_many);
             return runs;
         }
-        // Advance the positions like the digits of a number; the last key varies fastest.
+        // Advance the positions like the digits of a number. The last key varies fastest.
         let Some(digit) = (0..at.len())
             .rev()
             .find(|i| at[*i] + 1 < sweep.dimensions[*i].len)

@@ -25,7 +25,7 @@ pub(super) fn apply(tree: &mut Node, reader: &mut Reader<'_>) {
         // For an unknown name, use any path, so that required keys are not reported as missing.
         _ => profiles::NAMES[0],
     };
-    // The position of a swept value decides the labels of its runs. So the inserted keys get a
+    // The labels of runs depend on the position of the swept value. So the inserted keys get a
     // slightly different position, which ends one byte earlier.
     let mut span = named.node.span;
     span.end -= 1;

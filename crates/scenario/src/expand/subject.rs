@@ -10,7 +10,7 @@ use super::grid::Run;
 use crate::declare::{Fields, Reader, metrics};
 use crate::read::{Problem, listed, shorten};
 
-/// The flow, link or class that an assertion names, if it names any.
+/// The flow, link or class of an assertion, if it has one.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Subject {
     pub flow: Option<String>,
@@ -373,7 +373,7 @@ fn senders(plan: &Plan) -> impl Iterator<Item = (&'static str, (&str, u64))> {
     flows.chain(programs).chain(sources)
 }
 
-/// Returns whether a name means a group of flows or programs, or one of its members.
+/// Returns whether a name refers to a group of flows or programs, or to one of its members.
 fn includes((own, count): (&str, u64), name: &str) -> bool {
     let Some((all, one)) = name.split_once('/') else {
         return own == name;

@@ -218,8 +218,8 @@ fn read_zips(item: &Item, sweep: &mut Sweep, problems: &mut Vec<Problem>) {
     }
 }
 
-/// Reports a key that is swept twice, or below another swept key, because only one of the two
-/// values would apply.
+/// Reports a key that is swept twice, or that is inside another swept key, because only one of the
+/// two values would apply.
 fn check_twice(root: &Node, sweep: &Sweep, problems: &mut Vec<Problem>) {
     let keys: Vec<(Path, &SweptKey)> = sweep
         .dimensions

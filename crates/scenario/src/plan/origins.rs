@@ -6,7 +6,7 @@ use crate::read::{Node, Path, Span, Step, Toml};
 /// The origins of links, flows and sources of a plan.
 #[derive(Debug, Default)]
 pub(crate) struct Origins {
-    /// The name of each link in `[links]`; `None` for `[bottleneck]`. A link of the return
+    /// The name of each link in `[links]`, or `None` for `[bottleneck]`. A link of the return
     /// direction has the name of its declaration.
     pub links: Vec<Option<String>>,
     /// Index of each flow in `[[flows]]`.

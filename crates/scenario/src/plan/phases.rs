@@ -1,8 +1,8 @@
 //! Finds FIFOs in which flows may keep in phase.
 //!
-//! Packets of deterministic hosts reach a full FIFO at fixed offsets from the moments at which a
-//! packet leaves it. The round-trip times modulo the packet time then decide which packets are
-//! dropped (Floyd and Jacobson, "On traffic phase effects in packet-switched gateways", 1992).
+//! Packets of deterministic hosts reach a full FIFO at fixed offsets from the times at which
+//! packets leave the FIFO. The round-trip times modulo the packet time then decide which packets
+//! are dropped (Floyd and Jacobson, "On traffic phase effects in packet-switched gateways", 1992).
 
 use tailback_engine::aqm::fifo::{self, Limit};
 use tailback_engine::plan::{FlowPlan, LinkPlan, RatePlan, spreading_jitter};

@@ -143,7 +143,7 @@ pub(super) fn variables<'n>(
     variables
 }
 
-/// Checks the placeholders of a text and notes the hosts that it names.
+/// Checks the placeholders of a text and notes the hosts that it refers to.
 fn placeholders<'n>(
     reader: &mut Reader<'_>,
     text: &'n str,

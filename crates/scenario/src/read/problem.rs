@@ -17,7 +17,7 @@ pub struct Diagnostic {
     pub expected: Option<String>,
     /// The nearest valid name, if one is near.
     pub nearest: Option<String>,
-    /// An imperative that says how to correct the error.
+    /// An imperative that describes how to correct the error.
     pub help: Option<String>,
 }
 
@@ -165,7 +165,8 @@ pub(crate) fn listed<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> Strin
     }
 }
 
-/// Returns the valid name nearest to `name`, if it is so near that the user may have meant it.
+/// Returns the valid name nearest to `name`, if it is similar enough that the user may have meant
+/// it.
 pub(crate) fn nearest<'a>(name: &str, valid: impl IntoIterator<Item = &'a str>) -> Option<String> {
     // Longer words are not typing errors, and the distance takes quadratic time.
     if name.is_empty() || name.len() > 64 {

@@ -3,7 +3,7 @@
 /// A range of bytes in one of the [`Sources`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Span {
-    /// Index into [`Sources`]. 0 is the file; the other sources are options.
+    /// Index into [`Sources`]. 0 is the file, and the other sources are options.
     pub source: u32,
     pub start: u32,
     pub end: u32,

@@ -93,7 +93,7 @@ impl Node {
         }
     }
 
-    /// Returns how many values the node contains. A long text counts as several values.
+    /// Returns how many values the node contains. A long text is counted as several values.
     pub fn size(&self) -> usize {
         1 + match &self.value {
             Toml::String(text) | Toml::Datetime(text) => text.len() / 32,

@@ -1,7 +1,7 @@
 //! Makes a random scenario from a seed. Most scenarios are valid, and together they use all keys.
 //!
-//! The registries give the options of algorithms, and the schema gives the keys. This module
-//! decides only values that must fit together (times, rates, names, routes). So new algorithms,
+//! The registries give the options of algorithms, and the schema gives the keys. This module only
+//! determines values that must fit together (times, rates, names, routes). So new algorithms,
 //! options and plain keys are drawn without a change to this crate. A test fails if a key is never
 //! drawn.
 
@@ -25,7 +25,7 @@ static SCHEMA: LazyLock<Json> = LazyLock::new(json_schema);
 struct Maker {
     draw: Draw,
     taste: Taste,
-    /// Whether rates, times and sizes are far outside those of real networks.
+    /// Whether rates, times and sizes are far outside the ranges of real networks.
     wild: bool,
     /// Rate of the first link, bit/s. The next field is the smallest rate of all links.
     rate: f64,

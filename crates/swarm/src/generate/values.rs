@@ -11,7 +11,7 @@ use crate::draw::Draw;
 pub struct Taste {
     /// Probability that an option is set.
     pub set: f64,
-    /// Probability that a value is the smallest or largest permitted one.
+    /// Probability that a value is the smallest or the largest permitted value.
     pub extreme: f64,
 }
 

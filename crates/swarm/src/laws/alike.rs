@@ -155,7 +155,7 @@ mod tests {
         }
     }
 
-    /// The expected values are those of SciPy's `spearmanr([0, 1, 2, 3, 4], ...)`.
+    /// The expected values come from SciPy's `spearmanr([0, 1, 2, 3, 4], ...)`.
     #[test]
     fn rank_correlation() {
         let rounded = |bytes: &[u64]| correlation(&of(bytes)).map(|c| (c * 1e4).round() / 1e4);

@@ -9,8 +9,8 @@
 //! | [`permute`] | flows and sources in another order have the same results | without simultaneous events, and where the queue does not distinguish flows by their number |
 //! | [`rename`] | other names of flows, links and classes change names only | where the seed has no effect |
 //! | [`split`] | a sweep in parts has the same runs as the whole | everywhere |
-//! | [`scale`] | all rates doubled and all times halved: the same packets at half the times | without constants of the stack, and in whole nanoseconds |
-//! | [`idle`] | a link that no flow uses changes nothing in the others | everywhere |
+//! | [`scale`] | with all rates doubled and all times halved, the same packets arrive at half the times | without constants of the stack, and in whole nanoseconds |
+//! | [`idle`] | a link that no flow uses does not change the results of other links | everywhere |
 //! | [`write`] | values in other units and keys in another layout give the same runs | everywhere |
 //! | [`alike`] | identical flows have no order | over seeds, within noise |
 

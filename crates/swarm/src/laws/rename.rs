@@ -4,7 +4,8 @@
 //! A component's random stream depends on the seed and its name. The stream determines the start
 //! offset, jitter, a queue's drops and a congestion control's phases. So the law is exact only for
 //! scenarios in which the seed has no effect. Runs with other seeds check this. For all other
-//! scenarios a weaker law holds: renaming a flow does not move the start of other flows.
+//! scenarios a weaker law holds. It states that renaming a flow does not move the start of other
+//! flows.
 //!
 //! The order of links in the file does not change, because it determines which of several
 //! simultaneous events is first.
@@ -239,7 +240,7 @@ impl Names {
         }
     }
 
-    /// Returns the map from the new names to the old ones.
+    /// Returns the map from the new names to the old names.
     fn back(&self) -> Names {
         let turn = |all: &BTreeMap<String, String>| {
             let all = all.iter();

@@ -6,7 +6,7 @@
 //! - queues that count packets, bytes or times from the scenario (`fifo`, `step`);
 //! - links with outages, delays, slots of one gap, and loss;
 //! - traffic at a constant rate;
-//! - Reno or DCTCP without delayed ACKs, as long as none of their timers fires, because the stack's
+//! - Reno or DCTCP without delayed ACKs, unless one of their timers fires, because the stack's
 //!   constants (200 ms, 40 ms, jiffies) do not scale.
 //!
 //! The law does not apply to a scenario if a segment is retransmitted, or if an ACK is so late that

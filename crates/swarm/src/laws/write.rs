@@ -1,6 +1,6 @@
-//! Law: another way to write a scenario gives the same runs. Times, rates and sizes get other
-//! units, tables change between inline and normal form, keys get another order, and short forms are
-//! written in full.
+//! Law: a scenario that is written in another way has the same runs. Times, rates and sizes get
+//! other units, tables change between inline and normal form, keys get another order, and short
+//! forms are written in full.
 //!
 //! The order of links, of flows and of the keys of a sweep does not change, because it matters.
 

@@ -46,15 +46,15 @@ impl Distribution {
                 let list = options.list("quantiles").iter();
                 Distribution::Quantiles(list.filter_map(Value::number).collect())
             }
-            // In this model, 1 ms of the mean is the wait for the medium, and the rest is
-            // collisions.
+            // In this model, packets wait 1 ms for the medium on average. Collisions cause all
+            // other delay.
             _ => Distribution::Wifi {
                 collisions: ((mean / 1e6 - 1.0) / (COLLISIONS * COLLISION_MS)).clamp(0.0, 1.0),
             },
         }
     }
 
-    /// Returns a delay that hardly any draw exceeds, ns.
+    /// Returns a delay that very few draws exceed, ns.
     pub fn most(&self) -> f64 {
         match self {
             Distribution::Wifi { .. } => 1e9,

@@ -148,7 +148,7 @@ impl Meeting {
     }
 }
 
-/// A guard. If its thread panics while the guard exists, the other parts end.
+/// A guard. If the thread that holds the guard panics, the other parts end.
 pub(super) struct Present<'a>(&'a Meeting);
 
 impl Drop for Present<'_> {

@@ -13,7 +13,7 @@ use crate::packet::{Ecn, Packet, flags};
 use crate::plan::Plan;
 use crate::units::Time;
 
-/// What a part knows about the other parts.
+/// The data with which a part exchanges packets with the other parts.
 pub(in crate::network) struct Part {
     own: u16,
     links: Arc<[u16]>,

@@ -32,7 +32,8 @@ pub struct Parameter {
     pub option: &'static str,
     /// The name of the parameter.
     pub name: &'static str,
-    /// Converts a value to the module's number. An error says what is wrong and what is expected.
+    /// Converts a value to the module's number. An error describes what is wrong and what is
+    /// expected.
     pub spell: fn(&Value) -> Result<u64, (&'static str, &'static str)>,
 }
 
@@ -145,7 +146,7 @@ impl Module {
         }
         for (option, value) in options.iter() {
             let mapped = table.iter().any(|p| p.option == option);
-            // The version determines the other options, so it is not itself an error.
+            // The version determines the other options, so it is not an error itself.
             let decides = self.version.is_some() && option == "version";
             if mapped || decides || defaults.get(option) == Some(value) {
                 continue;

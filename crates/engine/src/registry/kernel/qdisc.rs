@@ -6,7 +6,8 @@ use crate::units::{Rate, Time};
 
 /// A queue discipline of Linux.
 pub struct Qdisc {
-    /// The names in tc, the usual name first. Empty if no Linux version has the queue discipline.
+    /// The names in tc. The usual name is first. Empty if no Linux version has the queue
+    /// discipline.
     pub kinds: &'static [&'static str],
     /// The first Linux version with this queue discipline.
     pub since: Option<&'static str>,
@@ -31,10 +32,10 @@ pub struct Qdisc {
     pub shaper: Option<&'static Shaper>,
     /// What the qdisc reports about itself: `struct tc_KIND_xstats`.
     pub xstats: Xstats,
-    /// tailback's own modules that provide the kind. The kernel engine loads the first one that the
-    /// options need.
+    /// tailback's own modules that provide the kind. The kernel engine loads the first module that
+    /// the options need.
     pub stand_ins: &'static [QueueStandIn],
-    /// Kinds that tc does not know. The agent passes their options to the kernel as text.
+    /// Kinds that tc does not support. The agent passes their options to the kernel as text.
     pub texts: &'static [&'static str],
 }
 
@@ -55,7 +56,7 @@ pub enum Order {
     ArrivalIf(&'static str, &'static str),
     /// The order of arrival within each flow.
     Flows,
-    /// The order of arrival within each class of packets of a flow. The ECN field decides the
+    /// The order of arrival within each class of packets of a flow. The ECN field determines the
     /// class.
     Classes,
     /// [`Order::Classes`], or [`Order::None`] if this option is set.
@@ -111,7 +112,8 @@ impl Qdisc {
         texts: &[],
     };
 
-    /// Returns the name of tailback's own module that these options need, if they need one.
+    /// Returns the name of tailback's own module that these options need, or `None` if they do not
+    /// need a module.
     pub fn stand_in(&self, options: &Options) -> Option<&'static str> {
         let needed = self.stand_ins.iter().find(|own| (own.needed)(options))?;
         Some(needed.module)
@@ -295,7 +297,7 @@ impl<'a> Words<'a> {
         }
     }
 
-    /// Returns the value of an option in bytes, if it is a size in bytes.
+    /// Returns the value of an option in bytes, if the value is a size in bytes.
     pub fn bytes(&self, name: &str) -> Option<u64> {
         match self.options.get(name) {
             Some(Value::Bytes(bytes)) => Some(bytes.0),
@@ -417,8 +419,8 @@ pub fn simulated(words: &mut Words<'_>, name: &'static str) {
     }
 }
 
-/// Checks the version. The kernel has only one version. If the version is another one, all other
-/// options are rejected, too.
+/// Checks the version. The kernel has only one version. For any other version, all other options
+/// are rejected, too.
 pub fn version(words: &mut Words<'_>, name: &'static str, linux: &'static str) {
     let message = format!("the kernel has only its own version of {}", words.kind);
     only(words, name, Value::Word(linux), message);
