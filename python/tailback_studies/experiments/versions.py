@@ -79,8 +79,8 @@ def medians(comparison: Comparison, pairs: Sequence[tuple[str, str]]) -> Table:
         title for first, other in pairs for title in (f"{first} over {other}", "90th percentile")
     )
     caption = (
-        "The difference of the means over seeds, in percent: the median over the cases, and the "
-        "90th percentile of its size."
+        "Difference of the means over seeds, in percent: the median over the cases, and the 90th "
+        "percentile of the absolute difference."
     )
     return Table(
         "medians",

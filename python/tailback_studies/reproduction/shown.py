@@ -85,10 +85,10 @@ def goals_table(judges: Iterable[Judge], facts: Facts) -> Table:
     ]
     caption = (
         "Published cells, and the largest error that each goal allows. *Or chance* also counts "
-        "misses that chance can explain: with five seeds or more, one more run of the simulator "
-        "would be as far off as the published value in at least 5 % of cases. Held-out cells were "
-        "not used until the set-up was frozen. Misses that chance can explain still count against "
-        "a goal."
+        "misses that chance can explain: with five seeds or more, another run of the simulator "
+        "would differ by as much as the published value does in at least 5 % of cases. Held-out "
+        "cells were not used until the set-up was frozen. Misses that chance can explain still "
+        "count against a goal."
     )
     return Table("goals", "Goals", columns, rows, caption, facts)
 

@@ -76,17 +76,18 @@ of seeds.
 """
 
 _BEYOND = """
-The table has every cell and quantity beyond its limit, the worst first. For flows the table shows
-the flow with the largest error, and how many flows are beyond the limit. Measurements decide the
-cause, and the table names the first that fits. Identical flows may agree in order of throughput but
-not one by one. The noise of the seeds may be as large as the error. Both engines may agree over the
-neighbourhood of the cell. A miss that none of these checks explains has no known cause.
+The table has every cell and quantity beyond its limit, the worst first. For flows, the table shows
+the flow with the largest error, and the number of flows beyond the limit. Measurements determine
+the cause, and the table names the first cause that applies. Identical flows may agree in order of
+throughput but not one by one. The noise of the seeds may be as large as the error. Both engines may
+agree over the neighbourhood of the cell. A miss that none of these checks explains has no known
+cause.
 
-Neighbours of a cell have a round-trip time that differs by 1 % or 2 %, on both engines: an
-experimenter would call them the same cell. The columns have the least and the largest mean over
-seeds of an engine in the cell and its neighbours, and the error of the means over all of them. If
-that error is within the limit, one engine falls into a pattern of phases in this cell and the other
-does not. The algorithms of the engines may still be the same.
+Neighbours of a cell have a round-trip time that differs by 1 % or 2 %, on both engines. An
+experimenter would regard them as the same cell. The columns have the least and the largest mean
+over seeds of an engine in the cell and its neighbours, and the error of the means over all of them.
+If that error is within the limit, one engine falls into a pattern of phases in this cell and the
+other does not. The algorithms of the engines may still be the same.
 """
 
 _SHARED = """

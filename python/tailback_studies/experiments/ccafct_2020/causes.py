@@ -21,8 +21,8 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
     ),
     (
         "a request",
-        "takes an unused connection, or opens one and takes whichever is free first; connections "
-        "without a request are closed when a response is complete",
+        "takes an unused connection, or else opens one and takes the first connection that "
+        "becomes free; connections without a request are closed when a response is complete",
         "the source uses Go's HTTP client, and closes idle connections after each response; the "
         "request itself takes no time here on a new connection",
     ),
@@ -87,9 +87,9 @@ QUESTIONS: tuple[tuple[str, str, str, str], ...] = (
         "alone, geometric mean: 708 ms before, 614 ms with shared connections, 698 ms with "
         "remembered destinations too; published 599.9 ms. Harm by CUBIC: 0.05, 0.07 and 0.19; "
         "published 0.338",
-        "open. Each of the two changes explains one of the two numbers. An ssthresh that is "
-        "remembered from a slow start that ended early slows all further requests here, and does "
-        "not seem to do so in the source",
+        "open. Each of the two changes explains one of the two numbers. Here, a host remembers "
+        "the ssthresh of a slow start that ended early, which slows all further requests. In the "
+        "source this does not seem to happen",
     ),
     (
         "beside Prague, requests take longer here",

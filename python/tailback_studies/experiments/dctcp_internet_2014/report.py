@@ -128,9 +128,8 @@ def _declared() -> Section:
         "The set-up, and where each part of it comes from",
         words("option", "here", "from", "remark"),
         [[option, value, BASES[basis], remark] for option, value, basis, remark in DECLARED],
-        "Two of them are not in the source. Of the combinations tried, this is the only one that "
-        "agrees with all of Table I and with formula (3); see the section on readings. The "
-        "ablation "
-        "shows what each option changes by itself.",
+        "Two of these options are inferred from the paper's numbers. Of the combinations tried, "
+        "this is the only one that agrees with all of Table I and with formula (3); see the "
+        "section on readings. The ablation shows the effect of each option alone.",
     )
     return Section("open-options", "Set-up and open options", [table])

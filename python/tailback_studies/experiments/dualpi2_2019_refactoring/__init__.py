@@ -36,9 +36,9 @@ EXPERIMENT = Versions(
     text=(
         "The module of 2019 keeps the delays of the last update among its statistics. A reset of "
         "the statistics therefore changes the probability by beta times the whole queueing delay, "
-        "and the last two columns are different runs. Before the reset included these delays, "
-        "it affected only counters, and the two columns had the same numbers. How large "
-        "the difference was in the source stays open, because its numbers are not public."
+        "and the last two columns are different runs. Before the reset included these delays, it "
+        "affected only counters, and the two columns had the same numbers. The size of this "
+        "difference in the source is not known, because the source's numbers are not public."
     ),
     setup=(
         (
@@ -55,9 +55,9 @@ EXPERIMENT = Versions(
         ),
         (
             "second commit: statistics are reset",
-            "gains divided by 64; once a second, as often as the source samples, the delays "
-            "among the statistics become 0 (`reset_interval`). The controller takes them for the "
-            "delays of its last update, so the next update sees the whole queue as growth",
+            "gains divided by 64; once a second, as often as the source samples, the delays among "
+            "the statistics become 0 (`reset_interval`). The controller uses them as the delays "
+            "of its last update, so at the next update the whole queue counts as growth",
             "read in the module, which keeps the delays among its statistics; assumed: the times "
             "of the resets",
         ),

@@ -22,11 +22,11 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
     ),
     (
         "goodput",
-        "payload delivered in order within these 60 s, slow start included. 4.15: what arrives "
-        "until the queue of that moment has drained counts too, and is divided by 60 s",
+        "payload delivered in order within these 60 s, slow start included. For 4.15, data that "
+        "is in the queue after 60 s counts as well, and the sum is divided by 60 s",
         "stated: the receiver's number, by iperf 3.1.3 (4.15), 3.9 (5.15) and 3.7 (5.13.12). The "
         "message that ends a transfer of 3.1.3 waits in the queue. 3.7 and 3.9 divide by the "
-        "server's own time, which is not played",
+        "server's own time, which tailback does not model",
     ),
     (
         "4.15",
@@ -66,7 +66,7 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
         "goodput of BBR and BBRv2 in both buffers, of CUBIC at 10 MB, and of CUBIC at "
         "100 kB up to 100 Mbit/s; signs of all gains",
         "above 100 Mbit/s a buffer of 100 kB has room for one or two packets of 64 kB. CUBIC "
-        "depends on them there, so its cells are shown and not judged",
+        "depends on them there, so its cells are shown, but count for no criterion",
     ),
     (
         "limits",
@@ -80,8 +80,8 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
 CHANGED: tuple[tuple[str, str, str, str], ...] = (
     (
         "the receiver's compressed ACKs",
-        "a sketch of BBR at 500 Mbit/s, 10 ms and 100 kB had 269 Mbit/s and retransmitted more "
-        "than twice what was dropped",
+        "in an earlier draft, BBR at 500 Mbit/s, 10 ms and 100 kB had 269 Mbit/s, and "
+        "retransmitted more than twice as many segments as were dropped",
         "a pending ACK is sent before a new block displaces one that it would report: "
         "467.8 Mbit/s, 82,461 retransmissions for as many drops",
         "Linux does (`tcp_sack_compress_send_ack`); on Linux itself both numbers were equal. "
@@ -100,7 +100,7 @@ CHANGED: tuple[tuple[str, str, str, str], ...] = (
         "BBRv2",
         "version 3 with the constants of version 2: 1.2 / 6.4 % at 100 kB, 0.69 / 1.6 % at 10 MB",
         "version 2 itself, written after its source: 1.6 / 7.9 % and 1.2 / 1.6 %",
-        "it is what the source ran. It is further away here; see the open questions",
+        "the source ran this version. Its errors here are larger; see the open questions",
     ),
 )
 
@@ -112,7 +112,7 @@ QUESTIONS: tuple[tuple[str, str, str, str], ...] = (
         "with 10 us PROBE_RTT never begins: 47.73 Mbit/s at 50 Mbit/s and 5 ms (published 46.92), "
         "18.67 at 20 Mbit/s and 200 ms (18.31). With 50 us it lasts for 2 % of the time: 47.27 and "
         "18.35",
-        "explained: an RTT equal to the smallest one puts PROBE_RTT off, and RTTs of real hosts "
+        "explained: an RTT equal to the smallest one postpones PROBE_RTT, and RTTs of real hosts "
         "are seldom equal to the microsecond. Not adopted: the source does not state the jitter",
     ),
     (

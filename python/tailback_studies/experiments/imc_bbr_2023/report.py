@@ -33,11 +33,11 @@ SOURCE = (
 )
 LEAD = (
     "One flow of CUBIC, BBR or BBRv2 passes a FIFO of 100 kB or 10 MB. Rates are 10 to 1000 Mbit/s "
-    "and round-trip times 5 to 200 ms. Measured is its goodput in 60 s."
+    "and round-trip times 5 to 200 ms. The experiment measures its goodput in 60 s."
 )
 BLIND = (
-    "The set-up was written from the source's scripts before it was compared. No cell counts as "
-    "held out: a sketch had been compared with the same cells before."
+    "The set-up was written from the source's scripts before the comparison. No cell counts as "
+    "held out, because an earlier draft had been compared with the same cells."
 )
 QUICK = " A quick run: a few published places, one seed."
 #: Gains at which the colours end, by buffer.
@@ -144,9 +144,9 @@ def _groups(entries: Sequence[ImcEntry], run_facts: Facts) -> Table:
         *left("judged"),
     ]
     caption = (
-        "Goodput: errors over the link's rate. CUBIC at 100 kB and above 100 Mbit/s is not judged: "
-        "the source's buffer has room for one or two packets of 64 kB there, and offloads are not "
-        "in the simulator."
+        "Goodput: errors over the link's rate. Cells of CUBIC at 100 kB and above 100 Mbit/s "
+        "count for no criterion. There the source's buffer has room for only one or two packets "
+        "of 64 kB, and the simulator does not have offloads."
     )
     return Table("groups", "Goodput by group", columns, rows, caption, run_facts)
 

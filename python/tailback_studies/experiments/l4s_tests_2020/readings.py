@@ -105,8 +105,8 @@ def section(found: Mapping[str, Sequence[L4sEntry]], facts: Facts) -> Section:
         *right("mean, signed, before", "after"),
     ]
     caption = (
-        "Published cells that a reading concerns, in the set-up and with it. Tried after the "
-        "comparison; the set-up is unchanged."
+        "Published cells that a reading affects, in the set-up and with the reading. Tried after "
+        "the comparison; the set-up is unchanged."
     )
     table = Table("readings", "Other readings of what is left open", columns, rows, caption, facts)
     return Section("readings", "What is left open", [table])

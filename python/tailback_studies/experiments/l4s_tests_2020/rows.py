@@ -37,7 +37,7 @@ def by_queue(entries: Sequence[L4sEntry], facts: Facts) -> Table:
     caption = (
         "Errors of flows with published rates, over the link's rate. The source against itself: "
         "flows at equal round-trip times whose row is repeated, in either order, or whose "
-        "competitor is equal. A model without any error, run once, would be as far off."
+        "competitor is equal. A perfect model, run once, would have errors as large as these."
     )
     columns = [
         *left("queue"),

@@ -82,7 +82,7 @@ CHANGED: tuple[tuple[str, str, str, str], ...] = (
         "condition of the claim on DualPI2 beside BBRv3 without ECN",
         "Prague gets more than a third of the rate",
         "and less than BBRv3",
-        "stricter: here Prague gets more than BBRv3, which the first condition did not notice",
+        "stricter: here Prague gets more than BBRv3, which the first condition did not detect",
     ),
 )
 

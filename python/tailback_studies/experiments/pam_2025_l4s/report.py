@@ -35,9 +35,9 @@ LEAD = (
 )
 HELD_OUT = (
     "The set-up was written from the source's notebooks before any comparison. No cell counts as "
-    "held out: a first comparison, and other readings of the set-up, were made on these rows "
-    "before. None of these readings is in the set-up. The other half of the source's 765 rows is "
-    "not in tailback; they are run, and measured without a published value."
+    "held out, because these rows were used before, for a first comparison and for other readings "
+    "of the set-up. None of these readings is in the set-up. The other half of the source's 765 "
+    "rows is not part of tailback. tailback runs and measures these rows without a published value."
 )
 QUICK = " A quick run: published rows with a buffer of 2 BDP, one seed."
 
@@ -131,8 +131,10 @@ def _claims(entries: Sequence[PamEntry], made: Facts) -> list[Block]:
     ]
     conditions = "; ".join(f"{v.claim.title}: {v.claim.condition}" for v in found)
     caption = (
-        "Rates in Mbit/s, smallest and largest over the published rows of the claim, and how many "
-        "rows fulfil its condition here. All do in the source. " + conditions + "."
+        "Rates in Mbit/s, smallest and largest over the published rows of the claim, and the "
+        "number of rows that fulfil its condition here. In the source all rows do. "
+        + conditions
+        + "."
     )
     return [Table("claims", "Claims of the source", columns, rows, caption, made)]
 

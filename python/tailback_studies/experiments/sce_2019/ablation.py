@@ -353,8 +353,8 @@ gets an ACK of its own, the window reaches Cake's limit of four packet times one
 (`rcvbuf`; see RTTs at low rates below).
 
 **A remembered ssthresh.** Linux before 5.6 began a connection with the ssthresh that the last one
-to the same host had left. Slow start then ends at once, and where delays are long the window grows
-for most of a test. The remembered value depends on the order of the tests, which is not known;
+to the same host had left. Slow start then ends at once, and with long delays the window grows
+during most of a test. The remembered value depends on the order of the tests, which is not known;
 `initial_ssthresh = 10` represents it in every cell.
 
 **ACK splitting.** When SCE marks begin or end, the receiver sends one ACK for the earlier segments
@@ -363,9 +363,9 @@ segments wait for the delayed-ACK timer, which the source does not show (`split-
 receiver of that tree does this for every sender with ECN, so CUBIC, Reno and DCTCP get split ACKs
 as well.
 
-**A fresh queue.** Cobalt's table of 1/sqrt(count) is `0` at first, and a clock that is late is set
-to the current time. The second packet over the target is therefore marked, instead of one an
-interval later.
+**A fresh queue.** Cobalt's table of 1/sqrt(count) is `0` at first, and a time of the next mark that
+has passed is set to the current time. Therefore the second packet over the target is marked, and
+not a packet one interval later.
 
 **DCTCP's receiver under SCE.** The receiver of that tree looks at SCE marks first. A packet with an
 SCE mark therefore does not change the echo of CE: it lasts until an unmarked packet or CWR arrives

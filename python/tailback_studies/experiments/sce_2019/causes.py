@@ -23,12 +23,14 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
     (
         "slow start",
         "ends at 10 segments, as with an ssthresh remembered of the last test",
-        "default of its kernels; the value is not in the source: inferred, one for all cells",
+        "default of its kernels; the value is not in the source, but inferred, and the same for "
+        "all cells",
     ),
     (
         "ESCE",
         "ACKs are split where SCE marks begin or end, for every sender",
-        "the receiver of its kernels; by the data: the ACK that reports a change is not delayed",
+        "the receiver of its kernels; the data show that the ACK that reports a change is not "
+        "delayed",
     ),
     (
         "SCE senders",

@@ -30,17 +30,17 @@ WHY = {
     ),
     "utilisation": (
         "**All cells count.** The table of the formula below shows where the assumptions of the "
-        "formula hold, by criteria that were set with the measured cells in view. These criteria "
-        "explain misses; they do not excuse any."
+        "formula hold. Its criteria were set after the measurements were known. They explain "
+        "misses, but do not excuse any."
     ),
     "poster": (
         "**Ten against ten.** The poster has CUBIC flows with ABE against standard TCP and gives "
-        "a range for the average ratio. Standard TCP may mean CUBIC or NewReno; neither gives this "
-        "range (tables of experiment 6). On the shortest path ssthresh is at its floor of two "
-        "segments, and no factor makes a difference. The longer the path, the closer the ratios "
-        "are to those at equal mark probability, which for CUBIC are below the range at every "
-        "factor but the gentlest. NewReno flows with ABE would give the range, but the poster "
-        "does not mention them."
+        "a range for the average ratio. Standard TCP may mean CUBIC or NewReno; neither gives "
+        "this range (tables of experiment 6). On the shortest path ssthresh is at its floor of "
+        "two segments, and no factor makes a difference. The longer the path, the closer the "
+        "ratios are to those at equal mark probability, which for CUBIC are below the range at "
+        "every factor except the gentlest. NewReno flows with ABE would give the range, but the "
+        "poster does not mention them."
     ),
     "cubic-gains-less": (
         "**CUBIC on the longest path** is mostly cut twice, a round-trip time apart: a full queue "

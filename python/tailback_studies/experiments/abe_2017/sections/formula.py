@@ -100,30 +100,29 @@ def section(points: Sequence[single.SinglePoint], facts: Facts) -> Section:
         "Gap: measured minus predicted utilisation. Every cell counts. A path is short if it holds "
         f"fewer than {single.LEAST_PATH:g} segments; cycles are unequal if the windows at "
         f"reductions have a standard deviation of more than {100 * single.EQUAL_CYCLES:g} % of "
-        "their mean. These limits were set with the cells in view.",
+        "their mean. These limits were set after the cells were known.",
     )
     return Section("formula", "The formula", [Text(FORMULA), figure, table])
 
 
 FORMULA = """
 The formula assumes that the window is a sawtooth from beta x to x, where x is the window at a
-reduction divided by the bandwidth-delay product. For AIMD the utilisation is
-u = [(1 - beta\u00b2x\u00b2)/2 + (x\u00b2 - 1)/2] / [(1 - beta x) + (x\u00b2 - 1)/2]. For CUBIC it
-follows from the cubic curve: (3 + beta)/4 for x = 1. x is measured after the warm-up, as ssthresh
-divided by beta.
+reduction divided by the bandwidth-delay product. For AIMD the utilisation is u = [(1 -
+beta\u00b2x\u00b2)/2 + (x\u00b2 - 1)/2] / [(1 - beta x) + (x\u00b2 - 1)/2]. For CUBIC it follows
+from the cubic curve: (3 + beta)/4 for x = 1. x is measured after the warm-up, as ssthresh divided
+by beta.
 
-The formula ignores the round trip of the reduction, in which the window does not grow, and ACKs
-for two segments. Together they cost about two segments of window, which matters on short paths
-(**short path**). The formula also assumes equal cycles. But PIE draws its marks at random, and
-CoDel marks a second time if a gentle backoff does not empty the queue within an interval
-(**unequal cycles**).
+The formula ignores the round trip of the reduction, in which the window does not grow, and ACKs for
+two segments. Together they cost about two segments of window, which matters on short paths (**short
+path**). The formula also assumes equal cycles. But PIE draws its marks at random, and CoDel marks a
+second time if a gentle backoff does not empty the queue within an interval (**unequal cycles**).
 
 If Reno's growth reaches the old window first, CUBIC grows like Reno and not by its curve
 (**Reno-friendly**). Alone on CoDel, CUBIC gets the mark on its plateau, a little below the last
 maximum, so **fast convergence** makes every other cycle longer and lower. Without fast convergence
 (last set-up of experiment 4) the effect of whole segments remains: the last segment below the
-plateau takes `cbrt(1/C)` seconds, in which the curve of the formula is at the top.
+plateau takes `cbrt(1/C)` seconds, while the curve of the formula is already at the top.
 
 **Cycle by cycle** applies the same formula from each reduction to the next, including these
-effects. Cells that are still further off have several reductions between two samples of ssthresh.
+effects. Cells with larger errors have several reductions between two samples of ssthresh.
 """

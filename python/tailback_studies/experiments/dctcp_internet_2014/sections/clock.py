@@ -14,9 +14,9 @@ from tailback_studies.experiments.dctcp_internet_2014.options import CLOCKS, REA
 
 TEXT = """
 **RED's idle clock, chosen without DCTCP.** Two Reno flows through one RED depend neither on DCTCP,
-nor on its thresholds, nor on formula (3). Their cells of Table I choose the clock: the clock with
-the smallest mean error, each error over the tolerance of its cell. With it the cells of Reno and
-DCTCP are predicted.
+nor on its thresholds, nor on formula (3). Their cells of Table I therefore decide which clock to
+use: the one with the smallest mean error, where each error is divided by the tolerance of its cell.
+The cells of Reno and DCTCP are then a prediction with this clock.
 """
 
 
