@@ -1,12 +1,12 @@
 //! Counts the bytes of many queues, and finds the longest queue fast.
 //!
-//! A full discipline needs the longest queue for every arriving packet, or for every batch of
-//! drops. Linux searches all queues (fq_codel, fq_pie) or keeps a heap of them (Cake). Here each
-//! block of queues stores its longest queue. A packet only flags its block as changed, and a query
-//! searches only the flagged blocks. The result is the same, except that Cake's heap may choose
-//! another one of several equally long queues.
+//! When a discipline is full, it needs the longest queue for every arriving packet, or for every
+//! batch of drops. Linux searches all queues (fq_codel, fq_pie) or keeps a heap of them (Cake).
+//! Here each block of queues stores its longest queue. A packet only flags its block as changed,
+//! and a query searches only the flagged blocks. The result is the same, except that Cake's heap
+//! may choose another one of several equally long queues.
 
-/// Number of queues in a block: about the square root of the largest number of queues.
+/// Number of queues in a block.
 const BLOCK: usize = 64;
 
 /// Backlog of each queue, bytes.
@@ -35,14 +35,14 @@ impl Backlogs {
         self.bytes[queue]
     }
 
-    /// Counts a packet that came to a queue.
+    /// Counts a packet that was added to a queue.
     #[inline]
     pub fn add(&mut self, queue: usize, len: u16) {
         self.bytes[queue] += u64::from(len);
         self.changed[queue / BLOCK] = true;
     }
 
-    /// Subtracts a packet that left a queue.
+    /// Subtracts a packet that has left a queue.
     #[inline]
     pub fn remove(&mut self, queue: usize, len: u16) {
         self.bytes[queue] -= u64::from(len);
@@ -76,7 +76,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Returns what a search of all queues would return.
+        /// Computes the result by searching all queues.
         #[test]
         fn the_first_of_the_longest(
             queues in 1usize..200,

@@ -328,26 +328,27 @@ impl Tin {
         };
     }
 
-    /// Counts a packet against the tin's share.
+    /// Charges a packet to the tin's share.
     #[inline]
     fn charge(&mut self, bytes: u32, now: i64) {
         let duration = self.per_byte.time(bytes);
         if self.next < now {
             self.next += duration;
         } else {
-            // The tin has used less than its share, or would exceed it only with this packet.
+            // The tin has used its share up to now. Its next time is at least this packet's
+            // duration from now.
             self.next = self.next.max(now + duration);
         }
     }
 }
 
-/// What Cake needs to know about a flow's packets in one direction.
+/// Properties of a flow's packets in one direction.
 #[derive(Clone, Copy, Debug, Default)]
 struct Known {
     keys: Keys,
     /// The tin of the flow's DSCP.
     tin: u8,
-    /// The tin of DSCP 0, which applies once the DSCP is washed to 0.
+    /// The tin of DSCP 0, which applies after Cake has set the DSCP to 0 (`wash`).
     washed: u8,
 }
 
@@ -359,7 +360,7 @@ pub struct Cake {
     tins: Box<[Tin]>,
     /// The tin for each DSCP.
     index: [u8; 64],
-    /// For each flow: properties of its packets, and of packets in the reverse direction.
+    /// Properties of each flow's packets, and of its packets in the reverse direction.
     known: Vec<[Known; 2]>,
     /// Seed of this run's hashes.
     salt: u64,
@@ -370,7 +371,7 @@ pub struct Cake {
     active: u32,
     /// Whether the link's rate is 0.
     stopped: bool,
-    /// The tin and the queue that were served last.
+    /// The last served tin and queue.
     served: (usize, usize),
     rng: Stream,
 }
@@ -439,7 +440,7 @@ impl Cake {
     }
 
     fn know(&self, flow: u32, info: FlowInfo) -> [Known; 2] {
-        // Separate hashes for the two directions of a flow, for sources and for destinations.
+        // The two directions of a flow, sources, and destinations have separate hashes.
         let hash = |domain: u64, number: u32| mix(self.salt ^ (domain << 32 | u64::from(number)));
         let way = |reverse: bool| {
             let (from, to) = if reverse {
@@ -499,7 +500,7 @@ impl Cake {
         self.memory.0 -= u64::from(memory::truesize(packet));
     }
 
-    /// Counts a packet against its tin's share and in the shaper. Returns the charged bytes.
+    /// Charges a packet to its tin's share and to the shaper. Returns the charged bytes.
     #[inline]
     fn charge(&mut self, tin: usize, packet: &Packet, now: i64, dropped: bool) -> u32 {
         let bytes = self.config.sizes.charged(packet.len);
@@ -665,8 +666,8 @@ impl Queue for Cake {
     fn dequeue(&mut self, now: Time, sink: &mut Sink, next: &mut Packet) -> Dequeue {
         let clock = now.ns() as i64;
         if self.stopped {
-            // The link asks again after an outage. The shaper must not let packets make up for the
-            // time of the outage.
+            // The link requests packets again after an outage. The shaper must not let packets make
+            // up for the time of the outage.
             self.stopped = false;
             self.shaper.resume(clock);
         }
@@ -712,7 +713,7 @@ impl Queue for Cake {
     }
 
     fn rate_changed(&mut self, rate: Rate, _now: Time) {
-        // With rate 0, the link does not ask for packets.
+        // With rate 0, the link does not request packets.
         if rate.0 == 0 {
             self.stopped = true;
             return;

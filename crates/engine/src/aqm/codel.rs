@@ -1,16 +1,17 @@
 //! CoDel: controlled delay (RFC 8289).
 //!
 //! Follows Linux 7.3 sch_codel and codel_impl.h, even where they differ from RFC 8289. Time is
-//! counted in ticks of 1024 ns (so 5 ms is 4.999 ms). 1/sqrt(count) is a 16-bit fraction, improved
-//! by one Newton step per drop or mark. With ECN, a dequeue marks at most one packet, and marking
-//! ends the loop. A dequeue drops at most 256 packets. If more drops were due, CoDel does not make
-//! up for them later. As in the RFC, CoDel acts only while more than one MTU stays queued. If a
-//! dropping phase begins within 16 intervals after the last phase, the count starts from the number
-//! of signals in the last phase, if this number was more than 1.
+//! counted in ticks of 1024 ns (so 5 ms is 4.999 ms). 1/sqrt(count) is a 16-bit fraction, and each
+//! drop or mark improves it by one Newton step. With ECN, a dequeue marks at most one packet, and
+//! marking ends the loop. A dequeue drops at most 256 packets. If more drops were due, CoDel does
+//! not make up for them later. As in the RFC, CoDel acts only while more than one MTU stays queued.
+//! If a dropping phase begins within 16 intervals after the last phase, the count starts from the
+//! last phase's number of signals. Otherwise, or if this number is not above 1, the count starts
+//! from 1.
 //!
-//! Known deviations: times do not wrap (Linux compares 32-bit ticks, which wrap after 73 minutes);
-//! if CoDel has just marked a packet, `ce_threshold` does not count it again. `sce` is not in
-//! Linux; see sce.rs.
+//! Known deviations: times do not wrap. (Linux compares 32-bit ticks, which wrap after 73 minutes.)
+//! If CoDel has just marked a packet, `ce_threshold` does not count it again. The option `sce` is
+//! not in Linux (see sce.rs).
 
 use super::fifo::{Limit, Packets};
 use super::sce::{self, Marker};

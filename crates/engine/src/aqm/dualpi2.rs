@@ -1,11 +1,12 @@
-//! DualPI2: the dual-queue coupled AQM of L4S (RFC 9332), in all of its versions.
+//! DualPI2, the dual-queue coupled AQM of L4S (RFC 9332), in all of its versions.
 //!
 //! The default is Linux 7.3.4 sch_dualpi2 (in Linux since 6.17), in its integer arithmetic. A PI
-//! controller updates p each `tupdate` from the larger of the two heads' sojourn times. Classic
-//! packets are dropped, or marked if ECN-capable, with probability p squared (two random numbers).
-//! Scalable packets are marked with probability k p, or if they waited longer than the step
-//! threshold. While the backlog is below two frames, packets are neither marked nor dropped. Sums
-//! are truncated to 32 bits as in the kernel, so a change of p by more than 1 wraps.
+//! controller updates p each `tupdate`. Its input is the larger of the sojourn times of the packets
+//! at the two heads. Classic packets are dropped, or marked if ECN-capable, with probability p
+//! squared. (The queue compares two random numbers with p.) Scalable packets are marked with
+//! probability k p, or if they waited longer than the step threshold. While the backlog is below
+//! two frames, packets are neither marked nor dropped. Sums are truncated to 32 bits as in the
+//! kernel, so a change of p by more than 1 wraps.
 //!
 //! `version` selects an earlier version and presets the options that differ there
 //! (dualpi2/presets.rs lists the sources):
@@ -13,16 +14,16 @@
 //!   32 ms. Gains are in whole units per tick of 64 ns (0.309 and 3.114 Hz instead of 0.3125 and
 //!   3.125). Its timer counts jiffies of 4 ms, and first runs after half a second. It compares
 //!   random numbers with `<` instead of `<=`. The step threshold is compared in units of 1024 ns,
-//!   and applies only if at least one more packet stays behind. It has no memory limit.
+//!   and applies only if at least one more packet stays behind. There is no memory limit.
 //! - `dualpi2-2019-wrr-counter`: serves L until L has sent `wrr_ratio` packets since C's last
 //!   packet. There is no time shift unless `tshift` sets one. Gains are in whole units per ns
 //!   (0.233 and 2.794 Hz).
 //! - `dualpi2-2019-wrr-percent`: `classic_protection` sets the weights, which apply to bytes. Gains
 //!   are those of `dualpi2-2019-wrr-counter`. `l_drop` is 100. The step threshold applies if at
 //!   least two packets stay behind.
-//! - `dualpi2-2019-refactored`: as in Linux today, but with a timer that counts jiffies and without
-//!   a memory limit. The gains are divided by 127, which makes them smaller by a factor of 0.504.
-//!   The step threshold applies to packets that find more than one packet in L.
+//! - `dualpi2-2019-refactored`: like current Linux, but with a timer that counts jiffies and
+//!   without a memory limit. The gains are divided by 127, which makes them smaller by a factor of
+//!   0.504. The step threshold applies to packets that find more than one packet in L.
 //!
 //! On Linux, tailback's own module `sch_dualpi2_2019` runs the versions that Linux does not
 //! include.
@@ -31,8 +32,8 @@
 //! RFC 9332 (dualpi2/ramp.rs). `queue_protection` sends packets of flows that build a queue in L to
 //! C (dualpi2/protection.rs).
 //!
-//! Known deviations: the counters of marks by the step and by the coupling leave out packets that
-//! arrived with CE (the kernel's counters include them). tc filters are not implemented, so L holds
+//! Known deviations: packets that arrived with CE are not counted as marked by the step or by the
+//! coupling, whereas the kernel's counters include them. tc filters are not implemented, so L holds
 //! only ECN-capable packets. Packets are single segments, so `split_gso` has no effect. The first
 //! update comes one `tupdate` after the start. In Linux, htb never calls the dequeue function of an
 //! empty queue. Therefore the scheduler is reset only when drops have emptied both queues, and this
@@ -386,7 +387,7 @@ pub struct DualPi2 {
     step_at_dequeue: bool,
     /// The ramp that marks L instead of the step threshold.
     ramp: Option<Ramp>,
-    /// Queue protection: sends packets of flows that build a queue in L to C.
+    /// Queue protection, which sends packets of flows that build a queue in L to C.
     protection: Option<Box<Protection>>,
     any_ect: bool,
     /// Whether packets are dropped or marked on arrival instead of on departure.
@@ -465,7 +466,7 @@ impl DualPi2 {
         self.l.len() + self.c.len()
     }
 
-    /// [`DualPi2::survives`] on arrival, for the few versions that drop or mark there.
+    /// Calls [`DualPi2::survives`] on arrival, for the few versions that drop or mark on arrival.
     #[inline(never)]
     fn survives_early(
         &mut self,

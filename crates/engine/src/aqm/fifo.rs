@@ -1,4 +1,4 @@
-//! FIFO with tail drop: `pfifo` (limit in packets) and `bfifo` (in bytes).
+//! FIFO with tail drop: `pfifo` (limit in packets) and `bfifo` (limit in bytes).
 //!
 //! Follows Linux sch_fifo (7.3). A limit in bytes admits a packet if the backlog including the
 //! packet does not exceed the limit. A limit in packets admits a packet if fewer packets than the
@@ -89,7 +89,7 @@ impl Packets {
         self.queue.push_back(packet);
     }
 
-    /// Moves the oldest packet to `next`. Returns whether there was one.
+    /// Moves the oldest packet to `next`. Returns whether there was a packet.
     #[inline]
     pub fn pop_to(&mut self, next: &mut Packet) -> bool {
         let any = self.queue.pop_to(next);
@@ -114,7 +114,8 @@ impl Packets {
         self.queue.front()
     }
 
-    /// The packets at these distances behind the oldest one ([`crate::aqm::Queue::ahead`]).
+    /// Returns the packets at these distances behind the oldest packet
+    /// ([`crate::aqm::Queue::ahead`]).
     #[inline]
     pub fn ahead(&self, places: [usize; 3]) -> Option<[&Packet; 3]> {
         self.queue.ahead(places)

@@ -6,8 +6,8 @@
 //! CoDel's count for that flow increases by the number of these drops. ECN is on by default.
 //! fair/mod.rs describes how flows are distinguished. codel.rs names the source of CoDel.
 //!
-//! Known deviations: those of codel.rs and fair/mod.rs; each frame uses its own bytes plus a fixed
-//! number of bytes of `memory_limit`; the selector of `ce_threshold` examines only the ECN field,
+//! Known deviations: those of codel.rs and fair/mod.rs. Each frame uses its own bytes plus a fixed
+//! number of bytes of `memory_limit`. The selector of `ce_threshold` examines only the ECN field,
 //! not the whole DS field.
 
 use tailback_record::Cause;

@@ -1,12 +1,12 @@
 //! FQ-PIE: fair queueing with a PIE for each flow.
 //!
 //! Follows Linux 7.3 sch_fq_pie in these points. One timer updates the probabilities of all flows,
-//! active or not. It handles 2048 flows at a time, with a jiffy (1 ms) between two such rounds. It
-//! starts again `tupdate` after the last round. A packet of any flow is dropped if `limit` packets
-//! are already queued. `memory_limit` does not cause drops, because Linux only counts the packets
-//! that exceed it. If the probability is above `ecn_prob` (10 % in PIE), packets are dropped
-//! instead of marked. Decisions about a flow's packets depend on the flow's own backlog.
-//! fair/mod.rs describes how flows are distinguished. pie.rs names the source of PIE.
+//! including inactive flows. It updates 2048 flows in a round, with a jiffy (1 ms) between two
+//! rounds. It starts again `tupdate` after the last round. A packet of any flow is dropped if
+//! `limit` packets are already queued. `memory_limit` does not cause drops, because Linux only
+//! counts the packets that exceed it. If the probability is above `ecn_prob` (10 % in PIE), packets
+//! are dropped instead of marked. Decisions about a flow's packets depend on the flow's own
+//! backlog. fair/mod.rs describes how flows are distinguished. pie.rs names the source of PIE.
 //!
 //! Known deviations: those of pie.rs and fair/mod.rs.
 
@@ -142,8 +142,8 @@ pub struct FqPie {
     params: Params,
     /// Largest number of packets in all flows.
     limit: u64,
-    /// Flows that an update may change. An update skips all others, because it would not change
-    /// them.
+    /// Flows that an update may change. An update skips all other flows, because it would not
+    /// change them.
     awake: Vec<u32>,
     /// First flow of the timer's next round.
     cursor: usize,

@@ -43,9 +43,8 @@ pub enum Dequeue {
 /// A queue discipline.
 ///
 /// The link sets `packet.stamp` to the time of arrival before `enqueue`. A packet's sojourn time at
-/// `now` is `now - stamp`. Every packet given to `enqueue` either comes out of `dequeue` once or is
-/// reported to `sink.drop` once. `sink.mark` makes a mark: it changes the packet and counts the
-/// mark.
+/// `now` is `now - stamp`. Every packet given to `enqueue` is either returned by `dequeue` once or
+/// reported to `sink.drop` once. `sink.mark` marks a packet and counts the mark.
 pub trait Queue: Send {
     /// Queues or drops a packet. A queue that marks the packet does so before it copies the packet.
     fn enqueue(&mut self, packet: &mut Packet, now: Time, sink: &mut Sink);
@@ -64,8 +63,8 @@ pub trait Queue: Send {
         }
     }
 
-    /// Returns the packets at these places behind the head, the farthest first, or `None` if the
-    /// queue cannot find them. Callers use them only to prefetch memory.
+    /// Returns the packets at these distances behind the head, or `None` if the queue cannot find
+    /// them. The largest distance comes first. Callers use them only to prefetch memory.
     fn ahead(&self, _places: [usize; 3]) -> Option<[&Packet; 3]> {
         None
     }
@@ -83,8 +82,8 @@ pub trait Queue: Send {
     /// link's rate. Called before the first packet.
     fn link_overhead(&mut self, _bytes: i32) {}
 
-    /// Describes each flow and traffic source, by its number, for a queue that distinguishes hosts
-    /// or classes. Called before the first packet.
+    /// Describes the flows and traffic sources in the order of their numbers, for a queue that
+    /// distinguishes hosts or classes. Called before the first packet.
     fn flows(&mut self, _flows: &[FlowInfo]) {}
 
     /// Packets and bytes queued.
@@ -109,7 +108,7 @@ pub struct Backlog {
     pub bytes: u64,
 }
 
-/// What a queue's constructor gets in addition to the options.
+/// Arguments of a queue's constructor in addition to the options.
 pub struct QueueContext {
     /// Nominal rate of the link.
     pub rate: Rate,

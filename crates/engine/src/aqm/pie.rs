@@ -1,23 +1,25 @@
 //! PIE: proportional integral controller enhanced (RFC 8033).
 //!
-//! Follows Linux 7.3 sch_pie in its integer arithmetic: times in ticks of 64 ns, probability 1 is
-//! 2^56 - 1, gains in 16ths. It also follows Linux where Linux differs from RFC 8033:
-//! - The delay is the sojourn time of the packet that was dequeued last, and 0 once the queue is
+//! Follows Linux 7.3 sch_pie, including its integer arithmetic: times are in ticks of 64 ns, gains
+//! are in 16ths, and 2^56 - 1 represents a probability of 1. It also follows Linux where Linux
+//! differs from RFC 8033:
+//! - The delay is the sojourn time of the packet that was dequeued last. It is 0 once the queue is
 //!   empty.
-//! - The probability decays by 1/64 in an update if this delay and the last one are both 0.
-//! - 2 % are added while the delay is above 250 ms.
+//! - The probability decays by 1/64 in an update if both the current delay and the previous delay
+//!   are 0.
+//! - While the delay is above 250 ms, each update adds 2 % to the probability.
 //! - The burst allowance is 150 ms of the time during which the queue sends. The allowance is
 //!   renewed when delays are below half the target and the probability is 0.
 //! - A forced mark does not reset the accumulated probability.
-//! - The probability is not clamped to 1. It can wind up above 1 while the delay stays high.
+//! - The probability is not clamped to 1. It can rise above 1 (windup) while the delay stays high.
 //!
 //! `version = "linux-3.14"` is PIE as in Linux before 2019: target 20 ms, tupdate 30 ms and burst
 //! allowance 100 ms. It computes the delay from the estimated departure rate, and drops packets
 //! independently of each other (Bernoulli trials). Its gains are divided by 8 while the probability
 //! is below 1 %, and by 2 while it is below 10 %. The probability decays by 2 % and has 32 bits.
 //! Its arithmetic overflows where the kernel's does. As a result, the first decay reduces a
-//! probability above 1.02 % to less than 1.02 %, and a change of the probability by more than one
-//! half wraps.
+//! probability above 1.02 % to less than 1.02 %. A change of the probability by more than one half
+//! wraps.
 //!
 //! The timer is Linux's (see `wheel`), so an update comes one jiffy later than requested, by
 //! default every 16 ms. Linux makes the first update 0.5 s after the queue is set up. Here the

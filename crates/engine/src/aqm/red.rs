@@ -4,7 +4,7 @@
 //! that it finds. If the average is at least `min`, packets are marked or dropped at random. If it
 //! is at least `max`, every packet is marked or dropped. One random number is drawn for each mark
 //! or drop. While the average is constant, the number of packets between two marks or drops is
-//! uniformly distributed over 1..1/pb, so the share of marked or dropped packets is 2 pb/(1 + pb).
+//! uniformly distributed over 1..1/pb. So the share of marked or dropped packets is 2 pb/(1 + pb).
 //!
 //! In Linux, red_dequeue starts an idle period when it finds the queue empty, and the average
 //! decays for the length of that period. However, a RED below a shaper (htb or tbf) never finds its
@@ -191,7 +191,7 @@ pub fn finish_thresholds(
 pub enum Verdict {
     /// The packet is queued unmarked.
     Pass,
-    /// A random number decided to mark or drop the packet.
+    /// The packet is marked or dropped because of a random number.
     Early,
     /// The packet is marked or dropped because the average is above the upper threshold.
     Forced,
@@ -209,7 +209,7 @@ enum Uniformise {
     None,
 }
 
-/// One average and one curve. RED has one such core, WRED one for each class.
+/// One average and one curve. RED has one such core, and WRED has one for each class.
 #[derive(Clone, Debug)]
 pub struct RedCore {
     /// Unit of the average and of its thresholds.
@@ -230,8 +230,8 @@ pub struct RedCore {
     uniformise: Uniformise,
     /// Whether a sample includes the arriving packet.
     include_arriving: bool,
-    /// Packets since the last mark or drop while the average is between the thresholds; otherwise
-    /// -1.
+    /// Packets since the last mark or drop while the average is between the thresholds. Otherwise
+    /// it is -1.
     count: i64,
     /// The random number that decides the length of the current gap, 0..1 (`Linux` only).
     draw: f64,
@@ -270,7 +270,7 @@ impl RedCore {
         self.unit
     }
 
-    /// Returns the average after an idle time of m packet times: (1-w)^m avg.
+    /// Returns the average after an idle time of m packet times, which is (1-w)^m avg.
     fn decayed(&self, m: f64) -> f64 {
         self.avg * libm::pow(1.0 - self.weight, m)
     }

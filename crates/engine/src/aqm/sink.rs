@@ -13,7 +13,7 @@ use crate::units::Time;
 pub struct Sink {
     /// The counters of the link.
     pub meter: Meter,
-    /// When the backlog last changed, or the end of the warm-up if that is later.
+    /// Time at which the backlog last changed, or the end of the warm-up if this is later.
     since: Time,
     /// Frame length of the packet in transmission, and the start and end of its transmission
     /// (`count_in_service`).
@@ -24,7 +24,7 @@ pub struct Sink {
     first_noted: u32,
     /// Smallest number of a connection. Later connections reuse the numbers of earlier ones.
     first_slot: u32,
-    /// The number of the connection of each dropped packet, until [`Sink::take_gone`] takes it.
+    /// The connection's number for each dropped packet, until [`Sink::take_gone`] takes it.
     gone: Vec<u32>,
     /// Dropped packets of programs' entries, until [`Sink::take_lost`] takes them.
     lost: Vec<Lost>,
@@ -60,8 +60,8 @@ impl Capture {
 }
 
 impl Sink {
-    /// Creates a sink that counts from `warmup` on. `owners` gives the owner of each flow number: a
-    /// flow, or a connection of a source ([`crate::plan::Plan::owners`]).
+    /// Creates a sink that counts from `warmup` on. `owners` gives the owner of each flow number
+    /// ([`crate::plan::Plan::owners`]). An owner is a flow, or a connection of a traffic source.
     pub fn of(owners: Arc<[u32]>, warmup: Time) -> Sink {
         Sink {
             meter: Meter::new(owners, warmup.ns()),

@@ -3,15 +3,15 @@
 //! RED. The instance `ecn` marks ECT and CE packets, and `classic` drops Not-ECT packets. Both
 //! instances measure the whole queue.
 //!
-//! With `min` equal to `max` and weight 1, a class has a step threshold on the instantaneous queue:
-//! a packet that finds the queue at or above this threshold is marked or dropped.
+//! With `min` equal to `max` and weight 1, a class has a step threshold on the instantaneous queue.
+//! A packet that finds the queue at or above this threshold is marked or dropped.
 //!
 //! The paper does not specify some details, so options set them. Most defaults are those of
 //! [`super::red`]: marks are spread as in Linux, thresholds are in bytes, and samples do not
 //! include the arriving packet. Unlike in `red`, averages decay in idle times by default. Every
-//! arrival updates both averages. Each class counts its own packets between marks or drops. The
-//! deviations of `red` from Linux apply here too. Linux does not have this queue, so the kernel
-//! engine runs tailback's own module `sch_wred`.
+//! arrival updates both averages. For the gaps between marks or drops, each class counts only its
+//! own packets. The deviations of `red` from Linux apply here too. Linux does not have this queue,
+//! so the kernel engine runs tailback's own module `sch_wred`.
 
 mod kernel;
 

@@ -85,7 +85,7 @@ pub struct Needs {
     pub ecn: EcnNeed,
     /// Which changes of the window the congestion control makes itself.
     pub control: Control,
-    /// Whether packets are paced, at the rate that the congestion control sets.
+    /// Whether packets are paced at the rate that the congestion control sets.
     pub pacing: bool,
     /// Whether the stack measures [`super::view::Conn::rate`] and calls `on_lost` for every segment
     /// found lost. Congestion controls with a model of the path need this.
@@ -119,7 +119,7 @@ pub trait CongestionControl: Send {
     }
 
     /// Returns the slow-start threshold to reduce to. Called when CWR, Recovery or Loss begins, and
-    /// again at a timeout that finds a new window lost. When Recovery follows CWR, the stack calls
+    /// again at a timeout in a later window. When Recovery follows CWR, the stack calls
     /// [`CongestionControl::loss_in_cwr`] instead. After a loss that a tail loss probe has
     /// repaired, the stack enters CWR with [`Signal::Loss`].
     fn ssthresh(&mut self, view: View<'_>, window: &Window, signal: Signal) -> u32;

@@ -1,14 +1,14 @@
 //! CUBIC (RFC 9438) as in Linux 7.3 `tcp_cubic.c`, in its fixed-point arithmetic, with ABE (RFC
 //! 8511; see `abe`) as an option.
 //!
-//! Internal units: windows in segments; `K` and times in the cubic function in 1/1024 s; clocks in
-//! jiffies of 1 ms (HZ 1000); delays in us.
+//! Internal units: windows are in segments. `K` and times in the cubic function are in 1/1024 s,
+//! clocks are in jiffies of 1 ms (HZ 1000), and delays are in us.
 //!
 //! Linux deviates from RFC 9438 in these points, and so does tailback:
-//! - C is 410/1024 = 0.40039 and beta 717/1024 = 0.70020.
-//! - The window is reduced from cwnd, not from FlightSize (section 4.6).
-//! - The curve is evaluated at the time since the epoch began plus the smallest RTT, not the
-//!   smoothed RTT (section 4.2), at most once per jiffy.
+//! - C is 410/1024 = 0.40039, and beta is 717/1024 = 0.70020.
+//! - A reduction multiplies cwnd, not FlightSize, by beta (section 4.6).
+//! - The curve is evaluated at the time since the epoch began plus the smallest RTT. (Section 4.2
+//!   uses the smoothed RTT.) It is evaluated at most once per jiffy.
 //! - The increase is 1/cnt per segment, where cnt = cwnd / (target - cwnd) is an integer and at
 //!   least 2. The target is not limited to 1.5 cwnd (section 4.2).
 //! - W_est always grows with alpha = 3 (1 - beta)/(1 + beta). Section 4.3 switches to alpha = 1 at
@@ -222,9 +222,9 @@ impl Cubic {
         self.note_delay(view, ack);
     }
 
-    /// Updates the smallest RTT, and returns the RTT of the ACK, us. Returns `None` if the ACK has
-    /// no RTT, or if its RTT does not describe the path.
-    #[inline(always)] // inline: it has two callers, one of which is rarely run
+    /// Updates the smallest RTT, and returns the RTT of the ACK, us. Returns `None` if the ACK does
+    /// not have an RTT, or if its RTT does not describe the path.
+    #[inline(always)] // inline: it has two callers, and one of them rarely runs
     fn note_delay(&mut self, view: View<'_>, ack: &Ack) -> Option<u32> {
         let rtt = ack.rtt?;
         // Right after a reduction the queue drains, so do not use the delays of this time.

@@ -309,7 +309,7 @@ pub struct Dctcp {
     alpha_init: u64,
     /// Whether alpha becomes 0 once alpha times g is rounded down to 0.
     decay_to_zero: bool,
-    /// Whether alpha is updated on every ACK instead of once a window.
+    /// Whether alpha is updated on every ACK instead of once per window.
     per_ack: bool,
     /// Whether the weight of an ACK is its share of the segments in flight.
     normalise: bool,

@@ -6,8 +6,8 @@ use crate::registry::rules::{At, Chosen, Finding};
 use crate::registry::{Options, find};
 
 /// Decides whether a flow negotiates ECN. If `given` is `None`, the congestion control's needs
-/// decide. Also returns an error if `given` contradicts these needs. `control` is the name and
-/// options of a registered congestion control.
+/// decide. Also returns an error if `given` contradicts these needs. `control` contains the name
+/// and the options of a registered congestion control.
 pub fn negotiated(
     control: Option<(&'static str, &Options)>,
     tcp: &TcpPlan,
@@ -56,7 +56,7 @@ pub fn sends_ect1(control: &Algorithm) -> Option<bool> {
     Some(need(control)? == EcnNeed::Accurate)
 }
 
-/// Returns which ECN a congestion control needs, or `None` if it is not registered.
+/// Returns the kind of ECN that a congestion control needs, or `None` if it is not registered.
 pub fn need(control: &Algorithm) -> Option<EcnNeed> {
     let (name, options) = control.known()?;
     let entry = find(TABLE.entries(), name)?;

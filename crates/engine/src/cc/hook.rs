@@ -52,7 +52,7 @@ thread_local! {
     static NOTES: RefCell<Notes> = RefCell::default();
 }
 
-/// What a probe found.
+/// The result of a probe.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Notes {
     /// Hooks whose default implementations were called.
@@ -77,7 +77,7 @@ pub(super) fn made(name: &'static str) {
     }
 }
 
-/// Returns the result of `work`, and the notes made on this thread during `work`.
+/// Returns the result of `work`, and the notes that this thread recorded during `work`.
 pub(crate) fn probe<R>(work: impl FnOnce() -> R) -> (R, Notes) {
     NOTES.take();
     PROBES.fetch_add(1, Ordering::Relaxed);

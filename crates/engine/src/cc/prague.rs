@@ -203,8 +203,8 @@ const RTT_SHIFT: u32 = 7;
 const MAX_SCALED_RTT: u64 = 100_000;
 /// Headers of IPv4 and TCP with timestamps, bytes.
 const HEADERS: u64 = 52;
-/// Parameters of the scaling "scalable", in units of 2^7 us: the RTT at which the increase reaches
-/// one segment per RTT, and the RTT above which it grows faster.
+/// Parameters of the scaling "scalable", in units of 2^7 us. At the RTT `SCALABLE_R0` the increase
+/// reaches one segment per RTT. Above `SCALABLE_R1` it grows faster.
 const SCALABLE_R0: u64 = (1 << 14) >> RTT_SHIFT;
 const SCALABLE_R1: u64 = ((1 << 10) + (1 << 9)) >> RTT_SHIFT;
 
@@ -244,7 +244,7 @@ pub struct Prague {
     min_burst: u32,
     /// Whether Prague behaves as Reno because the other end does not support Accurate ECN.
     reno: bool,
-    /// Moving average of the marked fraction divided by g, in units of 2^-bits.
+    /// Moving average of the marked fraction, divided by g, in units of 2^-bits.
     upscaled_alpha: u64,
     /// When alpha was last updated.
     alpha_stamp: Time,
@@ -253,7 +253,7 @@ pub struct Prague {
     /// Pending change of the window, in 2^-20 segments. Each ACK changes the window by at most one
     /// segment of it.
     carry: i64,
-    /// Increase of the window per window of unmarked segments, in 2^-20 segments.
+    /// Increase of the window for a whole window of unmarked segments, in 2^-20 segments.
     increase: u64,
     /// `carry` before the last loss.
     loss_carry: i64,

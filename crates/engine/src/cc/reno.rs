@@ -75,7 +75,7 @@ pub(super) fn cong_avoid(view: View<'_>, window: &mut Window, acked: u32) {
 }
 
 /// Grows the window as Reno does, with the algorithm that ends slow start.
-#[inline(always)] // inline: each of its two callers knows the algorithm
+#[inline(always)] // inline: in each of its two callers the algorithm is known
 fn grow(view: View<'_>, window: &mut Window, mut acked: u32, start: &mut SlowStart) {
     if !view.is_cwnd_limited(window) {
         return;

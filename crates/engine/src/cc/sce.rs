@@ -1,6 +1,6 @@
 //! The common part of reno-sce and dctcp-sce: a sender that responds to SCE (Some Congestion
-//! Experienced, draft-morton-tsvwg-sce) as in the kernel tree github.com/chromi/sce of June 2019,
-//! `tcp_reno_sce.c` and `tcp_dctcp_sce.c`.
+//! Experienced, draft-morton-tsvwg-sce). It follows `tcp_reno_sce.c` and `tcp_dctcp_sce.c` in the
+//! kernel tree github.com/chromi/sce of June 2019.
 //!
 //! A counter sums up acknowledged bytes. In congestion avoidance it counts upwards. An ACK with
 //! ESCE decreases it by the acknowledged bytes times the response of the congestion control. Each
@@ -8,7 +8,7 @@
 //! a segment. ECN-Echo and losses reduce the window as well. If an ACK carries both echoes, its
 //! ESCE is ignored.
 //!
-//! Two unintended effects in that tree are off by default:
+//! Two unintended effects in the kernel tree are off by default here:
 //! - Its counters count bytes, and use `rcv_mss` as the size of a segment of the window. A host
 //!   that only sends never measures `rcv_mss`, so the value stays at 536. As a result, growth and
 //!   the response to marks are 1448/536 = 2.7 times as strong as intended (`unit_quirk`).
@@ -360,8 +360,8 @@ mod tests {
     #[test]
     fn a_marked_segment_costs_dctcp_half_a_segment() {
         // In units of the MSS, a window is 10 x 1448 = 14480. Two segments without ESCE add 2896.
-        // Two segments with ESCE subtract 2896 x 10/2 = 14480. Four segments with ESCE subtract two
-        // windows, so the window shrinks by two segments.
+        // Two segments with ESCE subtract 2896 x 10/2 = 14480. Four segments with ESCE subtract
+        // bytes of two windows, so the window shrinks by two segments.
         let mut h = host(&dctcp_sce::ENTRY, &[], 10, 10);
         let acks = [(2, false), (2, true), (1, true), (4, true), (2, false)];
         assert_eq!(

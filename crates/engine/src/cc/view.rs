@@ -76,9 +76,9 @@ pub struct Conn {
     pub max_packets_out: u32,
     /// Whether the congestion window limited sending in the last window of data.
     pub cwnd_limited: bool,
-    /// Smoothed RTT; zero before the first sample.
+    /// Smoothed RTT, or zero before the first sample.
     pub srtt: Time,
-    /// Smallest RTT so far; `NEVER` before the first sample.
+    /// Smallest RTT so far, or `NEVER` before the first sample.
     pub min_rtt: Time,
     /// Payload of a full segment, bytes.
     pub mss: u16,
@@ -178,9 +178,10 @@ pub struct RateSample {
     pub prior_delivered: u64,
     /// Segments found lost since the newest acknowledged segment was sent.
     pub lost: u32,
-    /// Segments in flight just after the newest acknowledged segment was sent, including it.
+    /// Segments in flight just after the newest acknowledged segment was sent, including this
+    /// segment.
     pub tx_in_flight: u32,
-    /// Whether the application had nothing to send at some time during the measurement.
+    /// Whether the application had no data to send at some time during the measurement.
     pub app_limited: bool,
     /// Whether this ACK acknowledges the segment that the last tail loss probe sent again.
     pub probe_acked: bool,
@@ -195,11 +196,11 @@ pub struct RateSample {
 /// A segment that was found lost, with values from its last transmission.
 #[derive(Clone, Copy, Debug)]
 pub struct LostSegment {
-    /// Segments in flight just after the segment was sent, including it.
+    /// Segments in flight just after the segment was sent, including the segment.
     pub tx_in_flight: u32,
-    /// Segments found lost since the segment was sent, including it.
+    /// Segments found lost since the segment was sent, including the segment.
     pub lost: u32,
-    /// Whether the application had nothing to send at some time before the segment was sent.
+    /// Whether the application had no data to send at some time before the segment was sent.
     pub app_limited: bool,
     /// Number of the segment in the connection, from 0.
     pub seq: u64,

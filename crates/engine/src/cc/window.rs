@@ -7,17 +7,17 @@ pub const INFINITE_SSTHRESH: u32 = 0x7fff_ffff;
 /// The largest window, segments.
 pub const MAX_CWND: u32 = u32::MAX / 2;
 
-/// How much a sender may have in flight, and how fast it may send. Windows are
-/// in segments.
+/// The amount of data that a sender may have in flight, and the rate at which it may send. Windows
+/// are in segments.
 #[derive(Clone, Debug)]
 pub struct Window {
     /// Congestion window, segments.
     pub cwnd: u32,
     /// Slow-start threshold, segments.
     pub ssthresh: u32,
-    /// Acknowledged segments that count towards the next increase.
+    /// Number of acknowledged segments that contribute to the next increase.
     pub cwnd_cnt: u32,
-    /// Pacing rate, bytes/s; 0 before it is known.
+    /// Pacing rate, bytes/s. It is 0 before the rate is known.
     pub pacing_rate: u64,
     /// Number of segments that may leave together if packets are paced (TSO autosizing).
     pub pacing_burst: u32,

@@ -19,8 +19,9 @@
 //! - CE on pure ACKs is not counted. (Linux counts it, but here no host acknowledges pure ACKs.)
 //! - An ACK that only reports a duplicate is always counted. (Linux requires that its timestamp in
 //!   ms is newer than the last one.)
-//! - ECN stays on even if it seems to get lost in the handshake (`tcp_ecn_fallback` is 0, as in
-//!   the kernel engine's guests), unless [`super::sender::Sender::ecn_fallback`] is set.
+//! - ECN stays on even if ECN packets seem to get lost in the handshake, unless
+//!   [`super::sender::Sender::ecn_fallback`] is set. (In the kernel engine's guests,
+//!   `tcp_ecn_fallback` is 0.)
 
 mod option;
 mod receiving;

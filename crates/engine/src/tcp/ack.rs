@@ -247,9 +247,9 @@ impl Sender {
         self.note_if_done();
     }
 
-    /// Processes an ACK of a part of a segment. If growth is computed from segments, this ACK
-    /// contributes nothing. If growth is computed from ACKs, it contributes one ACK, as in RFC 5681
-    /// without byte counting. (In Linux 3.2, only ACKs of whole segments contributed.)
+    /// Processes an ACK of a part of a segment. If growth is computed from segments, this ACK does
+    /// not contribute to growth. If growth is computed from ACKs, it contributes one ACK, as in RFC
+    /// 5681 without byte counting. (In Linux 3.2, only ACKs of whole segments contributed.)
     #[cold]
     fn on_partial_ack(&mut self, ack: u64, port: &mut impl Port) {
         let flight = self.board.flight;
@@ -399,7 +399,7 @@ impl Sender {
         self.transmit(port);
     }
 
-    /// Lets the congestion control or PRR set the window (Linux `tcp_cong_control`).
+    /// Sets the window by the congestion control or by PRR (Linux `tcp_cong_control`).
     fn control(&mut self, news: &Ack, event: &Event) {
         let control = self.needs.control;
         let sacks_count = self.recovery.rack.reordering > REORDERING;

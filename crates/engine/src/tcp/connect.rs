@@ -58,7 +58,7 @@ impl Sender {
         self.transmit(port);
     }
 
-    /// Establishes the connection on a host that accepts it. The ACK of its SYN-ACK arrived `rtt`
+    /// Establishes the connection on the host that accepts it. The ACK of its SYN-ACK arrived `rtt`
     /// after the SYN-ACK was sent. (In simulated scenarios, senders always connect.)
     pub fn establish(&mut self, now: Time, rtt: Time) {
         self.conn.now = now;

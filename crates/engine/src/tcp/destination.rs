@@ -1,4 +1,4 @@
-//! What a host remembers about a destination from one connection to the next.
+//! Values that a host stores about a destination from one connection to the next.
 //!
 //! Follows Linux 7.3 `tcp_update_metrics` and `tcp_init_metrics`. When a sender is done, it stores
 //! its RTT, its ssthresh and the degree of reordering. The next sender to the same destination
@@ -22,7 +22,7 @@ pub struct Destination {
 }
 
 impl Destination {
-    /// Stores the values of a sender that is done. If `ssthresh` is true, also stores its
+    /// Stores the values of a sender that has finished. If `ssthresh` is true, also stores its
     /// slow-start threshold.
     pub fn update(&mut self, sender: &Sender, ssthresh: bool) {
         let srtt = sender.rtt.srtt_x8_us();
@@ -31,7 +31,8 @@ impl Destination {
             self.srtt_us = 0;
             return;
         }
-        // A larger RTT replaces the known RTT at once. A smaller RTT has a weight of an eighth.
+        // A larger RTT replaces the stored RTT at once. A smaller RTT enters a moving average with
+        // a weight of an eighth.
         self.srtt_us = match self.srtt_us.checked_sub(srtt) {
             None | Some(0) => srtt,
             Some(less) => self.srtt_us - (less >> 3),

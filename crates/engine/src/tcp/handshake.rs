@@ -75,7 +75,7 @@ impl Handshake {
 
     /// Returns whether the window begins at one segment because SYNs were lost. For RFC 5681
     /// section 3.1 one lost SYN is enough, but Linux requires more than one (`tcp_init_transfer`).
-    /// An answer to the first SYN shows that it was not lost.
+    /// An answer to the first SYN shows that the first SYN was not lost.
     pub fn lost_syns(&self, syn_ack: &Packet, timestamps: bool) -> bool {
         self.retransmits > 1 && !(timestamps && syn_ack.sent == self.first_sent)
     }

@@ -1,4 +1,4 @@
-//! TCP as in Linux 7.3 (`net/ipv4/tcp_*.c`): sender, receiver and their common parts.
+//! TCP as in Linux 7.3 (`net/ipv4/tcp_*.c`): the sender, the receiver and their common parts.
 //!
 //! | file | what |
 //! |---|---|

@@ -147,7 +147,8 @@ mod tests {
         Window::new(cwnd, ssthresh, Growth::Segments)
     }
 
-    /// Returns rate and burst after an update, with an RTT of 40 ms and `out` segments in flight.
+    /// Returns the pacing rate and the burst after an update, with an RTT of 40 ms and `out`
+    /// segments in flight.
     fn updated(pacer: &Pacer, mut window: Window, out: u64) -> (u64, u32) {
         let conn = Conn {
             srtt: Time::from_ms(40),

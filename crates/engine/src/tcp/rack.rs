@@ -1,4 +1,4 @@
-//! RACK: finds losses by time (RFC 8985 section 6; Linux `tcp_recovery.c`).
+//! RACK detects losses by time (RFC 8985 section 6; Linux `tcp_recovery.c`).
 
 use super::rate::Rates;
 use super::scoreboard::{Scoreboard, Segment, Walk, state};
@@ -208,8 +208,9 @@ mod tests {
         (board, conn)
     }
 
-    /// Linux `tcp_rack_reo_wnd`: if no reordering was seen, the window is 0 in recovery or after
-    /// three SACKs. Otherwise it is a number of quarters of the minimum RTT, and at most srtt.
+    /// Linux `tcp_rack_reo_wnd`: if no reordering has been seen, the window is 0 in recovery or
+    /// after three SACKs. Otherwise it is a multiple of a quarter of the minimum RTT, and at most
+    /// srtt.
     #[test]
     fn the_reordering_window() {
         let (mut board, mut conn) = board();

@@ -1,5 +1,5 @@
-//! Sorted disjoint ranges of segment numbers: the segments that a receiver holds out of order, or
-//! that a sender knows to have arrived.
+//! Sorted disjoint ranges of segment numbers. They describe the segments that a receiver has
+//! received out of order, or that the receiver has reported to the sender.
 
 /// Disjoint, non-adjacent half-open ranges in ascending order. There is one range for each hole, so
 /// a sorted vector is enough.

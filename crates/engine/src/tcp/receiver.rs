@@ -88,7 +88,7 @@ pub struct Receiver {
     first: u64,
     /// The value of `rcv_nxt` when the last ACK was sent (Linux `rcv_wup`).
     acked: u64,
-    /// The segment up to which the last ACK acknowledged.
+    /// The first segment that the last ACK did not acknowledge.
     acked_to: u64,
     /// Segments that have arrived beyond a hole.
     out_of_order: Ranges,
@@ -98,7 +98,7 @@ pub struct Receiver {
     /// How many of the next ACKs are sent without delay.
     quick: u32,
     window: ReceiveWindow,
-    /// Delay of the next delayed ACK; zero before the first data.
+    /// Delay of the next delayed ACK, or zero before the first data.
     ato: Time,
     /// Arrival of the last data.
     last_data: Time,
@@ -131,7 +131,7 @@ pub struct Receiver {
     ce_rcv_nxt: u64,
     flow: u32,
     header: u16,
-    /// Number of segments that one ACK covers; 0 means no delayed ACKs.
+    /// Number of segments that one ACK covers. 0 means that ACKs are not delayed.
     ack_every: u64,
     /// The ECN field of pure ACKs.
     ack_ecn: Ecn,
@@ -429,7 +429,7 @@ impl Receiver {
         }
         self.note_timestamp(seq, packet.sent);
         if seq < self.rcv_nxt {
-            // This is a duplicate. Report it, and send ACKs at once for a while.
+            // This is a duplicate. Report the duplicate, and send the next ACKs at once.
             if let Some(accurate) = &mut self.accurate {
                 accurate.on_duplicate(seq);
             }
@@ -544,8 +544,8 @@ impl Receiver {
         self.sce.prior_rcv_nxt = self.rcv_nxt;
     }
 
-    /// Records whether a packet has an SCE mark. When marks begin or end, acknowledges delayed
-    /// packets first, with the old state.
+    /// Records whether a packet has an SCE mark. When marks begin or end, first acknowledges
+    /// delayed packets with the old state.
     fn note_sce(&mut self, marked: bool, port: &mut impl Port) {
         if self.sce.splits(marked, self.delack < Time::NEVER) {
             self.send_ack(self.sce.prior_rcv_nxt, port);

@@ -8,7 +8,7 @@ use super::undo::Undo;
 /// A tail loss probe (RFC 8985 section 7).
 #[derive(Clone, Debug, Default)]
 pub(super) struct Probe {
-    /// Recovery point of the outstanding probe, or `None` without one (Linux `tlp_high_seq`).
+    /// Recovery point of the outstanding probe, or `None` without a probe (Linux `tlp_high_seq`).
     pub high_seq: Option<u64>,
     /// Whether the probe was a retransmission.
     pub retrans: bool,

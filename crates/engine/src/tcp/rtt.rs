@@ -15,7 +15,7 @@ pub const INITIAL_RTO: Time = Time::from_secs(1);
 /// Estimates the RTT and the timeout.
 #[derive(Clone, Debug)]
 pub struct Rtt {
-    /// Smoothed RTT x 8, us; 0 before the first sample.
+    /// Smoothed RTT x 8, us. It is 0 before the first sample.
     pub(super) srtt_us: u32,
     /// Mean deviation x 4, us.
     mdev_us: u32,
@@ -31,8 +31,8 @@ pub struct Rtt {
     rto: Time,
     /// Number of doublings of the timeout since the last sample.
     backoff: u32,
-    /// Smoothed RTT x 8 of earlier connections, us, until this connection is established; 0 if
-    /// unknown.
+    /// Smoothed RTT x 8 of earlier connections, us. It is used when the connection is established,
+    /// and is 0 if unknown.
     pub(super) remembered_us: u32,
 }
 
@@ -61,8 +61,8 @@ impl Rtt {
             srtt += error;
             if error < 0 {
                 error = -error - i64::from(self.mdev_us >> 2);
-                // A falling RTT would raise the deviation, and so the timeout. Linux reduces this
-                // effect (after Sarolahti and Kuznetsov 2002).
+                // Without a correction, a falling RTT would increase the deviation, and so the
+                // timeout. Linux reduces this effect (after Sarolahti and Kuznetsov 2002).
                 if error > 0 {
                     error >>= 3;
                 }
@@ -94,12 +94,13 @@ impl Rtt {
         self.backoff = 0;
     }
 
-    /// Returns the smoothed RTT; zero before the first sample.
+    /// Returns the smoothed RTT, or zero before the first sample.
     pub fn srtt(&self) -> Time {
         Time::from_us(u64::from(self.srtt_us) >> 3)
     }
 
-    /// Returns the smoothed RTT x 8, us, as Linux stores it; 0 before the first sample.
+    /// Returns the smoothed RTT x 8, us, as Linux stores it. The result is 0 before the first
+    /// sample.
     pub fn srtt_x8_us(&self) -> u32 {
         self.srtt_us
     }
@@ -174,9 +175,9 @@ mod tests {
         assert_eq!(rtt.timeout(), Time::from_ms(221));
     }
 
-    /// `tcp_rtt_estimator` computed by hand: a fall of the RTT has a weight of an eighth. If the
-    /// deviation in a round was smaller, a quarter of the difference is subtracted at the end of
-    /// the round.
+    /// Tests values of `tcp_rtt_estimator` that were computed by hand. A fall of the RTT has a
+    /// weight of an eighth. If the deviation in a round was smaller, a quarter of the difference is
+    /// subtracted at the end of the round.
     #[test]
     fn a_falling_rtt_by_hand() {
         let mut rtt = Rtt::new(Time::from_ms(1));

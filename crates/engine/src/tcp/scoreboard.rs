@@ -3,7 +3,7 @@
 //! The scoreboard is a ring of small segments. The slot of a segment is computed from its sequence
 //! number. For RACK, a linked list through the ring orders segments by their last transmission (RFC
 //! 8985 section 6.2; Linux `tsorted_sent_queue`). The cost of every operation is proportional to
-//! the segments that it newly acknowledges, sacks or loses.
+//! the number of segments that it newly acknowledges, sacks or marks lost.
 //!
 //! Most of the time, no segment is sacked, lost or sent again. In this case segments were sent in
 //! the order of their numbers, so the list is not needed. It is built when the first segment in

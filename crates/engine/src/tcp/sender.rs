@@ -63,7 +63,7 @@ pub struct Sender {
     pub(super) plan: Stack,
 }
 
-/// The TCP options that a sender still needs. The struct is small because every flow has one.
+/// The TCP options that a sender still needs. The struct is small because every flow contains it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stack {
     pub initial_cwnd: u32,
@@ -158,8 +158,8 @@ impl Sender {
         }
     }
 
-    /// Returns this sender with another number for its first segment. The number does not change
-    /// what the sender does. Call this before it connects.
+    /// Returns this sender with another number for its first segment. The number does not affect
+    /// the behaviour of the sender. Call this before it connects.
     pub fn numbered_from(mut self, first: u64) -> Sender {
         if first == 0 {
             return self;
@@ -364,8 +364,8 @@ impl Sender {
         }
     }
 
-    /// Adds an RTT sample. `first` is the RTT of the oldest segment that an ACK newly covers, which
-    /// sets srtt. `newest` is the RTT of the newest segment, which can lower the minimum.
+    /// Adds an RTT sample. `first` is the RTT of the oldest segment that an ACK newly covers. It
+    /// updates srtt. `newest` is the RTT of the newest segment, which can lower the minimum.
     pub(super) fn take_rtt_sample(&mut self, first: Time, newest: Time) {
         self.conn.min_rtt = self.conn.min_rtt.min(newest);
         let Flight { una, nxt, .. } = self.board.flight;

@@ -72,8 +72,8 @@ impl Sender {
         }
     }
 
-    /// Completes the record when the losses are known: after a recovery, or when all segments that
-    /// were in flight at the end of slow start are acknowledged.
+    /// Completes the record when the losses are known. This is after a recovery, or when all
+    /// segments that were in flight at the end of slow start are acknowledged.
     pub(super) fn settle_slow_start(&mut self) {
         if let Some(end) = &mut self.account.slow_start
             && !end.settled

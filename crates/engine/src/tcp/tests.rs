@@ -131,7 +131,7 @@ fn fire(s: &mut Sender, wire: &mut Wire) -> Time {
     at
 }
 
-/// Tests a probe as Linux sends it (`tcp_send_loss_probe` with `__tcp_retransmit_skb`).
+/// Tests that a probe is sent as in Linux (`tcp_send_loss_probe` with `__tcp_retransmit_skb`).
 #[test]
 fn a_probe_is_no_repair_and_restarts_the_timeout() {
     let mut wire = Wire::default();
@@ -209,7 +209,7 @@ fn a_late_original_stops_retransmission() {
     s.on_ack(&ack(1, &[(7, 10)], ms(100)), ms(205), &mut wire);
     assert!(s.recovery.rack.reordering_seen);
     assert!(wire.take().iter().all(|(_, again)| !again));
-    // Once no retransmission is in flight, the reduction is undone.
+    // When there is no longer a retransmission in flight, the reduction is undone.
     s.on_ack(&ack(3, &[(7, 10)], ms(100)), ms(206), &mut wire);
     s.on_ack(&ack(4, &[(7, 10)], ms(100)), ms(207), &mut wire);
     assert_eq!(s.recovery.undo.marker, None);
@@ -231,7 +231,8 @@ fn a_syn_is_repeated_every_second_at_first() {
     answer.flags |= flags::ACK;
     wire.take();
     s.on_syn_ack(&answer, ms(19_456 + 30), &mut wire);
-    // The RTT comes from the timestamp. After more than one lost SYN, the window is one segment.
+    // The RTT is computed from the timestamp. More than one SYN was lost, so the window is one
+    // segment.
     assert_eq!(s.conn.srtt, ms(30));
     assert_eq!(wire.take(), [(0, false)]);
 }
@@ -273,14 +274,14 @@ fn joined_segments_are_paced_together() {
     assert_eq!(gaps(ms(100)), (12, 2 * 833_334));
     // With an RTT of 20 ms, 5.86 segments leave in a millisecond.
     assert_eq!(gaps(ms(20)), (15, 5 * 166_667));
-    // With an RTT of 4 ms, 65536 >> 7 bytes are added: 29.3 + 0.35 segments.
+    // With an RTT of 4 ms, 65536 >> 7 bytes are added. The sum is 29.3 + 0.35 segments.
     assert_eq!(gaps(ms(4)), (39, 29 * 33_334));
-    // With an RTT of 2 ms, 65536 >> 3 bytes are added: 14.6 + 5.7 segments.
+    // With an RTT of 2 ms, 65536 >> 3 bytes are added. The sum is 14.6 + 5.7 segments.
     assert_eq!(gaps_at(50, ms(2)), (30, 20 * 66_667));
 }
 
 /// Linux `tcp_check_sack_reordering` measures how far segments were overtaken. Linux
-/// `tcp_may_raise_cwnd`: if this is more than three segments, SACKs raise the window.
+/// `tcp_may_raise_cwnd`: if this distance is more than three segments, SACKs increase the window.
 #[test]
 fn the_degree_of_reordering_is_the_largest_distance() {
     let mut wire = Wire::default();
@@ -616,7 +617,8 @@ fn the_steps_of_a_reduction_count_once() {
         let all = s.account.listed.iter();
         all.map(|r| (r.reason(), r.from, r.to)).collect()
     };
-    // Segment 0 is lost, and each ACK reports one more segment. The third ACK starts the recovery.
+    // Segment 0 is lost, and each ACK reports one more delivered segment. The third ACK starts the
+    // recovery.
     for n in 1..8 {
         s.on_ack(&ack(0, &[(1, 1 + n)], ms(100)), ms(200 + n), &mut wire);
     }

@@ -51,7 +51,8 @@ impl Sender {
         self.rearm_rto();
     }
 
-    /// Handles the retransmission timeout (RFC 6298 section 5.4 ff.; Linux `tcp_retransmit_timer`).
+    /// Handles the retransmission timeout (RFC 6298 from section 5.4 on; Linux
+    /// `tcp_retransmit_timer`).
     fn on_rto(&mut self, port: &mut impl Port) {
         if self.board.flight.packets_out() == 0 {
             return self.timer.clear();

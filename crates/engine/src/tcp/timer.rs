@@ -1,4 +1,4 @@
-//! The single deadline of a sender, and what it means (Linux `icsk_pending`, `tcp_timer.c`).
+//! The single deadline of a sender, and its meaning (Linux `icsk_pending`, `tcp_timer.c`).
 
 use super::rtt::{INITIAL_RTO, Rtt};
 use super::scoreboard::Scoreboard;
@@ -10,7 +10,7 @@ use crate::wheel::TimerClock;
 /// Linux `TCP_TIMEOUT_MIN`: two jiffies at HZ 1000.
 pub(super) const TIMEOUT_MIN: Time = Time::from_ms(2);
 
-/// What the deadline means.
+/// The meaning of the deadline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// No deadline.
@@ -32,7 +32,8 @@ pub(super) struct Timer {
     /// wheel.
     set: Time,
     pub clock: TimerClock,
-    /// Extra time before a probe of a single segment, whose ACK may be delayed.
+    /// Extra time before a tail loss probe if only one segment is in flight, because its ACK may be
+    /// delayed.
     slack: Time,
 }
 

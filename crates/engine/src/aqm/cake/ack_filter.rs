@@ -1,12 +1,12 @@
 //! The ACK filter. It drops a flow's older waiting ACKs if a newer ACK repeats their information.
 //!
-//! The filter may drop an ACK if it is pure, and if the newly appended ACK repeats its information:
-//! the cumulative acknowledgement, the timestamp and the SACK blocks. The dropped ACK must not
-//! carry ESCE (the former NS bit), a D-SACK or an option that the filter does not know (AccECN). If
-//! ECE or CWR differs between two waiting ACKs, an ACK stays, so that the sender sees the change.
-//! The filter drops an ACK only if two could be dropped. It drops the older one, so one redundant
-//! ACK stays. `aggressive` also drops this last one if it is right before the new ACK and has the
-//! same flags.
+//! The filter may drop an ACK if it is pure, and if the newly appended ACK repeats its information.
+//! This information is the cumulative acknowledgement, the timestamp and the SACK blocks. The
+//! dropped ACK must not carry ESCE (the former NS bit), a D-SACK or an option that the filter does
+//! not know (AccECN). If ECE or CWR differs between two waiting ACKs, an ACK stays, so that the
+//! sender sees the change. The filter drops an ACK only if two could be dropped. It drops the older
+//! one, so one redundant ACK stays. `aggressive` also drops this last one if it is right before the
+//! new ACK and has the same flags.
 
 use std::cmp::Ordering;
 

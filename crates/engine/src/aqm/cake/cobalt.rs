@@ -14,8 +14,8 @@ const P_INC: u32 = 1 << 24;
 /// BLUE: probability subtracted when a dequeue finds the queue empty, in units of 2^-32 (1/4096).
 const P_DEC: u32 = 1 << 20;
 
-/// 1/sqrt(count) in units of 2^-32 for counts below 16, where one Newton step is inaccurate. For 0
-/// and 1 it is the largest value below 1 in 32 bits.
+/// 1/sqrt(count) in units of 2^-32 for counts below 16. For these counts one Newton step is
+/// inaccurate. For 0 and 1 it is the largest value below 1 in 32 bits.
 const INVERSE_ROOTS: [u32; 16] = [
     u32::MAX,
     u32::MAX,
@@ -35,14 +35,14 @@ const INVERSE_ROOTS: [u32; 16] = [
     1_108_955_788,
 ];
 
-/// What a queue does when its sojourn time exceeds the target for the first time, or for the first
-/// time after a long period below the target.
+/// What a queue does when its sojourn time exceeds the target for the first time. This also applies
+/// after a long period below the target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fresh {
     /// As in Linux, the initial 1/sqrt(count) is 0, and a timer in the past is set to the current
     /// time. So Cobalt marks the second packet above the target.
     Linux,
-    /// As CoDel's authors intend: the first signal comes one interval later.
+    /// As CoDel's authors intend, the first signal comes one interval later.
     Interval,
 }
 

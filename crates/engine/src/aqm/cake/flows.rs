@@ -18,7 +18,7 @@ use crate::ring::Ring;
 
 /// Number of queues of a tin.
 pub const QUEUES: usize = 1024;
-/// Number of queues that a flow may be assigned to.
+/// Number of queues to which a flow may be assigned.
 const WAYS: usize = 8;
 /// Largest number of rounds that a queue can wait for at once.
 const ROUNDS: usize = 256;
@@ -32,7 +32,8 @@ const NONE: u16 = u16::MAX;
 pub struct Isolation {
     /// Whether every flow has its own queue.
     pub flows: bool,
-    /// Whether sources are separate: each has a queue, or a share of the rate if flows have queues.
+    /// Whether sources are separate. If so, each source has its own share of the rate, or its own
+    /// queue if flows do not have queues.
     pub sources: bool,
     /// Whether destinations are separate, as sources are.
     pub destinations: bool,
@@ -164,9 +165,10 @@ pub struct Flows {
     /// Bytes of each queue.
     backlogs: Backlogs,
     hosts: Box<[Host]>,
-    /// Sparse and decaying queues, then bulk queues by the round they wait for.
+    /// The lists of sparse and decaying queues, then the lists of bulk queues. There is one such
+    /// list for each round for which queues wait.
     lists: Box<[Ends; 2 + ROUNDS]>,
-    /// Bit set of the rounds that some bulk queue waits for.
+    /// Bit set of the rounds for which bulk queues wait.
     waited_for: [u64; ROUNDS / 64],
     /// Number of waiting bulk queues.
     waiting: u16,
@@ -319,7 +321,7 @@ impl Flows {
         (self.dither >> 48) as u32
     }
 
-    /// Returns the number of bulk queues of the busier one of a queue's two hosts.
+    /// Returns the number of bulk queues of a queue's busier host.
     #[inline]
     fn load(&self, index: usize) -> u16 {
         let flow = &self.flows[index];
@@ -346,7 +348,7 @@ impl Flows {
         ((self.share(self.load(index)) + self.bits()) >> 16) as i32
     }
 
-    /// Appends a packet and puts its queue into the round.
+    /// Appends a packet to a queue, and makes the queue active if it was empty.
     #[inline]
     pub fn push(&mut self, index: usize, packet: Packet) {
         self.backlogs.add(index, packet.len);
@@ -370,7 +372,7 @@ impl Flows {
         }
     }
 
-    /// Moves the oldest packet of a queue to `next`. Returns whether there was one.
+    /// Moves the oldest packet of a queue to `next`. Returns whether there was a packet.
     #[inline]
     pub fn pop_to(&mut self, index: usize, next: &mut Packet) -> bool {
         let any = self.flows[index].packets.pop_to(next);
@@ -387,7 +389,7 @@ impl Flows {
         Some(packet)
     }
 
-    /// Returns the queue with the most bytes, and its bytes.
+    /// Returns the index and the bytes of the longest queue.
     pub fn longest(&mut self) -> (usize, u64) {
         self.backlogs.longest()
     }
@@ -450,7 +452,7 @@ impl Flows {
         filled(self, List::Decaying).then_some(List::Decaying)
     }
 
-    /// Returns the next round that a bulk queue waits for.
+    /// Returns the next round for which a bulk queue waits.
     #[inline]
     fn next_round(&self) -> Option<usize> {
         const WORDS: usize = ROUNDS / 64;

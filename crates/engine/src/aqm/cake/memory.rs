@@ -10,9 +10,9 @@ use crate::packet::{Packet, flags};
 
 /// Headers and bookkeeping of a TCP segment's buffer, bytes.
 const SEGMENT: u32 = 832;
-/// The size that the kernel counts for a pure ACK, bytes.
+/// Memory that the kernel counts for a pure ACK, bytes.
 const PURE_ACK: u32 = 2;
-/// Bookkeeping of a datagram's buffer, at its start and its end, bytes.
+/// Bookkeeping at the start and at the end of a datagram's buffer, bytes.
 const BUFFER: u32 = 256;
 const SHARED: u32 = 320;
 
@@ -28,9 +28,9 @@ pub fn truesize(packet: &Packet) -> u32 {
     SEGMENT + u32::from(packet.payload)
 }
 
-/// Returns the memory limit, bytes. If `given` is `None`, the limit is four times the bytes that
-/// `rate` (byte/s) carries in `rtt_us` (us), but at least 4 MiB and at most the memory of 10,240
-/// full packets.
+/// Returns the memory limit, bytes. `given` is the limit from the scenario. If it is `None`, the
+/// limit is four times the bytes that `rate` (byte/s) carries in `rtt_us` (us). It is then at least
+/// 4 MiB and at most the memory of 10,240 full packets.
 pub fn limit(given: Option<u64>, rate: u64, rtt_us: u64, mtu: u32) -> u64 {
     const PACKETS: u64 = 10_240;
     given.unwrap_or_else(|| {

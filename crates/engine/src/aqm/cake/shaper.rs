@@ -1,4 +1,5 @@
-//! Cake's shaper: a virtual clock that allows no burst, and the sizes that it charges for packets.
+//! Cake's shaper: a virtual clock that does not allow bursts, and the sizes that it charges for
+//! packets.
 //!
 //! Each packet advances the virtual clock by its duration at the rate. A packet may leave when the
 //! virtual clock is not ahead of the current time. A packet that leaves late does not reduce the
@@ -15,7 +16,7 @@ const ETHERNET: i32 = 14;
 /// Slowest rate that Cake shapes to, byte/s.
 const MIN_RATE: u64 = 64;
 
-/// A rate as time per byte: `ns` divided by 2^`shift`, in nanoseconds.
+/// A rate as time per byte. The time is `ns` divided by 2^`shift`, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PerByte {
     /// Time per byte in units of 2^-shift ns.
@@ -104,8 +105,8 @@ impl Shaper {
         }
     }
 
-    /// Returns when the next packet may leave. The time is not later than now if the packet may
-    /// leave at once.
+    /// Returns when the next packet may leave. If the packet may leave at once, this time is not
+    /// later than now.
     #[inline]
     pub fn opens(&self) -> i64 {
         self.next.min(self.failsafe)

@@ -177,7 +177,7 @@ fn sizes_of_atm_ptm_overhead_and_mpu() {
     assert_eq!(sizes(Some(0), 0, Framing::Plain).charged(1514), 1500);
     assert_eq!(sizes(Some(18), 64, Framing::Plain).charged(54), 64);
     assert_eq!(sizes(Some(-64), 0, Framing::Plain).charged(60), 0);
-    // 1500 + 40 bytes need 33 cells of 48 bytes. One byte more than fits into 32 cells needs
+    // 1500 + 40 bytes need 33 cells of 48 bytes. 32 cells hold 1536 bytes, so 1537 bytes need
     // another cell.
     assert_eq!(sizes(Some(40), 0, Framing::Atm).charged(1514), 33 * 53);
     assert_eq!(sizes(Some(36), 0, Framing::Atm).charged(1514), 32 * 53);
@@ -254,7 +254,7 @@ fn tins_by_codepoint() {
     assert_eq!(Tins::Diffserv8.rates(1 << 21)[2], (1 << 21) / 64 * 49);
 }
 
-/// Returns a Cake with two flows: flow 0 with this DSCP, flow 1 with DSCP 0.
+/// Returns Cake with two flows: flow 0 with this DSCP, and flow 1 with DSCP 0.
 fn two_classes(rate: u64, tins: &'static str, dscp: u8) -> Bench {
     let mut bench = Bench::new(rate, &[word("tins", tins)]);
     let info = |n: u32, dscp| FlowInfo {
@@ -443,8 +443,8 @@ fn a_sparse_flow_goes_first_and_a_bulk_one_waits_its_turn() {
     bench.data(next, 1, 100, Ecn::NotEct);
     let (packet, next) = bench.get(next).unwrap();
     assert_eq!(packet.flow, 1);
-    // A packet of 1514 bytes exceeds the quantum of 305 bytes. After it, the flow must wait for its
-    // turn.
+    // A packet of 1514 bytes exceeds the quantum of 305 bytes. After this packet, the flow must
+    // wait for its turn.
     let mut now = next;
     let mut order = Vec::new();
     for _ in 0..6 {
@@ -506,7 +506,7 @@ fn a_queue_that_slept_marks_at_once_too_and_one_that_did_not_waits() {
         (Fresh::Interval, 150, 100),
     ] {
         let (mut c, p, mut rng) = cobalt(fresh);
-        // After marks and decay, 1/sqrt(count) is no longer its initial 0.
+        // After marks and decay, 1/sqrt(count) no longer has its initial value of 0.
         marks(&mut c, &p, &mut rng, (0, 300), 6 * MS);
         marks(&mut c, &p, &mut rng, (300, 2_000), 0);
         assert_eq!(c.count, 0);
@@ -810,7 +810,7 @@ fn the_ack_filter_keeps_what_is_news() {
     let esce = [1, 2, 3, 4].map(|n| flagged(n, flags::ESCE));
     assert_eq!(filtered("aggressive", &esce), [0, 1, 2, 3]);
 
-    // Duplicate ACKs stay, unless the SACK blocks of a newer one cover theirs.
+    // Duplicate ACKs stay, unless the SACK blocks of a newer ACK cover their blocks.
     let duplicates = [ack(0, 5, &[]), ack(0, 5, &[]), ack(0, 5, &[])];
     assert_eq!(filtered("aggressive", &duplicates), [0, 1, 2]);
     let growing = [
@@ -894,7 +894,7 @@ fn sixty_four_flows_of_a_host_share_by_bytes() {
     }
 }
 
-/// Once an empty queue has no state that must decay, another flow can use it.
+/// Once the state of an empty queue has decayed, another flow can use the queue.
 #[test]
 fn an_empty_queue_without_a_memory_is_free_again() {
     let isolation = Isolation {
@@ -922,7 +922,7 @@ fn an_empty_queue_without_a_memory_is_free_again() {
     assert_eq!(flows.find(&keys(1)), 21);
 }
 
-/// A tin without sparse queues is served as long as it has bulk queues.
+/// A tin without sparse queues is served while it has bulk queues.
 #[test]
 fn a_tin_is_active_while_any_queue_waits() {
     let isolation = Isolation {
@@ -940,7 +940,7 @@ fn a_tin_is_active_while_any_queue_waits() {
     assert!(!flows.active(), "a decaying queue is empty");
 }
 
-/// In both directions, every flow without a description has its own hosts and queues.
+/// A flow that the scenario does not describe has its own hosts and queues in both directions.
 #[test]
 fn flows_without_a_description_share_nothing() {
     let mut cake = Bench::new(10_000_000, &[]).cake;

@@ -32,12 +32,13 @@ pub fn selector(options: &Options) -> Option<[u8; 2]> {
     found.map(|(_, bits)| *bits)
 }
 
-/// Largest number of drops in one dequeue. CoDel forgets further drops that are due.
+/// Largest number of drops in one dequeue. If more drops are due, CoDel does not make up for them
+/// later.
 const MAX_DROPS: u32 = 256;
 
-/// Where CoDel takes packets from: a whole queue, or the queue of one flow.
+/// A source of packets for CoDel: a whole queue, or the queue of one flow.
 pub trait Source {
-    /// Moves the oldest packet to `next`. Returns whether there was one.
+    /// Moves the oldest packet to `next`. Returns whether there was a packet.
     fn pop_to(&mut self, next: &mut Packet) -> bool;
 
     /// Bytes that stay queued. In a fair queue, this is the sum over all flows, as in Linux.
@@ -71,7 +72,7 @@ pub struct Params {
     interval: u64,
     /// Sojourn time above which ECN-capable packets are marked, ticks.
     ce_threshold: Option<u64>,
-    /// The packets that `ce_threshold` marks: a value and a mask for the ECN field. The masked
+    /// The packets that `ce_threshold` marks, as a value and a mask for the ECN field. The masked
     /// field must equal the value. If both are 0, all packets are selected.
     select: [u8; 2],
     /// Whether CoDel marks ECN-capable packets instead of dropping them.
@@ -119,8 +120,8 @@ pub struct Vars {
 }
 
 impl Vars {
-    /// One Newton step of x <- x/2 (3 - count x^2) towards 1/sqrt(count), in 32-bit fractions as in
-    /// Linux.
+    /// Makes one Newton step, x <- x/2 (3 - count x^2), towards 1/sqrt(count), in 32-bit fractions
+    /// as in Linux.
     pub(super) fn newton_step(&mut self) {
         let x = u64::from(self.rec_inv_sqrt) << 16;
         let square = (x * x) >> 32;
@@ -130,8 +131,8 @@ impl Vars {
         self.rec_inv_sqrt = (next >> 16) as u16;
     }
 
-    /// RFC 8289 section 5.6 (`control_law`): the time of the next drop, interval / sqrt(count)
-    /// after `t`.
+    /// RFC 8289 section 5.6 (`control_law`): returns the time of the next drop, which is interval /
+    /// sqrt(count) after `t`.
     #[inline]
     fn control_law(&self, t: u64, interval: u64) -> u64 {
         let share = (u128::from(interval) * u128::from(self.rec_inv_sqrt)) >> 16;
@@ -140,8 +141,8 @@ impl Vars {
         t.saturating_add((share as u64).max(1))
     }
 
-    /// RFC 8289 section 5.6 (`dodequeue`): whether the sojourn time has been above the target for a
-    /// whole interval. `left` is the number of bytes that stay queued.
+    /// RFC 8289 section 5.6 (`dodequeue`): returns whether the sojourn time has been above the
+    /// target for a whole interval. `left` is the number of bytes that stay queued.
     #[inline]
     fn should_drop(&mut self, packet: &Packet, left: u64, p: &Params, now: u64) -> bool {
         self.ldelay = now.saturating_sub(ticks(packet.stamp));
@@ -267,8 +268,8 @@ impl Vars {
     /// Enters the dropping phase after its first drop or mark.
     pub(super) fn enter(&mut self, p: &Params, now: u64) {
         self.dropping = true;
-        // RFC 8289 section 5.5 (`deque`), re-entry: if the last phase ended less than 16 intervals
-        // ago, continue from the number of drops and marks that it added to the count.
+        // RFC 8289 section 5.5 (`deque`), re-entry. If the last phase ended less than 16 intervals
+        // ago, continue from the number of drops and marks that this phase added to the count.
         let added = self.count.wrapping_sub(self.lastcount);
         let recent = now < self.drop_next.saturating_add(p.interval.saturating_mul(16));
         if added > 1 && recent {

@@ -91,10 +91,10 @@ fn drop_times_follow_the_control_law() {
     );
     assert!(times.len() > 200, "{} drops", times.len());
 
-    // The control law in floating point: after the first drop, drop k+1 follows drop k by interval
-    // x(k), where x(k) is one Newton step from x(k-1) towards 1/sqrt(k). Linux's 16-bit fraction
-    // and its ticks lose at most 3 units of 2^-16 interval and one tick per drop. A drop that is
-    // due happens at most one dequeue step later.
+    // This is the control law in floating point. The time from drop k to drop k+1 is interval times
+    // x(k), where x(k) is one Newton step from x(k-1) towards 1/sqrt(k). Per drop, the rounding of
+    // Linux's 16-bit fraction and of its ticks changes the result by at most 3 units of 2^-16
+    // interval and one tick. A drop that is due happens at most one dequeue step later.
     let interval = 97_656.0 * 1_024.0;
     let (mut due, mut x) = (first, 1.0);
     for (k, pair) in (1u32..).zip(times.windows(2)) {
@@ -229,8 +229,8 @@ fn re_entry_goes_on_from_what_the_last_phase_added() {
     let (added, count) = re_enter(2);
     assert!(added > 10);
     assert_eq!(count, added);
-    // If the re-entry is 16 intervals after drop_next or later, the count starts again from 1. The
-    // phase itself begins one interval after the sojourn time rose.
+    // If the re-entry is at least 16 intervals after drop_next, the count starts again from 1. The
+    // new phase begins one interval after the sojourn time has risen.
     assert_eq!(re_enter(14).1, added);
     assert_eq!(re_enter(17).1, 1);
 }

@@ -15,10 +15,10 @@ pub enum Arithmetic {
     /// The refactoring of 2019: like `Div64`, but the sum is divided by 127, which multiplies the
     /// gain by 0.504.
     Div127,
-    /// `dualpi2-2019-02-21`: whole units per tick of 64 ns, as in PIE.
+    /// `dualpi2-2019-02-21`: gains are whole units per tick of 64 ns, as in PIE.
     Ticks,
-    /// `dualpi2-2019-wrr-counter` and `dualpi2-2019-wrr-percent`: whole units per ns (0.233 and
-    /// 2.794 Hz instead of 0.3125 and 3.125 Hz).
+    /// `dualpi2-2019-wrr-counter` and `dualpi2-2019-wrr-percent`: gains are whole units per ns
+    /// (0.233 and 2.794 Hz instead of 0.3125 and 3.125 Hz).
     Nanoseconds,
 }
 
@@ -159,8 +159,8 @@ impl Vars {
         rng.bits() >> 32 < prob + p.edge
     }
 
-    /// Compares a random number with p, and if it is below p, compares a second one. So the result
-    /// is true with probability p squared.
+    /// Returns true if two random numbers are both below p. So the result is true with probability
+    /// p squared. Draws the second number only if the first is below p.
     #[inline]
     fn square(self, p: &Params, rng: &mut Stream) -> bool {
         let prob = u64::from(self.prob);

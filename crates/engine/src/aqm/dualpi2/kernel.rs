@@ -209,7 +209,7 @@ fn time_of_own(words: &mut Words<'_>, option: &'static str) {
     }
 }
 
-/// Writes a gain for the module: in 256ths of a Hz, rounded down as in tc.
+/// Writes a gain for the module in 256ths of a Hz, rounded down as in tc.
 fn parts(words: &mut Words<'_>, option: &'static str) {
     let parts = (words.options.float(option) as f32 * 256.0) as u32;
     words.pair(option, &parts.to_string());

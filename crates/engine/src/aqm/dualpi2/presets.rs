@@ -1,6 +1,6 @@
-//! The versions: their presets, and the values that follow from `max_rtt` and `typical_rtt`.
+//! The presets of the versions, and the values that are computed from `max_rtt` and `typical_rtt`.
 //!
-//! Every value and rule comes from public sources:
+//! The values and rules come from these public sources:
 //! - `linux-6.17`: Linux 7.3.4 net/sched/sch_dualpi2.c; max_rtt: iproute2 tc/q_dualpi2.c.
 //! - `dualpi2-2019-refactored`: the version with a credit scheduler and a timer in jiffies. Its
 //!   __scale_delta divides by 2^7 - 1. It is marked "Copyright 2019" and is older than the patches
@@ -12,7 +12,8 @@
 //! - `dualpi2-2019-wrr-counter`: L4STeam/l4sdemo 11b1ae1 sch_dualpi2.c. The commit before it,
 //!   olgaalb/sch_dualpi2 8871fba, combined the counter with ticks and a time shift: `arithmetic =
 //!   "ticks", tshift = "40ms"`.
-//! - `dualpi2-2019-02-21`: the time-shifted FIFO of the same line (Copyright 2018).
+//! - `dualpi2-2019-02-21`: the time-shifted FIFO, an earlier version of the same code (Copyright
+//!   2018).
 //!
 //! The following statements have no source. The parameters of the published evaluations suggest
 //! that the last version above is the stable version of 21 February 2019. They also suggest that

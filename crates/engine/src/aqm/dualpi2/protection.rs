@@ -1,10 +1,10 @@
-//! Queue protection of DOCSIS (RFC 9957): it sends packets of flows that build a queue in L to C.
+//! Queue protection of DOCSIS (RFC 9957). It sends packets of flows that build a queue in L to C.
 //!
 //! Each flow has a queuing score. Every packet increases the score by the packet's bytes times a
 //! probability. The probability is the value of a ramp at the current delay of L. The score decays
 //! at 2^19 bytes a second. A packet goes to C if the delay is above 1 ms and the product of delay
 //! and score is above 1 ms times 4 ms. It also goes to C if the score has reached its maximum of 5
-//! s. A flow that adds less than 2^19 bytes a second to its score (4.2 Mbit/s) always stays in L.
+//! s. A flow that adds less than 2^19 bytes a second (4.2 Mbit/s) to its score always stays in L.
 //!
 //! A score is stored as the time at which it will have decayed to 0. There are 32 buckets. A hash
 //! gives each flow two buckets, of which it uses one. If other flows use both, the flow shares a
@@ -29,7 +29,7 @@ pub(super) const OPTION: Opt = Opt {
     tc: None,
 };
 
-/// Delay of L above which packets may go to C, and the end of the ramp (`MAXTH`).
+/// Delay of L above which packets may go to C. The ramp ends at this delay (`MAXTH`).
 const CRITICAL: Time = Time::from_ms(1);
 /// Length of the ramp (`1 << LG_RANGE`).
 const RANGE: Time = Time(1 << 19);
@@ -42,7 +42,7 @@ const AGING: u64 = 1 << 19;
 /// Bytes of the largest packet. The ramp begins at a delay of at least the transmission time of two
 /// such packets.
 const LARGEST: u64 = 2_000;
-/// Number of buckets, without the shared one.
+/// Number of buckets, without the shared bucket.
 const BUCKETS: usize = 32;
 /// Number of buckets that a flow may use.
 const ATTEMPTS: u32 = 2;
@@ -171,7 +171,7 @@ mod tests {
     }
 
     /// A flow that sends less than 2^19 bytes a second stays in L. A flow that sends 1.5 times as
-    /// much does not.
+    /// much does not stay in L.
     #[test]
     fn the_rate_of_aging_is_safe() {
         for (rate, safe) in [(AGING - 4_096, true), (AGING * 3 / 2, false)] {
@@ -202,7 +202,7 @@ mod tests {
         assert!(queue.admits(&packet(1), Time::from_us(1_001), start + Time::from_secs(6)));
     }
 
-    /// A link without a nominal rate has a ramp, too.
+    /// A link without a nominal rate also has a ramp.
     #[test]
     fn a_link_without_a_rate_is_protected() {
         let queue = Protection::new(Rate(0), 7);

@@ -1,5 +1,5 @@
-//! The native AQM of L in RFC 9332 appendix A.1: marks on a ramp of the sojourn time instead of a
-//! step.
+//! The native AQM of L in RFC 9332 appendix A.1, which marks on a ramp of the sojourn time instead
+//! of a step.
 //!
 //! The probability of a mark is the larger of the ramp's probability and the coupled probability k
 //! p. To space marks evenly, the probabilities of successive packets are added, and a packet is
@@ -73,7 +73,8 @@ impl Ramp {
             false => self.probability(sojourn),
         };
         self.sum += native.max(coupled);
-        // A sum that equals 1 up to rounding counts as 1, so that a certain mark is not delayed.
+        // A sum that differs from 1 only by rounding is treated as 1, so that a certain mark is not
+        // delayed.
         if self.sum < 1.0 - 1e-9 {
             return None;
         }

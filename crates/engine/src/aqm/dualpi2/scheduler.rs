@@ -1,5 +1,5 @@
-//! Decides which queue is served. The versions of DualPI2 use four different schedulers; presets.rs
-//! names their sources.
+//! Decides which queue is served. The versions of DualPI2 use four different schedulers. presets.rs
+//! lists their sources.
 
 use super::presets::Scheduling;
 use crate::packet::Packet;
@@ -49,7 +49,8 @@ pub enum Scheduler {
     /// positive, C is served, and its bytes times `wl` are subtracted from the credit. If the queue
     /// to serve is empty, the other queue sends without a change of the credit.
     Percent {
-        /// Bytes of L for each byte of C: 100 over the percentage, rounded down, minus 1.
+        /// Bytes of L for each byte of C. This is 100 divided by the percentage, rounded down,
+        /// minus 1.
         wl: i64,
         /// Credit at the start: MTU x (1 - wl).
         init: i64,

@@ -1,5 +1,5 @@
-//! Tests the controller against values computed by hand, the coupling, the step, the schedulers'
-//! shares, overload in each of its forms, and the presets of every version.
+//! Tests the controller against values computed by hand. Also tests the coupling, the step, the
+//! schedulers' shares, every way to handle overload, and the presets of every version.
 
 use super::core::{Arithmetic, ONE, Overload, Params, Vars, Verdict};
 use super::*;
@@ -120,7 +120,7 @@ fn versions_preset_their_options() {
         ("target", Value::Time(MS(15))),
     ]);
     assert_eq!(own.time("target"), MS(15));
-    // Every earlier version can be set to handle overload as Linux does.
+    // Options can make every earlier version handle overload as Linux does.
     let own = options(&[
         version("dualpi2-2019-wrr-percent"),
         ("overload", Value::Word("drop")),
@@ -324,8 +324,8 @@ fn nothing_happens_below_two_frames() {
     let at = |backlog, rng: &mut Stream| v.verdict(&p, true, true, backlog, rng);
     assert_eq!(at(3_027, &mut rng), Verdict::Pass);
     assert_ne!(at(3_028, &mut rng), Verdict::Pass);
-    // On departure, the packet itself does not count towards the backlog. The second of three
-    // packets leaves less than two frames behind, so it passes.
+    // On departure, the backlog does not include the packet itself. The second of three packets
+    // leaves less than two frames behind, so it passes.
     let mut b = Bench::new(&[], 1.0);
     for _ in 0..3 {
         b.put(Ecn::NotEct, 1_514);
@@ -420,7 +420,7 @@ fn step_by_packets_and_the_smallest_queue() {
     );
 }
 
-/// Returns the bytes of C and L over `n` packets while both queues always have packets.
+/// Returns the bytes of C and L among `n` packets while both queues always have packets.
 fn served(set: Set, n: u32, len_l: u16, len_c: u16) -> (u64, u64) {
     let mut b = Bench::new(set, 0.0);
     let (mut c, mut l) = (0, 0);
@@ -445,7 +445,7 @@ fn served(set: Set, n: u32, len_l: u16, len_c: u16) -> (u64, u64) {
 fn shares_of_the_schedulers_are_exact() {
     // With `credit`, C gets 10 % of the bytes. The credit begins at -80 frames. 8 packets of L
     // increase it to 0, and the 9th packet makes it positive. Then one packet of C is served for
-    // nine of L.
+    // every nine packets of L.
     assert_eq!(served(&[], 9 + 1_000, 1_000, 1_000).0, 99_000 + 1_000);
     // The weights apply to bytes, not to packets. Here frames of C are three times as long.
     let (c, l) = served(&[], 30_000, 500, 1_500);
@@ -460,9 +460,8 @@ fn shares_of_the_schedulers_are_exact() {
     let share = c as f64 / (c + l) as f64;
     assert!((share - 0.3).abs() < 0.01, "{share}");
 
-    // With `wrr-counter`, C is served once after N packets of L. With a time shift of zero, the
-    // result is the same as long as the packets of L have waited for a shorter time than those of
-    // C.
+    // With `wrr-counter`, C is served once after N packets of L. A time shift of zero does not
+    // change the result while packets of L have waited for a shorter time than packets of C.
     let counter = |n, shift: Option<Time>| {
         let mut set = vec![
             version("dualpi2-2019-wrr-counter"),
@@ -547,7 +546,7 @@ fn time_shifted_fifo() {
         b.now = MS(end);
         b.get().unwrap().ecn
     };
-    // L has a lead of 40 ms, and a tie goes to L.
+    // L has a lead of 40 ms, and L is served if both times are equal.
     assert_ne!(first(50, 10, 0), Ecn::NotEct);
     assert_eq!(first(51, 10, 0), Ecn::NotEct);
     // With this `speed`, the delay of L is multiplied by four.
@@ -577,7 +576,7 @@ fn credit_moves_only_with_what_is_sent_against_another() {
     );
 
     // A packet that is dropped at departure does not change the credit. With p = 1, packets are
-    // dropped as long as more than two frames are queued.
+    // dropped while more than two frames are queued.
     let mut b = Bench::new(&[], 1.0);
     for _ in 0..4 {
         b.put(Ecn::NotEct, 1_514);
@@ -804,7 +803,7 @@ fn pi2_alone_holds_its_target() {
     assert!((c - 15.0).abs() < 0.75, "{c} ms");
     assert!((dropped - 1.0 / 3.0).abs() < 0.005, "{dropped}");
     assert_eq!(sink.meter.counts.get(Cause::Overload), 0);
-    // In an overload, scalable packets are dropped with probability p squared, too.
+    // In an overload, scalable packets are also dropped with probability p squared.
     o.set("scalable", Value::Word("ect1"));
     let (l, _, dropped, sink) = load(entry, &o, 1.5, 0.0);
     assert!((l - 15.0).abs() < 0.75, "{l} ms");
@@ -827,7 +826,8 @@ fn each_word_has_an_arithmetic_of_its_own() {
     assert_eq!(whole, half);
 }
 
-/// A step threshold below two packet times starves L. If the rate is unknown, there is no warning.
+/// Tests the warning that a step threshold below two packet times starves L. If the rate is
+/// unknown, there is no warning.
 #[test]
 fn a_step_below_two_packet_times_is_warned_of() {
     use crate::registry::rules::Placed;

@@ -2,12 +2,12 @@
 //! holds flows, each with a FIFO and its own state. Deficit round robin serves the flows. A flow
 //! that has just become active is served before the other flows.
 //!
-//! Follows sch_fq_codel and sch_fq_pie (Linux 7.3), which do this in the same way. The kernel
-//! hashes addresses and ports with a key that it draws at boot, and computes the bucket from the
-//! hash by multiplication. Here a flow's number and direction are mixed with a key from the queue's
-//! random stream. So two flows share one of n buckets with probability 1/n, and the seed decides
-//! which flows share one. A connection's hash never changes here, as in a router. On the sender's
-//! own host, however, Linux gives a flow a new hash after a timeout (`net.core.txrehash`, which the
+//! Follows sch_fq_codel and sch_fq_pie (Linux 7.3), which use the same algorithm. The kernel hashes
+//! addresses and ports with a key that it draws at boot, and computes the bucket from the hash by
+//! multiplication. Here a flow's number and direction are mixed with a key from the queue's random
+//! stream. So two flows share one of n buckets with probability 1/n, and the seed decides which
+//! flows share one. A connection's hash never changes here, as in a router. On the sender's own
+//! host, however, Linux gives a flow a new hash after a timeout (`net.core.txrehash`, which the
 //! kernel engine turns off).
 
 use super::Backlog;
@@ -49,8 +49,8 @@ pub const QUANTUM: Opt = Opt {
 };
 
 /// Bytes of memory that Linux needs for a frame in addition to the frame's bytes: sk_buff, shared
-/// info and headroom. They are part of the memory that `memory_limit` limits. The kernel's value
-/// depends on how a packet was created.
+/// info and headroom. They are part of the memory that `memory_limit` limits. In the kernel, this
+/// number depends on how a packet was created.
 pub const FRAME_MEMORY: u64 = 832;
 
 /// The flow table.
@@ -225,7 +225,7 @@ impl<S> Fair<S> {
         }
     }
 
-    /// Charges the flow whose turn it is for a packet of this length.
+    /// Charges a packet of this length to the flow whose turn it is.
     #[inline]
     pub fn sent(&mut self, turn: Turn, len: u16) {
         self.flows[turn.flow as usize].deficit -= i64::from(len);
@@ -265,7 +265,7 @@ impl<S> Fair<S> {
         (state, queue)
     }
 
-    /// Returns the flow with the largest backlog, and that backlog in bytes. If several flows are
+    /// Returns the flow with the largest backlog, and this backlog in bytes. If several flows are
     /// equal, returns the first of them.
     pub fn fattest(&mut self) -> (u32, u64) {
         let (flow, bytes) = self.backlogs.longest();

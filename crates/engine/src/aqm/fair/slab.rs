@@ -70,7 +70,8 @@ impl Slab {
         fifo.last = index;
     }
 
-    /// Moves the oldest packet of a FIFO of this slab to `next`. Returns whether there was one.
+    /// Moves the oldest packet of a FIFO of this slab to `next`. Returns whether there was a
+    /// packet.
     #[inline]
     pub fn pop_to(&mut self, fifo: &mut Fifo, next: &mut Packet) -> bool {
         let index = fifo.first;

@@ -61,9 +61,10 @@ fn a_round_is_a_quantum() {
     put(&mut fair, 1, 1500, 4);
     let order: Vec<u32> = (0..14).map(|_| serve(&mut fair).unwrap().0).collect();
     // A quantum of 1514 bytes pays for 3 x 500 bytes and leaves 14 bytes, which allow a fourth
-    // packet. That leaves -486 bytes. With the next quantum the flow has 1028 bytes, which allow
-    // three packets. The flow with packets of 1500 bytes sends two of them in its first turn,
-    // because 14 bytes are left after the first packet. Later it sends one packet per turn.
+    // packet. After this packet, -486 bytes are left. With the next quantum the flow has 1028
+    // bytes, which allow three packets. The flow with packets of 1500 bytes sends two of them in
+    // its first turn, because 14 bytes are left after the first packet. Later it sends one packet
+    // per turn.
     assert_eq!(order, [0, 0, 0, 0, 1, 1, 0, 0, 0, 1, 0, 0, 0, 1]);
 }
 
@@ -74,8 +75,8 @@ fn a_sparse_flow_goes_first_and_only_once() {
     for _ in 0..10 {
         serve(&mut fair);
     }
-    // Flow 0 may still send 570 bytes in its turn. The packet of a new flow comes next, before 90
-    // packets of flow 0.
+    // Flow 0 may still send 570 bytes in its turn. Nevertheless, the packet of a new flow is sent
+    // next, before 90 packets of flow 0.
     put(&mut fair, 1, 200, 1);
     assert_eq!(serve(&mut fair), Some((1, true)));
     // While the new flow has bytes left in its turn, it still comes first.
@@ -116,7 +117,7 @@ fn a_flow_that_exceeds_its_quantum_becomes_old() {
 
 #[test]
 fn two_flows_share_one_of_n_queues_with_probability_one_in_n() {
-    // Over 4,000 keys, the share has a standard error of sqrt(p (1-p) / 4000).
+    // The share among 4,000 keys has a standard error of sqrt(p (1-p) / 4000).
     let mut rng = Stream::new(1, "keys", "test");
     for n in [4, 64] {
         let shared = (0..4_000)

@@ -98,8 +98,8 @@ fn limits_of_a_flow_and_of_all() {
     assert_eq!(bench.queue.backlog().packets, 150);
 }
 
-/// Packets that waited longer than the threshold, even by a nanosecond, are marked. Packets that
-/// are not ECN-capable pass unmarked.
+/// Packets that waited longer than the threshold are marked, even if the difference is only a
+/// nanosecond. Packets that are not ECN-capable pass unmarked.
 #[test]
 fn marks_above_the_threshold() {
     let threshold = ("ce_threshold", Value::Time(Time::from_ms(1)));

@@ -1,5 +1,5 @@
-//! Tests the parts of FQ-CoDel beyond fair queueing and CoDel: overflow, a separate CoDel for each
-//! flow, and that each CoDel uses the backlog of the whole queue.
+//! Tests the parts of FQ-CoDel beyond fair queueing and CoDel. These are overflow, a separate CoDel
+//! for each flow, and the use of the whole queue's backlog in each CoDel.
 
 use super::*;
 use crate::packet::Ecn;
@@ -145,8 +145,8 @@ fn ce_threshold_marks_above_it_only() {
     assert_eq!(bench.count(0, Cause::StepMark), 1);
 }
 
-/// The selector of tc's `ce_threshold_selector 0x1/0x1` marks packets with ECT(1) above the
-/// threshold, and not packets with ECT(0).
+/// With tc's `ce_threshold_selector 0x1/0x1`, packets with ECT(1) are marked above the threshold,
+/// and packets with ECT(0) are not.
 #[test]
 fn ce_threshold_marks_what_is_selected() {
     let marked = |selector: &'static str| {
@@ -185,7 +185,7 @@ fn a_selector_in_tcs_words() {
     );
 }
 
-/// Every spelling that the registry lists selects its own bits.
+/// Tests that every spelling in the registry selects the right bits.
 #[test]
 fn every_selector_has_its_bits() {
     let option = ENTRY.options.iter().find(|o| o.name == codel::SELECTOR);

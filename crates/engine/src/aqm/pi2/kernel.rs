@@ -35,8 +35,8 @@ pub(super) const KERNEL: Qdisc = Qdisc {
     ..Qdisc::DEFAULT
 };
 
-/// Writes an option for the module as a number: packets, nanoseconds, 256ths of a Hz rounded down
-/// as in tc, 0 or 1, or the index of a word.
+/// Writes an option for the module as a number. The unit is packets, nanoseconds, or 256ths of a Hz
+/// rounded down as in tc. A switch is 0 or 1, and a word is its index.
 fn own(words: &mut Words<'_>, option: &'static str, name: &str) {
     if words.showing {
         return words.value(option);

@@ -78,8 +78,8 @@ impl Params {
     }
 
     /// Returns when the update after `now` is due. In Linux, a timer for n jiffies fires one jiffy
-    /// later (`calc_index`): a timer for 15 jiffies fires after 16 ms. In 2014 such a timer fired
-    /// in jiffy n.
+    /// later (`calc_index`). For example, a timer for 15 jiffies fires after 16 ms. In 2014 such a
+    /// timer fired in jiffy n.
     #[inline]
     pub fn after(&self, now: Time) -> Time {
         if self.old {
@@ -106,15 +106,15 @@ pub struct Vars {
     pub(super) qdelay_old: u64,
     /// Remaining burst allowance, ticks.
     pub(super) burst: u64,
-    /// Drop probability; [`Params::one`] represents 1.
+    /// Drop probability, where [`Params::one`] represents 1.
     pub(super) prob: u64,
     /// Sum of the probabilities since the last drop.
     pub(super) accu_prob: u64,
-    /// Time of the last dequeue, or of the start of the estimate of the rate, ticks.
+    /// Time of the last dequeue, or with `estimate` the start of the current estimate, ticks.
     pub(super) dq_tstamp: Option<u64>,
-    /// Bytes dequeued in the current estimate; `None` between estimates.
+    /// Bytes dequeued in the current estimate, or `None` between estimates.
     pub(super) dq_count: Option<u64>,
-    /// Departure rate, bytes per 256 ticks; 0 while it is unknown.
+    /// Departure rate, bytes per 256 ticks. It is 0 while the rate is unknown.
     pub(super) avg_dq_rate: u64,
 }
 
@@ -245,8 +245,8 @@ impl Vars {
                 _ => 4,
             }
         } else {
-            // RFC 8033 section 4.2, the table: the gain is divided by 2 below 10 %, and by another
-            // factor of 4 for each further power of ten down to 10^-6.
+            // The table in RFC 8033 section 4.2: below 10 % the gain is divided by 2. Each further
+            // power of ten down to 10^-6 divides it by another 4.
             let mut shift = 4;
             if self.prob < p.one / 10 {
                 shift += 1;

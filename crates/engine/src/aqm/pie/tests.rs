@@ -67,7 +67,8 @@ fn defaults_of_both_versions() {
     assert_eq!(errors[0].option, "dq_rate_estimator");
 }
 
-/// RFC 8033 section 4.2: upper limit of each range of the probability, and the divisor there.
+/// RFC 8033 section 4.2: upper limit of each range of the probability, and the divisor in this
+/// range.
 const TABLE: [(f64, f64); 7] = [
     (0.5e-6, 2_048.0),
     (0.5e-5, 512.0),
@@ -82,14 +83,14 @@ const TABLE: [(f64, f64); 7] = [
 fn the_tuning_table_line_by_line() {
     let p = params(&[]);
     for (prob, divisor) in TABLE {
-        // The delay is constantly 10 ms above the target, so only alpha contributes: 0.125/s.
+        // The delay is constantly 10 ms above the target, so only alpha (0.125/s) contributes.
         let constant = step(&p, prob, Time::from_ms(25), Time::from_ms(25));
         let expected = 0.125 * 0.010 / divisor;
         assert!(
             (constant / expected - 1.0).abs() < 1e-5,
             "p {prob}: {constant}, expected {expected}"
         );
-        // The delay is at the target after a rise of 1 ms, so only beta contributes: 1.25/s.
+        // The delay is at the target after a rise of 1 ms, so only beta (1.25/s) contributes.
         let rise = step(&p, prob, Time::from_ms(15), Time::from_ms(14));
         let expected = 1.25 * 0.001 / divisor;
         assert!((rise / expected - 1.0).abs() < 1e-5, "p {prob}: {rise}");
@@ -235,8 +236,8 @@ fn derandomised_gaps_stay_between_their_bounds() {
             gap = 0;
         }
     }
-    // The sum reaches 0.85 with the ninth packet. It reaches 8.5 with the 85th packet, or with the
-    // 86th, because 0.1 of 2^56 - 1 is rounded down.
+    // The sum reaches 0.85 with the ninth packet. It reaches 8.5 with the 85th packet. It may need
+    // one packet more, because 0.1 of 2^56 - 1 is rounded down.
     assert_eq!(gaps.iter().min(), Some(&9));
     assert!(gaps.iter().all(|&g| g <= 86));
     // From the ninth packet on, each packet is dropped with probability 0.1. So the mean gap is 8 +

@@ -1,7 +1,8 @@
-//! RED's adaptive mode (Floyd, Gummadi and Shenker 2001, as in Linux: `red_adaptative_algo`). While
-//! the average is above its target, the probability at `max` rises every half second by 25 % of its
-//! value, or by 0.01 if this is less. While the average is below its target, the probability falls
-//! by 10 % of its value. The target is the middle fifth of the range between `min` and `max`.
+//! RED's adaptive mode (Floyd, Gummadi and Shenker 2001, as in Linux: `red_adaptative_algo`). The
+//! probability at `max` changes every half second. While the average is above its target, the
+//! probability rises by 25 % of its value, or by 0.01 if this is less. While the average is below
+//! its target, the probability falls by 10 % of its value. The target is the middle fifth of the
+//! range between `min` and `max`.
 
 use super::RedCore;
 use crate::registry::{Options, Value};

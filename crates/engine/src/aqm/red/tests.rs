@@ -1,5 +1,5 @@
-//! Tests RED's average against its closed form, and its marks against the distributions that define
-//! them.
+//! Tests RED's average against its closed form, and the gaps between its marks against their
+//! distributions.
 
 use super::*;
 use crate::packet::Ecn;
@@ -44,8 +44,8 @@ fn gaps(core: &mut RedCore, marks: usize) -> Vec<u64> {
     while n < marks {
         gap += 1;
         if core.decide(&mut rng) == Verdict::Early {
-            // The first gap begins while the average is below the lower threshold, so it does not
-            // count.
+            // The first gap begins while the average is below the lower threshold, so it is
+            // ignored.
             if started {
                 seen[gap.min(399)] += 1;
                 n += 1;
@@ -57,8 +57,8 @@ fn gaps(core: &mut RedCore, marks: usize) -> Vec<u64> {
     seen
 }
 
-/// Returns Pearson's statistic of the observed counts against the probabilities of the gaps 1, 2,
-/// ...
+/// Returns Pearson's chi-square statistic of the observed counts for the expected probabilities of
+/// the gaps 1, 2, ...
 fn chi_square(seen: &[u64], expected: impl Fn(usize) -> f64) -> f64 {
     let n: u64 = seen.iter().sum();
     (1..seen.len())
@@ -333,7 +333,7 @@ fn idle_time_decays_the_average_from_when_the_link_asked_in_vain() {
     bench.get(5 * MS);
     bench.put(11 * MS, Ecn::NotEct);
     assert!((bench.avg() - filled * libm::pow(0.9, 20.0)).abs() < 1e-9);
-    // The idle time is over, so the next sample is a normal one.
+    // The idle time is over, so the next sample is a normal sample.
     let avg = bench.avg();
     bench.put(12 * MS, Ecn::NotEct);
     assert!((bench.avg() - (0.9 * avg + 0.1 * 1_000.0)).abs() < 1e-9);
@@ -410,8 +410,8 @@ fn the_default_entry_builds() {
     assert_eq!(RedCore::of(&options).unit(), Unit::Bytes);
 }
 
-/// Averages decay by the number of packets that an idle link could have sent. They do not decay if
-/// the rate is unknown, or with `idle = "hold"`.
+/// The decay of an average depends on the number of packets that an idle link could have sent. They
+/// do not decay if the rate is unknown, or with `idle = "hold"`.
 #[test]
 fn idle_time_is_counted_in_packets_of_the_link() {
     let idle = |word: &'static str, rate: u64| {

@@ -46,7 +46,7 @@ pub(super) struct Bbr {
     pub(super) bw: MaxFilter,
     rounds: u32,
     pub(super) round_start: bool,
-    /// A round ends with the ACK of a segment that was sent after this many segments had been
+    /// The round ends with the ACK of a segment that was sent after this many segments had been
     /// delivered.
     next_round: u64,
     pub(super) pacing_gain: Gain,
@@ -119,8 +119,8 @@ impl Bbr {
             .unwrap_or_else(|| burst(view, window, 0, least))
     }
 
-    /// Increases a target to allow for the bursts that hosts collect, for delayed ACKs, and for a
-    /// probe on a path with a small BDP (Linux `bbr_quantization_budget`).
+    /// Increases a target to allow for bursts, for delayed ACKs, and for a probe on a path with a
+    /// small BDP (Linux `bbr_quantization_budget`).
     fn with_quanta(&self, view: View<'_>, window: &Window, target: u32) -> u32 {
         let mut room = target + 3 * self.burst(view, window);
         room = (room + 1) & !1;

@@ -132,7 +132,7 @@ fn three_rounds_without_growth_end_startup() {
     let mut stack = Stack::new(10);
     stack.conn.rate.interval_us = 40_000;
     let mut reached = Vec::new();
-    // The rates of the rounds first grow, and then grow by less than a quarter.
+    // The rates of the rounds first grow strongly, and then by less than a quarter.
     for (round, rate) in [100, 200, 400, 480, 499, 400, 400].into_iter().enumerate() {
         cc.bw.update(10, round as u32, Bandwidth(rate));
         cc.round_start = true;

@@ -81,7 +81,7 @@ mod tests {
             kept.push(extra.segments());
         }
         assert_eq!(kept, [50, 50, 50, 50, 50, 50, 50, 50, 50, 50, 1]);
-        // In STARTUP, the filter forgets a burst after one round.
+        // In STARTUP, the filter discards a burst after one round.
         acked(&mut extra, 2000, 40, 20, false);
         acked(&mut extra, 2100, 1, 21, false);
         assert_eq!(extra.segments(), 40);

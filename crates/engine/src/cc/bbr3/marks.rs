@@ -16,7 +16,7 @@ pub(super) struct Marks {
     pub alpha: Gain,
     /// Number of successive rounds with too many marks.
     rounds: u32,
-    /// Segments delivered and segments marked up to the beginning of the round.
+    /// Numbers of delivered and of marked segments at the beginning of the round.
     counted: (u64, u64),
 }
 

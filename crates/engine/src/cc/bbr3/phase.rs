@@ -1,4 +1,4 @@
-//! Phases of BBR version 3, and the state of each.
+//! Phases of BBR version 3, and the state of each phase.
 
 use super::bounds::NO_BOUND;
 use crate::cc::bbr_model::{Bandwidth, ProbeRtt};
@@ -169,7 +169,7 @@ pub(super) struct Probe {
     /// Whether ACKs of the probe still arrive and have not yet shown that too much is in flight.
     pub samples: bool,
     pub was_too_high: bool,
-    /// Whether the probe stopped at a level that was too much for an earlier probe.
+    /// Whether the probe stopped at a level that was too high in an earlier probe.
     pub stopped_risky: bool,
     /// Whether some sample of the probe did not show that too much is in flight. Only version 2
     /// uses this field.

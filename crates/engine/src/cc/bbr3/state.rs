@@ -170,7 +170,7 @@ impl Bbr3 {
         in_network_at_departure(view, in_flight, self.bandwidth(), burst)
     }
 
-    /// Returns the volume that should be in flight if congestion does not require less.
+    /// Returns the volume that should be in flight, unless congestion requires less.
     pub(super) fn target_inflight(&self, view: View<'_>, window: &Window) -> u32 {
         self.inflight(view, window, self.bandwidth())
             .min(window.cwnd)

@@ -185,8 +185,8 @@ fn marks_count_on_short_paths_that_ask_for_it() {
     assert!(cc.bandwidth() == cc.max_bw(), "marks leave the rate alone");
 }
 
-/// Linux `bbr_handle_queue_too_high_in_probe`, after a tail loss probe that repaired a loss, the
-/// upper bound is the number of segments that were in flight, plus the lost segment.
+/// Linux `bbr_handle_queue_too_high_in_probe`: a tail loss probe has repaired a loss. The upper
+/// bound becomes the number of segments that were in flight, plus the lost segment.
 #[test]
 fn a_repaired_loss_of_a_probe_sets_the_upper_bound() {
     let (mut cc, mut stack) = known_path();

@@ -47,7 +47,7 @@ pub(super) const TRACED: &[&str] = &[
     "undone",
 ];
 
-/// Returns a bound in segments; 0 means no bound.
+/// Returns a bound in segments, or 0 without a bound.
 pub(super) fn bound(bound: u32) -> f64 {
     if bound == NO_BOUND {
         0.0

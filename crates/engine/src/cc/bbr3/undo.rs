@@ -8,7 +8,7 @@ use crate::cc::window::Window;
 
 impl Bbr3 {
     /// Implements `SaveStateUponLoss()`. Saves only once per episode, because later losses would
-    /// overwrite the saved state with a reduced one.
+    /// overwrite the saved state with a reduced state.
     pub(super) fn save_before_episode(&mut self, window: &Window) {
         if self.undo.saved {
             return;

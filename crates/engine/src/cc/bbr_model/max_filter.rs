@@ -29,7 +29,8 @@ impl<T: Copy + PartialOrd> MaxFilter<T> {
             s[2] = new;
         }
         if age(s[0]) > window {
-            // The largest value is too old, so the second and third largest move up.
+            // The largest value is too old, so the second and third largest values take the first
+            // two places.
             *s = [s[1], s[2], new];
             if age(s[0]) > window {
                 *s = [s[1], s[2], new];

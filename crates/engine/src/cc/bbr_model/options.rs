@@ -79,7 +79,7 @@ pub(in crate::cc) const TSO_SEGS: Opt = Opt {
     tc: None,
 };
 
-/// Returns the value of [`TSO_SEGS`]; `None` means auto.
+/// Returns the value of [`TSO_SEGS`], or `None` for auto.
 pub(in crate::cc) fn tso_segs(options: &Options) -> Option<u32> {
     match options.get(TSO_SEGS.name) {
         Some(Value::Int(n)) => Some(*n as u32),

@@ -201,7 +201,8 @@ mod tests {
         assert_eq!(Bandwidth(1 << 50).bdp(1 << 30, Gain::ONE, 1), 1 << 30);
         assert_eq!(Bandwidth(1 << 50).segments_in(1 << 30), 1 << 31);
         assert_eq!(Bandwidth::ZERO.bytes_per_second(1448, Gain::ONE, 0), 1);
-        // One segment per us is 1448 bytes, less 1 %. A margin of 100 % would stop the flow, so it counts as 99 %.
+        // One segment per us is 1448 bytes, minus 1 %. A margin of 100 % would stop the flow, so 99
+        // % is used.
         let one = Bandwidth::of(1, 1);
         assert_eq!(one.bytes_per_second(1448, Gain::ONE, 1), 1_433_520_000);
         assert_eq!(one.bytes_per_second(1448, Gain::TWO, 100), 28_960_000);

@@ -22,7 +22,8 @@ const ROOTS: [u8; 56] = [
     234, 236, 237, 239, 240, 242, 244, 245, 246, 248, 250, 251, 252, 254,
 ];
 
-/// Returns the cube root as Linux computes it, within 0.2 %: an approximation and one Newton step.
+/// Returns the cube root as Linux computes it, with an approximation and one Newton step. The error
+/// is at most 0.2 %.
 pub(super) fn cubic_root(a: u64) -> u64 {
     let digits = u64::BITS - a.leading_zeros();
     if digits < 7 {
@@ -58,7 +59,7 @@ pub(in crate::cc) fn jiffies_of(ticks: u64) -> u64 {
     (ticks * HZ) >> BICTCP_HZ
 }
 
-/// The curve, and the values that it is computed from.
+/// The curve, and the values from which it is computed.
 #[derive(Debug, Default)]
 pub(in crate::cc) struct Epoch {
     /// How many segments must be acknowledged for each segment of increase.
@@ -74,7 +75,7 @@ pub(in crate::cc) struct Epoch {
     pub(in crate::cc) origin: u32,
     /// Time from the start of the epoch to the inflection point, 1/1024 s.
     pub(in crate::cc) k: u64,
-    /// Smallest RTT since the last timeout, us; 0 before the first RTT.
+    /// Smallest RTT since the last timeout, us. It is 0 before the first RTT.
     pub(super) delay_min: u32,
     /// Time at which growth began after the last reduction, jiffies.
     pub(in crate::cc) start: Option<u64>,
@@ -104,8 +105,8 @@ impl Epoch {
         if self.last_cwnd == cwnd && now - self.last_time <= HZ / 32 {
             return;
         }
-        // The curve changes with the clock, once a jiffy. The Reno-friendly window changes with
-        // each ACK.
+        // The curve changes with the clock, at most once per jiffy. The Reno-friendly window
+        // changes with each ACK.
         if self.start.is_none() || now != self.last_time {
             self.last_cwnd = cwnd;
             self.last_time = now;

@@ -239,8 +239,8 @@ fn hystart_leaves_on_delay() {
 
 #[test]
 fn hystart_leaves_on_a_train() {
-    // 20 ACKs come 0.4 ms apart. At the twelfth ACK, the train is longer than half of the RTT of 8
-    // ms. If 1 ms more is allowed for bursts, this happens at the thirteenth ACK. The window does
+    // 20 ACKs arrive 0.4 ms apart. At the twelfth ACK, the train is longer than half of the RTT of
+    // 8 ms. If 1 ms more is allowed for bursts, this happens at the thirteenth ACK. The window does
     // not grow for the ACK that ends slow start.
     let end = |set: &[_]| {
         let mut host = slow_start(set, Time::from_ms(8));

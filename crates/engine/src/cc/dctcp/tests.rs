@@ -187,8 +187,8 @@ fn alpha_on_every_ack() {
     set.push(("normalise", Value::Bool(true)));
     let mut cc = build(&set);
     stack.with(|view, window| cc.init(view, window));
-    // The first ACK covers 2 of 20 segments, at g = 1/16: (2^20 * 2 / 20) >> 4 = 6553. The second
-    // ACK subtracts (6553 * 2 / 20) >> 4. A duplicate ACK is treated as one segment.
+    // The first ACK covers 2 of 20 segments. With g = 1/16 it adds (2^20 * 2 / 20) >> 4 = 6553. The
+    // second ACK subtracts (6553 * 2 / 20) >> 4. A duplicate ACK is treated as one segment.
     for (segments, ece, expected) in [
         (2, true, 6_553),
         (2, false, 6_513),
@@ -203,8 +203,8 @@ fn alpha_on_every_ack() {
     }
 }
 
-/// Returns the windows after each of these ACKs (true: with ECN-Echo), in a round that began with
-/// 20 segments.
+/// Returns the windows after each of these ACKs, in a round that began with 20 segments. `true`
+/// means an ACK with ECN-Echo.
 fn reduction(set: &[(&'static str, Value)], aces: &[bool]) -> Vec<u32> {
     let mut host = Host::new(build(set), 20, Time::from_ms(20));
     host.window.ssthresh = 20;

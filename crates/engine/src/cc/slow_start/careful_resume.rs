@@ -104,8 +104,8 @@ impl CarefulResume {
         }
     }
 
-    /// Begins the Unvalidated phase, unless the window is already as large as the jump, or the
-    /// application does not fill the window.
+    /// Begins the Unvalidated phase. Does not begin it if the window is already as large as the
+    /// jump, or if the application does not fill the window.
     fn jump(&mut self, view: View<'_>, window: &mut Window) {
         let jump = self.saved_window / 2;
         if jump <= window.cwnd || !view.is_cwnd_limited(window) {

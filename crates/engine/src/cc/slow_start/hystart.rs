@@ -1,4 +1,4 @@
-//! HyStart: slow start ends on a long train of ACKs or a rise of the RTT (Ha and Rhee 2011), as in
+//! HyStart ends slow start on a long train of ACKs or a rise of the RTT (Ha and Rhee 2011), as in
 //! Linux's CUBIC. [`Train`] makes the decision, for which it needs the smallest RTT. CUBIC already
 //! measures the smallest RTT for its curve. Every other congestion control uses [`HyStart`], which
 //! measures it.
@@ -118,8 +118,8 @@ impl Train {
 #[derive(Debug, Default)]
 pub(in crate::cc) struct HyStart {
     train: Train,
-    /// Smallest RTT since the connection began or since the last timeout, us; 0 before the first
-    /// RTT sample.
+    /// Smallest RTT since the connection began or since the last timeout, us. It is 0 before the
+    /// first RTT sample.
     delay_min: u32,
     /// Whether HyStart has ended a slow start since the last timeout.
     found: bool,

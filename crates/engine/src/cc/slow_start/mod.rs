@@ -1,5 +1,5 @@
 //! Algorithms that end slow start before a loss or a mark does. The option `slow_start` of Reno and
-//! CUBIC selects one.
+//! CUBIC selects an algorithm.
 //!
 //! | word | ends slow start | growth meanwhile |
 //! |---|---|---|
@@ -97,8 +97,8 @@ pub(super) fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
     }
 }
 
-/// Returns the rate at which this many segments leave in one RTT, bytes/s; 0 before the first RTT
-/// sample.
+/// Returns the rate at which this many segments leave in one RTT, bytes/s. The rate is 0 before the
+/// first RTT sample.
 fn over_rtt(view: View<'_>, segments: u32) -> u64 {
     let bytes = u64::from(segments) * u64::from(view.mss);
     (u128::from(bytes) * 1_000_000_000)

@@ -39,7 +39,7 @@ pub(in crate::cc) struct Search {
     /// window.
     first_ssthresh: u32,
     first_cwnd: u32,
-    /// The first RTT; zero before the first ACK.
+    /// The first RTT, or zero before the first ACK.
     first_rtt: Time,
     bin: Time,
     /// End of the bin that is being filled, and the number of that bin.

@@ -262,7 +262,7 @@ fn cubic_has_one_spelling_of_each() {
     assert_eq!(errors[0].option, "slow_start");
 }
 
-/// Returns a Reno connection with an RTT of 100 ms after one round, with this saved window and RTT.
+/// Returns a Reno connection after one round of 100 ms. It has this saved window and RTT.
 fn resumed(saved: (i64, u64)) -> Host {
     let options = reno_with("careful-resume", saved);
     let mut host = Host::new((reno::ENTRY.build)(&options), 10, Time::from_ms(100));
@@ -294,7 +294,7 @@ fn careful_resume_jumps_to_half_of_the_saved_window() {
     );
 }
 
-/// An RTT of at most half, or of more than ten times the saved RTT, means that the path has
+/// If the RTT is at most half of the saved RTT, or more than ten times as long, the path has
 /// changed.
 #[test]
 fn careful_resume_wants_the_saved_rtt() {

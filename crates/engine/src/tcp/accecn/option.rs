@@ -1,5 +1,5 @@
 //! The AccECN option (RFC 9768 section 3.2.3): its counters, how an ACK carries them, and how many
-//! of them fit.
+//! of them fit into an ACK.
 
 use crate::packet::{Packet, Sack, flags};
 
@@ -166,7 +166,8 @@ mod tests {
         }
     }
 
-    /// As Linux `tcp_options_fit_accecn` with timestamps, which leave 28 bytes for other options.
+    /// The results equal those of Linux `tcp_options_fit_accecn` with timestamps, which leave 28
+    /// bytes for other options.
     #[test]
     fn room_for_the_option() {
         // Each row contains the numbers of SACK blocks and of required counters. The expected

@@ -93,7 +93,8 @@ impl Receiving {
         let edge = self.last != ecn;
         if edge || ce {
             self.last = ecn;
-            // Two ACKs carry the option, so that the new field is reported even if one gets lost.
+            // Two ACKs carry the option, so that the change is reported even if one of them gets
+            // lost.
             self.demand = 2;
         }
         edge

@@ -186,7 +186,7 @@ mod tests {
     }
 
     /// Linux `tcp_accecn_process`: if ACKs deliver more than four segments on average, the sender
-    /// assumes that the counter does not wrap, even in an ACK that delivers many segments.
+    /// assumes no wrap of the counter. This applies even to an ACK that delivers many segments.
     #[test]
     fn a_long_stride_is_believed_where_all_are_long() {
         let mut receiver = Receiving::new(AccEcnOption::Off, true);
@@ -245,7 +245,8 @@ mod tests {
         sender.process(&ack([1000, 0, 2000]), one(1), 0, 1000);
         sender.process(&bare, one(2), 0, 1000);
         assert_eq!(sender.bytes, [3000, 0, 2000]);
-        // The option corrects an estimate that was too high. After that, there is no estimate.
+        // The option corrects an estimate that was too high. Afterwards the sender does not
+        // estimate which counter grows.
         sender.process(&ack([2000, 1000, 2000]), one(1), 0, 1000);
         sender.process(&bare, one(9), 0, 1000);
         assert_eq!(sender.bytes, [2000, 1000, 2000]);

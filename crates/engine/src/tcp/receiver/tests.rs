@@ -187,7 +187,7 @@ fn acks_are_split_where_sce_marks_begin_and_end() {
     assert_eq!(acks, [(2, no, no), (4, no, yes), (6, no, no)]);
 }
 
-/// The first ACK after a marked packet carries ESCE, and the next ACK does not.
+/// The first ACK after a marked packet carries ESCE, and the second ACK does not.
 #[test]
 fn pending_esce_is_sent_once() {
     let mut end = End::new(EcnEcho::Sticky);
@@ -247,8 +247,9 @@ fn dctcp_receivers_under_sce() {
         marked(CeEcho::SceHoldsCe),
         [(1, no), (2, yes), (4, yes), (5, no), (7, no)]
     );
-    // Delayed packets are acknowledged up to the last packet that changed the state. To the sender,
-    // the SCE-marked packet looks like a packet without CE.
+    // When CE changes, delayed packets are acknowledged up to the last packet whose CE state was
+    // recorded. The SCE-marked packet is not recorded, so to the sender it looks like a packet
+    // without CE.
     let told = echoes(
         of(CeEcho::SceHoldsCe),
         SceEcho::Off,
