@@ -13,8 +13,8 @@ rate = "10Mbit"
 rtt      = "25ms"
 offloads = false
 """
-"""A link of 10 Mbit/s and an RTT of 25 ms. Tests put `duration` before this text, and a queue and
-flows after it."""
+"""A scenario's link of 10 Mbit/s and RTT of 25 ms. Tests put `duration` before this text, and a
+queue and flows after it."""
 
 DCTCP = """
 [[flows]]

@@ -1,4 +1,5 @@
-"""Fixtures: scenarios that take milliseconds, the command, the kernel kit, archives of packages."""
+"""Fixtures: scenarios that run in milliseconds, the command, the kernel kit, and archives of
+packages."""
 
 from __future__ import annotations
 
@@ -54,7 +55,8 @@ seeds = 2
 """
 )
 
-# On a slow machine, progress would be printed on stderr, but tests compare the content of stderr.
+# Turn off progress, because tests compare the content of stderr, where tailback would print
+# progress on a slow machine.
 os.environ["TAILBACK_PROGRESS"] = "off"
 
 Tailback = Callable[..., subprocess.CompletedProcess[str]]
@@ -62,7 +64,7 @@ Tailback = Callable[..., subprocess.CompletedProcess[str]]
 
 @pytest.fixture
 def scenario(tmp_path: Path) -> Path:
-    """Write a scenario of one run, and return its path."""
+    """Write a scenario with one run, and return its path."""
     path = tmp_path / "scenario.toml"
     path.write_text(SCENARIO, encoding="utf-8")
     return path
@@ -70,7 +72,7 @@ def scenario(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def sweep(tmp_path: Path) -> Path:
-    """Write a scenario of twelve runs (3 rates, 2 congestion controls, 2 seeds), and return its
+    """Write a scenario with twelve runs (3 rates, 2 congestion controls, 2 seeds), and return its
     path."""
     path = tmp_path / "sweep.toml"
     path.write_text(SWEEP, encoding="utf-8")
@@ -98,7 +100,7 @@ def tailback(tmp_path: Path) -> Tailback:
 def kernel_kit() -> Kit:
     """Return the kernel kit.
 
-    If the cache has no kit, build it, which takes minutes. If modules of tailback's own are
+    If the cache has no kit, build it, which takes minutes. If some of tailback's own modules are
     missing, build them, which takes seconds.
     """
     try:
@@ -122,7 +124,7 @@ def own_cache(kernel_kit: Kit, tmp_path_factory: pytest.TempPathFactory) -> Path
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TAILBACK_KIT", str(cache))
         named = [f"{path.name}={path}" for path in sorted(MODULES.iterdir())]
-        # Two further modules: another version of sch_short, and the kernel's own source of CoDel.
+        # Add two modules: another version of sch_short, and the kernel's own source of CoDel.
         longer = cache / "longer"
         longer.mkdir()
         text = (MODULES / "short/sch_short.c").read_text(encoding="utf-8")
@@ -133,7 +135,7 @@ def own_cache(kernel_kit: Kit, tmp_path_factory: pytest.TempPathFactory) -> Path
         own.mkdir()
         shutil.copy(Path(kernel_kit.manifest["source_tree"]) / "net/sched/sch_codel.c", own)
         named += [f"longer={longer}", f"mycodel={own}"]
-        # Linux's DualPI2, unchanged and with one line changed.
+        # Add two versions of Linux's DualPI2: unchanged, and with one line changed.
         source = Path(kernel_kit.manifest["source_tree"]) / "net/sched/sch_dualpi2.c"
         text = source.read_text(encoding="utf-8")
         line = "qdisc_qlen(q->l_queue) >= q->min_qlen_step"
@@ -154,7 +156,7 @@ def own_kit(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Kit:
 
 
 def guests(of: Path) -> list[int]:
-    """Return the ids of guests' processes whose files are in a folder."""
+    """Return the ids of the processes of guests that have their files in a folder."""
     found = []
     for link in Path("/proc").glob("[0-9]*/cwd"):
         with contextlib.suppress(OSError):
@@ -196,7 +198,7 @@ def contents(out: Path) -> dict[str, bytes]:
 
 
 class Archive(apt.Apt):
-    """A fake apt archive. For each package name it has the given versions."""
+    """A fake apt archive. `held` has the versions of each package."""
 
     def __init__(self, held: dict[str, list[str]]) -> None:
         self._held = held

@@ -1,8 +1,8 @@
 """Checks by hashes that a change of the code does not change results. A fixed set of scenarios runs
 in the simulator. The jobs of these scenarios for guests of the kernel engine are hashed, too.
 
-`python tests/guard.py` prints what changed. `--update` writes the tables. Use it only after a
-change that is meant to change results, and mention that in the changelog ("Results changed").
+`python tests/guard.py` prints the differences. `--update` writes the tables. Use it only after a
+change that is meant to change results, and mention the change in the changelog ("Results changed").
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def kit() -> str:
 
 
 FILES = ("summary.json", "series.parquet", "histograms.parquet", "packets.pcapng")
-"""The files of a run that are hashed. They depend on the scenario alone."""
+"""The files of a run to hash. They depend on the scenario alone."""
 
 
 def scenarios(file: Path = SCENARIOS) -> dict[str, dict[str, Any]]:
@@ -65,7 +65,7 @@ def scenarios(file: Path = SCENARIOS) -> dict[str, dict[str, Any]]:
 
 
 def results(out: Path) -> dict[str, str]:
-    """Run all scenarios in the simulator; return a hash for each run and file."""
+    """Run all scenarios in the simulator. Return a hash for each run and file."""
     from tailback.base import toml
     from tailback.errors import ScenarioWarning
     from tailback.running.batch import Job, run_many
@@ -105,8 +105,8 @@ def jobs() -> dict[str, str]:
                 text, name, folder=HERE, engine="kernel", engine_version="guard", kit=told_kit
             )
         except ScenarioError:
-            # The kernel engine rejects the scenario: it is for the simulator only, or has another
-            # error.
+            # The kernel engine rejects the scenario, because it is for the simulator only or has
+            # another error.
             made[name] = "refused"
             continue
         told = [loaded.guest_job(index, told_kit) for index in range(len(loaded.points))]
@@ -115,8 +115,8 @@ def jobs() -> dict[str, str]:
 
 
 def _hash(file: Path, run_id: str) -> str:
-    """Hash a file. From a summary, remove the run id, which changes whenever the engine's sources
-    do."""
+    """Hash a file. From a summary, first remove the run id, because it changes whenever the
+    engine's sources change."""
     if not file.exists():
         return "-"
     data = file.read_bytes()
@@ -132,7 +132,7 @@ def recorded(table: Path) -> dict[str, str]:
 
 
 def moved(now: dict[str, str], table: Path) -> list[str]:
-    """Return the differences from a table: names, and the columns that differ for each."""
+    """Return the differences from a table, as names with the columns that differ."""
     columns = table.read_text(encoding="utf-8").splitlines()[0].split("\t")[1:]
     before = recorded(table)
     out = [f"{name}: is not in {table.name}" for name in now if name not in before]

@@ -1,16 +1,16 @@
-"""Measures response functions of congestion controls: by their formula (law), in the simulator and
-on Linux.
+"""Computes response functions of congestion controls from their formula (law), and measures them in
+the simulator and on Linux.
 
-One flow runs on a link without a queue, whose `schedule` loses or marks packets by number. An early
-lost or marked packet ends slow start. After that, the link loses or marks every n-th packet, or
-each packet with probability p. In the latter case, five random lists are run. Both engines use the
-same numbers. The mean number of packets in flight is the number of packets that arrive in a
-round-trip time.
+One flow runs on a link without a queue. The link's `schedule` loses or marks packets by number. An
+early lost or marked packet ends slow start. After that, the link loses or marks every n-th packet,
+or each packet with probability p. In the latter case, there is a run for each of five random lists.
+Both engines use the same numbers. The mean number of packets in flight is the number of packets
+that arrive in a round-trip time.
 
     python tests/laws.py    writes laws/linux.tsv, from the kernel engine
 
-test_laws.py and crates/engine/tests/laws.rs compare the simulator with that table;
-`python tests/responses.py --page` puts both into docs/evidence/response.md.
+test_laws.py and crates/engine/tests/laws.rs compare the simulator with that table. `python
+tests/responses.py --page` writes the numbers of both to docs/evidence/response.md.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ TABLE = Path(__file__).resolve().parent / "laws/linux.tsv"
 
 MSS = 1448
 LISTS = 5
-"""How many lists of random numbers a case has. Each is drawn with its own seed."""
+"""The number of random lists of a case. Each list is drawn with its own seed."""
 MOST = 4000
 """Length of a list. The kernel engine's module has space for 4096 numbers."""
 
@@ -68,7 +68,7 @@ class Case:
     signal: str
     """Whether packets are lost or marked: `drops` or `marks`."""
     every: int
-    """Distance between lost or marked packets. If it is random, the mean distance."""
+    """Distance between lost or marked packets. For a random case, this is the mean distance."""
     random: bool
     law: float
     """Mean number of packets in flight according to the formula."""
@@ -134,7 +134,7 @@ def cubic(every: int, first: int, *, fast: bool) -> Case:
 
 
 def dctcp(every: int, *, at_random: bool, seed: int = 1) -> Case:
-    """Return a case of DCTCP over 20 ms. A random case ends before its list of marks does."""
+    """Return a case of DCTCP over 20 ms. A random case ends before the end of its list of marks."""
     law, first = 2 * every, 4 * every
     return Case("dctcp", "marks", every, at_random, law, FLUID, 20, 30, 10, first, seed=seed)
 
@@ -175,7 +175,7 @@ def mean(values: Sequence[float]) -> float:
 
 
 def half_width(values: Sequence[float]) -> float:
-    """Return half the 95 % interval of the mean, and at least the unit of windows, one segment."""
+    """Return half the 95 % interval of the mean, but at least one segment, the unit of windows."""
     if len(values) < 2:
         return 1.0
     middle = mean(values)
@@ -194,7 +194,7 @@ def linux() -> dict[str, list[float]]:
 
 
 def write(out: Path, version: str) -> None:
-    """Runs everything on the kernel engine."""
+    """Run all cases on the kernel engine, and write the table."""
     found = windows(CASES, "kernel", out)
     lines = [
         f"# Linux {version}: packets in flight on average (python tests/laws.py).",
@@ -210,7 +210,7 @@ def write(out: Path, version: str) -> None:
 
 
 def rows(out: Path) -> list[str]:
-    """A table of law, simulator and Linux, in Markdown."""
+    """Return a Markdown table with the law, the simulator and Linux."""
     simulated, kernel = windows(CASES, "sim", out), linux()
     lines = [
         "| case | law | | simulator | Linux | ± | Linux over law |",
@@ -233,7 +233,7 @@ def main(words: list[str]) -> int:
     if words:
         print(__doc__, file=sys.stderr)
         return 2
-    # The results stay in this folder, so that the same command resumes.
+    # Keep the results in this folder, so that the same command resumes.
     write(Path("results"), kit.current().version)
     return 0
 

@@ -11,9 +11,9 @@ These commands write the tables and the page:
 Known deviation: Linux's receive window grows as long as its buffer has space. While the window
 grows, every segment is acknowledged. In the simulator, the application reads data immediately. On
 the kernel engine, it leaves up to 256 KiB unread, and the window grows again whenever it has read
-them. So the first delayed ACK comes near segment 3050 on the kernel engine, and at segment 3096 in
-the simulator. From then on, the engines acknowledge different pairs of segments, so their windows
-at a given time differ by one ACK.
+them. Therefore the first delayed ACK comes near segment 3050 on the kernel engine, but at segment
+3096 in the simulator. From then on, the receivers of both engines acknowledge different pairs of
+segments, so the windows at a given time differ by one ACK.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Row:
     time_us: int
     #: Number of acknowledged segments.
     acked: int
-    #: Windows in segments. ssthresh is None as long as it is infinite.
+    #: Windows in segments. ssthresh is None while it is infinite.
     cwnd: int
     ssthresh: int | None
     in_flight: int
@@ -109,8 +109,8 @@ def run(which: Sequence[str], engine: str, out: Path) -> dict[Case, Observed]:
 def trace(series: pl.DataFrame) -> Trace:
     """Return the rows of a run's series from the first ACK of data.
 
-    Of several rows at the same microsecond, only the last counts. Rows that repeat the previous row
-    are left out.
+    If several rows have the same time in us, keep only the last of them. Leave out rows that repeat
+    the previous row.
     """
     quantities = ["acked_bytes", "cwnd", "ssthresh", "in_flight", "ca_state", "alpha"]
     wide = (
@@ -138,7 +138,7 @@ def trace(series: pl.DataFrame) -> Trace:
 
 
 def changes(rows: Trace) -> Trace:
-    """Return the rows in which window, threshold, state or alpha differ from the row before."""
+    """Return the rows in which window, threshold, state or alpha differ from the previous row."""
 
     def shown(row: Row) -> tuple[int | str | None, ...]:
         return replace(row, acked=0, in_flight=0).response
@@ -150,7 +150,7 @@ def changes(rows: Trace) -> Trace:
 class Difference:
     """The differences between two traces."""
 
-    #: The first rows that differ in more than their time. None if no rows do.
+    #: The first rows that differ in more than their time. None if no rows differ.
     first: tuple[Row, Row] | None
     #: Largest difference of the windows at the same number of acknowledged segments.
     cwnd: int
@@ -159,7 +159,7 @@ class Difference:
 
 
 def compare(a: Trace, b: Trace) -> Difference:
-    """Compare two traces row by row. Both must have the same rows."""
+    """Compare two traces row by row."""
     same = 0
     for x, y in zip(a, b, strict=False):
         if x.response != y.response:
@@ -250,7 +250,7 @@ def write_tables(which: Sequence[str], out: Path) -> None:
 
 # --- the page -----------------------------------------------------------------
 
-#: Scenarios of the figure, each with the time up to which it is drawn, ms.
+#: Scenarios of the figure, each with the end of the drawn time, ms.
 SHOWN = {
     "marks-avoidance": 2400,
     "marks-one-round": 600,
@@ -347,7 +347,7 @@ def write_page(out: Path) -> None:
 
 
 def figure(shown: dict[str, tuple[Table, dict[Case, Observed]]]) -> Any:
-    """Draw the windows of both engines over each other, one small chart for each case."""
+    """Draw a small chart for each case, with the windows of both engines in it."""
     rows = []
     for name, (table_of, found) in shown.items():
         columns = []

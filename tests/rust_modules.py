@@ -1,4 +1,4 @@
-"""Finds which modules the sources of a Rust crate name, for tests of their dependencies.
+"""Finds the modules that the sources of a Rust crate use, for tests of their dependencies.
 
 A module that names an item declared in its folder's root (`mod.rs`) does not depend on a sibling.
 If the root only re-exports the item with `use`, the module depends on the module that declares the
@@ -13,7 +13,8 @@ from functools import cache
 from pathlib import Path
 
 RustPath = tuple[str, ...]
-"""A path inside a crate, by its segments: `crate::tcp::ack` is `("tcp", "ack")`."""
+"""A path inside a crate as a tuple of its segments. For example, `crate::tcp::ack` is `("tcp",
+"ack")`."""
 
 _USE = re.compile(r"(?<![\w:])(pub(?:\([^)]*\))?\s+)?use\s+([^;]+);")
 _INLINE = re.compile(r"(?<![\w:])\$?((?:crate|self|super)(?:\s*::\s*\w+)+)")
@@ -33,8 +34,8 @@ def sources(folder: Path) -> Iterator[Path]:
 
 
 def use_tree(text: str) -> Iterator[tuple[RustPath, str]]:
-    """Yield the paths of a `use` declaration with its lists expanded. Each comes with the name that
-    it imports."""
+    """Yield the paths of a `use` declaration with its lists expanded. Each path comes with the name
+    that it imports."""
     text = text.strip()
     head, brace, _ = text.partition("{")
     if brace:
@@ -57,7 +58,7 @@ def _segments(text: str) -> RustPath:
 
 
 def _list(text: str) -> Iterator[str]:
-    """Split at commas outside of braces."""
+    """Split a text at commas outside of braces."""
     depth, part = 0, ""
     for character in text:
         depth += {"{": 1, "}": -1}.get(character, 0)
@@ -147,7 +148,7 @@ def modules(source: Path) -> Mapping[RustPath, RustModule]:
 
 
 def named(crate: Mapping[RustPath, RustModule], module: RustModule) -> set[RustPath]:
-    """Return the paths that a module names, followed through re-exports."""
+    """Return the paths that a module names, after following re-exports."""
     paths = {*module.uses.values(), *module.inline}
     for above in module.globs:
         paths.add(above)
@@ -177,7 +178,7 @@ def folders(crate: Mapping[RustPath, RustModule]) -> list[RustPath]:
 
 
 def graph(crate: Mapping[RustPath, RustModule], folder: RustPath) -> dict[str, set[str]]:
-    """Return for each file of a folder which other files of the folder it names, at any depth."""
+    """Map each file of a folder, at any depth, to the other files of the folder that it names."""
     depth = len(folder)
     rooms: dict[str, set[str]] = {}
     for path, module in crate.items():

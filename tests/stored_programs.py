@@ -1,4 +1,5 @@
-"""Makes stored runs with programs without a guest: runs the simulator and adds files to the run."""
+"""Makes stored runs with programs without a guest. It runs the simulator and adds files to the
+run."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ UNITS = {"kbit": 1e3, "Mbit": 1e6, "us": 1e3, "ms": 1e6, "s": 1e9}
 BINS = (1000, 3000, 9000, 27000, 81000, 243000, 729000, 1000000)
 
 Effect = Callable[[str, Spot], float]
-"""Returns a factor for the queue delay of class C, given the variant and the place."""
+"""Returns a factor for the queue delay of class C, for a variant and a place."""
 
 
 class FakeRun(Run):
@@ -35,7 +35,7 @@ class FakeRun(Run):
         self,
         quantity: str = "delay_ns",
         *,
-        flow: str | None = None,  # noqa: ARG002 (as its parent)
+        flow: str | None = None,  # noqa: ARG002 (as in its base class)
         link: str | None = None,  # noqa: ARG002
     ) -> pl.DataFrame:
         """Return exponentially distributed delays with the mean of the class."""
@@ -54,7 +54,7 @@ class FakeRun(Run):
 
 
 def base_units(value: Any) -> Any:
-    """Return a value of a scenario file as a run's parameters have it."""
+    """Return a value of a scenario file in the form of a run's parameters."""
     match = re.fullmatch(r"([\d.]+)(\w+)", value) if isinstance(value, str) else None
     if match:
         return float(match[1]) * UNITS[match[2]]
@@ -203,7 +203,7 @@ def made(
     effect: Effect = lambda _variant, _at: 1.0,
     root: Path = Path("results"),
 ) -> BatteryComparison:
-    """Return a comparison as `run_battery` returns it."""
+    """Return a comparison like `run_battery` does."""
     battery = batteries.get("l4s-battery")
     chosen = batteries.choose(battery, parts)
     places: dict[tuple[str, str], BatteryPlace] = {}

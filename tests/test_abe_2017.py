@@ -1,4 +1,5 @@
-"""ABE: theory, the evaluation of runs, a few real runs, and bad input."""
+"""Tests the experiment about ABE: theory, the evaluation of runs, a few real runs, and bad
+input."""
 
 from __future__ import annotations
 
@@ -93,7 +94,7 @@ def test_cycle_by_cycle_is_the_formula_where_paths_are_long(x: float) -> None:
     path = 20_000
     found = predict.utilisation_by_cycles("reno", 0.5, [x * path], path, 0.1)
     assert found == pytest.approx(predict.aimd_utilisation(0.5, x), abs=0.001)
-    # Windows grow by whole segments: the last segment takes 1.4 s of a cycle of K = 24 s.
+    # Windows grow by whole segments, and the last segment takes 1.4 s of a cycle of K = 24 s.
     plain = predict.utilisation_by_cycles("cubic", 0.7, [x * path], path, 0.02, fast=False)
     assert plain == pytest.approx(predict.cubic_utilisation(0.7, x), abs=0.006)
 
@@ -102,8 +103,8 @@ def test_fast_convergence_costs_utilisation() -> None:
     windows = [264.0, 262.0]
     with_it = predict.utilisation_by_cycles("cubic", 0.7, windows, 264, 0.16)
     without = predict.utilisation_by_cycles("cubic", 0.7, windows, 264, 0.16, fast=False)
-    # From the shapes alone, the mean is 0.925 without and 0.879 with fast convergence (0.85 for 61
-    # % of the time).
+    # From the shapes of the curves alone, the mean is 0.925 without fast convergence, and 0.879
+    # with it (0.85 for 61 % of the time).
     assert 0.04 < without - with_it < 0.07
 
 
@@ -153,7 +154,8 @@ def test_linux_has_experiments_one_to_four(tmp_path: Path) -> None:
 
 
 class Entered:
-    """A run in which the second flow delivers at a given rate from 30 s on."""
+    """A run in which two flows deliver at the given rates from 30 s on, when the second flow
+    enters."""
 
     def __init__(self, rates: list[tuple[float, float]]) -> None:
         self.summary = {
@@ -170,14 +172,15 @@ class Entered:
         self.rows = rows
 
     def series(self) -> pl.DataFrame:
-        """Return the series as a stored run does."""
+        """Return the series like a stored run does."""
         return pl.DataFrame(
             self.rows, schema=["time_ns", "flow", "value"], orient="row"
         ).with_columns(pl.lit("delivered_bytes").alias("quantity"))
 
 
 def test_time_to_a_fair_share() -> None:
-    # Cumulative sums 90:10, 150:50, 200:100, 240:160 have Jain's indices 0.61, 0.8, 0.9, 0.96.
+    # The cumulative sums 90:10, 150:50, 200:100 and 240:160 have the Jain's indices 0.61, 0.8, 0.9
+    # and 0.96.
     run: Any = Entered([(90, 10), (60, 40), (50, 50), (40, 60)])
     assert enter.time_to_share(run) == (4.0, True)
     never: Any = Entered([(90, 10)] * 20)
@@ -203,7 +206,7 @@ def test_the_pareto_front() -> None:
     points = [
         choice(0.5, 0, 0, 5, 10),
         choice(0.7, 0.1, 0.1, 6, 12),
-        # This factor is as good as 0.7 in gain, and worse in everything else.
+        # This factor has the same gain as 0.7, and is worse in all other numbers.
         choice(0.8, 0.1, 0.2, 7, 13),
         choice(0.9, 0.2, 0.3, 8, 20),
     ]
@@ -232,11 +235,11 @@ def measured_single(tmp_path: Path, cc: str, queue: str) -> list[single.SinglePo
 def test_one_newreno_flow_on_codel(tmp_path: Path) -> None:
     points = measured_single(tmp_path, "reno", "codel")
     for p in points:
-        # The path holds 132 segments, so the formula's assumptions hold.
+        # The path holds 132 segments, so the assumptions of the formula are met.
         assert p.doubt == ""
         assert abs(truth.gap(p)) < 0.02
         assert abs(truth.cycle_gap(p)) < 0.01
-        # The queue is 6 ms to 9 ms long at the reduction, that is 4 % to 6 % of the path.
+        # At the reduction, the queue is 6 ms to 9 ms long, which is 4 % to 6 % of the path.
         assert p.x is not None
         assert 1.03 < p.x < 1.07
     assert [p.beta for p in points] == [0.5, 0.7, 0.8]
@@ -263,8 +266,8 @@ def test_cubic_gains_less_than_newreno(tmp_path: Path) -> None:
 
 
 def test_utilisation_of_cells_drawn_by_hash(tmp_path: Path) -> None:
-    """Compare one flow with the formula, and with the formula applied cycle by cycle. Use cells in
-    which the formula's assumptions hold, and cells in which they do not."""
+    """Compare one flow with the formula, and with the formula applied cycle by cycle. Use cells
+    that meet the assumptions of the formula, and cells that do not."""
     planned = single.plan(layout.KERNEL_PARTS, quick=False, seeds=1, engine="sim")
     every = [
         (setup, job, rtt, beta)
@@ -351,7 +354,7 @@ def traces(engine: str, out: Path) -> dict[tuple[str, str], responses.Trace]:
 
 @pytest.fixture
 def abe_kit(kernel_kit: Kit) -> Kit:
-    """A kit with the modules."""
+    """Return a kit with tailback's modules for ABE."""
     have = {extra["name"] for extra in kernel_kit.extras()}
     if not {"tcp_reno_abe", "tcp_cubic_abe"} <= have:
         pytest.skip("the kit is older than the modules; tailback kernel build adds them")

@@ -1,5 +1,5 @@
-"""Checks that an index that was changed and sealed again is compared with the runs that it
-names."""
+"""Checks that tailback compares an index with its runs, and so detects an index that was changed
+and sealed again."""
 
 from __future__ import annotations
 
@@ -116,7 +116,8 @@ def test_runs_that_change_places_are_found_without_a_look_at_them(results: Path)
 def test_what_was_written_agrees(results: Path, tailback: Tailback) -> None:
     assert len(package.open_results(results)) == 24
     assert tailback("verify", results).returncode == 0
-    # Missing or damaged runs are no error of the index. Commands that need these runs report them.
+    # Missing or damaged runs are not an error of the index. The commands that need these runs
+    # report them.
     first, second, *_ = sorted((results / "runs").iterdir())
     shutil.rmtree(first)
     (second / "manifest.json").write_text("{}")

@@ -1,4 +1,4 @@
-"""Tests the commands on stored results: list, find by a part of an id or as the latest, compare,
+"""Tests the commands on stored results: list, find by a part of an id or by `latest`, compare, and
 delete."""
 
 from __future__ import annotations
@@ -75,7 +75,8 @@ def test_a_sweep_is_found_as_the_latest_and_by_the_beginning_of_its_id(root: Pat
 
 def test_sweeps_of_one_title_are_known_as_namesakes(root: Path) -> None:
     later, earlier = ids(root)
-    # The sweeps are dated years apart, so the second is not a variant that the same command made.
+    # The dates of the sweeps are years apart, so the second sweep is not a variant that the same
+    # command made.
     assert archive.namesakes(later, root) == []
     for identity in (later, earlier):
         os.utime(root / "sweeps" / identity / "index.json", (2e9, 2e9))

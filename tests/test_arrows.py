@@ -1,4 +1,4 @@
-"""Checks that imports point one way: no two folders of the package import each other."""
+"""Checks the direction of imports. No two folders of the package may import each other."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ def _modules(package: Path = PACKAGE) -> Iterator[tuple[str, ast.Module]]:
 
 
 def _imports(module: ast.Module, known: Iterable[str], package: Path = PACKAGE) -> Iterator[str]:
-    """Return a module's imports from a package. Imports inside functions count, imports for type
-    checkers do not."""
+    """Return a module's imports from a package. Include imports inside functions, but not imports
+    for type checkers."""
     known = set(known)
     skipped = {
         id(inner)
@@ -80,7 +80,7 @@ def _imports(module: ast.Module, known: Iterable[str], package: Path = PACKAGE) 
 
 
 def python_graph(package: Path = PACKAGE) -> dict[str, set[str]]:
-    """Return what each folder of a package, and each module outside folders, imports."""
+    """Return the imports of each folder of a package, and of each module outside folders."""
     modules = dict(_modules(package))
     known = set(modules)
 
@@ -101,7 +101,7 @@ OFFERED = {"comparison": {"report"}, "store": {"explain", "plot", "report", "run
 """Imports that are allowed inside methods of lower folders.
 
 They are for reports of a comparison, for figures, reports and explanations of results, and for the
-engine versions with which results are compared.
+versions of engines, with which the versions in results are compared.
 """
 
 
@@ -118,13 +118,13 @@ OFFERED_FILES = {
     "comparison.model": {"comparison.gate", "comparison.notebook", "report.comparison"},
     "store.results": {"report.sweep"},
 }
-"""The allowed imports by file: modules that make reports of a comparison and of results on
+"""The allowed imports by file. They are modules that make reports of a comparison and of results on
 request."""
 
 
 def file_graph(package: Path) -> dict[str, set[str]]:
-    """Return the imports of each file of a package. An import of a package counts only if it uses
-    the package's own names, not if it only leads to a module in it."""
+    """Return the imports of each file of a package. Include an import of a package only if it uses
+    the package's own names, not if it only leads to a module in the package."""
     modules = dict(_modules(package))
     graph: dict[str, set[str]] = {}
     for name, module in modules.items():

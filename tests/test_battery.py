@@ -125,8 +125,8 @@ def test_normalised_rate_is_over_an_equal_share() -> None:
 
 
 def test_normalised_window_is_over_an_equal_window() -> None:
-    # L has 2 flows with RTTs of 0.5 + 9.5 ms, C has 3 flows with 15 + 10 ms. With equal windows W,
-    # the link carries W (2 / 10 ms + 3 / 25 ms) = 320 W a second. A link of 40 Mbit/s carries 5
+    # L has 2 flows with RTTs of 0.5 + 9.5 ms, and C has 3 flows with 15 + 10 ms. With equal windows
+    # W, the link carries W (2 / 10 ms + 3 / 25 ms) = 320 W a second. A link of 40 Mbit/s carries 5
     # MB/s, so W = 15625 bytes.
     groups = [Group(2, 9.5, 0.5), Group(3, 10.0, 15.0)]
     assert measures.normalised_window(15625.0, 40.0, groups) == pytest.approx(1.0)
@@ -147,8 +147,8 @@ def test_normalised_values_of_a_point() -> None:
     found = made(["a", "b"], parts=["flows"], seeds=2)
     point = next(p for p in Gathered(found).of("flows") if (p.at.l_flows, p.at.c_flows) == (2, 8))
     values = {(row, name): stat["mean"] for row, name, stat in normalised(point, "a")}
-    # Synthetic flows have equal rates with 2 % of noise. So their windows are proportional to the
-    # RTTs, 10.5 and 25 ms. The equal window is 1 / ((2 / 10.5 + 8 / 25) / 10) per ms.
+    # Synthetic flows have equal rates with 2 % of noise. Their windows are therefore proportional
+    # to the RTTs of 10.5 and 25 ms. The equal window is 1 / ((2 / 10.5 + 8 / 25) / 10) per ms.
     assert values["normalised rate", "L"] == pytest.approx(1.0, rel=0.06)
     equal = 10 / (2 / 10.5 + 8 / 25)
     assert values["normalised window", "L"] == pytest.approx(10.5 / equal, rel=0.08)
@@ -210,7 +210,7 @@ def test_false_discovery_is_controlled_over_the_whole_battery() -> None:
 
 
 class Small(L4sBattery):
-    """A battery of two scenario files, each a part."""
+    """A battery with two parts. Each part is a scenario file."""
 
     parts = (
         Part("1-1", "1-1", [p for p in FILES if p.stem == "equal-rtt-1-1"]),
@@ -289,7 +289,8 @@ def test_a_beta_of_cubic_of_75_percent_is_found(tmp_path: Path) -> None:
         seeds=20,
         rtts={"50ms": "6s"},
     )
-    # A loss reduces the window less, so the queue is below its target for less time.
+    # In this variant a loss reduces the window less, so the queue is below its target for less
+    # time.
     [difference] = [
         cell.differences["new"]
         for cell in found.cells
@@ -431,7 +432,7 @@ def pdf_parts(data: bytes) -> tuple[int, set[str], set[str]]:
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Write a report of two versions with the smallest parts; return its folder."""
+    """Write a report of two versions with the smallest parts. Return its folder."""
     folder = tmp_path_factory.mktemp("report") / "report"
     found = made(
         ["base", "new"],

@@ -1,4 +1,4 @@
-"""Tests a bottleneck to which the caller gives datagrams."""
+"""Tests a bottleneck alone, to which the caller passes datagrams."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ name = "mine"
 
 
 def deliveries(bottleneck: tb.Bottleneck) -> list[tb.Delivery]:
-    """Return all packets in the bottleneck, polled at the times that it requests."""
+    """Return all deliveries of the packets in the bottleneck. Poll at the times that the bottleneck
+    requests."""
     found = []
     while (now := bottleneck.next()) is not None:
         while (delivery := bottleneck.poll(now)) is not None:

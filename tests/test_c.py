@@ -1,4 +1,4 @@
-"""Tests the bottleneck for C: a program in C gets the same packets as a program in Python."""
+"""Tests that a C program gets the same packets from the bottleneck as a Python program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Completion times beside a competitor: rows, the planned set-up, statistics, cells by hash."""
+"""Tests the experiment about completion times beside a competitor: rows, the planned set-up,
+statistics, and cells drawn by hash."""
 
 from __future__ import annotations
 
@@ -59,8 +60,8 @@ def test_rows_of_the_source() -> None:
 
 
 def test_harm_of_the_source_is_the_one_here() -> None:
-    """Compute the published harm from the published times. They have one decimal, hence the
-    tolerance."""
+    """Compute the published harm from the published times. The tolerance is necessary because these
+    times have only one decimal."""
     known = layout.published()
     for row, column in known:
         if not column.endswith("_harm"):

@@ -46,7 +46,7 @@ SHARES = ("rate_mbit", "window_bytes", "utilisation", "mark_share", "drop_share"
 
 
 def summary_of(text: str, out: Path) -> tuple[Any, Mapping[str, Any]]:
-    """Run a scenario; return the run and its summary."""
+    """Run a scenario. Return the run and its summary."""
     run = tailback.run(text, out=out)[0]
     return run, run.summary
 
@@ -119,7 +119,7 @@ def test_metrics_of_classes(tmp_path: Path) -> None:
     for word, quantity in (("rate", "rate_mbit"), ("window", "window_bytes")):
         expected = l4s["samples"][quantity]["mean"] / classic["samples"][quantity]["mean"]
         assert metrics.find(f"class_{word}_ratio").value(summary) == expected
-    # With one class of flows, or without any, a ratio does not exist.
+    # With one class of flows, or without classes, the ratio does not exist.
     assert metrics.find("class_rate_ratio").value({"classes": [l4s]}) is None
     assert metrics.find("class_rate_ratio").value({}) is None
     assert metrics.find("rate_mbit.mean").value({"samples": None}) is None

@@ -74,7 +74,7 @@ def test_json_is_what_the_design_says_and_nothing_else(tailback: Tailback, scena
     assert [flow["name"] for flow in point["flows"]] == ["cubic", "dctcp"]
     for flow in point["flows"]:
         assert_shape(flow, FLOW)
-    # Two long flows together fill the link of 10 Mbit/s.
+    # Together, two long flows fill the link of 10 Mbit/s.
     total = sum(flow["throughput_mbit"] for flow in point["flows"])
     assert 8.5 < total < 10
     assert point["queue"] == point["queues"]["bottleneck"]
@@ -187,7 +187,7 @@ def test_check_says_how_many_runs(tailback: Tailback, sweep: Path, tmp_path: Pat
 
 
 def test_runs_of_more_than_an_hour_are_warned_of(tailback: Tailback, scenario: Path) -> None:
-    # 10 Mbit/s are 826 full frames a second, and a frame takes 100 ns of CPU time.
+    # A link of 10 Mbit/s carries 826 full frames a second, and a frame takes 100 ns of CPU time.
     done = tailback("check", scenario, "--set", "duration=1000000s", "--set", "path.rtt=1s")
     assert done.returncode == 0
     assert "1 run: about 830 million packets, 1.4 min of CPU time" in done.stdout
@@ -295,7 +295,7 @@ def test_the_table_shows_requests_by_size(tailback: Tailback, tmp_path: Path) ->
     assert header[:6] == ["source", "requests", "done", "1", "kB", "ms"]
     assert row[0] == "web"
     started, completed = int(row[1]), int(row[2])
-    # The number is Poisson-distributed: mean 1000, standard deviation 32.
+    # The number is Poisson-distributed, with mean 1000 and standard deviation 32.
     assert 870 < started < 1130
     assert started - 20 <= completed <= started
     # The link has no other traffic. Requests of one or two segments take two round-trip times,

@@ -18,13 +18,13 @@ from tailback.errors import DamagedResults, InputError
 from tailback.running.spread import parcel
 
 LONG = SCENARIO.replace('"2s"', '"1000s"').replace('"10Mbit"', '"50Mbit"', 1)
-"""A scenario whose runs take half a second, so that a process can die meanwhile."""
+"""A scenario with runs that take half a second, so that a process can die during a run."""
 
 MANY = LONG + "\n[sweep]\nseeds = 8\n"
 
 
 class Cluster:
-    """A scheduler and workers, one process each. Nothing restarts a process that dies."""
+    """A scheduler and workers. Each is a process. Nothing restarts a process that dies."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -180,7 +180,7 @@ def test_a_scheduler_that_dies_leaves_what_was_finished(cluster: Cluster, tmp_pa
     kept = _kept(out)
     assert 5 <= len(kept) < 40
     assert tailback.open_results(out).points
-    # A new cluster computes the rest of the runs.
+    # A new cluster executes the remaining runs.
     cluster.file.unlink(missing_ok=True)
     again = Cluster(cluster.folder)
     try:

@@ -62,8 +62,8 @@ def test_numbers_are_those_of_the_textbooks_formulas() -> None:
 
 
 def test_paired_difference_of_students_sleep_data() -> None:
-    # Student (1908): hours of sleep gained by ten patients with two drugs: t = 4.0621,
-    # p = 0.002833.
+    # Student (1908) lists the hours of sleep that ten patients gained with two drugs. The result is
+    # t = 4.0621, p = 0.002833.
     one = [0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0]
     other = [1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4]
     found = paired(one, other)
@@ -105,13 +105,13 @@ def test_what_has_no_spread_has_no_interval() -> None:
     same = paired([1.0, 2.0, 3.0], [1.0, 2.0, 3.0])
     assert same is not None
     assert (same.absolute, same.relative, same.ci95, same.p) == (0.0, 0.0, None, None)
-    # All five pairs differ in the same direction. The probability is that of five heads or five
-    # tails.
+    # All five pairs differ in the same direction. The p value is the probability of five heads or
+    # five tails.
     constant = paired([1.0, 2.0, 3.0, 4.0, 5.0], [1.1, 2.1, 3.1, 4.1, 5.1])
     assert constant is not None
     assert constant.absolute == pytest.approx(0.1)
     assert (constant.ci95, constant.p) == (None, 2 / 32)
-    # 3 of 6 values can be chosen in 20 ways, and two of these are as extreme.
+    # 3 of 6 values can be chosen in 20 ways, and two of these ways are as extreme.
     apart = unpaired([1.0, 1.0, 1.0], [2.0, 2.0, 2.0])
     assert apart is not None
     assert (apart.ci95, apart.p) == (None, 0.1)
@@ -145,7 +145,7 @@ def test_of_many_differences_of_nothing_none_is_flagged() -> None:
         found.append(unpaired([draw(9, 1) for _ in range(5)], [draw(9, 3) for _ in range(10)]))
     ps = [d.p for d in found if d is not None and d.p is not None]
     assert len(ps) == 2000
-    # 5 % are flagged by chance. Three standard deviations of this share are 1.5 %.
+    # By chance, 5 % are flagged. Three standard deviations of this share are 1.5 %.
     assert 0.035 < sum(p < 0.05 for p in ps) / 2000 < 0.065
     qs = false_discovery(ps, list(range(len(ps))))
     assert not any(q is not None and q < 0.05 for q in qs)
@@ -196,7 +196,8 @@ def test_engines_are_compared_unpaired(tmp_path: Path) -> None:
     made = tb.compare(CODEL, {"one": {}, "two": {"path.rtt": "21ms"}}, seeds=4, out=tmp_path)
     one, two = made.variants
     assert all(d.paired for cell in made.cells for d in cell.differences.values())
-    # Let the second variant use the other engine, in which a seed gives other random numbers.
+    # Let the second variant use the other engine, where the same seed gives different random
+    # numbers.
     found = judge([one, replace(two, engine="kernel")], select(["jain"]))
     [cell] = found.cells
     assert not cell.differences["two"].paired
@@ -496,7 +497,7 @@ def test_bad_words(tailback: Tailback, scenario: Path, tmp_path: Path) -> None:
 
 
 def test_harm_of_the_textbook() -> None:
-    """Compute harm by hand: 4 s instead of 1 s, and a quarter of the rate, are both a harm of
+    """Compute harm by hand. Both 4 s instead of 1 s, and a quarter of the rate, are a harm of
     3/4."""
     assert harm(1.0, 4.0, "less") == harm(8.0, 2.0, "more") == 0.75
     assert harm(2.0, 2.0, "less") == harm(2.0, 2.0, "more") == 0.0
@@ -586,5 +587,5 @@ def test_sides_with_other_numbers_of_seeds_say_so(tailback: Tailback, tmp_path: 
     done = tailback("compare", *names, "--no-report", "--metric", "throughput_mbit")
     assert "mean over 3 seeds of " in done.stdout
     assert " and 2 seeds of " in done.stdout
-    # Each side's mean is over all of its runs. Otherwise the output would say over how many of 3.
+    # The mean of each side is over all of its runs. Otherwise the output would contain " of 3)".
     assert " of 3)" not in done.stdout

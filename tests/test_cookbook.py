@@ -1,4 +1,4 @@
-"""Checks that every recipe of the cookbook runs as printed."""
+"""Checks that every recipe of the cookbook runs without changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests one run on several cores: it gives the same bytes, or a message if it can use only one
+"""Tests one run on several cores. It must give the same bytes, or a message if it can use only one
 core."""
 
 from __future__ import annotations

@@ -79,7 +79,7 @@ def test_a_copy_says_what_it_has(shelf: Path) -> None:
     for line in ("  cc my-cc: ", "  aqm my-queue: ", "  traffic my-traffic: "):
         assert line in done.stdout
     assert "compiling my-cc, my-queue, my-traffic with the engine" in done.stderr
-    # The cache now has the engine with these crates, which is not compiled again.
+    # The cache now has the engine with these crates, so it is not compiled again.
     again = command(shelf, "list", "cc", "--options", *words)
     assert (again.returncode, again.stderr) == (0, "")
     assert "    beta = 0.7  (float, 0.1 to 0.9)" in again.stdout
@@ -112,7 +112,7 @@ def test_what_is_the_same_as_reno_does_the_same(shelf: Path, tmp_path: Path) -> 
     [reno], [same], [shipped] = *with_it, without
     flows = [run.summary["flows"][0] | {"cc": ""} for run in (reno, same, shipped)]
     assert flows[0] == flows[1] == flows[2]
-    # All compiled plugins are part of a run id, used or not.
+    # A run id depends on all compiled plugins, even on plugins that the run does not use.
     assert len({reno.run_id, same.run_id, shipped.run_id}) == 3
     made = tb.compare(text, {"reno": {}, "mine": mine}, seeds=2, out=tmp_path, plugins=crates)
     assert not made.failures
@@ -139,7 +139,7 @@ def test_the_ways_to_name_a_crate_are_one(shelf: Path, tmp_path: Path) -> None:
 
 def test_their_tests_are_those_of_tailback(shelf: Path) -> None:
     """Check that the test of a new crate calls the functions that the engine's own tests call.
-    Cargo runs the test of the crate; this test only reads it."""
+    Cargo runs the test of the crate. This test only reads its source."""
     text = (shelf / "my-cc" / "tests" / "conformance.rs").read_text(encoding="utf-8")
     assert "tailback_conformance::tests!(my_cc::register);" in text
     for kind in ("cc", "queue", "traffic"):
@@ -315,7 +315,7 @@ def test_a_full_disk_leaves_no_half_a_crate(
         begin.write("cc", tmp_path / "mine")
     assert caught.value.filename == str(tmp_path / "mine")
     assert list(tmp_path.iterdir()) == []
-    # Once the disk has free space again, the crate is written.
+    # After the disk has free space again, the crate can be written.
     assert all(path.is_file() for path in begin.write("cc", tmp_path / "mine"))
 
 
@@ -331,7 +331,7 @@ def test_what_a_package_has_is_enough(tmp_path: Path) -> None:
     assert len(found["workspace_members"]) == len(shipping.CRATES)
     paths = [Path(p["manifest_path"]) for p in found["packages"] if p["source"] is None]
     assert all(tmp_path.resolve() in path.parents for path in paths)
-    # Files that another file includes by path are in the package, too.
+    # Files that another file includes by path are also in the package.
     for crate_file in ("engine/src/cc/testing.rs", "engine/tests/common/mod.rs"):
         assert (tmp_path / "crates" / crate_file).exists()
 
@@ -515,7 +515,7 @@ def test_a_window_of_0_ends_the_run(wrapped: Path, tmp_path: Path) -> None:
         r"at 0 segments in cong_avoid at 0\.\d{6} s; leave at least 1, or nothing more is sent",
         failure,
     )
-    # The run with the other control has finished, and is returned.
+    # The run with the other control has finished, and is in the results.
     [results] = caught.value.results
     assert [run.labels["flows.it.cc"] for run in results] == ["whole"]
 
@@ -532,7 +532,7 @@ def test_a_hook_that_never_returns_costs_its_run_alone(
     assert done.returncode == 1, done.stderr
     assert '"loops" has not returned from cong_avoid for 5 s, at 0.' in done.stderr
     assert "Traceback" not in done.stderr
-    # There is only one worker thread, so the next run needed a new thread.
+    # The pool had only one worker thread, so the next run needed a new thread.
     results = tb.open_results(out)
     assert [run.labels["flows.it.cc"] for run in results] == ["whole"]
     assert command(shelf, "verify", out).returncode == 0

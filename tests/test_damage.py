@@ -20,7 +20,7 @@ from tailback.store import layout
 from tailback.store.run_folder import StoredRun
 
 EVERY = 11
-"""Each command meets every 11th kind of damage in this test. tests/faults/damage.py tries all
+"""This test runs each command on every 11th kind of damage. tests/faults/damage.py tries all
 kinds."""
 
 TRIES = [
@@ -32,7 +32,8 @@ TRIES = [
 
 @pytest.fixture(scope="module")
 def survey() -> dict[str, list[str]]:
-    """Return the errors of every command after every damage. One process forks for each try."""
+    """Return the errors of every command after every chosen damage. One process forks for each
+    try."""
     script = ROOT / "tests" / "faults" / "damage.py"
     done = subprocess.run(
         [sys.executable, script, "--json", "--every", str(EVERY)],
@@ -143,10 +144,10 @@ def test_a_report_replaces_reports_only(results: Path, tailback: Tailback) -> No
     [index] = results.glob("sweeps/*/index.json")
     folder = results / "reports" / index.parent.name
     folder.mkdir(parents=True)
-    # The folder is empty, so replacing it loses nothing.
+    # The folder is empty, so no file is lost if the report replaces it.
     assert tailback("report", results).returncode == 0
     assert tailback("report", results).returncode == 0
-    # The folder has a foreign file.
+    # The folder has a file that does not belong to the report.
     (folder / "notes.txt").write_text("mine")
     done = tailback("report", results)
     assert done.returncode == 2
@@ -159,7 +160,7 @@ def test_a_report_replaces_reports_only(results: Path, tailback: Tailback) -> No
     assert tailback("verify", results).returncode == 1
     assert tailback("report", results).returncode == 0
     assert tailback("verify", results).returncode == 0
-    # Something else is at the report's place: a moved report, a folder without a marker, a link.
+    # The path of the report has a moved report, a folder without a marker, or a link.
     other = folder.with_name("f" * 20)
     folder.rename(other)
     other.rename(folder)

@@ -1,4 +1,4 @@
-"""Tests that a process draws the same figure, whatever it has drawn before."""
+"""Tests that a figure does not depend on the figures that the process has drawn before."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_the_same_bytes_at_any_number_of_processes() -> None:
             assert len(made._processes) == jobs
             assert made.svgs() == here
             assert set(made._made) == set(here), "others have drawn all of them"
-    # Figures drawn in this process, after all others, also count their ids from 0.
+    # Figures that this process draws after all other figures also number their ids from 0.
     assert export.svg_of(wanted["figure-0"]) == here["figure-0"]
 
 

@@ -1,4 +1,5 @@
-"""Tests the experiment of 2022: its rows, its definitions, its goals, and a few of its numbers."""
+"""Tests the experiment about DualPI2 of 2022: its rows, its definitions, its goals, and a few of
+its numbers."""
 
 from __future__ import annotations
 
@@ -41,7 +42,7 @@ def one(archive: str, stem: str) -> Run:
 PC = "pcdualpi2_res_mr"
 OVERLOAD = "pcdualpi2_res_overload"
 GOLDEN = Path(__file__).parent / "dualpi2_2022"
-#: The message when a table in the repository differs from the result.
+#: The message if a table in the repository differs from the result.
 UPDATE = "tests/dualpi2_2022/{}.txt would be:\n{}"
 
 
@@ -74,8 +75,8 @@ def test_published_values() -> None:
 
 
 def test_ratios_and_windows_of_the_source_are_as_defined_here() -> None:
-    """The publication's ratio is that of mean rates. Its window is a rate times the sum of mean
-    queue delay and base RTT."""
+    """The publication's ratio is the ratio of mean rates. Its window is a rate times the sum of
+    mean queue delay and base RTT."""
     known = layout.published()
     for case in CASES:
         key = (case.run.archive.name, case.name)
@@ -91,8 +92,8 @@ def test_ratios_and_windows_of_the_source_are_as_defined_here() -> None:
 
 
 def test_udp_counts_its_payload() -> None:
-    """The publication's UDP rate counts payload. The share of the link at 50 and 70 Mbit/s shows
-    this, and so does the loss at 140 and 200 Mbit/s."""
+    """The UDP rate of the publication counts only payload. Both the share of the link at 50 and 70
+    Mbit/s and the loss at 140 and 200 Mbit/s show this."""
     known = layout.published()
     for rate in (50, 70):
         used = known[OVERLOAD, f"mix_1000d_u{rate}s5_r_u0s5_udp", "util_mean"]
@@ -105,8 +106,8 @@ def test_udp_counts_its_payload() -> None:
 
 
 def test_idle_flows_in_the_rates_of_the_source() -> None:
-    """One of five flows is idle if P1 is 0 and P25 is not. Two are idle if P25 is 0 and P75 is 5/3
-    of the mean."""
+    """One of five flows is idle if P1 is 0 and P25 is not 0. Two flows are idle if P25 is 0 and P75
+    is 5/3 of the mean."""
     known = layout.published()
     for run in RUNS:
         key = (OVERLOAD, f"{run.stem}_tcp")
@@ -238,19 +239,19 @@ class Made:
     delays: dict[str, list[tuple[int, int, int]]] = field(default_factory=dict)
 
     def series(self) -> pl.DataFrame:
-        """Return the series as a stored run does."""
+        """Return the series like a stored run does."""
         schema = {"time_ns": pl.Int64, "flow": pl.String, "quantity": pl.String}
         return pl.DataFrame(self.rows, schema={**schema, "value": pl.Float64}, orient="row")
 
     def histogram(self, quantity: str) -> pl.DataFrame:
-        """Return a histogram as a stored run does."""
+        """Return a histogram like a stored run does."""
         rows = self.delays.get(quantity.removeprefix("delay_ns."), [])
         schema = {"lower": pl.Int64, "width": pl.Int64, "count": pl.Int64}
         return pl.DataFrame(rows, schema=schema, orient="row")
 
 
 def stat(mean: float) -> dict[str, float]:
-    """Return statistics whose values all differ."""
+    """Return statistics with values that all differ."""
     shares = {"mean": 1.0, "p1": 0.5, "p25": 0.8, "p75": 1.2, "p99": 1.5, "stddev": 0.1}
     return {name: mean * share for name, share in shares.items()}
 
@@ -320,7 +321,7 @@ def test_columns_of_the_rows_of_overload() -> None:
     assert [found["util_p1"], found["util_p25"]] == pytest.approx([30, 30])
     assert [found["util_p75"], found["util_p99"]] == pytest.approx([50, 55])
     assert found["util_stddev"] == pytest.approx(math.sqrt(350 / 3))
-    # One of the five flows is idle: 0, 6, 7, 8 and 9 Mbit/s in each second.
+    # One of the five flows is idle. The flows have 0, 6, 7, 8 and 9 Mbit/s in each second.
     assert found["rpf_ecn_mean"] == pytest.approx(6 * 125_000)
     assert [found[f"rpf_ecn_{p}"] for p in ("p1", "p25", "p75", "p99")] == pytest.approx(
         [0, 6 * 125_000, 8 * 125_000, 9 * 125_000]
@@ -347,7 +348,8 @@ def test_published_delays_are_what_the_recorder_can_write() -> None:
 
 
 def test_what_the_recorder_makes_of_a_delay() -> None:
-    # Delays up to 255 units of 2^15 ns are exact. Above, steps are 2 and then 4 units wide.
+    # Delays up to 255 units of 2^15 ns are exact. For larger delays, steps are 2 and then 4 units
+    # wide.
     cuts = [recorder.cut(units << 15) for units in (0, 1, 255, 256, 257, 511, 512, 515, 516)]
     assert cuts == [0, 1, 255, 256, 256, 510, 512, 512, 516]
     assert recorder.cut((1 << 15) - 1) == 0
@@ -400,7 +402,7 @@ def test_goals() -> None:
     (verdict,) = truth.verdicts(judged)
     assert (verdict.goal.id, verdict.cells, verdict.within) == ("dualpi2.rate_ratio", 4, 3)
     assert not verdict.holds
-    # Ten of eleven cells within the tolerance are enough, nine of eleven are not.
+    # It is enough if ten of eleven cells are within the tolerance, but not if nine of eleven are.
     assert truth.verdicts(judged[:1] * 10 + judged[3:])[0].holds
     assert not truth.verdicts(judged[:1] * 9 + judged[3:] * 2)[0].holds
     queue = truth.judged([entry(case, "qs_ecn_mean", 0.34, value) for value in (0.25, 0.43, 0.45)])
@@ -456,8 +458,8 @@ def test_the_law_and_its_noise() -> None:
 
 
 def test_the_law_of_a_probability_that_varies() -> None:
-    """p alternates between 0.05 and 0.15. L marks 2 x 0.1 of its packets, and C drops the mean of
-    the square, 0.0125."""
+    """p alternates between 0.05 and 0.15. L marks 2 x 0.1 of its packets. C drops a share equal to
+    the mean of the square of p, which is 0.0125."""
     run = one(PC, "mix_1000_d5005_r5005")
     classes = [
         {"name": "L", "packets": 100_000, "drops": 0, "causes": {"mark": 20_000}},
@@ -530,13 +532,13 @@ def test_readings_change_one_thing() -> None:
 # --- numbers -------------------------------------------------------------------------------------
 
 
-#: How many runs are drawn from each archive, among those with published rows.
+#: How many runs to draw from each archive, among the runs with published rows.
 DRAWN = 2
 
 
 def drawn() -> list[Run]:
-    """Return the first runs of each archive by the hash of their names, so that nobody selects
-    them."""
+    """Return the runs of each archive with the smallest hashes of their names, so that the authors
+    cannot select runs."""
 
     def place(run: Run) -> str:
         return hashlib.sha256(f"{run.archive.name}/{run.stem}".encode()).hexdigest()
@@ -548,7 +550,7 @@ def drawn() -> list[Run]:
 
 @pytest.fixture(scope="module")
 def quick(tmp_path_factory: pytest.TempPathFactory) -> list[points.DualPi2Entry]:
-    """Run the drawn rows as a quick run does; return their cells."""
+    """Run the drawn rows like `--quick` does. Return their cells."""
     runs = drawn()
     results = tailback.run_many(
         [points.job(run, seeds=1, seconds=50) for run in runs],

@@ -64,7 +64,8 @@ def test_the_interval_of_a_share_ends_at_1() -> None:
     one = replace(point(0.6, 0.9, 1.0), most=1.0)
     ends = one.ends(1)
     assert ends is not None
-    # Student's t with 2 degrees of freedom is 4.303: the plain interval is 0.83 +- 0.52.
+    # Student's t with 2 degrees of freedom is 4.303, so the interval without the cut is 0.83 +-
+    # 0.52.
     assert ends[0] == pytest.approx(0.8333 - 4.3027 * 0.2082 / 3**0.5, abs=1e-3)
     assert ends[1] == 1.0
 
@@ -89,7 +90,7 @@ def test_options_of_a_subject_follow_its_name(tmp_path: Path) -> None:
     request = Request("codel:target=10ms,limit=50p", RunOptions(out=tmp_path))
     codel = subject.resolve("aqm", request)
     assert codel.value == {"aqm": "codel", "target": "10ms", "limit": "50p"}
-    # The buffer in the user's options takes precedence over that of the section.
+    # The buffer in the user's options takes precedence over the section's buffer.
     placed = codel.with_options("aqm", limit="165p", ecn=True)
     assert placed == {"aqm": "codel", "target": "10ms", "limit": "50p", "ecn": True}
     against = subject.resolve("cc", replace(request, name="bbr3:draft=06", against="bbr3"))
@@ -245,7 +246,7 @@ def test_an_ellipse_holds_what_it_says() -> None:
     (x, y), outline = ellipse.contour([(a, b + 0.3 * a) for a, b in points])
     assert x == pytest.approx(1, abs=0.1)
     assert y == pytest.approx(5.3, abs=0.1)
-    # The outline reaches sqrt(-2 ln(1 - 0.68)) = 1.51 standard deviations along x.
+    # The outline extends over sqrt(-2 ln(1 - 0.68)) = 1.51 standard deviations along x.
     assert max(a for a, _ in outline) - x == pytest.approx(1.51 * 2, rel=0.03)
     height = (0.5**2 + (0.3 * 2) ** 2) ** 0.5
     assert max(b for _, b in outline) - y == pytest.approx(1.51 * height, rel=0.03)
@@ -255,7 +256,8 @@ def test_a_point_of_an_ellipse_is_a_second_of_payload(tmp_path: Path) -> None:
     scenario = queue.SCENARIOS / "5.1.1-reno.toml"
     [run] = tb.run(scenario, out=tmp_path, set={"duration": "30s", "warmup": "10s"})
     points = ellipse._points(run, 100.0)
-    # The last sample of what was delivered comes before the end of the last second.
+    # The last sample of the delivered bytes comes before the end of the last second, so that second
+    # is missing.
     assert len(points) == 19
     [flow] = run.summary["flows"]
     mean = sum(rate for _, rate in points) / len(points)
@@ -414,7 +416,7 @@ def test_only_a_scalable_control_is_marked_in_every_round(tmp_path: Path) -> Non
         verdicts[name] = found.sections[0].verdict
         [value] = [one.value for one in found.sections]
         assert value is not None
-        # In theory the value is about two; it is larger if a burst has several marks.
+        # In theory the value is about two. It is larger if a burst has several marks.
         assert value > 2 if name == "prague" else value < 0.1
     assert verdicts == {"prague": "pass", "cubic": "fail"}
 

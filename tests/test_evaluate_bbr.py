@@ -1,4 +1,4 @@
-"""Tests `evaluate bbr`: cases that pass, cases that fail by design, and one planted fault for each
+"""Tests `evaluate bbr`: cases that pass, cases that fail by design, and a planted fault for each
 case."""
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ DRAFT = "bbr3:draft=06"
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Make a folder of results, so that subjects reuse the runs that they share."""
+    """Make a folder of results that all tests share, so that subjects reuse common runs."""
     return tmp_path_factory.mktemp("results")
 
 
 def evaluated(name: str, store: Path, *parts: str) -> Evaluation:
-    """Evaluate a subject with all cases or some of them."""
+    """Evaluate a subject with these cases, or with all cases."""
     return evaluate("bbr", Request(name, RunOptions(out=store, progress=False), parts=parts))
 
 
@@ -58,7 +58,7 @@ def test_the_draft_passes_every_case(store: Path) -> None:
     assert (values["A.4"], values["A.5"]) == (4, 3)
     assert (values["A.14"], values["A.18"], values["A.19"]) == (4, 4, 4)
     assert values["A.1"] == pytest.approx(0, abs=0.1)
-    # A value that passes is on the stated side of its bound.
+    # A value that passes is on the correct side of its bound.
     for one in evaluation.sections:
         assert one.value is not None
         assert one.bound is not None
@@ -95,7 +95,7 @@ def test_a_planted_fault_fails_its_case_alone(store: Path, fault: str, finds: st
 
 
 def test_a_situation_that_does_not_come_about_is_undecided(store: Path) -> None:
-    # With this gain the queue of A.9 drains, so DOWN rightly leads to CRUISE.
+    # With this gain the queue of A.9 drains, so DOWN correctly leads to CRUISE.
     result = evaluated(f"{DRAFT},down_gain=0.7", store, "A.9").sections[0]
     assert result.verdict == "undecided"
     assert result.note.startswith("The queue drained within")
@@ -149,7 +149,8 @@ def _trace(**columns: list[float]) -> StateTrace:
 
 
 def test_extra_acked_is_what_exceeds_the_bandwidth() -> None:
-    # 1 segment in 10 ms is expected. 5 segments arrive with the third ACK, then none for 50 ms.
+    # The expected rate is 1 segment in 10 ms. The third ACK acknowledges 5 segments, and then no
+    # segment is acknowledged for 50 ms.
     acked = [1, 2, 7, 7, 7, 7, 7, 8]
     trace = _trace(
         acked_bytes=[1448.0 * n for n in acked],

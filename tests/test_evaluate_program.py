@@ -1,4 +1,5 @@
-"""Tests `tailback evaluate cc program=FILE`: the file, the scenarios, what is not observable."""
+"""Tests `tailback evaluate cc program=FILE`: the file, the scenarios, and sections that are not
+observable."""
 
 from __future__ import annotations
 
@@ -122,7 +123,8 @@ def test_the_program_takes_the_place_of_the_subject(section: ByPackets) -> None:
     names = {path.split(".")[1] for path in section.inner.subject_at}
     programs = {one["name"]: one for one in after["programs"]}
     assert programs.keys() == names
-    # The other flows stay, and the program has the subject's number, time and path.
+    # The other flows are unchanged, and the program has the number, time and path of the subject's
+    # flows.
     assert after.get("flows", []) == [one for one in before["flows"] if one["name"] not in names]
     for flow in before["flows"]:
         if flow["name"] in names:
@@ -171,8 +173,8 @@ def test_a_program_without_ect_is_not_asked_to_respond_to_it() -> None:
 
 
 def test_a_burst_after_an_outage_is_seen_in_packets(monkeypatch: pytest.MonkeyPatch) -> None:
-    # The first packet arrives at 12.3 s. A sender that kept its window delivers 80 datagrams
-    # within the next 75 ms, one that began again delivers three.
+    # The first packet arrives at 12.3 s. A sender that kept its window delivers 80 datagrams within
+    # the next 75 ms, and a sender that began with a small window delivers three.
     value = timeout.CRITERION.of_programs["value"]
     for burst in (80, 3):
         series = [(11.9, 1e6), (12.2, 1e6), (12.3, 1e6 + 1472), (12.37, 1e6 + 1472 * burst)]

@@ -1,4 +1,5 @@
-"""Tests the experiment of 2014: the evaluation of synthetic and of a few real runs."""
+"""Tests the experiment about DCTCP of 2014: the evaluation of synthetic runs and of a few real
+runs."""
 
 from __future__ import annotations
 
@@ -46,8 +47,8 @@ def test_a_crossing_of_a_staircase_lies_between_its_steps() -> None:
 
 
 def test_noise_on_a_flat_part_makes_one_crossing() -> None:
-    # The curve falls below 0 and rises above it again. Pooled to be monotone, the two middle values
-    # are 0.05.
+    # The curve falls below 0 and then rises above 0 again. Pooling replaces both middle values with
+    # 0.05, so that the curve is monotone.
     found = crossing([1.0, 2.0, 3.0, 4.0], [1.0, -0.1, 0.2, -1.0], falling=True)
     assert found
     assert found.x == pytest.approx(3.0 + 0.05 / 1.05)
@@ -91,7 +92,8 @@ def test_equal_share_of_a_staircase() -> None:
     m = 0.125
     found = table1.share(pts.table(staircase_runs(5.25)), m)
     assert found
-    # The crossing is at three quarters between the middles of the steps of 5 and 6 frames.
+    # The crossing is three quarters of the way from the middle of the step of 5 frames to the
+    # middle of the step of 6 frames.
     assert found.x == pytest.approx(5.25 * pts.FRAME / (m * pts.BDP))
     assert found.utilisation == pytest.approx(0.9 + 0.01 * 5.75)
     assert found.occupancy == pytest.approx(0.1 * 5.75)
@@ -113,7 +115,7 @@ def test_a_starved_flow_does_not_hide_the_crossing() -> None:
 def test_steps_are_whole_frames() -> None:
     low, high = pts.staircase(6750, 0.125)
     assert (low, high) == (6000 / 3906.25, 7500 / 3906.25)
-    # The paper's K/M of 2.3 at BDP/8 is 5.99 frames, which is the edge between two steps.
+    # The K/M of 2.3 at BDP/8 in the paper is 5.99 frames, which is at the edge between two steps.
     assert pts.staircase(2.304 * 0.125 * pts.BDP, 0.125)[1] == pytest.approx(2.304)
 
 
@@ -198,8 +200,8 @@ def test_frames_on_linux_are_those_of_the_paper() -> None:
 
 
 def test_engines_stand_side_by_side() -> None:
-    """A miss on Linux counts as the simulator's miss if the same cell misses in the same
-    direction."""
+    """A miss on Linux also counts as a miss of the simulator if the simulator misses the same cell
+    in the same direction."""
     parts = ("table1", "fig10")
     both = measured(parts)
     low = pl.col("utilisation") - 0.05
@@ -256,7 +258,7 @@ def test_figures_have_no_more_rows_than_altair_takes(
 ) -> None:
     for figure in built[1].figures():  # type: ignore[attr-defined]
         made = export.spec(figure.chart)
-        # Also validate the chart with Altair, because reports skip this check.
+        # Validate the chart with Altair too, because reports skip this check.
         figure.chart.to_dict()
         for rows in made.get("datasets", {}).values():
             assert len(rows) <= 5000
@@ -296,7 +298,7 @@ def test_one_part_alone_makes_a_report() -> None:
 
 
 def test_rows_of_table_1_drawn_by_hash(tmp_path: Path) -> None:
-    """Two rows near equal sharing, with one seed each, have errors within the experiment's
+    """The errors of two rows near equal sharing, with one seed each, are within the experiment's
     tolerances."""
     names = [f"readings/taken/{kind}" for kind in ("two-reno", *(f"step-{t}" for t, _ in pts.ROWS))]
     batches = pts.plan(["readings"], [], [("taken", {})], quick=False)

@@ -53,12 +53,14 @@ def said(part: Found) -> str:
 
 FIFO = {"aqm": "fifo", "limit": "1bdp"}
 LATE = [{"cc": "cubic", "start": "9.9s"}]
-"""A flow for scenarios about another source. A scenario needs a flow, so this flow starts late."""
+"""A flow for scenarios about another source of traffic. A scenario needs a flow, so this flow
+starts late and has no effect."""
 WIDE = {"rate": "1Gbit", "queue": {"aqm": "fifo", "limit": "100000p"}}
 
 
 def test_whose_application_has_no_more_to_send(results: Path) -> None:
-    """Requests fit into the first window: the sender sends a whole request at once, then waits."""
+    """Requests fit into the first window. The sender therefore sends a whole request at once, and
+    then waits."""
     web = {"kind": "web", "arrival": "50ms", "min": "5kb", "max": "6kb"}
     got = found(results, bottleneck=WIDE, flows=LATE, traffic=[web])
     source = got["flows"][1]
@@ -107,7 +109,7 @@ def test_whom_only_marks_hold(results: Path) -> None:
 
 
 def test_what_slow_start_overshoots(results: Path) -> None:
-    """The first loss happens in the window that had just doubled into a full buffer."""
+    """The first loss happens just after the window has doubled and filled the buffer."""
     got = found(results, duration="2s", bottleneck={"rate": "50Mbit", "queue": FIFO})
     flow, link = got["flows"][0], got["links"][0]
     first = flow["reductions"]["listed"][0]
@@ -122,7 +124,8 @@ def test_what_slow_start_overshoots(results: Path) -> None:
 
 
 def test_how_slow_start_ended(results: Path) -> None:
-    """Slow start ends by a loss, marks, HyStart's two rules, a threshold, a model, or never."""
+    """Slow start ends because of a loss, marks, HyStart's two rules, a threshold or a model, or it
+    never ends."""
 
     def end(**keys: Any) -> tuple[Found, str]:
         flow = found(results, **{"duration": "3s", **keys})["flows"][0]
@@ -140,8 +143,8 @@ def test_how_slow_start_ended(results: Path) -> None:
         listed["time_s"],
         listed["from"],
     )
-    # The buffer holds one round trip. The window had doubled to fill it, so as many packets were
-    # lost.
+    # The buffer holds one round trip. The window had doubled to fill the buffer, so the same number
+    # of packets was lost.
     assert by_loss["queue_ms"] == pytest.approx(20, rel=0.2)
     (event,) = found(results, duration="3s", bottleneck=narrow, flows=reno)["links"][0]["events"]
     assert by_loss["lost"] == event["busiest_count"] > 50
@@ -223,7 +226,7 @@ def test_a_loss_that_was_scheduled(results: Path) -> None:
 
 
 def test_a_flight_that_is_lost_whole(results: Path) -> None:
-    """No ACK returns, and the probe is lost too, so the timeout fires."""
+    """No ACK returns, and the probe is also lost, so the timeout fires."""
     bottleneck = {**WIDE, "schedule": {"drops": [*range(200, 215)]}}
     got = found(results, duration="3s", bottleneck=bottleneck, tcp={"rwnd": "14kb"})
     flow = got["flows"][0]
@@ -309,7 +312,8 @@ def puzzle(results: Path, name: str, **sets: object) -> Found:
 
 
 def test_why_prague_starves_cubic_in_one_queue(results: Path) -> None:
-    """Both flows see equally many marks. Prague reduces by a hundredth, CUBIC by a third."""
+    """Both flows get equally many marks. Prague reduces its window by a hundredth, CUBIC by a
+    third."""
     pair = puzzle(results, "prague-cubic")["pairs"][0]
     assert pair["flows"] == ["prague", "cubic"]
     assert pair["throughput_ratio"] > 10
@@ -347,7 +351,7 @@ def test_why_cubic_takes_turns_on_a_short_path(results: Path, sets: dict[str, ob
     got = puzzle(results, "cubic-dctcp", **sets)
     (pair,) = got["pairs"]
     assert pair["turns"]
-    # A few seconds in which neither flow leads decide which of the two texts is printed.
+    # The printed text depends on a few seconds in which neither flow leads.
     kind = "There are two states" if pair["states"] else "They take turns"
     assert pair["lead"]["changes"] >= 10
     assert min(pair["timer_shares"]) > 0.3
@@ -501,7 +505,7 @@ def test_what_is_not_an_account_is_damage(results: Path, tmp_path: Path) -> None
             explain(store({**whole, "flows": wrong}))
     with pytest.raises(DamagedResults, match="format"):
         read(store({**whole, "format": 7}))
-    # Values that an earlier version did not record stay unknown.
+    # If an earlier version did not record a value, it stays unknown.
     earlier = {key: value for key, value in flow.items() if key != "slow_start"}
     (told,) = explain(store({**whole, "flows": [earlier]})).flows
     assert "slow_start" not in told

@@ -1,4 +1,4 @@
-"""Tests exports: compares the packet capture with the summary of the run, and CSV files with the
+"""Tests exports. It compares the packet capture with the summary of the run, and CSV files with the
 frames.
 
 The test reads captures with its own reader, and with tshark if it is installed.
@@ -25,7 +25,7 @@ from tailback import _native
 
 WARMUP_NS = 500_000_000
 
-# All flows end before the run does, so that no packet is left in a queue.
+# All flows end before the end of the run, so that no packet is left in a queue.
 PACKETS = """\
 duration = "5s"
 warmup   = "500ms"
@@ -71,8 +71,8 @@ class Packet:
 
     @property
     def key(self) -> bytes:
-        """The header fields that a queue does not change: all except ECN and the checksum over
-        it."""
+        """The header fields that a queue does not change. They are all fields except ECN and the
+        header checksum."""
         return self.header[:15] + self.header[16:24] + self.header[26:]
 
     @property
@@ -122,7 +122,7 @@ def read(path: Path) -> dict[str, list[Packet]]:
 
 
 def run(tailback: Tailback, folder: Path, text: str, *args: str) -> tuple[dict[str, Any], str]:
-    """Run a scenario; return its summary and run id."""
+    """Run a scenario. Return its summary and run id."""
     (folder / "packets.toml").write_text(text, encoding="utf-8")
     done = tailback("run", "packets.toml", "--json", *args)
     assert done.returncode == 0, done.stderr
@@ -150,7 +150,7 @@ def test_a_capture_has_the_packets_of_the_summary(
         came, left, gone = (packets[f"{link}.{place}"] for place in ("in", "out", "drop"))
         assert sum(p.measured for p in left) == queue["packets"] > 500
         assert sum(p.measured for p in gone) == queue["drops"]
-        # The whole run is compared, and at its end no packet is left in the queue.
+        # Compare the whole run. At its end no packet is left in the queue.
         assert Counter(p.key for p in came) == Counter(p.key for p in left + gone)
         assert not any(p.ecn == 3 for p in came)
         assert sum(p.ecn == 3 for p in left if p.measured) == queue["marks"]
@@ -182,7 +182,7 @@ def test_sojourn_times_of_a_capture_are_the_histogram(
             arrived[packet.key].append(time_ns)
             continue
         # A full buffer drops the newest packet, which has just arrived. The algorithm drops the
-        # oldest.
+        # oldest packet.
         waited = arrived[packet.key]
         since = waited.pop() if packet.comment == "overflow" else waited.popleft()
         if place == 2 and packet.measured:
@@ -219,8 +219,8 @@ def tshark(*args: str | Path) -> list[str]:
 def seen_at_the_sender(
     tailback: Tailback, tmp_path: Path, run_id: str, summary: dict[str, Any]
 ) -> list[int]:
-    """Check that the capture looks like one taken at the sender: data precedes the queue, and each
-    ACK follows its data.
+    """Check that the capture looks like a capture at the sender. Data must come before the queue,
+    and each ACK after its data.
 
     Return the last acknowledged number of each flow.
     """

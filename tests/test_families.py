@@ -1,4 +1,4 @@
-"""Tests which differences are flagged if the tests depend on each other."""
+"""Tests which differences are flagged if the statistical tests depend on each other."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def test_each_a_family_of_its_own_is_benjamini_and_hochberg() -> None:
     # At a level of 5 %, the first four p values are flagged.
     assert flagged(qs) == [True] * 4 + [False] * 11
     assert qs[3] == pytest.approx(0.0095 * 15 / 4)
-    # A q value never exceeds that of a larger p value: 0.0298 x 15 / 7 is less than 0.0278 x 15 /
-    # 6.
+    # A q value never exceeds the q value of a larger p value. Here 0.0298 x 15 / 7 is less than
+    # 0.0278 x 15 / 6.
     assert qs[5] == qs[6] == pytest.approx(0.0298 * 15 / 7)
     assert qs[14] == 1.0
     # The result does not depend on the order, and tests without a p value are not counted.
@@ -90,8 +90,8 @@ def p_values(seeds: int, paired: bool, change: float) -> np.ndarray:
     """Return the p values of comparisons of synthetic runs.
 
     At each point, all quantities follow the flow's throughput with a correlation of 0.9. One in
-    four is heavy-tailed. At the first point, all values of the variant are larger by `change`
-    standard deviations.
+    four quantities is heavy-tailed. At the first point, all values of the variant are larger by
+    `change` standard deviations.
     """
     draw = np.random.default_rng(7)
     shape = (PAIRS, 2, seeds, POINTS)
@@ -125,7 +125,7 @@ def test_a_against_a_flags_something_in_one_comparison_of_twenty(seeds: int, pai
 def test_what_differs_is_found_there_and_nowhere_else() -> None:
     found = points_flagged(p_values(10, paired=False, change=2.5))
     assert found[:, 0].mean() > 0.95
-    # With one truly different family among six, the share of false discoveries stays within the
+    # If one of six families is truly different, the share of false discoveries stays within the
     # level.
     false = found[:, 1:].sum(axis=1) / np.maximum(found.sum(axis=1), 1)
     assert false.mean() <= 0.05

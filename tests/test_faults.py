@@ -1,4 +1,4 @@
-"""Tests a few commands whose calls to the file system fail, and a few commands that are killed.
+"""Tests a few commands with calls to the file system that fail, and a few commands that are killed.
 
 tests/faults/inject.py and tests/faults/kill.py test all commands.
 """

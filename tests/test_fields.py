@@ -29,7 +29,7 @@ LEAVES = ("text", "identity", "count", "number", "causes", "numbers")
 
 @pytest.fixture(scope="module")
 def summary(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """Run a scenario whose summary has every optional field; return the summary."""
+    """Run a scenario that gives every optional field of the summary. Return the summary."""
     results = tb.run(SCENARIO, out=tmp_path_factory.mktemp("out"), seeds=1, jobs=1)
     whole: dict[str, Any] = json.loads((results[0].path / "summary.json").read_text())
     whole["programs"] = [program("quic", 4.0)]
@@ -61,7 +61,7 @@ def pairs(
 
 
 def changed(summary: Json, place: tuple[Any, ...], value: Any) -> dict[str, Any]:
-    """Return a summary with another value at a path. `...` as the value removes the key."""
+    """Return a summary with a new value at a path. The value `...` removes the key."""
     other = copy.deepcopy(dict(summary))
     holder: Any = other
     for key in place[:-1]:
@@ -148,7 +148,7 @@ def test_assertions_may_name_every_metric() -> None:
 
 @pytest.fixture(scope="module")
 def with_programs(tmp_path_factory: pytest.TempPathFactory) -> tb.Results:
-    """A stored run of a flow and a program."""
+    """Return a stored run of a flow and a program."""
     return stored(tmp_path_factory.mktemp("programs"), program("quic", 4.0))
 
 

@@ -1,5 +1,5 @@
-"""Tests Flent's data files: Flent opens and plots exported files, with the numbers of the run.
-`compare` reads data files next to runs. Foreign files are errors."""
+"""Tests Flent's data files. Flent must open and plot exported files, with the numbers of the run.
+`compare` must read data files and runs together, and reject other files."""
 
 from __future__ import annotations
 
@@ -109,14 +109,15 @@ def pixels(file: Path) -> dict[Any, int]:
 
 
 def run(folder: Path, text: str, engine: str = "sim", **values: object) -> tb.Run:
-    """Run a scenario of one run; return the run."""
+    """Run a scenario with one run. Return the run."""
     chosen = {name.replace("__", "."): value for name, value in values.items()}
     [made] = tb.run(text, set=chosen, engine=engine, out=folder / "results")
     return made
 
 
 def exported(tailback: Tailback, made: tb.Run, name: str) -> dict[str, Any]:
-    """Return the contents of a run's data file, which is beside the results folder."""
+    """Export a run as a data file beside the results folder. Return the contents of the data
+    file."""
     done = tailback("export", made.path, "--format", "flent", "--out", f"{name}.flent.gz")
     assert (done.returncode, done.stdout) == (0, f"{name}.flent.gz\n"), done.stderr
     return contents_of(made.path.parents[2] / f"{name}.flent.gz")
@@ -140,7 +141,7 @@ def test_flent_plots_a_run(
     assert exported(tailback, two, "two")["metadata"]["NAME"] == "tcp_2up"
     wanted = [("one", plot) for plot in PLOTS_OF_ONE] + [("two", plot) for plot in PLOTS_OF_TWO]
     if engine == "kernel":
-        # Both engines write the same fields, so a few plots suffice for this engine.
+        # Both engines write the same fields, so a few plots are enough for this engine.
         wanted = [
             ("one", "totals_with_tcp_rtt"),
             ("two", "tcp_cwnd"),
@@ -313,19 +314,21 @@ def test_what_has_no_series_is_not_exported(tailback: Tailback, tmp_path: Path) 
     assert not (tmp_path / "x.json").exists()
 
 
-# Times are as on a test bed: flows start 5 s after the test, and each sample has a duration.
+# Times are like those on a test bed. Flows start 5 s after the test, and each sample has a
+# duration.
 T0 = 1_563_000_000.0
 RATES = {"TCP upload::1": (4.0, 6.0), "TCP upload::2": (3.0, 2.0)}
 
 
 def measured(**changes: Any) -> dict[str, Any]:
-    """Return a data file as a test bed writes it. `changes` are values by path; `None` removes a
-    key."""
+    """Return a data file like the files of a test bed. `changes` are values by path. `None` removes
+    a key."""
     raw: dict[str, list[dict[str, float]]] = {
         "Ping (ms) ICMP": [{"t": T0 + 0.2 * i, "val": 40.5} for i in range(1, 70)]
     }
     for name, (early, late) in RATES.items():
-        # The samples have unequal lengths: 1 s of start-up at one rate, then 3 s at another rate.
+        # The samples have unequal lengths. They cover 1 s of start-up at one rate, then 3 s at
+        # another rate.
         ends = ((5.25, 0.25), (6.0, 0.75), (8.0, 2.0), (9.0, 1.0))
         raw[name] = [
             {"t": T0 + end, "dur": dur, "val": early if end <= 6 else late} for end, dur in ends
@@ -428,7 +431,7 @@ def test_a_test_bed_beside_a_run(tailback: Tailback, tmp_path: Path) -> None:
     assert "one run of each point shows nothing about noise" in done.stdout
     page = Path(re.search(r"report: (.*)", done.stdout)[1])  # type: ignore[index]
     assert "bed.flent.gz" in (tmp_path / page).read_text(encoding="utf-8")
-    # A data file is compared with a whole sweep, which has one point here.
+    # Compare a data file with a whole sweep, which has one point here.
     assert tailback("compare", "bed.flent.gz", tmp_path / "results").returncode == 0
 
 
@@ -476,7 +479,7 @@ def test_files_of_a_folder_are_replicates(tmp_path: Path) -> None:
         write(other / f"{i}.flent.gz", measured(metadata__TITLE="other"))
     made = compare_stored([tmp_path / "bed", other])
     assert not any(d.paired for cell in made.cells for d in cell.differences.values())
-    # A file of another set-up is not a replicate.
+    # A file with a different set-up is not a replicate.
     write(other / "9.flent.gz", measured(**{"raw_values__TCP upload::2": None}))
     with pytest.raises(InputError, match=r"9\.flent\.gz: tcp_2up with TCP upload::1; expected"):
         compare_stored([tmp_path / "bed", other])

@@ -34,7 +34,7 @@ ODD: dict[str, Callable[[Path], Path]] = {
     "circle": lambda folder: _made(folder / "circle", lambda p: p.symlink_to("circle")),
     "large": lambda folder: _made(folder / "large", _sparse),
 }
-"""Kinds of entries that may be found in place of a regular file."""
+"""Kinds of entries that may be at the path of a regular file."""
 
 
 def _made(path: Path, make: Callable[[Path], object]) -> Path:
@@ -288,7 +288,8 @@ main()
 
 
 def test_bombs_take_little_memory(tmp_path: Path) -> None:
-    """Files of 10 MB unpack to gigabytes, and objects need 20 times the size of their text."""
+    """The test files of 10 MB unpack to gigabytes, and Python objects need 20 times the size of
+    their text."""
     (tmp_path / "good.flent.gz").write_bytes(measured())
     # Blocks after a full flush are independent, so one block may be repeated.
     packer = zlib.compressobj(9, wbits=31)
@@ -317,8 +318,8 @@ def test_bombs_take_little_memory(tmp_path: Path) -> None:
 
 
 def test_a_trace_is_there_once_for_all_points_and_seeds(tmp_path: Path) -> None:
-    """A trace of two million lines is used by 2000 runs. If each run had a copy, they would need 32
-    GB."""
+    """2000 runs use a trace of two million lines. If each run had a copy of the trace, they would
+    need 32 GB."""
     (tmp_path / "up").write_text("".join(f"{i // 2}\n" for i in range(2_000_000)))
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     scenario = tmp_path / "it.toml"

@@ -1,4 +1,4 @@
-"""Fuzzes readers of untrusted files: any bytes must give a value or an error message.
+"""Fuzzes readers of untrusted files. Any bytes must give a value or an error message.
 
 `TAILBACK_FUZZ=N` tries N random files for each reader, instead of the same few files every time.
 """
@@ -62,7 +62,7 @@ EDITS = st.lists(
 
 
 def edited(data: bytes, edits: list[tuple[float, int, bytes]]) -> bytes:
-    """Return bytes with pieces removed and others inserted."""
+    """Return bytes with some pieces removed and other pieces inserted."""
     for where, gone, piece in edits:
         at = int(where * (len(data) + 1))
         data = data[:at] + piece + data[at + gone :]
@@ -80,7 +80,7 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
 
 
 def replaced(value: Any, path: tuple[Any, ...], new: Any) -> Any:
-    """Return the document with another part at a place."""
+    """Return the document with a new part at a path."""
     if not path:
         return new
     copy = value.copy()
@@ -175,7 +175,7 @@ def test_kits(data: bytes, tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of results with one run."""
+    """Return a folder of results with one run."""
     folder = tmp_path_factory.mktemp("stored")
     path = folder / "scenario.toml"
     path.write_text(SCENARIO, encoding="utf-8")

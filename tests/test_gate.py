@@ -1,4 +1,5 @@
-"""Tests the gate: three answers, their error rates, baseline files, output for a build server."""
+"""Tests the gate: its three answers, their error rates, baseline files, and output for a build
+server."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ from tailback.metrics.margins import Samples
 
 CODEL = SCENARIO.replace("10Mbit", "20Mbit").replace('"2s"', '"6s"').replace('"500ms"', '"2s"')
 SLOW = "slow:bottleneck.queue.target=20ms"
-"""A variant whose target is four times as long."""
+"""A variant with a target that is four times as long."""
 
 
 def drawn(seed: int, n: int, rise: float, spread: float, *, paired: bool = True) -> Samples:
@@ -88,7 +89,7 @@ def test_what_has_no_spread_is_told_by_the_number_of_runs() -> None:
     for falls in (False, True):
         found = none.against(-0.1 if falls else 0.1, relative=True, falls=falls)
         assert (found.more(), found.less()) == (1.0, 1 / 32)
-    # Any rise from zero exceeds any percentage.
+    # If the baseline is zero, a rise exceeds any percentage.
     some = Samples((0.0,) * 6, (3.0, 4.0, 5.0, 3.0, 4.0, 5.0), paired=True)
     assert some.against(10.0, relative=True).more() < 0.001
     assert some.bounds(0.05, relative=True) == (None, None)
@@ -97,7 +98,8 @@ def test_what_has_no_spread_is_told_by_the_number_of_runs() -> None:
 def test_the_seeds_that_are_promised_are_enough_in_four_cases_of_five() -> None:
     needed = drawn(11, 6, 0.05, 1).against(0.10, relative=True).runs(LEVEL)
     assert needed is not None
-    # Six values estimate the spread badly, so the number of seeds is computed from the true spread.
+    # Six values give only a rough estimate of the spread, so compute the number of seeds from the
+    # true spread.
     true = 10 * 0.05 / 1.0
     exact = next(n for n in range(3, 99) if ((1.7 + 0.86) / n**0.5) <= true)
     assert abs(exact - 26) <= 2
@@ -116,8 +118,8 @@ def test_a_negative_baseline_rises_towards_zero() -> None:
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> tb.Comparison:
-    """Return a comparison of a queue with an identical queue, with other seeds, and with four times
-    the target."""
+    """Return a comparison of a queue with three variants: an identical queue, other seeds, and four
+    times the target."""
     variants: dict[str, dict[str, object]] = {
         "base": {},
         "again": {"title": "again"},
@@ -171,8 +173,8 @@ def test_what_a_variant_lacks_cannot_be_told(made: tb.Comparison) -> None:
 
 
 def test_one_of_many_exceeds_by_chance_no_more_often() -> None:
-    """If 20 cells are exactly at their bound, one exceeds it by chance in most comparisons. The
-    gate corrects for this."""
+    """If 20 cells are exactly at their bound, one of them exceeds the bound by chance in most
+    comparisons. The gate corrects for this."""
     alone = together = 0
     for i in range(200):
         ps = [drawn(20 * i + k, 6, 0.10, 1).against(0.10, relative=True).more() for k in range(20)]
@@ -186,7 +188,7 @@ def test_looks_are_fixed_beforehand() -> None:
     assert looks(LAST_LOOK) == [10, 20, 40, 80]
     assert looks(25) == [10, 20, 25]
     assert looks(4) == [4]
-    # Four looks that stop at the first answer err in at most 5 % of cases.
+    # Four tests in sequence, which stop at the first answer, are wrong in at most 5 % of cases.
     wrong = 0
     for i in range(1000):
         every = drawn(i, 80, 0.10, 1)
@@ -247,7 +249,7 @@ def test_exit_status_and_junit(command: Command, tmp_path: Path) -> None:
         assert counts == ["1", str(errors), str(failures)]
         [case] = root.iter("testcase")
         assert {e.tag for e in case} <= {"failure", "error", "system-out"}
-    # A failed assertion takes precedence over the gate: the exit status is 1.
+    # A failed assertion takes precedence over the gate, so the exit status is 1.
     with file.open("a", encoding="utf-8") as opened:
         opened.write('[[assert]]\nmetric = "utilisation"\nmax = 0.1\n')
     broken = compare(command, *two, SLOW, *limit, "--seeds", 2, "--junit", "broken.xml")
@@ -309,7 +311,8 @@ def test_a_baseline_is_kept_in_a_file(command: Command, tmp_path: Path) -> None:
     direct = compare(command, file, *two)[1]
     for a, b in zip(slow["gate"]["verdicts"], direct["gate"]["verdicts"], strict=True):
         assert a["low"] == pytest.approx(b["low"], rel=1e-6)
-    # A stored sweep can be compared too. If it has fewer seeds, only the common seeds are used.
+    # A baseline file can also be compared with a stored sweep. If the sweep has fewer seeds, only
+    # the common seeds are used.
     assert compare(command, kept, "latest", "--metric", "jain")[0] == 0
     few = compare(command, kept, file, "--seeds", 2, *limit)[1]
     assert {c["differences"]["f"]["n"] for c in few["cells"] if c["differences"]} == {2}

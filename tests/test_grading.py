@@ -83,7 +83,7 @@ def test_wrong_submissions_cost_only_their_rows() -> None:
         "same",
         "short",
     ]
-    # At 10 Mbit/s 10 packets of 1514 bytes take 12 ms, and 40 take 48 ms.
+    # At 10 Mbit/s, 10 packets of 1514 bytes take 12 ms, and 40 packets take 48 ms.
     delays = {name: rows[name].verdicts[0].value for name in ("long", "same", "short")}
     assert delays["short"] == delays["same"] == pytest.approx(12, abs=2)
     assert delays["long"] == pytest.approx(48, abs=3)

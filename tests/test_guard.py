@@ -1,5 +1,5 @@
-"""Checks that a fixed set of scenarios, which uses every entry and key, gives unchanged jobs for
-guests.
+"""Checks that a fixed set of scenarios gives unchanged jobs for guests. The set uses every registry
+entry and every key.
 
 The tests of the run crate (guarded.rs) check the results of the same set.
 """
@@ -39,8 +39,7 @@ def test_every_entry_is_there(kind: str) -> None:
 
 
 def test_every_key_is_there() -> None:
-    """The set uses every key of the schema, except keys that only name something or assert a
-    bound."""
+    """The set uses every key of the schema, except keys that only set a name or assert a bound."""
     schema = json.loads(
         (HERE.parent / "docs/reference/scenario.schema.json").read_text(encoding="utf-8")
     )

@@ -100,7 +100,7 @@ def test_an_assertion_on_harm_makes_the_runs_without_the_competitor(tmp_path: Pa
         assert own["throughput"] == harms[-1]
         rtts = [one["rtt_ms"]["mean"] for one in (free, with_it)]
         assert own["rtt_mean"] == (rtts[1] - rtts[0]) / rtts[1]
-        # The flow has no chunks and does not end, so it has no value for these two measures.
+        # The flow has no chunks and does not end, so these two measures have no value.
         assert own["chunk_mean"] is own["completion"] is None
         assert "harm" not in flow(beside, "newcomer")
         assert beside.summary["traffic"][0]["harm"]["newcomer"]["one_way_p99"] > 0
@@ -276,7 +276,8 @@ def test_the_commands(tmp_path: Path) -> None:
 
 
 def test_a_report_shows_the_harm_by_each_competitor(tmp_path: Path) -> None:
-    """The table and `cells.csv` have it by its competitor, and a figure only has whom it harms."""
+    """The table and `cells.csv` list the harm by competitor. A figure shows only the flows that the
+    competitor harms."""
     results = run(tmp_path, TWO, "newcomer", "stream")
     by_limit: dict[str, list[float]] = {}
     for one in results.points:

@@ -13,7 +13,7 @@ from tailback.cli.main import PURPOSES, cli
 
 
 def every_command() -> Iterator[tuple[str, click.Command]]:
-    """Yield every command with the words that are typed to run it."""
+    """Yield every command with the words that a user types to run it."""
     context = click.Context(cli)
     for name in cli.list_commands(context):
         command = cli.get_command(context, name)

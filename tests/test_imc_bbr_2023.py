@@ -1,4 +1,5 @@
-"""BBR against CUBIC by rate, RTT and buffer: rows, planned set-up, gains, goals, cells by hash."""
+"""Tests the experiment of BBR against CUBIC by rate, RTT and buffer: rows, planned set-up, gains,
+goals, and cells drawn by hash."""
 
 from __future__ import annotations
 
@@ -33,7 +34,7 @@ FILE = Path(layout.__file__).parent / "scenarios" / "one-flow.toml"
 
 @dataclass(frozen=True)
 class Fake:
-    """A run whose flow has this goodput, and leaves this queue after 60 s."""
+    """A run with a flow that has this goodput, and that leaves this queue after 60 s."""
 
     rate: float | None
     seed: int = 1
@@ -82,7 +83,8 @@ def test_rows_of_the_source() -> None:
     known = layout.published()
     assert len(known) == 384
     assert set(known) <= set(ROWS)
-    # Half of the places, the same for each kernel and control.
+    # The source has results for half of the places. These are the same places for each kernel and
+    # control.
     assert len(layout.published_places()) == 64
     assert {row for row in ROWS if row.place in layout.published_places()} == set(known)
 
@@ -150,7 +152,8 @@ def test_linux_has_the_offloads_that_the_source_left_on() -> None:
 
 
 def test_what_waits_in_the_queue_counts_on_4_15() -> None:
-    """A queue of 6.25 MB drains in 5 s at 10 Mbit/s. 65 s at 9.6 Mbit/s, divided by 60 s: 10.4."""
+    """A queue of 6.25 MB drains in 5 s at 10 Mbit/s. The payload of 65 s at 9.6 Mbit/s, divided by
+    60 s, gives 10.4 Mbit/s."""
     run = Fake(9.6, queue_bytes=6_250_000.0)
     place = Place(10_000, 10, 5)
     assert counting.goodput_mbit(ImcRow("4.15", "cubic", place), run) == pytest.approx(10.4)
@@ -252,7 +255,7 @@ DRAWN = {
     "4.15/cubic/100kB/10Mbit/75ms": 0.11,
 }
 """Recorded errors of rows with one seed, in percent of the link's rate. A hash selects among the
-rows of up to 100 Mbit/s, which take little time, so that bad ones are included."""
+rows of up to 100 Mbit/s, which take little time, so that rows with large errors are included."""
 MORE = 0.5
 """The largest allowed growth of an error, percentage points."""
 

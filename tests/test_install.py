@@ -1,4 +1,4 @@
-"""Tests the wheel in an empty environment, without a compiler and a checkout."""
+"""Tests the wheel in an empty environment, without a compiler or a checkout."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ ROOT = Path(__file__).resolve().parent.parent
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Build the wheel as `make wheel` does, from files that are already compiled."""
+    """Build the wheel like `make wheel` does, from files that are already compiled."""
     out = tmp_path_factory.mktemp("dist")
-    # Delete the files of an earlier build, which would hide that this build omits some.
+    # Delete the files of an earlier build. They could hide that this build omits a file.
     shutil.rmtree(ROOT / "data/data/share", ignore_errors=True)
     (ROOT / "data/data/share").mkdir(parents=True)
     prefix = Path(sys.prefix)
@@ -48,7 +48,7 @@ def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(environment: Path, *words: str, cwd: Path) -> str:
-    """Return the output of a command that sees only this environment."""
+    """Return the output of a command that can use only this environment."""
     variables = {"PATH": str(environment / "bin"), "HOME": str(cwd), "LC_ALL": "C.UTF-8"}
     command = [str(environment / "bin" / words[0]), *words[1:]]
     done = subprocess.run(command, cwd=cwd, env=variables, capture_output=True, text=True)
@@ -85,8 +85,8 @@ def test_the_wheel_is_for_other_machines_and_has_everything(wheel: Path) -> None
         text=True,
         check=True,
     )
-    # glibc 2.34 is the oldest in a distribution with Python 3.11. The tag `linux_x86_64` would mean
-    # that the wheel is only for this machine.
+    # glibc 2.34 is the oldest glibc of a distribution with Python 3.11. The tag `linux_x86_64`
+    # would mean that the wheel is only for this machine.
     assert '"manylinux_2_34_x86_64"' in audit.stdout
     assert "cp311-abi3-manylinux" in wheel.name
     with zipfile.ZipFile(wheel) as archive:

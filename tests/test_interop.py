@@ -40,7 +40,7 @@ receiver = { root = "./image", cwd = "/app" }
 
 @pytest.fixture(scope="module")
 def image(kernel_kit: Kit, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Make an unpacked image: a distribution, and an endpoint in a folder."""
+    """Make an unpacked image. It has a distribution, and an endpoint in a folder."""
     if kernel_kit.manifest.get("lacks", True):
         pytest.skip("the kit's kernel cannot run programs")
     with Steps(enabled=False) as steps:
@@ -51,7 +51,7 @@ def image(kernel_kit: Kit, tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.copy(HERE / name, image / name)
     (image / "app").mkdir()
     shutil.copy(HERE / "endpoint", image / "app")
-    # The image's own users stay. Its host names are replaced, because they are those of another
+    # The image keeps its own users. Its host names are replaced, because they belong to another
     # network.
     (image / "etc/passwd").write_text("root:x:0:0:of the image:/root:/bin/sh\n")
     (image / "etc/hosts").write_text("192.0.2.1 server4\n")
@@ -59,7 +59,7 @@ def image(kernel_kit: Kit, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def beside(folder: Path, image: Path, text: str) -> Path:
-    """Write a scenario file beside the image; return its path."""
+    """Write a scenario file beside the image. Return its path."""
     folder.mkdir(exist_ok=True)
     (folder / "image").symlink_to(image)
     path = folder / "scenario.toml"
@@ -88,7 +88,7 @@ def test_a_client_fetches_all_that_the_server_has(tmp_path: Path, image: Path) -
         assert len([*folder.glob("qlog/*.qlog")]) == 1
         assert "CLIENT_HANDSHAKE_TRAFFIC_SECRET" in (folder / "keys.log").read_text()
     assert json.loads((logs["receiver"] / "interop.json").read_text())["bytes"] == 600_000
-    # The program's files are not written into the image. The same seed gives the same run.
+    # The program writes no files into the image. The same seed gives the same run.
     assert not (image / "app/notes").exists()
     run(path, tmp_path / "two")
     first, second = contents(tmp_path / "one"), contents(tmp_path / "two")

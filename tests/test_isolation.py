@@ -1,7 +1,7 @@
 """Checks that a hostile program inside a guest cannot reach anything on this machine.
 
-isolation/hostile.c is the hostile program. It tries each way out of the guest, and prints how far
-it got.
+isolation/hostile.c is the hostile program. It tries each known way out of the guest, and prints the
+result of each attempt.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def run(hostile: Path, *entries: str) -> Ran:
     try:
         tb.run(file, engine="kernel", out=out)
     finally:
-        # However the run ended, none of its processes may still exist.
+        # No process of the run may still exist, however the run ended.
         wait_for(lambda: guests(hostile) == [])
     said = {
         path.parent.parent.name: path.read_text(encoding="utf-8", errors="replace")
@@ -94,7 +94,7 @@ def run(hostile: Path, *entries: str) -> Ran:
 
 
 def summary(ran: Ran) -> dict[str, Any]:
-    """Return the summary of a run of one point."""
+    """Return the summary of a scenario with one run."""
     [path] = ran.out.glob("runs/*/summary.json")
     measured: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return measured
@@ -102,7 +102,7 @@ def summary(ran: Ran) -> dict[str, Any]:
 
 @pytest.fixture
 def listeners() -> Iterator[tuple[socket.socket, socket.socket]]:
-    """Open sockets of this machine that a program may try to reach: UDP and TCP."""
+    """Open a UDP and a TCP socket on this machine that a program may try to reach."""
     with ExitStack() as stack:
         udp = stack.enter_context(socket.socket(type=socket.SOCK_DGRAM))
         tcp = stack.enter_context(socket.socket())
@@ -132,7 +132,7 @@ def test_files_and_the_network_of_this_machine_are_not_there(
     read = ran.said["read"]
     assert "a secret of this machine" not in read
     assert f"hostile: {secret} -2" in read
-    # The guest has its own file of users, with other content.
+    # The guest has its own file of users, with different content.
     assert "/etc/passwd holds root:x:0:0:" in read
     mine = Path("/etc/passwd").read_text(encoding="utf-8")
     assert mine.splitlines()[1] not in read
@@ -140,7 +140,7 @@ def test_files_and_the_network_of_this_machine_are_not_there(
     seen = set(re.findall(rf"^hostile: {re.escape(str(Path.home()))} has (.*)$", read, re.M))
     assert not seen & at_home
     top = set(re.findall(r"^hostile: /\.\./\.\./\.\. has (.*)$", read, re.MULTILINE))
-    # Even a path that leads out of the root ends at the guest's own root.
+    # Even a path with many ".." ends at the guest's own root.
     assert {"files", "work", "out", "usr"} <= top
     assert not top & ({one.name for one in Path("/").iterdir()} - OWN)
     for one in listeners:
@@ -161,7 +161,7 @@ OWN = {
     *("bin", "dev", "etc", "lib", "lib64", "proc", "root", "run", "sbin", "sys", "tmp"),
     *("usr", "var", ".", "..", "files", "work", "out"),
 }
-"""Entries that every root file system has, including that of this machine."""
+"""Entries that every root file system has, including the root of this machine."""
 
 
 @pytest.mark.usefixtures("kernel_kit")
@@ -172,9 +172,9 @@ def test_nobody_sends_in_the_name_of_another(hostile: Path) -> None:
     with pytest.warns(ScenarioWarning, match=r'"spoof": \d+ frames .* were dropped before') as told:
         ran = run(hostile, flow, entry("spoof", "10.1.0.1", "10.2.0.1", "fd00:4::1", "fd00:3::99"))
     tried = ran.results("spoof")
-    # Linux lets a program with these rights send all of these packets: frames between the hosts of
-    # the flow, packets with a false address, and packets on paths without a route. No device
-    # accepts them.
+    # Linux allows a program with these rights to send all of these packets. They are frames between
+    # the hosts of the flow, packets with a false address, and packets on paths without a route. No
+    # device accepts them.
     assert tried["frames"] == 1000
     [number] = (re.search(r'"spoof": (\d+) frames', str(one.message)) for one in told)
     assert number is not None

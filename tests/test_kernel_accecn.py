@@ -1,6 +1,7 @@
-"""Tests which marks the receiver of Accurate ECN counts on both engines, according to its ACKs.
+"""Tests which marks a receiver with Accurate ECN counts on both engines. The counts come from its
+ACKs.
 
-A path that loses most ACKs makes the sender time out and repeat segments that arrived long before.
+The path loses most ACKs, so the sender times out and repeats segments that arrived long before.
 """
 
 from __future__ import annotations
@@ -115,7 +116,7 @@ def test_copies_of_what_was_acknowledged_before_the_last_ack_do_not_count(
         first = (there[0].seq + 1) % 2**32
         if not any(segment.ce for segment in there):
             continue  # a lost SYN-ACK was repeated without ECN
-        # Data arrives when it leaves the link. An ACK reaches the other link half an RTT after it.
+        # Data arrives when it leaves the link. Its ACK reaches the other link half an RTT later.
         data = [(s.time_ns + 5_000_000, 0, s) for s in there if s.payload]
         acks = [(s.time_ns, 1, s) for s in back if not s.syn]
         acknowledged = packets_ce = bytes_ce = 0
@@ -140,7 +141,7 @@ def test_copies_of_what_was_acknowledged_before_the_last_ack_do_not_count(
     assert acknowledgements > 100
     assert counted > 30
     assert left_out > 5
-    # Segments with data carry the option too, with the initial byte counters; it reduces the
-    # payload.
+    # Segments with data also carry the option, with the initial byte counters. The option reduces
+    # the payload.
     assert max(payloads) == 1436
     assert options == {(1, 0, 1)}

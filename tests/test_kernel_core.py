@@ -1,4 +1,4 @@
-"""Tests that each guest gets a core of its own, and that its processes move to this core."""
+"""Tests that each guest gets its own core, and that all its processes run on this core."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""DCTCP and Reno in earlier versions on the kernel engine: tailback's modules against the
-simulator."""
+"""Tests earlier versions of DCTCP and Reno on the kernel engine. It compares tailback's modules
+with the simulator."""
 
 from __future__ import annotations
 

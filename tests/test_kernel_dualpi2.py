@@ -1,4 +1,5 @@
-"""DualPI2 of 2019 on the kernel engine: the module `sch_dualpi2_2019` against the simulator."""
+"""Tests DualPI2 of 2019 on the kernel engine. It compares the module `sch_dualpi2_2019` with the
+simulator."""
 
 from __future__ import annotations
 
@@ -60,7 +61,7 @@ rate  = "4Mbit"
 
 
 def both(out: Path, text: str, queue: dict[str, Any], **sets: object) -> list[dict[str, Any]]:
-    """Return the summaries of simulator and kernel, in this order."""
+    """Return the summaries of the simulator and of the kernel, in this order."""
     options = {f"bottleneck.queue.{name}": value for name, value in queue.items()}
     summaries = []
     for engine in ("sim", "kernel"):
@@ -79,14 +80,14 @@ def of_class(summary: dict[str, Any], name: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("queue", "share"),
     [
-        # `wrr_ratio` is how many packets of L are sent for each packet of C.
+        # `wrr_ratio` is the number of packets of L that are sent for each packet of C.
         ({"version": "dualpi2-2019-wrr-counter", "wrr_ratio": 3}, 1 / 4),
         ({"version": "dualpi2-2019-wrr-counter", "wrr_ratio": 7}, 1 / 8),
         # The ratio is 100 divided by the percentage, minus 1.
         ({"version": "dualpi2-2019-wrr-percent", "classic_protection": 25}, 1 / 4),
         ({"version": "dualpi2-2019-wrr-percent", "classic_protection": 15}, 1 / 6),
         ({"version": "dualpi2-2019-refactored", "classic_protection": 30}, 0.3),
-        # The shift prefers L by more time than any packet of C waits.
+        # The time shift of L is longer than any packet of C waits, so L always has precedence.
         ({"version": "dualpi2-2019-02-21", "tshift": "100s"}, 0),
     ],
     ids=lambda value: value.get("version") if isinstance(value, dict) else "",
@@ -128,7 +129,7 @@ def test_flows_share_as_in_the_simulator(tmp_path: Path, queue: dict[str, Any]) 
         ]
         means.append([sum(column) / len(column) for column in zip(*values, strict=True)])
         # Only L is marked and only C drops. Captures do not distinguish marks by the step from
-        # those by p.
+        # marks by p.
         for run in runs:
             assert set(run.summary["queue"]["causes"]) - {"step_mark"} == {"aqm", "mark"}
             assert of_class(run.summary, "L")["samples"]["drop_share"]["mean"] == 0
@@ -139,7 +140,7 @@ def test_flows_share_as_in_the_simulator(tmp_path: Path, queue: dict[str, Any]) 
 @pytest.mark.parametrize(
     ("l_drop", "delay"),
     [
-        # The buffer is full: 300 packets wait at 8 Mbit/s.
+        # The buffer is full, with 300 packets at 8 Mbit/s.
         (0, 454),
         # p drops packets of L, so the delay of L is the target.
         (50, 20),
@@ -170,8 +171,8 @@ def test_the_same_seed_gives_the_same_bytes(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("ecn", ["ect1", "not-ect"])
 def test_a_captureless_run_counts_marks_and_drops(tmp_path: Path, ecn: str) -> None:
-    # Captures may make the guest read a packet at another time. TCP would respond to the
-    # difference, a stream does not.
+    # Captures may change when the guest reads a packet. TCP would respond to the difference, but a
+    # stream does not.
     stream = f'[[traffic]]\nkind = "cbr"\nrate = "21Mbit"\necn = "{ecn}"\n'
     text = SCENARIO.replace('statistics = "1s"', "") + stream
     change = {"bottleneck.queue.version": "dualpi2-2019-wrr-counter", "warmup": "0s"}

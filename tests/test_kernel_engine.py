@@ -1,4 +1,5 @@
-"""Tests the kernel engine: it has the simulator's columns, is deterministic, and maps every key."""
+"""Tests that the kernel engine has the simulator's columns, is deterministic, and maps every
+key."""
 
 from __future__ import annotations
 
@@ -36,20 +37,20 @@ rtt = "20ms"
 def one(
     tmp_path: Path, text: str, engine: str = "kernel", **values: object
 ) -> tuple[dict[str, Any], tb.Run]:
-    """Run a scenario of one run; return its summary and the run."""
+    """Run a scenario with one run. Return its summary and the run."""
     chosen = {name.replace("__", "."): value for name, value in values.items()}
     [run] = tb.run(text, set=chosen, engine=engine, out=tmp_path / "out")
     return run.summary, run
 
 
 def both(tmp_path: Path, text: str, **values: object) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the summaries of kernel and simulator."""
+    """Return the summaries of the kernel and of the simulator."""
     return one(tmp_path, text, "kernel", **values)[0], one(tmp_path, text, "sim", **values)[0]
 
 
 def columns(value: object, path: str = "") -> set[str]:
-    """Return the paths of all fields. Those inside `causes` are left out, because they differ
-    between runs."""
+    """Return the paths of all fields. Leave out fields inside `causes`, because they differ between
+    runs."""
     if isinstance(value, Mapping):
         if path.endswith(".causes"):
             return {path}
@@ -68,7 +69,7 @@ def test_examples_have_the_simulators_columns(tailback: Tailback, example: Path)
     if example.stem == "sweep":
         shorter += ["--set", 'sweep={"bottleneck.rate"=["10Mbit","40Mbit"]}']
     elif "[sweep]" in example.read_text(encoding="utf-8"):
-        # Run only one point, because each boots a guest; other tests check sweeps.
+        # Run only one point, because each point boots a guest. Other tests check sweeps.
         shorter += ["--set", "sweep={}"]
     outputs = {}
     for engine in ("kernel", "sim"):
@@ -138,7 +139,7 @@ def test_a_sized_transfer_completes_as_in_the_simulator(tmp_path: Path) -> None:
     [mine], [other] = kernel["flows"], sim["flows"]
     assert mine["delivered_bytes"] == other["delivered_bytes"] == 1_048_576
     assert mine["completion_s"] == pytest.approx(other["completion_s"], rel=0.03)
-    # The transfer ends well before the run, and its throughput is over its own duration.
+    # The transfer ends well before the run. Its throughput is computed over its own duration.
     assert mine["completion_s"] < 1.5
     assert mine["throughput_mbit"] == pytest.approx(
         8 * 1_048_576 / 1e6 / mine["completion_s"], rel=1e-9
@@ -150,7 +151,7 @@ def test_nothing_before_the_warm_up_counts(tmp_path: Path) -> None:
     queue = {"aqm": "fifo", "limit": "50p"}
     whole, _ = one(tmp_path, text, warmup="0s", bottleneck__queue=queue)
     later, _ = one(tmp_path, text, bottleneck__queue=queue)
-    # The run is the same, only counting begins later.
+    # The run is the same, but counting begins later.
     assert later["flows"][0]["from_s"] == 1.0
     for before, after in (
         (whole["queue"]["packets"], later["queue"]["packets"]),
@@ -241,8 +242,8 @@ def test_cake_filters_as_many_acks_as_in_the_simulator(tmp_path: Path, chosen: s
     mine, theirs = kernel["queues"]["up"], sim["queues"]["up"]
     # The filter drops more than half of the ACKs. The remaining ACKs fill the link of 400 kbit/s.
     assert mine["drops"] > mine["packets"] > 0.99 * 8 * 400e3 / 8 / 66
-    # Only one engine counts packets that are on their way when measuring begins or ends. Their
-    # number is at most the pipe and a full queue, with two segments for each ACK.
+    # Only one engine counts packets that are on their way when the measured time begins or ends.
+    # There are at most as many as the path and a full queue hold, with two segments for each ACK.
     edge = (40e6 * 0.02 / 8 / 1514 + 200) / 2
     assert mine["drops"] == pytest.approx(theirs["drops"], abs=edge)
     assert mine["packets"] == pytest.approx(theirs["packets"], abs=edge)
@@ -254,7 +255,7 @@ def test_cake_filters_as_many_acks_as_in_the_simulator(tmp_path: Path, chosen: s
 
 
 def test_flows_over_links_in_a_row_get_what_they_get_in_the_simulator(tmp_path: Path) -> None:
-    # A single seed says little: the long flow gets 1.6 to 3 Mbit/s on either engine.
+    # Results vary much between seeds. The long flow gets 1.6 to 3 Mbit/s on either engine.
     text = TWO_LINKS.replace('start_jitter = "0s"\n', "") + "[sweep]\nseeds = 30\n"
     means = {}
     for engine in ("kernel", "sim"):
@@ -338,7 +339,7 @@ def test_adaptive_red_adapts_as_in_the_simulator(
     )
     assert shown is not None
     assert probability[0] <= float(shown[1]) <= probability[1]
-    # The probability keeps changing, so the last value of an engine is only a sample.
+    # The probability changes all the time, so the last value of an engine is only a sample.
     series = simulated.series().filter(pl.col("quantity") == "red_max_p")
     assert probability[0] <= series["value"][-1] <= probability[1]
     for key, tolerance in (("occupancy_bytes_mean", 0.05), ("marks", 0.1)):
@@ -347,7 +348,7 @@ def test_adaptive_red_adapts_as_in_the_simulator(
 
 @pytest.mark.parametrize("packets", [2, 16])
 def test_slots_let_as_much_pass_as_in_the_simulator(tmp_path: Path, packets: int) -> None:
-    # Slots come every 2.9 ms on average, uniformly between 0.8 and 5 ms. 30 Mbit/s arrive.
+    # Slots come every 2.9 ms on average, uniformly between 0.8 and 5 ms. The stream has 30 Mbit/s.
     slots = {"min": "800us", "max": "5ms", "packets": packets, "delay": "200us"}
     text = BASE + '[[traffic]]\nkind = "cbr"\nrate = "30Mbit"\n'
     chosen = {"duration": "20s", "bottleneck__rate": "10Gbit", "bottleneck__slots": slots}
@@ -355,8 +356,8 @@ def test_slots_let_as_much_pass_as_in_the_simulator(tmp_path: Path, packets: int
         summary["traffic"][0]["throughput_mbit"] for summary in both(tmp_path, text, **chosen)
     ]
     if packets == 2:
-        # The run has 6,900 gaps of 2.9 ms with a standard deviation of 1.2 ms, so their mean is
-        # exact to 0.5 %.
+        # The run has 6,900 gaps of 2.9 ms with a standard deviation of 1.2 ms, so their mean has an
+        # error of 0.5 %.
         expected = packets * 1514 * 8 / 2.9e-3 / 1e6
         assert received == [pytest.approx(expected, rel=0.02)] * 2
     else:
@@ -557,7 +558,7 @@ def test_losses_without_captures_are_those_that_netem_counts(tmp_path: Path) -> 
 @pytest.mark.parametrize("rwnd", ["3kb", "20kb", "64kb", "100kb", "400kb"])
 def test_the_receive_window_is_the_largest_that_is_offered(tmp_path: Path, rwnd: str) -> None:
     values: dict[str, object] = {"bottleneck__rate": "200Mbit", "tcp__rwnd": rwnd}
-    # The guest reads an endless flow in a thread, and a sized one in its main loop.
+    # The guest reads an endless flow in a thread, and a flow with a size in its main loop.
     for size in ("", 'bytes = "1gb"\n'):
         kernel, sim = both(tmp_path, BASE + '[[flows]]\ncc = "reno"\n' + size, **values)
         [mine], [other] = kernel["flows"], sim["flows"]
@@ -577,7 +578,8 @@ def test_what_is_overtaken_where_packets_change_their_order_was_not_dropped(
     assert summary["queue"]["packets"] > 1000
     assert summary["queue"]["drops"] == summary["flows"][0]["drops"] == 0
     assert run.manifest["environment"]["guest"]["warnings"] == []
-    # The drops of a queue that only the kernel has are also counted. Here netem loses packets.
+    # The engine also counts the drops of a queue that only the kernel has. Here netem loses
+    # packets.
     lossy, run = one(tmp_path, text.replace("50%", "50% loss 1%"), warmup="0s")
     [flow] = lossy["flows"]
     assert flow["drops"] > 10
@@ -629,7 +631,7 @@ def test_what_is_sent_again_is_what_was_dropped(
     for flow in summary["flows"]:
         if flow["timeouts"]:
             continue
-        # At the end some losses are not repaired yet, and a tail loss probe may be spurious.
+        # Some losses are not repaired at the end, and a tail loss probe may be spurious.
         assert abs(flow["drops"] - flow["retransmits"]) <= 0.02 * flow["drops"] + 20
     assert sum(flow["drops"] for flow in summary["flows"]) > 20
     assert not all(flow["timeouts"] for flow in summary["flows"])
@@ -652,7 +654,7 @@ def test_without_captures_what_is_not_known_is_null(tmp_path: Path, aqm: str) ->
     assert watched["queue"]["drops"] + watched["queue"]["marks"] > 0
     counted = ("packets", "bytes", "drops", "marks", "utilisation")
     assert None not in [blind["queue"][name] for name in counted]
-    # Captures do not disturb: the run is identical, and the queue's counters agree with the
+    # Captures do not change the run. It is identical, and the queue's counters agree with the
     # captures.
     for name in counted:
         assert blind["queue"][name] == watched["queue"][name], name
@@ -748,7 +750,8 @@ def test_classes_are_counted_alike(tmp_path: Path) -> None:
     assert columns(kernel) == columns(sim)
     keys = ["flow", "link", "quantity"]
     assert set(series.select(keys).unique().rows()) == set(others.select(keys).unique().rows())
-    # The source sends at the same times on both engines, and together the flows fill the link.
+    # The source of traffic sends at the same times on both engines, and together the flows fill the
+    # link.
     assert used[2] == pytest.approx(same[2], rel=0.02)
     assert sum(used) == pytest.approx(sum(same), rel=0.01)
 

@@ -27,8 +27,8 @@ def leftovers(out: Path) -> list[str]:
 
 
 def has_landlock() -> bool:
-    """Return whether this machine can confine a process's file access, by the launcher's own
-    check."""
+    """Return whether this machine can confine a process's file access with Landlock. The launcher
+    uses the same check."""
     create_ruleset, version = 444, 1
     return bool(ctypes.CDLL(None).syscall(create_ruleset, None, 0, version) > 0)
 
@@ -163,7 +163,7 @@ LONG = SCENARIO.replace('duration = "2s"', 'duration = "100000s"')
 
 
 def start(tmp_path: Path, *args: str) -> subprocess.Popen[str]:
-    """Start the command with long runs. Return once their guests exist."""
+    """Start the command with long runs. Return after their guests have started."""
     file = tmp_path / "long.toml"
     file.write_text(LONG, encoding="utf-8")
     ours = subprocess.Popen(
@@ -292,7 +292,7 @@ def test_a_guest_reaches_its_own_files_only(own_kit: Kit, tmp_path: Path) -> Non
     said = "\n".join(lines)
     [top] = [line for line in lines if line.startswith("top: ")]
     assert set(top.split()[1:]) <= {"extra", "job", "results", "root", "uml"}
-    # Folders above the guest's are visible by name but cannot be opened.
+    # Folders above the guest's folder are visible by name but cannot be opened.
     if has_landlock():
         ups = [line for line in lines if line.startswith("up: ")]
         assert all("Permission denied" in line for line in ups), said
@@ -302,7 +302,7 @@ def test_a_guest_reaches_its_own_files_only(own_kit: Kit, tmp_path: Path) -> Non
     assert (workplace / "results/mine").exists()
     assert sorted(path.name for path in kit.root.iterdir()) == before
     [devices] = [line for line in lines if line.startswith("devices: ")]
-    # The kernel itself makes the other devices, and they give no access to this machine.
+    # The kernel itself makes the other devices, and these give no access to this machine.
     assert set(devices.split()[1:]) <= {"lo", "dummy0", "ifb0", "ifb1"}
 
 
@@ -376,7 +376,8 @@ cc = { name = "fixed", kernel = true, module = "own" }
 def test_a_congestion_control_of_the_users_runs(own_kit: Kit, tmp_path: Path) -> None:
     [run] = tb.run(STEADY, engine="kernel", out=tmp_path)
     [flow] = run.summary["flows"]
-    # The window is 20 segments for each RTT. The tolerance covers the packets' transmission time.
+    # The window is 20 segments for each RTT. The tolerance allows for the packets' transmission
+    # time.
     assert flow["throughput_mbit"] == pytest.approx(20 * 1448 * 8 / 20e-3 / 1e6, rel=0.02)
     # If a module provides an unknown name, it is a congestion control of the kernel, so `kernel =
     # true` may be omitted.
@@ -449,6 +450,6 @@ def test_a_changed_line_of_a_module_is_found_and_none_is_not(tmp_path: Path) -> 
     cells, none = flagged(None, "today")
     assert cells > 10
     assert none == set()
-    # With the changed line, the step does not mark a DCTCP packet that is alone in L, so L is
-    # longer.
+    # With the changed line, the step does not mark a DCTCP packet that is alone in L, so the queue
+    # L is longer.
     assert "dctcp rtt_ms.mean" in flagged("today", "changed")[1]

@@ -1,4 +1,4 @@
-"""Impairments that are modules of tailback's own: they do what the simulator does."""
+"""Tests that tailback's own modules for impairments have the same effect as the simulator."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ only = "acks"
 
 
 def both(tmp_path: Path, text: str, **changes: object) -> list[tb.Run]:
-    """Return the runs of simulator and kernel."""
+    """Return the runs of the simulator and of the kernel."""
     chosen: dict[str, Any] = changes
     runs = [
         run
@@ -69,7 +69,8 @@ def both(tmp_path: Path, text: str, **changes: object) -> list[tb.Run]:
 
 def test_a_policer_drops_what_exceeds_its_rate(tmp_path: Path) -> None:
     sim, kernel = (run.summary for run in both(tmp_path, STREAM))
-    # 30 Mbit/s come for two seconds. 20 Mbit/s and the burst of 64,000 bytes pass.
+    # The stream has 30 Mbit/s for two seconds. The policer lets 20 Mbit/s and the burst of 64,000
+    # bytes pass.
     dropped = (10e6 / 8 * 2 - 64_000) / 1514
     assert sim["queue"]["causes"] == {"policed": pytest.approx(dropped, abs=2)}
     policed = pytest.approx(sim["queue"]["causes"]["policed"], abs=1)
@@ -86,7 +87,7 @@ def test_a_policer_marks(tmp_path: Path) -> None:
 
 
 def test_acks_are_told_from_data(tmp_path: Path) -> None:
-    # Data and ACKs pass both links. The tokens suffice for one ACK in four.
+    # Data and ACKs pass both links. The tokens are enough for one ACK in four.
     text = FLOW.replace('kind = "ack_batch"\npackets = 8\ntime = "20ms"\n', POLICED_ACKS)
     runs = both(tmp_path, text + '[[flows]]\ncc = "reno"\nreverse = true\n')
     for sim, kernel in zip(*(run.summary["flows"] for run in runs), strict=True):
@@ -102,6 +103,6 @@ def test_acks_arrive_in_batches(tmp_path: Path, keep: str) -> None:
     assert of_kernel["throughput_mbit"] == pytest.approx(of_sim["throughput_mbit"], rel=0.005)
     assert of_kernel["rtt_ms"]["mean"] == pytest.approx(of_sim["rtt_ms"]["mean"], rel=0.02)
     thinned = [of["causes"].get("ack_filter", 0) for of in (of_sim, of_kernel)]
-    # Of eight ACKs the newest arrives, and of those that waited for 20 ms.
+    # Only the newest of eight ACKs arrives, or the newest of the ACKs that waited for 20 ms.
     assert thinned[1] == pytest.approx(thinned[0], rel=0.03)
     assert (thinned[0] > 3000) == (keep == "newest")

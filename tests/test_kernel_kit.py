@@ -62,8 +62,8 @@ def test_one_line_sources_are_read() -> None:
     ]
     assert entries[0].signed_by == "/keyrings/vendor.gpg"
     assert entries[2].components == ("main", "contrib")
-    # An entry with a vendor's key is not a mirror of Debian. An entry of the security archive is
-    # not, either.
+    # An entry with a vendor's key is not a mirror of Debian, and neither is an entry of the
+    # security archive.
     assert apt.choose_mirror(entries) == "http://mirror.example.org/debian"
 
 
@@ -75,7 +75,7 @@ def test_deb822_sources_are_read() -> None:
         "http://second.example.org/debian",
     ]
     assert entries[1].suites == ("bookworm", "bookworm-updates")
-    # An entry with Debian's key is preferred to one without a key, in any order.
+    # An entry with Debian's key is preferred to an entry without a key, in any order.
     assert (
         apt.choose_mirror([*apt.parse_list(ONE_LINE), *entries]) == "http://deb.debian.org/debian"
     )
@@ -152,7 +152,7 @@ def test_a_program_that_is_waited_for_ends_with_us(tmp_path: Path) -> None:
         time.sleep(0.01)
     ours.send_signal(signal.SIGTERM)
     ours.wait(30)
-    # A dead orphan process may wait until init reaps it.
+    # A dead orphan process may still exist until init reaps it.
     stat = Path(f"/proc/{pid.read_text().strip()}/stat")
     assert not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] == "Z"
 
@@ -229,7 +229,7 @@ def test_the_kit_is_known_by_all_that_goes_into_it() -> None:
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    """Make the part of a kernel tree that is checked before a build."""
+    """Make the part of a kernel tree that tailback checks before a build."""
     files = {
         "Makefile": "# SPDX\nVERSION = 6\nPATCHLEVEL = 18\nSUBLEVEL = 2\nEXTRAVERSION = -mine\n",
         "Kconfig": 'mainmenu "Linux"\n',
@@ -330,7 +330,7 @@ MODULE_LICENSE("GPL");
 
 @pytest.fixture
 def own(tmp_path: Path) -> Path:
-    """Make a congestion control as a user has it: a folder with one C file."""
+    """Make a folder with one C file, like a user's congestion control."""
     folder = tmp_path / "own"
     folder.mkdir()
     (folder / "tcp_mine.c").write_text(CC)
@@ -388,7 +388,8 @@ def test_a_link_to_modules_that_leads_nowhere_is_refused(borrowed: Kit) -> None:
 
 
 def boot(kit: Kit, commands: list[str], work: Path, extra: list[Path] | None = None) -> str:
-    """Return the output of a shell script, the only program of a guest with added modules."""
+    """Return the output of a shell script that is the only program of a guest. `extra` lists
+    modules to add."""
     guest_root = work / "root"
     shutil.copytree(kit.root, guest_root, symlinks=True)
     for path in extra or []:
@@ -520,8 +521,8 @@ def test_an_option_the_kernel_does_not_have_is_named(kernel_kit: Kit, tmp_path: 
 
 
 def test_a_kit_that_was_moved_builds_no_modules(tmp_path: Path) -> None:
-    """The kernel's Makefile has the path of the folder in which it was built. kbuild would write to
-    that folder."""
+    """The Makefile of a kernel has the path of the folder in which the kernel was built, so kbuild
+    would write to that folder."""
     for place in ("before", "now"):
         (tmp_path / place / "build").mkdir(parents=True)
     makefile = "export KBUILD_OUTPUT = {}\n"

@@ -1,5 +1,5 @@
-"""Tests one-way delays and round trips of ping: the kernel engine gives the results of the
-simulator."""
+"""Tests that the kernel engine and the simulator give the same one-way delays and round trips of
+ping."""
 
 from __future__ import annotations
 
@@ -60,7 +60,8 @@ def test_one_way_delays_agree(of_both: list[list[dict[str, Any]]]) -> None:
     for sim, kernel in zip(*of_both, strict=True):
         for quantile in ("mean", "p50", "p99"):
             expected = sim["one_way_delay_ms"][quantile]
-            # The delay is half of the 20 ms, plus the queue of a flow that fills 50 packets.
+            # The delay is half of the RTT of 20 ms, plus the delay of a queue of 50 packets that a
+            # flow keeps full.
             assert 30 < expected < 72
             assert kernel["one_way_delay_ms"][quantile] == pytest.approx(expected, rel=0.01)
         assert kernel["received_packets"] == pytest.approx(sim["received_packets"], abs=2)
@@ -73,7 +74,8 @@ def test_round_trips_agree(of_both: list[list[dict[str, Any]]]) -> None:
     for quantile in ("mean", "p50", "p99"):
         rtt = sim["rtt_ms"][quantile]
         assert kernel["rtt_ms"][quantile] == pytest.approx(rtt, rel=0.01)
-    # The way back is a wire of 10 Mbit/s with ACKs only. Its delay is 10 ms, with hardly a queue.
+    # The reverse path has 10 Mbit/s and only carries ACKs. Its delay is 10 ms, with almost no
+    # queue.
     back = kernel["echoes"]["back_ms"]["p50"]
     assert back == pytest.approx(sim["echoes"]["back_ms"]["p50"], rel=0.01)
     assert back == pytest.approx(10, abs=0.3)

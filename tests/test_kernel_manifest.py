@@ -152,7 +152,7 @@ def test_a_kit_that_is_not_what_was_built_is_refused(
     if what == "change":
         change(path)
     elif what == "swap":
-        # Replace the module by another valid module of the same kit.
+        # Replace the module with another valid module of the same kit.
         shutil.copy2(made_up.path / "root/modules/sch_pie.ko", path)
     elif what == "add":
         path.write_text("new")
@@ -206,7 +206,7 @@ def test_a_file_is_read_again_when_it_has_changed(tmp_path: Path) -> None:
     os.utime(path, ns=(old, old))
     first = contents.sha256(path)
     path.write_text("two")
-    # Restore the modification time; the size is unchanged as well.
+    # Restore the modification time. The size is also unchanged.
     os.utime(path, ns=(old, old))
     assert contents.sha256(path) == hashlib.sha256(b"two").hexdigest() != first
     assert contents.sha256(tmp_path / "none") == ""

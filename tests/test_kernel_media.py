@@ -1,4 +1,4 @@
-"""Media on the kernel engine: frames are the same ones as in the simulator."""
+"""Tests media on the kernel engine. Frames must be the same as in the simulator."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ kind = "audio"
 
 
 def both(tmp_path: Path, **changes: object) -> list[tb.Run]:
-    """Return the runs of simulator and kernel."""
+    """Return the runs of the simulator and of the kernel."""
     chosen: dict[str, Any] = changes
     runs = [
         run
@@ -57,7 +57,8 @@ def test_a_call_has_the_same_frames(tmp_path: Path) -> None:
 
 
 def test_an_adaptive_video_hears_the_reports(tmp_path: Path) -> None:
-    # 1.5 Mbit/s do not fit, so the reports decide.
+    # The source cannot send 1.5 Mbit/s over this link, so the receiver's reports determine its
+    # bitrate.
     changes = {"traffic[0].min_bitrate": "300kbit", "bottleneck.rate": "1Mbit"}
     sim, kernel = both(tmp_path, **changes)
     [of_sim, _], [of_kernel, _] = sim.summary["traffic"], kernel.summary["traffic"]

@@ -1,4 +1,4 @@
-"""Tests a rate of 0 on the kernel engine: no packet leaves or is lost, and the rate returns
+"""Tests a rate of 0 on the kernel engine. No packet may leave or get lost, and the rate must return
 immediately."""
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ FLOW = STREAM.replace('name = "stream"\nkind = "cbr"\nrate = "3Mbit"\n', "").rep
 
 
 def both(tmp_path: Path, text: str, **changes: object) -> list[tb.Run]:
-    """Return the runs of simulator and kernel."""
+    """Return the runs of the simulator and of the kernel."""
     chosen: dict[str, Any] = {"bottleneck.rate": {"steps": OUTAGE}, **changes}
     return [
         run
@@ -49,7 +49,8 @@ def test_a_stream_waits_in_the_queue(tmp_path: Path) -> None:
     sim, kernel = both(tmp_path, STREAM)
     assert kernel.manifest.get("environment", {}).get("warnings", []) == []
     for run in (sim, kernel):
-        # 3 Mbit/s arrive for a second and wait, except for the packet that was already leaving.
+        # Packets arrive at 3 Mbit/s for a second. All of them wait, except for the packet that was
+        # already leaving.
         assert run.summary["queue"]["drops"] == 0
         assert run.summary["queue"]["occupancy_bytes_max"] == pytest.approx(375_000, rel=0.01)
         # The first packet that arrives during the outage waits for a second.

@@ -1,5 +1,5 @@
 """Compares packet captures of the kernel engine with the guest's summary, and tshark's analysis of
-them with the kernel's counters."""
+the captures with the kernel's counters."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ Capture = tuple[dict[str, Any], dict[str, list[Packet]]]
 
 
 def key(packet: Packet) -> bytes:
-    """Return the fields that neither router nor queue changes: all except MAC addresses, ECN field,
-    TTL and the checksum over them."""
+    """Return the header fields that neither router nor queue changes. They are all fields except
+    the MAC addresses, ECN field, TTL and header checksum."""
     return packet.header[16:22] + packet.header[26:]
 
 
 @pytest.fixture
 def capture(kernel_kit: Kit, tailback: Tailback, tmp_path: Path) -> Capture:  # noqa: ARG001
-    """Run a scenario; return its summary and the exported capture."""
+    """Run a scenario. Return its summary and the exported capture."""
     summary, run_id = run(tailback, tmp_path, PACKETS, *KERNEL)
     done = tailback("export", run_id, "--format", "pcapng")
     assert (done.returncode, done.stdout) == (0, f"{run_id}.pcapng\n"), done.stderr
@@ -46,7 +46,7 @@ def test_a_capture_of_the_guest_has_the_packets_of_the_summary(
         came, left, gone = (packets[f"{link}.{place}"] for place in ("in", "out", "drop"))
         assert sum(p.measured for p in left) == queue["packets"] > 500
         assert sum(p.measured for p in gone) == queue["drops"]
-        # The whole run is compared, and at its end no packet is left in the queue.
+        # Compare the whole run. At its end no packet is left in the queue.
         assert Counter(map(key, came)) == Counter(map(key, left + gone))
         assert not any(p.ecn == 3 for p in came)
         assert sum(p.ecn == 3 for p in left if p.measured) == queue["marks"]
@@ -56,7 +56,7 @@ def test_a_capture_of_the_guest_has_the_packets_of_the_summary(
     assert there["drops"] > 10
     assert there["marks"] > 10
     assert {p.comment for p in packets["bottleneck.drop"]} <= {"aqm", "overflow"}
-    # Captures keep only headers, and the sequence number of datagrams.
+    # Captures contain only headers, and the sequence number of datagrams.
     assert max(len(p.header) for p in packets["bottleneck.in"]) <= 94
     assert {len(p.header) for p in packets["bottleneck.in"] if p.header[23] == 17} == {50}
     manifest = json.loads(next(tmp_path.glob("results/runs/*/manifest.json")).read_text())
@@ -74,7 +74,7 @@ def test_sojourn_times_of_the_guest_are_the_histogram(capture: Capture) -> None:
     delay = summary["queue"]["delay_ms"]
     assert sum(sojourns) / len(sojourns) / 1e6 == pytest.approx(delay["mean"], rel=1e-12)
     assert max(sojourns) / 1e6 == pytest.approx(delay["max"], rel=1e-12)
-    # The file is ordered by time, drops included.
+    # The file is ordered by time, including drops.
     for there in packets.values():
         times = [p.time_ns for p in there]
         assert times == sorted(times)

@@ -1,4 +1,4 @@
-"""Tests the hash of the sources of programs for the guest: comments do not change it."""
+"""Tests that comments do not change the hash of the sources of programs for the guest."""
 
 from __future__ import annotations
 

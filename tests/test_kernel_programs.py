@@ -112,7 +112,7 @@ def programs_kit(kernel_kit: Kit) -> None:
 
 
 def beside(folder: Path, text: str = BASE + PAIR) -> Path:
-    """Write a scenario and its files; return the scenario's path."""
+    """Write a scenario and its files. Return the scenario's path."""
     (folder / "tools").mkdir(parents=True)
     (folder / "tools/look").write_text(LOOK)
     (folder / "tools/look").chmod(0o755)
@@ -132,7 +132,8 @@ def test_what_programs_find_and_leave(tmp_path: Path) -> None:
     left = one.path / "programs"
     said = (left / "files/receiver/stdout.txt").read_text().splitlines()
     assert said[0] == "hello fd00:4::1 3 beta 2026-12-01"
-    # The hosts file has the guest's own name and those of every entry, for both address families.
+    # The hosts file has the guest's own name and the names of every entry, for both address
+    # families.
     assert said[1] == str(2 + 2 * 4)
     assert said[2] == "a note"
     assert (left / "files/receiver/out/copy").read_text() == "a note\n"
@@ -171,7 +172,7 @@ def test_what_programs_find_and_leave(tmp_path: Path) -> None:
         assert programs[name]["status"] == {"sender": None, "receiver": 3}
         text = (left / name / "receiver/stdout.txt").read_text()
         times = [float(ms) for ms in re.findall(r"time=([\d.]+)", text)]
-        # Each way has two links of 10 ms, and path.rtt.
+        # Each direction has two links of 10 ms, and the round trip also has path.rtt.
         assert times == pytest.approx([40, 40], abs=1), text
     # After SIGTERM, one of the programs ends by itself. The other is killed.
     asked = programs["asked"]
@@ -195,7 +196,7 @@ def test_a_seed_is_a_run_to_the_byte_wherever_its_files_are(tmp_path: Path) -> N
 
 
 def failure(tmp_path: Path, programs: str) -> str:
-    """Return the error of a failing run, which stores nothing."""
+    """Return the error of a failing run. Check that the run stores nothing."""
     path = beside(tmp_path / "here", BASE + programs)
     with pytest.raises(TailbackError) as failed:
         tailback.run(path, engine="kernel", out=tmp_path / "out")
@@ -270,7 +271,7 @@ def test_the_processors_counter_is_the_clock(kernel_kit: Kit, tmp_path: Path) ->
     words = ("gcc", "-O1", "-static", "counter.c", "-o", "counter")
     subprocess.run(words, cwd=tmp_path, check=True)
     path = tmp_path / "scenario.toml"
-    # A denied access that is no reading of the clock ends the program with 128 + SIGSEGV.
+    # A denied access that does not read the clock ends the program with 128 + SIGSEGV.
     path.write_text(
         f'{BASE}[[programs]]\nname = "counter"\nfiles = ["counter"]\nexpect = 139\n'
         'sender.run = ["counter"]\n'
@@ -285,8 +286,8 @@ def test_the_processors_counter_is_the_clock(kernel_kit: Kit, tmp_path: Path) ->
     looks = [[int(word) for word in line.split()] for line in text.splitlines()]
     assert len(looks) == 3
     for first, clock, last, processor in looks:
-        # The uptime is over a minute. Each reading takes 256 ns, so it may show up to 256 ns too
-        # much.
+        # The uptime is more than a minute. Each reading takes 256 ns, so it may be up to 256 ns too
+        # large.
         assert 60e9 < first / 4 < clock < last / 4 < first / 4 + 3 * 256
         assert processor == 0
     assert looks[1][0] - looks[0][0] == pytest.approx(4e9, rel=1e-3)

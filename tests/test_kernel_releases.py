@@ -1,4 +1,4 @@
-"""Tests several kernels: the source of a release, the built kits, unsupported features."""
+"""Tests several kernels: the source of a release, the built kits, and unsupported features."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ cc = "cubic"
 
 
 def made_up(cache: Path, version: str, qdiscs: tuple[str, ...]) -> Kit:
-    """Make a kit of empty files whose kernel has these queue disciplines."""
+    """Make a kit of empty files. Its kernel has these queue disciplines."""
     folder = cache / "kits" / f"kit-{version}"
     (folder / "root/modules").mkdir(parents=True)
     (folder / "linux").touch()
@@ -169,7 +169,8 @@ def test_older_kernels_trace_their_processes(three: dict[str, Kit], tmp_path: Pa
     }
     assert "seccomp=on" in words["7.3"]
     assert "seccomp=on" not in words["5.10"]
-    # An old kernel takes its random numbers from this word, not from this machine's getrandom().
+    # An old kernel seeds its random numbers with this word of the boot line, not with this
+    # machine's getrandom().
     assert "TAILBACK_SEED=7" in words["5.10"]
     assert "TAILBACK_SEED=7" not in words["7.3"]
 
@@ -270,7 +271,7 @@ def test_each_kernel_has_runs_of_its_own(three: dict[str, Kit]) -> None:
     assert [point.kernel for point in scenario.points] == ["5.10", "6.1", "7.3"]
     before = {point.run_id for point in scenario.points}
     assert len(before) == 3
-    # Without this kit, the next kit of 6.1 is used, which has another kernel.
+    # Without this kit, tailback uses the next kit of 6.1, which has another kernel.
     shutil.rmtree(three["6.1"].path)
     after = {point.run_id for point in tb.check(swept, engine="kernel").points}
     assert len(before - after) == 1

@@ -28,7 +28,7 @@ rate = "11Mbit"
 def both(
     tmp_path: Path, text: str, queue: dict[str, object], **changes: object
 ) -> list[dict[str, Any]]:
-    """Return the summaries of simulator and kernel."""
+    """Return the summaries of the simulator and of the kernel."""
     chosen = {"bottleneck.queue": queue, **changes}
     out = []
     for engine in ("sim", "kernel"):
@@ -40,7 +40,8 @@ def both(
 
 
 def alike(sim: dict[str, Any], kernel: dict[str, Any], rel: float) -> None:
-    """Check that the means of a queue are close and that its drops have the same causes."""
+    """Check that the means of the queue are close in both summaries, and that its drops have the
+    same causes."""
     for quantity in ("utilisation", "occupancy_bytes_mean"):
         assert kernel["queue"][quantity] == pytest.approx(sim["queue"][quantity], rel=rel)
     assert set(kernel["queue"]["causes"]) == {
@@ -124,7 +125,7 @@ def test_above_its_limit_pi2_drops_scalable_packets_too(tmp_path: Path) -> None:
     stream = STREAM.replace("11Mbit", "20Mbit") + 'ecn = "ect1"\n'
     sim, kernel = both(tmp_path, SCENARIO + stream, {"aqm": "pi2", "scalable": "any"})
     assert kernel["queue"]["utilisation"] == pytest.approx(1, abs=0.01)
-    # p squared drops half of the stream, and p marks the rest.
+    # The square of p drops half of the stream, and p marks the rest.
     for count in ("drops", "marks"):
         of_sim, of_kernel = (found["queue"][count] for found in (sim, kernel))
         assert of_sim > 10_000

@@ -1,7 +1,7 @@
 """Tests the walls between a guest's process and the rest of the machine.
 
 The probes (tests/modules/probes) are system calls that code in a guest could try. A plain program
-makes them behind the launcher, and a module makes them in a guest.
+makes these calls behind the launcher, and a module makes them in a guest.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ from tailback.kernel.kit import Kit
 
 MIB = 64
 LIMITS = {
-    # A process may have the guest's memory plus the launcher's whole allowance.
+    # A process may have the guest's memory plus all the extra memory that the launcher allows.
     "memory-mib": MIB + confine.SPARE_MIB,
     "file-gib": 16,
     "processes": 512,
 }
-"""The most that a probe may get of a resource. These probes report how much they got."""
+"""The largest amount of a resource that a probe may get. These probes report how much they got."""
 
 PROBES = 54
-"""How many other probes exist. Every one of them must fail."""
+"""The number of other probes. All of them must fail."""
 
 
 @pytest.fixture(scope="session")
@@ -64,7 +64,7 @@ def programs() -> Iterator[Path]:
 
 @dataclass
 class Machine:
-    """What the probes try to reach: files, sockets, memory, a terminal, a process."""
+    """The targets that the probes try to reach: files, sockets, memory, a terminal, a process."""
 
     folder: Path
     victim: subprocess.Popen[bytes]
@@ -158,15 +158,15 @@ def launch(
             extra_groups=None if user is None else [],
         )
         status = child.wait(60)
-        # Kill the whole group, like tailback: without a PID namespace, its other processes would
-        # survive.
+        # Kill the whole group, like tailback does. Without a PID namespace, its other processes
+        # would survive.
         with contextlib.suppress(ProcessLookupError):
             os.killpg(child.pid, signal.SIGKILL)
     return status, said.read_text()
 
 
 def judged(said: str) -> tuple[dict[str, str], dict[str, int]]:
-    """Return the result of every probe, and how much of each resource a probe got."""
+    """Return the result of every probe, and the amount of each resource that a probe got."""
     found = {name: int(value) for name, value in re.findall(r"probe: (\S+) (-?\d+)", said)}
     amounts = {name: found.pop(name) for name in LIMITS if name in found}
     shown = {n: errno.errorcode[-v] if v < 0 else f"done ({v})" for n, v in found.items()}
@@ -207,8 +207,8 @@ def sleepers(programs: Path) -> list[str]:
 def test_nothing_of_the_machine_is_reached(
     programs: Path, machine: Machine, without: list[str], mode: str
 ) -> None:
-    """Each of the two walls around files works without the other. The system call filter also works
-    if it lets a kernel trace its children."""
+    """Each of the two walls around files must work without the other. The system call filter must
+    also work if it lets a kernel trace its children."""
     status, said = launch(programs, machine, without, "confined", None, mode)
     assert status == 0, said
     walls = confine.Walls.parse(said.splitlines()[0])
@@ -333,8 +333,8 @@ LONG = SCENARIO.replace('duration = "2s"', 'duration = "100000s"')
 
 
 def everything_of(folder: Path) -> list[int]:
-    """Return all processes with arguments or files in a folder: launchers, kernels, guest
-    programs."""
+    """Return all processes with arguments or files in a folder. They are launchers, kernels and
+    programs of guests."""
     found = []
     for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
@@ -348,7 +348,7 @@ def everything_of(folder: Path) -> list[int]:
 @pytest.mark.usefixtures("kernel_kit")
 @pytest.mark.parametrize("delay_s", [0.0, 0.02, 0.3])
 def test_nothing_outlives_a_killed_parent(tmp_path: Path, delay_s: float) -> None:
-    """No process survives, whether the parent is killed while guests start or while they run."""
+    """No process may survive, whether the parent is killed while guests start or while they run."""
     file = tmp_path / "long.toml"
     file.write_text(LONG, encoding="utf-8")
     ours = subprocess.Popen(
@@ -402,7 +402,7 @@ def test_a_pause_of_ours_is_harmless(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_a_console_that_is_read_late_is_read_whole() -> None:
-    """The output before a program's end is complete, even if it is read late."""
+    """The output of a program before its end must be complete, even if it is read late."""
     child = subprocess.Popen(
         ["sh", "-c", "sleep 0.3; echo tailback: done; exec sleep 0.1"], stdout=subprocess.PIPE
     )
@@ -483,7 +483,7 @@ def test_a_kernel_that_warns_warns_of_its_run(tmp_path: Path) -> None:
     ("name", "message"),
     [
         ("bugs", "the guest's kernel failed: BUG: failure at .*tcp_nasty.c"),
-        # The kernel prints a bug but the run ends as usual. The run must fail all the same.
+        # The kernel reports a bug but the run ends as usual. The run must fail nevertheless.
         ("says_bug", "the guest's kernel failed: BUG: KASAN"),
         ("halts", "the guest ended early"),
         ("lies", "the files that the guest left are not a result"),

@@ -37,7 +37,7 @@ rate = "11Mbit"
 
 
 def both(tmp_path: Path, text: str, **changes: object) -> list[dict[str, Any]]:
-    """Return the summaries of simulator and kernel."""
+    """Return the summaries of the simulator and of the kernel."""
     chosen = {name.replace("__", "."): value for name, value in changes.items()}
     out = []
     for engine in ("sim", "kernel"):
@@ -50,14 +50,14 @@ def both(tmp_path: Path, text: str, **changes: object) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("uniformise", ["linux", "wait", "none"])
 def test_a_stream_above_the_rate_loses_what_is_above_it(tmp_path: Path, uniformise: str) -> None:
-    # Count from the start, because a steady stream may later settle into one pattern, whatever the
+    # Count from the start, because a steady stream may later settle into the same pattern with any
     # seed.
     change = {"bottleneck.queue.classic.uniformise": uniformise, "warmup": "0s"}
     counts = []
     for engine in ("sim", "kernel"):
         runs = tb.run(SCENARIO + STREAM, set=change, seeds=3, engine=engine, out=tmp_path / engine)
         counts.append([run.summary["queue"]["causes"] for run in runs])
-        # Each seed draws other gaps between drops.
+        # Each seed draws different gaps between drops.
         assert len({run.summary["queue"]["occupancy_bytes_mean"] for run in runs}) == 3
     for sim, kernel in zip(*counts, strict=True):
         # The stream loses a tenth of its packets in 10 s.
@@ -84,7 +84,7 @@ def test_reno_and_dctcp_share_as_in_the_simulator(
     for quantity in ("utilisation", "occupancy_bytes_mean"):
         assert kernel["queue"][quantity] == pytest.approx(sim["queue"][quantity], rel=0.15)
     assert set(kernel["queue"]["causes"]) == set(sim["queue"]["causes"]) == {"aqm", "mark"}
-    # ECN-capable packets are only marked, others are only dropped.
+    # ECN-capable packets are only marked, and all other packets are only dropped.
     reno, dctcp = kernel["flows"]
     assert (dctcp["drops"], reno["marks"]) == (0, 0)
     assert dctcp["marks"] > 100

@@ -35,7 +35,7 @@ FOLDER = Path(layout.__file__).parent
 
 @dataclass(frozen=True)
 class Fake:
-    """A run whose two flows have these rates."""
+    """A run with two flows that have these rates."""
 
     first: float | None
     second: float | None
@@ -129,7 +129,7 @@ s6, 19s to 59s
   red(150000b): aqm=red limit=150000b avpkt=1000b burst=tc adaptive=True bandwidth=50Mbit ecn=True
   red(400000b): aqm=red limit=400000b avpkt=1000b burst=tc adaptive=True bandwidth=50Mbit ecn=True
 """
-"""Queues and times of both tables, as they were frozen before the first comparison."""
+"""Queues and times of both tables. They were frozen before the first comparison."""
 
 
 def test_the_planned_set_up() -> None:
@@ -205,7 +205,8 @@ def test_errors_are_counted_over_the_rate() -> None:
     )
     assert judge.cells == cells
     assert judge.blind == 0, "the description of the set-up follows from S1 in part"
-    # Half of the flows have the published rates, the other half differ by 4 % of the link's rate.
+    # Half of the flows have the published rates. The rates of the other half differ by 4 % of the
+    # link's rate.
     assert judge.median == pytest.approx(0.02, abs=1e-9)
     assert judge.p90 == pytest.approx(0.04, abs=1e-9)
     assert judge.holds
@@ -282,7 +283,7 @@ MORE = {"s1": 2.0, "s6": 5.0}
 
 
 def drawn(table: str, count: int) -> list[L4sRow]:
-    """Return the first rows of a table by hash, among the rows that are correct in the
+    """Return the rows of a table with the smallest hashes, among the rows that are correct in the
     publication."""
     known = layout.published_names()
     own = [r for r in layout.ROWS if r.table == table and (table, r.name) in known]

@@ -1,5 +1,5 @@
 """Tests that the laboratory in the browser gives the results of native runs, and that the page
-works as its text promises."""
+works as its text describes."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _series(run: StoredRun) -> dict[str, str]:
     parts = frame.partition_by("flow", "link", "quantity", as_dict=True, maintain_order=True)
     return {
         "\t".join(str(name or "") for name in key): _sha(
-            # Divide in NumPy: Polars would multiply by 1e-9, which rounds differently.
+            # Divide in NumPy, because Polars would multiply by 1e-9, which rounds differently.
             (part["time_ns"].to_numpy().astype(float) / 1e9).tobytes()
             + part["value"].to_numpy().tobytes()
         )
@@ -139,7 +139,7 @@ def test_what_the_page_records_besides_changes_no_summary(built: Path) -> None:
     for plain, watched in zip(found[::2], found[1::2], strict=True):
         assert plain["points"][0]["summary"] == watched["points"][0]["summary"]
         assert plain["points"][0]["account"] == watched["points"][0]["account"]
-        # The watched run recorded its packets, so it has series of drops and marks too.
+        # The watched run recorded its packets, so it also has series of drops and marks.
         assert plain["points"][0]["series"].keys() < watched["points"][0]["series"].keys()
 
 
@@ -283,7 +283,8 @@ def test_nothing_is_wider_than_a_phone(seen: dict[str, Any]) -> None:
 
 
 def test_a_figure_of_a_report_opens_its_runs(seen: dict[str, Any]) -> None:
-    """The page beside the report runs the report's sweep, and its first run has the same id."""
+    """The page beside the report runs the report's sweep. Its first run has the same id as in the
+    report."""
     results: Results = seen["results"]
     assert seen["reportRun"] == results[0].run_id
     assert len(seen["reportPoints"]) == len(results) == 4
@@ -348,7 +349,7 @@ def serving() -> Iterator[server.Server]:
 def ask(
     one: server.Server, path: str, *, method: str = "GET", host: str | None = None
 ) -> tuple[int, bytes, dict[str, str]]:
-    """Request a path; return status, body and headers of the answer."""
+    """Request a path. Return the status, body and headers of the answer."""
     connection = http.client.HTTPConnection(server.HOST, one.server_port, timeout=10)
     connection.request(method, path, headers={} if host is None else {"Host": host})
     answer = connection.getresponse()
@@ -444,7 +445,7 @@ def test_the_examples_of_the_gallery_are_valid() -> None:
 
 
 def test_a_stored_run_is_its_scenario_again() -> None:
-    """Most points can be written as a scenario. Others, such as points with traces, are
+    """Most points can be written as a scenario. Other points, such as points with traces, must be
     rejected."""
     rejected = []
     for name, text in scenarios().items():

@@ -62,8 +62,8 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> tailback.Results:
 
 
 def test_delay_of_a_source_is_that_of_its_route(found: tailback.Results) -> None:
-    """The queue is at the second link, so the delay must be that of the second link, not of the
-    first."""
+    """The queue is at the second link, so the delay must be the delay of the second link, not of
+    the first link."""
     summary = found.points[0].summary
     game, ping, video = summary["traffic"]
     first, second = summary["queues"]["up"], summary["queues"]["down"]
@@ -73,7 +73,8 @@ def test_delay_of_a_source_is_that_of_its_route(found: tailback.Results) -> None
     assert game["rtt_ms"]["p99"] is None
     assert "echoes" not in game
     assert "frames" not in game
-    # The way back has no queue: its delay is 10 ms of propagation plus 98 bytes at 4 Mbit/s.
+    # The reverse path has no queue. Its delay is 10 ms of propagation plus the time for 98 bytes at
+    # 4 Mbit/s.
     assert ping["echoes"]["back_ms"]["max"] == pytest.approx(10.196)
     assert ping["rtt_ms"]["mean"] == pytest.approx(
         ping["one_way_delay_ms"]["mean"] + 10.196, rel=0.02

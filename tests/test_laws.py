@@ -1,4 +1,4 @@
-"""Compares the simulator's response functions with those of Linux (laws/linux.tsv)."""
+"""Compares the simulator's response functions with Linux's response functions (laws/linux.tsv)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import pytest
 import laws
 from laws import CASES, Case
 
-#: Cases of at most some hundred thousand packets. crates/engine/tests/laws.rs has the other cases.
+#: Cases with at most a few hundred thousand packets. crates/engine/tests/laws.rs has the other
+#: cases.
 SHORT = [case for case in CASES if case.every < 100_000]
 
 
@@ -30,7 +31,7 @@ def test_the_simulators_window_is_that_of_linux(
 
 def test_marks_at_regular_distances_leave_dctcp_half_a_distance() -> None:
     # A reduction takes a round of W packets and resets the count towards the next segment
-    # (`tcp_init_cwnd_reduction`). So the window only grows if another W packets come before the
-    # next mark: W = n/2. The cut, alpha W/2 = 1/4 segment, is rounded to 0.
+    # (`tcp_init_cwnd_reduction`). Therefore the window only grows if another W packets come before
+    # the next mark, so W = n/2. The reduction by alpha W/2 = 1/4 segment is rounded to 0.
     [window] = laws.linux()["dctcp, every 100th marked"]
     assert window == pytest.approx(100 / 2, abs=1)

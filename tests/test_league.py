@@ -72,10 +72,11 @@ def test_the_data_has_a_line_for_each_section(found: League, tmp_path: Path) -> 
 
 def test_verdicts_of_a_subject(found: League) -> None:
     reno, bbr3 = found.subjects
-    # Reno sends no ECT(1), so RFC 9331 does not ask anything of it.
+    # Reno does not send ECT(1), so RFC 9331 does not apply to it.
     assert (reno.bad, reno.counts["fail"], reno.counts["undecided"]) == ([], 0, 1)
     assert [row.id for row in reno.better] == ["5.1"]
-    # The value that has to be at least 0.05 is five times too small, 0.5 is ten times too large.
+    # One value has to be at least 0.05 and is five times too small. The value 0.5 is ten times too
+    # large.
     assert [(row.id, row.ratio) for row in bbr3.bad] == [("5.2", 10.0), ("5.1", 5.0)]
     assert bbr3.better == []
     assert (reno.slug, bbr3.slug, bbr3.short) == ("reno", "bbr3-06", "bbr3 06")

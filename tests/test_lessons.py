@@ -1,4 +1,5 @@
-"""Tests lessons: each page exists, its commands parse, and its assertions hold in the simulator."""
+"""Tests that the page of each lesson exists, that its commands parse, and that its assertions hold
+in the simulator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests lack of memory: runs are rejected before they start, and a sweep survives."""
+"""Tests a lack of memory. Runs must be rejected before they start, and a sweep must survive."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from conftest import COMMAND, SCENARIO, contents
 SWEEP = SCENARIO.replace('"2s"', '"40s"').replace("10Mbit", "100Mbit") + "\n[sweep]\nseeds = 12\n"
 
 MANY = SCENARIO.replace('cc = "cubic"', 'cc = "cubic"\ncount = 250000')
-"""A scenario that is estimated to need 2 GiB."""
+"""A scenario with an estimated memory of 2 GiB."""
 
 
 def limit(space: int) -> None:
@@ -52,8 +52,8 @@ def test_a_sweep_goes_on_where_memory_ended(tmp_path: Path) -> None:
         runs = folder / "out" / "runs"
         while process.poll() is None and len(list(runs.glob("[!.]*"))) < 2:
             time.sleep(0.005)
-        # From now on, the process cannot allocate more memory. The outcome depends on the memory
-        # that it already has: the run may finish, or be aborted at any allocation.
+        # From now on, the process cannot allocate more memory. The run may finish, or be aborted at
+        # any allocation. This depends on the memory that the process already has.
         resource.prlimit(process.pid, resource.RLIMIT_AS, (1 << 20, 1 << 20))
         process.wait(timeout=120)
     assert run(SWEEP, folder).returncode == 0

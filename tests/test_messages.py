@@ -1,4 +1,5 @@
-"""Tests wrong input, in Python and on the command line: one sentence must tell what is wrong."""
+"""Tests wrong input, in Python and on the command line. A single sentence must describe the
+error."""
 
 from __future__ import annotations
 

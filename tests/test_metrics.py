@@ -1,7 +1,8 @@
 """Tests that every command gives the same number for a metric, and that the number follows from the
 metric's definition.
 
-This test evaluates the definitions itself from the stored JSON, without `tailback.metrics`.
+This test computes the metrics from the stored JSON by their definitions, without
+`tailback.metrics`.
 """
 
 from __future__ import annotations
@@ -145,7 +146,7 @@ def compared(tmp_path_factory: pytest.TempPathFactory) -> tb.Comparison:
 
 
 def stored(run: tb.Run) -> Json:
-    """Return the summary as stored."""
+    """Return the summary of a run as stored."""
     found: Json = json.loads((run.path / "summary.json").read_text())
     return found
 
@@ -228,7 +229,8 @@ BESIDE = {
     "foreign_ms": "responsiveness.foreign_ms",
     "loaded_ms": "responsiveness.loaded_ms",
 }
-"""The paths of metrics whose name differs from that of their field, with that field."""
+"""The fields of metrics with a name that differs from the name of their field, by the metric's
+path."""
 
 
 def parts(summary: Json, on: str) -> Iterator[tuple[str, str, Json]]:
@@ -309,7 +311,7 @@ def point(results: tb.Results) -> list[tb.Run]:
 
 
 def test_the_scenario_has_a_value_of_every_metric(results: tb.Results) -> None:
-    # Metrics of programs need the kernel engine; `test_fields` tests them.
+    # Metrics of programs need the kernel engine, so `test_fields` tests them.
     simulated = [m for m in OF_ONE if m.parts != ("program",)]
     lacking = {m.path for m in simulated if not expected(m, point(results))}
     assert lacking <= {"throughput_ratio", "completion_s.729kB", "completion_s.1MB"} | {
@@ -440,7 +442,7 @@ def test_comparisons_have_what_is_defined(compared: tb.Comparison) -> None:
 
 
 def test_harm_is_what_it_is_defined_as(compared: tb.Comparison) -> None:
-    """Harm is defined by Ware and others: the loss divided by the better value."""
+    """Ware and others define harm as the loss divided by the better value."""
     alone, beside = ([stored(run) for run in point(v.results)] for v in compared.variants)
     reads: dict[str, tuple[Callable[[Json, Json], float | None], bool]] = {
         "harm.throughput": (lambda _, part: part["throughput_mbit"], True),
@@ -466,7 +468,7 @@ def test_harm_is_what_it_is_defined_as(compared: tb.Comparison) -> None:
             assert (found.n, found.of) == (len(known), SEEDS)
             assert found.mean == pytest.approx(math.fsum(harms) / len(harms))
             assert cells[name, path].values["alone"].n == 0
-            # The gate compares harm with 0, the value without the competitor.
+            # The gate compares harm with 0, which is the harm without the competitor.
             samples = cells[name, path].samples
             assert sorted(samples["beside"].values()) == pytest.approx(sorted(harms))
             assert {*samples["alone"].values()} == {0.0}

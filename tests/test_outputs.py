@@ -1,5 +1,5 @@
-"""Checks that the outputs in the README, the first run and the tutorials are what the commands
-print today.
+"""Checks that the commands in the README, the first run and the tutorials still print the outputs
+on these pages.
 
 Commands that need Linux, a compiler or a long search are left out.
 """
@@ -24,7 +24,7 @@ PAGES = (
 )
 LEFT_OUT = re.compile(r"engine[ =]kernel|tailback (?:kernel|tune|build)|--with")
 CHANGES = re.compile(r"\.\.\.|CPU time")
-"""Matches lines that depend on the machine, and lines from which a part is omitted."""
+"""Matches lines that depend on the machine, and lines with an omitted part."""
 
 
 def commands(page: str) -> Iterator[tuple[str, list[str]]]:

@@ -1,4 +1,4 @@
-"""Plays the packetdrill scripts of the kernel kit's source tree against the simulator's TCP."""
+"""Runs the packetdrill scripts in the kernel kit's source tree against the simulator's TCP."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OWN = ROOT / "crates" / "packetdrill" / "tests" / "own"
 
 @pytest.fixture(scope="module")
 def command() -> str:
-    """Return the path of the interpreter; build it if `cargo test` has not done so."""
+    """Return the path of the interpreter. Build it if `cargo test` has not done so."""
     target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
     built = target / "debug" / "tailback-packetdrill"
     subprocess.run(
@@ -43,7 +43,7 @@ def test_own_scripts_hold(command: str) -> None:
 def test_the_kernels_scripts_are_as_the_table_says(
     command: str, request: pytest.FixtureRequest
 ) -> None:
-    # Use the kernel kit if this machine can have one.
+    # Use the kernel kit if this machine can build it.
     with suppress(pytest.FixtureLookupError):
         request.getfixturevalue("kernel_kit")
     done = _run(command, "--kernel", "--json")
@@ -67,7 +67,7 @@ def test_the_kernels_scripts_are_as_the_table_says(
             assert judged > 0 or script["packets"] > 1, script
         elif script["verdict"] == "runs":
             assert (judged, script["packets"]) == (0, 1), script
-    # Scripts of Accurate ECN run, except those about unsupported parts of the handshake.
+    # Scripts of Accurate ECN run, except scripts about unsupported parts of the handshake.
     accurate = [s for s in told["scripts"] if s["script"].startswith("tcp_accecn_")]
     assert len(accurate) > 50
     beyond = {s["category"] for s in accurate if s["verdict"] == "not applicable"}

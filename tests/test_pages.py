@@ -1,4 +1,4 @@
-"""Tests pages with untrusted names in every place: names must appear as text, never as markup."""
+"""Tests pages with untrusted names in every place. Names must appear as text, never as markup."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ NASTY = [
 
 
 TOGETHER = 4
-"""How many names share one figure, because drawing takes long."""
+"""How many names share one figure. They share figures because drawing takes a long time."""
 
 
 class Page(HTMLParser):
@@ -143,14 +143,14 @@ def nasty(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def policy_of(page: Page) -> dict[str, str]:
-    """Return what the page's content security policy allows, for each directive."""
+    """Return the values of the page's content security policy, by directive."""
     [policy] = [m["content"] for m in page.metas if m.get("http-equiv")]
     assert policy is not None
     return dict(part.strip().split(" ", 1) for part in policy.split(";"))
 
 
 def checked(text: str) -> Page:
-    """Check that a page runs only our scripts and that all its links are safe."""
+    """Check that a page runs only tailback's scripts and that all its links are safe."""
     page = Page(text)
     # A link to the laboratory has its scenario as packed data behind the `#`.
     safe = r"https?://|#|lab\.html#s=[\w-]+$"
@@ -186,13 +186,14 @@ def test_names_are_letters_in_a_page(nasty: Path) -> None:
 def test_names_are_letters_in_markdown(nasty: Path) -> None:
     text = (nasty / "report.md").read_text(encoding="utf-8")
     assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]", text)
-    # Remove code, which is literal, and characters behind a backslash, which have no meaning.
+    # Remove code, which is literal, and characters after a backslash, which have no special
+    # meaning.
     bare = re.sub(r"\\\\|\\[`*\[\]<]|`[^`\n]*`", "", text)
     assert "<" not in bare
     links = re.findall(r"\]\(([^)]*)\)", bare)
     figures = {f"figures/figure-{i}.svg" for i in range(0, len(NASTY), TOGETHER)}
     assert set(links) == figures | {"https://example.org/a?b=1&c=2", "#s0"}
-    # The headings are those of the report: the title and the sections.
+    # The only headings are the title and the sections of the report.
     assert len(re.findall(r"^#+ ", bare, re.MULTILINE)) == 1 + len(NASTY) + 1
 
 

@@ -1,4 +1,5 @@
-"""PAM 2025: rows, the planned set-up, claims, statistics, the report, and rows drawn by hash."""
+"""Tests the experiment of PAM 2025: rows, the planned set-up, claims, statistics, the report, and
+rows drawn by hash."""
 
 from __future__ import annotations
 
@@ -34,7 +35,8 @@ from tailback_studies.reproduction.shown import facts
 
 @dataclass(frozen=True)
 class Fake:
-    """A run of a row with these rates of both sides and these smoothed RTTs of first flows."""
+    """A run of a row. It has these rates of both sides, and these smoothed RTTs of the first flow
+    of each side."""
 
     row: PamRow
     cells: dict[str, float]
@@ -51,8 +53,8 @@ class Fake:
 
 
 def as_published(added: float = 0.0, swapped: bool = False) -> list[points.PamEntry]:
-    """Return entries of every row. `added` is added to the classic side's rate, Mbit/s; with
-    `swapped` each side has the other's rate."""
+    """Return entries of every row. `added` is added to the rate of the classic side, Mbit/s. With
+    `swapped`, each side has the rate of the other side."""
     known = layout.published()
     results = []
     for row in ROWS:
@@ -130,7 +132,7 @@ PLANNED = {
     },
     "DualPI2": {"aqm": "dualpi2", "target": "5ms"},
 }
-"""The queues at 10 ms and 1 BDP, as they were frozen before the first comparison."""
+"""The queues at 10 ms and 1 BDP. They were frozen before the first comparison."""
 
 
 def test_the_planned_queues() -> None:
@@ -174,7 +176,7 @@ def test_the_scenarios_are_valid(aqm: str) -> None:
 
 
 def test_cells_of_several_flows() -> None:
-    """Rates are sums; the round-trip time is the first flow's."""
+    """Rates are sums over flows. The round-trip time is that of the first flow."""
     row = PamRow(10, "FIFO", 1.0, "cubic", "ecn", 2, 5)
     cells = dict(zip(COLUMNS, (40.0, 50.0, 12.0, 13.0), strict=True))
     assert points.values(row, Fake(row, cells).summary) == pytest.approx(cells)
@@ -261,8 +263,8 @@ DRAWN = {
     "10ms/FQ/1bdp/cubic-noecn/1-1": (0.3, 0.3),
     "10ms/FIFO/1bdp/bbr-noecn/1-1": (2.5, 2.6),
 }
-"""Recorded errors of rows with one seed: of both rates, in percent of the link's. A hash selects
-among the rows with one flow a side, so that bad ones are included."""
+"""Recorded errors of both rates in rows with one seed, in percent of the link's rate. A hash
+selects among the rows with one flow on each side, so that rows with large errors are included."""
 MORE = 2.0
 """The largest allowed growth of an error, percentage points."""
 

@@ -1,4 +1,5 @@
-"""Checks that texts follow the style of the project: no banned phrases, no long sentences."""
+"""Checks that texts follow the style of the project. They may not have banned phrases or long
+sentences."""
 
 from __future__ import annotations
 

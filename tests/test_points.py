@@ -1,5 +1,5 @@
-"""Tests that points of sweeps differ by value and unit, and that every command identifies them by
-one key."""
+"""Tests that points of sweeps differ by value and unit, and that every command identifies points by
+the same key."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_a_table_has_a_row_for_each(tailback: Tailback, tmp_path: Path) -> None:
 
 
 def test_sweeps_stored_with_bare_numbers_are_read_as_two_points(ran: tb.Results) -> None:
-    """Earlier versions stored values without a unit, and stored equal values as two runs."""
+    """Earlier versions stored values without a unit, so they stored equal values as two runs."""
     path = layout.index_path(ran.root, ran.id)
     index = layout.read_index(path)
     old = [

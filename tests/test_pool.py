@@ -67,7 +67,7 @@ def test_no_progress_for_long_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
         now += 0.5
         runs["goes on"] += 0.01
         seen.append(watch.stuck(runs.items()))
-    # A run counts as stuck from the second look without progress.
+    # A run counts as stuck from the second check without progress.
     assert seen == [[]] * 6 + [["stuck"]] * 2
     # If the whole process was stopped for an hour, the watch counts only one second of waiting.
     watch = pool.Watch(3.0)

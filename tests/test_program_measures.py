@@ -1,4 +1,4 @@
-"""Tests how programs are evaluated after a run: tables, metrics, frames, assertions, comparisons,
+"""Tests the evaluation of programs after a run: tables, metrics, frames, assertions, comparisons,
 plots, reports, and the numbers and logs in their files."""
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def test_a_program_is_found_where_flows_are(results: Results) -> None:
     flow = summary["flows"][0]["throughput_mbit"]
     total = metrics.find("throughput_total_mbit").value(summary)
     assert total == pytest.approx(flow + 4.0 + 0.01)
-    # Jain's index is over flows. A program that only probes is no flow.
+    # Jain's index is computed over flows. A program that only probes does not count as a flow.
     assert summary["jain"] == 1.0
     assert metrics.find("throughput_ratio").value(summary) is None, "three groups"
     two = {**summary, "programs": summary["programs"][:1]}
@@ -73,8 +73,8 @@ def test_assertions_name_programs(results: Results) -> None:
     assert failed("rtt_ms.p99", "quic", max=30.0) == [
         "rtt_ms.p99 of program quic is 31, expected at most 30 (seed 1)"
     ]
-    # Without a name, a metric applies to flows. A number from files applies to every program that
-    # has it.
+    # Without a name, a metric applies to all flows. A number from files applies to every program
+    # that has it.
     assert failed("throughput_mbit", min=2.0) == []
     assert failed("results.goodput_mbit", min=3.0) == []
     assert failed("results.loss", max=1.0) == [
@@ -228,7 +228,7 @@ def test_qlog_of_both_versions_and_forms(tmp_path: Path) -> None:
     moved = qlog.over_run(trace, trace.cwnd, **at)
     assert [at for at, _ in moved] == pytest.approx([0.5, 0.6])
     assert [value for _, value in moved] == [12_000.0, 24_000.0]
-    # The same log has one record per line here, relative times and an unknown clock.
+    # This is the same log with one record per line, relative times and an unknown clock.
     new = tmp_path / "new.sqlog"
     common = {
         "time_format": "relative_to_previous_event",
@@ -241,7 +241,7 @@ def test_qlog_of_both_versions_and_forms(tmp_path: Path) -> None:
     assert trace.cwnd == [(0.0, 12_000.0), (101.0, 24_000.0)]
     moved = qlog.over_run(trace, trace.cwnd, **at)
     assert [at for at, _ in moved] == pytest.approx([1.0, 1.101]), "as if it began with the program"
-    # One file has several connections, and its kind must be guessed.
+    # This file has several connections, and tailback must guess its kind.
     whole = tmp_path / "log.json"
     clock = {"epoch": "1970-01-01T00:00:00.000Z"}
     trace_of = {"common_fields": {"reference_time": clock}, "events": events}

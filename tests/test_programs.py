@@ -1,4 +1,4 @@
-"""Tests the user's programs: their packages, the checks before a boot, warnings."""
+"""Tests the user's programs: their packages, the checks before a boot, and warnings."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_a_patched_tree_stands_beside_the_other(
     made = patches.apply(tree, {}, QUIET, required=True)
     assert (folder / "x.c").read_text() == "int a;\n"
     assert (made.folder / "x.c").read_text() == "int b;\n"
-    # Unchanged files are hard links to those of the original tree.
+    # Unchanged files are hard links to the files of the original tree.
     assert (made.folder / "y.c").samefile(folder / "y.c")
     assert (made.patch, made.identity == tree.identity) == ({"own": patches.sha256()}, False)
     assert patches.apply(tree, {}, QUIET, required=True) == made
@@ -112,8 +112,8 @@ def test_what_a_kernel_says_of_programs_becomes_warnings() -> None:
     assert "(2.5 % of the run)" in took
     # In a longer run, the same time is too small a share to warn about.
     assert len(heard.warnings(10**10)) == 3
-    # If the host cannot trap readings of the counter, tailback cannot name the programs that read
-    # it.
+    # If the host cannot intercept readings of the counter, tailback does not know which programs
+    # read it.
     assert heard.line("time-travel: the processor's counter cannot be trapped")
     assert "a program that reads it sees this machine" in heard.warnings(10**10)[0]
 
@@ -219,7 +219,7 @@ def test_packages_of_libraries_follow_a_rule() -> None:
 
 @pytest.fixture
 def root(tmp_path: Path) -> Root:
-    """Make a root with a shell, libc and its loader, and a program that nothing links to."""
+    """Make a root with a shell, libc and its loader, and a program outside of the usual folders."""
     top = tmp_path / "root"
     for name in ("bin", "lib64", "lib/x86_64-linux-gnu", "lib/jvm/bin"):
         (top / "usr" / name).mkdir(parents=True)
@@ -239,7 +239,7 @@ ARCHIVE = frozenset({"libwheel3", "python3-minimal", "curl"})
 
 
 def wrong(root: Root, *runs: str, files: Sequence[Path] = (), **env: str) -> list[str]:
-    """Return the errors that are reported for a program."""
+    """Return the reported errors of a program."""
     sides = {str(number): [run] for number, run in enumerate(runs)}
     program = Program("p", sides, files=tuple(files), env=env, path="programs[0]")
     found = check.problems(program, root, lambda: ARCHIVE)
@@ -315,7 +315,7 @@ def test_places_are_links_that_the_guest_is_told_of(root: Root, tmp_path: Path) 
     }
     assert (workplace / "job/places").read_text() == "files\nroot0\nfolder0\n"
     assert (workplace / "programs/root0").resolve() == root.path
-    # The check of files that a guest left accepts tailback's own links among them.
+    # The check of a guest's files accepts the links that tailback itself made among them.
     guest._check_written(workplace)
     many = tuple(tmp_path / str(n) for n in range(confine.MOST_PLACES))
     for path in many:
@@ -328,7 +328,7 @@ def test_places_are_links_that_the_guest_is_told_of(root: Root, tmp_path: Path) 
 
 
 class Shelf(Apt):
-    """An archive of packages made for the tests. It counts how often it is queried."""
+    """An archive of packages for the tests. It counts the queries."""
 
     def __init__(self, debs: dict[str, Path]) -> None:
         self.debs = debs
@@ -371,7 +371,7 @@ def package(folder: Path, name: str, files: dict[str, str]) -> Path:
 
 @pytest.fixture
 def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shelf:
-    """Make an archive with a base and two programs, and an empty cache."""
+    """Make an archive with the base packages and two programs. Use an empty cache."""
     certificate = "usr/share/ca-certificates/mozilla/"
     debs = {
         "busybox-static": {"usr/bin/busybox": "#!/bin/sh\necho bin/sh\necho usr/sbin/arp\n"},

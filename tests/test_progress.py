@@ -1,5 +1,5 @@
-"""Tests progress: lines if stderr is piped, a display in a notebook, nothing if it is switched
-off."""
+"""Tests progress. It prints lines if stderr is piped, a display in a notebook, and nothing if it is
+switched off."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from tailback.base import progress
 
 @pytest.fixture(autouse=True)
 def shown(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Show all progress immediately: no variable switches it off, and no delay applies."""
+    """Show all progress immediately. Unset the variables that switch it off, and set its delay to
+    0."""
     monkeypatch.delenv(progress.SHOWN, raising=False)
     monkeypatch.delenv(progress.QUIET, raising=False)
     monkeypatch.setattr(progress, "EVERY_S", -1.0)

@@ -87,7 +87,7 @@ def test_a_page_has_the_verdict_and_the_worst_misses_first() -> None:
     assert "![A curve](some/curve.svg)" in text
     assert "It ran on **both** engines." in text
     assert "(some-all.results.json)" in text
-    # A fact that is too long for the line of facts is only on the page of the results.
+    # A fact that is too long for the line of facts is shown only on the page of the results.
     assert "**duration**" not in text
     assert "No cell was held out." not in text
 
@@ -122,7 +122,8 @@ def test_a_page_without_a_figure_takes_the_one_that_opens_the_report() -> None:
     page = Page("Some", "Lead.", [Section("one", "One", [Text("First.")])])
     text = page.with_figure(report).text("tailback reproduce some", 1.0)
     assert "![B](figures/b.svg)" in text
-    # The number of runs is for the whole page, so a page with one figure omits it.
+    # The fact about the number of runs describes the whole report, so the page of a single figure
+    # omits it.
     assert "**runs**" not in text
     illustrated = replace(page, sections=[Section("one", "One", [drawn[2]])])
     assert illustrated.with_figure(report) == illustrated

@@ -1,7 +1,8 @@
-"""Tests exports to qlog: both schemas, the events of the run, and what the export leaves out.
+"""Tests exports to qlog: both schemas, the events of the run, and the data that the export leaves
+out.
 
-The schemas in this file have the parts that tailback writes of draft-ietf-quic-qlog-main-schema-13,
--quic-events-13 and qlog 0.3.
+The schemas in this file are the parts of draft-ietf-quic-qlog-main-schema-13, -quic-events-13 and
+qlog 0.3 that tailback writes.
 """
 
 from __future__ import annotations
@@ -193,7 +194,8 @@ def exported(tmp_path: Path, tailback: Tailback) -> Exported:
 
 
 def records(file: Path) -> list[dict[str, Any]]:
-    """Return the records of a JSON text sequence: each is RS, JSON, line feed."""
+    """Return the records of a JSON text sequence. Each record has an RS, the JSON and a line
+    feed."""
     texts = file.read_bytes().split(b"\x1e")
     assert texts[0] == b""
     assert all(text.endswith(b"\n") for text in texts[1:])
@@ -312,7 +314,7 @@ def quic() -> bytes:
             continue
         ack = {"frame_type": "ack", "acked_ranges": [[i]], "ce": i // 10}
         events.append((i + 40.0, "quic:packet_received", {"header": header, "frames": [ack]}))
-        # A second ACK of the same range acknowledges no more data.
+        # A second ACK of the same range acknowledges no new data.
         events.append((i + 40.0, "quic:packet_received", {"header": header, "frames": [ack]}))
         metrics = {"latest_rtt": 40.0 + i % 5, "smoothed_rtt": 42.0, "congestion_window": 48_000}
         events.append((i + 40.0, "quic:recovery_metrics_updated", metrics))
@@ -341,7 +343,7 @@ def test_a_qlog_file_beside_a_scenario(tmp_path: Path, tailback: Tailback) -> No
         for cell in json.loads(done.stdout)["cells"]
     }
     found = {name: values["qlog"]["mean"] for (of, name), values in cells.items() if of == "cubic"}
-    # As for a run, the first 0.5 s are left out: 4.54 s remain, with 99 of 100 packets
+    # As for a run, the first 0.5 s are left out. In the remaining 4.54 s, 99 of 100 packets are
     # acknowledged.
     assert found["throughput_mbit"] == pytest.approx(9.5, rel=0.01)
     assert (found["rtt_ms.p50"], found["rtt_ms.p99"]) == (42.0, 44.0)

@@ -1,4 +1,5 @@
-"""Tests the study of QUIC beside TCP: it computes the study's numbers from synthetic runs."""
+"""Tests the study of QUIC beside TCP with synthetic runs, from which it computes the study's
+numbers."""
 
 from __future__ import annotations
 
@@ -59,7 +60,8 @@ def _met() -> tuple[list[Any], list[points.Met]]:
 
 
 def test_a_run_that_the_stack_ends_is_counted_and_is_in_no_other_number() -> None:
-    """Share, rates and harm are means over the two seeds in which the stack did not give up."""
+    """The share, the rates and the harm are means over the two seeds in which the stack did not
+    give up."""
     own, beside = _met()[1][:2]
     assert (own.runs, own.ended_s, own.harm.n) == (3, (), 0)
     assert own.share.mean == pytest.approx((40 / 90 + 30 / 90 + 50 / 90) / 3)

@@ -1,5 +1,5 @@
-"""Tests ready-made programs: their own output agrees with their packets, and the same seed gives
-the same run."""
+"""Tests that the output of ready-made programs agrees with their packets, and that the same seed
+gives the same run."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def part(found: tailback.Results, name: str, seed: int = 1) -> dict[str, Any]:
 def test_downloads_and_probes_agree_with_the_packets(tmp_path: Path) -> None:
     early = {"name": "early", "receiver": {"run": ["ping", "-c", "2", "{http.sender}"]}}
     entries = (
-        # The entry precedes the entry whose host it shares.
+        # This entry comes before the entry with which it shares a host.
         {**early, "packages": ["iputils-ping"], "start": "5s"},
         {"kind": "http", "bytes": "2000000b", "tls": True, "ipv6": True},
         {"kind": "irtt", "start": "4s"},
@@ -57,15 +57,15 @@ def test_downloads_and_probes_agree_with_the_packets(tmp_path: Path) -> None:
         {"sender": 0, "receiver": None},
         {"sender": 0, "receiver": 0},
     ]
-    # Delivered bytes include TLS and its handshake, some kB that curl does not count.
+    # Delivered bytes include TLS and its handshake. These are a few kB that curl does not count.
     assert 2_000_000 < http["delivered_bytes"] < 2_020_000
     assert http["results"]["seconds"] == pytest.approx(http["completion_s"], abs=0.05)
-    # Both hosts have the same clock, and the queue has no other traffic, so each way takes half of
-    # the RTT.
+    # Both hosts have the same clock, and the queue has no other traffic, so each direction takes
+    # half of the RTT.
     assert irtt["results"]["irtt_back_mean_ms"] == pytest.approx(10.0, abs=0.1)
     assert irtt["rtt_ms"]["mean"] == pytest.approx(irtt["results"]["irtt_mean_ms"], abs=0.1)
     assert iperf3["results"]["goodput_mbit"] == pytest.approx(1.0, rel=0.02)
-    # With two runs at a time, the results are the same bytes.
+    # With two runs at a time, the results must have the same bytes.
     run(tmp_path / "two", *entries, jobs=2)
     one, two = contents(tmp_path / "one"), contents(tmp_path / "two")
     assert len(one) > 20

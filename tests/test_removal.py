@@ -1,4 +1,5 @@
-"""Checks that only two functions remove folders, one for each language, and never by name alone."""
+"""Checks that only two functions remove folders, one for each language. No other code may remove a
+folder by its name."""
 
 from __future__ import annotations
 

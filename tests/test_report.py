@@ -1,4 +1,4 @@
-"""Tests reports: the contents of their files, for any subject."""
+"""Tests the contents of a report's files, independently of its subject."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ CELLS = (
 
 def test_a_page_needs_nothing_from_the_network() -> None:
     page = to_html(report(ReportFigure("f", "Figure", chart(), "caption")))
-    # Contents of scripts are text, so only elements load something.
+    # Drop the contents of scripts, because only elements can load a file.
     elements = re.sub(r"(<script[^>]*>).*?</script>", r"\1", page, flags=re.DOTALL)
     assert elements.count("<script") == 3
     assert re.findall(r"<(?:script|link|img|iframe)[^>]*(?:src|href)\s*=", elements) == []
@@ -114,8 +114,8 @@ def test_what_everything_rests_on_is_said_once() -> None:
         "duration": "60 s simulated",
         "engine": "sim 0.1",
     }
-    # A fact that only some tables have is printed beside them. A fact that differs from most is,
-    # too.
+    # A fact that only some tables have is printed beside these tables. A fact that differs from
+    # most tables is also printed beside its table.
     head = dict(made.head())
     assert head["engine"] == "sim 0.1"
     assert head["duration"] == "60 s simulated (unless stated below)"

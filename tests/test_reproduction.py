@@ -1,5 +1,5 @@
-"""Tests a reproduction written from scratch: the code of an experiment, and what the shared layer
-adds."""
+"""Tests a minimal reproduction, which has only the code of an experiment. The shared layer must add
+the other parts."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ SCENARIO: dict[str, Any] = {
     "sweep": {"bottleneck.rate": ["5Mbit", "10Mbit"]},
 }
 PUBLISHED = {5.0: 4.7, 10.0: 5.0}
-"""Published throughput by rate, Mbit/s. At 5 it is about the measured throughput, at 10 half of
-it."""
+"""Published throughput by rate, Mbit/s. At a rate of 5 it is about the measured throughput, and at
+10 it is half of that."""
 
 THROUGHPUT = CellsWithin[Entry]("throughput", "throughput", "relative", lambda _: True, 0.1, 0.5)
 ERRORS = ErrorsBelow[Entry]("errors", "all errors", "relative", lambda _: True, 0.1, 0.2)

@@ -1,5 +1,5 @@
-"""Tests the experiment of 2019: its tables, its sample, the evaluation of results, and a few
-cells."""
+"""Tests the experiment about SCE of 2019: its tables, its sample, the evaluation of results, and a
+few cells."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_published_values() -> None:
     assert known[25, 2, 50.0, 20.0] == 31.72
     assert known[6, 0, 5.0, 80.0] == 0.632
     # No throughput exceeds Cake's rate times 1448/1514. Two flows end at different times, so their
-    # sum may exceed it a little.
+    # sum may exceed this limit a little.
     more = []
     for (table, position, rate, delay), value in known.items():
         if layout.TABLES[table].quantity == "throughput_mbit":
@@ -107,7 +107,7 @@ def test_published_values() -> None:
             slack = 0.05 if other else 0.006
             if value + other > rate * 1448 / 1514 + slack:
                 more.append((table, rate, delay))
-    # Only one cell of the publication exceeds what its link carries.
+    # Only one cell of the publication exceeds the capacity of its link.
     assert set(more) == {(50, 5.0, 10.0)}
 
 
@@ -135,7 +135,7 @@ def test_every_cell_has_the_time_of_the_source() -> None:
 
 @pytest.mark.parametrize("kind", ["one-flow", "two-flow"])
 def test_the_scenario_files_are_what_is_run(kind: str) -> None:
-    """The points of a scenario file are exactly those that the experiment plans."""
+    """The points of a scenario file are exactly the points that the experiment plans."""
     scenario = Path(layout.__file__).parent / "scenarios" / f"{kind}.toml"
     alone = {point.run_id for point in tailback.check(scenario).points}
     setups = [s for s in layout.SETUPS if s.kind == kind]
@@ -205,7 +205,7 @@ def test_linux_has_no_sce(tailback: Tailback, kernel_kit: Kit, tmp_path: Path) -
 def made_up(
     answer: Callable[[TableId, int, float, float], float], wanted: Sequence[TableId]
 ) -> list[pts.SceEntry]:
-    """Return the cells of synthetic runs, whose measured values `answer` returns."""
+    """Return the cells of synthetic runs. `answer` returns their measured values."""
     setups = tuple(dict.fromkeys(table.setup for table in wanted))
     batches = pts.plan(pts.every(setups), seeds=1)
     fields = {"throughput_mbit": "throughput_mbit", "tcp_rtt_ms": "srtt_ms_mean"}
@@ -256,7 +256,8 @@ def test_cells_name_table_row_and_column() -> None:
     assert cell.measured == pytest.approx(4.76 * 1.03)
     assert not cell.blind
     assert by_id["Table 12/25Mbit/20ms"].cell.blind
-    # The set-up of DCTCP was changed after all its cells had been seen, so they are not held out.
+    # The set-up of DCTCP was changed after the authors had seen all its cells, so these cells are
+    # not held out.
     assert not by_id["Table 15/25Mbit/20ms"].cell.blind
     told = by_id["Table 25/50Mbit/20ms/2"].json()
     assert (told["table"], told["cc"], told["peer"], told["position"]) == (25, "dctcp", "cubic", 2)
@@ -338,7 +339,7 @@ def test_what_a_mechanism_does_is_told_of_the_cells_it_concerns() -> None:
     rows = [BASELINE, *(tried.id for tried in ablation.TRIED)]
     remarks = [f"{r.id}/{name}" for r in ablation.REMARKS for name in (BASELINE, *r.tried)]
     assert list(plan) == [*rows, *remarks]
-    # Sixteen set-ups (one flow, and five pairs in three modes) have every cell.
+    # Sixteen set-ups (one flow, and five pairs in three modes) have all their cells.
     assert len(plan["precise"]) == 16
     assert sum(len(batch.places) for batch in plan["precise"]) == 64 + 15 * 20
     assert set(ablation.EVERY) <= {tried.id for tried in ablation.TRIED}
@@ -355,12 +356,12 @@ def test_what_a_mechanism_does_is_told_of_the_cells_it_concerns() -> None:
 
 
 def run(made: Sequence[pts.SceBatch], out: Path, **options: Any) -> list[pts.SceEntry]:
-    """Run these batches; return their cells."""
+    """Run these batches. Return their cells."""
     results = tailback.run_many([b.job for b in made], out=out, progress=False, **options)
     return pts.entries(pts.tables_of(b.setup for b in made), made, results)
 
 
-#: How many cells are drawn from the tables.
+#: How many cells to draw from the tables.
 DRAWN = 48
 
 
@@ -388,7 +389,7 @@ def test_cells_drawn_by_hash(tmp_path: Path) -> None:
 
 
 def test_cells_on_the_kernel(kernel_kit: Kit, tmp_path: Path) -> None:
-    """Run three cells at 5 and 10 Mbit/s with each congestion control; compare throughput and
+    """Run three cells at 5 and 10 Mbit/s with each congestion control. Compare throughput and
     RTT."""
     assert kernel_kit
     places = [(5.0, 20.0), (10.0, 10.0), (10.0, 20.0)]
@@ -402,7 +403,7 @@ def test_cells_on_the_kernel(kernel_kit: Kit, tmp_path: Path) -> None:
 
 
 def test_cake_keeps_the_rate_of_the_link(kernel_kit: Kit, tmp_path: Path) -> None:
-    """The kernel's rate steps and link overhead are exactly Cake's."""
+    """On the kernel engine, the rate steps and the link overhead are those of Cake itself."""
     made = {
         "duration": "10s",
         "bottleneck": {

@@ -1,5 +1,5 @@
-"""Tests that statistics of recorded series are weighted by time, so that the way of sampling does
-not change them."""
+"""Tests that statistics of recorded series are weighted by time, so that they do not depend on the
+way of sampling."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from tailback.plot import PlotRequest
 from tailback.plot.plan import PlotPanel
 from tailback.plot.resolve import resolve
 
-# Slow start reaches a large window, which then stays for long. So half of the changes happen in the
-# first moments of the run.
+# Slow start reaches a large window, which then changes little for a long time. Half of the changes
+# therefore happen in the first moments of the run.
 TEXT = """\
 duration = "20s"
 warmup   = "{warmup}"
@@ -58,7 +58,8 @@ def runs(
 
 
 def by_hand(results: tb.Results) -> tuple[float, dict[float, float]]:
-    """Return the mean of the window over the measured time, and the time at each value."""
+    """Return the mean of the window over the measured time, and the time that the window spends at
+    each value."""
     summary = results[0].summary
     flow = summary["flows"][0]
     begin, end = flow["from_s"], flow["to_s"]
@@ -137,7 +138,7 @@ def test_means_of_a_step() -> None:
     found = series.means_between(times, values, np.array([0.0, 2.0, 4.0, 6.0, 8.0, 10.0]), 7.0)
     assert found[:4].tolist() == [3.0, 5.0, 2.0, 2.0]
     assert np.isnan(found[4])
-    # The last sample holds for no time, but it is the only value in its interval.
+    # The last sample is valid for no time, but it is the only value in its interval.
     found = series.means_between(times, values, np.array([0.0, 2.0, 4.0, 6.0]), 4.0)
     assert found.tolist() == [3.0, 5.0, 2.0]
 

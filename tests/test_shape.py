@@ -19,7 +19,7 @@ from tailback.store import shape
 from tailback.store.run_folder import SUMMARY
 
 MIXED = ROOT / "examples/datacentre.toml"
-"""An example whose requests are counted in bins of sizes. Tests add a class to its flows."""
+"""An example that counts its requests in bins of sizes. Tests add a class to its flows."""
 
 OTHERS: list[Any] = [
     *(None, True, -1, 0, 1.5, -1.5, 2**64 - 1, 2**64, 1e19, 1.7e19, 1e100, 1e101),
@@ -29,7 +29,7 @@ OTHERS: list[Any] = [
 
 @pytest.fixture(scope="module")
 def summary(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """The summary of a short run."""
+    """Return the summary of a short run."""
     short = {"duration": "20ms", "warmup": "5ms"}
     out = tmp_path_factory.mktemp("results")
     text = MIXED.read_text("utf-8").replace("count = 8", "count = 2")
@@ -86,7 +86,7 @@ def test_what_fits_is_what_python_takes(summary: dict[str, Any]) -> None:
         assert not fits or taken(data), data
         fitting += fits
         refused += not fits
-    # The changes give both outcomes (accepted, rejected) often enough.
+    # Both outcomes (accepted, rejected) must occur often enough.
     assert fitting > 1000
     assert refused > 2000
 

@@ -138,7 +138,8 @@ def test_quinn_alone_and_beside_cubic(stacks: list[Path], tmp_path: Path) -> Non
     assert quinn["completion_s"] == pytest.approx(8.638, abs=0.02)
     assert 18 <= quinn["marks"] <= 24
     assert quinn["drops"] == 0
-    # Its data and headers over the time to its last packet, on both engines.
+    # On both engines, the throughput is its data and headers divided by the time to its last
+    # packet.
     assert quinn["to_s"] - quinn["from_s"] == pytest.approx(quinn["completion_s"])
     assert quinn["throughput_mbit"] == pytest.approx(18.96, abs=0.02)
     assert quinn["kind"] == "quinn"
@@ -154,7 +155,7 @@ def test_quinn_alone_and_beside_cubic(stacks: list[Path], tmp_path: Path) -> Non
     assert quinn["throughput_mbit"] == pytest.approx(9.81, abs=0.1)
     assert cubic["throughput_mbit"] == pytest.approx(9.476, abs=0.1)
     assert quinn["marks"] == pytest.approx(59, abs=4)
-    # Both round-trip times include the common queue's delay.
+    # Both round-trip times include the delay of the common queue.
     assert quinn["rtt_ms"]["mean"] == pytest.approx(cubic["rtt_ms"]["mean"], rel=0.05)
 
 
@@ -306,7 +307,7 @@ def test_the_versions_of_a_lock_file_are_those_that_are_compiled() -> None:
     )
     text = locks.merged(engine, [own])
     found = re.findall(r'name = "(\w+)"\nversion = "([\d.]+)"', text)
-    # If one version can serve both, the engine's version stays.
+    # If the versions are compatible, the engine's version is kept.
     assert found == [("libc", "0.2.1"), ("quic", "1.2.0"), ("rand", "0.8.5"), ("rand", "0.9.1")]
     # If the lock file has two versions of a package, cargo requires each dependency to name its
     # version.

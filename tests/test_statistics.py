@@ -1,4 +1,4 @@
-"""Tests statistics of metrics against values computed by hand."""
+"""Compares statistics of metrics with values computed by hand."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_one_run_has_a_difference_and_no_interval() -> None:
 def test_values_without_spread_are_told_by_their_number() -> None:
     found = unpaired((2.0,) * 3, (3.0,) * 4)
     assert found is not None
-    # Three of seven values can be chosen in 35 ways, and 2 of these are as extreme.
+    # Three of seven values can be chosen in 35 ways, and 2 of these ways are as extreme.
     assert found.p == pytest.approx(2 / 35)
     assert (found.absolute, found.relative, found.ci95) == (1.0, 0.5, None)
     same = unpaired((2.0,) * 3, (2.0,) * 4)
@@ -129,7 +129,7 @@ def test_the_number_of_runs_is_the_least_that_is_enough(size: float) -> None:
 
     assert enough(found)
     assert not enough(found - 1)
-    # A difference of the opposite sign needs as many runs.
+    # A difference of the opposite sign needs the same number of runs.
     assert Contrast(9, -size * 3.0, 1.0, 8.0, 0.1, 3.0).runs(0.05) == found
     # With this many runs, Student's t is nearly normal.
     normal = NormalDist().inv_cdf
@@ -142,8 +142,8 @@ def test_no_number_of_runs_tells_what_is_at_the_limit() -> None:
     needed = 2.4865 / math.sqrt(MOST_RUNS)
     assert Contrast(9, 0.99 * needed, 1.0, 8.0, 0.1, 1.0).runs(0.05) is None
     assert Contrast(9, 1.01 * needed, 1.0, 8.0, 0.1, 1.0).runs(0.05) is not None
-    # Without spread, enough equal signs are needed: five in a row have a probability of 2^-5 <
-    # 0.05.
+    # Without spread, the number of equal signs decides. Five equal signs have a probability of 2^-5
+    # < 0.05.
     assert Contrast(9, 1.0, 0.0, 8.0, 0.1, 0.0).runs(0.05) == 5
 
 
@@ -159,7 +159,7 @@ def test_bounds_of_pairs_in_the_quantitys_unit_are_students() -> None:
 def test_bounds_of_a_negative_baseline_enclose_what_was_measured(paired: bool) -> None:
     base, other = (-10.0, -12.0, -11.0), (-8.0, -8.5, -9.0)
     low, high = Samples(base, other, paired).bounds(0.05, relative=True)
-    # The rise of a negative value is how much closer it gets to 0.
+    # The rise of a negative value is the relative amount by which it gets closer to 0.
     rise = fmean(other) / fmean(base) - 1
     assert low is not None
     assert high is not None
@@ -180,7 +180,7 @@ def test_a_crossing_lies_where_the_line_between_its_neighbours_does() -> None:
         assert found == Crossing(25.0, 1, 2, 0.25)
         assert found is not None
         assert found.at([0.0, 100.0, 200.0, 900.0]) == 125.0
-    # The curve is level at three places, and the crossing is their middle.
+    # The curve is at the level at three grid values, and the crossing is in their middle.
     found = crossing([1.0, 2.0, 3.0, 6.0, 7.0], [0.0, 5.0, 5.0, 5.0, 9.0], 5.0, falling=False)
     assert found == Crossing(4.0, 1, 3, 0.5)
 
@@ -202,7 +202,7 @@ def test_an_estimate_ends_where_values_do() -> None:
     low, high = found.ci95
     assert low == pytest.approx(mean - half)
     assert high == 1.0
-    # `half_width` is that of the interval before the interval is cut at 1.
+    # `half_width` belongs to the interval before the cut at 1.
     assert found.half_width == pytest.approx(half)
     assert found.scaled(10).ci95 == (10 * low, 10.0)
     assert found.scaled(10).of == 4
@@ -280,7 +280,8 @@ def test_a_ratio_is_that_of_the_means_of_two_groups() -> None:
 @pytest.mark.parametrize(
     ("better", "alone", "contended", "expected"),
     [
-        # 4 of 10 Mbit/s are lost. Of the completion time of 5 s, the competitor causes 3 s.
+        # The first flow loses 4 of 10 Mbit/s. The competitor causes 3 s of the completion time of 5
+        # s.
         ("more", 10.0, 6.0, 0.4),
         ("more", 10.0, 12.0, -0.2),
         ("more", 10.0, 0.0, 1.0),
@@ -328,7 +329,7 @@ def test_an_unfinished_transfer_had_taken_at_least_so_long() -> None:
     def planned(name: str, start_s: float, size: int | None) -> dict[str, object]:
         return {"name": name, "start": int(start_s * 1e9), "bytes": size}
 
-    # Measuring begins at 5 s, and flows start up to 0.5 s later than planned.
+    # The measured time begins at 5 s, and flows start up to 0.5 s later than planned.
     flows = [
         flow("early", 5.0),
         flow("late", 12.25),

@@ -1,4 +1,4 @@
-"""Tests the store: it has the same bytes whatever the number of threads, resumes, and survives
+"""Tests that the store has the same bytes with any number of threads, resumes, and survives
 failures."""
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ LONG = SCENARIO.replace('"2s"', '"200s"').replace("10Mbit", "100Mbit") + "\n[swe
 
 @pytest.fixture
 def long_sweep(tmp_path: Path) -> Path:
-    """Write a sweep of 16 runs, which take some tenths of a second each."""
+    """Write a sweep of 16 runs. Each run takes a few tenths of a second."""
     path = tmp_path / "long.toml"
     path.write_text(LONG, encoding="utf-8")
     return path
@@ -143,8 +143,8 @@ def test_a_full_disk_is_a_clear_error_and_leaves_no_half_run(
     scenario: Path, tmp_path: Path
 ) -> None:
     def full() -> None:
-        # A limit on file sizes makes writes beyond 1 KiB fail. The manifest is smaller, the summary
-        # is larger.
+        # A limit on file sizes makes writes beyond 1 KiB fail. The manifest is smaller than this
+        # limit, and the summary is larger.
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (1016, 1016))
 
@@ -177,7 +177,7 @@ def test_an_index_that_is_there_is_not_written_again_but_becomes_the_latest(tmp_
     assert after.st_mtime_ns > before.st_mtime_ns
     assert package.open_results(tmp_path).title == "one"
     assert again.to_dict() == first.to_dict()
-    # An index that was changed is written again.
+    # tailback writes a changed index again.
     index.write_bytes(index.read_bytes().replace(b'"one"', b'"two"'))
     package.run(one, out=tmp_path, progress=False)
     assert package.open_results(tmp_path).title == "one"

@@ -1,5 +1,5 @@
-"""Tests packages of studies: what they add, which packages are rejected, and the example in
-docs."""
+"""Tests packages of studies: the commands that they add, packages that are rejected, and the
+example in docs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def install(folder: Path, name: str, entry_points: dict[str, str]) -> None:
 
 @pytest.fixture
 def site(tmp_path: Path) -> Path:
-    """Install the example package of the page; return the folder."""
+    """Install the example package of the page. Return the folder."""
     folder = tmp_path / "site"
     blocks = re.findall(r"```\w+\n# (\S+)\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.S)
     files = dict(blocks)
@@ -45,7 +45,7 @@ def site(tmp_path: Path) -> Path:
 
 
 def command(site: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run the command with one more folder of packages."""
+    """Run the command with an additional folder of packages."""
     path = os.pathsep.join(filter(None, [str(site), os.environ.get("PYTHONPATH", "")]))
     return subprocess.run(
         [*COMMAND, *arguments],

@@ -1,4 +1,4 @@
-"""Tests the report of a sweep: its figures have the axes of the sweep, and `cells.csv` has every
+"""Tests the report of a sweep. Its figures must have the axes of the sweep, and `cells.csv` every
 number."""
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Tests output: text from files is never a terminal command or markup, and errors are sentences."""
+"""Tests output. Text from files must never act as a terminal command or markup, and errors must be
+sentences."""
 
 from __future__ import annotations
 
@@ -54,7 +55,7 @@ def test_there_is_one_place_that_prints() -> None:
                 case _:
                     continue
             found.append(f"{path.relative_to(PACKAGE)}: {what}")
-    # This call switches Rich's markup off.
+    # This call turns off Rich's markup.
     assert found == ["base/progress.py: markup"]
 
 

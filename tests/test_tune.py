@@ -107,7 +107,7 @@ def test_the_front_is_what_nothing_beats(tuned: Tuned, tmp_path: Path) -> None:
         measured = point.tried.measured
         limit = str(point.values["bottleneck.queue.limit"])
         assert measured.value("delay_ms.mean") == pytest.approx(found[limit][0])
-    # Along the front, the first goal gets worse and the second gets better.
+    # Along the front, the first goal gets worse and the second goal gets better.
     delays = [point.tried.measured.value("delay_ms.mean") for point in tuned.front]
     shares = [point.tried.measured.value("utilisation") for point in tuned.front]
     assert delays == sorted(delays)
@@ -125,7 +125,7 @@ def test_it_ends_on_seeds_that_the_search_did_not_see(tuned: Tuned, tmp_path: Pa
     out = tuned.folder.parent.parent
     seeds = {json.loads((out / "runs" / one / "manifest.json").read_text())["seed"] for one in ids}
     assert seeds == {3, 4, 5, 6}
-    # The difference is from runs with the same seeds and the file's own limit.
+    # The difference is relative to runs with the same seeds and the file's own limit.
     values = {"bottleneck.queue.limit": point.values["bottleneck.queue.limit"], "seed": 3}
     grid = {"path.rtt": ["10ms", "20ms"]}
     own = tailback.sweep(TOY, grid, set=values, seeds=4, out=tmp_path)
@@ -193,7 +193,8 @@ def test_one_goal_has_one_best(tmp_path: Path) -> None:
 
 
 def test_a_combination_that_cannot_be_is_a_candidate_that_failed(tmp_path: Path) -> None:
-    """CoDel has the option `target` and a FIFO does not, so a candidate with both fails."""
+    """CoDel has the option `target` and a FIFO does not, so a candidate with a FIFO and a target
+    fails."""
     scenario = TOY.replace('{ aqm = "fifo", limit = "30p" }', '"codel"')
     asked = {**ASKED, "sampler": "random", "unseen": 2}
     asked["vary"] = {
@@ -485,7 +486,8 @@ def test_no_number_covers_another() -> None:
         for other in placed[:i]:
             room = 6.5 * (len(one.text) + len(other.text)) / 2
             assert abs(one.x - other.x) >= room or abs(one.y - other.y) >= labels.SIZE
-    # In a corner, the label fits in only one direction. A point without a text gets no label.
+    # In a corner, the label fits only on one side of its point. A point without a text gets no
+    # label.
     corner, none = labels.place([("3", 518, 2), ("", 400, 200)], 520, 300)
     assert corner is not None
     assert (corner.x < 518, corner.y > 2) == (True, True)

@@ -63,7 +63,7 @@ def test_noise_is_welchs_interval_of_the_difference() -> None:
     assert measure([x + 1 for x in five], five).inside_noise
     near = [9.0, 9.1, 9.2, 9.3, 9.4]
     assert not measure([x + 1 for x in near], near).inside_noise
-    # With one seed, or without spread, the noise is unknown and does not excuse a miss.
+    # With one seed, or without spread, the noise is unknown and cannot explain a miss.
     assert measure([10.0], [9.0]).noise is None
     assert not measure([10.0, 10.0], [9.0, 9.0]).inside_noise
 
@@ -95,7 +95,7 @@ def test_errors_over_the_rate_forgive_what_a_fair_share_does_not() -> None:
 
 
 def test_flows_alike_are_compared_in_order_of_throughput() -> None:
-    """Which flow is slow differs between runs."""
+    """The slow flow is not the same in all runs."""
     sim = [summary(1.0, 4.0, 5.0), summary(4.0, 1.0, 5.0)]
     kernel = [summary(4.0, 1.0, 5.0), summary(4.0, 1.0, 5.0)]
     found = alone(sim, kernel, ("reno", "reno", "cubic"))
@@ -111,7 +111,7 @@ def test_flows_alike_are_compared_in_order_of_throughput() -> None:
     many = alone([summary(5.0, 1.0, 4.0, 2.0, 3.0)], [summary(*[3.0] * 5)], ("reno",) * 5)
     assert [m.sim for m in many.of("order")] == [(1.0,), (2.0,), (3.0,), (4.5,)]
     # Flows of one congestion control on separate hosts can be distinguished, so they are not
-    # compared in order.
+    # compared in the order of throughput.
     apart = cell("cake", ("reno",) * 3, 10e6, 0.02, sim, kernel, kinds=("a", "b", "c"))
     assert apart.of("order") == []
     (queue,) = (q for q in grid.QUEUES if q.hosts)
@@ -162,7 +162,7 @@ def test_goals_count_cells() -> None:
     good = alone([summary(9.0)], [summary(9.0)])
     bad = alone([summary(9.0, delay=6.0)], [summary(10.0, delay=5.0)])
     found = judges([good] * 19 + [bad])
-    # The goals come in this order: the median; throughput; delay; marks and drops; retransmissions;
+    # The goals are in this order: median, throughput, delay, marks and drops, retransmissions,
     # throughput relative to the rate.
     assert [judge.within for judge in found] == [None, 19, 19, 20, 20, 19]
     assert [judge.holds for judge in found] == [True] * 6
@@ -197,7 +197,7 @@ def test_noise_is_counted_beside_and_never_instead() -> None:
 
 
 def test_the_kernel_is_compared_with_itself() -> None:
-    """Two seeds are compared with two others, and the noise is scaled to five seeds."""
+    """Two seeds are compared with two other seeds, and the noise is scaled to five seeds."""
     found = measure([10.0] * 5, [9.0, 11.0, 50.0, 12.0, 14.0])
     assert found.own_noise == pytest.approx(3 * math.sqrt(2 / 5) / 19.2)
     assert measure([10.0], [9.0]).own_noise is None
@@ -223,8 +223,8 @@ def test_causes_are_what_was_measured() -> None:
     told = causes.judged(miss, [same])
     assert (told.text, told.sim, told.kernel) == (causes.UNKNOWN, (5.0, 5.0), (6.0, 6.0))
     assert told.error == pytest.approx(-1 / 6)
-    # In the neighbouring cell the engines differ in the opposite direction, so phases cause the
-    # miss.
+    # In the neighbouring cell the engines differ in the opposite direction, so the miss is caused
+    # by phases.
     other = alone([summary(6.0)] * 5, [summary(5.0)] * 5)
     assert causes.judged(miss, [other]) == causes.Cause(causes.PHASES, 0.0, (5.0, 6.0), (5.0, 6.0))
 
@@ -237,8 +237,8 @@ def test_runs_settle_if_both_engines_have_the_same_few_states() -> None:
         return causes.settles(miss, [again])
 
     assert found((5.0, 5.0, 5.1, 6.0), (5.1, 6.0, 6.0, 6.0))
-    # The engines do not settle in two common states: one engine has its own state, there is only
-    # one state, or all runs differ.
+    # In these cases the engines do not settle in two common states. One engine has its own state,
+    # there is only one state, or all runs differ.
     assert not found((5.0, 5.0, 6.0, 6.0), (5.0, 5.0, 6.0, 7.0))
     assert not found((5.0, 5.1, 5.2, 5.3), (5.0, 5.1, 5.2, 5.3))
     assert not found((1.0, 2.0, 3.0, 4.0, 5.0), (1.0, 2.0, 3.0, 4.0, 5.0))
@@ -264,7 +264,7 @@ def test_neighbours_are_the_same_cell_a_little_off(tmp_path: Path) -> None:
         at = Cell(name, queue.mixes[0], 250e6, 0.02, (), {"sim": ["a"]})
         loaded = scenarios.load(queue.file, scenarios.texts(causes.around(queue, at)), 1)
         assert [p.params["path.rtt"] for p in loaded.points] == [19.6e6, 19.8e6, 20.2e6, 20.4e6]
-    # RED's thresholds are those of the slower link's rate.
+    # RED's thresholds belong to the rate of the slower link.
     thresholds = {point.params.get("bottleneck.queue.max") for point in found}
     assert thresholds == {None, 37500.0}
     one = Cell("red", ("reno",), 10e6, 0.02, (), {"sim": ["a"], "kernel": ["a"]})
@@ -277,7 +277,7 @@ def test_every_scenario_is_complete() -> None:
         for mix in queue.mixes:
             loaded = scenarios.load(queue.file, scenarios.texts(grid.sets(queue, mix)), None)
             if queue.fixed:
-                # The scenario file is used unchanged, and its flows are those of the grid.
+                # The scenario file is used unchanged, and its flows are the flows of the grid.
                 groups = tomllib.loads(queue.file.read_text(encoding="utf-8"))["flows"]
                 flows = [flow["cc"] for flow in groups for _ in range(flow.get("count", 1))]
                 assert (len(loaded.points), tuple(flows)) == (5, mix)
@@ -286,9 +286,9 @@ def test_every_scenario_is_complete() -> None:
             if queue.base == "fast":
                 assert len(loaded.points) == 15
                 continue
-            # The grid has 2 rates, 3 round-trip times and 5 seeds. Requests have 2 round-trip
-            # times. One is enough with a queue for each flow, and if the test is about something
-            # else.
+            # The grid has 2 rates, 3 round-trip times and 5 seeds. The family of requests has only
+            # 2 round-trip times. One round-trip time is enough for queues per flow, and for cells
+            # that test other properties.
             one = ("fq_", "cake", "dualpi2-options", "dualpi2-udp")
             times = 2 if queue.family == "web" else 1 if queue.name.startswith(one) else 3
             assert len(loaded.points) == 10 * times
@@ -373,7 +373,7 @@ def test_the_report_of_a_small_grid(tmp_path: Path, kernel_kit: Kit, tailback: T
     whole = json.loads((docs / f"validation-codel{published.RESULTS}").read_text("utf-8"))
     figures = [b["figure"] for s in whole["sections"] for b in s["blocks"] if "figure" in b]
     assert "validation-codel/errors-codel.svg" in figures
-    # The page shows both engines side by side, because the cells are few.
+    # The page shows both engines side by side, because there are only a few cells.
     (side,) = (s for s in whole["sections"] if s["title"] == published.SIDE_BY_SIDE)
     (table,) = (b for b in side["blocks"] if "columns" in b)
     assert [row[0] for row in table["rows"]] == [c["id"] for c in shown["cells"]]

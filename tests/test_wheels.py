@@ -31,7 +31,8 @@ CONTENTS = {
 def wheel(
     folder: Path, platform: str, *, without: str = "", files: dict[str, bytes] | None = None
 ) -> Path:
-    """Write a wheel with what a wheel for a platform must contain, except `without`."""
+    """Write a wheel with all files that a wheel for this platform must contain, except
+    `without`."""
     extension = "_native.pyd" if platform.startswith("win") else "_native.abi3.so"
     inside = {f"tailback/{extension}": CONTENTS[platform]}
     inside |= dict.fromkeys([*wheels.NEEDED, wheels.LABORATORY], b"")
@@ -67,7 +68,7 @@ def test_what_a_wheel_lacks_or_must_not_have_is_found(tmp_path: Path) -> None:
         assert f"does not contain {name}" in problem
     mac = wheel(tmp_path, "macosx_11_0_arm64", files={wheels.GUEST: b""})
     assert wheels.problems(mac) == [f"contains {wheels.GUEST}, which runs on Linux on x86-64 only"]
-    # A wheel for ARM with the extension module of x86-64.
+    # Put the extension module of x86-64 into a wheel for ARM.
     intel = {"tailback/_native.abi3.so": CONTENTS["macosx_10_12_x86_64"]}
     assert (
         "not for macosx_11_0_arm64"
@@ -88,7 +89,7 @@ def test_wheels_for_other_pythons_and_systems_are_found(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
 def test_a_workflow_is_valid(path: Path) -> None:
-    # Found without an import, because the package's own code needs packages besides.
+    # Find the package without an import, because its code needs further packages.
     package = importlib.util.find_spec("check_jsonschema")
     assert package is not None
     assert package.origin is not None

@@ -1,8 +1,8 @@
-"""Damages stored results in every named way, and runs each command on them.
+"""Damages stored results in each of the ways below, and runs each command on the damaged results.
 
     .venv/bin/python tests/faults/damage.py [--every N] [--json]
 
-No command may print a traceback. `run` must repeat damaged runs and give the right results. Every
+No command may print a traceback. `run` must repeat damaged runs and give correct results. Every
 other command must give its usual output if it does not need the damaged file, or end with an error
 that names the damaged path. `verify` must find all damage. No command may touch a file outside the
 folder of results.
@@ -57,7 +57,7 @@ def _flip(at: float) -> Callable[[Path], object]:
 
 
 def _instead(make: Callable[[Path], object]) -> Callable[[Path], object]:
-    """Return a damage that replaces a file or folder by something else."""
+    """Return a damage that removes a file or folder and puts the result of `make` in its place."""
 
     def damage(path: Path) -> None:
         _remove(path)
@@ -93,7 +93,8 @@ OF_A_FILE: dict[str, Callable[[Path], object]] = {
 
 
 def _sealed(change: Callable[[dict[str, Any]], object]) -> Callable[[Path], object]:
-    """Return a damage that changes a sealed file and computes a new seal, as an attacker can."""
+    """Return a damage that changes a sealed file and computes a new seal, like an attacker
+    could."""
 
     def damage(path: Path) -> None:
         data = json.loads(path.read_bytes())
@@ -178,14 +179,14 @@ OF_A_MANIFEST: dict[str, Callable[[dict[str, Any]], object]] = {
 
 
 def _other_run(run: Path) -> None:
-    """Replace the contents of a run's folder by those of the sweep's other run."""
+    """Replace the contents of a run's folder with those of the sweep's other run."""
     others = [p for p in run.parent.iterdir() if p.name != run.name and not p.name.startswith(".")]
     shutil.rmtree(run)
     shutil.copytree(others[0], run)
 
 
 def _other_timing(run: Path) -> None:
-    """Replace the wall times of a run by those of the sweep's other run."""
+    """Replace the wall times of a run with those of the sweep's other run."""
     others = [p for p in run.parent.iterdir() if p.name != run.name and not p.name.startswith(".")]
     shutil.copy(others[0] / "timing.json", run / "timing.json")
 
@@ -237,7 +238,7 @@ def _index(root: Path) -> Path:
 
 
 def _open() -> int:
-    """Open the results as a notebook does."""
+    """Open the results like a notebook does."""
     import tailback
     from tailback.errors import InputError
 
@@ -263,7 +264,7 @@ COMMANDS = (
 
 
 def attempt(made: Prepared, kind: str, damage: Callable[[Path], object]) -> list[str]:
-    """Run one command after one damage. Return what is wrong."""
+    """Run one command after one damage. Return the errors found."""
     name = made.command.name
     made.fresh()
     victim = made.work / "victim"
@@ -299,7 +300,7 @@ def attempt(made: Prepared, kind: str, damage: Callable[[Path], object]) -> list
 
 
 NAMELESS = ("index.json: missing", "index.json: a link to nothing")
-"""Damage after which the sweep seems to be missing. Its runs are then shown without a title."""
+"""Damage after which the sweep seems to be missing. Commands then show its runs without a title."""
 
 
 def _after_run(made: Prepared, kind: str, ended: harness.Ended) -> list[str]:
@@ -322,13 +323,13 @@ def _after_run(made: Prepared, kind: str, ended: harness.Ended) -> list[str]:
 
 
 def survey(every: int = 1, *, tell: bool = False) -> dict[str, list[str]]:
-    """Run every command on every `every`-th damage; return errors by "kind | command"."""
+    """Run every command on every `every`-th damage. Return the errors by "kind | command"."""
     harness.preload()
     found: dict[str, list[str]] = {}
     with TemporaryDirectory(prefix="tailback-damage-", dir=harness.MEMORY) as folder:
         for shift, command in enumerate(COMMANDS):
             prepared = _prepare(command, Path(folder))
-            # Start one kind later for each command, so that all commands together meet all kinds.
+            # Start one kind later for each command, so that the commands together cover all kinds.
             chosen = list(kinds().items())[shift % every :: every]
             for kind, damage in chosen:
                 wrong = attempt(prepared, kind, damage)

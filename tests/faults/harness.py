@@ -1,7 +1,7 @@
 """Runs commands that tests disturb, and checks the results afterwards.
 
 A command runs in a fork of this process, which has already imported tailback. A try therefore takes
-some hundredths of a second. The command works in a copy of a folder that was prepared for it.
+only a few hundredths of a second. The command works in a copy of a folder that was prepared for it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ seeds = 2
 TIMEOUT_S = 300.0
 
 MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
-"""The folder for tries, in memory, so that no try waits for a disk."""
+"""The folder for tries. It is in memory, so that no try waits for a disk."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Command:
     args: Sequence[str]
     before: Sequence[Sequence[str]] = ()
     statuses: Sequence[int] = (0,)
-    """Exit statuses that the command may have if nothing disturbs it."""
+    """Exit statuses that the undisturbed command may have."""
 
 
 RUN = ("run", "SCENARIO")
@@ -71,7 +71,7 @@ COMMANDS = (
 )
 
 REPRODUCE = Command("reproduce", ("reproduce", "dctcp-internet-2014", "--quick", "--part", "fig2"))
-"""A published experiment: it takes minutes and runs only on request."""
+"""A published experiment. It takes minutes and runs only on request."""
 
 
 @dataclass
@@ -87,7 +87,7 @@ class Ended:
 
 @dataclass
 class Prepared:
-    """A command with its starting folder, and the results it has if nothing disturbs it."""
+    """A command with its starting folder, and the results of the undisturbed command."""
 
     command: Command
     place: Path
@@ -117,7 +117,8 @@ class Prepared:
 
 
 def preload() -> None:
-    """Import what the commands need before the first fork: imports take most of a try."""
+    """Import the modules that the commands need before the first fork, because imports would take
+    most of the time of a try."""
     import altair  # noqa: F401
     import polars  # noqa: F401
 
@@ -151,7 +152,7 @@ def _filled(args: Sequence[str], place: Path, work: Path) -> list[str]:
 
 
 def tailback(args: list[str], within: Callable[[], None] | None = None) -> int:
-    """Run the command in this process; return its exit status."""
+    """Run the command in this process. Return its exit status."""
     from tailback.cli.main import main
 
     sys.argv = ["tailback", *args]
@@ -165,7 +166,7 @@ def tailback(args: list[str], within: Callable[[], None] | None = None) -> int:
 
 
 def run(call: Callable[[], int], folder: Path, *, kill_after: float | None = None) -> Ended:
-    """Run a function in a fork whose current folder is `folder`; kill it after `kill_after` s."""
+    """Run a function in a fork with the current folder `folder`. Kill it after `kill_after` s."""
     said = folder.parent / "said"
     out, err = said.with_suffix(".out"), said.with_suffix(".err")
     since = time.monotonic()
@@ -213,7 +214,7 @@ def contents(folder: Path) -> dict[str, bytes]:
     found = {}
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
-        # `run` moves a damaged folder here unchanged, so its contents are not compared.
+        # `run` moves a damaged folder here unchanged, so do not compare its contents.
         if "/.damaged" in name or name.startswith("runs/.damaged"):
             continue
         if path.is_symlink() or not (path.is_dir() or path.is_file()):
@@ -228,7 +229,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def afterwards(made: Prepared) -> list[str]:
-    """Return what is wrong after a disturbance: in the folder, and in the next command."""
+    """Return the errors after a disturbance, both in the folder and in the next command."""
     wrong = []
     before = run(lambda: tailback(["verify"]), made.work)
     # Either nothing is stored yet, or everything that is stored is complete.

@@ -1,13 +1,13 @@
-"""Makes each call to the file system that a command does fail, one at a time.
+"""Makes each call of a command to the file system fail, one at a time.
 
     .venv/bin/python tests/faults/inject.py [--tries N] [--fault NAME]... [--command NAME]...
 
 Without --tries, every call fails once. With --tries N, N calls fail for each command and fault,
-evenly spaced. The exit status is 1 if an error was found. A command whose n-th call fails must end
-with status 1 (2 if its input cannot be read) and an error that names a path. If the call does not
-matter, the command must end with status 0 and the right files. Stored files must be complete, and
-the same command without a fault must leave the right files and nothing else. `short` and `EINTR`
-must have no effect. `kill` ends the process at the n-th call.
+evenly spaced. The exit status is 1 if an error was found. If its n-th call fails, a command must
+end with status 1 (2 if its input cannot be read) and an error that names a path. If the call has no
+effect on the result, the command must end with status 0 and the correct files. Stored files must be
+complete, and the same command without a fault must leave the correct files and no other files.
+`short` and `EINTR` must have no effect. `kill` ends the process at the n-th call.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ FAULTS = (
 
 
 def build(folder: Path) -> Path:
-    """Compile the shim that makes calls fail; return its path."""
+    """Compile the shim that makes calls fail. Return its path."""
     made = folder / "shim.so"
     compiler = os.environ.get("CC", "cc")
     subprocess.run([compiler, "-shared", "-fPIC", "-O1", "-o", made, SHIM, "-ldl"], check=True)
@@ -83,7 +83,7 @@ def _calls(made: Prepared, fault: Fault) -> int:
 
 
 def disturb(made: Prepared, fault: Fault, nth: int) -> list[str]:
-    """Disturb a command once. Return what is wrong."""
+    """Disturb a command once. Return the errors found."""
     made.fresh()
     ended = harness.run(made.call(lambda: _arm(made, fault, nth)), made.work)
     wrong = []
@@ -116,7 +116,7 @@ def spread(calls: int, tries: int | None) -> list[int]:
     """Return the numbers of the calls that fail, counted from the start of the command."""
     if tries is None or tries >= calls:
         return list(range(1, calls + 1))
-    # Take the middle of each part, so that another number of tries chooses other calls.
+    # Take the middle of each part, so that a different number of tries chooses different calls.
     return sorted({1 + int((i + 0.5) * calls / tries) for i in range(tries)})
 
 

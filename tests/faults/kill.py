@@ -3,9 +3,9 @@
     .venv/bin/python tests/faults/kill.py [--tries N] [--command NAME]... [--seed N]
 
 A try sends SIGKILL at a random moment while the command runs, then runs the command again. The
-second command must leave the same files as without a kill, and no others. `--command reproduce`
-runs a published experiment and takes minutes; `--command processes` has 2 to 4 processes in one
-folder and kills one of them. The exit status is 1 if an error was found.
+second command must leave the same files as without a kill, and no other files. `--command
+reproduce` runs a published experiment and takes minutes. `--command processes` runs 2 to 4
+processes in one folder and kills one of them. The exit status is 1 if an error was found.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ PROCESSES = "processes"
 
 
 def kill(made: Prepared, moment: float) -> tuple[bool, list[str]]:
-    """Kill a command once. Return whether it was killed before its end, and what is wrong."""
+    """Kill a command once. Return whether it was killed before its end, and the errors found."""
     made.fresh()
     ended = harness.run(made.call(), made.work, kill_after=moment)
     wrong = []
@@ -39,7 +39,7 @@ def kill(made: Prepared, moment: float) -> tuple[bool, list[str]]:
 
 
 def together(made: Prepared, count: int, moment: float) -> list[str]:
-    """Run several processes in one folder, and kill the first. Return what is wrong."""
+    """Run several processes in one folder, and kill the first process. Return the errors found."""
     made.fresh()
     children = []
     for _ in range(count):
@@ -96,7 +96,7 @@ def main() -> int:
 
 
 def tell(name: str, tries: int, what: str, wrong: list[str]) -> None:
-    """Print a line for the command, and one for each problem found."""
+    """Print a line for the command, and a line for each error found."""
     print(f"{name:14} {tries:5} tries, {what}, {len(wrong)} found", flush=True)
     for line in wrong:
         print(f"    {line}", flush=True)

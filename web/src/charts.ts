@@ -1,5 +1,5 @@
-// Charts that follow the run, drawn by uPlot with a common cursor. A second run, for comparison, is
-// dashed.
+// Charts that follow the run, drawn by uPlot with a common cursor. The lines of a second run, for
+// comparison, are dashed.
 
 import uPlot from "uplot";
 import { type Chart, type Curve, DROPS, MARKS, curves, states } from "./curves";
@@ -102,7 +102,7 @@ export class Charts {
     this.time = time;
     for (const { plot, playhead, across } of this.drawn) {
       if (across !== undefined) continue;
-      // Use whole pixels: between two pixels the line would be blurred.
+      // Use whole pixels, because the line would be blurred between two pixels.
       const left = Math.round(plot.valToPos(time, "x"));
       playhead.style.transform = `translateX(${left}px)`;
       playhead.hidden = !(left >= 0 && left <= plot.over.clientWidth);
@@ -227,8 +227,9 @@ export class Charts {
   }
 }
 
-/** Returns the value at an index. If it has none, returns the last value before the index. */
-function nearest(column: ArrayLike<number | null | undefined> | undefined, at: number): number | null {
+/** Returns the value at an index. If there is no value, returns the last value before the index. */
+function nearest(column: ArrayLike<number | null | undefined> | undefined, at: number): number |
+null {
   for (let place = at; place >= 0 && column !== undefined; place -= 1) {
     const value = column[place];
     if (value !== undefined) return value;
@@ -236,7 +237,7 @@ function nearest(column: ArrayLike<number | null | undefined> | undefined, at: n
   return null;
 }
 
-/** Returns whether a chart that is drawn can take new data without being built again. */
+/** Returns whether a drawn chart can show new data without being built again. */
 function fits(chart: Chart, drawn: Drawn | undefined): boolean {
   const same = (curve: Curve, other: Curve | undefined) => curve.label === other?.label && curve.dash === other.dash && curve.group === other.group;
   return drawn !== undefined && chart.curves.length === drawn.curves.length && chart.curves.every((curve, at) => same(curve, drawn.curves[at]));

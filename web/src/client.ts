@@ -1,4 +1,5 @@
-// The page's side of the worker. It has one run at a time, which is always the newest.
+// The page's interface to the worker. Only one run is active at a time, which is always the newest
+// run.
 
 import source from "made:worker";
 import { packed } from "./packed";

@@ -80,7 +80,7 @@ export class Controls {
     return null;
   }
 
-  /** Returns the registry whose entry a value names. */
+  /** Returns the registry of the entry that a value names. */
   private registry(value: Value): { entries: Entry[]; word: "aqm" | "name"; table: string } | null {
     const { aqm, cc } = this.about.registry;
     const isText = value.kind === "text";
@@ -168,7 +168,7 @@ export class Controls {
   }
 }
 
-/** Returns the table, or the entry of a list, under which a value is shown. */
+/** Returns the table, or the entry of a list, under which the page shows a value. */
 function section(path: string): string {
   const found = /^(?:links\.[^.]+|[^.[]+\[\d+\]|[^.[]+(?=\.))/.exec(path);
   return found === null ? "" : found[0];

@@ -5,25 +5,22 @@ import { charts } from "./words";
 
 export interface Curve {
   label: string;
-  /** The group whose colour the curve has. A number below 0 means a colour of its own. */
-  group: number;
-  dash: boolean;
-  x: Float64Array;
-  y: (number | null)[];
+  /** The group that determines the colour of the curve. A number below 0 means a separate colour.
+  */ group: number; dash: boolean; x: Float64Array; y: (number | null)[];
 }
 
 export interface Chart {
   id: string;
   title: string;
   curves: Curve[];
-  /** What x is if it is not time: its unit, and whether a line joins the points. */
+  /** The unit of x if x is not time, and whether a line joins the points. */
   across?: { unit: string; line: boolean };
 }
 
-/** The most points of a curve that is drawn unchanged. Longer curves are thinned. */
+/** The largest number of points of a curve that is drawn unchanged. Longer curves are thinned. */
 const MOST_POINTS = 6000;
 
-/** Thins a curve: keeps the first, the smallest and the largest point of each stretch. */
+/** Thins a curve. Keeps the first, the smallest and the largest point of each stretch. */
 function thinned(x: Float64Array, y: Float64Array): { x: Float64Array; y: (number | null)[] } {
   if (x.length <= MOST_POINTS) return { x, y: Array.from(y, (value) => (Number.isFinite(value) ? value : null)) };
   const stretch = Math.ceil((3 * x.length) / MOST_POINTS);
@@ -74,11 +71,11 @@ function total(result: Result, columns: Float64Array[], label: string, group: nu
   return { label, group, dash: false, x: times(result), y: sums };
 }
 
-/** Numbers below 0 for the colours of marks and of drops. */
+/** The numbers for the colours of marks and of drops. They are below 0, unlike those of groups. */
 export const MARKS = -1;
 export const DROPS = -2;
 
-/** Returns the states of queues for which a result has series. */
+/** Returns the state variables of queues for which a result has series. */
 export function states(result: Result): string[] {
   const link = result.loaded.points[result.point]?.links[result.link]?.name;
   const own = result.traces.filter((trace) => trace.flow === null && trace.link === link);

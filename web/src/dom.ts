@@ -1,4 +1,4 @@
-// Helpers for elements. Text from scenarios is only ever set as text.
+// Helpers for elements. Text from scenarios is inserted only as text, never as HTML.
 
 type Child = Node | string | null;
 
@@ -42,7 +42,7 @@ export function short(value: number | null | undefined, digits = 3): string {
   return String(Number(value.toPrecision(digits)));
 }
 
-/** Formats a rate in the unit that suits it. */
+/** Formats a rate in a suitable unit. */
 export function rate(bit: number): string {
   const units: [number, string][] = [[1e9, "Gbit/s"], [1e6, "Mbit/s"], [1e3, "kbit/s"]];
   const [size, unit] = units.find(([size]) => bit >= size) ?? [1, "bit/s"];

@@ -1,5 +1,5 @@
-// Changes values in the text of a scenario. The engine returns where each value is (`outline` in
-// crates/scenario), so this file does not parse TOML.
+// Changes values in the text of a scenario. The engine returns the place of each value (`outline`
+// in crates/scenario), so this file does not parse TOML.
 
 import type { About, Entry, Key, Option, Value } from "./protocol";
 
@@ -8,7 +8,7 @@ export interface Draft {
   values: Value[];
 }
 
-/** Replaces a range of the text, and moves the places of later values. */
+/** Replaces a range of the text, and updates the places of later values. */
 function splice(draft: Draft, start: number, end: number, by: string): Draft {
   const shift = by.length - (end - start);
   const moved = draft.values.map((value) => ({
@@ -66,7 +66,7 @@ export function parent(path: string): string {
   return path.replace(/\.?[^.[\]]+$/, "");
 }
 
-/** Returns the algorithm whose options a table has, if it has such options. */
+/** Returns the algorithm that a table configures, if it configures one. */
 export function algorithmAt(values: Value[], table: string): string | null {
   for (const word of ["aqm", "name", "kind"]) {
     const found = values.find((value) => value.path === `${table}.${word}`);

@@ -61,7 +61,7 @@ export class Editor {
     this.area.scrollTop = Math.max(0, (problem.line - 4) * 18);
   }
 
-  /** Numbers the lines, and marks those with a problem. */
+  /** Numbers the lines, and marks the lines with a problem. */
   private number(): void {
     const bad = new Set(this.found.map((problem) => problem.line));
     const count = this.area.value.split("\n").length;

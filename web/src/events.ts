@@ -4,7 +4,7 @@ import { el, menu, short } from "./dom";
 import type { Log, Row } from "./protocol";
 import { causes, words } from "./words";
 
-/** Largest number of rows that are shown at once. */
+/** Largest number of rows to show at once. */
 const MOST = 400;
 
 export class Events {

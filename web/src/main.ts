@@ -223,7 +223,7 @@ class Lab {
     this.rerun(text);
   }
 
-  /** Handles a slider or menu. `began` is set if it is not the one that was used last. */
+  /** Handles a slider or menu. `began` is set if the user used another slider or menu before. */
   private changed(draft: Draft, began: boolean): void {
     if (began) this.compare();
     this.editor.set(draft.text);
@@ -235,7 +235,7 @@ class Lab {
     if (!this.kept && this.result !== null) this.before = this.result;
   }
 
-  /** Handles the engine's answer about the scenario. */
+  /** Handles the engine's reply about the scenario. */
   private read(values: Value[], loaded: Loaded | null, problems: Problem[]): void {
     this.loaded = loaded;
     this.waiting = loaded !== null;
@@ -365,8 +365,8 @@ class Lab {
     this.events.follow(time);
     const stays = this.now.stays();
     if (stays !== null && !stays.knows(time) && !this.waiting) {
-      // Of a long run, only the packets of a part of its time are stored, so run again for this
-      // part.
+      // For a long run, the packets of only a part of its time are stored, so run it again for the
+      // part around this time.
       this.rerun(this.text, Math.max(0, time - 0.02));
     }
   }

@@ -1,4 +1,5 @@
-// Reads data in the page as build.mjs packs it: deflated, and as text with seven bits in each byte.
+// Reads the data that build.mjs has packed into the page. The data are deflated, and stored as text
+// with seven bits in each byte.
 
 /** Returns the bytes in an element of the page, or null if the element does not exist. */
 export function packed(id: string): ArrayBuffer | null {
@@ -13,7 +14,7 @@ export async function text(id: string): Promise<string> {
   return new Response(stream).text();
 }
 
-/** Values of seven bits that would need escaping. Characters of two bytes represent them. */
+/** Values of seven bits that would need escaping. The data has characters of two bytes instead. */
 const AVOIDED = [0x00, 0x0d, 0x3c];
 
 /** Decodes bytes from text. */

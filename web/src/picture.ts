@@ -15,7 +15,7 @@ const BOTTOM = 150;
 const FALL = 0.6;
 /** Time in which packets move to the queue and away from it, seconds on the screen. */
 const MOVE = 0.5;
-/** Largest number of moving packets that are drawn. */
+/** Largest number of moving packets to draw. */
 const MOST_MOVING = 80;
 
 export class Picture {
@@ -45,8 +45,8 @@ export class Picture {
     this.hidden = groups;
   }
 
-  /** Largest number of packets to show, in this picture or another that uses the same scale. */
-  most = 1;
+  /** Largest number of packets to show, in this picture or in the other picture, which has the same
+  scale. */ most = 1;
 
   /** Draws a moment. `pace` is the number of seconds of the run in a second on the screen. */
   draw(time: number, pace: number): void {
@@ -115,7 +115,7 @@ export class Picture {
 
     const { cell, each } = this.cells(Math.max(queue.most, this.most), end - begin - 8, BOTTOM - TOP);
     const rows = Math.max(1, Math.floor((BOTTOM - TOP) / cell));
-    // If each flow has its own queue, draw a lane for each.
+    // If each flow has its own queue, draw a lane for each queue.
     const lanes = this.lanes(waiting, queue);
     const rowsOfLane = Math.max(1, Math.floor(rows / lanes.length));
     lanes.forEach((lane, number) => {
@@ -165,7 +165,7 @@ export class Picture {
     at.fillStyle = colour(group);
     const gap = cell > 5 ? 1.5 : 0.5;
     at.fillRect(x, y, cell - gap, cell - gap);
-    // Queues mark on arrival or on departure. A packet that will leave marked is outlined once it
+    // Queues mark on arrival or on departure. A packet that leaves with a mark is outlined once it
     // moves.
     if ((flags & (LEFT_CE | LEFT_SCE)) !== 0 && time >= (queue.left[one] ?? Infinity)) {
       at.strokeStyle = inks().mark;
@@ -176,8 +176,9 @@ export class Picture {
     at.globalAlpha = 1;
   }
 
-  /** Draws moving packets. If there are many, draws an evenly spaced selection. */
-  private moving(at: CanvasRenderingContext2D, queue: Queue, packets: number[], place: (one: number) => number, y: number, left: boolean): void {
+  /** Draws moving packets. If there are too many, draws an evenly spaced selection. */ private
+  moving(at: CanvasRenderingContext2D, queue: Queue, packets: number[], place: (one: number) =>
+  number, y: number, left: boolean): void {
     const step = Math.max(1, Math.ceil(packets.length / MOST_MOVING));
     packets.forEach((one, number) => {
       if (number % step !== 0) return;

@@ -1,16 +1,16 @@
-// Turns a result into charts whose x is not time: the distribution of the queue delay, and
-// Kleinrock's plane, which shows delivery rate and RTT against the data in flight.
+// Turns a result into charts that do not have time on the x axis. They are the distribution of the
+// queue delay, and Kleinrock's plane, which shows delivery rate and RTT against the data in flight.
 
 import type { Chart, Curve } from "./curves";
 import { short } from "./dom";
 import type { Result, Trace } from "./protocol";
 import { charts } from "./words";
 
-/** The most points of a curve. A curve with more points keeps them at equal distances. */
-const MOST_POINTS = 1500;
+/** The largest number of points of a curve. From a longer curve, points at equal distances are
+kept. */ const MOST_POINTS = 1500;
 
-/** Returns the charts of a result whose x is not time. A chart without data is left out. */
-export function planes(result: Result): Chart[] {
+/** Returns the charts of a result that do not have time on the x axis. A chart without data is left
+out. */ export function planes(result: Result): Chart[] {
   const all: Chart[] = [
     { id: "cdf", title: title(result), across: { unit: "ms", line: true }, curves: distributions(result) },
     { id: "rate-plane", title: charts.ratePlane, across: { unit: "", line: false }, curves: plane(result, rates) },
@@ -19,7 +19,7 @@ export function planes(result: Result): Chart[] {
   return all.filter((chart) => chart.curves.length > 0);
 }
 
-/** Returns the title of the distribution. Of a run with very many packets, only a part is known. */
+/** Returns the title of the distribution. It says if only a part of a run's packets is known. */
 function title({ watched, summary }: Result): string {
   const whole = watched.from_s <= 0 && watched.until_s >= summary.duration_s;
   return whole ? charts.cdf : charts.cdfOfPart(short(watched.from_s), short(watched.until_s));
@@ -68,7 +68,7 @@ function find(result: Result, quantity: string, flow: string): Trace | undefined
   return result.traces.find((trace) => trace.quantity === quantity && trace.flow === flow);
 }
 
-/** Returns the delivery rate since the sample before, Mbit/s, at each time. */
+/** Returns the delivery rate since the previous sample, Mbit/s, at each time. */
 function rates(result: Result, flow: string): Map<number, number> {
   const found = new Map<number, number>();
   const trace = find(result, "delivered_bytes", flow);

@@ -28,7 +28,7 @@ const QUEUES: [string, Get<Queue>][] = [
   ["marks", (queue) => queue.marks],
 ];
 
-/** Largest number of flows that are listed. */
+/** Largest number of flows to list. */
 const MOST = 20;
 
 export function results(result: Result, before: Result | null): HTMLElement {

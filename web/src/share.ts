@@ -37,7 +37,7 @@ export async function unpacked(hash: string): Promise<Shared | null> {
   return checked(JSON.parse(text));
 }
 
-/** Returns only the fields that this page knows. */
+/** Returns only the fields that this page supports. */
 export function checked(data: unknown): Shared {
   const given = data as Partial<Shared> | null;
   if (typeof given !== "object" || given === null || typeof given.text !== "string" || given.text.length > MOST) {

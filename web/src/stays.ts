@@ -16,7 +16,7 @@ export class Queue {
   readonly flags: Uint8Array;
   /** Largest number of packets that are in the queue at the same time. */
   readonly most: number;
-  /** Indices of stays in the order in which they end by departure or drop. */
+  /** Indices of stays in the order of their end, which is a departure or a drop. */
   private readonly gone: Uint32Array;
   private readonly goneAt: Float64Array;
   private readonly longest: number;
@@ -67,8 +67,8 @@ export class Queue {
     for (let at = before(this.came, time - this.longest, false); at < end; at += 1) {
       if ((this.left[at] ?? 0) > time) there.push(at);
     }
-    // A packet that never leaves is not found if it arrived longer ago than the longest stay of the
-    // other packets.
+    // This search misses a packet that never leaves if it arrived longer ago than the longest stay
+    // of all other packets.
     return there;
   }
 

@@ -74,12 +74,12 @@ export function svg(charts: Chart[], end: number, title: string): string {
 
 /** Quotes a field of CSV. */
 function field(text: string): string {
-  // A spreadsheet would run a field that begins like a formula.
+  // A spreadsheet would execute a field that begins like a formula.
   const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
   return /[",\n\r]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 
-/** Returns the data of the charts as CSV, a row for each point. */
+/** Returns the data of the charts as CSV, with a row for each point. */
 export function csv(charts: Chart[]): string {
   const rows = charts.flatMap((chart) =>
     chart.curves.flatMap((curve) =>

@@ -1,4 +1,4 @@
-// Calls the functions that crates/wasm exports. Their answers are bytes in the engine's memory.
+// Calls the functions that crates/wasm exports. Their results are bytes in the engine's memory.
 
 interface Exports {
   memory: WebAssembly.Memory;
@@ -19,7 +19,7 @@ interface Exports {
   lab_column(number: number): number;
 }
 
-/** The number of a link that means that no link is watched. */
+/** The link number that means that no link is watched. */
 export const NO_LINK = 0xffff_ffff;
 
 export class Engine {

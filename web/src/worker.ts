@@ -7,7 +7,7 @@ import { Engine } from "./wasm";
 /** Calendar events between two checks for new messages. They take about 20 ms. */
 const SLICE = 60_000;
 
-/** Largest number of packets whose stays a run stores. */
+/** Largest number of packets for which a run stores the stays. */
 const MOST_STAYS = 600_000;
 
 /** Largest number of series that the charts draw. */
@@ -66,7 +66,7 @@ async function work(): Promise<void> {
     try {
       await one(engine, id, request);
     } catch (error) {
-      // After a panic, its message is the answer, and the instance cannot be used any more.
+      // After a panic, answer with its message. The instance cannot be used any more.
       const message = error instanceof WebAssembly.RuntimeError ? engine.panic() : String(error);
       engine = null;
       say({ kind: "failed", id, message });
@@ -141,7 +141,7 @@ function watch(engine: Engine): { watched: Watched; moved: Transferable[] } {
 
 const OF_FLOWS = ["cwnd", "ssthresh", "srtt_ns", "in_flight", "delivered_bytes"];
 
-/** Returns the series that charts draw: those of single flows, and all those of links. */
+/** Returns the series for the charts: some series of each flow, and all series of links. */
 function traces(engine: Engine, watched: Watched): Trace[] {
   const keys = (JSON.parse(engine.series()) as { keys: { flow: string | null; link: string | null; quantity: string; rows: number }[] }).keys;
   const shown = new Set(watched.groups.map((group) => group.name));

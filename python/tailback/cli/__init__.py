@@ -1,2 +1,2 @@
-"""The command line. `commands` has a module for each command; `tables` has the tables that commands
-print."""
+"""The command line. `commands` has a module for each command, and `tables` prints the tables of
+commands."""

@@ -30,7 +30,8 @@ from tailback.errors import (
 )
 
 OK, FAILED, BAD_INPUT, EXCEEDED, UNKNOWN, INTERRUPTED = 0, 1, 2, 3, 4, 130
-"""EXCEEDED: a `--fail-if` bound is exceeded; UNKNOWN: the seeds cannot decide about a bound."""
+"""EXCEEDED means that a `--fail-if` bound is exceeded, and UNKNOWN that the seeds cannot decide
+about a bound."""
 
 
 def status_of(command: Callable[[], int | None]) -> int:
@@ -48,18 +49,18 @@ def status_of(command: Callable[[], int | None]) -> int:
         except BaseException as error:
             return _said(error)
     except BrokenPipeError:
-        # The reader, such as `head`, has closed the pipe. Do not let the interpreter flush the
-        # rest.
+        # The reader, such as `head`, has closed the pipe. Keep the interpreter from flushing the
+        # remaining output.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
     except OSError:
-        # No message is possible: stdout or stderr is closed.
+        # stdout or stderr is closed, so no message is possible.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
 
 
 def _said(error: BaseException) -> int:
-    """Print what went wrong, and return the exit status."""
+    """Print a message about the error, and return the exit status."""
     match error:
         case SystemExit() | BrokenPipeError():
             raise error
@@ -67,7 +68,7 @@ def _said(error: BaseException) -> int:
             terminal.out(error.format_message())
             return BAD_INPUT
         case KeyboardInterrupt() | click.exceptions.Abort():
-            # The interrupt may have left an object half made, whose destructor then fails.
+            # The interrupt may have left an incomplete object. Hide the error of its destructor.
             sys.unraisablehook = lambda _: None
             terminal.note("interrupted; what had finished is kept")
             return INTERRUPTED
@@ -90,7 +91,7 @@ def _said(error: BaseException) -> int:
             return FAILED
         case OSError():
             where = f"{foreign.line(error.filename)}: " if error.filename is not None else ""
-            # Rust's own message ends in the number of the error, which adds nothing.
+            # Rust's own message ends in the number of the error, which does not help the user.
             words = re.sub(r" \(os error \d+\)", "", str(error))
             words = f"{where}{error.strerror}" if error.strerror else words
             complaints.error(f"{words}{disk.where_full(error)}")
@@ -108,14 +109,14 @@ def _said(error: BaseException) -> int:
 
 
 def _mended(problem: complaints.Problem) -> complaints.Problem:
-    """Add the remedy to a message about damaged results, unless the message already has advice."""
+    """Add advice to a message about damaged results, unless the message already has advice."""
     if isinstance(problem, str) and complaints.split(problem)[1] is None:
         return f"{problem}; run the scenario again, which repeats damaged runs"
     return problem
 
 
 def _unexpected(error: BaseException | None) -> None:
-    """Print one sentence, and write a file with the data that helps to find the bug."""
+    """Print a sentence about the bug, and write a file with data that helps to find it."""
     if error is None:
         return
     import platform
@@ -153,10 +154,11 @@ def _show_warning(
     category: type[Warning],
     filename: str,
     lineno: int,
-    file: TextIO | None = None,  # noqa: ARG001 (as warnings calls it)
+    file: TextIO | None = None,  # noqa: ARG001 (`warnings` passes it)
     line: str | None = None,
 ) -> None:
-    """Omit the Python file and line of a warning: it concerns a scenario or a store."""
+    """Print a warning without the Python file and line, because it concerns a scenario or a
+    store."""
     if issubclass(category, ScenarioWarning | DamageWarning | VersionWarning):
         found = message.args[0] if isinstance(message, Warning) and message.args else message
         complaints.warn(

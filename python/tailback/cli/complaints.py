@@ -1,5 +1,5 @@
 """Prints errors and warnings on stderr: `error: FILE:LINE:COLUMN: what is wrong`, then the line of
-the file with a caret under the error, then what to do.
+the file with a caret under the error, then advice.
 
 A text message ends in advice, in one of these forms: `WHAT; expected WHAT ELSE; did you mean
 "NAME"?`, `GIVEN: expected WHAT ELSE`, `WHAT; run: COMMAND`, or another imperative of `_VERBS`.
@@ -21,11 +21,12 @@ Problem = Diagnostic | Located | str
 INDENT = "  "
 
 MOST_COLUMNS = 100
-"""Most characters of a source line that are printed. Of a longer line, the part around the caret is
-printed."""
+"""The largest number of characters of a source line to print. If a line is longer, only the part
+around the caret is printed."""
 
 MOST_LISTED = 80
-"""Longest list of valid names, in characters, that is printed together with the nearest name."""
+"""The length in characters of the longest list of valid names to print together with the nearest
+name."""
 
 _VERBS = (
     "add",
@@ -79,7 +80,7 @@ def warn(problem: Problem) -> None:
 
 
 def text_of(kind: str, problem: Problem) -> str:
-    """Return the lines that are printed for a problem. The first line begins with `kind`."""
+    """Return the lines to print for a problem. The first line begins with `kind`."""
     # A `Problem` is a text or a diagnostic, and an engine with plugins has its own class of
     # diagnostics.
     if not isinstance(problem, str):
@@ -89,7 +90,7 @@ def text_of(kind: str, problem: Problem) -> str:
         lines = [f"{place}{what}", *_excerpt(problem)]
     else:
         what, advice = split(problem)
-        # A message of several lines is the output of another program, such as a compiler.
+        # If a message has several lines, it is the output of another program, such as a compiler.
         lines = what.split("\n")
     if advice is not None:
         lines.append(advice)
@@ -97,7 +98,8 @@ def text_of(kind: str, problem: Problem) -> str:
 
 
 def split(message: str) -> tuple[str, str | None]:
-    """Split a message into what is wrong and the advice, which is None if there is no advice."""
+    """Split a message into the description of the error and the advice. The advice is None if the
+    message has none."""
     parts = _ADVICE.fullmatch(message)
     if parts is None:
         return message, None
@@ -126,7 +128,7 @@ def _excerpt(diagnostic: Diagnostic | Located) -> list[str]:
     begin = diagnostic.column - 1
     # tailback converted a Python table to this text, so the user never saw its lines.
     is_there = re.search(rf":\d+:{diagnostic.column}$", diagnostic.place) is not None
-    # A key that is missing in the whole file has no line, so no line is shown.
+    # A key that is missing in the whole file has no line, so do not show a line.
     is_there = is_there and (begin > 0 or diagnostic.width > 0)
     if not is_there or not diagnostic.source.strip():
         return []
@@ -145,12 +147,13 @@ def _excerpt(diagnostic: Diagnostic | Located) -> list[str]:
 
 
 def _flat(text: str) -> str:
-    """Return a line as a terminal prints it, so that all characters have the same width."""
+    """Return a line with control characters escaped and tabs expanded, so that all characters have
+    the same width."""
     return shown(text).replace("\t", "    ")
 
 
 def of_click(exception: click.ClickException) -> str:
-    """Describe a mistake of the command line in the style of the other messages."""
+    """Describe an error of the command line in the style of the other messages."""
     context = exception.ctx if isinstance(exception, click.UsageError) else None
     command = context.command_path if context is not None else "tailback"
     advice = f"run: {command} --help"

@@ -1,6 +1,6 @@
 """Completes names in a shell: installed algorithms and programs, metrics, and stored results.
 
-The user waits for a completion, so this module imports nothing that loads slowly.
+The user waits for a completion, so this module imports only modules that load quickly.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ LISTS = ("cc", "aqm", "traffic", "impairments", "paths", "programs", "metrics")
 
 
 def completer(names: Callable[[click.Context], Iterable[tuple[str, str]]]) -> Completer:
-    """Return a callback that completes names and shows their help texts. It completes nothing if
-    listing the names fails."""
+    """Return a callback that completes names and shows their help texts. If the names cannot be
+    listed, it completes nothing."""
 
     def complete(
         context: click.Context, _parameter: click.Parameter, begun: str
@@ -96,7 +96,7 @@ def _runs(context: click.Context) -> Iterable[tuple[str, str]]:
 
 
 def _keys(context: click.Context) -> Iterable[tuple[str, str]]:
-    """Yield the swept keys of the sweep that the command line plots."""
+    """Yield the swept keys of the sweep that the command line names."""
     from tailback.store import archive, layout
 
     name = Path(context.params.get("results") or layout.LATEST)

@@ -17,8 +17,8 @@ HEADINGS = {
         *("page", "help"),
     ),
 }
-"""Headings of help with the shared options under each. All other options come first, under
-"Options"."""
+"""The headings of help texts, with the shared options under each heading. All other options come
+first, under "Options"."""
 
 
 class Command(click.Command):
@@ -27,8 +27,8 @@ class Command(click.Command):
     def __init__(
         self, *args: Any, examples: Sequence[tuple[str, str]] = (), **attributes: Any
     ) -> None:
-        """Create the command. `examples` are pairs: a command line without `tailback`, and what
-        that command does."""
+        """Create the command. `examples` are pairs of a command line without `tailback`, and a
+        description of it."""
         if examples:
             attributes["epilog"] = "\n\n".join(
                 [
@@ -47,7 +47,7 @@ class Command(click.Command):
         sections: dict[str, list[tuple[str, str]]] = {"Options": [], **{h: [] for h in HEADINGS}}
         for parameter in self.get_params(ctx):
             record = parameter.get_help_record(ctx)
-            # The usage line shows the arguments, so only options are listed.
+            # The usage line shows the arguments, so list only options.
             if record is not None and not isinstance(parameter, click.Argument):
                 sections[_heading(parameter.name)].append(record)
         for heading, records in sections.items():
@@ -57,7 +57,7 @@ class Command(click.Command):
 
 
 class Group(click.Group):
-    """A group of commands whose help shows the whole first sentence of each."""
+    """A group of commands. Its help shows the whole first sentence of each command."""
 
     command_class = Command
 

@@ -28,16 +28,16 @@ PURPOSES = {
     "Help": ("list", "completion"),
 }
 """Commands grouped by purpose, in the order of the help. The module in `commands` with a command's
-name defines it; studies add more commands."""
+name defines the command. Studies add more commands."""
 
 COMMANDS = tuple(name for names in PURPOSES.values() for name in names)
 
 
 class Commands(click.Group):
-    """The group of all commands. A command's module is loaded only when the command runs, for a
-    short start-up."""
+    """The group of all commands. To keep the start-up short, a command's module is loaded only when
+    the command runs."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 (as click calls it)
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 (click passes it)
         """List the names of the commands in the order of the help."""
         return [name for names in _purposes().values() for name in names]
 
@@ -54,7 +54,7 @@ class Commands(click.Group):
 
     def get_command(
         self,
-        ctx: click.Context,  # noqa: ARG002 (as click calls it)
+        ctx: click.Context,  # noqa: ARG002 (click passes it)
         cmd_name: str,
     ) -> click.Command | None:
         """Return the command with this name, or None."""
@@ -64,7 +64,7 @@ class Commands(click.Group):
             assert command is None or isinstance(command, click.Command)
             return command
         module = importlib.import_module(f"tailback.cli.commands.{cmd_name}")
-        # A name ends in an underscore where Python has a builtin or keyword of that name.
+        # The function's name ends in an underscore if Python has a builtin or keyword of that name.
         found = getattr(module, cmd_name, None) or getattr(module, f"{cmd_name}_")
         assert isinstance(found, click.Command)
         return found
@@ -86,7 +86,8 @@ def cli() -> None:
 
 def main() -> NoReturn:
     """Run the command line."""
-    # Stored runs have no cycles, so frequent searches for cycles cost time and free nothing.
+    # Collect garbage less often, because stored runs have no reference cycles that a collection
+    # could free.
     gc.set_threshold(50_000)
     sys.exit(boundary.status_of(lambda: cli(prog_name="tailback", standalone_mode=False)))
 

@@ -16,7 +16,7 @@ from tailback.cli.completing import engine_names
 
 
 def _unconfine(_context: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
-    """Switch the sandbox off for everything that this command runs, in any thread."""
+    """Switch the sandbox off for all guests that this command runs, in any thread."""
     if wanted:
         from tailback.kernel import confine
 
@@ -55,8 +55,8 @@ def walls_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def for_this_command(context: click.Context, variable: str, value: str) -> None:
-    """Set an environment variable until the command ends, then restore its value for callers from
-    Python."""
+    """Set an environment variable until the command ends. Then restore its old value for Python
+    callers."""
     before = os.environ.get(variable)
 
     def restore() -> None:
@@ -221,7 +221,7 @@ _no_lab_option = click.option(
 
 
 def report_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that decide what a report contains."""
+    """Add the options for the contents of a report."""
     return _pdf_option(_no_lab_option(command))
 
 
@@ -246,9 +246,9 @@ def run_options(
     """Add the options of every command that runs scenarios. The command receives them as the
     argument `options`, a `RunOptions`.
 
-    `engine` adds `--engine`; `auto_seeds` adds `--seeds auto`, and the command then gets `seeds`
-    too. `cores` adds `--cores`, `spread` adds `--cluster` and `--shard`, `read_only` adds
-    `--read-only`.
+    `engine` adds `--engine`. `auto_seeds` adds `--seeds auto`, and the command then also gets the
+    argument `seeds`. `cores` adds `--cores`, `spread` adds `--cluster` and `--shard`, and
+    `read_only` adds `--read-only`.
     """
 
     def add(command: Callable[..., int]) -> Callable[..., int]:

@@ -15,8 +15,7 @@ from tailback.errors import InputError
 
 
 def spread_options(command: Callable[..., int]) -> Callable[..., int]:
-    """Add the options to a command, and run the command on the cluster or as the shard that they
-    choose."""
+    """Add the options to a command. They make the command use a cluster, or run only a shard."""
 
     @click.option(
         "--cluster",

@@ -1,2 +1,2 @@
-"""One module for each command. `cli.main` registers the commands, and each module imports only what
-its command needs."""
+"""One module for each command. `cli.main` registers the commands, and each module imports only the
+modules that its command needs."""

@@ -1,4 +1,4 @@
-"""`tailback bundle`: writes or verifies a file with a scenario and its results."""
+"""`tailback bundle`: writes a scenario and its results to a file, or verifies such a file."""
 
 from __future__ import annotations
 

@@ -342,7 +342,7 @@ def _compare_stored(
     places = [
         path
         if (path := Path(source)).exists() or path.suffix or len(path.parts) > 1
-        # A word that is not a path is the id of a sweep, or the beginning of such an id.
+        # A source that is not a path is the id of a sweep, or the beginning of such an id.
         else archive.find(source, options.out)
         for source in sources
     ]
@@ -350,8 +350,8 @@ def _compare_stored(
 
 
 def _with_runs(places: list[Path], options: RunOptions) -> list[Path]:
-    """Run the scenarios that are compared with qlog files, and replace each by the folder of its
-    sweep."""
+    """Run the scenarios that are compared with qlog files, and replace each scenario with the
+    folder of its sweep."""
     from tailback.interop import qlog_results
 
     if not any(qlog_results.is_source(place) for place in places):
@@ -368,13 +368,13 @@ def _with_runs(places: list[Path], options: RunOptions) -> list[Path]:
 
 
 MOST_SAID = 20
-"""The most verdicts that are printed one by one. The JSON has all verdicts."""
+"""The largest number of verdicts to print one by one. The JSON has all verdicts."""
 
 
 def _report(
     outcome: Comparison, folder: Path | None, no_report: bool, pdf: bool, out: Path | None
 ) -> Path | None:
-    """Write the report and return its path. Return None if no report is wanted."""
+    """Write the report and return its path. Return None if the user does not want a report."""
     if no_report:
         return None
     from tailback.report import also_pdf
@@ -396,7 +396,7 @@ def _report(
 def _say(
     outcome: Comparison, gate: Gate | None, page: Path | None, junit: Path | None, as_json: bool
 ) -> int:
-    """Print the outcome, and return the exit status."""
+    """Print the comparison and its verdicts, and return the exit status."""
     broken = outcome.failed_assertions()
     if junit is not None:
         from tailback.comparison.junit import write

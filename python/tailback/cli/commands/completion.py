@@ -1,4 +1,4 @@
-"""`tailback completion`: prints the script with which a shell completes commands."""
+"""`tailback completion`: prints a script that lets a shell complete commands."""
 
 from __future__ import annotations
 

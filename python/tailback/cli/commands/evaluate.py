@@ -76,7 +76,8 @@ _OPTIONS = (
 
 
 def _suite(command: Callable[..., Any]) -> Callable[..., int]:
-    """Add the options of every suite to a command whose body is only its help text."""
+    """Add the options of every suite to a command. The body of the command is only its help
+    text."""
 
     @functools.wraps(command)
     def run(
@@ -114,8 +115,8 @@ def _suite(command: Callable[..., Any]) -> Callable[..., int]:
             write(evaluation, junit)
         page = None
         if not (no_report or (options.read_only and report_folder is None)):
-            # A partial or quick evaluation, or one against another algorithm, must not replace the
-            # report of a full one.
+            # A partial or quick evaluation, or an evaluation against another algorithm, must not
+            # replace the report of a full evaluation.
             plain = re.sub(r"[^\w.=-]+", "-", evaluation.subject)
             which = [evaluation.suite, plain, *(["quick"] if quick else []), *parts]
             if against is not None:
@@ -143,7 +144,7 @@ def _suite(command: Callable[..., Any]) -> Callable[..., int]:
 
 
 def _report(evaluation: Evaluation, folder: Path, pdf: bool) -> Path:
-    """Write the report; return the path of its page."""
+    """Write the report. Return the path of its page."""
     from tailback.evaluate import report
     from tailback.report import also_pdf
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tailback.store.layout import PointRef
 
 MOST = 24
-"""The most headings that are printed. Others are counted only."""
+"""The largest number of headings to print. Further headings are only counted."""
 
 
 @click.command(
@@ -85,7 +85,7 @@ def explain(run: str, flows: tuple[str, ...], where: tuple[str, ...], as_json: b
 
 
 def _chosen(run: str, where: tuple[str, ...]) -> tuple[Path, list[str]]:
-    """Return the folder of the run, and a note if the run was chosen among several."""
+    """Return the folder of the run, and a note if it was chosen among several runs."""
     from tailback.store import layout
 
     points = layout.latest_points(layout.DEFAULT) if run == layout.LATEST else []
@@ -111,8 +111,8 @@ def _chosen(run: str, where: tuple[str, ...]) -> tuple[Path, list[str]]:
 
 
 def _is_at(point: PointRef, text: str, points: list[PointRef]) -> bool:
-    """Return whether a point has the value of a `--where`. Reject keys and values that no point
-    has."""
+    """Return whether a point has the value of a `--where` option. Reject keys and values that no
+    point has."""
     word, _, value = text.partition("=")
     keys = list(dict.fromkeys([*points[0].labels, "seed"]))
     matches = [key for key in keys if key == word or key.endswith(f".{word}")]

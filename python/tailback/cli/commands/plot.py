@@ -239,7 +239,7 @@ def plot(
 
 
 def _listed(values: str) -> list[str]:
-    """Split comma-separated values. A table counts as one value, although it has commas."""
+    """Split comma-separated values. A table counts as one value, although it contains commas."""
     return [values] if values.startswith("{") else values.split(",")
 
 

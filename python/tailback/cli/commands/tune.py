@@ -168,7 +168,7 @@ def tune(
 
 
 def _pairs(option: str, words: tuple[str, ...]) -> dict[str, str]:
-    """Parse texts of the form `PATH=VALUES`; return the values by path."""
+    """Parse texts of the form `PATH=VALUES`. Return the values by path."""
     pairs: dict[str, str] = {}
     for text in words:
         path, equals, what = (part.strip() for part in text.partition("="))

@@ -19,7 +19,7 @@ FLAG = "*"
 
 
 class ComparisonLayout(NamedTuple):
-    """Choices that decide how wide the tables are."""
+    """Choices that determine the width of the tables."""
 
     points: bool
     """Whether the parameters of a point are columns. If not, each point has its own table."""
@@ -42,8 +42,8 @@ LAYOUTS = (
 
 
 def show(comparison: Comparison, page: Path | None) -> None:
-    """Print one row for each point, each flow or link, and each quantity, as wide as the terminal
-    allows."""
+    """Print a row for each point, each flow or link, and each quantity. Use the layout that fits
+    the width of the terminal."""
     console = new_console()
     console.print(line(comparison.title), soft_wrap=True)
     cells, hidden = _chosen(comparison)
@@ -156,7 +156,8 @@ def _lines(text: str, layout: ComparisonLayout) -> str:
 
 
 _BREAK = re.compile(r"(?<=[\d%]) (?=[±−(])")
-"""Where a cell may break: before the interval or the count of runs that follows a number."""
+"""Matches the places where a cell may break: before the interval, or before the count of runs that
+follows a number."""
 
 
 def _summary(comparison: Comparison) -> Table:
@@ -182,11 +183,11 @@ def _summary(comparison: Comparison) -> Table:
 
 
 MOST_REASONS = 8
-"""The most reasons that are printed. The JSON and the report have all reasons."""
+"""The largest number of reasons to print. The JSON and the report have all reasons."""
 
 
 def _reasons(comparison: Comparison) -> list[str]:
-    """Print the differences in what held flows back and in what filled queues."""
+    """Return lines about the differences in the limits of flows and in the causes of queues."""
     several = len(comparison.points()) > 1
     out = []
     for at in comparison.reasons:

@@ -26,8 +26,8 @@ STYLES: dict[SectionVerdict, str] = {
 def show(
     evaluation: Evaluation, page: Path | None, changes: Sequence[SectionChange] | None = None
 ) -> None:
-    """Print one row for each section, then the number of sections with each verdict, then the
-    changes since the earlier evaluation."""
+    """Print a row for each section, then the number of sections with each verdict, then the changes
+    since the earlier evaluation."""
     console = new_console()
     table = Table(box=None, pad_edge=False, header_style="bold")
     for title in ("section", "title", "verdict", "measure"):

@@ -1,4 +1,4 @@
-"""Computes the widths of tables; no cell is ever cut."""
+"""Computes the widths of tables. Cells are never cut."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def new_console(width: int | None = None) -> PlainConsole:
     # A table in a pipe or a file must not be cut to 80 columns.
     if width is None and not sys.stdout.isatty():
         width = UNLIMITED
-    # Without a height, rich assumes 80 columns for a dumb terminal.
+    # Set a height, because without it Rich assumes 80 columns for a dumb terminal.
     return PlainConsole(width=width, height=None if width is None else 25)
 
 

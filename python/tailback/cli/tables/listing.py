@@ -68,7 +68,8 @@ def lines(kind: str, *, options: bool) -> Iterator[str]:
 
 
 def option_lines(options: list[dict[str, Any]], prefix: str = "") -> Iterator[str]:
-    """Yield `name = default  (type)  doc` for each option. Nested options follow their table."""
+    """Yield `name = default  (type)  doc` for each option. Nested options come after their
+    table."""
     for option in options:
         name = f"{prefix}{option['name']}"
         default = f" = {option['default']}" if option["default"] is not None else ""
@@ -115,8 +116,8 @@ def _engines(entry: dict[str, Any], has: Collection[str] | None) -> str:
 
 
 def _only_stacks(registry: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the kinds of programs that only the simulator has: stacks, compiled in or in the
-    repository."""
+    """Return the kinds of programs that only the simulator has. They are stacks, which are compiled
+    in or in the repository."""
     known = {entry["name"]: entry for entry in registry["programs"]}
     stacks = {entry["name"]: entry for entry in registry["stacks"]}
     others = {one["name"]: {**one, "options": []} for one in registry["adapters"]}
@@ -151,7 +152,7 @@ def _kernel_has(kind: str) -> Collection[str] | None:
 
 
 def _only_kernel(entries: list[dict[str, Any]], has: Collection[str] | None) -> list[str]:
-    """Yield lines for the kit's algorithms that are not in the registry."""
+    """Return the names of the kit's algorithms that are not in the registry."""
     known = {name for e in entries for name in (e["name"], e["kernel"])}
     return sorted(name for name in has or () if name not in known and name not in PARTS)
 

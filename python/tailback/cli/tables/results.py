@@ -50,7 +50,7 @@ SCE = _of("SCE marks", "sce_marks", "flow")
 SCE_OF_LINK = _of("SCE marks", "sce_marks", "link")
 DONE = _of("done s", "completion_s", "flow")
 FINISHED = "finished"
-"""Title of the column that counts the runs in which a transfer finished. The column is shown
+"""Title of the column that counts the runs in which a transfer finished. The table has this column
 only if some transfers did not finish."""
 QUEUE: tuple[TableQuantity, ...] = (
     _of("queue ms", "delay_ms.mean", "link"),
@@ -119,11 +119,11 @@ value."""
 
 
 class ResultsLayout(NamedTuple):
-    """Choices that decide how wide the tables are."""
+    """Choices that determine the width of the tables."""
 
     together: bool
-    """Whether the run's only link is printed in the row of the first flow, instead of in a table of
-    its own."""
+    """Whether to print the run's only link in the row of the first flow, instead of in a separate
+    table."""
     full_paths: bool
     """Whether a column is called `bottleneck.rate` instead of `rate`."""
     one_line: bool
@@ -139,12 +139,13 @@ LAYOUTS = (
 
 
 def show(results: Results) -> None:
-    """Print one row for each point and flow, averaged over seeds, as wide as the terminal allows.
+    """Print a row for each point and flow, averaged over seeds. Use the layout that fits the width
+    of the terminal.
 
-    No number is ever cut. If no layout fits, lines are longer than the terminal's width.
+    Numbers are never cut. If no layout fits, lines are longer than the terminal's width.
     """
     groups = results.groups()
-    # A link that is the only link of each run may be printed in the row of the first flow.
+    # If each run has only one link, it may be printed in the row of the first flow.
     one_link = all(
         len(_of_run(run)["queues"]) == 1 and _senders(_of_run(run)) for run in results.points
     )
@@ -171,7 +172,7 @@ def show(results: Results) -> None:
 
 
 def _notes(groups: Sequence[Sequence[Run]]) -> list[str]:
-    """Return notes about the means: which lack seeds, and which points do not vary with the
+    """Return notes about the means: means without some seeds, and points that do not vary with the
     seed."""
     notes = []
     if any(_unfinished(group) for group in groups):
@@ -194,7 +195,8 @@ def _unfinished(group: Sequence[Run]) -> bool:
 
 
 def _same_in_every_seed(group: Sequence[Run]) -> bool:
-    """Return whether all seeds of a point gave the same numbers, to the digits that are shown."""
+    """Return whether all seeds of a point gave the same numbers in the digits that the table
+    shows."""
     if len(group) < 2:
         return False
     summaries = [_of_run(run) for run in group]
@@ -214,7 +216,7 @@ def _same_in_every_seed(group: Sequence[Run]) -> bool:
 
 
 FEW = 3
-"""The most failed runs that are listed by their ids."""
+"""The largest number of failed runs to list by id."""
 
 
 def show_where(results: Results, reused: int, runs: int) -> None:
@@ -232,8 +234,8 @@ def show_where(results: Results, reused: int, runs: int) -> None:
     named = f": {', '.join(ids)}" if len(ids) <= FEW else ""
     usual = results.root == layout.DEFAULT
     terminal.err(f"sweep {results.root / 'sweeps' / results.id}, {count}{named}")
-    # Without a name, a command takes the latest sweep of the usual folder; if it has a single run,
-    # that run.
+    # Without a name, a command uses the latest sweep in the usual folder, or the single run of this
+    # sweep.
     run = "" if len(ids) == 1 else f" {ids[0]}"
     sweep = ""
     if not usual:
@@ -242,7 +244,7 @@ def show_where(results: Results, reused: int, runs: int) -> None:
 
 
 def _warnings(results: Results) -> list[str]:
-    """Yield the warnings of guests' kernels in the order of the runs, each with its number of
+    """Return the warnings of guests' kernels in the order of the runs, each with its number of
     runs."""
     counts: dict[str, int] = {}
     for run in results.points if results.engine == "kernel" else ():
@@ -260,7 +262,7 @@ def _tables(
     flows_ = [flow for run in results.points for flow in _of_run(run)["flows"]]
     unfinished = any(UNFINISHED in flow for flow in flows_)
     completes = unfinished or any(flow["completion_s"] is not None for flow in flows_)
-    # Few scenarios mark packets, so this column is shown only if some packets were marked.
+    # Few scenarios mark packets with SCE, so show this column only if some packets were marked.
     queues = (q for r in results.points for q in _of_run(r)["queues"].values())
     sce = any(q["sce_marks"] for q in queues)
     done = (DONE,) if completes else ()
@@ -339,7 +341,7 @@ def _tables(
 
 
 def _harms(results: Results) -> list[TableQuantity]:
-    """Return the harm to throughput by each competitor without which runs were made."""
+    """Return the harm to throughput by each competitor without which runs exist."""
     names = harm.competitors(run.without for run in results.points)
     metric = find("harm.throughput", "flow")
     return [TableQuantity(f"harm by {line(name)}", harm.by(metric, name)) for name in names]
@@ -364,7 +366,7 @@ def _latency(
     titles: Sequence[str],
     layout: ResultsLayout,
 ) -> tuple[list[Table], int]:
-    """Return the table of the sources that measure latency. It is printed first."""
+    """Return the table of the sources that measure latency. The command prints it first."""
     sources = _sources(
         groups,
         lambda part: any(quantity.metric.value(part) is not None for quantity in LATENCY),
@@ -433,7 +435,7 @@ def _of_bin(upto_bytes: int) -> TableQuantity:
     name = next((name for name, bound in BINS if bound == upto_bytes), None)
     if name is not None:
         return _of(title, f"completion_s.{name}", "flow", 1e3)
-    # A summary that another version of tailback wrote can have other bins.
+    # A summary that another version of tailback wrote may have different bins.
     read = of_bin(upto_bytes, "completion_s.mean")
     return TableQuantity(title, Metric("completion_s", "flow", "s", "", read, "requests"), 1e3)
 
@@ -456,14 +458,15 @@ def _table(
 
 
 def _fill(table: Table, rows: Sequence[Sequence[str]], layout: ResultsLayout) -> int:
-    """Add the rows that are shown, and return how many are left out."""
+    """Add the rows to show. Return the number of rows that are left out."""
     for cells in rows[:MAX_ROWS]:
         table.add_row(*(cell if layout.one_line else _BREAK.sub("\n", cell) for cell in cells))
     return max(0, len(rows) - MAX_ROWS)
 
 
 _BREAK = re.compile(r"(?<=\d) (?=[±−(])")
-"""Where a cell may break: before the interval or the count of runs that follows a number."""
+"""Matches the places where a cell may break: before the interval, or before the count of runs that
+follows a number."""
 
 
 def _lines(text: str, layout: ResultsLayout) -> str:
@@ -502,7 +505,7 @@ def _own(results: Results) -> list[TableQuantity]:
 
 
 FAULTS = ("too_long", "qlog_records_lost")
-"""Counters of stacks that are 0 unless something is wrong. A column of zeros is left out."""
+"""Counters of errors in stacks. A column of zeros is left out."""
 
 
 def _has(run: Run, counter: str) -> bool:
@@ -549,7 +552,8 @@ def _over_seeds(group: Sequence[Run], quantity: TableQuantity, part: Part) -> st
 
 
 def _finished(group: Sequence[Run], part: Part) -> str:
-    """Return in how many runs a transfer finished. The text is empty for a flow without a size."""
+    """Return the number of runs in which a transfer finished, as text. The text is empty for a flow
+    without a size."""
     found = _estimate(group, DONE, part)
     if found.n == 0 and found.at_least is None:
         return ""
