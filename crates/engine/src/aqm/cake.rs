@@ -352,7 +352,7 @@ struct Known {
     washed: u8,
 }
 
-/// The discipline.
+/// The queue discipline.
 #[derive(Debug)]
 pub struct Cake {
     config: Config,

@@ -137,7 +137,7 @@ pub const CE_THRESHOLD: Opt = Opt {
     tc: None,
 };
 
-/// The discipline.
+/// The queue discipline.
 #[derive(Debug)]
 pub struct Codel {
     packets: Packets,

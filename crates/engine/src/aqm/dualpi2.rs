@@ -336,7 +336,8 @@ pub(super) fn single(options: &Options, mtu: u32) -> Params {
     controller(options, mtu)
 }
 
-/// Returns whether a packet is treated as scalable. With `any`, ECT(0) packets are too.
+/// Returns whether a packet is treated as scalable. With `any`, ECT(0) packets are also treated as
+/// scalable.
 #[inline]
 pub(super) fn scalable(ecn: Ecn, any: bool) -> bool {
     match ecn {
@@ -367,7 +368,7 @@ fn count(counter: &Cell<u64>) {
     counter.set(counter.get() + 1);
 }
 
-/// The discipline.
+/// The queue discipline.
 #[derive(Debug)]
 pub struct DualPi2 {
     l: Packets,

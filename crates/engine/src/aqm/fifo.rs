@@ -167,7 +167,7 @@ impl Packets {
     }
 }
 
-/// The discipline.
+/// The queue discipline.
 #[derive(Debug)]
 pub struct Fifo {
     packets: Packets,

@@ -211,7 +211,7 @@ impl List {
     }
 }
 
-/// The discipline.
+/// The queue discipline.
 #[derive(Debug)]
 pub struct Fq {
     slab: Slab,

@@ -134,7 +134,7 @@ const KERNEL: Qdisc = Qdisc {
     ..Qdisc::DEFAULT
 };
 
-/// The discipline.
+/// The queue discipline.
 #[derive(Debug)]
 pub struct FqCodel {
     fair: Fair<Vars>,

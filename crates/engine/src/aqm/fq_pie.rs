@@ -135,7 +135,7 @@ struct State {
     awake: bool,
 }
 
-/// The discipline.
+/// The queue discipline.
 #[derive(Debug)]
 pub struct FqPie {
     fair: Fair<State>,

@@ -103,7 +103,7 @@ pub const ENTRY: Entry<Build> = Entry {
     },
 };
 
-/// The discipline.
+/// The queue discipline.
 #[derive(Debug)]
 pub struct Pi2 {
     packets: Packets,

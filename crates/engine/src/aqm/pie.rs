@@ -208,7 +208,7 @@ pub const BYTEMODE: Opt = Opt {
     tc: Some("bytemode or nobytemode"),
 };
 
-/// The discipline.
+/// The queue discipline.
 #[derive(Debug)]
 pub struct Pie {
     packets: Packets,

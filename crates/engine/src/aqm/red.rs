@@ -476,7 +476,7 @@ impl Store {
     }
 }
 
-/// The discipline.
+/// The queue discipline.
 #[derive(Debug)]
 pub struct Red {
     /// Whether ECN-capable packets are marked instead of dropped.

@@ -114,7 +114,7 @@ enum Fate {
     Drop,
 }
 
-/// The discipline.
+/// The queue discipline.
 #[derive(Debug)]
 pub struct Step {
     packets: Packets,

@@ -99,7 +99,7 @@ pub const ENTRY: Entry<Build> = Entry {
     },
 };
 
-/// The discipline.
+/// The queue discipline.
 #[derive(Debug)]
 pub struct Wred {
     /// The curve for ECN-capable packets, which are marked.

@@ -17,7 +17,7 @@ pub(super) struct SackBlocks {
 }
 
 impl SackBlocks {
-    /// Returns whether no block must be reported.
+    /// Returns whether there is no block to report.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.recent_len == 0 && self.dsack.is_none()

@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn dithering_keeps_the_share() {
-        // Half of the segments are marked, one per ACK. So every other ACK carries ESCE.
+        // Half of the segments are marked, one per ACK. So every second ACK carries ESCE.
         assert_eq!(dithered(&[1, 1, 1, 1]), [true, false, true, false]);
         assert_eq!(dithered(&[2, 2, 0, 0]), [true, true, false, false]);
         assert_eq!(dithered(&[0, 0, 2, 0]), [false, false, true, false]);

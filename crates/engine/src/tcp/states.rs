@@ -12,7 +12,7 @@ use super::timer::{Kind, TIMEOUT_MIN};
 use crate::cc::{CaState, Control, CwndEvent, INFINITE_SSTHRESH, Signal};
 use crate::units::Time;
 
-/// What is new in an ACK (Linux `FLAG_*`).
+/// New information in an ACK (Linux `FLAG_*`).
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Event {
     /// Whether the cumulative acknowledgement advanced.

@@ -16,7 +16,7 @@ use crate::ring::Ring;
 /// How much the filter drops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AckFilter {
-    /// Drops no ACK.
+    /// Does not drop ACKs.
     Off,
     /// Drops all redundant ACKs but one.
     On,

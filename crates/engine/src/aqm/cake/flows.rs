@@ -35,7 +35,7 @@ pub struct Isolation {
     /// Whether sources are separate. If so, each source has its own share of the rate, or its own
     /// queue if flows do not have queues.
     pub sources: bool,
-    /// Whether destinations are separate, as sources are.
+    /// Whether destinations are separate, in the same way as sources.
     pub destinations: bool,
 }
 

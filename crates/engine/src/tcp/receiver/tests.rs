@@ -358,8 +358,8 @@ fn a_long_silence_brings_quick_acks() {
 }
 
 /// Linux `tcp_grow_window`: the receiver sends 16 quick ACKs, and one ACK for each segment with
-/// which the window of a 32 MiB buffer grows. The number of these segments is (2^25 x 34 / 128 +
-/// 1448) / 2896, rounded up.
+/// which the window of a 32 MiB buffer grows. The number of these segments is `(2^25 x 34 / 128 +
+/// 1448) / 2896`, rounded up.
 #[test]
 fn every_segment_is_acknowledged_while_the_window_grows() {
     let mut end = End {
