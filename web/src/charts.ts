@@ -228,8 +228,7 @@ export class Charts {
 }
 
 /** Returns the value at an index. If there is no value, returns the last value before the index. */
-function nearest(column: ArrayLike<number | null | undefined> | undefined, at: number): number |
-null {
+function nearest(column: ArrayLike<number | null | undefined> | undefined, at: number): number | null {
   for (let place = at; place >= 0 && column !== undefined; place -= 1) {
     const value = column[place];
     if (value !== undefined) return value;

@@ -5,8 +5,11 @@ import { charts } from "./words";
 
 export interface Curve {
   label: string;
-  /** The group that determines the colour of the curve. A number below 0 means a separate colour.
-  */ group: number; dash: boolean; x: Float64Array; y: (number | null)[];
+  /** The group that sets the colour of the curve. A number below 0 means a separate colour. */
+  group: number;
+  dash: boolean;
+  x: Float64Array;
+  y: (number | null)[];
 }
 
 export interface Chart {

@@ -45,8 +45,8 @@ export class Picture {
     this.hidden = groups;
   }
 
-  /** Largest number of packets to show, in this picture or in the other picture, which has the same
-  scale. */ most = 1;
+  /** Largest number of packets to show, in this or the other picture. Both have one scale. */
+  most = 1;
 
   /** Draws a moment. `pace` is the number of seconds of the run in a second on the screen. */
   draw(time: number, pace: number): void {
@@ -176,9 +176,8 @@ export class Picture {
     at.globalAlpha = 1;
   }
 
-  /** Draws moving packets. If there are too many, draws an evenly spaced selection. */ private
-  moving(at: CanvasRenderingContext2D, queue: Queue, packets: number[], place: (one: number) =>
-  number, y: number, left: boolean): void {
+  /** Draws moving packets. If there are too many, draws an evenly spaced selection. */
+  private moving(at: CanvasRenderingContext2D, queue: Queue, packets: number[], place: (one: number) => number, y: number, left: boolean): void {
     const step = Math.max(1, Math.ceil(packets.length / MOST_MOVING));
     packets.forEach((one, number) => {
       if (number % step !== 0) return;

@@ -6,11 +6,11 @@ import { short } from "./dom";
 import type { Result, Trace } from "./protocol";
 import { charts } from "./words";
 
-/** The largest number of points of a curve. From a longer curve, points at equal distances are
-kept. */ const MOST_POINTS = 1500;
+/** Largest number of points of a curve. A longer curve keeps points at equal distances. */
+const MOST_POINTS = 1500;
 
-/** Returns the charts of a result that do not have time on the x axis. A chart without data is left
-out. */ export function planes(result: Result): Chart[] {
+/** Returns the charts without time on the x axis. A chart without data is left out. */
+export function planes(result: Result): Chart[] {
   const all: Chart[] = [
     { id: "cdf", title: title(result), across: { unit: "ms", line: true }, curves: distributions(result) },
     { id: "rate-plane", title: charts.ratePlane, across: { unit: "", line: false }, curves: plane(result, rates) },
