@@ -9,13 +9,13 @@
 //!
 //! If the rate changes, missing tokens accrue at the new rate. In contrast, htb keeps the time that
 //! it computed before the change. While the rate of a link is 0, the link gains tokens as if it
-//! were idle. htb does not support a rate of 0.
+//! were idle. Linux htb does not support a rate of 0.
 
 use crate::plan::RatePlan;
 use crate::rate::{Cursor, steps_end, steps_end_bits};
 use crate::units::{Bytes, Rate, Time};
 
-/// Returns the burst that tc (`q_htb.c`) computes if a class does not set one: 1600 bytes plus the
+/// Returns the burst that tc (`q_htb.c`) computes for a class without a burst: 1600 bytes plus the
 /// rate divided by the kernel's timer frequency. `/proc/net/psched` states 1 GHz for
 /// high-resolution timers, so the second part is 0 below 8 Gbit/s.
 pub fn tc_burst(rate: Rate) -> Bytes {

@@ -1,5 +1,5 @@
-//! The event calendar: at most one pending entry per component, in a total
-//! order by (time, component).
+//! The event calendar. It has at most one pending entry per component, in a total order by (time,
+//! component).
 //!
 //! Packets wait in the FIFOs of links and pipes, so the calendar holds a few entries per link and
 //! one per end point, not one per packet. Nearly all events belong to the first few components,

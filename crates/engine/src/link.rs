@@ -1,4 +1,4 @@
-//! Links: a queue, a rate over time, and what happens behind them (delay, loss).
+//! Links. A link has a queue, a rate over time, and effects behind the queue (delay, loss).
 
 use tailback_record::Cause;
 
@@ -178,7 +178,7 @@ impl Link {
             self.in_service = Some((*packet, 0));
         }
         match (leaves, begun) {
-            // A slot on a wire ends: its packet leaves, and the next slot begins.
+            // A slot on a wire ends, so its packet leaves, and the next slot begins.
             (Some((leaves, _)), begun) => {
                 *packet = leaves;
                 // If no slot begins, the link is served again at once. It then finds the queue
@@ -262,7 +262,7 @@ impl Link {
         }
     }
 
-    /// Serves a trace as Mahimahi does: at each opportunity up to 1504 bytes leave. If the queue
+    /// Serves a trace like Mahimahi. At each opportunity up to 1504 bytes leave. If the queue
     /// becomes empty, the unused bytes of the opportunity are lost. A packet may need several
     /// opportunities.
     fn serve_trace(&mut self, now: Time, packet: &mut Packet) -> Next {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::units::{Rate, Time};
 
-/// Bytes of one delivery opportunity of a trace (Mahimahi).
+/// Number of bytes that one delivery opportunity of a trace can carry (Mahimahi).
 pub(crate) const OPPORTUNITY: u32 = 1504;
 
 /// A rate over time.

@@ -1,6 +1,6 @@
 //! A first-in, first-out queue in a ring whose length is a power of two. Pipes and queues store
-//! packets in it. `VecDeque` is slower: it compares indices, whereas this ring applies a mask, and
-//! it removes an element through an `Option`.
+//! packets in it. `VecDeque` is slower, because it compares indices where this ring applies a mask,
+//! and because it removes an element through an `Option`.
 
 /// Smallest number of slots for which memory is freed. For smaller rings, copying costs more than
 /// the memory saves.
@@ -48,8 +48,8 @@ impl<T: Copy> Ring<T> {
         self.slots.get(self.head & (self.slots.len() - 1))
     }
 
-    /// Returns the elements at these distances behind the oldest, or `None` if one does not exist.
-    /// The largest distance comes first.
+    /// Returns the elements at these distances behind the oldest, or `None` if one of them does not
+    /// exist. The largest distance comes first.
     #[inline]
     pub fn ahead<const N: usize>(&self, places: [usize; N]) -> Option<[&T; N]> {
         if places[0] >= self.len {

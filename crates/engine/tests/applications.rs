@@ -1,5 +1,5 @@
-//! Tests flows that their applications limit: what is written, when it arrives, and what is
-//! requested.
+//! Tests flows that are limited by their applications: the data that is written, when it arrives,
+//! and the requests.
 
 mod common;
 

@@ -254,7 +254,7 @@ fn utilisation_of_total(outcome: &Outcome) -> f64 {
     goodput(outcome, 0) * 1e6 / (RATE as f64 * 1448.0 / 1514.0)
 }
 
-/// A policer of 10 Mbit/s with a bucket of 1 s, which drops packets that exceed its rate.
+/// A policer of 10 Mbit/s with a bucket of 1 s. It drops packets that exceed its rate.
 struct Policer {
     packets: Packets,
     /// Tokens, in bytes x 1e9.

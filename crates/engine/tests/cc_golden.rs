@@ -1,5 +1,5 @@
 //! Gives the same marks to every congestion control, and prints the resulting windows as tables, so
-//! that a change of behaviour shows in a diff.
+//! that a diff shows a change of behaviour.
 //!
 //! The sender always has data, every segment is acknowledged separately, and all RTTs are 20 ms.
 //! PRR reduces the window as in Linux (see `src/cc/testing.rs`).
@@ -90,8 +90,8 @@ fn one_mark() {
     insta::assert_snapshot!("one_mark_ack_by_ack", table);
 }
 
-/// Plays forty rounds: first all packets of one round are marked, then more and more packets of
-/// every eighth round.
+/// Plays forty rounds. First all packets of one round are marked. Later every eighth round has
+/// marks, on more packets each time.
 #[test]
 fn rounds() {
     let columns: [Column; 7] = [

@@ -34,8 +34,8 @@ fn ends(metrics: bool, ssthresh: bool, apart: bool) -> [SlowStart; 2] {
 }
 
 /// Path and buffer hold 33 + 40 packets. The first slow start ends with losses when about twice as
-/// many are in flight, and sets ssthresh to half of this number. The second connection begins with
-/// this ssthresh.
+/// many packets are in flight, and sets ssthresh to half of this number. The second connection
+/// begins with this ssthresh.
 #[test]
 fn the_second_connection_begins_with_the_ssthresh_of_the_first() {
     let [first, second] = ends(true, true, false);

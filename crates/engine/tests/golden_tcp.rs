@@ -1,5 +1,5 @@
 //! Tests a sender ACK by ACK when certain packets are dropped or marked. The tables are readable,
-//! so that a change of behaviour shows in a diff.
+//! so that a diff shows a change of behaviour.
 //!
 //! The path is always the same: 12 Mbit/s (1.01 ms a packet) and 20 ms, so the bandwidth-delay
 //! product is 20 packets. The queue never overflows. Packets are numbered from 1 as they arrive at

@@ -144,8 +144,8 @@ fn cubic_window(n: u64, first: u64, seconds: u64, fast_convergence: bool) -> f64
 /// when the curve is less than one segment below W_max. This happens cbrt(1/C) = 1.36 s before K,
 /// minus the RTT by which Linux looks ahead. The interval between losses is shorter by this time,
 /// so the window for a given p is larger. The difference is 20 % at p = 1e-4, and 12 % at 1e-5,
-/// where K is larger. Linux itself confirms this if the same packets are lost. The simulator must
-/// agree with Linux to within one segment.
+/// where K is larger. Linux itself shows the same difference if the same packets are lost. The
+/// simulator must agree with Linux to within one segment.
 #[test]
 fn cubic_response_to_periodic_loss() {
     let rtt = 0.1;

@@ -1,5 +1,5 @@
-//! Tests what is measured about datagrams: delays over a whole route, answers to pings, and frames
-//! of audio and video.
+//! Tests the measurements of datagrams: delays over a whole route, answers to pings, and frames of
+//! audio and video.
 
 mod common;
 

@@ -1,5 +1,5 @@
-//! Tests phase effects: with the jitter that a warning recommends, shares vary smoothly with the
-//! round-trip time. Without the jitter they do not.
+//! Tests phase effects. With the jitter that a warning recommends, shares vary smoothly with the
+//! round-trip time. Without the jitter, they do not.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! Tests dishonest receivers: what they gain, and who pays for it.
+//! Tests dishonest receivers: how much they gain, and how much other flows lose.
 
 mod common;
 
@@ -63,7 +63,7 @@ fn in_two_rounds(receiver: Conduct, growth: Growth) -> u64 {
 #[test]
 fn a_window_that_counts_acks_grows_by_each_part() {
     // If growth counts ACKs, slow start adds one segment for each ACK. The window after the first
-    // round is 4 + 4 with one ACK per segment, and 4 + 8 x 4 with eight.
+    // round is 4 + 4 with one ACK per segment, and 4 + 8 x 4 with eight ACKs per segment.
     let [segments, acks] = [Growth::Segments, Growth::Acks];
     assert_eq!(in_two_rounds(Conduct::Honest, segments), 4 + 8);
     assert_eq!(in_two_rounds(Conduct::DividesAcks, segments), 4 + 8);

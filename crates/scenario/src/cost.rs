@@ -282,8 +282,8 @@ struct Passing {
     bytes: f64,
 }
 
-/// Returns how many segments a flow can send: all of its data, or what its window, its losses and
-/// marks, and the slowest link allow.
+/// Returns how many segments a flow can send: all of its data, or the number that its window, its
+/// losses and marks, and the slowest link allow.
 fn segments(plan: &Plan, flow: &FlowPlan) -> u64 {
     let mss = u64::from(flow.tcp.mss).max(1);
     let active = active(plan, flow.start, flow.stop);

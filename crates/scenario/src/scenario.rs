@@ -70,7 +70,7 @@ impl Scenario {
     }
 }
 
-/// An axis of a sweep: one key, or several that advance together.
+/// An axis of a sweep: one key, or several keys that advance together.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Axis {
     /// The paths as written in the file.

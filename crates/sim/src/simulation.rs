@@ -28,7 +28,7 @@ impl Simulation {
     /// Loads a scenario.
     ///
     /// The text may use the keys of tailback's format that the simulator supports. It may also have
-    /// entries of `[[programs]]` without programs. Attach endpoints to these by name
+    /// entries of `[[programs]]` without programs. Attach endpoints to these entries by name
     /// ([`Simulation::attach`]). Such an entry has the keys `name`, `count`, `start`, `stop`,
     /// `rtt`, `route`, `back`, `reverse`, `dscp`, `hosts` and `class`. If it has a `kind`, its name
     /// defaults to the kind, and the endpoints replace that kind's programs.

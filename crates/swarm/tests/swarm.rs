@@ -167,8 +167,8 @@ fn words_of(value: &Value, words: &mut BTreeSet<String>) {
     }
 }
 
-/// A key, option or word that no scenario uses is not tested. If a new one is not drawn
-/// automatically, `generate` must draw it.
+/// A key, option or word that no scenario uses is not tested. If a new key, option or word is not
+/// drawn automatically, add it to `generate`.
 #[test]
 fn every_key_and_word_is_drawn() {
     /// These are keys for kits, a metric of sweeps, and plugins, which would have to be compiled.

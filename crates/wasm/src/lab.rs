@@ -1,4 +1,4 @@
-//! Holds one scenario and one run, and answers questions about them.
+//! Holds one scenario and one run, and answers queries about them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -24,12 +24,12 @@ const NONE: (Component, u32) = (Component::MAX, 0);
 /// Orders a packet among the packets that enter one pipe at the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Key {
-    /// The largest component number handled so far at the time of entry, then the largest numbers
-    /// at the two earlier events on the packet's path. Each number comes with the number of times
-    /// that it occurs in a row.
+    /// The largest component number that was handled until the packet entered, among events at the
+    /// same time. Then the same for the two earlier events on the packet's path. Each number comes
+    /// with the number of times that it occurs in a row.
     recent: [(Component, u32); 3],
     /// The last component that was not a pipe, and the number of this packet among the packets that
-    /// this component sent. All packets that one event sends are sent in the same part.
+    /// this component sent. All packets of one event are sent in the same part.
     start: (Component, u32),
     /// Digest of all pipes after `start`.
     pipes: u64,
@@ -59,9 +59,8 @@ impl Key {
         }
     }
 
-    /// Compares two packets that were pushed at the same time in different parts: returns which
-    /// packet is first on a single core. Returns `None` if the packets' paths are too long to
-    /// decide.
+    /// Compares two packets that were pushed at the same time in different parts. Returns their
+    /// order on a single core. Returns `None` if the packets' paths are too long to decide.
     pub fn order(&self, other: &Key) -> Option<Ordering> {
         for (place, (own, others)) in self.recent.iter().zip(&other.recent).enumerate() {
             if own.0 != others.0 {
@@ -144,7 +143,8 @@ mod tests {
         let [one, two] = [1, 2].map(|nth| Key::of(9, nth).behind(0));
         assert_eq!(order(one, two), Some(Ordering::Less));
         assert_eq!(order(way(7, &[]), way(8, &[])), Some(Ordering::Less));
-        // A packet from a pipe comes before a packet that a link sends: pipes have lower numbers.
+        // A packet from a pipe comes before a packet that a link sends, because pipes have lower
+        // numbers.
         assert_eq!(order(way(9, &[0]), way(8, &[])), Some(Ordering::Less));
         assert_eq!(order(way(9, &[0]), way(8, &[0])), Some(Ordering::Greater));
         assert_eq!(

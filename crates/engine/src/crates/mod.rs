@@ -5,7 +5,7 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `guarded` | checks around a plugin's congestion control: a window of 0 ends the run |
+//! | `guarded` | checks a plugin's congestion control at run time; a window of 0 ends the run |
 //! | `whereabouts` | tells another thread which hook of a plugin is running |
 //! | `wrapping` | finds hooks that a wrapper of another congestion control does not forward |
 

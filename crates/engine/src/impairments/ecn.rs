@@ -1,4 +1,4 @@
-//! Middleboxes that do not support ECN: they clear the ECN field, remove marks, or drop packets
+//! Middleboxes that do not support ECN. They clear the ECN field, remove marks, or drop packets
 //! that are ECN-capable.
 
 use tailback_record::Cause;

@@ -59,7 +59,7 @@ pub fn error(option: &'static str, message: &str) -> OptionError {
     }
 }
 
-/// Checks the times of steps: the first one is 0, and they ascend.
+/// Checks that the times of steps ascend from 0.
 pub fn steps_ascend<T>(option: &'static str, steps: &[(Time, T)]) -> Result<(), Vec<OptionError>> {
     let message = match steps.first() {
         Some((Time::ZERO, _)) if steps.is_sorted_by(|a, b| a.0 < b.0) => return Ok(()),

@@ -76,8 +76,8 @@ enum Spread {
     Turns(f64),
     Flowlets {
         gap: Time,
-        /// For each flow and direction: when its last packet came, and whether that packet took the
-        /// second path.
+        /// For each flow and direction: when the last packet came, and whether it took the second
+        /// path.
         last: Vec<[Option<(Time, bool)>; 2]>,
     },
 }

@@ -1,9 +1,10 @@
-//! How the keys of a scenario file are declared: once, beside the part of the plan that they fill.
+//! Declares the keys of a scenario file. Each key is declared once, next to the part of the plan
+//! that it fills.
 //!
 //! [`keys!`](crate::keys!) turns one list into a struct of the plan with its defaults, and into the
-//! table of its keys. From the list it also derives how a file fills the struct, the canonical form
-//! of the struct, and what an engine rejects. [`words!`](crate::words!) declares the words that a
-//! key accepts, together with their enum.
+//! table of its keys. From the list it also derives code that fills the struct from a file, the
+//! canonical form of the struct, and the values that an engine rejects. [`words!`](crate::words!)
+//! declares the words that a key accepts, together with their enum.
 
 mod declare;
 mod part;
@@ -42,7 +43,7 @@ impl EngineKind {
     }
 }
 
-/// The registries: the kinds of things that a scenario can name.
+/// The registries, one for each kind of named component in a scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Registry {
     /// Queue disciplines.

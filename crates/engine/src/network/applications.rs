@@ -1,4 +1,4 @@
-//! Applications of flows: they write data, hold data back and request chunks. An application has
+//! Applications of flows. They write data, hold data back and request chunks. An application has
 //! one entry in the calendar, which it shares with the flow's stop.
 //!
 //! A request is an ACK with payload. Until the answer begins to arrive, the receiver repeats the

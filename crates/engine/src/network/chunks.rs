@@ -1,4 +1,5 @@
-//! The chunks of a connection: when each was written or requested, and when it arrived.
+//! The chunks of a connection, with the time at which each chunk was written or requested, and the
+//! time at which it arrived.
 
 use std::collections::VecDeque;
 

@@ -16,7 +16,7 @@
 //! For a request the receiver is the client. The server's SYN then serves as the SYN-ACK. The
 //! answer to this SYN serves as the client's ACK and also as the request. Only the client's SYN
 //! comes before the server's SYN. So the times, the packets and the retransmissions of a handshake
-//! are right, except that the third packet is 8 bytes longer than in Linux. A lost SYN is sent
+//! are the same as in Linux, except that the third packet is 8 bytes longer. A lost SYN is sent
 //! again as in Linux. A server that has answered a SYN does not answer its duplicate before its own
 //! timer fires.
 

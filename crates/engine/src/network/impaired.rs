@@ -88,7 +88,7 @@ enum Met {
     Ends,
 }
 
-/// State that impairments may change, but that belongs to the network.
+/// State of the network that impairments may change.
 struct Surroundings<'a> {
     sink: &'a mut Sink,
     ends: &'a mut [Ends],

@@ -17,8 +17,8 @@
 //!
 //! The network is not cut at a link whose delay varies. It is not cut on the routes of connections
 //! that traffic sources open, either. The reason is that a slot is used again when its last packet
-//! is gone, and this packet may be in any part. A run uses one core if it records packets, if it
-//! records more rows than it keeps, or if hosts remember destinations.
+//! has left the network, and this packet may be in any part. A run uses one core if it records
+//! packets, if it records more rows than it keeps, or if hosts remember destinations.
 
 mod meeting;
 mod play;

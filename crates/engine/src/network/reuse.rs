@@ -34,7 +34,7 @@ impl Connection {
             && self.sender.is_established()
             && current.sent.take().is_some()
         {
-            // The server has sent all of its previous answers, so this one begins a new segment.
+            // The server has sent all of its previous answers, so this answer begins a new segment.
             self.goal = self.sender.flight().nxt + current.bytes.div_ceil(self.mss);
             self.sender.write(current.bytes, now, port);
         }

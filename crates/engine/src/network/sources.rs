@@ -1,4 +1,4 @@
-//! Traffic sources: they send datagrams, or open connections.
+//! Traffic sources, which send datagrams or open connections.
 //!
 //! The slot that has been free for the longest time is used first, just as hosts reuse ports. A
 //! queue that hashes flows then spreads the connections. A slot whose packets are still in the
@@ -122,8 +122,8 @@ impl Places {
     }
 
     /// Checks whether a slot is ready, after a packet has left the network or a connection has
-    /// ended. The number of packets in the network is the number that entered, minus the numbers
-    /// that came out and that were dropped.
+    /// ended. The packets in the network are the packets that entered, minus the packets that came
+    /// out and the packets that were dropped.
     fn look(&mut self, slot: u32, ends: &Ends) {
         let place = (slot - self.slots.start) as usize;
         if self.free[place] != TAKEN && ends.entered == ends.ended + self.gone[place] {

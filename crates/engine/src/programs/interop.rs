@@ -2,7 +2,7 @@
 //! the sender's host. A client on the receiver's host fetches files from it over HTTP/0.9 or
 //! HTTP/3.
 //!
-//! Both find the same environment as in the runner's containers:
+//! Both have the same environment as in the runner's containers:
 //!
 //! | what | where |
 //! |---|---|

@@ -1,5 +1,5 @@
-//! Ready-made programs. Each kind turns a few options into the commands for both hosts of an entry
-//! of `[[programs]]`. Each has one file and one line in [`ENTRIES`].
+//! Ready-made programs. Each kind converts a few options to the commands for both hosts of an entry
+//! of `[[programs]]`. Each kind has one file and one line in [`ENTRIES`].
 //!
 //! Only the kernel engine runs programs. In the simulator, the transport stack of a plugin can
 //! replace a kind ([`stacks`]). Words of a command may contain the placeholders of `[[programs]]`:

@@ -1,4 +1,4 @@
-//! Traffic sources: pure state machines, which the kernel engine's guest uses, too.
+//! Traffic sources. They are pure state machines, which the kernel engine's guest uses, too.
 //!
 //! A source returns the next step and its time. A step is, for example, to send a datagram, or to
 //! open a TCP connection that delivers a number of bytes. The engines carry out these steps.

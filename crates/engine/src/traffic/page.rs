@@ -1,5 +1,5 @@
-//! Web pages: objects on several connections at the same time. The load time ends when all objects
-//! have arrived.
+//! Web pages. A page loads its objects on several connections at the same time. The load time ends
+//! when all objects have arrived.
 //!
 //! The kind follows RFC 7928, section 7.2. There a page has at least 50 objects of at least 1 KB,
 //! which 6 connections carry back to back. All connections of a page open at once, and its objects

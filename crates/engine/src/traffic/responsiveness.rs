@@ -4,7 +4,7 @@
 //! The source follows draft-ietf-ippm-responsiveness-09, but tests only one direction:
 //!
 //! * It begins with `connections` bulk connections. In each interval it adds one connection, until
-//!   the goodput is stable or their number reaches `most_connections`.
+//!   the goodput is stable or the number of connections reaches `most_connections`.
 //! * It sends a pair of probes every 10 ms. One probe fetches 5000 bytes on its own connection
 //!   (foreign). The other fetches 1000 bytes on a random bulk connection (self). Probes take at
 //!   most 5 % of the goodput of the last interval. In the first interval a pair is sent every 100
@@ -339,7 +339,7 @@ mod tests {
         assert_eq!(trimmed_mean(&mut []), None);
     }
 
-    /// Examples from the draft: round trips of 200, 60 and 10 ms are 300, 1000 and 6000 RPM.
+    /// Examples from the draft: round trips of 200, 60 and 10 ms give 300, 1000 and 6000 RPM.
     #[test]
     fn rpm_is_round_trips_per_minute() {
         let options = crate::registry::complete_defaults(&ENTRY);

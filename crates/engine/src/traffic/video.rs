@@ -3,9 +3,9 @@
 //!
 //! The sizes of frames and the times between frames follow the synthetic model of RFC 8593, section
 //! 5, in its steady state. Each value is its mean times 1 + x. Here x has a Laplace distribution of
-//! scale 0.15, cut at 0.9 on both sides. The mean size follows from the bitrate: bitrate / 8 /
-//! frame rate bytes. Key frames are added as in the C4 test suite (draft-huitema-ccwg-c4-test):
-//! every 30th frame is a key frame, which is ten times as large as the other frames.
+//! scale 0.15, cut at 0.9 on both sides. The mean size in bytes is bitrate / 8 / frame rate. Key
+//! frames are added as in the C4 test suite (draft-huitema-ccwg-c4-test): every 30th frame is a key
+//! frame, which is ten times as large as the other frames.
 //!
 //! With `min_bitrate`, the bitrate adapts. It begins at `min_bitrate` and stays between
 //! `min_bitrate` and `bitrate`. Every 200 ms the receiver sends a report to the source. The report

@@ -1,5 +1,6 @@
-//! Web-like traffic: requests of a Poisson process. Each is answered with a number of bytes, over
-//! its own TCP connection or over a connection that serves several requests.
+//! Web-like traffic: requests of a Poisson process. The answer to each request has a number of
+//! bytes, and is sent over its own TCP connection or over a connection that serves several
+//! requests.
 //!
 //! The gaps between requests are exponential. Sizes have a truncated Pareto distribution, as the
 //! short flows of the Prague group's testbed, or a lognormal distribution, as in the L4S tests of

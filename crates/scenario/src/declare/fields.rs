@@ -75,7 +75,7 @@ impl<'n> Fields<'n> {
 }
 
 impl Reader<'_> {
-    /// Reads a table: reports unknown and missing keys, and reads plain values.
+    /// Reads the plain values of a table. Reports unknown and missing keys.
     pub fn fields<'n>(
         &mut self,
         node: &'n Node,

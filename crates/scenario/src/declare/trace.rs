@@ -135,9 +135,9 @@ fn hash(times: &[Time]) -> String {
     hex(&hash.finalize(), 32)
 }
 
-/// Parses a Mahimahi trace: each line is a whole number of milliseconds, an opportunity to deliver
-/// 1504 bytes. Numbers must ascend. Errors do not repeat lines of the file, because a wrong file
-/// may contain confidential text.
+/// Parses a Mahimahi trace. Each line is a whole number of milliseconds, at which there is an
+/// opportunity to deliver 1504 bytes. Numbers must ascend. Errors do not repeat lines of the file,
+/// because a wrong file may contain confidential text.
 fn parse(text: &str) -> Result<Vec<Time>, String> {
     let mut times: Vec<Time> = Vec::new();
     for (n, line) in text.lines().enumerate() {

@@ -262,7 +262,7 @@ const MAX_LIST: usize = 100_000;
 /// The advice about an error in a file with a list.
 const CORRECT: &str = "correct the file, or name another";
 
-/// Returns whether a list has at least one value, and not too many.
+/// Returns whether the number of values in a list is allowed.
 fn has_valid_length(list: &[Node]) -> bool {
     (1..=MAX_LIST).contains(&list.len())
 }

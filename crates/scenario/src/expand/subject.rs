@@ -1,5 +1,5 @@
-//! The subject of an assertion: a metric, and the flow, link or class that the metric is about. A
-//! metric has several names, and commands accept all of them.
+//! The subject of an assertion: a metric, and the flow, link or class to which the metric applies.
+//! A metric has several names, and commands accept all of them.
 
 use std::collections::BTreeSet;
 

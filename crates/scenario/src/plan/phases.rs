@@ -1,7 +1,7 @@
 //! Finds FIFOs in which flows may keep in phase.
 //!
 //! Packets of deterministic hosts reach a full FIFO at fixed offsets from the times at which
-//! packets leave the FIFO. The round-trip times modulo the packet time then decide which packets
+//! packets leave the FIFO. The round-trip times modulo the packet time then determine which packets
 //! are dropped (Floyd and Jacobson, "On traffic phase effects in packet-switched gateways", 1992).
 
 use tailback_engine::aqm::fifo::{self, Limit};

@@ -1,4 +1,4 @@
-//! Draws links: one link, or several with routes over them.
+//! Draws one link, or several links with routes over them.
 
 use tailback_engine::plan::Concerns;
 use tailback_engine::{aqm, impairments};

@@ -1,5 +1,5 @@
-//! Identical flows are interchangeable: a flow's result does not depend on its position in the
-//! file.
+//! Law: identical flows are interchangeable, so a flow's result does not depend on its position in
+//! the file.
 //!
 //! Over several seeds, flows that differ only in their names are ranked by throughput. The ranks
 //! are correlated with the positions (Spearman). If positions do not matter, the coefficient of n

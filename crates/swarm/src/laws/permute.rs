@@ -2,15 +2,15 @@
 //!
 //! Random streams belong to names, so the order in a file affects only two things:
 //!
-//! - The order of events in the same nanosecond: the simulator handles them by kind and then in the
-//!   order of the file. So this law moves starts and round-trip times by some nanoseconds. Events
-//!   may still coincide by chance, but not with every choice of random numbers. So the law tries
-//!   several choices, some with host jitter, before it reports a difference. The law does not apply
-//!   to five kinds of scenarios, in which events coincide repeatedly. Flows on one host, and all
-//!   flows with `timer_phase`, share the ticks of their timers. Flows that pause resume at the same
-//!   moment. An impairment that holds packets releases several packets at once. Packets of a link
-//!   above 10 Gbit/s are only a few nanoseconds apart, and so are the starts of many flows within a
-//!   short round-trip time.
+//! - The order of events in the same nanosecond. The simulator handles such events by kind, and
+//!   then in the order of the file. So this law moves starts and round-trip times by some
+//!   nanoseconds. Events may still coincide by chance, but not with every choice of random numbers.
+//!   So the law tries several choices, some with host jitter, before it reports a difference. The
+//!   law does not apply to five kinds of scenarios, in which events coincide repeatedly. Flows on
+//!   one host, and all flows with `timer_phase`, share the ticks of their timers. Flows that pause
+//!   resume at the same moment. An impairment that holds packets releases several packets at once.
+//!   Packets of a link above 10 Gbit/s are only a few nanoseconds apart, and so are the starts of
+//!   many flows within a short round-trip time.
 //! - The queue of a flow in `fq`, `fq_codel`, `fq_pie` and `cake`. Linux hashes addresses and
 //!   ports, but the simulator computes the hash from the seed and the flow's number. So in another
 //!   order, other flows share a queue, and another one of several equally long queues is first. The

@@ -154,7 +154,7 @@ fn others(
     Ok(())
 }
 
-/// Draws a name. Names with the same letter sort by their numbers.
+/// Draws a name. Names with the same letter are sorted by their numbers.
 fn name(draw: &mut Draw, letter: char, number: usize) -> String {
     let fits: Vec<char> = "abcxyzABC0189_-+é".chars().collect();
     let rest = (0..draw.below(20)).map(|_| *draw.pick(&fits));

@@ -212,8 +212,8 @@ fn flow(draw: &mut Draw, mut flow: Table) -> Table {
 fn link(draw: &mut Draw, near: f64, packet: f64, duration: f64, rtt: f64, tcp: bool) -> Table {
     let mut link = Table::from_iter([("rate".to_owned(), rate(near))]);
     if !tcp && draw.chance(0.2) {
-        // The rate is a constant or 0, because a change between two rates above 0 could end a
-        // packet between two nanoseconds.
+        // The rate is a constant or 0, because after a change between two rates above 0, a packet
+        // could end between two nanoseconds.
         let mut at = 0.0;
         let steps = (0..2 + draw.below(4)).map(|i| {
             let bits = if i % 2 == 0 { rate(near) } else { text("0bit") };

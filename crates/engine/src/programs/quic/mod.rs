@@ -57,7 +57,7 @@ pub const QLOG: Opt = Opt {
     tc: None,
 };
 
-/// Option: the number of threads, for stacks that support several.
+/// Option: the number of threads, for stacks that support several threads.
 const THREADS: Opt = Opt {
     name: "threads",
     doc: "Number of threads in addition to the first; with 0 the first does everything.",

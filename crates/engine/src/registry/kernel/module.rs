@@ -71,8 +71,8 @@ impl Module {
         }
     }
 
-    /// Returns the module that replaces Linux's for these options. `acks` means that windows grow
-    /// by ACKs instead of segments.
+    /// Returns the module that replaces Linux's module for these options. `acks` means that windows
+    /// grow by ACKs instead of segments.
     pub fn stand_in(&self, options: &Options, acks: bool) -> Option<&StandIn> {
         let for_options = self.stand_in.as_ref().filter(|own| (own.needed)(options));
         for_options.or_else(|| self.acks.as_ref().filter(|_| acks))
