@@ -102,7 +102,7 @@ quiet_option = click.option(
     is_flag=True,
     expose_value=False,
     callback=_quieten,
-    help="Print results, warnings and errors, and nothing about progress.",
+    help="Print results, warnings and errors, but no progress.",
 )
 engine_option = click.option(
     "--engine",
@@ -110,7 +110,7 @@ engine_option = click.option(
     show_default=True,
     shell_complete=engine_names,
     metavar="NAME",
-    help="Engine that runs it: sim, kernel or kernel-realtime.",
+    help="Engine to use: sim (the simulator), kernel (Linux in virtual time) or kernel-realtime.",
 )
 
 
@@ -188,8 +188,10 @@ _cores_option = click.option(
     type=count_type,
     default=1,
     metavar="N",
-    help="Cores for each run of the simulator [default: 1]. A run uses more than one only if "
-    "links with a delay cut its network into parts. The results are the same.",
+    help=(
+        "Cores for each run of the simulator [default: 1]. A run uses more than one core only if "
+        "links with a delay divide its network into parts. The results are the same."
+    ),
 )
 out_option = click.option(
     "--out",
@@ -201,7 +203,7 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON a
 _read_only_option = click.option(
     "--read-only", is_flag=True, help="Show stored results only; run and write nothing."
 )
-_pdf_option = click.option("--pdf", is_flag=True, help="Write the report as PDF too.")
+_pdf_option = click.option("--pdf", is_flag=True, help="Also write the report as PDF.")
 
 
 def _leave_out_lab(context: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
@@ -216,7 +218,7 @@ _no_lab_option = click.option(
     is_flag=True,
     expose_value=False,
     callback=_leave_out_lab,
-    help="Leave the laboratory and the links to it out of the report.",
+    help="Omit the laboratory, and the links to it, from the report.",
 )
 
 

@@ -20,7 +20,10 @@ def spread_options(command: Callable[..., int]) -> Callable[..., int]:
     @click.option(
         "--cluster",
         metavar="ADDRESS",
-        help="Run it on a Dask cluster: address of the scheduler (tcp://HOST:PORT), or its file.",
+        help=(
+            "Run on a Dask cluster. ADDRESS is that of the scheduler (tcp://HOST:PORT), or the "
+            "file that the scheduler writes."
+        ),
     )
     @click.option(
         "--shard",

@@ -28,7 +28,7 @@ from tailback.cli.options import for_this_command, jobs_option
     type=click.Path(file_okay=False, path_type=Path),
     help="Folder of a plugin (tailback new --crate starts one). Can be repeated.",
 )
-@click.option("--test", "tested", is_flag=True, help="Run the tests of the plugins too.")
+@click.option("--test", "tested", is_flag=True, help="Also run the tests of the plugins.")
 @jobs_option
 @click.pass_context
 def build(context: click.Context, folders: tuple[Path, ...], tested: bool, jobs: int | None) -> int:

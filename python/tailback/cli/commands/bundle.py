@@ -27,7 +27,7 @@ from tailback.running.options import RunOptions
     "bundle_",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Run this bundle again, and say which bytes differ and why.",
+    help="Run this bundle again, and print which bytes differ, and why.",
 )
 @click.option(
     "--to",
@@ -43,7 +43,7 @@ from tailback.running.options import RunOptions
     "--max-cpu-s",
     type=click.FloatRange(min=0, min_open=True),
     metavar="SECONDS",
-    help="CPU time that --verify may take [default: 3600].",
+    help="CPU time that --verify may take, in seconds [default: 3600].",
 )
 @run_options(spread=False)
 @json_option
@@ -61,7 +61,7 @@ def bundle(
 
     TARGET is a scenario. Runs that are not stored are run first. The bundle has the scenario, the
     files that it reads, the results with their hashes, a figure, the commands, versions, and
-    metadata (RO-Crate). With --verify it is checked and run again: exit status 1 if a byte
+    metadata (RO-Crate). --verify checks a bundle and runs it again; the exit status is 1 if a byte
     differs.
 
     docs/how-to/bundle.md lists what a bundle contains.

@@ -54,8 +54,8 @@ if TYPE_CHECKING:
     multiple=True,
     metavar="NAME[:KEY=VALUE]",
     help="A variant of FILE, with the value at path KEY replaced. Repeat the option with the same "
-    "NAME to replace more. NAME alone is the unchanged file. Keys engine and kernel choose what "
-    "runs it. The first variant is the baseline.",
+    "NAME to replace more. NAME alone is the unchanged file. The keys engine and kernel choose "
+    "the engine and the kernel kit. The first variant is the baseline.",
 )
 @click.option(
     "--without",
@@ -79,8 +79,8 @@ if TYPE_CHECKING:
     metavar="QUANTITY:±N[%]",
     help="Exit 3 if a difference is beyond this bound, 4 if the seeds cannot decide: "
     "throughput_mbit:-5%, delay_mean_ms:+0.5, or jain:2% for both directions. "
-    "delay_mean_ms@NAME:+10% is for one link or flow; without @NAME the bound is for each. Can be "
-    "repeated.",
+    "delay_mean_ms@NAME:+10% applies to one link or flow; without @NAME the bound applies to "
+    "each. Can be repeated.",
 )
 @click.option(
     "--junit",
@@ -132,23 +132,23 @@ def compare(
     options: RunOptions,
     as_json: bool,
 ) -> int:
-    """Compare variants of a scenario, or stored sweeps, and say what differs beyond noise.
+    """Compare variants of a scenario, or stored sweeps, and show what differs beyond noise.
 
     Every variant runs at the same points with the same seeds (default: 10, unless FILE says how
-    many). A difference to the first variant has a star if it is more than noise: of all stars at
+    many). A difference from the first variant has a star if it is more than noise: of all stars at
     most 5 % are expected to be wrong (q below 0.05, the false discovery rate).
 
-    BATTERY is a set of scenarios that come with tailback. There is one, l4s-battery. Its parts are
-    1-1, 1h-1h, 1l-1l (together equal-rtt), flows, mixed-rtt and overload. Its flows are called L
-    and C, its link bottleneck: the variant NAME:bottleneck.queue.target=18ms changes the queue in
-    all parts. Presets: dctcp (DCTCP in L by any_ect, as on the kernel engine), step-2019 (step
-    thresholds of 6 and 2 ms at 4 and 12 Mbit/s), overload-5 (five flows in each class). Its report
-    has a PDF too.
+    BATTERY is a set of scenarios that come with tailback. The only battery is l4s-battery. Its
+    parts are 1-1, 1h-1h, 1l-1l (together equal-rtt), flows, mixed-rtt and overload. Its flows are
+    called L and C, its link bottleneck: the variant NAME:bottleneck.queue.target=18ms changes the
+    queue in all parts. Presets: dctcp (DCTCP in L with any_ect, as on the kernel engine), step-2019
+    (step thresholds of 6 and 2 ms at 4 and 12 Mbit/s), overload-5 (five flows in each class). Its
+    report also has a PDF.
 
-    STORED is the folder of a sweep, results/sweeps/ID, its id or the beginning
-    of it, or `latest`; the folder of a run, results/runs/ID; or a data file of
-    Flent (.flent.gz), or a folder of such files: replicates of one set-up. A qlog file of a sender
-    (.qlog, .sqlog) is compared with a run, or with a scenario FILE, which runs first.
+    STORED is the folder of a sweep, results/sweeps/ID, its id or the beginning of it, or `latest`;
+    the folder of a run, results/runs/ID; or a data file of Flent (.flent.gz), or a folder of such
+    files, which are replicates of one set-up. A qlog file of a sender (.qlog, .sqlog) is compared
+    with a run, or with a scenario FILE, which runs first.
 
     BASELINE is a file that `tailback baseline` has written (.tailback.json). The command compares
     FILE or STORED with it.

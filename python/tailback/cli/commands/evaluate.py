@@ -30,7 +30,11 @@ def evaluate() -> None:
 
 
 _OPTIONS = (
-    click.option("--quick", is_flag=True, help="Run less: under a minute on two cores."),
+    click.option(
+        "--quick",
+        is_flag=True,
+        help="Make fewer and shorter runs, which take less than a minute on two cores.",
+    ),
     click.option(
         "--worst",
         is_flag=True,
@@ -54,7 +58,8 @@ _OPTIONS = (
         multiple=True,
         metavar="SECTION",
         help="Evaluate only this section and those within it: 5.2 includes 5.2.1 [default: all of "
-        "the standard]. nsperf and L4S (cc) and L4S-battery (queue) run only so. Can be repeated.",
+        "the standard]. nsperf and L4S (cc) and L4S-battery (queue) run only with this option. "
+        "Can be repeated.",
     ),
     click.option(
         "--junit",
@@ -67,8 +72,10 @@ _OPTIONS = (
         "report_folder",
         type=click.Path(file_okay=False, path_type=Path),
         metavar="DIR",
-        help="Folder of the report [default: evaluations/SUITE-NAME of the results, with "
-        "-quick, the sections and --against added].",
+        help=(
+            "Folder of the report [default: evaluations/SUITE-NAME in the folder of results; the "
+            "name also has -quick, the sections and --against]."
+        ),
     ),
     click.option("--no-report", is_flag=True, help="Do not write a report."),
     report_options,

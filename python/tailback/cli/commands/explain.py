@@ -42,22 +42,24 @@ MOST = 24
     "--where",
     multiple=True,
     metavar="KEY=VALUE",
-    help="Explain the run with this value of a swept key, or seed, of the latest sweep [default: "
-    "its first run]. Can be repeated.",
+    help=(
+        "In the latest sweep, explain the run with this value of a swept key or with this seed "
+        "[default: its first run]. Can be repeated."
+    ),
 )
 @json_option
 def explain(run: str, flows: tuple[str, ...], where: tuple[str, ...], as_json: bool) -> int:
     """Explain a stored run: what held each flow back, and what filled each queue.
 
-    RUN is the folder of a run (results/runs/ID), its id, the beginning of its id, or `latest`: a
-    run of the latest sweep, the first one or that of --where [default: latest].
+    RUN is the folder of a run (results/runs/ID), its id, the beginning of its id, or `latest`
+    [default]. `latest` is the first run of the latest sweep, or the run that --where selects.
 
-    Of each flow: what it waited for, as shares of its time; every reduction of
-    its window, by cause, with times and sizes. Of each queue: whether it never
-    drained or came in bursts, whose bytes waited in it, its drops and marks by cause,
-    and its state over time. Of two flows: how each responds to the queue's drops and marks. Every
-    number of a sentence is a field of --json, which lists the reductions one by one. Programs are
-    not explained, since nothing is recorded inside them.
+    For each flow it prints what the flow waited for, as shares of its time, and every reduction of
+    its window, by cause, with times and sizes. For each queue it prints whether the queue never
+    drained or had only bursts, whose bytes waited in it, its drops and marks by cause, and its
+    state over time. For two flows it prints how each responds to the queue's drops and marks. Every
+    number is also a field of --json, which lists the reductions one by one. Programs are not
+    explained, because nothing is recorded inside them.
 
     docs/how-to/explain.md has examples with known causes.
     """

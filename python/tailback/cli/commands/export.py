@@ -42,7 +42,7 @@ from tailback.errors import InputError
     "--results",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="DIR",
-    help="Where results are kept [default: results].",
+    help="Folder of results [default: results].",
 )
 @click.option(
     "--interface",
@@ -72,8 +72,8 @@ def export(
     If a packet appears at two interfaces, Wireshark treats it as sent twice. To analyse TCP, choose
     one interface, e.g. with --interface bottleneck.in.
 
-    qlog: a file for each flow, FILE or NAME.FLOW.sqlog if there are more, in the
-    current schema: windows, RTT and states of the sender, why slow start ended and
+    qlog: FILE for one flow, or NAME.FLOW.sqlog for each of several flows, in the current schema:
+    windows, RTT and states of the sender, why slow start ended and
     why the window was reduced. record.series = "acks" gives every ACK, record.events
     every drop and mark. qlog-0.3 is the older JSON that qvis reads.
     """

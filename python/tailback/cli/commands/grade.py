@@ -50,8 +50,8 @@ def grade(
 
     TASK is a file, or a folder with task.toml. It names a scenario and the keys that a submission
     may set. SUBMISSIONS is a folder with a file NAME.toml for each submission, which has only such
-    keys. An assertion holds if the mean over seeds is within its bound. A submission that is not
-    valid is listed with file, line and column, and costs only its own row.
+    keys. An assertion holds if the mean over seeds is within its bound. An invalid submission is
+    listed with file, line and column, and affects only its own row.
 
     docs/how-to/teach.md has the format.
     """

@@ -89,8 +89,8 @@ def build(
     --release, for the kit of that release. With only --program, it builds programs. An interrupted
     build resumes.
 
-    The new kit becomes the kit in use. A kit built with --release does not: a scenario chooses it
-    by its release, e.g. kernel = "6.1".
+    The new kit becomes the kit in use. A kit built with --release does not become the kit in use: a
+    scenario chooses it by its release, e.g. kernel = "6.1".
     """
     from tailback.base import machine
 
@@ -189,13 +189,13 @@ def info(as_json: bool) -> int:
     default=1,
     show_default=True,
     metavar="N",
-    help="Runs in real time at the same time; more than one disturb one another.",
+    help="Number of runs in real time at the same time; simultaneous runs disturb each other.",
 )
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="DIR",
-    help="Folder to keep the runs in, and to reuse them from [default: none].",
+    help="Folder in which runs are stored, and from which stored runs are reused [default: none].",
 )
 @click.option(
     "--page",
@@ -212,8 +212,8 @@ def clock(
 ) -> int:
     """Run cells in virtual and in real time, and show the differences.
 
-    Runs in real time last as long as their scenario: 15 runs of 20 s for each seed, of which --jobs
-    run at a time. Leave the machine idle meanwhile.
+    Runs in real time last as long as their scenario: 15 runs of 20 s for each seed. --jobs sets how
+    many run at the same time. Leave the machine idle meanwhile.
     """
     import tempfile
 

@@ -25,10 +25,10 @@ def lab(name: str | None, no_browser: bool) -> int:
     """Open a scenario in the browser, where every change runs it again.
 
     RUN is the folder of a run (results/runs/ID), its id, the beginning of its id, or `latest` if
-    the latest sweep has one run: its scenario is written from what is stored.
+    the latest sweep has one run. tailback writes its scenario from the stored run.
 
-    The page is the simulator itself, compiled for browsers. It needs no network, and a run in it
-    has the same results and the same id as `tailback run`. Nothing in the page is stored on this
+    The page contains the simulator, compiled for browsers. It needs no network, and a run in it has
+    the same results and the same id as with `tailback run`. The page stores nothing on this
     machine. Ctrl-C ends the server.
     """
     import webbrowser

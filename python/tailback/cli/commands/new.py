@@ -22,14 +22,16 @@ from tailback.cli.help import Command
 )
 @click.argument("name", metavar="[NAME]", required=False, shell_complete=example_names)
 @click.option(
-    "--list", "listed", is_flag=True, help="List the scenarios and lessons and their titles."
+    "--list", "listed", is_flag=True, help="List the scenarios and lessons with their titles."
 )
 @click.option(
     "--lesson",
     metavar="LESSON",
     shell_complete=lesson_names,
-    help="Write a lesson to the folder NAME [default: its own name]: a scenario, a question, the "
-    "answer.",
+    help=(
+        "Write a lesson (a scenario, a question and the answer) to the folder NAME [default: the "
+        "lesson's name]."
+    ),
 )
 @click.option(
     "--crate",

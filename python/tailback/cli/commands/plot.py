@@ -26,7 +26,9 @@ def _scale_option(axis: str) -> Callable[[click.decorators.FC], click.decorators
         default="auto",
         show_default=True,
         metavar="SCALE",
-        help="linear, log or free (every panel its own); auto: what suits the values.",
+        help=(
+            "linear, log, free (a separate scale for each panel) or auto (chosen from the values)."
+        ),
     )
 
 
@@ -77,7 +79,7 @@ def _scale_option(axis: str) -> Callable[[click.decorators.FC], click.decorators
     multiple=True,
     metavar="KEY",
     shell_complete=swept_keys,
-    help="Key that maps to columns of panels; repeat it for rows.",
+    help="Key that maps to columns of panels; repeat the option for rows of panels.",
 )
 @click.option(
     "--kind",
@@ -96,8 +98,10 @@ def _scale_option(axis: str) -> Callable[[click.decorators.FC], click.decorators
 @click.option(
     "--without",
     metavar="NAME",
-    help="Draw the harm that this flow or source of traffic does to the others, by "
-    "harm_throughput or a --y of harm. Needs a sweep that was run with --without NAME.",
+    help=(
+        "Draw the harm that this flow or source of traffic does to the others: harm_throughput, "
+        "or the metric of harm that --y names. Needs a sweep that was run with --without NAME."
+    ),
 )
 @_scale_option("x")
 @_scale_option("y")
@@ -132,7 +136,7 @@ def _scale_option(axis: str) -> Callable[[click.decorators.FC], click.decorators
     help="paper, or slides: thick lines and large letters on a page of 16:9.",
 )
 @click.option("--title", default="", metavar="TEXT", help="Title above the figure.")
-@click.option("--from", "begin", metavar="TIME", help="Begin of the time axis, e.g. 2s.")
+@click.option("--from", "begin", metavar="TIME", help="Start of the time axis, e.g. 2s.")
 @click.option("--to", "end", metavar="TIME", help="End of the time axis.")
 @click.option(
     "--x-limits", metavar="LOW:HIGH", help="Ends of the x axis; one of them may be left out."
@@ -148,7 +152,7 @@ def _scale_option(axis: str) -> Callable[[click.decorators.FC], click.decorators
 @click.option(
     "--events",
     metavar="KIND[,KIND...]",
-    help="Ticks over time for drops, marks and slow-start-exit; all for every kind.",
+    help="Draw ticks over time for drops, marks or slow-start-exit; all: for every kind.",
 )
 @with_option
 @quiet_option
@@ -176,7 +180,7 @@ def plot(
     rules: tuple[str, ...],
     events: str | None,
 ) -> int:
-    """Draw a figure of a sweep: any metric or series over what was swept.
+    """Draw a figure of a sweep: any metric or series over the swept keys.
 
     RESULTS is the folder or id of a sweep, the folder of a run, or a folder of results, which means
     its latest sweep [default: latest]. tailback chooses every option that you leave out, and prints

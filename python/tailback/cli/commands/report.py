@@ -34,7 +34,7 @@ def report(folder: Path, pdf: bool) -> int:
     """Write the report of a sweep [default: latest].
 
     DIR is the folder of a sweep (results/sweeps/ID), or a folder of results, which means its latest
-    sweep. SWEEP is the id of a sweep or the beginning of it.
+    sweep. SWEEP is the id of a sweep, or the beginning of its id.
     """
     from tailback.report import also_pdf
     from tailback.report.sweep import write_folder

@@ -16,7 +16,7 @@ from tailback.errors import InputError
 
 @click.group(cls=Group)
 def results() -> None:
-    """List, show, compare and delete what is stored.
+    """List, show, compare and delete stored sweeps and runs.
 
     Name a sweep by its folder, its id, the beginning of its id, or `latest`. Name a run by its
     folder or id, or by `latest` if the latest sweep has one run.
@@ -87,7 +87,7 @@ def show(name: str, out: Path | None, as_json: bool) -> int:
 def diff(runs: tuple[str, str], out: Path | None, as_json: bool) -> int:
     """Show which keys of the set-up and which results differ between two runs.
 
-    `tailback compare` tells which differences between sweeps are more than noise.
+    `tailback compare` shows which differences between sweeps are more than noise.
     """
     from tailback.store import archive, layout
     from tailback.store.run_folder import StoredRun
@@ -129,10 +129,10 @@ def diff(runs: tuple[str, str], out: Path | None, as_json: bool) -> int:
     "days",
     type=click.FloatRange(min=0),
     metavar="DAYS",
-    help="Delete sweeps older than this too.",
+    help="Also delete sweeps older than this.",
 )
 @click.option(
-    "--other-versions", is_flag=True, help="Delete sweeps of other versions of an engine too."
+    "--other-versions", is_flag=True, help="Also delete sweeps of other versions of an engine."
 )
 @click.option("--dry-run", is_flag=True, help="Show what would be deleted, and delete nothing.")
 @out_option

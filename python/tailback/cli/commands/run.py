@@ -36,15 +36,17 @@ if TYPE_CHECKING:
     "asserts",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="File with more tables [[assert]]: what must hold in every run.",
+    help="File with further tables [[assert]], which every run must satisfy.",
 )
 @click.option(
     "--without",
     "absent",
     multiple=True,
     metavar="NAME",
-    help="Make the runs without this flow or source of traffic too, with the same seeds. The "
-    "table and the JSON then show how much it harms the others. Can be repeated.",
+    help=(
+        "Also make the runs without this flow or source of traffic, with the same seeds. The "
+        "table and the JSON then show the harm that it does to the others. Can be repeated."
+    ),
 )
 @run_options(read_only=True)
 @json_option

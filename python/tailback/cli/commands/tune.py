@@ -69,7 +69,7 @@ if TYPE_CHECKING:
     default="mean",
     show_default=True,
     metavar="mean|worst",
-    help="How to pool a number over these points.",
+    help="How to combine a metric over these points.",
 )
 @click.option(
     "--runs",
@@ -77,7 +77,7 @@ if TYPE_CHECKING:
     default=300,
     show_default=True,
     metavar="N",
-    help="Runs of the whole search.",
+    help="Number of runs of the whole search.",
 )
 @click.option(
     "--unseen",
@@ -105,8 +105,10 @@ if TYPE_CHECKING:
     "--batch",
     type=count_type,
     metavar="N",
-    help="Candidates tried together [default: 8]. The search "
-    "depends on it: another number tries other candidates.",
+    help=(
+        "Candidates tried at the same time [default: 8]. With another number the search tries "
+        "other candidates."
+    ),
 )
 @set_option
 @run_options(seeds_help="Seeds of a point in the search [default: 3].")
@@ -131,8 +133,8 @@ def tune(
     """Search for the best values of keys of a scenario.
 
     Several goals give a Pareto front: the points that cannot be better in one goal without being
-    worse in another. At the end it runs the front and the unchanged FILE with seeds that the search
-    did not use. The report has a scenario file for each point of the front.
+    worse in another. At the end tailback runs the points of the front and the unchanged FILE with
+    seeds that the search did not use. The report has a scenario file for each point of the front.
 
     The same --seed gives the same result with any --jobs. A killed search resumes.
     """

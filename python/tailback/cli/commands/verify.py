@@ -29,8 +29,9 @@ if TYPE_CHECKING:
 def verify(folder: Path | None, as_json: bool) -> int:
     """Check that stored results are unchanged since they were written.
 
-    DIR is a folder of results [default: results]. It compares every file of every run, sweep and
-    report with the size and hash that were recorded when the file was written. It changes nothing.
+    DIR is a folder of results [default: results]. The command compares every file of every run,
+    sweep and report with the size and hash that were recorded when the file was written. It changes
+    nothing.
     The next `run` moves a damaged run to runs/.damaged and runs it again; the next `report`
     replaces a damaged report. Exit status 1 if anything is damaged.
     """

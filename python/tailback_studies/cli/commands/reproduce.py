@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     "seeds and full durations, and all readings of details that the source leaves open.",
 )
 @report_options
-@run_options(seeds_help="Number of seeds at every point [default: what the experiment says].")
+@run_options(seeds_help="Number of seeds at every point [default: the number in the experiment].")
 @json_option
 def reproduce(
     name: str,
@@ -50,7 +50,7 @@ def reproduce(
     options: RunOptions,
     as_json: bool,
 ) -> int:
-    """Run a published experiment, write its report, and print how far off the results are."""
+    """Run a published experiment, write its report, and print the errors of the results."""
     from tailback.running import engines
     from tailback_studies import experiments
     from tailback_studies.reproduction.experiment import known_parts
