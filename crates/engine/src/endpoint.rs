@@ -16,8 +16,8 @@ pub const UDP_IPV4: u16 = 42;
 
 /// One end of one or more connections.
 ///
-/// The network calls [`Endpoint::wake`] once when the entry starts, and then at every time that
-/// [`Endpoint::next`] returned. After each `wake` and each `receive` the network calls `transmit`
+/// The network calls [`Endpoint::wake`] once when the entry starts, and then at each time that
+/// [`Endpoint::next`] returns. After each `wake` and each `receive` the network calls `transmit`
 /// until it returns `None`, and then `next`.
 pub trait Endpoint: Any + Send {
     /// Starts the endpoint on the first call. Later calls handle timers that are due.
@@ -30,8 +30,8 @@ pub trait Endpoint: Any + Send {
     /// nothing to send now.
     fn transmit(&mut self, now: Time, datagram: &mut Vec<u8>) -> Option<Transmit>;
 
-    /// Returns when to call [`Endpoint::wake`] next. A time in the past means at once. `None` means
-    /// that the endpoint waits for a datagram.
+    /// Returns when to call [`Endpoint::wake`] next. A time in the past means that the network
+    /// calls it at once. `None` means that the endpoint waits for a datagram.
     fn next(&mut self) -> Option<Time>;
 
     /// Returns whether the endpoint's work is done. This side of the entry ends when `is_done`

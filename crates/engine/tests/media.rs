@@ -230,7 +230,8 @@ fn pages(set: &[(&'static str, Value)]) -> TrafficPlan {
     connecting("page", set)
 }
 
-/// The connections of a page open together. So a page takes as long as its slowest connection.
+/// All connections of a page open at the same time. So a page takes as long as its slowest
+/// connection.
 #[test]
 fn a_page_takes_as_long_as_its_slowest_connection() {
     let mut p = plan(Time::from_secs(60), vec![wire(20_000_000)], vec![]);

@@ -17,8 +17,8 @@ use crate::scenario::Scenario;
 /// Bytes for a flow: sender, receiver, names, series keys and counters (4 KiB), and a histogram of
 /// round-trip times with four blocks of 1 KiB.
 const FLOW: u64 = 8 << 10;
-/// Bytes for a bucket of a histogram. At most every 256th sample needs a new bucket, and there are
-/// at most as many buckets as a packet's times can fall into.
+/// Bytes for a bucket of a histogram. At most every 256th sample needs a new bucket, and a packet's
+/// times can only fall into a limited number of buckets.
 const CARRIED: u64 = 32;
 const SAMPLES_CARRIED: u64 = 256;
 const BUCKETS_CARRIED: u64 = 4096;
@@ -80,8 +80,8 @@ pub fn estimate_memory(plan: &Plan) -> u64 {
         bytes = bytes.saturating_add(each.saturating_mul(source.count));
     }
 
-    // The segments in flight are those that paths and queues hold, limited by the receive windows,
-    // plus an initial window for each flow.
+    // The number of segments in flight is the number that paths and queues hold, limited by the
+    // receive windows, plus an initial window for each flow.
     let rtt = plan.flows.iter().map(|flow| flow.rtt).max();
     let links_hold = plan.links.iter().map(|link| {
         let behind = link.delay + link.longest_impairment();

@@ -1902,7 +1902,8 @@ fn what_is_never_measured_is_warned_of() {
         ],
     );
     check_warnings(&flow("start = \"9979ms\"\n"), &[]);
-    // The transfer takes a handshake, and 8 ms for the ten segments of its initial window.
+    // The transfer takes the time of a handshake, and 8 ms for the ten segments of its initial
+    // window.
     check_warnings(
         &flow("bytes = \"14480b\"\n"),
         &[
@@ -1961,7 +1962,7 @@ fn intervals_that_are_too_short_for_the_series_are_warned_of() {
     assert_eq!(warned("interval = \"10ms\""), [""; 0]);
 }
 
-/// An error quotes the line of the file, unless the file has no keys of a scenario.
+/// An error quotes the line of the file only if the file has keys of a scenario.
 #[test]
 fn only_scenarios_are_quoted() {
     let lines = |text: &str| -> Vec<String> {

@@ -76,8 +76,8 @@ const STANDSTILL: u64 = 5_000_000;
 /// Events between two checks of a run.
 const SLICE: u64 = 4096;
 
-/// Upper limit for the rows of all events, bytes: 20 for each row, in buffers that grow by
-/// doubling. While a buffer is copied, both the old and the new buffer exist.
+/// Upper limit for the memory of event rows, bytes. Each row needs 20 bytes, in buffers that grow
+/// by doubling. While a buffer is copied, both the old and the new buffer exist.
 const EVENT_ROWS: u64 = 20 * 3 * (tailback_record::series::MAX_ROWS.next_power_of_two() / 2) as u64;
 
 /// Parameters of the second run: another slice size, and segment numbers that start just below

@@ -171,9 +171,9 @@ fn words_of(value: &Value, words: &mut BTreeSet<String>) {
 /// drawn automatically, add it to `generate`.
 #[test]
 fn every_key_and_word_is_drawn() {
-    /// These are keys for kits, a metric of sweeps, and plugins, which would have to be compiled.
-    /// Named paths and the short form of `burst_loss` replace other keys, which are drawn. Tests of
-    /// the scenario crate compare both notations.
+    /// These are keys for kits, a metric of sweeps, and the key for plugins, which would have to be
+    /// compiled. Named paths and the short form of `burst_loss` replace other keys, which are
+    /// drawn. Tests of the scenario crate compare both notations.
     const NOT_DRAWN: [&str; 8] = [
         "module",
         "args",

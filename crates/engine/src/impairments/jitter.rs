@@ -1,8 +1,8 @@
 //! Jitter: a random delay for each packet, from a distribution.
 //!
 //! If each packet had an independent delay and packets could overtake each other, nearly all
-//! packets would be reordered. Real networks do not do that. So by default packets keep their
-//! order. `coherence` correlates their delays. The correlation of two delays decays as
+//! packets would be reordered. Real networks do not reorder so many packets. So by default packets
+//! keep their order. `coherence` correlates their delays. The correlation of two delays decays as
 //! `exp(-t/coherence)` with the time `t` between them. A normal process (AR(1), sampled when
 //! packets arrive) provides the draws, and the quantiles of the distribution turn them into delays.
 //! The distribution is therefore exact at any correlation.

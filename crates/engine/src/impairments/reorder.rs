@@ -136,7 +136,7 @@ struct LateByPackets {
     patience: Time,
     /// Number of packets so far that were not held.
     passed: u64,
-    /// Held packets, the oldest first. With each packet: the value of `passed` at which the packet
+    /// Held packets, the oldest first. Each packet is stored with the value of `passed` at which it
     /// goes on.
     held: VecDeque<(Packet, Way, u64)>,
 }

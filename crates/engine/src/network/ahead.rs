@@ -16,7 +16,8 @@ use crate::packet::{Packet, flags};
 /// connections.
 const MANY: usize = 2048;
 
-/// For each of the three steps, how many packets before a packet's turn the step is done.
+/// When each of the three steps is done: the number of packets that are then still ahead of the
+/// packet.
 pub const PLACES: [usize; 3] = [12, 8, 4];
 
 impl Network {

@@ -37,8 +37,8 @@ pub(super) struct Impaired {
 /// An impairment, and which packets it affects.
 struct Step {
     impairment: Box<dyn Impairment>,
-    /// Whether the impairment holds packets now. Only then can it release packets and have a
-    /// deadline.
+    /// Whether the impairment holds packets now. Only an impairment that holds packets can release
+    /// packets and has a deadline.
     holds: bool,
     concerns: Concerns,
     /// The windows of time that have not ended, the next one first. `None` means that the

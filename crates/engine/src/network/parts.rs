@@ -7,8 +7,8 @@
 //! are links, and connections. A connection belongs to the part that owns the first link of its
 //! data. Only this part counts the packets of these links and connections. Each part has a copy of
 //! every pipe, with the packets that leave the pipe in this part. At the end of each window, each
-//! part gives other parts the packets that leave pipes there. The receiving part puts these packets
-//! into the order that they would have on one core (`calendar::order`).
+//! part passes packets to the other parts in which these packets leave their pipes. The receiving
+//! part puts these packets into the order that they would have on one core (`calendar::order`).
 //!
 //! | file | what |
 //! |---|---|

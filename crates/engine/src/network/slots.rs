@@ -22,7 +22,7 @@ pub(super) struct Slots {
     /// can still take.
     packets_left: u64,
     bytes_left: u64,
-    /// When the last packet that has arrived so far leaves.
+    /// When the most recent packet leaves.
     last: Time,
 }
 

@@ -29,7 +29,7 @@ use crate::wheel::WheelPhase;
 /// A source and its counters since the warm-up.
 pub(super) struct Traffic {
     pub source: Box<dyn Source>,
-    /// The number of this source in packets.
+    /// The number that packets carry for this source.
     pub number: u32,
     pub start: Time,
     pub stop: Option<Time>,
@@ -108,7 +108,7 @@ impl Places {
         Some(slot)
     }
 
-    /// Frees a slot whose connection is over.
+    /// Frees a slot whose connection is closed.
     fn put(&mut self, slot: u32, ends: &Ends) {
         self.free[(slot - self.slots.start) as usize] = self.turn;
         self.turn += 1;

@@ -101,9 +101,9 @@ keys! {
         /// describes when it is ready: "tcp:PORT", "udp:PORT", "stdout:TEXT" or a time such as
         /// "500ms".
         ready: Option<Ready> => key(KeyKind::Ready);
-        /// A folder that is the root, relative to this file, in place of packages: the files of a
-        /// container image as "docker export" or "umoci unpack" write them. Its content is part of
-        /// a run's identity.
+        /// A folder, relative to this file, that is the root in place of packages. It has the files
+        /// of a container image, as "docker export" or "umoci unpack" writes them. Its content is
+        /// part of a run's identity.
         root: Option<RootPlan> => key(KeyKind::Folder);
         /// The working folder; default: "/" in a root, else "/work".
         cwd: Option<String> => TEXT;

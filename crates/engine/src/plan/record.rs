@@ -29,7 +29,7 @@ keys! {
         /// window at every change. "acks": window, ssthresh, packets in flight, congestion state
         /// and acknowledged bytes after every ACK. "off" (or false): no series.
         series: SeriesMode => key(KeyKind::Switch(SeriesMode::WORDS)).default("interval");
-        /// Whether every drop and mark becomes a row.
+        /// Whether every drop and mark is recorded as a row.
         events: bool = BOOL.default("false");
         /// Whether every packet is recorded, for a capture file.
         packets: bool = BOOL.default("false");

@@ -174,8 +174,9 @@ keys! {
         initial_cwnd: u32 = int(1, 100_000).default("10");
         /// Floor of the retransmission timeout.
         min_rto: Time = time(Time::from_ms(1)).default("200ms");
-        /// Segments that one ACK of the receiver covers, unless a timer fires first: true for two,
-        /// as in Linux; false for one; or a number, for stretched ACKs.
+        /// Number of segments that one ACK of the receiver covers, unless a timer fires first. true
+        /// means two segments, as in Linux, and false means one. A larger number gives stretched
+        /// ACKs.
         delack: Delack = plain(Kind::BoolOrInt { min: 1, max: 64 }).default("true")
             .kernel(Only(&["true", "false"]), "Linux acknowledges every second segment at least");
         /// Whether the timestamp option is in use.

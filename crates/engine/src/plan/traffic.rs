@@ -69,8 +69,8 @@ keys! {
         bytes: Bytes = BYTES.required();
         /// Number of chunks; default: no limit.
         count: Option<u64> = COUNT;
-        /// Time from one chunk to the next, whether or not earlier chunks have arrived. Set either
-        /// this key or "think".
+        /// Time from one chunk to the next. It does not depend on whether earlier chunks have
+        /// arrived. Set either this key or "think".
         every: Option<Time> = time(Time(100_000));
         /// Think time: when a chunk has arrived, the receiver waits this long and then requests the
         /// next chunk on the same connection. The first chunk is sent at once.

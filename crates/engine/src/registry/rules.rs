@@ -53,7 +53,7 @@ pub struct Placed<'a> {
     pub frame: u32,
     /// The bytes that the link may send at once after it was idle.
     pub burst: Bytes,
-    /// Whether any flow over the link negotiates ECN, and whether any sends ECT(1).
+    /// Whether any flow over the link negotiates ECN, and whether any flow sends ECT(1).
     pub ecn: [bool; 2],
 }
 

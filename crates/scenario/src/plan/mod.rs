@@ -31,7 +31,7 @@ use flows::{Budget, Context};
 use links::Links;
 
 /// Reads a plan, the seed of its first run, and the origins of its parts. Errors are added to the
-/// reader. A wrong or missing value is replaced by its default, or left out of the plan.
+/// reader. A wrong or missing value is replaced by its default, or is left out of the plan.
 pub(crate) fn plan(root: &Node, reader: &mut Reader<'_>) -> (Plan, u64, Origins) {
     let top = reader.fields(root, &Plan::TABLE, Plan::TABLE.label, Bdp::Nowhere);
     if let Some(item) = top.item("title") {

@@ -50,7 +50,8 @@ impl Diagnostic {
     /// Returns the message with what was expected and what the user may have meant, without the
     /// position.
     pub fn text(&self) -> String {
-        // Names and values come from files, and a terminal would obey control characters in them.
+        // Names and values come from files, and a terminal would interpret control characters in
+        // them.
         let mut text = shown(&self.message).into_owned();
         if let Some(expected) = &self.expected {
             text += &format!("; expected {}", shown(expected));
@@ -83,8 +84,8 @@ fn instruction(expected: Option<&str>, nearest: Option<&str>) -> Option<String> 
     )
 }
 
-/// Turns what was expected into an imperative: `--engine kernel, or no kernel` becomes
-/// `use --engine kernel, or remove kernel`.
+/// Converts a description of the expected value to an imperative: `--engine kernel, or no kernel`
+/// becomes `use --engine kernel, or remove kernel`.
 fn use_or_remove(expected: &str) -> String {
     let mut verb = "";
     let choices = expected.split(", or ").map(|choice| {
