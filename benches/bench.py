@@ -1,13 +1,12 @@
 """Measures speed, memory and start-up, for `make bench`.
 
-Each case runs by itself with one thread, through the command line as a user
-would, into a temporary folder. Packets per second are data packets of TCP
-senders over the CPU time of the simulation, without start-up. Peak memory is
-that of the whole process, Python included. The table shows the best of
-several runs, as host load can only slow a run down.
+Each case runs alone with one thread. It runs through the command line, as a user would run it, into
+a temporary folder. Packets per second are data packets of TCP senders divided by the CPU time of
+the simulation, without start-up. Peak memory is the peak of the whole process, including Python.
+The table shows the best of several runs, because host load can only slow down a run.
 
-Speed depends on the machine. Therefore the goals are numbers of instructions, which are the same on
-every machine (benches/instructions.py).
+Speed depends on the machine. Therefore the goals are numbers of instructions, which are equal on
+all machines (benches/instructions.py).
 """
 
 from __future__ import annotations
@@ -76,7 +75,7 @@ def measure(case: Path, *extra: str) -> Measured:
 
 
 def processor() -> str:
-    """Return name and family of this machine's processor, such as "AMD EPYC, family 25"."""
+    """Return the name and the family of this machine's processor, such as "AMD EPYC, family 25"."""
     lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines()
     facts = dict(line.split(":", 1) for line in reversed(lines) if ":" in line)
     facts = {key.strip(): value.strip() for key, value in facts.items()}

@@ -1,9 +1,9 @@
 """Measures the cost of a cluster with two workers, and prints the table of docs/how-to/cluster.md.
 
-It runs every point of the battery `l4s-battery`, with a tenth of the duration and one seed, on a
-Dask cluster of two processes. It stores many runs that end at the same time, and merges the stores
-of two shards. From the processor time and the estimated cost of the whole battery, it estimates the
-time for many parameter sets on many cores.
+It runs every point of the battery `l4s-battery` on a Dask cluster of two processes, with a tenth of
+the duration and one seed. It also measures the time to store many runs that end at the same time,
+and to merge the stores of two shards. From the processor time and the estimated cost of the whole
+battery, it estimates the time for many parameter sets on many cores.
 
     python benches/cluster.py [--sets 1000] [--cores 500]
 """
@@ -74,7 +74,7 @@ def cluster(folder: Path, memory: Path) -> Iterator[str]:
 
 
 def taking(runs: Mapping[str, Path], out: Path) -> float:
-    """Return how long the client takes to verify and store a run that a worker sent."""
+    """Return the time that the client needs to verify and store a run that a worker sent."""
     target, version = _native.Store(out), tailback.engine_version()
     whole = {run_id: parcel.files(path) for run_id, path in runs.items()}
     begun = time.monotonic()

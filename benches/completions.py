@@ -37,14 +37,15 @@ class Case:
     path: str
     megabytes: int
     limit_s: float
-    """The suite's limit for C4, s. It is for the worst of 100 runs."""
+    """The suite's limit for C4, s. It applies to the worst of 100 runs."""
     why: str = ""
-    """Why the simulator's times differ by more than headers and handshakes explain."""
+    """Why the difference of the simulator's times is larger than headers and handshakes can
+    explain."""
 
 
 SATELLITE = {"slow_start": "careful-resume", "saved_window": 12948, "saved_rtt": "600.123ms"}
-"""The state that the suite lets a connection remember for the satellite: 18.75 MB, in segments of
-1448 bytes."""
+"""The state that a connection remembers in the suite's case of the satellite. It is 18.75 MB, in
+segments of 1448 bytes."""
 
 CASES = (
     Case("c4-basic", 10, 5.0),
@@ -109,7 +110,8 @@ trip.
 
 
 def times(case: Case, cc: str | dict[str, Any], seeds: int) -> list[float | None]:
-    """Return the completion times of all seeds in s, sorted. A run that ends before is `None`."""
+    """Return the completion times of all seeds in s, sorted. If a run ends before the flow
+    completes, the time is `None`."""
     scenario = {
         "duration": DURATION,
         "path": {"profile": case.path},
@@ -143,7 +145,7 @@ def least_s(case: Case) -> float:
 
 
 def shown(found: list[float | None], limit_s: float) -> str:
-    """Return the median and the worst of the times, as text."""
+    """Return the median and the worst time as text."""
     median, worst = found[len(found) // 2], found[-1]
     text = f"{_time(median)} ({_time(worst)})"
     return text if worst is not None and worst <= limit_s else f"**{text}**"

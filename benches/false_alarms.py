@@ -1,16 +1,16 @@
-"""Counts what `tailback compare` flags if nothing differs, in A/A tests: a scenario is compared
-with itself, with other seeds.
+"""Counts the differences that `tailback compare` flags in A/A tests. In such a test, a scenario is
+compared with itself with other seeds, so nothing differs.
 
     python benches/false_alarms.py                     200 pairs of a sweep of six points
     python benches/false_alarms.py --battery N         a quick l4s-battery, of N seeds
 
 Runs are made once and stored in `results`. Each pair compares five (or ten) seeds with five (or
-ten) others. The sweep has enough seeds for 200 pairs of five, so that no seed is in two pairs. The
-battery has fewer seeds, which are shuffled again when they are used up. The table counts the pairs
-in which any difference is flagged: by Benjamini and Hochberg's method over all differences, and by
-families (`tailback.comparison.families`). It also has the largest number of flags in one pair.
-Finally, the script makes the variant's values 10 % larger at one point, and counts in how many
-pairs this change is flagged.
+ten) other seeds. The sweep has enough seeds for 200 pairs of five, so that no seed is in two pairs.
+The battery has fewer seeds, which are shuffled again when all of them have been used. The table has
+the number of pairs in which any difference is flagged, for Benjamini and Hochberg's method over all
+differences, and for families (`tailback.comparison.families`). It also has the largest number of
+flags in one pair. Finally, the script makes the variant's values 10 % larger at one point, and
+counts the pairs in which this change is flagged.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ def count(found: Values, n: int, in_pairs: bool) -> list[str]:
             _p(test, values[a, i], 1.1 * values[b, i]) if changed[i] else p
             for i, p in enumerate(ps)
         ]
-        # If each cell is a family of its own, the method is that of Benjamini and Hochberg.
+        # If each cell is a separate family, the method equals Benjamini and Hochberg's method.
         for name, groups in (("plain", [str(i) for i in range(len(ps))]), ("families", families)):
             alarms[name].append(sum(_flagged(ps, groups)))
             told[name].append(any(np.array(_flagged(larger, groups)) & changed))
@@ -154,7 +154,8 @@ def of_sweep(per_side: int) -> Values:
 
 
 def of_battery(seeds: int) -> Values:
-    """Return the values of a battery whose runs are even shorter than those of a quick battery."""
+    """Return the values of a battery with runs that are even shorter than the runs of a quick
+    battery."""
     made = run_battery(
         BATTERY,
         parse(["a", "b:seed=10001"]),

@@ -6,8 +6,8 @@ with itself.
     python benches/false_verdicts.py --parts         the parts of other sources: nsperf, L4S
 
 Runs are made once and stored in `results`. A redraw gives the subject ten seeds and the reference
-ten other seeds, so that both differ only by chance. The table counts the verdicts of each section
-that has a comparison.
+ten other seeds, so that they differ only by chance. The table has the number of verdicts in each
+section that has a comparison.
 """
 
 from __future__ import annotations
@@ -88,8 +88,8 @@ def _alike(criterion: Against | HarmTo) -> Against | HarmTo:
 def _redrawn(
     own: Mapping[str, Results], first: Sequence[int], second: Sequence[int]
 ) -> dict[str, Results]:
-    """Give the first seeds to the subject and the second seeds to all other runs, paired in
-    order."""
+    """Give the seeds in `first` to the subject and the seeds in `second` to all other runs, paired
+    in order."""
     return {
         which: _picked(found, first if which.endswith("subject") else second)
         for which, found in own.items()
@@ -107,7 +107,7 @@ def _picked(results: Results, numbers: Sequence[int]) -> Results:
 
 def _as_seed(run: Run, seed: int) -> Run:
     other = replace(run, seed=seed)
-    # Keep the summary that was read with the run's own seed.
+    # Keep the summary, which was read with the run's own seed.
     vars(other)["summary"] = run.summary
     return other
 

@@ -1,8 +1,8 @@
-"""Counts how often the gate gives each answer, over many samples of real runs.
+"""Counts the answers of the gate over many samples of real runs.
 
-The runs of one scenario serve as the baseline and as the variant. All values of the variant are
-raised by a known share. The number of seeds and the bound vary. The script prints the tables of
-docs/how-to/ci.md.
+The runs of one scenario are used both as the baseline and as the variant. All values of the variant
+are raised by a known share. The script does this for several numbers of seeds and several bounds,
+and prints the tables of docs/how-to/ci.md.
 
     python benches/gate.py [--pool 400] [--draws 2000]
 """

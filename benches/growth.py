@@ -4,7 +4,7 @@ of the docs.
 Each point is the fastest of three runs through the command line, or a single run with --quick. The
 time is the CPU time of the simulation alone, divided by the data packets of its TCP senders. Memory
 is the peak of the whole process, including Python and writing the results. "all" is the CPU time of
-that process, and "set up" that of a run that ends after a microsecond.
+that process. "set up" is the CPU time of a run that ends after a microsecond.
 
     python benches/growth.py [PART ...] [--quick] [--write]
 """
@@ -37,7 +37,7 @@ Table = dict[str, Any]
 
 @dataclass(frozen=True)
 class Point:
-    """A run: its place on the axis, its curve, and its scenario."""
+    """A run, with its place on the axis, its curve and its scenario."""
 
     x: float
     curve: str
@@ -55,7 +55,7 @@ class Part:
     about: str
     points: Callable[[bool], Iterator[Point]]
     hops: bool = False
-    """Whether to divide the time by x, which gives the cost of a packet at each of x places."""
+    """Whether to divide the time by x. The result is the cost of a packet at each of x hops."""
 
     def ns(self, row: Row) -> float:
         """Return the CPU time of a data packet, or of a packet at one hop, ns."""
@@ -78,19 +78,20 @@ class Row:
 
 
 def scenario(flows: Sequence[Table], **keys: object) -> Table:
-    """Return a scenario with the keys that all points share; times are in seconds."""
+    """Return a scenario with the keys that all points share. Times are in seconds."""
     base: Table = {"title": "growth", "path": {"rtt": "20ms"}, "record": {"series": "off"}}
     return {**base, **keys, **({"flows": flows} if flows else {})}
 
 
 def lasting(bits: float, packets: float, least: float) -> str:
-    """Return for how long a rate sends this many packets, but at least a minimum."""
+    """Return the time in which a link of this rate sends this number of packets, but at least a
+    minimum time."""
     seconds = max(least, packets * FRAME_BITS / bits)
     return f"{round(1e3 * seconds)}ms"
 
 
 def steps(most: float, quick: bool, each: int = 1) -> list[int]:
-    """Return powers of ten up to a number. A quick run leaves out the largest."""
+    """Return powers of ten up to a number. A quick run leaves out the largest power."""
     found = [10**k for k in range(0, 12, each) if 10**k <= most]
     return found[:-1] if quick else found
 
@@ -175,7 +176,8 @@ def rtts(quick: bool) -> Iterator[Point]:
 
 
 def web(quick: bool) -> Iterator[Point]:
-    # Requests are 1.5 times the mean size apart, so they use two thirds of the rate.
+    # The time between requests is 1.5 times the time that a request of mean size needs, so requests
+    # use two thirds of the rate.
     for n in (10, 100, 1000, 10_000) if quick else (10, 100, 1000, 10_000, 100_000):
         sources = max(1, n // 10_000)
         source = {
@@ -306,7 +308,7 @@ PARTS = {
 
 
 def least(file: Path, times: int, *extra: str) -> Measured:
-    """Return the fastest of this many runs, because host load only adds time."""
+    """Return the fastest of `times` runs, because host load can only slow down a run."""
     return min((measure(file, "--quiet", *extra) for _ in range(times)), key=lambda run: run.cpu_s)
 
 
@@ -349,7 +351,7 @@ def table(part: Part, rows: Sequence[Row]) -> Iterator[str]:
 
 
 def figure(part: Part, rows: Sequence[Row]) -> Any:
-    """Draw time per packet and memory over the growing quantity."""
+    """Draw the time per packet and the memory over the growing quantity."""
     import altair as alt
 
     from tailback.figures import theme

@@ -1,9 +1,9 @@
-"""Counts instructions per data packet. Unlike seconds, their number is stable, so that regressions
-are visible.
+"""Counts instructions per data packet. Unlike time, this number is stable, so regressions are
+visible.
 
-A shortened run of each case runs under valgrind's callgrind, whose count does not depend on host
-load. `make bench` compares the counts with benches/instructions.json, and fails if a case needs
-over 3 % more. `--update` writes that file after an intended change."""
+A shortened run of each case runs under valgrind's callgrind. Its counts do not depend on host load.
+`make bench` compares the counts with benches/instructions.json, and fails if a count is more than 3
+% higher. `--update` writes that file after an intended change."""
 
 from __future__ import annotations
 

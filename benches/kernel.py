@@ -1,11 +1,11 @@
 """Measures speed and memory of the kernel engine, for `make bench-kernel`.
 
-Each case is one guest (one case has two at once), run through the command line
-as a user would, into a temporary folder. Times are those of the guest's
-processes from start to end, boot included. Packets are data packets of TCP
-senders. "x real time" is simulated time over wall time. The table shows the
-best of several runs, as host load can only slow a run down. On a busy machine, use CPU time,
-because wall time says little unless `nice` is permitted.
+Each case is one guest, except that one case has two guests at once. It runs through the command
+line, as a user would run it, into a temporary folder. Times are the times of the guest's processes
+from start to end, including boot. Packets are data packets of TCP senders. "x real time" is
+simulated time divided by wall time. The table shows the best of several runs, because host load can
+only slow down a run. On a busy machine, use CPU time. There, wall time is reliable only if `nice`
+is permitted.
 """
 
 from __future__ import annotations
@@ -72,9 +72,11 @@ CASES = (
     BOOT,
 )
 MANY_GOAL = 1.2
-"""Goal for the CPU time of a packet with many flows, divided by that with one flow."""
+"""Goal for the CPU time of a packet with many flows, divided by the CPU time of a packet with one
+flow."""
 TWO_GOAL = 1.9
-"""Goal for the packets per second of two guests at once, divided by those of one guest."""
+"""Goal for the packets per second of two guests at once, divided by the packets per second of one
+guest."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +90,7 @@ class Measured:
 
 
 def measure(case: Case, scale: float) -> Measured:
-    """Run a case once. The wall time of several guests is that of the slowest."""
+    """Run a case once. The wall time of several guests is the wall time of the slowest guest."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "case.toml"
         text = SCENARIO.format(

@@ -1,8 +1,9 @@
 """Compares the speed of the laboratory's engine with native runs, and prints the size of its parts.
 
-`make bench-lab` prints the table of docs/how-to/lab.md: medians of CPU time. The engine runs in
-node, which has the same V8 as Chromium. In a "watched" run, every packet of a link is recorded, as
-on the page. Then the page plays a run in Chromium, and its frames are counted.
+`make bench-lab` prints the table of docs/how-to/lab.md, which has medians of CPU time. The engine
+runs in node, which has the same V8 as Chromium. In a "watched" run, every packet of a link is
+recorded, as on the laboratory's page. Finally, the page plays a run in Chromium, and the script
+counts the page's frames.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ ROOT = Path(__file__).resolve().parent.parent
 WEB = ROOT / "web"
 REPEATS = 5
 PACE = 50
-"""How many times faster than real time the page plays while its frames are counted."""
+"""Speed of the page while its frames are counted, as a multiple of real time."""
 
 LONG = """\
 duration = "30s"
@@ -96,8 +97,8 @@ def main() -> int:
         text = LONG.format(queue=queue, flows=flows)
         native_s, packets = native(text)
         job = {"name": name, "text": text, "files": {}}
-        # The first run of an instance also compiles, so leave it out. On the page, the first run
-        # happens long before.
+        # Leave out the first run of an instance, because it includes compilation. On the page, the
+        # first run takes place long before.
         plain = statistics.median(browser([job] * (REPEATS + 1))[1:])
         watched = statistics.median(browser([{**job, "watch": True}] * (REPEATS + 1))[1:])
         print(

@@ -1,10 +1,9 @@
 """Measures the speed-up of one run on two cores (`tailback run --cores 2`), for several delays of
 links.
 
-Each network runs as a whole on one core, and in two parts on two cores. Times include building it.
-The script checks that both runs send the same packets. Each line is the median of five runs. It
-needs
-two idle cores."""
+Each network runs as a whole on one core, and in two parts on two cores. Times include building the
+network. The script checks that both runs send the same packets. Each line is the median of five
+runs. It needs two idle cores."""
 
 from __future__ import annotations
 
@@ -29,8 +28,8 @@ def build() -> Path:
 
 
 def parking_lot(delay: str) -> str:
-    """Return ten links at 10 Gbit/s in a row, with ten flows over each link and four flows over
-    all."""
+    """Return ten links at 10 Gbit/s in a row, with ten flows over each link and four flows over all
+    links."""
     lines = ['duration = "1s"', "[path]", 'rtt = "2ms"']
     names = [f"l{link}" for link in range(10)]
     for name in names:

@@ -1,14 +1,14 @@
-"""Measures phase effects at drop-tail queues, and how a jitter of the hosts changes them.
+"""Measures phase effects at drop-tail queues, and the effect of host jitter on them.
 
     python benches/phases.py                    two CUBIC flows, 10 ms beside X ms
     python benches/phases.py --published        errors against the L4S tests (2020)
     python benches/phases.py --pam FILE         errors against PAM 2025
     python benches/phases.py --cost             instructions per packet with jitter and without
 
-Packets of deterministic hosts reach a full FIFO at fixed offsets from the moments at which a packet
-leaves the FIFO. The round-trip times modulo a packet time decide whose packets are dropped. The
-first table has the ratio of two flows' rates by X and jitter (`host_jitter`), and the change of the
-ratio between neighbouring X. Without phase effects, this change is small.
+Packets of deterministic hosts reach a full FIFO at fixed offsets from the times at which packets
+leave the FIFO. The round-trip times modulo a packet time decide which flow's packets are dropped.
+The first table has the ratio of two flows' rates by X and jitter (`host_jitter`), and the change of
+the ratio between neighbouring values of X. Without phase effects, this change is small.
 
 The other tables compare the drop-tail rows of published measurements with the simulator, for the
 same values of jitter. FILE is a CSV of the rows that the authors of PAM 2025 published, with the
@@ -103,7 +103,7 @@ def ratio(results: Results) -> float:
 
 
 def neighbours(ratios: Sequence[float]) -> list[float]:
-    """Return the factor, minus 1, by which each ratio differs from the next."""
+    """Return, for each ratio, the factor by which it differs from the next ratio, minus 1."""
     pairs = itertools.pairwise(ratios)
     return [math.exp(abs(math.log(after / before))) - 1 for before, after in pairs]
 
@@ -130,7 +130,8 @@ def artefact(seeds: int, jitters: Sequence[Jitter]) -> None:
 
 @dataclass(frozen=True)
 class Published:
-    """A published row: its name in a table, the scenario, and the rates of both groups of flows."""
+    """A published row, with its name in a table, its scenario, and the rates of both groups of
+    flows."""
 
     kind: str
     rate_mbit: float
@@ -139,8 +140,8 @@ class Published:
 
 
 def published_rows() -> Iterator[Published]:
-    """Yield the drop-tail rows of the L4S tests (2020), except those that are wrong in the
-    source."""
+    """Yield the drop-tail rows of the L4S tests (2020), except rows that are wrong in the
+    publication."""
     known = published_names()
     rows = [row for row in ROWS if (row.table, row.name) in known]
     for row in rows:
@@ -157,8 +158,8 @@ def pair(first: str, second: str) -> str:
 
 
 def pam_rows(file: Path) -> Iterator[Published]:
-    """Yield the drop-tail rows of PAM 2025. A rate there is that of all flows of a congestion
-    control."""
+    """Yield the drop-tail rows of PAM 2025. A rate in these rows is the sum over all flows of a
+    congestion control."""
     with file.open(encoding="utf-8", newline="") as lines:
         rows = [row for row in csv.DictReader(lines) if row["aqm"] == "FIFO"]
     for row in rows:

@@ -1,9 +1,9 @@
-"""Shows what `tailback evaluate` finds in copies of CUBIC and CoDel, each of which has one bug.
+"""Shows what `tailback evaluate` finds in copies of CUBIC and CoDel with one bug each.
 
     python benches/planted.py                 quick evaluations; the first time, cargo compiles
 
 The crate `planted` in this folder has the copies with bugs, and clean copies. The table has every
-section whose verdict differs from that of the clean copy, with the section's number.
+section whose verdict differs from the verdict of the clean copy, with the section's number.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ BUGS = {
     },
 }
 CLEAN = {"cc": ("cubic-clean", "cubic"), "queue": ("codel-clean", "codel-clean")}
-"""For each suite, the clean copy, and the algorithm with which copies are compared."""
+"""The clean copy of each suite, and the algorithm with which copies are compared."""
 
 
 def main() -> None:

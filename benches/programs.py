@@ -1,9 +1,10 @@
-"""Measures the cost of programs in a guest: every ready-made entry, and a flow to compare with.
+"""Measures the cost of programs in a guest, for every ready-made entry and for a flow as a
+comparison.
 
-Each case runs alone until it ends: 20 Mbit/s, 20 ms, fq_codel with ECN. Fast entries also run at
-100 Mbit/s. CPU time is that of the guest with all its processes. Wall time is from the guest's
-start to its end. `--twice` runs each case again with two at a time, and prints whether the results
-have the same bytes."""
+Each case runs alone until it ends, at 20 Mbit/s and 20 ms with fq_codel and ECN. Fast entries also
+run at 100 Mbit/s. The CPU time is the time of the guest with all its processes. The wall time is
+the time from the guest's start to its end. `--twice` runs each case again, two cases at a time, and
+prints whether the results have the same bytes."""
 
 from __future__ import annotations
 

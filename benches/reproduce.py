@@ -1,12 +1,12 @@
-"""Measures how long the published experiments take, and which share of that time their reports
-take.
+"""Measures the time of the published experiments, and the share of this time that their reports
+need.
 
     python benches/reproduce.py [NAME ...] [--jobs N] [--seeds N]
 
 Each experiment runs twice, as a user would run it, in a temporary folder. It has all its seeds
-unless `--seeds` changes them. The second time it reads every run from the store, so its time is
-mainly that of the report. It uses no part of the first report. Modules are compiled beforehand,
-like those of an installed package.
+unless `--seeds` changes them. The second time, it reads every run from the store and makes the
+report again, so the report takes most of the time. Modules are compiled beforehand, like the
+modules of an installed package.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ EXPERIMENTS = (
     "l4s-tests-2020",
     "ccafct-2020",
 )
-"""The experiments that repeat a publication and that the goal is about. `pam-2025-l4s` and
-`imc-bbr-2023` are newer than the goal and take several minutes each."""
+"""The experiments that repeat a publication and for which the goal was set. `pam-2025-l4s` and
+`imc-bbr-2023` are newer than the goal, and each takes several minutes."""
 GOAL_S = 720
-"""Goal for all experiments together on two cores, s."""
+"""Goal for the total time of all experiments on two cores, s."""
 REPORT_GOAL = 0.1
-"""Goal for the duration of the second pass, divided by that of the first."""
+"""Goal for the duration of the second pass divided by the duration of the first pass."""
 
 
 @dataclass(frozen=True)

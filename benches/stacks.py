@@ -3,13 +3,13 @@ per data packet.
 
     python benches/stacks.py
 
-Each stack transfers 200 MB alone over 100 Mbit/s, 20 ms and fq_codel: quinn with encryption and
-ECN, smoltcp without. A data packet is a packet of the sender. The CPU time is that of the run, with
-both ends, the network and the files. Of three runs the fastest counts, because host load only slows
-a run.
+Each stack transfers 200 MB alone over 100 Mbit/s, 20 ms and fq_codel. quinn uses encryption and
+ECN, and smoltcp does not. A data packet is a packet of the sender. The CPU time is the time of the
+whole run, with both ends, the network and the files. The fastest of three runs is used, because
+host load can only slow down a run.
 
-The instructions are those of the example `count` of the stack's crate, under valgrind, for the same
-path and 20 MB. Host load does not affect them."""
+Instructions are counted in the example `count` of the stack's crate, under valgrind, for 20 MB over
+the same path. Host load does not affect them."""
 
 from __future__ import annotations
 

@@ -1,13 +1,13 @@
-"""Measures how slow starts end, by rate, RTT and buffer. Writes docs/evidence/start-up.md and its
+"""Measures the end of slow start by rate, RTT and buffer. Writes docs/evidence/start-up.md and its
 figure.
 
 One CUBIC flow starts at an empty FIFO. Three numbers describe its first 25 round-trip times:
 
-- overshoot: the largest amount in flight, divided by the bandwidth-delay product plus the buffer; a
-  path cannot hold more than 1;
+- overshoot: the largest amount in flight, divided by the sum of the bandwidth-delay product and the
+  buffer; a value above 1 means that the path cannot hold the packets;
 - loss: the share of the packets that the queue dropped;
-- time: the number of round-trip times until the flow delivered 90 % of the rate during one of them;
-  missing if it never did.
+- time: the number of round-trip times until the flow delivered 90 % of the rate during one
+  round-trip time; missing if it never delivered 90 %.
 
     python benches/start_up.py [--quick] [--write]
 """
@@ -71,7 +71,7 @@ slow start: {runs} runs of the simulator, {seeds} seeds for each set-up (2026-11
 
 @dataclass(frozen=True)
 class Cell:
-    """The results of one set-up: means over seeds."""
+    """The results of one set-up, which are means over seeds."""
 
     start: str
     rate: int
@@ -124,7 +124,8 @@ def measure(start: str, rate: int, rtt: int, buffer: float) -> Cell:
 
 
 def _reached(delivered: Sequence[tuple[int, float]], rate: int, rtt: int) -> float | None:
-    """Return the number of round-trip times until one of them delivered this share of the rate."""
+    """Return the number of round-trip times until the flow delivered `SHARE` of the rate in one of
+    them."""
     each = SHARE * rate * 1e6 * (rtt / 1e3) / 8 * MSS / FRAME
     for (_, before), (at, after) in zip(delivered, delivered[4:], strict=False):
         if after - before >= each:
@@ -133,7 +134,7 @@ def _reached(delivered: Sequence[tuple[int, float]], rate: int, rtt: int) -> flo
 
 
 def cells(quick: bool) -> Iterator[Cell]:
-    """Run all set-ups; yield their results."""
+    """Run all set-ups, and yield their results."""
     for rate in QUICK_RATES if quick else RATES:
         for rtt in RTTS:
             for buffer in BUFFERS:

@@ -1,12 +1,12 @@
-"""Measures the gain of other ways to compile the engine: x86-64-v3, and profiles (PGO).
+"""Measures the gain of two other ways to compile the engine, x86-64-v3 and profiles (PGO).
 
     python benches/variants.py [CASE ...]
 
 The script prints instructions and packets per CPU second for the runner of `make bench` in four
 variants: as usual, for processors with AVX2, with a profile of short runs of all cases, and with
-both. llvm-profdata merges profiles. Its release must be that of rustc's LLVM (`rustc -vV`). Without
-llvm-profdata, the columns with profiles are left out. Times are medians of alternating runs. Every
-variant must simulate the same packets.
+both. llvm-profdata merges profiles. Its release must equal the release of rustc's LLVM (`rustc
+-vV`). Without llvm-profdata, the columns with profiles are left out. Times are medians over runs
+that alternate between the variants. Every variant must simulate the same packets.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from instructions import DURATIONS, HERE, count
 
 ROOT = HERE.parent
 SECONDS = {"a": "300s", "e": "10s", "cake": "200s", "dualpi2": "200s"}
-"""Simulated time of the timed runs. Each takes about a second."""
+"""Simulated time of the timed runs. Each run takes about a second."""
 ROUNDS = 5
 V3 = "-Ctarget-cpu=x86-64-v3"
 

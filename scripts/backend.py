@@ -1,8 +1,8 @@
-"""Builds wheels: first the parts that maturin does not build, then maturin's backend.
+"""Builds wheels. It builds the parts that maturin does not build, and then calls maturin's backend.
 
 maturin does not build the program that runs as the first process of a guest, and does not copy the
-engine's sources. pip uses this module on a checkout or an sdist. `make wheel` builds these parts
-beforehand. Run as a program, this file builds only these parts.
+engine's sources. pip uses this module for a checkout or an sdist. `make wheel` builds these parts
+beforehand. If this file is run as a program, it builds only these parts.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from maturin import *  # noqa: F403  # the hooks that stay as they are
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARE = ROOT / "data" / "data" / "share"
-"""The files that a wheel installs into share/ of an environment, if `make wheel` has written such
-files."""
+"""Folder of the files that a wheel installs into share/ of an environment, if `make wheel` has
+written them."""
 SHIPPING = ROOT / "python" / "tailback" / "plugins" / "shipping.py"
 GUEST = ROOT / "python" / "tailback" / "kernel" / "tailback-guest"
 
@@ -46,7 +46,7 @@ def prepare() -> None:
     # The kernel engine needs Linux on x86-64. On other machines, a wheel has only the simulator.
     if sys.platform == "linux" and platform.machine() == "x86_64":
         guest()
-    # The engine's sources are needed to compile users' algorithms.
+    # Copy the engine's sources, because they are needed to compile users' algorithms.
     runpy.run_path(str(SHIPPING))["copy_to"]()
 
 
@@ -57,7 +57,7 @@ def guest() -> None:
     target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
     shutil.copy(target / "release" / GUEST.name, GUEST)
     subprocess.run(["strip", GUEST], check=True)
-    # Store the hash of the program, so that a later change is detected when the program is used.
+    # Store the hash of the program, so that tailback detects a change when it uses the program.
     told = hashlib.sha256(GUEST.read_bytes()).hexdigest()
     GUEST.with_name(f"{GUEST.name}.sha256").write_text(f"{told}\n", encoding="ascii")
 

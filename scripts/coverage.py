@@ -2,12 +2,12 @@
 
     python3 scripts/coverage.py [--lines]
 
-Runs the Rust tests with LLVM's counters of coverage (`-C instrument-coverage`; branches need `-Z
-coverage-options=branch`, which stable accepts with RUSTC_BOOTSTRAP). To read the counters, it needs
-llvm-profdata and llvm-cov of rustc's LLVM release. They come from rustup's component, from the
-machine, or from Debian's packages, unpacked into target/llvm. `--lines` also prints the lines that
-no test reaches, and the branches that no test takes: line, column and the value that the condition
-never had.
+Runs the Rust tests with LLVM's counters of coverage (`-C instrument-coverage`). Branches need `-Z
+coverage-options=branch`, which stable Rust accepts with RUSTC_BOOTSTRAP. To read the counters, the
+script needs llvm-profdata and llvm-cov of rustc's LLVM release. They come from rustup's component,
+from the machine, or from Debian's packages, which are unpacked into target/llvm. `--lines` also
+prints the lines that no test reaches, and the branches that no test takes. For a branch, it prints
+the line, the column and the value that the condition never had.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 TARGET = ROOT / "target" / "coverage"
 PACKAGES = ("engine", "record", "scenario", "guest", "packetdrill", "swarm")
-"""The crates whose tests run: every crate that uses the engine or its records."""
+"""The crates whose tests run. They are all crates that use the engine or its records."""
 MEASURED = ("crates/engine/src", "crates/record/src")
 
 
@@ -47,7 +47,8 @@ def main() -> int:
 
 
 def table(files: Iterable[Mapping[str, object]], *, lines: bool) -> None:
-    """Print lines and branches by file, the least covered file first, then the sums."""
+    """Print the coverage of lines and branches by file, in ascending order of coverage, and then
+    the sums."""
     rows = []
     for file in files:
         path = Path(str(file["filename"])).relative_to(ROOT)
@@ -77,18 +78,20 @@ def table(files: Iterable[Mapping[str, object]], *, lines: bool) -> None:
 
 
 def _first_test(path: Path) -> int:
-    """Return the line at which the tests in a file begin. The coverage of tests is not measured."""
+    """Return the line at which the tests in a file begin, because the coverage of tests is not
+    measured."""
     lines = path.read_text().splitlines()
     for number, (line, behind) in enumerate(pairwise(lines), 1):
-        # A module of tests in another file is not part of this file.
+        # Ignore a module of tests in another file, because it is not part of this file.
         if line == "#[cfg(test)]" and behind.endswith("{"):
             return number
     return sys.maxsize
 
 
 def _lines(file: Mapping[str, object], end: int) -> dict[int, bool]:
-    """Return whether each line was reached, from the segments that cover it."""
-    # A segment holds from its line and column until the next segment. Its fields are line, column,
+    """Return whether each line was reached. This is derived from the segments that cover the
+    line."""
+    # A segment extends from its line and column to the next segment. Its fields are line, column,
     # count, whether it has a count, whether it begins a region, and whether it is a gap.
     covered: dict[int, bool] = {}
     last = None
@@ -111,7 +114,7 @@ def _branches(file: Mapping[str, object], end: int) -> dict[tuple[int, ...], boo
     for branch in file["branches"]:  # type: ignore[attr-defined]
         *place, taken, not_taken = branch[:6]
         if place[0] < end:
-            # On side 0, the condition is true.
+            # Side 0 means that the condition is true.
             for side, count in enumerate((taken, not_taken)):
                 key = (*place, side)
                 sides[key] = sides.get(key, False) or count > 0
@@ -157,7 +160,7 @@ def _tests() -> list[str]:
     built = _run([*command, "--no-run", "--message-format=json"], environment)
     messages = [json.loads(line) for line in built.splitlines() if line.startswith("{")]
     programs = [m["executable"] for m in messages if m.get("executable")]
-    # Coverage of failing tests counts, too.
+    # Do not stop at a failing test, because its coverage is also counted.
     tested = subprocess.run(
         [*command, "--no-fail-fast"], env=environment, cwd=ROOT, stdout=subprocess.PIPE, text=True
     )

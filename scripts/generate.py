@@ -1,9 +1,9 @@
-"""Writes the pages that need no kernel: the reference from the registries, the page of every
-published experiment from its runs, docs/evidence/trust.md from the results of experiments and
-validation, and the league from its data.
+"""Writes the pages that do not need a kernel. They are the reference from the registries, the page
+of every published experiment from its runs, docs/evidence/trust.md from the results of experiments
+and validation, and the league from its data.
 
-With `--check`, it only prints which pages are not current, and which have numbers without a source
-(`prose`).
+With `--check`, it only prints the pages that are not current, and the pages with numbers without a
+source (`prose`).
 """
 
 from __future__ import annotations
@@ -72,13 +72,13 @@ RUNS: Mapping[str, Callable[[Path], None]] = {
     "plot": plots.main,
     "tune": tunings.main,
 }
-"""Functions that make pages with the output of their own commands. Each takes a folder for its
-results."""
+"""Functions that make pages with the output of their own commands. The argument of each is a folder
+for its results."""
 
 
 def main() -> None:
-    """Write the pages. With `--check`, print which of the pages that are made quickly are not
-    current, and which pages have numbers without a source."""
+    """Write the pages. With `--check`, print the pages that are not current, of those that can be
+    made quickly, and the pages with numbers without a source."""
     parser = argparse.ArgumentParser(description=__doc__)
     only = parser.add_mutually_exclusive_group()
     only.add_argument("--check", action="store_true", help="write nothing, say what is not current")
@@ -106,7 +106,7 @@ def main() -> None:
     if asked.check:
         check({**made, **from_results()})
         return
-    # Read the revision now, because commits may be made while the runs take their time.
+    # Read the revision now, because somebody may commit while the runs take their time.
     revision()
     for path, text in made.items():
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -124,7 +124,7 @@ def from_results() -> dict[Path, str]:
 
 
 def check(made: Mapping[Path, str]) -> None:
-    """Return 1 if a page is not current, or has numbers without a source."""
+    """Exit with an error if a page is not current, or has numbers without a source."""
     stale = [p.name for p, text in made.items() if not p.exists() or p.read_text() != text]
     unsourced = prose.check(ROOT)
     for page in unsourced:

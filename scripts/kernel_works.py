@@ -3,9 +3,9 @@
     python scripts/kernel_works.py > docs/evidence/kernel-works.md
     python scripts/kernel_works.py dualpi2-2022 dualpi2-2019-wrr --out results/kernel-works
 
-Runs that are not stored are run first. Each experiment has its own folder in `--out`. Errors are
-relative to published numbers. For experiments without published numbers, the table has the
-difference between the engines. Both engines run the same scenarios.
+The script first makes the runs that are not stored. Each experiment has its own folder in `--out`.
+Errors are relative to published numbers. For experiments without published numbers, the table has
+the difference between the engines. Both engines run the same scenarios.
 """
 
 from __future__ import annotations
@@ -35,20 +35,20 @@ FULL_PARTS = {"dctcp-internet-2014": ("table1",)}
 """Parts that are also run with all seeds and the full duration, by experiment."""
 
 QUICK_PARTS = {"dctcp-internet-2014": tuple(part for part in PARTS if part not in BEYOND)}
-"""Parts of a quick run, for experiments that also have parts beyond their source."""
+"""Parts of a quick run, for experiments that also have parts that the publication does not have."""
 
 CELLS = "cells.csv"
-"""The file of a report that has every cell. Its columns are the same in all experiments."""
+"""The file of a report that has every cell. It has the same columns in all experiments."""
 
 BY_QUANTITY = {"sce-2019"}
-"""Experiments for which the page has a row for each quantity, because a row for each of their
-tables would be too much."""
+"""Experiments for which the page has a row for each quantity, because there would be too many rows
+with one for each table."""
 
 SHOWN = ("utilisation", "delay_ms.mean", "rate_mbit.mean", "class_rate_ratio")
 """Quantities of the DualPI2 versions of 2019 that the page shows."""
 
 BESIDE = "**Linux and simulator in the figures**"
-"""The title of a table in the reports of the kernel engine that the page quotes."""
+"""The title of a table in the reports of the kernel engine. The page quotes this table."""
 
 INTRODUCTION = """\
 # Published experiments on Linux
@@ -150,8 +150,8 @@ class Work:
     """The folder of the results."""
     cells: list[WorkCell] = field(default_factory=list)
     goals: list[tuple[str, str, str, list[str]]] = field(default_factory=list)
-    """For each criterion: name, limit, number of cells, and how many are within it on each
-    engine."""
+    """For each criterion: name, limit, number of cells, and number of cells within the limit on
+    each engine."""
     figures: list[str] = field(default_factory=list)
     """The lines of the table with the differences in the figures."""
 
@@ -178,12 +178,12 @@ def has_both_engines(name: str) -> bool:
 
 
 OTHERS = ("abe-2017", "l4s-tests-2020", "ccafct-2020", "sce-2019")
-"""Experiments that run on both engines and whose row on the page of kernels has no note."""
+"""Experiments that run on both engines and have no note on the page."""
 
 
 def worked(name: str, out: Path, *, full: bool) -> Iterator[Work]:
-    """Run an experiment on both engines: quickly as a whole, and with `full` some parts with all
-    seeds."""
+    """Run a quick version of an experiment on both engines. With `full`, also run some parts with
+    all seeds."""
     experiment = experiments.get(name)
     work = Work(name, "quick", out / name)
     options = RunOptions(out=work.folder, progress=False)
@@ -262,8 +262,8 @@ def table_of(report: Path) -> Iterator[str]:
 
 
 def by_cell(text: str, name: str) -> Iterator[list[str]]:
-    """Yield part, rest of the id, quantity, published value and measured value of each cell of a
-    CSV."""
+    """Yield the part, the rest of the id, the quantity, the published value and the measured value
+    of each cell in a CSV."""
     for line in csv.DictReader(text.splitlines()):
         part, _, rest = line["id"].partition("/")
         if name in BY_QUANTITY:
@@ -311,7 +311,8 @@ def page(works: list[Work]) -> Iterator[str]:
 
 
 def sums(goals: Iterable[tuple[str, str, str, list[str]]]) -> str:
-    """Return for each engine how many cells of all criteria are within their limits."""
+    """Return for each engine the number of cells, over all criteria, that are within their
+    limits."""
     cells, sim, kernel = 0, 0, 0
     for _, _, count, within in goals:
         cells += int(count)
@@ -324,13 +325,13 @@ def sums(goals: Iterable[tuple[str, str, str, list[str]]]) -> str:
 
 
 def measured(folders: Iterable[Path]) -> str:
-    """Return when the page was printed, and the versions of the engines that made its runs."""
+    """Return the date of the page, and the versions of the engines that made its runs."""
     versions: dict[str, set[str]] = {}
     for folder in folders:
         for file in (folder / "runs").glob("*/manifest.json"):
             manifest = json.loads(file.read_text(encoding="utf-8"))
             release, _, build = manifest["engine_version"].partition("+")
-            # After a dot, the version lists the modules of a run. They are left out here.
+            # Leave out the part after a dot, which lists the modules of a run.
             whole = f"{release}+{build.partition('.')[0]}"
             versions.setdefault(manifest["engine"], set()).add(whole)
     sim, kernel = (", ".join(sorted(versions.get(engine, ()))) for engine in ENGINES)
@@ -347,7 +348,8 @@ def costs(out: Path, engine: str) -> Iterator[float]:
 
 
 def row(work: Work, part: str, cells: list[WorkCell]) -> str:
-    """Return a row of the table: medians and 90th percentiles of absolute errors, in percent."""
+    """Return a row of the table. It has medians and 90th percentiles of absolute errors, in
+    percent."""
     held = [cell for cell in cells if cell.published]
     errors = [
         shown(abs(value / cell.published - 1) for value, cell in values if cell.published)

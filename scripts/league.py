@@ -1,11 +1,11 @@
-"""Evaluates every congestion control and queue of the simulator, and writes the league: its data
-(docs/evidence/league.json), its page, and a page for each algorithm.
+"""Evaluates every congestion control and queue of the simulator, and writes the league. It consists
+of its data (docs/evidence/league.json), its page, and a page for each algorithm.
 
     python scripts/league.py --quick
     python scripts/league.py --quick --jobs 2 --out results/league
 
-Runs that are not stored are run first. All are in one folder. `scripts/generate.py --quick` writes
-the pages from the data again, without runs.
+The script first makes the runs that are not stored. All runs are in one folder.
+`scripts/generate.py --quick` writes the pages again from the data, without runs.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ VARIANTS = {
     "cubic": ("cubic:slow_start=hystart++", "cubic:slow_start=search"),
     "bbr3": ("bbr3:draft=06",),
 }
-"""Algorithms with options that have a column and a page of their own."""
+"""Algorithms with options. Each of them has its own column and its own page."""
 
 FIRST = ("reno", "cubic", "dctcp", "prague", "fifo", "codel", "fq_codel", "pie", "fq_pie", "cake")
-"""The algorithms with which the columns begin. The order of the others is that of the registry."""
+"""The algorithms of the first columns. The other algorithms follow in the order of the registry."""
 
 REGISTRIES = {"cc": "cc", "queue": "aqm"}
 """The registry of the algorithms of each suite."""
@@ -87,8 +87,8 @@ def as_json(found: Sequence[Evaluation], *, quick: bool, date: datetime) -> str:
 
 
 def row(section: SectionResult) -> dict[str, Any]:
-    """Return a section as the data has it: what `evaluate --json` prints, with the number of seeds
-    and the command."""
+    """Return a section in the form of the data. It is the object that `evaluate --json` prints,
+    with the number of seeds and the command."""
     words = shlex.split(section.command)
     seeds = int(words[words.index("--seeds") + 1]) if "--seeds" in words else None
     return {**section.to_dict(), "seeds": seeds, "command": section.command}

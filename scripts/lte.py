@@ -1,4 +1,4 @@
-"""Writes the named path `lte`, whose rate varies like that of a cellular link.
+"""Writes the named path `lte`. Its rate varies like the rate of a cellular link.
 
 The path is an example; its numbers do not come from a published source. The rate, in packets of
 1500 B a second, is a Brownian motion between 0 and 1000. Once the rate is 0, it stays 0 until the
@@ -16,9 +16,9 @@ PLACE = Path(__file__).resolve().parent.parent / "crates/engine/src/profiles/lte
 SIGMA = 200.0
 #: The highest rate in packets per second, and the bits of a packet.
 HIGHEST, BITS = 1000.0, 1500 * 8
-#: How often a link whose rate is 0 escapes, 1/s.
+#: Rate at which a link escapes from a rate of 0, 1/s.
 ESCAPES = 1.0
-#: Seconds of each step, and seconds of all steps together.
+#: Duration of each step, and total duration of all steps, s.
 STEP, LENGTH = 0.2, 60.0
 SEED, FIRST = 3, 500.0
 
@@ -54,7 +54,7 @@ def text() -> str:
     steps = []
     last = None
     for place, rate in enumerate(rates()):
-        # Round to 100 kbit/s, because the laboratory contains this file and should be small.
+        # Round to 100 kbit/s, because this file is part of the laboratory, which should be small.
         mbit = round(rate * BITS / 1e6, 1)
         if mbit != last:
             steps.append(f'  ["{round(place * STEP * 1000)}ms", "{mbit:g}Mbit"],\n')

@@ -1,4 +1,4 @@
-"""Writes the manual pages and shell completions of a wheel. An environment has them in share/,
+"""Writes the manual pages and shell completions of a wheel. In an environment, they are in share/,
 where `man` and the shells look for them.
 
     python scripts/manual.py DIR
@@ -27,8 +27,8 @@ def main(share: Path) -> None:
     """Write manual pages and completions."""
     manual = share / "man" / "man1"
     manual.mkdir(parents=True, exist_ok=True)
-    # Load all commands, because the pages come from a group's `commands`, and our commands are
-    # loaded at their first use.
+    # Load all commands, because the pages are made from a group's `commands`, and our commands are
+    # otherwise loaded only when they are first used.
     context = click.Context(cli)
     for name in cli.list_commands(context):
         command = cli.get_command(context, name)

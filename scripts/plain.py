@@ -3,7 +3,7 @@
     python scripts/plain.py [FILE ...]
     python scripts/plain.py --unclean > scripts/plain-unclean.txt
 
-Without files it reads the README, the CHANGELOG, every page of docs, and the comments, docstrings
+Without FILE, it reads the README, the CHANGELOG, every page of docs, and the comments, docstrings
 and texts of Python and Rust. It prints `FILE:LINE: what is wrong`. The exit status is 1 if a file
 with findings is not in `plain-unclean.txt`, or if that list has a file without findings.
 `--unclean` prints the list of files with findings, for use after a merge.
@@ -21,7 +21,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 UNCLEAN = ROOT / "scripts" / "plain-unclean.txt"
-"""The list of files that are still to be rewritten. It only gets shorter."""
+"""The list of files that are still to be rewritten. Do not add files to it."""
 MAX_WORDS = 35
 """Largest number of words in a sentence on a page."""
 
@@ -132,7 +132,7 @@ _OPENING = re.compile(r"""^\s*(?:#:?\s*|[rbfRBF]{0,2}["']+)""")
 
 
 _KEY = re.compile(r"""["']\w+["']""")
-"""Matches a string of one word: a key or a name, which older files also contain."""
+"""Matches a string of one word, which is a key or a name and not checked."""
 
 
 def _python(text: str) -> Iterator[tuple[int, str]]:
@@ -152,7 +152,7 @@ def _rust(text: str) -> Iterator[tuple[int, str]]:
 
 
 def files() -> Iterator[Path]:
-    """Yield every file that has texts of ours, except this file and its test."""
+    """Yield every file with our own texts, except this file and its test."""
     yield ROOT / "CONTRIBUTING.md"
     yield ROOT / "README.md"
     yield ROOT / "CHANGELOG.md"

@@ -2,8 +2,8 @@
 
     python scripts/programs.py quinn.json quic-go.json
 
-The files have the output of the commands that the page names. The files of the programs are in
-scripts/programs. The kernel engine needs `tailback kernel build --program quic-go`.
+The arguments are files with the output of the commands that the page lists. The files of the
+programs are in scripts/programs. The kernel engine needs `tailback kernel build --program quic-go`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ FEW = ("5.1.1", "5.2-silence", "6.2", "6.4", "7.1-ce", "7.4", "7.7", "7.9")
 
 @dataclass(frozen=True)
 class Column:
-    """A column of the page: a stack on an engine."""
+    """A column of the page, which is a stack on an engine."""
 
     name: str
     engine: str
@@ -144,7 +144,7 @@ def page(found: Sequence[Evaluation]) -> Iterator[str]:
 
 
 def lines_of_unobservable(evaluation: Evaluation) -> Iterator[str]:
-    """Yield why sections with a scenario are not observable."""
+    """Yield the reasons why sections with a scenario are not observable."""
     sections = [one for one in evaluation.of("not observable") if not one.note.startswith("Write")]
     if sections:
         yield "Not observable:\n"

@@ -5,8 +5,8 @@ in the guest.
     python scripts/stacks.py --jobs 2 --out results/stacks
 
 Runs the meetings and transfers of `quic-and-tcp` at 20 Mbit/s in the simulator, with the stack of
-`stacks/quinn`, if they are not stored. The numbers of the kernel engine are those of the page
-docs/evidence/quic-and-tcp.md.
+`stacks/quinn`, if these runs are not stored. The numbers of the kernel engine are read from the
+page docs/evidence/quic-and-tcp.md.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ LINK = LINKS[0]
 
 SEEDS = 5
 CLOSE_MBIT = 0.5
-"""The largest difference of throughputs in a meeting that is not a miss, Mbit/s."""
+"""Largest difference of throughputs in a meeting that is considered agreement, Mbit/s."""
 CLOSE = 0.02
-"""The largest relative difference of the times of a transfer that is not a miss."""
+"""Largest relative difference of the times of a transfer that is considered agreement."""
 TIMERS = ("exact", "tokio")
 """Kinds of timers of the stack. The first is its default, which the page compares with the
 second."""
@@ -70,8 +70,8 @@ class Meeting:
     here: Mapping[str, tuple[float, float, float]]
     """The same three values in the simulator, by kind of timers."""
     half: Mapping[str, float]
-    """Half of the 95 % interval of a throughput in the simulator. It is the larger of the two
-    throughputs' intervals."""
+    """Half of the 95 % interval of a throughput in the simulator, by kind of timers. It is the
+    larger one of the two throughputs."""
 
     def miss(self, timers: str) -> float:
         """Return the larger difference of the two throughputs."""
@@ -291,7 +291,7 @@ def _page(
 
 
 def _speed() -> Iterator[str]:
-    """Yield the section on the speed of the stacks, measured now."""
+    """Measure the speed of the stacks, and yield the section about it."""
     command = [sys.executable, str(ROOT / "benches/stacks.py")]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     yield "\n## Speed\n"

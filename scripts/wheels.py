@@ -1,4 +1,4 @@
-"""Checks built wheels: their size, the systems they are for, and their contents.
+"""Checks the size, the platform and the contents of built wheels.
 
 `python scripts/wheels.py dist/*.whl` prints a line for each wheel and exits with 1 if a check
 fails.
@@ -71,7 +71,7 @@ def main() -> int:
     parser.add_argument("--no-laboratory", action="store_true", help="accept wheels without it")
     parser.add_argument("wheels", nargs="+", help="files or patterns")
     given = parser.parse_args()
-    # The shell of Windows passes patterns as they are.
+    # Expand patterns here, because the shell of Windows does not expand them.
     wheels = [Path(path) for pattern in given.wheels for path in sorted(glob.glob(pattern))]
     status = 0 if wheels else 1
     if not wheels:

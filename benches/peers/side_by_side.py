@@ -1,8 +1,8 @@
 """Compares other simulators with tailback on case a: CPU time per data packet, in alternating runs.
 
 The script compiles ns-3 against the headers and libraries of its wheel (PyPI, `ns3`). The wheel is
-compiled for any machine, so a build for only this machine would be faster. The output also lists
-simulators that no package registry has: csg-htsim and ccsim are source repositories.
+compiled for all machines, so a build for only this machine would be faster. The output also lists
+csg-htsim and ccsim, which are not in a package registry but only in source repositories.
 
     python benches/peers/side_by_side.py [--seconds 10] [--turns 3] [--cache DIR]
 """
@@ -98,7 +98,7 @@ def of_ns3(program: Path, seconds: float) -> Turn:
 
 
 def ours(seconds: float) -> Turn:
-    """Run tailback once. The time includes that of Python and of writing results."""
+    """Run tailback once. The time includes Python and writing the results."""
     done = measure(CASE, "--quiet", "--set", f"duration={seconds}s")
     return Turn(done.packets, done.process_s, done.peak_mb)
 
@@ -110,7 +110,7 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--cache", type=Path, default=Path.home() / ".cache" / "tailback" / "peers")
     args = parser.parse_args()
-    # The run is so long that start-up is only a small part, as for the other simulators.
+    # The run is longer than for the other simulators, so that start-up is only a small part of it.
     runners: dict[str, Callable[[], Turn]] = {"tailback": lambda: ours(30 * args.seconds)}
     left_out = dict(LEFT_OUT)
     try:

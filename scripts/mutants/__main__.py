@@ -1,14 +1,15 @@
-"""Mutation testing of a sample: finds small changes to the sources that no test notices.
+"""Mutation testing of a sample. It finds small changes to the sources that no test detects.
 
     PYTHONPATH=scripts python3 -m mutants [MODULE ...] [--seed N] [--sample N] [--again]
 
-MODULE is tcp, cc, aqm, record (Rust, mutants of cargo-mutants) or metrics (Python, mutants of
-cosmic-ray); without a module, all are tested. `--seed` decides which mutants are in the sample.
-Mutants are written into a copy of the sources in target/mutants. The tests run on each mutant, one
-after the other, at low priority. `--again` tries only mutants that survived the last call and that
-equivalent.toml does not explain. It runs only unit tests, because these mutants survived all other
-tests. `--table` only prints stored results. The command prints a table, then the survivors that
-equivalent.toml does not explain. If there are such survivors, it exits with status 1.
+MODULE is tcp, cc, aqm or record (Rust, mutants of cargo-mutants), or metrics (Python, mutants of
+cosmic-ray). Without MODULE, all modules are tested. `--seed` decides which mutants are in the
+sample. Mutants are written into a copy of the sources in target/mutants. The tests run on each
+mutant, one after the other, at low priority. `--again` tries only mutants that survived the last
+call and that equivalent.toml does not explain. It runs only unit tests, because these mutants
+survived all other tests. `--table` only prints stored results. The command prints a table, then the
+survivors that equivalent.toml does not explain. If there are such survivors, it exits with status
+1.
 """
 
 from __future__ import annotations
@@ -100,7 +101,7 @@ def missed_before(sample: Sample, every: list[Mutant]) -> list[Mutant]:
 
 
 def print_table(samples: list[Sample]) -> None:
-    """Print how many mutants of each module were tried, and their outcomes."""
+    """Print the number of mutants of each module that were tried, and their outcomes."""
     words = (
         "module",
         "all",

@@ -1,6 +1,7 @@
-"""Runs the tests on a mutant of the metrics: first the tests of its file, then all tests.
+"""Runs the tests on a mutant of the metrics. The tests of the mutant's file come first, then all
+tests.
 
-cosmic-ray runs this script in the copy of the sources, after it has changed a file in the copy.
+cosmic-ray runs this script in a copy of the sources, after it has changed a file in the copy.
 """
 
 from __future__ import annotations

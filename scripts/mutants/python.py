@@ -32,8 +32,9 @@ REPLACEMENTS = (
     *("Lt_LtE", "Lt_GtE", "LtE_Lt", "LtE_Gt", "Gt_GtE", "Gt_LtE", "GtE_Gt", "GtE_Lt"),
     *("Delete_Not", "Delete_USub"),
 )
-"""The operators that are exchanged. cargo-mutants exchanges the same operators. cosmic-ray has many
-more, but most of them make an expression that fails for every value."""
+"""The kinds of operators that mutants exchange. cargo-mutants exchanges the same operators.
+cosmic-ray has many other exchanges, but most of them make an expression that fails for every
+value."""
 
 MEMORY = 8 << 30
 
@@ -46,7 +47,7 @@ _PRISTINE = WORK / "metrics"
 def mutants() -> tuple[list[Mutant], int]:
     """Return all mutants of the metrics, and 0 as the number of mutants left out.
 
-    Mutants of annotations are not among them, because nothing evaluates annotations.
+    Mutants of annotations are not included, because annotations are never evaluated.
     """
     copy_tree(TREE)
     shutil.copytree(TREE / SOURCES, _PRISTINE, dirs_exist_ok=True)
@@ -59,7 +60,7 @@ def mutants() -> tuple[list[Mutant], int]:
         " FROM mutation_specs ORDER BY module_path, operator_name, occurrence"
     )
     found = []
-    # An operator may change one place in several ways, so these are numbered.
+    # An operator may change one place in several ways, so number these ways.
     ways: Counter[tuple[Any, ...]] = Counter()
     for job, path, operator, row, column in rows:
         if any(first <= (row, column) < last for first, last in annotations[Path(path).name]):
@@ -102,7 +103,7 @@ def test(tried: Sequence[Mutant]) -> None:
 
 
 def _annotations(path: Path) -> list[tuple[tuple[int, int], tuple[int, int]]]:
-    """Return where the annotations of a file begin and end."""
+    """Return the positions at which the annotations of a file begin and end."""
 
     def of(node: ast.AST) -> Iterator[ast.expr | None]:
         if isinstance(node, ast.FunctionDef):

@@ -1,4 +1,4 @@
-"""Makes and tests mutants of Rust sources: cargo-mutants lists the mutants, one build contains all
+"""Makes and tests mutants of Rust sources. cargo-mutants lists the mutants, one build contains all
 of them, and the tests run once for each mutant."""
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MEMORY = 8 << 30
 
 @dataclass(frozen=True)
 class Module:
-    """Rust sources whose mutants are sampled together."""
+    """Rust sources. Their mutants are sampled together."""
 
     package: str
     files: str
@@ -53,7 +53,7 @@ PACKAGES = (
     "tailback-guest",
 )
 """Packages whose tests run on a mutant. The mutant's own package comes first, and unit tests come
-before others."""
+before other tests."""
 
 FEATURES = "tailback-record/folder,tailback-record/pcapng"
 
@@ -105,7 +105,7 @@ def test(
     programs = _build(every, entries, unit=unit)
     environment = {
         **os.environ,
-        # Random tests must draw the same cases for every mutant.
+        # Set the seed, because random tests must draw the same cases for every mutant.
         "PROPTEST_RNG_SEED": str(seed),
         "PROPTEST_MAX_SHRINK_ITERS": "0",
         "PROPTEST_DISABLE_FAILURE_PERSISTENCE": "1",
@@ -114,7 +114,8 @@ def test(
         "RUST_BACKTRACE": "0",
     }
     timed = [_baseline(program, environment) for program in programs]
-    # Alternate between modules, so that an interrupted run has equally many mutants of each.
+    # Alternate between modules, so that an interrupted run has the same number of mutants of each
+    # module.
     turns = [(name, mutant) for name in tried for mutant in tried[name]]
     turns.sort(key=lambda turn: tried[turn[0]].index(turn[1]))
     numbers = {id(mutant): number for number, mutant in enumerate(every, 1)}
@@ -133,8 +134,8 @@ def test(
 def _meet(
     mutant: Mutant, own: str, programs: Sequence[Program], environment: Mapping[str, str]
 ) -> str:
-    """Return the outcome of the first tests that catch a mutant. The tests of its module come
-    first, then all tests."""
+    """Return the outcome of the first tests that catch a mutant. The tests of the mutant's module
+    run first, then all tests."""
     within = Path(mutant.file).parts[3:]
     beside = "::".join(Path(part).stem for part in within[:2] if part != "mod.rs")
     folder = Path(within[0]).stem
@@ -254,7 +255,7 @@ def _cargo(*, unit: bool) -> list[dict[str, Any]]:
         "CARGO_TARGET_DIR": str(WORK / "build"),
         "CARGO_PROFILE_TEST_OPT_LEVEL": "1",
         "CARGO_PROFILE_TEST_DEBUG": "false",
-        # Warnings must not become errors, because tests must catch a mutant, not the compiler.
+        # Do not let warnings become errors, because tests must catch a mutant, not the compiler.
         "RUSTFLAGS": "--cap-lints=warn",
     }
     own = {module.package for module in MODULES.values()}

@@ -1,4 +1,4 @@
-"""Defines mutants, a sample of mutants, the outcome of each, and the copy of the sources."""
+"""Defines mutants with their outcomes, samples of mutants, and the copy of the sources."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CAUGHT, TIMEOUT, MISSED, UNVIABLE = "caught", "timeout", "missed", "unviable"
 
 @dataclass
 class Mutant:
-    """A mutant: one change to the sources."""
+    """A mutant, which is one change to the sources."""
 
     key: str
     """Name of the mutant in cargo-mutants or cosmic-ray."""
@@ -34,8 +34,8 @@ class Mutant:
 
     @property
     def rank(self) -> str:
-        """The key by which the sample is drawn: the change and its place. It has no line numbers,
-        because every edit further up in the file changes them."""
+        """The key with which the sample is drawn. It consists of the change and its place. It has
+        no line number, because edits above the place would change it."""
         return f"{self.file} {self.change} {self.column} {self.line}"
 
     def __str__(self) -> str:
@@ -49,7 +49,7 @@ class Sample:
     module: str
     seed: int
     all: int
-    """Number of mutants of the module, including those that were not tried."""
+    """Number of mutants of the module, including mutants that were not tried."""
     left_out: int
     """Number of mutants that cannot be tried."""
     mutants: list[Mutant] = field(default_factory=list)
@@ -71,11 +71,11 @@ class Sample:
 
 
 def draw(module: str, seed: int, size: int, every: Iterable[Mutant], left_out: int) -> Sample:
-    """Draw a sample: the mutants with the smallest hashes for the seed."""
+    """Draw a sample. It consists of the mutants with the smallest hashes for the seed."""
     mutants = list(every)
 
     def order(mutant: Mutant) -> tuple[bytes, int]:
-        # Identical lines may have the same change, so the line number then decides the order.
+        # Identical lines may have the same change. Then the line number decides the order.
         return hashlib.sha256(f"{seed} {mutant.rank}".encode()).digest(), mutant.row
 
     return Sample(
@@ -94,8 +94,8 @@ def kept(module: str) -> Sample | None:
 
 
 def equivalent(mutants: Iterable[Mutant]) -> dict[str, str]:
-    """Return why mutants are equivalent to the original, by their keys, as stated in
-    `equivalent.toml`."""
+    """Return the reasons in `equivalent.toml` why mutants are equivalent to the original, by the
+    mutants' keys."""
     entries = tomllib.loads(EQUIVALENT.read_text()).get("mutant", [])
     reasons = {}
     for mutant in mutants:

@@ -4,8 +4,8 @@ chooses one of them when it runs.
 Compiling takes longer than the tests, so all mutants are compiled at once. Every function that
 mutants change becomes a `match` over the number in the environment variable TAILBACK_MUTANT. It has
 an arm with the changed body for each mutant, and an arm with the original body. Some code cannot be
-switched: constants and `const fn`, which the compiler evaluates, and functions that return `impl
-Trait`, because their arms would differ in type.
+switched. Constants and `const fn` cannot, because the compiler evaluates them. Functions that
+return `impl Trait` cannot, because their arms would differ in type.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Span = tuple[int, int]
 
 @dataclass(frozen=True)
 class Change:
-    """A mutant, given by offsets into its file."""
+    """A mutant, with offsets into its file."""
 
     number: int
     span: Span
@@ -89,7 +89,7 @@ _TOKEN = re.compile(
 
 
 def body_of(text: str, function: Span) -> Span:
-    """Return the offsets between the last pair of outermost braces of a function."""
+    """Return the offsets of the text between the last pair of outermost braces of a function."""
     depth, opened, at = 0, function[0], function[0]
     while (token := _TOKEN.search(text, at, function[1])) is not None:
         at = token.end()

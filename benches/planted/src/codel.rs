@@ -18,7 +18,7 @@ enum Bug {
     Law,
     /// ECN-capable packets are dropped although `ecn` is set.
     Ecn,
-    /// CoDel acts on the first packet above the target instead of waiting for an interval.
+    /// CoDel drops or marks the first packet above the target instead of waiting for an interval.
     Hasty,
 }
 

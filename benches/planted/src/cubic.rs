@@ -13,9 +13,9 @@ enum Bug {
     Clean,
     /// A timeout reduces neither the window nor ssthresh.
     Timeout,
-    /// The window grows even while the application is the limit.
+    /// The window grows even while the application limits the flow.
     Validation,
-    /// Each acknowledged segment counts as three.
+    /// Each acknowledged segment is counted three times.
     Growth,
     /// A mark does not reduce the window.
     Marks,

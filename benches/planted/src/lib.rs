@@ -1,5 +1,5 @@
-//! Copies of CUBIC and CoDel with one bug each, which `tailback evaluate` must find, and clean
-//! copies, in which it must find nothing.
+//! Copies of CUBIC and CoDel. Some copies have one bug, which `tailback evaluate` must find. The
+//! other copies are clean, and `tailback evaluate` must not find a bug in them.
 
 use tailback_engine::crates::Registry;
 

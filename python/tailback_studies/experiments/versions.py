@@ -1,7 +1,7 @@
 """Experiments that compare versions of a queue over a battery.
 
-Their sources are reports with figures and without published numbers. The report therefore has no
-comparison with published values.
+They repeat reports that have figures but no published numbers. So the report has no comparison with
+published values.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ SETUP_ON_LINUX: Mapping[str, tuple[str, str]] = {
     ),
     "queue": ("the module `sch_dualpi2_2019`", "Linux has none of these versions"),
 }
-"""Rows of the set-up that differ on the kernel engine, by name, and rows that only this engine
-has."""
+"""Rows of the set-up that differ on the kernel engine, and rows that only this engine has, by
+name."""
 
 LEAD = (
     "The source has figures only, so no number is compared with a published one. Versions are "

@@ -1,5 +1,4 @@
-"""Defines cells: numbers of the publication, with the table, row and column in which the
-publication has them."""
+"""Defines cells. A cell is a number of the publication, with its table, row and column."""
 
 from __future__ import annotations
 
@@ -17,10 +16,10 @@ KINDS = {
     "share": "of a fair share",
     "absolute": "absolute",
 }
-"""How errors are counted.
+"""The kinds of errors.
 
-An error is relative to the published value, to the link's rate or to a fair share of that rate, or
-it is absolute.
+An error is absolute, or relative to the published value, to the link's rate or to a fair share of
+that rate.
 """
 
 
@@ -33,7 +32,8 @@ class Entry:
     """The measured values, one for each seed."""
 
     def error(self, kind: str) -> float | None:
-        """Return the difference between measured and published value, counted in one of `KINDS`."""
+        """Return the difference between the measured and the published value. `kind` is one of
+        `KINDS`."""
         return self.cell.relative if kind == "relative" else self.cell.error
 
     def size(self, kind: str) -> float | None:
@@ -47,7 +47,7 @@ class Entry:
         return {}
 
     def json(self) -> dict[str, Any]:
-        """Return the object that `reproduce --json` lists."""
+        """Return the object of the cell in `reproduce --json`."""
         return {**self.cell.json(), **self.coordinates}
 
     @property
@@ -59,8 +59,8 @@ class Entry:
 
     @property
     def chance(self) -> bool:
-        """Whether the published value is within the range in which one more run of ours would be in
-        95 % of cases.
+        """Whether the published value is within the range that contains a further run of ours in 95
+        % of cases.
 
         The authors made only one run, so a miss within this range cannot be distinguished from
         chance.
@@ -78,7 +78,7 @@ def sizes(entries: Iterable[Entry], kind: str) -> list[float]:
 
 
 def counted(entries: Sequence[Entry]) -> str:
-    """Return how many entries there are, as text for the head of a report."""
+    """Return the number of entries as text, for the head of a report."""
     held = sum(entry.cell.published is not None for entry in entries)
     return (
         f"{len(entries)} measured, of which {held} are compared with published cells; the "

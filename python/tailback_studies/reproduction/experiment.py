@@ -1,4 +1,5 @@
-"""Defines a published experiment: it plans its runs, runs them in one pool, and makes a report."""
+"""Defines published experiments. An experiment plans its runs, runs them in one pool, and makes a
+report."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ReproduceResult:
-    """The result of an experiment: the rows of the files that list its cells and errors."""
+    """The result of an experiment. It has the rows of the files that list cells and errors."""
 
     experiment: str
     engine: str
@@ -51,10 +52,10 @@ class ReproduceResult:
 
 @dataclass(frozen=True)
 class Request:
-    """A request: what to run."""
+    """A request to run an experiment."""
 
     parts: tuple[str, ...]
-    """The requested parts in the experiment's order. Without a request, all parts."""
+    """The requested parts in the experiment's order, or all parts if the user named none."""
     named: bool
     """Whether the user named parts."""
     quick: bool
@@ -65,15 +66,15 @@ class Request:
     parts."""
 
     def seeds_or(self, every: int, quick: int | None = None) -> int:
-        """Return the number of seeds of each point: the requested number, or the experiment's
-        own."""
+        """Return the number of seeds of each point. It is the requested number, or else the
+        experiment's own number."""
         if self.seeds is not None:
             return self.seeds
         return quick if self.quick and quick is not None else every
 
     def named_part(self, part: str) -> bool:
-        """Return whether to run this part, which the publication does not have. It runs if it is
-        named, or if the page is requested."""
+        """Return whether to run a part that the publication does not have. It runs if the user
+        names it or requests the page."""
         return (self.named or self.page) and part in self.parts
 
 
@@ -83,7 +84,7 @@ class Findings:
 
     report: Report
     cells: list[dict[str, Any]]
-    """The cells, as `reproduce --json` lists them."""
+    """The cells in the form of `reproduce --json`."""
     summary: list[dict[str, Any]]
     judges: Sequence[Judge] = ()
     """The result of each goal, for goals.csv."""
@@ -116,11 +117,12 @@ class Experiment(ABC):
     """Names of the parts (figures and tables) that can be run separately."""
 
     needs_kernel: bool = False
-    """Whether only the kernel engine can run the experiment. If so, its page is not made where no
-    kernel is needed."""
+    """Whether only the kernel engine can run the experiment. If so, commands that make pages
+    without a kernel skip its page."""
 
     not_run: Sequence[tuple[str, int | None, str]] = ()
-    """The parts of the publication that are not reproduced: what, how many rows, and why."""
+    """The parts of the publication that are not reproduced. Each item has a description, the number
+    of rows, and the reason."""
 
     def request(
         self,
@@ -145,8 +147,8 @@ class Experiment(ABC):
         )
 
     def folder(self, request: Request) -> str:
-        """Return the folder of the report. A single part, or another engine, has its own folder and
-        does not replace the whole report.
+        """Return the folder of the report. A request for single parts or for another engine has its
+        own folder, so that it does not replace the whole report.
         """
         whole = not request.named or request.parts == tuple(self.parts)
         engine = () if request.engine == "sim" else (request.engine,)
@@ -161,7 +163,8 @@ class Experiment(ABC):
         quick: bool = False,
         page: bool = False,
     ) -> ReproduceResult:
-        """Run the parts (default: all), write the report, and compare."""
+        """Run the parts (default: all), compare the results with the publication, and write the
+        report."""
 
 
 class Reproduction(Experiment):
@@ -169,7 +172,8 @@ class Reproduction(Experiment):
 
     @abstractmethod
     def study(self, request: Request) -> Study:
-        """Return the study of these parts. Raise an error for a part that the engine cannot run."""
+        """Return the study of the requested parts. Raise an error for a part that the engine cannot
+        run."""
 
     def run(
         self,
@@ -188,7 +192,8 @@ class Reproduction(Experiment):
         study = self.study(request)
         flat = [job for group in study.jobs.values() for job in group]
         with warnings.catch_warnings():
-            # The publication fixes the set-up, so the user need not know about its warnings.
+            # Suppress this warning, because the publication determines the set-up and the user
+            # cannot change it.
             warnings.filterwarnings("ignore", ".*phase effects", ScenarioWarning)
             results = iter(run_jobs(flat, replace(options, seeds=None)))
         groups = {name: [next(results) for _ in group] for name, group in study.jobs.items()}
@@ -228,10 +233,10 @@ def command(name: str, request: Request) -> str:
 def compared_cells(
     cells: Iterable[Compared], place: Callable[[Compared], Sequence[str]]
 ) -> list[dict[str, Any]]:
-    """Return the cells of a comparison as `reproduce --json` lists them. None of them has a
+    """Return the cells of a comparison in the form of `reproduce --json`. These cells have no
     published value.
 
-    A cell's id is its place and the variant.
+    A cell's id consists of its place and the variant.
     """
     return [
         {

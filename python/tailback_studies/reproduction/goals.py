@@ -1,4 +1,5 @@
-"""Defines goals: groups of cells, the allowed error of each, and whether the cells meet it."""
+"""Defines goals. A goal has a group of cells and a limit for their errors, and decides whether the
+cells meet it."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ class Goal(Generic[E]):
     """The name of the goal's row in the summary."""
     title: str
     kind: str
-    """How errors are counted: one of `entries.KINDS`."""
+    """The kind of errors, which is one of `entries.KINDS`."""
     belongs: Callable[[E], bool]
 
     def own(self, entries: Iterable[E]) -> list[E]:
@@ -47,17 +48,17 @@ class ErrorsBelow(Goal[E]):
 
 @dataclass(frozen=True)
 class CellsWithin(Goal[E]):
-    """A goal that each cell of a group is within a limit, or a share of the cells."""
+    """A goal that all cells of a group, or a share of these cells, are within a limit."""
 
     limit: float
-    """The limit: a share of the published value, or a difference in the unit of the cells."""
+    """The limit. It is a share of the published value, or a difference in the unit of the cells."""
     needed: float = 1.0
     """Share of the cells that must be within the limit."""
     least: float = 0.0
     """Smallest tolerance, in the unit of the cells."""
 
     def tolerance(self, published: float) -> float:
-        """Return the largest difference from a published value that counts as agreement."""
+        """Return the largest difference from a published value that is considered agreement."""
         limit = self.limit * abs(published) if self.kind == "relative" else self.limit
         return max(limit, self.least)
 
@@ -103,8 +104,8 @@ class CellsVerdict:
     cells: int
     within: int
     chance: int
-    """Number of misses that chance in the single published run explains. They still count as
-    misses."""
+    """Number of misses that chance in the single published run can explain. They are still counted
+    as misses."""
     median: float
     worst: float
 
@@ -168,7 +169,8 @@ def with_tolerances(goals: Sequence[CellsWithin[E]], entries: Iterable[E]) -> li
 def summary(
     entries: Sequence[Entry], verdicts: Iterable[ErrorsVerdict | CellsVerdict]
 ) -> list[dict[str, Any]]:
-    """Return the summary of `reproduce --json`: by quantity, then the groups that have a goal."""
+    """Return the summary of `reproduce --json`. The quantities come first, then the groups with a
+    goal."""
     rows = summarise([entry.cell for entry in entries])
     return rows + [verdict.row(entries) for verdict in verdicts]
 

@@ -1,8 +1,8 @@
 """Writes the result of each criterion as a row of goals.csv. Each experiment and each validation
 has one such file.
 
-The page docs/evidence/trust.md is made from these files. The first count makes no allowance for
-chance. The second count does, and needs at least five seeds.
+The page docs/evidence/trust.md is made from these files. The first number of cells makes no
+allowance for chance. The second number allows for chance, and needs at least five seeds.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ FILE = "goals.csv"
 
 @dataclass(frozen=True)
 class Noise:
-    """The noise of the published values: differences between cells that repeat one experiment."""
+    """The noise of the published values, which is the difference between cells that repeat one
+    experiment."""
 
     cells: int
     median: float
@@ -37,7 +38,7 @@ class Judge:
     judge: str
     """The criterion, as text."""
     error: str
-    """How errors are counted: one of `entries.KINDS`."""
+    """The kind of errors, which is one of `entries.KINDS`."""
     limit: str
     """The goal, as text."""
     cells: int
@@ -46,21 +47,22 @@ class Judge:
     within: int | None = None
     """Number of cells within the limit."""
     within_or_chance: int | None = None
-    """Number of cells within the limit, plus the cells that only noise keeps outside. It needs five
+    """Number of cells that are within the limit, or outside only because of noise. It needs five
     seeds."""
     blind: int = 0
     """Number of held-out cells, which were not used until the set-up was frozen."""
     blind_median: float | None = None
     blind_p90: float | None = None
     noise_cells: int | None = None
-    """Number of cells that the publication has twice."""
+    """Number of pairs of published cells that repeat one experiment."""
     noise_median: float | None = None
     noise_p90: float | None = None
     holds: bool
 
     @property
     def title(self) -> str:
-        """The criterion as text. The text mentions it if errors are relative to the link's rate."""
+        """The criterion as text. If errors are relative to the link's rate, the text states
+        this."""
         return self.judge + ", relative to the link's rate" * (self.error == "capacity")
 
 
@@ -70,7 +72,7 @@ COLUMNS = tuple(field.name for field in fields(Judge))
 def judge(
     verdict: ErrorsVerdict | CellsVerdict, entries: Iterable[Entry], noise: Noise | None = None
 ) -> Judge:
-    """Return the criterion of a verdict, with the entries behind it."""
+    """Return the criterion of a verdict. `entries` has the cells to evaluate."""
     goal = verdict.goal
     cells = [entry for entry in goal.own(entries) if entry.size(goal.kind) is not None]
     blind = [entry for entry in cells if entry.cell.blind]

@@ -1,5 +1,5 @@
-"""Defines a page of docs: the result of an experiment, with the command and the revision that made
-it."""
+"""Defines a page of docs. It has the result of an experiment, with the command and the revision
+that produced the result."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tailback_studies.reproduction.published import OPENING
 
 @dataclass(frozen=True)
 class Page:
-    """Sections under a title. The facts that hold for all runs are at the top of the page.
+    """Sections under a title. The facts that apply to all runs are at the top of the page.
 
     The page refers to figures of the experiment's report by their ids.
     """
@@ -24,7 +24,7 @@ class Page:
     facts: Facts = field(default_factory=Facts)
 
     def text(self, command: str, cpu_s: float) -> str:
-        """Return the page in Markdown. Its cost is processor time, including that of stored
+        """Return the page in Markdown. `cpu_s` is the processor time of all runs, including stored
         runs."""
         report = Report(
             name="",
@@ -43,7 +43,7 @@ class Page:
     def with_figure(self, report: Report) -> Page:
         """Return the page with the opening figure of the report, if the page has no figure.
 
-        The facts of the figure are left out, because readers could mistake them for those of the
+        The facts of the figure are left out, because readers could mistake them for facts of the
         whole page.
         """
         figure = report.opening()

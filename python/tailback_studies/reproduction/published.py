@@ -1,10 +1,10 @@
-"""Writes a page of docs/evidence: an experiment in a few hundred words, and its complete results as
-data.
+"""Writes a page of docs/evidence. The page describes an experiment in a few hundred words, and its
+complete results are stored as data.
 
 The documentation site shows the data as sortable tables.
 
-Page and data are made from the long page that `reproduce --page` and `validate` write beside their
-reports.
+The page and the data are made from the long page that `reproduce --page` and `validate` write
+beside their reports.
 """
 
 from __future__ import annotations
@@ -21,19 +21,21 @@ from tailback_studies.reproduction.judges import FILE, Judge, from_csv
 from tailback_studies.reproduction.shown import size
 
 MAX_WORDS = 800
-"""The most words of a short page. Everything else is on the page of the results."""
+"""Largest number of words of a short page. Everything else is on the page of the results."""
 
 OPENING = "Figure"
-"""Title of the section with the figure that opens a page."""
+"""Title of the section with the opening figure of a page."""
 
 CLAIMS = "Conclusions"
-"""Title of the section with the conclusions of a source, which a page has before its criteria."""
+"""Title of the section with the conclusions of the publication. It comes before the criteria of a
+page."""
 
 OVERVIEW = "Errors by queue and competitor"
-"""Title of a section whose first table a page has after its criteria."""
+"""Title of a section. The first table of this section comes after the criteria of a page."""
 
 SIDE_BY_SIDE = "Side by side"
-"""Title of the section with the measurements of both engines, which a short page has."""
+"""Title of the section with the measurements of both engines. A short page includes this
+section."""
 
 RESERVED = 40
 """Number of words that are reserved for the last section."""
@@ -42,19 +44,20 @@ RESULTS = "-all.results.json"
 """End of the name of the file with the complete results."""
 
 MAX_FACT_WORDS = 20
-"""The most words of a fact on the short page. Longer facts are only on the page of the results."""
+"""Largest number of words of a fact on the short page. Longer facts are only on the page of the
+results."""
 
 WORST = 5
 """Number of rows of a table of misses."""
 
 WIDEST = 8
-"""The most columns of a table on the short page."""
+"""Largest number of columns of a table on the short page."""
 
 LONGEST = 15
-"""The most rows of a table on the short page."""
+"""Largest number of rows of a table on the short page."""
 
 FEWEST = 4
-"""The fewest rows of a shortened table. A table with fewer is left out."""
+"""Smallest number of rows of a shortened table. A table with fewer rows is left out."""
 
 _FACT = re.compile(r"- \*\*([^*]+)\*\*: (.*)")
 _FIGURE = re.compile(r"!\[([^\]]*)\]\(([^)]+)\)")
@@ -115,7 +118,7 @@ class Whole:
         return json.dumps(whole, indent=1, ensure_ascii=False) + "\n"
 
     def tables(self, pattern: str) -> Iterator[tuple[Section, Block]]:
-        """Return the tables of the sections whose headings match, or whose own titles match."""
+        """Yield the tables whose own title or whose section's heading matches."""
         for section in self.sections:
             for block in section.blocks:
                 if "columns" in block and re.search(pattern, f"{section.title} {block['title']}"):
@@ -163,7 +166,8 @@ def page(whole: Whole, name: str, judges: Sequence[Judge]) -> str:
     if judges:
         room.add("## Worst misses", list(_worst(whole)))
     shown = {id(table) for _, table in families[:1]}
-    # Without a criterion, the result comes first. The page already has the opening figure.
+    # Without criteria, the first sections are the result. Skip the section of the opening figure,
+    # which the page already has.
     first = [s for s in whole.sections if s.title != OPENING][:2]
     if judges:
         first = [s for s in whole.sections if s.title == SIDE_BY_SIDE]
@@ -198,7 +202,7 @@ class _Room:
         self._parts = parts
 
     def add(self, heading: str, texts: Sequence[str]) -> bool:
-        """Add all of the texts under a heading, or none of them."""
+        """Add all texts under a heading if they all fit. Return whether they were added."""
         new = [heading, *texts]
         fits = bool(texts) and sum(map(_count, [*self._parts, *new])) <= self._words
         if fits:
@@ -206,11 +210,11 @@ class _Room:
         return fits
 
     def add_section(self, section: Section, shown: set[int]) -> None:
-        """Add as much of a section as fits, in its order. Of each table, add as many rows as
-        fit."""
+        """Add the part of a section that fits, in order. If a table is too long, add only the rows
+        that fit."""
         heading = f"## {section.title}"
         for block in section.blocks:
-            # The facts of a table are on the page of the results, with the table.
+            # Skip the facts of a table, because they are with the table on the page of the results.
             if "text" in block and not block["text"].startswith("*"):
                 texts = [block["text"]]
             elif "columns" in block and id(block) not in shown:
@@ -222,7 +226,7 @@ class _Room:
             heading = ""
 
     def _table(self, heading: str, table: Block) -> list[str]:
-        """Return a table with the rows that fit, or None if only few rows fit."""
+        """Return a table with the rows that fit, or an empty list if too few rows fit."""
         title = f"**{table['title']}**" if table["title"] else ""
         count = len(table["rows"])
         for rows in range(min(count, LONGEST), min(count, FEWEST) - 1, -1):
@@ -293,8 +297,8 @@ def _worst(whole: Whole) -> Iterator[str]:
 
 
 def _shown(table: Block, rows: int | None = None) -> Iterator[str]:
-    """Yield a table in Markdown. It has the columns that fit and that have a value in these
-    rows."""
+    """Yield the lines of a table in Markdown. It has only columns that fit and that have a value in
+    these rows."""
     body = table["rows"][:rows]
     filled = [
         i for i in range(len(table["columns"])) if any(row[i] not in ("", "\u2014") for row in body)

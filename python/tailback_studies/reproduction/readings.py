@@ -1,5 +1,5 @@
-"""Tries readings of details that a source leaves open. Each reading is tried alone, on the cells
-that it affects."""
+"""Tries readings of details that a publication leaves open. Each reading is tried separately, on
+the cells that it affects."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ class Reading(Generic[V, S]):
 def before_and_after(
     by_reading: Mapping[str, Sequence[E]], reading: Reading[V, S]
 ) -> tuple[list[E], Sequence[E]]:
-    """Return the cells that a reading concerns: with the set-up of the reproduction, and with the
-    reading."""
+    """Return the cells that a reading affects, first with the set-up of the reproduction and then
+    with the reading."""
     changed = by_reading.get(reading.id, ())
     ids = {entry.cell.id for entry in changed}
     return [entry for entry in by_reading[BASELINE] if entry.cell.id in ids], changed

@@ -1,5 +1,5 @@
-"""Makes one table of the runs behind a page whose parts were run differently. It replaces a caption
-under each table.
+"""Makes a table of the runs of a page, for pages whose parts have different runs. The table
+replaces the captions of all other tables.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from tailback_studies.reproduction.entries import KINDS, Entry, counted
 from tailback_studies.reproduction.judges import Judge
 
 NO_OFFLOADS = "every segment is a packet: no TSO, GSO, GRO"
-"""The deviation that all reproductions of test beds have."""
+"""The deviation from the publication that all reproductions of test beds have."""
 
 
 def facts(
@@ -23,8 +23,8 @@ def facts(
     options: Sequence[str] = (),
     deviations: Sequence[str] = (),
 ) -> Facts:
-    """Return the facts of figures and tables that are made from these results. Every caption has
-    them."""
+    """Return the facts of figures and tables that are made from these results, for their
+    captions."""
     batches = list(results)
     runs = [run for result in batches for run in result]
     return Facts(
@@ -59,8 +59,8 @@ def span(values: Iterable[float], unit: str) -> str:
 
 
 def goals_table(judges: Iterable[Judge], facts: Facts) -> Table:
-    """Show the result of each goal: the cells within it, without and with those that only chance
-    keeps outside."""
+    """Show the result of each goal. The columns include the cells within the goal, and these plus
+    the cells that are outside only because of chance."""
     rows: list[list[Value]] = [
         [
             judge.judge,
@@ -103,7 +103,7 @@ def blind_columns(judge: Judge) -> tuple[int, str | None, str | None]:
 
 
 def size(value: float | None, kind: str, digits: str = ".2g") -> str | None:
-    """Return an error without its sign: in percent, or absolute with this number format."""
+    """Return an error without its sign, either in percent or absolute with this number format."""
     if value is None:
         return None
     return f"{value:{digits}}" if kind == "absolute" else f"{100 * value:.2g} %"

@@ -31,7 +31,7 @@ def set_value(scenario: dict[str, Any], path: str, value: Any) -> None:
 
 
 def published_rows(package: str, name: str) -> list[dict[str, str]]:
-    """Read the rows of a CSV file of the package, which has the numbers of the publication."""
+    """Read the rows of a CSV file of the package. The file has numbers of the publication."""
     return list(csv.DictReader(_text(package, name).splitlines()))
 
 

@@ -2,7 +2,7 @@
 page.
 
 `grid` defines the runs, `cells` the measurements, and `verdicts` the required agreement. `causes`
-measures why a cell differs. `page` writes the page with the help of `tables` and `figures`.
+finds out why a cell differs. `page` writes the page with the help of `tables` and `figures`.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Validation:
         return len(self.cells) == self.ran.cells and all(judge.holds for judge in self.judges)
 
     def cpu_s(self, engine: str, family: str | None = None) -> float:
-        """Return the processor time of an engine's runs, including that of stored runs."""
+        """Return the processor time of an engine's runs, including stored runs."""
         chosen = [b for b in self.ran.batches if family in (None, b.queue.family)]
         return math.fsum(run.timing["cpu_s"] for b in chosen for run in b.results[engine])
 
@@ -73,7 +73,7 @@ def validate(
 ) -> Validation:
     """Run the grid on both engines, and compare the results. `only` names the queues to run.
 
-    `stored` compares the stored runs and runs nothing.
+    With `stored`, only stored runs are compared, and no new runs are made.
     """
     ran = grid.run(options, quick=quick, only=only, stored=stored)
     cells = cells_of(ran)

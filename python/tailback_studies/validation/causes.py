@@ -1,15 +1,16 @@
-"""Measures why a cell is beyond its limit.
+"""Finds out why a cell is beyond its limit.
 
-Every cause comes from one of four checks; none is written by hand. The first check: do identical
-flows agree in order of throughput, although they do not agree one by one? Then chance decides which
-flow is slow. The second: do the seeds of either engine differ as much as the engines? Then the miss
-is noise. The third: do the engines agree in the neighbourhood of the cell? Neighbours have a
-round-trip time that differs by 1 or 2 %, so an experimenter would call them the same cell. If the
-means over the neighbourhood agree, both engines have the same rules, but in this cell one of them
-falls into a pattern of phases. The fourth: do runs settle? With more seeds, the values of both
-engines then form the same few groups. The gaps between groups are wider than the limit, and the
-seed decides the group of a run. For example, a window of DCTCP freezes if alpha is too small to cut
-a segment. A miss that no check explains has no known cause.
+Every cause is the result of one of four checks. No cause is written by hand. The first check is
+whether identical flows agree in order of throughput, although they do not agree one by one. If so,
+chance decides which flow is slow. The second check is whether the seeds of one engine differ as
+much as the engines. If so, the miss is noise. The third check is whether the engines agree in the
+neighbourhood of the cell. Neighbours have a round-trip time that differs by 1 or 2 %, so an
+experimenter would consider them the same cell. If the means over the neighbourhood agree, both
+engines have the same rules, but one of them has a phase effect in this cell. The fourth check is
+whether runs settle. If they do, the values of both engines form the same few groups when there are
+more seeds. The gaps between groups are wider than the limit, and the seed decides the group of a
+run. For example, a window of DCTCP freezes if alpha is too small to reduce the window by a segment.
+A miss that no check explains has no known cause.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from tailback_studies.validation.cells import Cell, Measure, cell
 from tailback_studies.validation.verdicts import ORDER, THROUGHPUT, Miss
 
 RTTS = (0.98, 0.99, 1.01, 1.02)
-"""Round-trip times of neighbours, as factors of the cell's."""
+"""Round-trip times of neighbours, divided by the round-trip time of the cell."""
 
 MORE_SEEDS = 25
 """Number of seeds of a cell whose runs may settle in several states."""
@@ -45,7 +46,7 @@ NOT_RUN = "not known; the neighbours of the cell have not been run"
 
 @dataclass(frozen=True)
 class Cause:
-    """The cause of a miss that the checks found."""
+    """The cause of a miss, found by the checks."""
 
     text: str
     error: float | None = None
@@ -62,8 +63,8 @@ def explain(
     *,
     stored: bool = False,
 ) -> list[Cause]:
-    """Return the cause of each miss. Neighbours of cells are run, and stored with all other
-    runs."""
+    """Return the cause of each miss. This runs neighbours of cells, and stores their runs with all
+    other runs."""
     causes = [_alone(miss) for miss in misses]
     left = {m.cell.id: m.cell for m, c in zip(misses, causes, strict=True) if c is None}
     near = neighbours(list(left.values()), ran, options, stored=stored)
@@ -148,8 +149,8 @@ def neighbours(
     seeds: int | None = None,
     stored: bool = False,
 ) -> dict[str, list[Cell]]:
-    """Return the neighbours of some cells. Their round-trip times are `rtts` times those of the
-    cells.
+    """Return the neighbours of some cells. `rtts` has the round-trip times of neighbours, divided
+    by the round-trip time of the cell.
 
     They have as many seeds as the cells, unless another number is passed. With `stored`, neighbours
     that are not stored are left out.
@@ -190,15 +191,15 @@ def neighbours(
 
 
 def seeds_of(centre: Cell) -> int:
-    """Return how many seeds a cell has on each engine."""
+    """Return the number of seeds of a cell on each engine."""
     return max(len(ids) for ids in centre.runs.values())
 
 
 def around(
     queue: grid.GridQueue, centre: Cell, factors: Sequence[float] = RTTS
 ) -> dict[str, object]:
-    """Return the changes to a queue's scenario that give the neighbours of a cell. They have the
-    cell's rate, the values that depend on that rate, and other round-trip times.
+    """Return the changes to a queue's scenario for the neighbours of a cell. They set the cell's
+    rate, the values that depend on this rate, and other round-trip times.
     """
     rtts = [f"{factor * centre.rtt_s * 1e9:.0f}ns" for factor in factors]
     if queue.fixed:

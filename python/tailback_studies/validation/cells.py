@@ -1,17 +1,18 @@
-"""Defines the cells of the validation: the measurements of both engines at one point, and their
-differences.
+"""Defines the cells of the validation. A cell has the measurements of both engines at one point,
+and their differences.
 
-Every number is a mean over seeds, with its noise: half the 95 % interval of the difference of the
-two means (Welch), from the spread over the seeds of both engines. The noise is 0 if the runs of
-each engine are all equal.
+Every number is a mean over seeds, and has a noise. The noise is half the 95 % interval of the
+difference of the two means (Welch), computed from the spread over the seeds of both engines. It is
+0 if all runs of each engine are equal.
 
-The error of a competing flow is relative to its fair share: the link's rate divided by the number
-of flows. Identical flows, which the scenario does not distinguish, are compared twice. They are
-compared one by one, and in order of throughput: the slowest quarter on one engine with the slowest
-quarter on the other. If a hash decides which flows share a queue, the seed decides which flows are
-slow, and how many. Then only the order can agree. Single flows are too noisy for this comparison:
-by chance, the fourth slowest flow shares its queue, or has twice that throughput. Its means over a
-few seeds differ by 20 % between two sets of seeds of one simulator.
+The error of a competing flow is relative to its fair share, which is the link's rate divided by the
+number of flows. Flows that the scenario does not distinguish are identical, and are compared twice.
+They are compared one by one, and also in order of throughput. For example, the slowest quarter on
+one engine is compared with the slowest quarter on the other engine. If a hash decides which flows
+share a queue, the seed decides which flows are slow, and how many. Then only the order can agree.
+Quarters are compared, because single flows are too noisy. For example, chance decides whether the
+fourth slowest flow shares its queue, or has twice the throughput. The means of this flow over a few
+seeds differ by 20 % between two sets of seeds of the simulator alone.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ from tailback.metrics.statistics import LEAST_SEEDS
 Summary = Mapping[str, Any]
 
 PARTS = 4
-"""Number of parts by whose means identical flows are compared, in order of throughput."""
+"""Number of parts into which identical flows are divided in order of throughput. The means of these
+parts are compared."""
 
 
 @dataclass(frozen=True)
@@ -45,16 +47,16 @@ class Measure:
     """Values by seed. Ratios are stored as logarithms, so that 2 and 1/2 are equally far from 1."""
     kernel: tuple[float, ...]
     scale: float | None = None
-    """The value to which the error is relative, in `unit`: a fair share. `None` means the kernel's
-    mean."""
+    """The value to which the error is relative, in `unit`. It is a fair share, or `None` for the
+    kernel's mean."""
     flow: str = ""
-    """The name of the flow. Empty if the measure is not that of one flow."""
+    """The name of the flow. Empty if the measure does not belong to one flow."""
     shares: int = 1
-    """How many fair shares the link's rate has."""
+    """Number of fair shares into which the link's rate is divided."""
 
     @cached_property
     def values(self) -> dict[str, Estimate]:
-        """Mean and interval of each engine."""
+        """The mean and the interval of each engine."""
         return {"sim": estimate(self.sim), "kernel": estimate(self.kernel)}
 
     @property
@@ -64,19 +66,19 @@ class Measure:
 
     @cached_property
     def absolute(self) -> float:
-        """The simulator's mean minus the kernel's, in the unit of the measure."""
+        """The simulator's mean minus the kernel's mean, in the unit of the measure."""
         return math.fsum(self.sim) / len(self.sim) - math.fsum(self.kernel) / len(self.kernel)
 
     @cached_property
     def error(self) -> float:
-        """The simulator's relative error. 0 if both means are 0, infinite if only the kernel's
-        is."""
+        """The simulator's relative error. It is 0 if both means are 0, and infinite if only the
+        kernel's mean is 0."""
         return self._relative(self.absolute)
 
     @cached_property
     def noise(self) -> float | None:
-        """Half the length of the 95 % interval of the error. `None` for one seed, and without
-        spread."""
+        """Half the length of the 95 % interval of the error. `None` for one seed, or if the
+        interval does not exist."""
         found = unpaired(self.kernel, self.sim)
         return None if found is None or found.ci95 is None else abs(self._relative(found.ci95))
 
@@ -88,13 +90,14 @@ class Measure:
 
     @property
     def own_noise(self) -> float | None:
-        """The kernel's own error: the difference between its first and its last seeds, scaled to
-        the number of all seeds."""
+        """The kernel's own error. It is the difference between the means of its first and its last
+        seeds, scaled to the number of all seeds."""
         half = len(self.kernel) // 2
         if not half:
             return None
         first, last = (math.fsum(part) / half for part in (self.kernel[:half], self.kernel[-half:]))
-        # The mean of fewer seeds varies more, by the square root of their ratio.
+        # The mean of fewer seeds varies more. The factor is the square root of the ratio of the
+        # numbers of seeds.
         return abs(self._relative((first - last) * math.sqrt(half / len(self.kernel))))
 
     @property
@@ -113,7 +116,7 @@ class Measure:
         return gap / base if base else math.copysign(math.inf, gap)
 
     def shown(self, engine: str) -> Estimate:
-        """Return mean and interval of an engine as text. For ratios they are geometric."""
+        """Return the mean and interval of an engine to show. For ratios, they are geometric."""
         value = self.values[engine]
         if not self.logarithmic or value.mean is None:
             return value
@@ -123,7 +126,7 @@ class Measure:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the measure as `--json` has it."""
+        """Return the measure in the form of `--json`."""
 
         def side(engine: str) -> dict[str, Any]:
             found = self.shown(engine)
@@ -156,11 +159,11 @@ class Cell:
     """Base round-trip time, s."""
     measures: tuple[Measure, ...]
     runs: dict[str, list[str]] = field(default_factory=dict)
-    """Ids of the runs: for each engine, a list by seed."""
+    """Ids of the runs, by engine. Each list is by seed."""
 
     @property
     def flows(self) -> str:
-        """The flows as text: `reno+cubic`, `32 reno+32 cubic`."""
+        """The flows as text, such as `reno+cubic` or `32 reno+32 cubic`."""
         if not self.mix:
             return "none"
         if len(self.mix) <= 2:
@@ -169,7 +172,7 @@ class Cell:
 
     @property
     def id(self) -> str:
-        """The name of the cell: queue, flows, rate, round-trip time."""
+        """The name of the cell, which consists of queue, flows, rate and round-trip time."""
         return f"{self.queue} {self.flows} {self.where}"
 
     @property
@@ -178,7 +181,7 @@ class Cell:
         return f"{self.rate_bit / 1e6:g} Mbit/s {self.rtt_s * 1e3:g} ms"
 
     def of(self, quantity: str) -> list[Measure]:
-        """Return the measures of a quantity: one for each flow, or a single one."""
+        """Return the measures of a quantity. There is one for each flow, or a single measure."""
         return [measure for measure in self.measures if measure.quantity == quantity]
 
     def worst(self, quantity: str) -> Measure | None:
@@ -186,7 +189,7 @@ class Cell:
         return max(self.of(quantity), key=lambda m: abs(m.error), default=None)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the cell as `--json` has it."""
+        """Return the cell in the form of `--json`."""
         return {
             "id": self.id,
             "queue": self.queue,
@@ -210,8 +213,8 @@ def cell(
 ) -> Cell:
     """Return the cell for some runs, from their summaries on both engines.
 
-    `kinds` gives the kind of each flow, which is equal for identical flows. By default it is the
-    congestion control.
+    `kinds` has the kind of each flow. Identical flows have the same kind. By default, the kind is
+    the congestion control.
     """
 
     def both(
@@ -263,8 +266,8 @@ def _throughput(flow: int) -> Callable[[Summary], float | None]:
 
 
 def _in_order(flows: Sequence[int], part: int, parts: int) -> Callable[[Summary], float | None]:
-    """Return the mean throughput of one of `parts` parts of these flows, sorted by throughput with
-    the slowest first."""
+    """Return a function for the mean throughput of a part of these flows. The flows are sorted by
+    throughput, with the slowest flow first, and divided into `parts` parts."""
     first, last = (len(flows) * end // parts for end in (part, part + 1))
 
     def value(summary: Summary) -> float:
@@ -287,7 +290,7 @@ def _signals(summary: Summary) -> float | None:
 
 
 def _completion(summary: Summary) -> float | None:
-    """Return the mean time of all requests from connect to their last byte, ms."""
+    """Return the mean time of all requests from connect to last byte, ms."""
     bins = [
         size
         for source in summary.get("traffic", ())

@@ -1,4 +1,4 @@
-"""Draws the figures of the page: the errors of all cells of a family, and traces of both
+"""Draws the figures of the page. They are the errors of all cells of a family, and traces of both
 engines."""
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tailback_studies.validation.tables import FAMILY
 from tailback_studies.validation.verdicts import LIMITS
 
 TRACED = 3
-"""The number of worst cells whose traces are drawn."""
+"""Number of cells with the largest errors whose traces are drawn."""
 
 REPRESENTATIVE = (
     ("codel-ecn", ("cubic",), 50e6, 0.04),
@@ -32,15 +32,15 @@ REPRESENTATIVE = (
     ("pie", ("cubic",), 10e6, 0.1),
     ("codel-ecn", ("cubic", "dctcp"), 50e6, 0.04),
 )
-"""Cells whose traces are always drawn: queue, flows, rate, round-trip time."""
+"""Cells whose traces are always drawn. Each has its queue, flows, rate and round-trip time."""
 
 MOST_TRACES = 4
-"""The most flows of a cell whose windows are drawn."""
+"""Largest number of flows of a cell whose windows are drawn."""
 
 FIXED = {queue.name for queue in QUEUES if queue.fixed}
 
 SAMPLES = 1600
-"""The most rows of a panel of traces."""
+"""Largest number of rows of a panel of traces."""
 
 TITLES = {
     "throughput": "throughput",
@@ -60,8 +60,8 @@ STEP = 38
 def heats(made: Validation) -> Iterator[ReportFigure]:
     """Draw the errors of all cells, with a panel for each quantity.
 
-    There is a figure for each family, or for those queues of a family that have the same rates and
-    round-trip times.
+    There is a figure for each family. If queues of a family have different rates and round-trip
+    times, there is a figure for each group of queues with the same ones.
     """
     for family in FAMILIES:
         groups = _groups([cell for cell in made.cells if FAMILY[cell.queue] == family])
@@ -75,8 +75,8 @@ def heats(made: Validation) -> Iterator[ReportFigure]:
 
 
 def _groups(cells: Sequence[Cell]) -> list[list[Cell]]:
-    """Group the cells by queue. Queues share a group if the rates and round-trip times of one are a
-    subset of the other's, or if each queue has only one point.
+    """Group the cells by queue. Two queues share a group if the rates and round-trip times of one
+    queue are a subset of those of the other queue, or if each queue has only one point.
     """
     groups: list[list[Cell]] = []
     for queue in dict.fromkeys(cell.queue for cell in cells):
@@ -115,7 +115,8 @@ def _rows(cells: Sequence[Cell]) -> pl.DataFrame:
                     "at": _place(*_at(cell)),
                     "quantity": limit.quantity,
                     "error": max(-999.0, min(999.0, error)),
-                    # The cell is within its absolute limit, whatever its relative error is.
+                    # The cell is within its absolute limit, so limit the colour even if the
+                    # relative error is large.
                     "over": max(-1.0, min(1.0, over)) if near else over,
                     "text": _short(error),
                     "missed": limit.missed(cell),
@@ -125,8 +126,8 @@ def _rows(cells: Sequence[Cell]) -> pl.DataFrame:
 
 
 def _at(cell: Cell) -> tuple[float, float]:
-    """Return the place of a cell in the figure: rate and round-trip time, or 0 if its scenario has
-    one point."""
+    """Return the place of a cell in the figure. It consists of the rate and the round-trip time,
+    which are 0 if the scenario has only one point."""
     return (0.0, 0.0) if cell.queue in FIXED else (cell.rate_bit, cell.rtt_s)
 
 

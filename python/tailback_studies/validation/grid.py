@@ -1,5 +1,5 @@
-"""Defines the grid of the validation: which flows meet which queues, at which rates and round-trip
-times. Runs it on both engines."""
+"""Defines the grid of the validation, which combines flows, queues, rates and round-trip times.
+Runs the grid on both engines."""
 
 from __future__ import annotations
 
@@ -27,29 +27,29 @@ ENGINES = ("sim", "kernel")
 
 @dataclass(frozen=True)
 class GridQueue:
-    """A scenario file of this folder: a queue at every rate and round-trip time."""
+    """A scenario file of this folder, with a queue at every rate and round-trip time."""
 
     family: str
     """The family in which the page shows the queue."""
     name: str
-    """The queue's name. It is the file's name without its ending, unless the file belongs to
+    """The queue's name. It is the file's name without the suffix, unless the file belongs to
     another queue."""
     ecn: bool | str
-    """Whether the queue marks. Its flows then negotiate ECN; if this is a name, only flows of that
-    congestion control do."""
+    """Whether the queue marks. If so, its flows negotiate ECN. If this is the name of a congestion
+    control, only flows of that congestion control negotiate ECN."""
     mixes: tuple[tuple[str, ...], ...]
     """The sets of congestion controls that compete in the queue."""
     quick: tuple[tuple[str, ...], ...] = ()
     """The sets of congestion controls that `--quick` runs."""
     hosts: tuple[int, ...] = ()
-    """How many flows each pair of hosts has, if the pairs have different numbers."""
+    """Number of flows of each pair of hosts, if the numbers differ."""
     base: str = ""
     """The name of the scenario file, if it belongs to another queue."""
     sets: Mapping[str, object] = field(default_factory=dict)
     """Values that are replaced in the file."""
     fixed: bool = False
-    """Whether the file runs unchanged: one point, with its own flows. `mixes` then has their
-    congestion controls."""
+    """Whether the file runs unchanged, as one point with its own flows. `mixes` then has the
+    congestion controls of these flows."""
 
     @property
     def file(self) -> Path:
@@ -58,8 +58,8 @@ class GridQueue:
 
     @property
     def point(self) -> tuple[float, float]:
-        """Rate in bit/s and round-trip time in s of a fixed scenario. If the rate has steps, it is
-        the first.
+        """Rate in bit/s and round-trip time in s of a fixed scenario. If the rate has steps, the
+        rate is that of the first step.
         """
         with self.file.open("rb") as file:
             scenario = tomllib.load(file)
@@ -94,30 +94,31 @@ def fast(limit: str) -> GridQueue:
 
 ALONE = (("reno",), ("cubic",))
 MIXED = (*ALONE, ("reno", "cubic"))
-# DCTCP needs a queue that marks. Without marks, DCTCP behaves like Reno; one queue is enough to
-# test that.
+# DCTCP needs a queue that marks. Without marks, DCTCP behaves like Reno, and one queue is enough to
+# test this.
 EVERY = (*MIXED, ("dctcp",), ("reno", "dctcp"), ("cubic", "dctcp"))
-# Flows without ECN beside DCTCP: the queue has a separate curve for each.
+# Flows without ECN beside DCTCP. The queue has a separate curve for packets with ECN and for
+# packets without ECN.
 WEIGHTED = (("reno",), ("dctcp",), ("reno", "dctcp"), ("cubic", "dctcp"), ("reno", "reno"))
 TWINS = (("reno", "reno"), ("cubic", "cubic"))
-# Run 2, 8 and 64 flows where queues are fair.
+# 2, 8 and 64 flows, for fair queues.
 FAIR = (("reno", "cubic"), ("cubic",) * 8, ("reno",) * 32 + ("cubic",) * 32)
-# DCTCP's packets are marked, the others' are dropped: in both parts of a dual queue, or in one
-# queue.
+# Flows for a coupled queue, which marks DCTCP's packets and drops packets of other flows. It may be
+# a dual queue or a single queue.
 COUPLED = (
     *ALONE,
     *(("dctcp",), ("reno", "dctcp"), ("cubic", "dctcp")),
     ("cubic",) * 5 + ("dctcp",) * 5,
 )
 
-# Feedback of every mark, for senders that respond to each mark, and for senders that respond once
-# in a round trip.
+# Feedback of every mark. It is used for senders that respond to each mark and for senders that
+# respond once per round trip.
 COUNTED: Mapping[str, object] = {"tcp.ecn_feedback": "accecn"}
 BBR = (("bbr",), ("cubic", "bbr"))
 # Short connections, alone and beside a long flow.
 BESIDE = ((), ("cubic",))
 
-# High rates, at which one round trip may lose most of the packets in flight.
+# Flows for high rates, at which most packets in flight may be lost in one round trip.
 FAST = (*ALONE, ("bbr",))
 MANY = ("reno",) * 100 + ("cubic",) * 100
 
@@ -224,7 +225,7 @@ QUEUES = (
 )
 
 SEVERAL = 8
-"""The most flows of a fixed scenario that are compared one by one."""
+"""Largest number of flows of a fixed scenario that are compared one by one."""
 
 FAMILIES = tuple(dict.fromkeys(queue.family for queue in QUEUES))
 
@@ -234,21 +235,21 @@ QUICK: dict[str, object] = {"duration": "20s", 'sweep."path.rtt"': ["10ms", "40m
 
 @dataclass(frozen=True)
 class GridBatch:
-    """A scenario file with one set of flows, run on both engines. It gives a cell for each
-    point."""
+    """A scenario file with one set of flows, run on both engines. Each of its points becomes a
+    cell."""
 
     queue: GridQueue
     mix: tuple[str, ...]
     results: dict[str, Results]
     """The results, by engine."""
     seeds: int
-    """Seeds of each cell on each engine."""
+    """Number of seeds of each cell on each engine."""
     cells: int
     """Number of cells to measure."""
 
     def pairs(self) -> list[tuple[list[Run], list[Run]]]:
-        """Return the runs of each complete cell, grouped by cell: those of the simulator, those of
-        the kernel."""
+        """Return the runs of each complete cell. An item has the runs of the simulator, and then
+        the runs of the kernel."""
         groups = {
             name: {point_key(r[0]): r for r in results.groups() if len(r) == self.seeds}
             for name, results in self.results.items()
@@ -271,7 +272,7 @@ class GridRuns:
 
     @property
     def cells(self) -> int:
-        """Number of cells of the grid, measured or not."""
+        """Number of cells of the grid, including cells that were not measured."""
         return sum(batch.cells for batch in self.batches)
 
 
@@ -288,8 +289,8 @@ def kinds(queue: GridQueue, mix: Sequence[str]) -> list[str]:
     """Return a text for each flow. Flows that the scenario does not distinguish have the same
     text."""
     if queue.fixed:
-        # A fixed scenario with few flows distinguishes all of them: by round-trip time, direction
-        # or start.
+        # A fixed scenario with few flows distinguishes all flows by round-trip time, direction or
+        # start.
         return list(mix) if len(mix) > SEVERAL else [f"{n}" for n in range(len(mix))]
     return [repr(sorted(flow.items(), key=str)) for flow in flows(queue, mix)]
 
@@ -308,9 +309,9 @@ def run(
     only: Sequence[str] = (),
     stored: bool = False,
 ) -> GridRuns:
-    """Run the grid on both engines. `only` names the requested queues.
+    """Run the grid on both engines. `only` has the names of the requested queues.
 
-    Stored runs are not run again, so a stopped grid resumes. With `stored`, nothing is run.
+    Stored runs are not run again, so a stopped grid resumes. With `stored`, no new runs are made.
     """
     runners = {name: engines.get(name) for name in ENGINES}
     plan = [
@@ -322,7 +323,8 @@ def run(
     count = options.seeds if options.seeds is not None else QUICK_SEEDS if quick else None
     batches: list[GridBatch] = []
     failures: list[str] = []
-    # Run queue by queue, so that a stopped grid has complete cells instead of some seeds of each.
+    # Run queue by queue, so that a stopped grid has complete cells instead of some seeds of every
+    # cell.
     names = list(dict.fromkeys(queue.name for queue, _ in plan))
     for number, name in enumerate(names, 1):
         pairs = [(queue, mix) for queue, mix in plan if queue.name == name]

@@ -22,11 +22,11 @@ TITLE = "The simulator against Linux"
 CELLS = "cells.csv"
 
 MOST_SIDE_BY_SIDE = 20
-"""The most cells whose measurements the page shows in a table."""
+"""Largest number of cells whose measurements the page shows in a table."""
 
 
 def page(validation: Validation) -> Page:
-    """Return the page: the goals first, then the numbers behind them."""
+    """Return the page. The goals come first, then the numbers on which they are based."""
     facts = _facts(validation)
     lead = "The simulator and the Linux kernel in virtual time, with the same scenarios."
     if len(validation.cells) < validation.ran.cells:
@@ -105,7 +105,7 @@ command does not repeat stored runs, so an interrupted validation resumes.
 
 
 def _side_by_side(validation: Validation) -> list[Section]:
-    """Show the measurements of both engines, if the cells are few."""
+    """Show the measurements of both engines, if there are few cells."""
     if len(validation.cells) > MOST_SIDE_BY_SIDE:
         return []
     return [Section("side-by-side", published.SIDE_BY_SIDE, [tables.side_by_side(validation)])]
@@ -149,12 +149,13 @@ def save(made: Validation) -> Path:
 
 
 def save_page(validation: Validation, docs: Path) -> Path:
-    """Write validation.md and the folder of its figures. The page of only some queues is
-    validation-NAME.md. NAME is their family if they are all of one family, otherwise the first
-    queue.
+    """Write validation.md and the folder of its figures. If only some queues were run, the page is
+    validation-NAME.md. NAME is the family of the queues if they all belong to one family, and
+    otherwise the first queue.
     """
     cpu_s = sum(validation.cpu_s(engine) for engine in validation.ran.versions)
-    # Read the revision before any file is written, because that would change it.
+    # Read the revision before any file is written, because a written file would change the
+    # revision.
     text = page(validation).text(command(validation), cpu_s)
     built = report(validation)
     name = "-".join(["validation", *named(_queues(validation))[:1]])
@@ -177,7 +178,8 @@ def _queues(made: Validation) -> list[str]:
 
 
 def named(queues: list[str]) -> list[str]:
-    """Return how the command names these queues: by their family if they are all of one family."""
+    """Return the names of these queues for the command. If they all belong to one family, this is
+    the name of the family."""
     families = {queue.family for queue in QUEUES if queue.name in queues}
     of_families = {queue.name for queue in QUEUES if queue.family in families}
     return list(families) if len(families) == 1 and of_families == set(queues) else queues
@@ -212,7 +214,7 @@ def _facts(validation: Validation) -> Facts:
 
 
 def _kernel(made: Validation) -> list[str]:
-    """Return kernel, kit and tools of the guests, from a run's manifest."""
+    """Return the kernel, kit and tools of the guests, from the manifest of a run."""
     for batch in made.ran.batches:
         for run in batch.results["kernel"]:
             environment = run.manifest.get("environment", {})

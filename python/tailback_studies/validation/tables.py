@@ -1,5 +1,5 @@
-"""Makes the tables of the page: the goals, families of cells, measures beyond a limit, all
-numbers."""
+"""Makes the tables of the page. They are the goals, the families of queues, the measures beyond a
+limit, and all numbers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ BUCKETS = 1024
 """Default number of queues into which fq_codel and fq_pie hash flows."""
 
 SLOW = 0.75
-"""A flow is slow if it gets less than this share of the run's median flow."""
+"""A flow is slow if its throughput is less than this share of the median throughput in the run."""
 
 
 def goals(judges: Sequence[Judge]) -> Table:
@@ -64,7 +64,7 @@ def _share(part: int | None, whole: int) -> str | None:
 
 
 def families(validation: Validation) -> Table:
-    """Show the result of each family of queues: the cells within each limit, without an allowance
+    """Show, for each family of queues, the number of cells within each limit. There is no allowance
     for noise."""
     columns = [
         *left("family"),
@@ -98,7 +98,7 @@ def _within(limit: Limit, cells: Sequence[Cell]) -> str | None:
 
 
 def by_flow(validation: Validation) -> Table:
-    """Count, for competing flows one by one, the cells within the limits."""
+    """Show the number of cells within the limits if competing flows are compared one by one."""
     columns = [
         *left("family"),
         *right("cells", "flows", "within, of the rate", "within, of a fair share", "share"),
@@ -110,7 +110,7 @@ def by_flow(validation: Validation) -> Table:
             c for c in validation.cells if len(c.mix) > 1 and family in ("all", FAMILY[c.queue])
         ]
         flows = [m for cell in cells for m in cell.of(THROUGHPUT.quantity)]
-        # If no two flows are identical, each flow is a part of its own.
+        # If no two flows are identical, each flow is a separate part.
         parts = [m for c in cells for m in c.of(ORDER.quantity) or c.of(THROUGHPUT.quantity)]
         if flows:
             rate = sum(map(OF_RATE.within, flows))
@@ -125,7 +125,7 @@ def by_flow(validation: Validation) -> Table:
 
 
 def beyond(validation: Validation) -> Table:
-    """List all measures beyond a limit, including those within noise."""
+    """List all measures beyond a limit, including measures within noise."""
     columns = [
         *left("cell", "what", "flow"),
         *right("flows", "simulator", "kernel", "error", "limit", "noise"),
@@ -153,8 +153,8 @@ def beyond(validation: Validation) -> Table:
 
 
 def side_by_side(validation: Validation) -> Table:
-    """Show the measurements of both engines in each cell. Of several flows, show the flow with the
-    largest error."""
+    """Show the measurements of both engines in each cell. If there are several flows, show the flow
+    with the largest error."""
     asked = [limit for limit in LIMITS if any(c.of(limit.quantity) for c in validation.cells)]
     units = {m.quantity: m.unit for c in validation.cells for m in c.measures}
     columns = left("cell", *(_column(limit.name, units.get(limit.quantity)) for limit in asked))
@@ -197,14 +197,15 @@ def signed(error: float) -> str:
 
 
 def number(measure: Measure, engine: str) -> str:
-    """Return the value that an engine measured."""
+    """Return the mean of an engine as text."""
     value = measure.shown(engine).mean
     unit = f" {measure.unit}" if measure.unit else ""
     return "\u2013" if value is None else f"{value:.4g}{unit}"
 
 
 def shared(validation: Validation) -> Table | None:
-    """Count the flows of each run that share a queue, for queues to which a hash assigns flows."""
+    """Show the number of slow flows in each cell, for queues to which a hash assigns flows. Flows
+    are slow if they share a queue."""
     columns = [*left("cell"), *right("flows", "slow in the simulator", "in the kernel", "expected")]
     rows: list[list[Value]] = []
     for batch in validation.ran.batches:
@@ -281,7 +282,7 @@ CSV_COLUMNS = (
 
 
 def all_cells(cells: Sequence[Cell]) -> str:
-    """Write cells.csv: a row for each measure of each cell."""
+    """Return cells.csv. It has a row for each measure of each cell."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(CSV_COLUMNS)

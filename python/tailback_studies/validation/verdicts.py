@@ -1,7 +1,8 @@
-"""Defines the goals: the required agreement, and whether it is reached.
+"""Defines the goals, which require an agreement, and decides whether they hold.
 
-A first count makes no allowance for noise. A second count accepts a cell that misses its limit by
-no more than its own noise, which needs five seeds. Whether a goal holds depends on the first count.
+The first number of cells within a limit makes no allowance for noise. The second number also
+includes a cell whose error is at most its own noise, which needs five seeds. Whether a goal holds
+depends on the first number.
 """
 
 from __future__ import annotations
@@ -27,17 +28,17 @@ class Limit:
     share: float
     """Share of the cells that must be within the limit."""
     absolute: float = 0.0
-    """A smaller absolute difference is also within the limit, in the quantity's unit."""
+    """An absolute difference up to this value, in the quantity's unit, is also within the limit."""
     unit: str = "ms"
     of: str = "relative"
-    """How errors are counted: one of `entries.KINDS`."""
+    """The kind of errors, which is one of `entries.KINDS`."""
 
     def error(self, measure: Measure) -> float:
         """Return the error to which the limit applies."""
         return measure.error_of_rate if self.of == "capacity" else measure.error
 
     def within(self, measure: Measure) -> bool:
-        """Return whether the engines' means are within the limit."""
+        """Return whether the difference of the engines' means is within the limit."""
         near = not measure.logarithmic and abs(measure.absolute) <= self.absolute
         return abs(self.error(measure)) <= self.relative or near
 
@@ -46,7 +47,7 @@ class Limit:
         return [measure for measure in cell.of(self.quantity) if not self.within(measure)]
 
     def missed(self, cell: Cell) -> bool:
-        """Return whether a measure is beyond the limit by more than noise."""
+        """Return whether a measure is beyond the limit and noise does not explain this."""
         return any(not measure.inside_noise for measure in self.misses(cell))
 
     @property
@@ -68,7 +69,8 @@ LIMITS = (
     Limit("marks and drops", "signals", 0.20, 0.90),
     Limit("throughput ratio of two flows", "ratio", 0.15, 0.90),
     Limit("mean completion time of requests", "completion", 0.10, 0.90),
-    # Senders count retransmissions, the queue counts marks and drops.
+    # This counts retransmissions at the senders. The limit above counts marks and drops at the
+    # queue.
     Limit(*("retransmissions of all flows", "retransmits", 0.20, 0.90), absolute=5, unit="packets"),
 )
 """The limits of every cell."""
@@ -88,11 +90,11 @@ class LimitVerdict:
     """The largest error of each cell, without its sign."""
     within: int
     chance: int | None
-    """Number of cells that are beyond the limit only by noise. `None` if there are too few seeds to
-    know."""
+    """Number of cells that are beyond the limit only because of noise. `None` if there are too few
+    seeds to determine it."""
     noise: tuple[float, ...]
-    """The kernel's own noise in each cell: the difference between the means of its first and its
-    last seeds.
+    """The kernel's own noise in each cell. It is the difference between the means of its first and
+    its last seeds.
     """
 
     @property
@@ -136,8 +138,8 @@ class LimitVerdict:
 
 
 def verdict(limit: Limit, cells: Sequence[Cell]) -> LimitVerdict | None:
-    """Return the result of a limit, over the cells that have its quantity. `None` if no cell has
-    it."""
+    """Return the result of a limit over the cells that have its quantity, or `None` if no cell has
+    this quantity."""
     chosen = [cell for cell in cells if cell.of(limit.quantity)]
     if not chosen:
         return None
@@ -173,7 +175,7 @@ def verdicts(cells: Sequence[Cell]) -> list[LimitVerdict]:
 
 
 def judges(cells: Sequence[Cell]) -> list[Judge]:
-    """Return the row of every goal: the median error of throughput, then the limits."""
+    """Return the rows of all goals. The median error of throughput comes first, then the limits."""
     found = verdicts(cells)
     middle = [one.middle for one in found if one.limit is THROUGHPUT]
     return [*middle, *(one.judge for one in found)]
@@ -181,15 +183,15 @@ def judges(cells: Sequence[Cell]) -> list[Judge]:
 
 @dataclass(frozen=True)
 class Miss:
-    """A quantity of a cell that is beyond its limit. Of several flows, it has the flow with the
-    largest error."""
+    """A quantity of a cell that is beyond its limit. If there are several flows, it has the flow
+    with the largest error."""
 
     cell: Cell
     limit: Limit
     measure: Measure
     """The measure with the largest error."""
     count: int
-    """How many of the cell's measures are beyond the limit."""
+    """Number of the cell's measures that are beyond the limit."""
 
     @property
     def size(self) -> float:
@@ -203,7 +205,7 @@ class Miss:
         return not self.limit.missed(self.cell)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the miss as `--json` has it."""
+        """Return the miss in the form of `--json`."""
         return {
             "cell": self.cell.id,
             "quantity": self.limit.quantity,
@@ -215,13 +217,14 @@ class Miss:
 
 
 def misses(cells: Sequence[Cell]) -> list[Miss]:
-    """Return all measures beyond a limit, including those within noise. The largest come first."""
+    """Return all misses, including misses within noise, in descending order of size."""
     breaches = []
     for cell in cells:
         for limit in LIMITS:
             beyond = limit.misses(cell)
             if beyond:
-                # Misses that noise does not explain come before larger misses that it explains.
+                # Prefer a measure that noise does not explain to a larger measure that noise
+                # explains.
                 worst = max(beyond, key=lambda m: (not m.inside_noise, abs(m.error)))
                 breaches.append(Miss(cell, limit, worst, len(beyond)))
     return sorted(breaches, key=lambda miss: (-miss.size, miss.cell.id, miss.limit.quantity))

@@ -1,4 +1,4 @@
-"""Draws published and measured values next to each other, at one place for each case."""
+"""Draws published and measured values next to each other. Each case has its place on the axis."""
 
 from __future__ import annotations
 
@@ -27,8 +27,9 @@ def beside(
     height: int = 170,
     rule: float | None = None,
 ) -> Chart:
-    """Draw a small chart for each of `facets`, with a place for each case. Columns: case, whose,
-    mean. If p1, p25, p75 and p99 are not null, they are drawn as boxes and whiskers."""
+    """Draw a small chart for each of `facets`. Each case has a place on the axis. The columns are
+    case, whose and mean. If p1, p25, p75 and p99 are not null, they are drawn as boxes and
+    whiskers."""
     limits = {"type": "log"} if log else {"zero": True}
     scale = alt.Scale(**limits)
     colour = alt.Color(
@@ -86,8 +87,9 @@ def beside(
 def tail(
     frame: pl.DataFrame, *, facet: str, facets: Sequence[str], x_title: str, columns: int = 3
 ) -> Chart:
-    """Show the percentage of packets with a longer queue delay, a small chart for each of `facets`.
-    Columns: value, percent. Rows whose `whose` is published are the publication's percentiles."""
+    """Show the percentage of packets with a longer queue delay, in a small chart for each of
+    `facets`. The columns are value and percent. Rows with the value "published" in the column
+    `whose` are the publication's percentiles."""
     colour = alt.Color(
         "series:N", scale=alt.Scale(range=CATEGORIES), legend=alt.Legend(title=None, orient="top")
     )

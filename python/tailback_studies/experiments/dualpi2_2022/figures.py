@@ -17,7 +17,8 @@ from tailback_studies.experiments.dualpi2_2022.layout import (
 )
 from tailback_studies.experiments.dualpi2_2022.points import DualPi2Entry
 
-#: Quantities that have a figure: id, title, stem of the columns with the class, axis.
+#: Quantities that have a figure. Each has its id, its title, the stem of its columns (which also
+#: contain the class), and the title of the axis.
 DRAWN: tuple[tuple[str, str, str, str], ...] = (
     ("delay", "Queue delay", "qs", "ms"),
     ("rate", "Rate of a flow", "rpf", "Mbit/s"),

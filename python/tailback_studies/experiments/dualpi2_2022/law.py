@@ -17,13 +17,13 @@ class Law:
     """The ratio of p_C to (p_L / 2) squared in a run of DualPI2 without overload of L."""
 
     run: Run
-    #: Shares of packets over all seeds. p_l counts only the marks of the coupling.
+    #: Shares of packets over all seeds. p_l includes only the marks of the coupling.
     p_l: float
     p_c: float
     #: The mean of the squared probability, sampled every second. None without samples.
     square: float | None
-    #: Relative half-width of the 95 % interval, from the counts of marks and drops, and from the
-    #: samples if they are used.
+    #: Relative half-width of the 95 % interval. It is computed from the counts of marks and drops,
+    #: and from the samples if they are used.
     noise: float
     published: float | None
 
@@ -35,15 +35,15 @@ class Law:
 
     @property
     def judged(self) -> float:
-        """The ratio of p_C to the mean of the squared probability. It is 1 if the law holds even if
-        the probability varies."""
+        """The ratio of p_C to the mean of the squared probability. If the law holds, it is 1 even
+        when the probability varies."""
         if self.run.archive.kind == OVERLOAD or not self.square:
             return self.ratio
         return self.p_c / self.square
 
     @property
     def limit(self) -> float:
-        """The largest error that counts as agreement: the larger of 6 % and the noise."""
+        """The largest error that is considered agreement. It is the larger of 6 % and the noise."""
         return max(0.06, self.noise)
 
     @property

@@ -2,8 +2,8 @@
 published values.
 
 An archive has the runs of one pair of congestion controls on one queue. A case is a run of the
-archive, or the TCP flows or the UDP flow of an overload run. `_ecn` is the class of the flows with
-ECN (L on DualPI2), `_nonecn` the class of the other flows (C).
+archive. An overload run has two cases: its TCP flows, and its UDP flow. `_ecn` is the class of the
+flows with ECN (L on DualPI2), `_nonecn` the class of the other flows (C).
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def _overload(name: str, ccs: tuple[str, str]) -> Archive:
 
 
 #: The archives of mixed round-trip times and of overload, as the publication's repository lists
-#: them. The results of the archives with Reno are not among the data here.
+#: them. The data of this package does not include the results of the archives with Reno.
 ARCHIVES: tuple[Archive, ...] = (
     _mixed("pcdualpi2", "dualpi2", 20, ("prague", "cubic")),
     _mixed("ecpie", "pie", 15, ("cubic", "cubic")),
@@ -87,7 +87,8 @@ ARCHIVES: tuple[Archive, ...] = (
     _overload("prdualpi2", ("prague", "reno")),
 )
 
-#: Round-trip times of the flow with ECN and of the flow without, ms. 0 means no such flow.
+#: Round-trip times of the flow with ECN and of the flow without ECN, ms. 0 means that there is no
+#: such flow.
 RTTS_ECN = (5, 100)
 RTTS_NONECN = (0, 5, 10, 20, 50, 100)
 #: UDP rates in overload, Mbit/s of payload, and number of TCP flows in each class (`s5`).
@@ -95,12 +96,13 @@ UDP_MBIT = (50, 70, 100, 140, 200)
 TCP_FLOWS = 5
 #: Base round-trip time in overload, ms.
 OVERLOAD_RTT = 10
-#: How many of five flows send packets, in L and in C, for UDP in L and for UDP in C. The
-#: publication's own rates per flow show this number. If P1 is 0 and P25 is not, one of five flows
-#: is idle. In L with UDP in C, P25 is 0 and P75 is 5/3 of the mean.
+#: Number of flows, of five, that send packets in L and in C. The key is the class of UDP. The
+#: publication's own rates per flow show this number. For example, if P1 is 0 and P25 is not 0, one
+#: of five flows is idle. In L with UDP in C, P25 is 0 and P75 is 5/3 of the mean, so three flows
+#: send.
 ACTIVE: Mapping[str, tuple[int, int]] = {"L": (4, 4), "C": (3, 4)}
-#: Rows of Prague and CUBIC whose window statistics show other numbers of flows: UDP in L and in C,
-#: Mbit/s.
+#: Rows of Prague and CUBIC with window statistics that show other numbers of flows. The key is the
+#: rate of UDP in L and in C, Mbit/s.
 ACTIVE_IN: Mapping[tuple[int, int], tuple[int, int]] = {(140, 0): (3, 4)}
 
 
@@ -109,7 +111,7 @@ class Run:
     """A run of the publication. An overload run has two rows."""
 
     archive: Archive
-    #: Round-trip times, ms. 0 means no such flow.
+    #: Round-trip times, ms. 0 means that there is no such flow.
     rtt_ecn: int
     rtt_nonecn: int
     #: Number of TCP flows in each class.
@@ -128,8 +130,8 @@ class Run:
 
     @property
     def active(self) -> tuple[int, int]:
-        """Number of TCP flows that send packets, as counted from the publication's rates where
-        these allow it."""
+        """Number of TCP flows that send packets. It is derived from the publication's statistics of
+        the run if these show it."""
         counted = ACTIVE_IN.get(self.udp) if self.archive.ccs[1] == "cubic" else None
         return counted or self.active_by_class
 
@@ -171,7 +173,7 @@ class DualPi2Case:
     """A row of the publication."""
 
     run: Run
-    #: Whose statistics the row has: "tcp" or "udp" in overload, otherwise "".
+    #: The flows whose statistics the row has: "tcp" or "udp" in overload, otherwise "".
     whose: str
 
     @property
@@ -253,7 +255,7 @@ Key = tuple[str, str, str]
 
 @cache
 def published() -> Mapping[Key, float]:
-    """Return the values of the publication, without held-out rows."""
+    """Return the values of the publication, excluding held-out rows."""
     out: dict[Key, float] = {}
     for row in published_rows(__package__, "published.csv"):
         for column in COLUMNS:

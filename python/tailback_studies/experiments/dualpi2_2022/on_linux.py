@@ -1,4 +1,5 @@
-"""Decides which rows Linux can run, with which module, and why it cannot run the others."""
+"""Decides which rows Linux can run and with which module. Gives the reason why it cannot run the
+other rows."""
 
 from __future__ import annotations
 
@@ -25,8 +26,8 @@ REASON = (
 
 
 PACED = replace(AS_PUBLISHED, set={"tcp.pacing": "fq"})
-"""With fq as the pacing queue, the guest's TCP joins segments only where the queue sees them
-joined."""
+"""With fq as the pacing queue, TCP in the guest does not join segments, so the bottleneck's queue
+gets single segments."""
 
 DEVIATION = "fq paces segment by segment: TCP joins none"
 
@@ -48,7 +49,7 @@ def prague_module() -> str | None:
 
 
 def divide(runs: Sequence[Run]) -> OnLinux:
-    """Separate the runs that Linux can execute from the others."""
+    """Separate the runs that Linux can execute from the other runs."""
     module = prague_module()
     if module is not None:
         control = {"kernel": True, "module": module}
@@ -60,7 +61,7 @@ def divide(runs: Sequence[Run]) -> OnLinux:
 
 
 def json(entry: DualPi2Entry) -> dict[str, Any]:
-    """Return a cell that was not run in the form of `reproduce --json`."""
+    """Return a cell in the form of `reproduce --json`. The cell is one that was not run."""
     return {**entry.json(), "refused": REASON}
 
 

@@ -85,7 +85,7 @@ def _open(facts: Facts) -> Table:
     return Table("open", "Open questions", columns, table, "", facts)
 
 
-#: Open questions: question, what was tried, result, verdict.
+#: Open questions. Each row is a question, what was tried, the result, and the verdict.
 QUESTIONS: tuple[tuple[str, str, str, str], ...] = (
     (
         "C's queue beside a Prague flow with a short round-trip time: if CUBIC has a long one, "

@@ -24,16 +24,17 @@ from tailback_studies.experiments.dualpi2_2022.recorder import recorded
 from tailback_studies.reproduction.entries import Entry as BaseEntry
 from tailback_studies.reproduction.sources import scenario, set_value
 
-#: Seconds that are measured, and seconds of a quick run.
+#: Length of the measured time in s, and its length in a quick run.
 SECONDS = 250.0
 QUICK_SECONDS = 50.0
-#: Seconds for which flows have run when the published measurement begins. At 100 ms, a Prague flow
-#: alone fills the link in each sample. With one more segment in each RTT, that takes 33 s.
+#: Time in seconds that flows have run when the published measurement begins. At 100 ms, a Prague
+#: flow alone fills the link in every published sample. With a growth of one segment per RTT, it
+#: needs 33 s to fill the link.
 BEFORE = 40.0
 #: Bytes of frame and payload of iperf's UDP packets.
 UDP_FRAME, UDP_PAYLOAD = 1512, 1470
-#: Queues of the archives other than DualPI2, as `tc qdisc` printed them. Options that are missing
-#: here have tc's default.
+#: Queues of the archives other than DualPI2, as `tc qdisc` printed them. Missing options have tc's
+#: default.
 QUEUES: Mapping[str, Mapping[str, Any]] = {
     "pie": {"aqm": "pie", "limit": "40000p", "target": "15ms", "tupdate": "16ms", "ecn": True},
     "fq_codel": {
@@ -64,20 +65,20 @@ class DualPi2Variant:
     flows: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     #: Other values by path, e.g. "bottleneck.link".
     set: Mapping[str, Any] = field(default_factory=dict)
-    #: Bytes of a UDP frame for each byte of payload that the UDP rate counts.
+    #: Bytes of a UDP frame for each byte of payload. The UDP rate is a rate of payload.
     udp_overhead: float = UDP_FRAME / UDP_PAYLOAD
-    #: Seconds by which flows of the classic class start later.
+    #: Delay of the start of flows of the classic class, s.
     later: float = 0.0
-    #: Which flows of overload send packets: as counted from the publication, by the class of UDP
-    #: alone, or all five.
+    #: Which flows of overload send packets. "counted" means as derived from the publication,
+    #: "general" only by the class of UDP, and "all" all five flows.
     active: Literal["counted", "general", "all"] = "counted"
     #: Milliseconds that are added to every base round-trip time.
     longer: float = 0.0
-    #: Whether `any_ect` of DualPI2 is set where the publication states it.
+    #: Whether `any_ect` of DualPI2 is set for the runs for which the publication states it.
     any_ect: bool = True
-    #: Whether queue delays are computed as the publication's recorder computes them.
+    #: Whether queue delays are computed in the same way as by the publication's recorder.
     recorder: bool = True
-    #: Seconds for which the flows have run when the published measurement begins.
+    #: Time that the flows have run when the published measurement begins, s.
     before: float = BEFORE
 
 
@@ -117,7 +118,7 @@ class DualPi2Entry(BaseEntry):
 
     @property
     def coordinates(self) -> dict[str, Any]:
-        """Archive, case and column of the cell, and what was run."""
+        """The archive, case and column of the cell, and the parameters of the run."""
         ecn, nonecn = self.run.udp
         return {
             "archive": self.run.archive.name,
@@ -136,13 +137,13 @@ class DualPi2Entry(BaseEntry):
 def job(
     run: Run, *, seeds: int, seconds: float = SECONDS, variant: DualPi2Variant = AS_PUBLISHED
 ) -> Job:
-    """Return the runs for these rows."""
+    """Return the job of a run."""
     return Job(made(run, seconds, variant), {}, seeds)
 
 
 def left_out(run: Run) -> float:
-    """Return how much of the start the publication leaves out, s: 4 s plus 40 times the larger
-    round-trip time."""
+    """Return the time at the start that the publication leaves out, s. It is 4 s plus 40 times the
+    larger round-trip time."""
     return 4 + 40 * max(run.rtt_ecn, run.rtt_nonecn) / 1000
 
 
@@ -188,7 +189,7 @@ def _udp(source: dict[str, Any], run: Run, variant: DualPi2Variant) -> None:
 
 
 def stock(run: Run) -> bool:
-    """Return whether a Linux without Prague can execute this run as the authors did."""
+    """Return whether Linux without Prague can execute this run as the authors did."""
     return run.archive.aqm in STOCK
 
 
@@ -212,8 +213,8 @@ def entries(
                 value = estimate(samples)
                 key = (run.archive.name, case.name, column)
                 cell = TableCell.of("/".join(key), column, unit(column), known.get(key), value)
-                # Rows that are not among the data of this package were unknown when the set-up was
-                # fixed.
+                # Held-out rows are not in the data of this package, so they were unknown when the
+                # set-up was frozen.
                 cell = replace(cell, blind=key not in known)
                 kept = tuple(result for result in samples if result is not None)
                 out.append(DualPi2Entry(case, column, cell=cell, values=kept))
@@ -259,7 +260,8 @@ def _of_class(
 ) -> dict[str, Mapping[str, float | None]]:
     """Return the quantities of a class in the units of the publication."""
     samples = entry["samples"]
-    # All samples have the same factor: the mean queue delay of the run, not that of each second.
+    # Multiply all samples by the mean queue delay of the run, not by the queue delay of each
+    # second.
     seconds = None if delay["mean"] is None else (delay["mean"] + rtt) / 1000
     return {
         "qs": delay,
@@ -276,7 +278,7 @@ def _rate(
     """Return the rate of each flow in each second, byte/s, including idle flows."""
     samples = entry["samples"]
     if case.whose == "udp":
-        # Use the class's share of the link, because the statistics of rates are those of TCP flows.
+        # Use the class's share of the link, because the statistics of rates include only TCP flows.
         return _scaled(samples["utilisation"], _capacity() / 8)
     idle = case.run.flows - entry["flows"]
     if not idle:
@@ -315,7 +317,8 @@ def _ratio(first: float | None, second: float | None) -> float | None:
 
 
 def _utilisation(case: DualPi2Case, stored: DualPi2Stored) -> dict[str, float | None]:
-    """Return in each second the percentage of the link that the row's classes use together."""
+    """Return the statistics, over seconds, of the percentage of the link that the row's classes use
+    together."""
     names = [name for name in case.classes if name is not None]
     if len(names) == len(stored.summary["classes"]):
         (queue,) = stored.summary["queues"].values()
@@ -337,8 +340,8 @@ def _together(names: Sequence[str], stored: DualPi2Stored) -> list[float]:
 
 
 def statistics(samples: Sequence[float]) -> dict[str, float | None]:
-    """Return the publication's statistics: percentiles by nearest rank, and the standard deviation
-    of a sample."""
+    """Return the publication's statistics, which are the mean, percentiles by nearest rank, and the
+    standard deviation of a sample."""
     n = len(samples)
     if not n:
         return dict.fromkeys(STATISTICS)

@@ -1,4 +1,4 @@
-"""Lists questions that the goals leave open, with the tables behind the answers."""
+"""Lists questions that the goals leave open, with the tables that answer them."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def swing(by_reading: Found, facts: Facts) -> Table | None:
 
 
 def recorder(found: Found, facts: Facts) -> Table | None:
-    """Return mean delays in overload, unchanged and as the publication's recorder computes them."""
+    """Show mean delays in overload, both exact and as the publication's recorder computes them."""
     archive = "pcdualpi2_res_overload"
     baseline, exact = _cells(found[BASELINE], archive), _cells(found.get("delays", ()), archive)
     runs = list(dict.fromkeys(run for run, _ in baseline))
@@ -159,7 +159,8 @@ _FLOWS: tuple[tuple[str, str, float], ...] = (
 
 
 def active(found: Found, facts: Facts) -> Table | None:
-    """Show how the number of flows with packets affects the row with other counts."""
+    """Show how the number of flows that send packets affects the row for which this number
+    differs."""
     archive = "pcdualpi2_res_overload"
     groups = [_cells(found.get(name, ()), archive) for name in (BASELINE, "general", "all-active")]
     runs = [run for run, column in groups[0] if column == "rate_ratio"]
@@ -184,8 +185,8 @@ def active(found: Found, facts: Facts) -> Table | None:
 def retransmissions(
     runs: Sequence[Run], results: Sequence[Iterable[DualPi2Stored]], facts: Facts
 ) -> Table | None:
-    """Count packets that TCP sent, sent again and timed out on in overload: means over seeds by
-    class."""
+    """Show the packets that TCP sent and retransmitted, and the timeouts, in overload. The values
+    are means over seeds, by class."""
     rows: list[list[Value]] = []
     for run, stored in zip(runs, results, strict=True):
         if run.archive.kind != OVERLOAD:
@@ -229,7 +230,7 @@ def _sent(stored: DualPi2Stored) -> dict[str, list[float]]:
 
 
 def pie(found: Found, facts: Facts) -> Table | None:
-    """Show which update interval of PIE is nearer, cell by cell."""
+    """Show which update interval of PIE is nearer to the published values, cell by cell."""
     baseline = _cells(found[BASELINE], "ecpie_res_mr")
     other = _cells(found.get("hz-250", ()), "ecpie_res_mr")
     rows: list[list[Value]] = []

@@ -1,7 +1,9 @@
-"""Tries readings: changes each part of the set-up alone, and shows the effect on the errors.
+"""Tries readings. A reading changes one part of the set-up, and the tables show its effect on the
+errors.
 
-`CHANGES` undo corrections that follow from the publication's own files, one by one and all
-together. `TRIED` has other readings of details that the publication leaves open.
+The readings in `CHANGES` undo corrections, one by one and all together. These corrections were made
+because of the publication's own files. `TRIED` has other readings of details that the publication
+leaves open.
 """
 
 from __future__ import annotations
@@ -40,8 +42,8 @@ _COUPLED = _on("dualpi2", MIXED)
 
 
 def _short(run: Run) -> bool:
-    """Return whether C's queue is an open question in this run. It is if C is beside a Prague flow
-    with a short round-trip time."""
+    """Return whether C's queue is an open question in this run, which is the case beside a Prague
+    flow with a short round-trip time."""
     return _COUPLED(run) and run.rtt_ecn == min(RTTS_ECN) and run.rtt_nonecn > 0
 
 
@@ -180,7 +182,7 @@ TRIED: tuple[Read, ...] = (
 """Other readings of details that the publication leaves open."""
 
 EVERY: tuple[Read, ...] = (*CHANGES[1:], *TRIED, CHANGES[0])
-"""All readings in the order of their runs. The longest come last."""
+"""All readings in the order of their runs. The readings with the most runs come last."""
 
 
 def plan(*, quick: bool) -> dict[str, list[Run]]:
@@ -193,7 +195,7 @@ def plan(*, quick: bool) -> dict[str, list[Run]]:
 
 
 def _same_runs(variant: DualPi2Variant) -> bool:
-    """Return whether the reading only changes how the runs are evaluated."""
+    """Return whether the reading changes only the evaluation of the runs."""
     return variant == DualPi2Variant(recorder=False)
 
 
@@ -245,7 +247,7 @@ def _table(reading: Read, found: Mapping[str, Sequence[DualPi2Entry]]) -> Block:
     title = reading.title[:1].upper() + reading.title[1:]
     if not rows:
         return Text(f"**{title}**: no cell with a goal changes.")
-    # A table title cannot contain code.
+    # Remove backticks, because a table title cannot contain code.
     title = title.replace("`", "")
     columns = [*words(""), *right("cells", "within", "median error", "90th percentile")]
     return Table(f"reading-{reading.id}", title, columns, rows, "")

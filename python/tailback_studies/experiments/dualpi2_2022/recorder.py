@@ -1,9 +1,9 @@
-"""Computes queue delays as the publication's recorder does.
+"""Computes queue delays in the same way as the publication's recorder.
 
 The queue writes each packet's delay into the IP header in 11 bits. The delay is rounded down to
-units of 2^15 ns. From 256 units on, it is a float of 7 binary digits, rounded down again
+units of 2^15 ns. At 256 units or more, it is a float of 7 binary digits, and is rounded down again
 (`testbed_add_metrics`, `int2fl` of the publication's `testbed.h` and `numbers.h`). The reader
-converts it to microseconds and also rounds down (`qdelay_decode`).
+converts the delay to microseconds and also rounds it down (`qdelay_decode`).
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import polars as pl
 
-#: Binary digits of a nanosecond count that a unit leaves out.
+#: Number of binary digits of a delay in ns that are dropped when it is converted to units.
 UNIT_BITS = 15
-#: Binary digits after the first digit (`QDELAY_M`).
+#: Number of binary digits after the first digit (`QDELAY_M`).
 MANTISSA_BITS = 7
 
 
@@ -31,7 +31,7 @@ def cut(delay_ns: int) -> int:
 
 
 def read(units: int) -> float:
-    """Return the delay that the reader gets, ms."""
+    """Return the delay that the reader computes, ms."""
     return int(units * 32 * 1.024) / 1000
 
 
@@ -51,7 +51,7 @@ def recorded(buckets: pl.DataFrame) -> dict[str, float | None]:
     return weighted([(read(units), counts[units]) for units in sorted(counts)])
 
 
-# Every run has the same buckets.
+# The result is cached, because every run has the same buckets.
 @cache
 def _parts(lower: int, width: int) -> tuple[int, int, float]:
     """Return the two delays that the recorder writes for a bucket, and the share of the larger
@@ -72,7 +72,7 @@ def weighted(buckets: list[tuple[float, float]]) -> dict[str, float | None]:
     out: dict[str, float | None] = {"mean": mean}
     passed = list(accumulate(count for _, count in buckets))
     for percent in (1, 25, 75, 99):
-        # Counts are fractions because buckets are divided, so their sums are not exact.
+        # Buckets are divided, so counts are fractions and their sums are not exact.
         rank = min(bisect_left(passed, percent * total / 100 - 1e-6), len(buckets) - 1)
         out[f"p{percent}"] = buckets[rank][0]
     out["stddev"] = math.sqrt(squares / (total - 1)) if total > 1 else None

@@ -38,7 +38,7 @@ QUICK = " A quick run: the published rows only, one fifth of their time, one see
 
 @dataclass(frozen=True)
 class DualPi2Runs:
-    """The runs and results behind a report."""
+    """The runs and results of a report."""
 
     facts: Facts
     quick: bool
@@ -49,7 +49,8 @@ class DualPi2Runs:
 def ran(
     runs: Sequence[Run], results: Sequence[Results], *, quick: bool, draw: bool = True
 ) -> DualPi2Runs:
-    """Return what a report states about these runs: seeds, duration, engine, deviations."""
+    """Return the facts that a report states about these runs: seeds, duration, engine,
+    deviations."""
     deviations = [NO_OFFLOADS]
     if results and results[0].engine == "kernel":
         deviations.insert(0, on_linux.DEVIATION)

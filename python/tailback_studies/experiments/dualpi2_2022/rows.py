@@ -1,4 +1,5 @@
-"""Lists every cell: tables of the report, the cells beyond their goals, and the files."""
+"""Lists every cell, in tables of the report and in files. Also lists the cells beyond their
+goals."""
 
 from __future__ import annotations
 
@@ -47,7 +48,7 @@ def tables(entries: Sequence[DualPi2Entry]) -> list[Section]:
     return out
 
 
-#: Columns of the tables: heading, column of the publication, factor.
+#: Columns of the tables. Each has its heading, the column of the publication, and a factor.
 _SHOWN: tuple[tuple[str, str, float], ...] = (
     ("rate ratio", "rate_ratio", 1.0),
     ("window ratio", "window_ratio", 1.0),

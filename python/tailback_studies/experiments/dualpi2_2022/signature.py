@@ -1,4 +1,4 @@
-"""Decides which queue UDP pushes to the target: L if UDP overloads L, otherwise C."""
+"""Decides which queue UDP pushes to the target. It is L if UDP overloads L, and C otherwise."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LINK_MBIT = 100.0
 
 
 def udp_share(payload_mbit: float) -> float:
-    """Return the percentage of UDP that must be dropped if UDP gets the whole link: (input -
+    """Return the percentage of UDP that must be dropped if UDP gets the whole link. It is (input -
     capacity)/input."""
     sent = payload_mbit * UDP_FRAME / UDP_PAYLOAD
     return max(0.0, 100 * (sent - _LINK_MBIT) / sent)
@@ -40,8 +40,8 @@ class Signature:
 
 
 def signatures(entries: Iterable[DualPi2Entry]) -> list[Signature]:
-    """Return the queue that is at the target (L if UDP overloads it, otherwise C) for each run of
-    overload."""
+    """Return the queue that is at the target for each run of overload. It is L if UDP overloads L,
+    and C otherwise."""
     by_run: dict[Run, dict[str, DualPi2Entry]] = {}
     for e in entries:
         if e.run.archive.kind == OVERLOAD and e.case.whose == "tcp" and e.column in QS:

@@ -1,4 +1,5 @@
-"""Computes the tails of queue delays: measured curves over packets, and published percentiles."""
+"""Computes the tails of queue delays. A measured tail is a curve over all packets, and a published
+tail consists of percentiles."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from tailback_studies.experiments.dualpi2_2022 import charts
 from tailback_studies.experiments.dualpi2_2022.figures import place_of, side_of
 from tailback_studies.experiments.dualpi2_2022.layout import MIXED, OVERLOAD, RUNS, Run, published
 
-#: Percentiles that the publication has, as shares of packets with a longer delay.
+#: The percentiles of the publication, with the percentage of packets that have a longer delay.
 _BEYOND = {"p1": 99.0, "p25": 75.0, "p75": 25.0, "p99": 1.0}
 
 
@@ -61,7 +62,7 @@ def _tail(result: Results, name: str) -> pl.DataFrame | None:
     )
 
 
-#: Runs whose tails are drawn. More curves in one panel could not be distinguished.
+#: Runs whose tails the figure shows. With more curves in a panel, they could not be distinguished.
 _TAILS = {
     MIXED: ((5, 5), (5, 100), (100, 5), (100, 100)),
     OVERLOAD: ((0, 50), (0, 200), (50, 0), (100, 0), (200, 0)),

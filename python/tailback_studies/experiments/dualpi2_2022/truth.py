@@ -1,4 +1,4 @@
-"""Has the goals for the cells, and makes the summary."""
+"""Defines the goals for the cells, and makes the summary."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tailback_studies.reproduction import goals
 from tailback_studies.reproduction.goals import CellsVerdict, CellsWithin
 from tailback_studies.reproduction.judges import Judge, judge
 
-#: Published delays are multiples of this, ms.
+#: Published delays are multiples of this time, ms.
 RESOLUTION_MS = 0.032768
 
 
@@ -126,8 +126,8 @@ def judged_goals(entries: Sequence[DualPi2Entry]) -> list[Judge]:
 
 
 def summary(entries: Sequence[DualPi2Entry], laws: Sequence[Law]) -> list[dict[str, Any]]:
-    """Return the summary of `reproduce --json`: by column, then the goals, the signature and the
-    coupling law."""
+    """Return the summary of `reproduce --json`. It has the columns first, then the goals, the
+    signature and the coupling law."""
     signs = [sign.agrees for sign in signatures(entries) if sign.agrees is not None]
     by_kind = {kind: [w.holds for w in laws if w.run.archive.kind == kind] for kind in _LAWS}
     return [
@@ -137,5 +137,6 @@ def summary(entries: Sequence[DualPi2Entry], laws: Sequence[Law]) -> list[dict[s
     ]
 
 
-#: Rows of the coupling law by kind of run: with a steady p, and with a varying p.
+#: Ids of the rows of the coupling law by kind of run. The probability p is steady in overload, and
+#: varies with mixed round-trip times.
 _LAWS = {OVERLOAD: "law.overload", MIXED: "law.mixed-rtt"}

@@ -1,4 +1,5 @@
-"""BBR against CUBIC by rate, round-trip time and buffer: the replication of 2023, run again."""
+"""BBR against CUBIC by rate, round-trip time and buffer. This runs the replication of 2023
+again."""
 
 from __future__ import annotations
 
@@ -15,14 +16,15 @@ from tailback_studies.reproduction.experiment import Findings, Found, Reproducti
 
 #: A part for each kernel.
 PARTS: tuple[str, ...] = tuple(KERNELS)
-#: Seeds of each row. The source has five trials, which differ little.
+#: Number of seeds of each row. One is enough, because the five trials of the publication differ
+#: little.
 SEEDS = 1
-#: The kernel whose congestion controls today's Linux still has.
+#: The kernel of the publication whose congestion controls are also in today's Linux.
 TODAY = "5.15"
 
 
 class ImcBbr(Reproduction):
-    """The experiment."""
+    """The experiment `imc-bbr-2023`."""
 
     name = "imc-bbr-2023"
     title = "When to use BBR: Cao and others, IMC 2019; replication by Datta and Fund, 2023"
@@ -30,7 +32,7 @@ class ImcBbr(Reproduction):
     parts = PARTS
 
     def study(self, request: Request) -> Study:
-        """Return the rows of these kernels."""
+        """Return the study of the rows of the requested kernels."""
         from tailback_studies.experiments.imc_bbr_2023 import points, report, truth
 
         rows = self._rows(request)
@@ -50,7 +52,7 @@ class ImcBbr(Reproduction):
         )
 
     def _rows(self, request: Request) -> list[ImcRow]:
-        """Return the requested rows, in the order of the source."""
+        """Return the requested rows, in the order of the publication."""
         rows = [row for row in ROWS if row.kernel in request.parts]
         if request.engine != "sim":
             rows = [row for row in rows if row.kernel == TODAY]

@@ -1,8 +1,8 @@
-"""The set-up with the basis of each part, and where it differs from the source."""
+"""Describes the set-up with the basis of each part, and its differences from the publication."""
 
 from __future__ import annotations
 
-#: What, value here, basis.
+#: Each row is an item of the set-up, its value here, and its basis.
 DECLARED: tuple[tuple[str, str, str], ...] = (
     (
         "bottleneck",
@@ -76,7 +76,8 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
     ),
 )
 
-#: Changes after the comparison: what, before, after, why.
+#: Changes that were made after the comparison. Each row is an item, its value before, its value
+#: after, and the reason.
 CHANGED: tuple[tuple[str, str, str, str], ...] = (
     (
         "the receiver's compressed ACKs",
@@ -104,7 +105,7 @@ CHANGED: tuple[tuple[str, str, str, str], ...] = (
     ),
 )
 
-#: Question, what was tried, result, verdict.
+#: Each row is an open question, what was tried, the result, and the verdict.
 QUESTIONS: tuple[tuple[str, str, str, str], ...] = (
     (
         "BBRv2 has 1.2 % more than published at 10 MB",

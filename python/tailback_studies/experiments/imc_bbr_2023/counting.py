@@ -1,9 +1,10 @@
-"""What iperf counts as the goodput of a transfer.
+"""Computes the goodput of a transfer in the same way as iperf.
 
-iperf 3.1.3 ends a transfer with a message on a connection of its own. The message waits behind the
-data in the bottleneck's queue. All that the receiver gets until then counts, and is divided by the
-time for which the client has sent. Later versions divide by the time of the server. Their results
-are those of the 60 s, except at 10 Mbit/s and 10 MB.
+iperf 3.1.3 ends a transfer with a message on a separate connection. The message waits behind the
+data in the bottleneck's queue. iperf counts all data that the receiver gets until the message
+arrives, and divides it by the time during which the client has sent. Later versions divide by the
+time of the server. The results of later versions equal the goodput over the 60 s, except at 10
+Mbit/s and 10 MB.
 """
 
 from __future__ import annotations
@@ -14,16 +15,16 @@ import polars as pl
 
 from tailback_studies.experiments.imc_bbr_2023.layout import BUFFERS, ImcRow, Place
 
-#: Kernels whose test bed had iperf 3.1.3.
+#: Kernels for which the test bed had iperf 3.1.3.
 COUNTS_THE_QUEUE = ("4.15",)
-#: Time for which the client sends, s.
+#: Time during which the client sends, s.
 SENDS_S = 60.0
 #: Time between samples of the queue and of the delivered bytes.
 INTERVAL = "50ms"
 
 
 class Counted(Protocol):
-    """A stored run, as far as its goodput needs it."""
+    """A stored run, with the data that its goodput needs."""
 
     @property
     def summary(self) -> Any:
@@ -34,18 +35,18 @@ class Counted(Protocol):
 
 
 def prepare(row: ImcRow, scenario: dict[str, Any]) -> None:
-    """Let the scenario of a row last until its full queue would be empty, and record its series,
-    if its iperf counts what waits in the queue."""
+    """If the iperf of a row's kernel counts the data in the queue, change the row's scenario. The
+    run then lasts until a full queue would be empty, and records its series."""
     if row.kernel not in COUNTS_THE_QUEUE:
         return
-    # Half a second more, so that a sample follows the end of the longest queue.
+    # Add half a second, so that there is a sample after the longest queue has become empty.
     last_s = SENDS_S + drain_s(row.place, BUFFERS[row.place.buffer_kb]) + 0.5
     scenario["duration"] = f"{last_s:.3f}s"
     scenario["record"] = {"series": "interval", "interval": INTERVAL}
 
 
 def drain_s(place: Place, queue_bytes: float) -> float:
-    """Return the time in which the link sends these bytes, s."""
+    """Return the time that the link needs to send these bytes, s."""
     return 8 * queue_bytes / (1e6 * place.rate_mbit)
 
 
@@ -65,7 +66,8 @@ def goodput_mbit(row: ImcRow, run: Counted) -> float | None:
 
 
 def at(samples: pl.DataFrame, time_s: float) -> float | None:
-    """Return the value at a time, linear between two samples. None outside of the samples."""
+    """Return the value at a time by linear interpolation between two samples. Return None outside
+    of the samples."""
     time_ns = 1e9 * time_s
     before = samples.filter(pl.col("time_ns") <= time_ns).sort("time_ns").tail(1)
     after = samples.filter(pl.col("time_ns") >= time_ns).sort("time_ns").head(1)

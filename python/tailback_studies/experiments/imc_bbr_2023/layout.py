@@ -1,4 +1,5 @@
-"""The cells of the source: kernels, congestion controls, buffers, rates, round-trip times."""
+"""Defines the cells of the publication by kernel, congestion control, buffer, rate and round-trip
+time."""
 
 from __future__ import annotations
 
@@ -10,9 +11,10 @@ from tailback_studies.reproduction.sources import published_rows
 
 RATES_MBIT = (10, 20, 50, 100, 250, 500, 750, 1000)
 RTTS_MS = (5, 10, 25, 50, 75, 100, 150, 200)
-#: Sizes of the buffer as the source has them, and in bytes of frames: tc's `kb` is 1024 bytes.
+#: Sizes of the buffer in kB as in the publication, and in bytes of frames. tc's `kb` is 1024 bytes.
 BUFFERS: Mapping[int, int] = {100: 102_400, 10_000: 10_240_000}
-#: What each kernel ran: CUBIC, and the BBR whose gain over it the source shows.
+#: The congestion controls of each kernel: CUBIC, and the version of BBR whose gain over CUBIC the
+#: publication shows.
 KERNELS: Mapping[str, tuple[str, str]] = {
     "4.15": ("cubic", "bbr"),
     "5.15": ("cubic", "bbr"),
@@ -20,9 +22,10 @@ KERNELS: Mapping[str, tuple[str, str]] = {
 }
 WORDS = {"cubic": "CUBIC", "bbr": "BBR", "bbr2": "BBRv2"}
 BUFFER_WORDS = {100: "100 kB", 10_000: "10 MB"}
-#: Up to this rate the segments that offloads join hardly matter to a buffer of 100 kB.
+#: Rate up to which offloads hardly affect a buffer of 100 kB. Offloads join segments to larger
+#: packets.
 SLOW_MBIT = 100
-#: Coordinates of a quick run.
+#: Rates and round-trip times of a quick run.
 QUICK_RATES_MBIT, QUICK_RTTS_MS = (10, 100, 500), (10, 25, 150)
 
 
@@ -42,7 +45,7 @@ class Place:
 
 @dataclass(frozen=True)
 class ImcRow:
-    """A transfer of the source: a congestion control of a kernel in a place."""
+    """A transfer of the publication, which is a congestion control of a kernel at a place."""
 
     kernel: str
     cc: str
@@ -55,8 +58,9 @@ class ImcRow:
 
     @property
     def offloads_decide(self) -> bool:
-        """Whether the buffer has room for only one or two packets as the source's queue has them,
-        and the congestion control depends on it."""
+        """Whether offloads determine the result. This is the case if the buffer can hold only one
+        or two of the joined packets in the publication's queue, and if the congestion control is
+        sensitive to this."""
         place = self.place
         return self.cc == "cubic" and place.buffer_kb == 100 and place.rate_mbit > SLOW_MBIT
 
@@ -71,7 +75,8 @@ ROWS: tuple[ImcRow, ...] = tuple(
 
 @cache
 def published() -> Mapping[ImcRow, float]:
-    """Read the source's goodputs, Mbit/s, means of five trials; the other half is missing."""
+    """Read the publication's goodputs in Mbit/s, which are means of five trials. The held-out half
+    is missing."""
     out = {}
     for line in published_rows(__package__, "published.csv"):
         place = Place(int(line["buffer_kB"]), int(line["rate_mbit"]), int(line["rtt_ms"]))
@@ -81,16 +86,17 @@ def published() -> Mapping[ImcRow, float]:
 
 @cache
 def published_places() -> frozenset[Place]:
-    """Return the places that are published here; they are the same for every kernel."""
+    """Return the places that have published values in this package. They are equal for all
+    kernels."""
     return frozenset(row.place for row in published())
 
 
 def gain(bbr: float, cubic: float) -> float:
-    """Return what BBR gains over CUBIC, as a share of CUBIC's goodput."""
+    """Return BBR's gain over CUBIC, as a share of CUBIC's goodput."""
     return bbr / cubic - 1.0
 
 
-#: Gains up to this size are a draw.
+#: Largest size of a gain that is considered a draw.
 DRAW = 0.01
 
 

@@ -1,4 +1,4 @@
-"""What is run for which rows, and the cells that the runs give."""
+"""Makes the jobs of the rows, and computes cells from their runs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ from tailback_studies.experiments.imc_bbr_2023.layout import (
 from tailback_studies.reproduction.entries import Entry as BaseEntry
 from tailback_studies.reproduction.sources import scenario
 
-#: Options of each kernel's congestion controls; a control that is missing has the defaults.
+#: Options of each kernel's congestion controls. A missing congestion control has the default
+#: options.
 CCS: Mapping[tuple[str, str], Mapping[str, Any]] = {
     ("4.15", "cubic"): {"name": "cubic", "hystart_ack_delay": False},
     ("4.15", "bbr"): {"name": "bbr", "ack_aggregation": False, "pacing_margin": 0},
@@ -33,7 +34,7 @@ GOODPUT, GAIN, SIGN = "goodput_mbit", "gain", "gain_sign"
 
 
 class ImcStored(Counted, Protocol):
-    """A stored run, as far as cells need it."""
+    """A stored run, with the data that cells need."""
 
     @property
     def seed(self) -> int:
@@ -42,7 +43,7 @@ class ImcStored(Counted, Protocol):
 
 @dataclass(frozen=True)
 class ImcEntry(BaseEntry):
-    """A cell: the goodput of a row, or a kernel's gain in a place."""
+    """A cell, which is the goodput of a row, or a kernel's gain at a place."""
 
     row: ImcRow
     """For a gain, the row of BBR."""
@@ -53,7 +54,7 @@ class ImcEntry(BaseEntry):
         return self.cell.quantity
 
     def error(self, kind: str) -> float | None:
-        """Return the error; that of a goodput also relative to the link's rate."""
+        """Return the error of the cell. For a goodput, it may be relative to the link's rate."""
         error = super().error(kind)
         if kind == "capacity":
             return None if error is None else error / self.row.place.rate_mbit
@@ -61,7 +62,7 @@ class ImcEntry(BaseEntry):
 
     @property
     def coordinates(self) -> dict[str, Any]:
-        """Kernel, congestion control and place."""
+        """The kernel, congestion control and place of the cell."""
         place = self.row.place
         return {
             "kernel": self.row.kernel,
@@ -73,7 +74,7 @@ class ImcEntry(BaseEntry):
 
 
 def job(row: ImcRow, *, seeds: int, kernel: bool = False) -> Job:
-    """Return the runs for a row; Linux itself has the offloads that the source left on."""
+    """Return the job of a row. On Linux, offloads are on, as in the publication."""
     out = made(row)
     if kernel:
         out["path"]["offloads"] = True
@@ -99,8 +100,8 @@ BySeed = Mapping[int, float | None]
 
 
 def entries(rows: Sequence[ImcRow], results: Sequence[Iterable[ImcStored]]) -> list[ImcEntry]:
-    """Return the cells of these rows: goodputs in the order of the source, then gains and their
-    signs, seed by seed."""
+    """Return the cells of these rows. Goodputs come first, in the order of the publication, and
+    then gains and their signs. Gains are computed seed by seed."""
     measured: dict[ImcRow, BySeed] = {}
     for row, stored in zip(rows, results, strict=True):
         measured[row] = {run.seed: goodput_mbit(row, run) for run in stored}

@@ -1,4 +1,5 @@
-"""The report and the page: how far off each group of cells is, maps of the gain, the set-up."""
+"""Makes the report and the page. They have the errors of each group of cells, maps of the gain, and
+the set-up."""
 
 from __future__ import annotations
 
@@ -40,12 +41,13 @@ BLIND = (
     "held out, because an earlier draft had been compared with the same cells."
 )
 QUICK = " A quick run: a few published places, one seed."
-#: Gains at which the colours end, by buffer.
+#: Largest gain of the colour scale, by buffer.
 LIMITS = {100: 1.0, 10_000: 0.1}
 
 
 def ran(results: Sequence[Results]) -> Facts:
-    """Return what a report states about these runs: seeds, duration, engine, deviations."""
+    """Return the facts that a report states about these runs: seeds, duration, engine,
+    deviations."""
     deviations = [NO_OFFLOADS]
     if results and results[0].engine == "kernel":
         deviations = ["today's Linux instead of 5.15"]
@@ -111,7 +113,7 @@ def page(entries: Sequence[ImcEntry], made: Facts) -> Page:
 
 
 def _groups(entries: Sequence[ImcEntry], run_facts: Facts) -> Table:
-    """Show errors by kernel, congestion control and buffer, judged or not."""
+    """Show errors by kernel, congestion control and buffer. Groups without a goal are included."""
     rows: list[list[Value]] = []
     groups = itertools.product(KERNELS, WORDS, BUFFERS, (False, True))
     for kernel, cc, buffer, offloads in groups:
@@ -219,7 +221,8 @@ def _where(row: ImcRow) -> tuple[Value, Value, Value]:
 
 
 def _maps(entries: Sequence[ImcEntry], run_facts: Facts) -> Iterator[ReportFigure]:
-    """Map the gain by rate and round-trip time, published beside measured, for each buffer."""
+    """Draw maps of the gain by rate and round-trip time for each buffer. Published and measured
+    maps are next to each other."""
     for buffer, limit in LIMITS.items():
         rows = []
         order = []

@@ -1,4 +1,4 @@
-"""The goals, set before the first comparison."""
+"""Defines the goals, which were set before the first comparison."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ from tailback_studies.reproduction.goals import (
 )
 from tailback_studies.reproduction.judges import Judge, judge
 
-#: Errors of goodputs over the link's rate: median and 90th percentile. The source's own trials
-#: of BBR differ by 0.15 % and 0.4 %, its kernels 4.15 and 5.15 by 0.2 % and 0.8 %.
+#: Limits for the errors of goodputs divided by the link's rate: median and 90th percentile. For
+#: comparison, the publication's own trials of BBR differ by 0.15 % and 0.4 %, and its kernels 4.15
+#: and 5.15 by 0.2 % and 0.8 %.
 MEDIAN, P90 = 0.005, 0.02
-#: Share of the gains whose sign must not be the opposite one.
+#: Share of the gains that must not have the opposite sign of the published gain.
 SIGNS = 0.95
 
 
@@ -48,7 +49,8 @@ GOODPUTS: tuple[ErrorsBelow[ImcEntry], ...] = tuple(
 
 @dataclass(frozen=True)
 class SameSigns(CellsWithin[ImcEntry]):
-    """A share of the signs must not be the opposite ones: not -1 for 1."""
+    """A goal for signs. A share of the measured signs must not be opposite to the published signs
+    (-1 instead of 1, or 1 instead of -1)."""
 
     @property
     def text(self) -> str:
@@ -85,12 +87,14 @@ def judges(entries: Sequence[ImcEntry]) -> list[Judge]:
 
 
 def summary(entries: Sequence[ImcEntry]) -> list[dict[str, Any]]:
-    """Return the summary of `reproduce --json`: by quantity, then the groups that have a goal."""
+    """Return the summary of `reproduce --json`. The quantities come first, then the groups with a
+    goal."""
     return goals.summary(entries, verdicts(entries))
 
 
 def missed(entries: Iterable[ImcEntry]) -> list[ImcEntry]:
-    """Return the goodputs with a goal that are beyond its 90th percentile, the furthest first."""
+    """Return the goodputs with errors beyond their goal for the 90th percentile, in descending
+    order of error."""
     off = [
         e
         for e in entries
@@ -100,5 +104,5 @@ def missed(entries: Iterable[ImcEntry]) -> list[ImcEntry]:
 
 
 def opposite(entries: Iterable[ImcEntry]) -> list[ImcEntry]:
-    """Return the signs that are the opposite of the published ones."""
+    """Return the measured signs that are opposite to the published signs."""
     return [e for e in entries if e.within is False]

@@ -20,7 +20,8 @@ class Kernels(Reproduction):
     needs_kernel = True
 
     def study(self, request: Request) -> Study:
-        """Return the study: cells on every kernel, and cells of the test beds on two kernels."""
+        """Return the study. It has cells on every kernel, and cells of the test beds on two
+        kernels."""
         if request.engine == "sim":
             raise InputError(
                 f"{self.name}: compares kernels of Linux, which the simulator is not; expected "
@@ -46,7 +47,8 @@ class Kernels(Reproduction):
 
 
 def _built(request: Request) -> tuple[list[str], list[str]]:
-    """Return the kernels to compare (the kit in use first), and the kernels for the test beds."""
+    """Return the kernels to compare, with the kit in use first, and the kernels for the test
+    beds."""
     from tailback.kernel import kit
 
     there_are = {one.release for one in kit.all_kits()}

@@ -144,7 +144,8 @@ def _differences(comparison: Comparison, facts: Facts, name: str = "alone-differ
 
 
 def _why(made: Comparison, facts: Facts) -> list[Text | Table]:
-    """Count the differences by cell, and show the cause if the sources of both kernels show one."""
+    """Count the differences by cell, and show their cause if the sources of both kernels show
+    it."""
     counts: dict[tuple[str, str, str], int] = {}
     for cell in made.cells:
         for other in made.others:

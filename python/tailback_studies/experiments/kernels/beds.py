@@ -1,7 +1,8 @@
-"""Runs cells of published test beds on an old and a new kernel, using cells that unpatched Linux
-can run.
+"""Runs cells of published test beds on an old and on a new kernel. They are cells that unpatched
+Linux can run.
 
-A hash of each cell's name decides whether it is sampled, so that the choice is not ours.
+The sample consists of the cells whose names have the smallest hashes, so that nobody can choose the
+cells.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ def sce_places(*, quick: bool) -> dict[SceSetup, list[sce.Place]]:
 
 
 def sce_jobs(kernels: Sequence[str], *, quick: bool) -> list[Job]:
-    """Return jobs that run the same cells on each kernel, with one seed each, because the
+    """Return jobs that run the same cells on each kernel. Each cell has one seed, because the
     authors ran each cell once."""
     batches = sce.plan(sce_places(quick=quick), seeds=1, engine="kernel")
     return [
@@ -66,7 +67,8 @@ def sce_jobs(kernels: Sequence[str], *, quick: bool) -> list[Job]:
 
 
 def dualpi2_runs(*, quick: bool) -> list[Run]:
-    """Return a sample of runs of the publication's PIE and FQ-CoDel archives, half from each."""
+    """Return a sample of runs of the publication. One half is from the PIE archives and one half
+    from the FQ-CoDel archives."""
     out: list[Run] = []
     for aqm in dualpi2.STOCK:
         runs = {
@@ -80,10 +82,11 @@ def dualpi2_runs(*, quick: bool) -> list[Run]:
 
 
 def dualpi2_jobs(kernels: Sequence[str], *, quick: bool) -> list[Job]:
-    """Return jobs that run the same cells on each kernel, with one seed each."""
+    """Return jobs that run the same cells on each kernel. Each cell has one seed."""
     seconds = dualpi2.QUICK_SECONDS if quick else dualpi2.SECONDS
     made = [dualpi2.job(run, seeds=1, seconds=seconds) for run in dualpi2_runs(quick=quick)]
-    # Segments that TCP joins for fq would stay joined in the bottleneck's queue.
+    # Let fq pace, because TCP would otherwise join segments, which would stay joined in the
+    # bottleneck's queue.
     own = {"tcp.pacing": "fq"}
     return [Job(job.scenario, {"kernel": kernel, **own}, 1) for kernel in kernels for job in made]
 
@@ -115,7 +118,7 @@ def sce_bed(kernels: Sequence[str], results: Sequence[Results], *, quick: bool) 
 
 
 def dualpi2_bed(kernels: Sequence[str], results: Sequence[Results], *, quick: bool) -> Bed:
-    """Return the cells of dualpi2-2022: means of delay, rate, marks and drops."""
+    """Return the cells of dualpi2-2022, which are means of delay, rate, marks and drops."""
     runs = dualpi2_runs(quick=quick)
     kept = ("rate_ratio", "qs_ecn_mean", "qs_nonecn_mean", "rpf_ecn_mean", "rpf_nonecn_mean")
     return Bed(

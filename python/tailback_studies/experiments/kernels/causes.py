@@ -1,5 +1,5 @@
-"""Lists why a kernel gives another result than the newest kernel, if the sources of both show
-it."""
+"""Lists the causes of differences between a kernel and the newest kernel, if the sources of both
+kernels show a cause."""
 
 from __future__ import annotations
 
@@ -23,4 +23,4 @@ CAUSES: Mapping[tuple[str, str, str], str] = {
     for cc in ("cubic", "reno", "dctcp", "bbr")
     for kernel in ("6.12", "6.1", "5.10")
 }
-"""Causes by congestion control, queue and kernel. A missing entry means an unknown cause."""
+"""Causes by congestion control, queue and kernel. If an entry is missing, the cause is unknown."""

@@ -11,11 +11,12 @@ from tailback_studies.reproduction.experiment import Findings, Found, Reproducti
 
 #: Scenarios of the publication, which are the parts.
 TABLES: tuple[str, ...] = ("s1", "s2", "s3", "s4", "s6")
-#: A part without a table: it tries, one by one, readings of details that the publication leaves
+#: A part without a table. It tries, one by one, readings of details that the publication leaves
 #: open.
 READINGS = "readings"
 PARTS: tuple[str, ...] = (*TABLES, READINGS)
-#: Number of seeds of each row. A quick run uses one. S2 and S3 are drawn from one run each.
+#: Number of seeds of each row. A quick run uses one seed. The curves of S2 and S3 always show one
+#: run.
 SEEDS = 5
 
 

@@ -1,5 +1,5 @@
-"""S4: four flows in each direction at asymmetric rates (rrul_be). The publication has only plots of
-it."""
+"""S4: four flows in each direction at asymmetric rates (rrul_be). The publication shows S4 only as
+plots."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tailback_studies.experiments.l4s_tests_2020.points import CCS, QUEUES
 from tailback_studies.reproduction.shown import with_half
 from tailback_studies.reproduction.sources import scenario
 
-#: Rates up and down in Mbit/s, and the limits of pfifo at these rates in packets.
+#: Pairs of the rates up and down in Mbit/s and of pfifo's limits at these rates in packets.
 RATES = (((1, 10), (20, 200)), ((1, 20), (20, 400)), ((5, 100), (100, 1000)))
 RTTS_MS = (20, 80)
 
@@ -89,8 +89,8 @@ def _rates(result: Results, name: str) -> list[float | None]:
 
 
 def probe_ms(result: Results, rtt_ms: int) -> list[float | None]:
-    """Return the mean round-trip time of the probes by seed: the base RTT plus the queues of both
-    directions."""
+    """Return the mean round-trip time of the probes by seed. It is the base RTT plus the delay in
+    the queues of both directions."""
     out: list[float | None] = []
     for run in result:
         delays = [entry["delay_ms"]["mean"] for entry in run.summary["classes"]]
@@ -100,7 +100,7 @@ def probe_ms(result: Results, rtt_ms: int) -> list[float | None]:
 
 
 def blocks(cases: Sequence[BothWaysCase], results: Sequence[Results], facts: Facts) -> list[Block]:
-    """Show the throughput of each direction, and how long a probe waits."""
+    """Show the throughput of each direction, and the round-trip time of probes."""
     if not cases:
         return []
     rows: list[list[Value]] = []

@@ -3,7 +3,7 @@ publication."""
 
 from __future__ import annotations
 
-#: Item, value here, basis.
+#: Each row is an item of the set-up, its value here, and its basis.
 DECLARED: tuple[tuple[str, str, str], ...] = (
     (
         "bottleneck",
@@ -67,7 +67,7 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
     ("ping", "none", "Flent's ping beside S1 and S6 has only 20 packets a second"),
 )
 
-#: Rows that are not run: what, how many, why.
+#: Rows that are not run. Each item describes the rows, their number, and the reason.
 NOT_RUN: tuple[tuple[str, int | None, str], ...] = (
     (
         "S1 through cnq_codel_af",
@@ -81,7 +81,8 @@ NOT_RUN: tuple[tuple[str, int | None, str], ...] = (
     ),
 )
 
-#: Changes that were made after the comparison: item, before, after, reason.
+#: Changes that were made after the comparison. Each row is an item, its value before, its value
+#: after, and the reason.
 CHANGED: tuple[tuple[str, str, str, str], ...] = (
     (
         "data segments of Accurate ECN",
@@ -91,7 +92,7 @@ CHANGED: tuple[tuple[str, str, str, str], ...] = (
     ),
 )
 
-#: Open questions: question, what was tried, result, verdict.
+#: Open questions. Each row is a question, what was tried, the result, and the verdict.
 QUESTIONS: tuple[tuple[str, str, str, str], ...] = (
     (
         "beside Prague at a FIFO, CUBIC gets more in the simulator than in the source",

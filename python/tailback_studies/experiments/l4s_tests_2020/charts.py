@@ -23,8 +23,8 @@ def curves(
     log: bool = True,
     columns: int = 2,
 ) -> Chart:
-    """Draw values over time (columns panel, series, time_s, value), in a small chart for each
-    panel."""
+    """Draw values over time in a small chart for each panel. The columns are panel, series, time_s
+    and value."""
     colour = alt.Color(
         "series:N",
         scale=colour_scale(order),
@@ -73,9 +73,9 @@ def against(
     within: float,
     columns: int = 2,
 ) -> Chart:
-    """Show measured over published shares of the rate in percent (columns panel, series, published,
-    measured, row). Points on the line agree; between the dashed lines they differ by up to so many
-    points."""
+    """Draw measured over published shares of the rate in percent. The columns are panel, series,
+    published, measured and row. Points on the line agree. Points between the dashed lines differ by
+    a limited number of percentage points."""
     ends = pl.DataFrame({"x": [0.0, 100.0]})
     colour = alt.Color(
         "series:N",
@@ -123,7 +123,8 @@ def beside(
     columns: int = 2,
     width: int = 330,
 ) -> Chart:
-    """Draw dots by place (columns panel, place, series, value), a small chart for each panel."""
+    """Draw dots by place in a small chart for each panel. The columns are panel, place, series and
+    value."""
     colour = alt.Color(
         "series:N",
         scale=alt.Scale(domain=list(series), range=list(colours[: len(series)])),

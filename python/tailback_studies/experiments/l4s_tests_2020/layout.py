@@ -1,4 +1,4 @@
-"""Defines the rows of the publication: what ran, the name of each, and the published values."""
+"""Defines the rows of the publication: the runs, their names, and the published values."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ S6: tuple[L4sRow, ...] = tuple(
 )
 ROWS = S1 + S6
 
-#: Rows that are wrong in the publication, with the error. No criterion counts them.
+#: Rows that are wrong in the publication, with the error. Criteria do not include them.
 DEFECTS: Mapping[L4sRow, str] = {
     L4sRow("s1", 50, "pfifo(1000)", (Flow("cubic", 10), Flow("prague", 10))): (
         "in this row the source repeats the row of cubic at 20 ms and prague at 10 ms, digit by "
@@ -108,7 +108,7 @@ Key = tuple[str, str, str]
 
 @cache
 def published() -> Mapping[Key, float]:
-    """Read the publication's values for the rows that are run. Held-out rows are missing."""
+    """Read the publication's values for the rows that are run, excluding held-out rows."""
     out: dict[Key, float] = {}
     for line in published_rows(__package__, "rtt.csv"):
         if line["queue"] == NOT_RUN:
@@ -134,13 +134,13 @@ def published() -> Mapping[Key, float]:
 
 @cache
 def published_names() -> frozenset[tuple[str, str]]:
-    """Return the table and name of the rows that have published values in this package."""
+    """Return the tables and names of the rows that have published values in this package."""
     return frozenset((table, name) for table, name, _ in published())
 
 
 def twin(row: L4sRow) -> tuple[L4sRow, tuple[int, int]] | None:
-    """Return the row that repeats the same experiment, and which of its flows corresponds to which
-    flow here.
+    """Return the row that repeats the experiment of a row. Also return the indices of its flows
+    that correspond to the flows of the given row.
 
     At equal round-trip times the order of two congestion controls does not matter, and two equal
     flows are interchangeable.

@@ -13,11 +13,11 @@ from tailback_studies.experiments.l4s_tests_2020.layout import DEFECTS, L4sRow, 
 from tailback_studies.reproduction.entries import Entry as BaseEntry
 from tailback_studies.reproduction.sources import scenario, set_value
 
-#: Congestion controls of the publication's kernel tree. Its Prague did not scale with the RTT yet,
-#: and has a carry.
+#: Options of congestion controls in the publication's kernel tree. Its Prague did not yet scale
+#: with the RTT, and computes its window with a carry.
 CCS: Mapping[str, Mapping[str, Any]] = {"prague": {"rtt_scaling": "off", "window": "carry"}}
 
-#: The publication's description of each queue. Options that are missing here have tc's default.
+#: The queues that the publication describes. Missing options have tc's default.
 QUEUES: Mapping[str, Mapping[str, Any]] = {
     "dualpi2": {"aqm": "dualpi2", "min_qlen_step": 2},
     "pfifo(1000)": {"aqm": "fifo", "limit": "1000p"},
@@ -98,7 +98,7 @@ class L4sEntry(BaseEntry):
 
     @property
     def coordinates(self) -> dict[str, Any]:
-        """Table, row and column of the cell, and what was run."""
+        """The table, row and column of the cell, and the parameters of the run."""
         first, second = self.row.flows
         return {
             "table": self.row.table,
@@ -145,7 +145,7 @@ def _cc(name: str, variant: L4sVariant = AS_PUBLISHED) -> str | dict[str, Any]:
 
 
 def stock(row: L4sRow) -> bool:
-    """Return whether a Linux without Prague can run the row as the authors did."""
+    """Return whether Linux without Prague can run the row as the authors did."""
     return all(flow.cc != "prague" for flow in row.flows)
 
 
@@ -169,7 +169,7 @@ def entries(rows: Sequence[L4sRow], results: Sequence[Iterable[L4sStored]]) -> l
             cell = TableCell.of(
                 name, QUANTITIES[column], UNITS[column], value, estimate(samples), note=note(row)
             )
-            # The description that came with the rows uses S1, so only S6 is held out.
+            # The description that came with the rows contains values of S1, so only S6 is held out.
             cell = replace(cell, blind=row.table != "s1")
             kept = tuple(sample for sample in samples if sample is not None)
             out.append(L4sEntry(row, column, cell=cell, values=kept))
@@ -177,7 +177,7 @@ def entries(rows: Sequence[L4sRow], results: Sequence[Iterable[L4sStored]]) -> l
 
 
 def note(row: L4sRow) -> str:
-    """Return the error of a row in the publication. Empty if the row has no error."""
+    """Return the error of a row in the publication, or an empty text if the row has no error."""
     return DEFECTS.get(row, "")
 
 

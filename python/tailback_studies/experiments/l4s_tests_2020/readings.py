@@ -1,5 +1,5 @@
-"""Tries details that the publication leaves open, one by one, after the comparison. The set-up
-itself stays unchanged."""
+"""Tries readings of details that the publication leaves open, one by one, after the comparison. The
+set-up itself does not change."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ READINGS: tuple[Reading[L4sVariant, L4sRow], ...] = (
 
 
 def rows_of(reading: Reading[L4sVariant, L4sRow]) -> list[L4sRow]:
-    """Return the published rows that a reading concerns."""
+    """Return the published rows that a reading affects."""
     known = published_names()
     return [row for row in ROWS if (row.table, row.name) in known and reading.concerns(row)]
 
@@ -75,7 +75,7 @@ def measured(
 
 
 def section(found: Mapping[str, Sequence[L4sEntry]], facts: Facts) -> Section:
-    """Show the errors before and after, over all cells that a reading concerns."""
+    """Show the errors without and with each reading, over all cells that the reading affects."""
     rows: list[list[Value]] = []
     for reading in READINGS:
         before, after = before_and_after(found, reading)

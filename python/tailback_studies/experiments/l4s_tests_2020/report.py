@@ -36,7 +36,8 @@ VALUE = "mean throughput instead of the mean of tcpi_delivery_rate"
 
 
 def ran(results: Sequence[Results], *, quick: bool) -> Facts:
-    """Return what a report states about these runs: seeds, duration, engine, deviations."""
+    """Return the facts that a report states about these runs: seeds, duration, engine,
+    deviations."""
     deviations = [VALUE]
     if results and results[0].engine == "kernel":
         deviations = [OTHER_LINUX, VALUE]

@@ -1,4 +1,4 @@
-"""Lists every row: tables of the report, and the cells beyond their goals."""
+"""Lists every row in tables of the report, and lists the cells beyond their goals."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""S2 and S3: one flow through a shaper whose rate changes. The publication has only plots of
-both."""
+"""S2 and S3: one flow through a shaper with a rate that changes. The publication shows both only as
+plots."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ RTTS_MS = (20, 80)
 SLOT_PACKETS = {"s2": 16, "s3": 32}
 #: Time at which the rate of S2 falls, s.
 STEP_S = 30.0
-#: Seconds of a bin of a curve. The value of a bin is its largest sample.
+#: Length of a bin of a curve, s. The value of a bin is its largest sample.
 BIN_S = 0.25
 
 
@@ -65,7 +65,8 @@ def cases(table: str) -> tuple[StepCase, ...]:
 
 
 def quick(table: str) -> tuple[StepCase, ...]:
-    """Return the cases of a quick run: 20 ms, and for S2 only the step to 10 Mbit/s."""
+    """Return the cases of a quick run. They have an RTT of 20 ms, and in S2 only the step to 10
+    Mbit/s."""
     return tuple(c for c in cases(table) if c.rtt_ms == 20 and c.to_mbit in (0, 10))
 
 
@@ -82,7 +83,7 @@ def made(case: StepCase) -> dict[str, Any]:
         bottleneck["rate"]["steps"][1][1] = f"{case.to_mbit}Mbit"
     bottleneck["queue"] = dict(QUEUES[case.queue])
     if case.table == "s3" and case.queue == "fq_codel" and case.cc == "cubic":
-        # The publication describes this order of the path only for S3.
+        # Only for S3, the publication states that CUBIC has no ECN over fq_codel.
         bottleneck["queue"]["ecn"] = False
     out["path"]["rtt"] = f"{case.rtt_ms}ms"
     options = CCS.get(case.cc)
@@ -93,8 +94,8 @@ def made(case: StepCase) -> dict[str, Any]:
 
 
 def _slots(out: dict[str, Any], packets: int) -> None:
-    """Add the second netem of the publication, before the queue in both directions: `delay 200us
-    slot 800us 5ms packets N limit 10000`, behind a link that adds no delay.
+    """Add the second netem of the publication, `delay 200us slot 800us 5ms packets N limit 10000`.
+    It is before the queue, in both directions, behind a link that adds no delay.
     """
     slots = {"min": "800us", "max": "5ms", "packets": packets, "delay": "200us"}
     queue = {"aqm": "fifo", "limit": "10000p"}
@@ -108,7 +109,7 @@ def _slots(out: dict[str, Any], packets: int) -> None:
 
 
 def traces(results: Sequence[Results], quantity: str) -> pl.DataFrame:
-    """Return the columns case (its number), time_s and value.
+    """Return a frame with the columns case (the number of the case), time_s and value.
 
     For `srtt`, a value is a bin's largest sample in ms. For `rate`, it is a bin's mean in
     Mbit/s.
@@ -133,15 +134,15 @@ def traces(results: Sequence[Results], quantity: str) -> pl.DataFrame:
 
 
 def after_the_step(trace: pl.DataFrame, rtt_ms: int) -> tuple[float, float]:
-    """Return the largest smoothed RTT after the rate fell, ms, and how long it was more than twice
-    the RTT of the empty path, s."""
+    """Return the largest smoothed RTT after the rate fell, ms. Also return the time during which
+    the smoothed RTT was more than twice the RTT of the empty path, s."""
     later = trace.filter(pl.col("time_s") >= STEP_S)
     over = later.filter(pl.col("value") > 2 * rtt_ms)
     return float(later["value"].max() or 0.0), over.height * BIN_S  # type: ignore[arg-type]
 
 
 def blocks_s2(runs: Sequence[StepCase], results: Sequence[Results], facts: Facts) -> list[Block]:
-    """Show the smoothed RTT around the step, and how long it takes to fall again."""
+    """Show the smoothed RTT around the step, and the time that it needs to fall again."""
     if not runs:
         return []
     srtt = traces(results, "srtt")

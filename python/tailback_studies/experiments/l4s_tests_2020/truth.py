@@ -1,5 +1,5 @@
-"""Has the goals, which were set before the first comparison, and measures the publication's own
-noise."""
+"""Defines the goals, which were set before the first comparison, and measures the noise of the
+published values."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from tailback_studies.reproduction.judges import Judge, Noise, judge
 
 #: Limits for the errors of S1's rates, divided by the link's rate: median and 90th percentile.
 S1_MEDIAN, S1_P90 = 0.025, 0.08
-#: Largest error of S6's ratios that counts as agreement.
+#: Largest error of S6's ratios that is considered agreement.
 S6_LIMIT = 0.35
 
 
 def _rate(entry: L4sEntry) -> bool:
-    """Return whether a cell is a flow's rate in a row of S1 without an error in the publication."""
+    """Return whether a cell is a flow's rate in S1, and its row has no error in the publication."""
     return entry.row.table == "s1" and entry.column in ("D1", "D2") and entry.row not in DEFECTS
 
 
@@ -61,13 +61,14 @@ def judges(entries: Sequence[L4sEntry]) -> list[Judge]:
 
 
 def summary(entries: Sequence[L4sEntry]) -> list[dict[str, Any]]:
-    """Return the summary of `reproduce --json`: by quantity, then the groups that have a goal."""
+    """Return the summary of `reproduce --json`. The quantities come first, then the groups with a
+    goal."""
     return goals.summary(entries, verdicts(entries))
 
 
 def missed(entries: Iterable[L4sEntry]) -> list[L4sEntry]:
     """Return the cells of S1 beyond the goal for the 90th percentile, and the cells of S6 beyond
-    their limit. The largest errors come first."""
+    their limit, in descending order of error."""
     one = [e for e in entries if _rate(e) and (e.size("capacity") or 0.0) > S1_P90]
     six = [e for e in entries if e.within is False]
     return [
@@ -77,8 +78,8 @@ def missed(entries: Iterable[L4sEntry]) -> list[L4sEntry]:
 
 
 def twins() -> list[tuple[str, float]]:
-    """Return the flows of repeated experiments in S1, by queue, with the difference of their rates
-    divided by the link's rate."""
+    """Return a queue and a difference for each flow of a repeated experiment in S1. The difference
+    is between the flow's two rates, divided by the link's rate."""
     known = published()
     out = []
     for row in S1:
@@ -96,7 +97,7 @@ def twins() -> list[tuple[str, float]]:
 
 
 def noise(pairs: Sequence[tuple[str, float]], queue: str = "") -> Noise | None:
-    """Return the noise of the published values, over these pairs or over the pairs of one queue."""
+    """Return the noise of the published values over all pairs, or over the pairs of one queue."""
     gaps = [gap for where, gap in pairs if queue in ("", where)]
     middle, high = median(gaps), nearest_rank(gaps, 0.9)
     return None if middle is None or high is None else Noise(len(gaps), middle, high)

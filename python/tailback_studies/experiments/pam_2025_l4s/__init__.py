@@ -7,17 +7,19 @@ from tailback_studies.experiments.pam_2025_l4s.causes import NOT_RUN
 from tailback_studies.experiments.pam_2025_l4s.layout import QUICK_BDP, ROWS, PamRow, known_rows
 from tailback_studies.reproduction.experiment import Findings, Found, Reproduction, Request, Study
 
-#: Parts: a competitor at 10 ms with one flow a side, BBRv3 at 2 ms, several flows a side.
+#: Parts with tables of the publication: each competitor at 10 ms with one flow per side, BBRv3 at 2
+#: ms, and several flows per side.
 TABLES: tuple[str, ...] = tuple(dict.fromkeys(row.part for row in ROWS))
-#: No part of the source: readings of what it leaves open, one by one.
+#: A part that the publication does not have. It tries, one by one, readings of details that the
+#: publication leaves open.
 READINGS = "readings"
 PARTS: tuple[str, ...] = (*TABLES, READINGS)
-#: Seeds of each row; a quick run uses one.
+#: Number of seeds of each row. A quick run uses one seed.
 SEEDS = 2
 
 
 class Pam(Reproduction):
-    """The experiment."""
+    """The experiment `pam-2025-l4s`."""
 
     name = "pam-2025-l4s"
     title = "To adopt or not to adopt L4S: Sarpkaya, Fund and Panwar, PAM 2025"
@@ -26,7 +28,7 @@ class Pam(Reproduction):
     not_run = NOT_RUN
 
     def study(self, request: Request) -> Study:
-        """Return the requested rows."""
+        """Return the study of the requested rows."""
         from tailback_studies.experiments.pam_2025_l4s import (
             points,
             readings,
@@ -55,7 +57,7 @@ class Pam(Reproduction):
         return Study(jobs, findings)
 
     def _rows(self, request: Request) -> list[PamRow]:
-        """Return the requested rows, in the order of the source."""
+        """Return the requested rows, in the order of the publication."""
         if request.engine != "sim":
             raise InputError(
                 f"{self.name}: every row has Prague, which Linux does not have; remove --engine"

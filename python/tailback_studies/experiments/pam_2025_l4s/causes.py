@@ -1,8 +1,9 @@
-"""The set-up with the basis of each part, the rows that are not run, and open questions."""
+"""Describes the set-up with the basis of each part, the rows that are not run, and open
+questions."""
 
 from __future__ import annotations
 
-#: What, value here, basis.
+#: Each row is an item of the set-up, its value here, and its basis.
 DECLARED: tuple[tuple[str, str, str], ...] = (
     ("bottleneck", "100 Mbit/s of frames in the direction of the data", "stated: htb's rate"),
     ("shaper", 'htb with the burst that tc computes (`burst = "tc"`)', "stated: no burst"),
@@ -70,13 +71,14 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
     ("offloads", "every segment is a packet", "stated: gro, lro, gso, tso off"),
 )
 
-#: What is not run, how many rows, why.
+#: Rows that are not run. Each item describes the rows, their number, and the reason.
 NOT_RUN: tuple[tuple[str, int | None, str], ...] = (
     ("rows of BBRv2, with or without L4S", 900, "tailback does not have BBRv2"),
     ("rows with Prague's ECN fallback", None, "tailback's Prague does not have it"),
 )
 
-#: Changes after the comparison: what, before, after, why.
+#: Changes that were made after the comparison. Each row is an item, its value before, its value
+#: after, and the reason.
 CHANGED: tuple[tuple[str, str, str, str], ...] = (
     (
         "condition of the claim on DualPI2 beside BBRv3 without ECN",
@@ -86,5 +88,5 @@ CHANGED: tuple[tuple[str, str, str, str], ...] = (
     ),
 )
 
-#: Question, what was tried, result, verdict.
+#: Each row is an open question, what was tried, the result, and the verdict.
 QUESTIONS: tuple[tuple[str, str, str, str], ...] = ()

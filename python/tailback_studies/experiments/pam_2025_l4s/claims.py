@@ -1,5 +1,5 @@
-"""What the source concludes, as conditions on its rows; published and measured rows are both held
-against them."""
+"""Expresses the conclusions of the publication as conditions on its rows. Both the published and
+the measured rows are checked against these conditions."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ Cells = Mapping[str, float]
 
 @dataclass(frozen=True)
 class Claim:
-    """A conclusion of the source."""
+    """A conclusion of the publication."""
 
     title: str
     condition: str
-    """What every row of the claim has to fulfil, in words."""
+    """The condition that every row of the claim must fulfil, in words."""
     concerns: Callable[[PamRow], bool]
     holds: Callable[[PamRow, Cells], bool]
 
@@ -32,7 +32,7 @@ class ClaimVerdict:
     published: Sequence[Cells]
     measured: Sequence[Cells]
     fulfilled: int
-    """Measured rows that fulfil the condition."""
+    """Number of measured rows that fulfil the condition."""
 
     @property
     def holds(self) -> bool:
@@ -48,9 +48,9 @@ def _least(cells: Cells) -> float:
     return min(cells["prague_mbit"], cells["classic_mbit"])
 
 
-#: In a starving side's rate, a fair share, and the delay of a low-latency queue.
+#: Largest rate of a starving side, a fair share, and largest delay of a low-latency queue.
 STARVED_MBIT, FAIR_MBIT, NEAR_MS = 0.1 * RATE_MBIT, 0.5 * RATE_MBIT, 1.0
-#: How far from a fair share a side may be under fair queueing.
+#: Largest distance of a side's rate from a fair share under fair queueing.
 APART_MBIT = 0.05 * RATE_MBIT
 
 CLAIMS: tuple[Claim, ...] = (

@@ -1,4 +1,4 @@
-"""The rows of the source: what ran, how each is called, what is published."""
+"""Defines the rows of the publication: the runs, their names, and the published values."""
 
 from __future__ import annotations
 
@@ -9,14 +9,16 @@ from functools import cache
 from tailback_studies.reproduction.sources import published_rows
 
 RATE_MBIT = 100
-#: Packets of the buffer are counted with this size, bytes.
+#: Size of a packet when the buffer is converted to packets, bytes.
 PACKET = 1500
-#: Base round-trip times in ms, with the threshold or target of every queue at them, ms.
+#: Base round-trip times in ms, each with the threshold or target of every queue at this round-trip
+#: time in ms.
 THRESHOLDS_MS: Mapping[int, int] = {10: 5, 2: 1}
 BUFFERS_BDP = (0.5, 1.0, 2.0, 4.0, 8.0)
 #: The buffer of a quick run.
 QUICK_BDP = 2.0
-#: Queues as the source names them, in the order of the table of errors, and in words.
+#: Names of the queues in the publication, in the order of the table of errors. The values are the
+#: names in this report.
 QUEUES: Mapping[str, str] = {
     "FIFO": "FIFO",
     "single_queue_FQ": "step queue",
@@ -28,15 +30,15 @@ QUEUES: Mapping[str, str] = {
     "FQ_Codel_L4S": "FQ-CoDel, L4S",
     "DualPI2": "DualPI2",
 }
-#: Queues with several flows a side.
+#: Queues that run with several flows per side.
 QUEUES_OF_MANY = ("FIFO", "single_queue_FQ", "Codel", "FQ_Codel", "FQ_Codel_L4S", "DualPI2")
-#: Flows of Prague and of CUBIC.
+#: Numbers of flows of Prague and of CUBIC.
 MANY = (
     *((1, n) for n in (2, 5, 10, 25)),
     *((n, 1) for n in (2, 5, 10, 25)),
     *((n, n) for n in (2, 5, 10, 25)),
 )
-#: The competitor and its ECN at 10 ms.
+#: The competitors at 10 ms, each with its use of ECN.
 COMPETITORS = (
     ("cubic", "noecn"),
     ("cubic", "ecn"),
@@ -48,11 +50,11 @@ COMPETITORS = (
 WORDS = {"cubic": "CUBIC", "bbr": "BBR", "bbr3": "BBRv3"}
 ECN_WORDS = {"noecn": "no ECN", "ecn": "ECN", "ecnlow": "marks used"}
 
-#: Columns of a row: the rates of both sides, and the smoothed RTT of the first flow of each.
+#: Columns of a row: the rates of both sides, and the smoothed RTT of the first flow of each side.
 RATES = ("prague_mbit", "classic_mbit")
 SRTTS = ("prague_srtt_ms", "classic_srtt_ms")
 COLUMNS = (*RATES, *SRTTS)
-#: The source's columns of the means, and of the standard deviations over its ten trials.
+#: The publication's columns of the mean and of the standard deviation over its ten trials.
 SOURCE_COLUMNS: Mapping[str, tuple[str, str]] = {
     "prague_mbit": ("tput_l4s_mbit", "sd_tput_l4s"),
     "classic_mbit": ("tput_classic_mbit", "sd_tput_classic"),
@@ -63,7 +65,8 @@ SOURCE_COLUMNS: Mapping[str, tuple[str, str]] = {
 
 @dataclass(frozen=True)
 class PamRow:
-    """A row of the source: flows of Prague beside flows of a competitor through a queue."""
+    """A row of the publication, with flows of Prague beside flows of a competitor through a
+    queue."""
 
     rtt_ms: int
     aqm: str
@@ -106,7 +109,7 @@ class PamRow:
 
     @property
     def buffer_packets(self) -> int:
-        """The buffer in packets, rounded up as the source does."""
+        """The buffer in packets, rounded up as in the publication."""
         return self.buffer_bytes // PACKET + 1
 
 
@@ -134,7 +137,7 @@ ROWS: tuple[PamRow, ...] = (
 
 @dataclass(frozen=True)
 class PublishedCell:
-    """A mean of the source over its trials."""
+    """A mean over the trials of the publication."""
 
     mean: float
     sd: float
@@ -144,7 +147,7 @@ class PublishedCell:
 
 @cache
 def published() -> Mapping[tuple[PamRow, str], PublishedCell]:
-    """Read the source's means; held-out rows are missing."""
+    """Read the publication's means, excluding held-out rows."""
     out: dict[tuple[PamRow, str], PublishedCell] = {}
     for line in published_rows(__package__, "published.csv"):
         row = PamRow(

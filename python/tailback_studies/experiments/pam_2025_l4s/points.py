@@ -1,4 +1,4 @@
-"""What is run for which rows, and the cells that the runs give."""
+"""Makes the jobs of the rows, and computes cells from their runs."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from tailback_studies.experiments.pam_2025_l4s.layout import (
 from tailback_studies.reproduction.entries import Entry as BaseEntry
 from tailback_studies.reproduction.sources import scenario
 
-#: Options of the competitors whose marks count.
+#: Options of competitors that respond to marks.
 RESPONDING: Mapping[str, Any] = {"ecn_response": True}
 
 
 class PamStored(Protocol):
-    """A stored run, as far as cells need it."""
+    """A stored run, with the data that cells need."""
 
     @property
     def summary(self) -> Mapping[str, Any]:
@@ -45,7 +45,7 @@ class PamEntry(BaseEntry):
         return self.column in RATES
 
     def error(self, kind: str) -> float | None:
-        """Return the error; for rates also relative to the link's rate."""
+        """Return the error of the cell. For rates, it may be relative to the link's rate."""
         error = super().error(kind)
         if kind == "capacity":
             return None if error is None else error / RATE_MBIT
@@ -53,7 +53,7 @@ class PamEntry(BaseEntry):
 
     @property
     def coordinates(self) -> dict[str, Any]:
-        """Row and column, as the source names them."""
+        """The row and column of the cell, with the publication's names."""
         return {
             "rtt_ms": self.row.rtt_ms,
             "aqm": self.row.aqm,
@@ -67,11 +67,11 @@ class PamEntry(BaseEntry):
 
 
 def queue(row: PamRow) -> dict[str, Any]:
-    """Return the queue of a row, with its buffer; options that are missing have tc's default."""
+    """Return the queue of a row, with its buffer. Missing options have tc's default."""
     target = f"{THRESHOLDS_MS[row.rtt_ms]}ms"
     limit = f"{row.buffer_packets}p"
     codel = {"limit": limit, "target": target, "interval": "100ms"}
-    # The router's kernels are older than 6.7, from which on fq has its fast path.
+    # The router's kernels are older than 6.7, which introduced the fast path of fq.
     fq = {"aqm": "fq", "limit": limit, "flow_limit": limit, "fast_path": False}
     queues: dict[str, dict[str, Any]] = {
         "FIFO": {"aqm": "fifo", "limit": f"{row.buffer_bytes}b"},
@@ -107,7 +107,7 @@ def made(row: PamRow) -> dict[str, Any]:
 
 
 def job(row: PamRow, *, seeds: int) -> Job:
-    """Return the runs for a row."""
+    """Return the job of a row."""
     return Job(made(row), {}, seeds)
 
 
@@ -116,7 +116,7 @@ def job(row: PamRow, *, seeds: int) -> Job:
 
 def values(row: PamRow, summary: Mapping[str, Any]) -> dict[str, float | None]:
     """Return the columns of a row from one run: the rates of both sides, and the mean smoothed RTT
-    of the first flow of each; null where the run has no value."""
+    of the first flow of each side. A value that the run does not have is null."""
     flows = summary["flows"]
     sides = (flows[: row.n_prague], flows[row.n_prague :])
     rates = [_total([flow["throughput_mbit"] for flow in side]) for side in sides]
@@ -129,7 +129,7 @@ def _total(rates: Sequence[float | None]) -> float | None:
 
 
 def entries(rows: Sequence[PamRow], results: Sequence[Iterable[PamStored]]) -> list[PamEntry]:
-    """Return the cells of these rows, in the order of the source."""
+    """Return the cells of these rows, in the order of the publication."""
     known = published()
     out = []
     for row, stored in zip(rows, results, strict=True):

@@ -1,5 +1,5 @@
-"""Details that the source leaves open, tried one by one after the comparison; the set-up is
-unchanged."""
+"""Tries readings of details that the publication leaves open, one by one, after the comparison. The
+set-up itself does not change."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from tailback_studies.reproduction.readings import BASELINE, Reading, before_and
 from tailback_studies.reproduction.shown import size
 from tailback_studies.reproduction.sources import set_value
 
-#: Seeds of each row.
+#: Number of seeds of each row.
 SEEDS = 1
 
 
 @dataclass(frozen=True)
 class PamVariant:
-    """A way to run the rows: the changes to the set-up."""
+    """Changes to the set-up with which the rows are run."""
 
     set: Mapping[str, Any] = field(default_factory=dict)
     """Values by path."""
     prague: Mapping[str, Any] = field(default_factory=dict)
     """Options of Prague."""
     prague_tcp: Mapping[str, Any] = field(default_factory=dict)
-    """Keys of Prague's TCP."""
+    """Settings of the TCP stack of Prague's flows."""
 
 
 READINGS: tuple[Reading[PamVariant, PamRow], ...] = (
@@ -61,7 +61,7 @@ READINGS: tuple[Reading[PamVariant, PamRow], ...] = (
 
 
 def rows_of(reading: Reading[PamVariant, PamRow]) -> list[PamRow]:
-    """Return the rows of a quick run that a reading concerns."""
+    """Return the rows of a quick run that a reading affects."""
     known = known_rows()
     quick = (row for row in ROWS if row in known and row.buffer_bdp == QUICK_BDP)
     return [row for row in quick if reading.concerns(row)]
@@ -95,7 +95,7 @@ def measured(results: Mapping[str, Sequence[Results]]) -> dict[str, list[PamEntr
 
 
 def section(found: Mapping[str, Sequence[PamEntry]], facts: Facts) -> Section:
-    """Show the errors before and after, over all cells that a reading concerns."""
+    """Show the errors without and with each reading, over all cells that the reading affects."""
     rows: list[list[Value]] = []
     for reading in READINGS:
         before, after = before_and_after(found, reading)

@@ -1,4 +1,5 @@
-"""The report and the page: the claims, how far off each group of cells is, figures, the set-up."""
+"""Makes the report and the page: the claims, the errors of each group of cells, figures, the
+set-up."""
 
 from __future__ import annotations
 
@@ -43,7 +44,8 @@ QUICK = " A quick run: published rows with a buffer of 2 BDP, one seed."
 
 
 def ran(results: Sequence[Results]) -> Facts:
-    """Return what a report states about these runs: seeds, duration, engine, deviations."""
+    """Return the facts that a report states about these runs: seeds, duration, engine,
+    deviations."""
     return facts(results, deviations=("today's algorithms instead of those of 5.13 to 6.4",))
 
 
@@ -90,7 +92,7 @@ def _listed(
 def report(
     entries: Sequence[PamEntry], extra: Sequence[Section], made: Facts, *, quick: bool
 ) -> Report:
-    """Return the report of a run; `extra` has the section of the readings."""
+    """Return the report of a run. `extra` has the section of the readings."""
     return Report(
         name="",
         title=TITLE,
@@ -149,7 +151,8 @@ def _range(values: Iterable[float]) -> str:
 
 
 def by_queue(entries: Sequence[PamEntry], made: Facts, columns: Sequence[str]) -> Table:
-    """Show the errors of these columns by competitor and queue, beside the source's own scatter."""
+    """Show the errors of these columns by competitor and queue, next to the noise of the
+    publication."""
     kind = "capacity" if columns == RATES else "relative"
     own = [e for e in entries if e.column in columns and e.cell.published is not None]
     rows: list[list[Value]] = []
@@ -218,7 +221,7 @@ def _misses(entries: Sequence[PamEntry], made: Facts) -> list[Block]:
 
 
 def shares(entries: Sequence[PamEntry], made: Facts) -> list[Block]:
-    """Compare measured with published rates, a panel for each queue."""
+    """Compare measured with published rates in a panel for each queue."""
     rows = [
         {
             "panel": QUEUES[e.row.aqm],

@@ -1,4 +1,4 @@
-"""The goals, and how far the source's trials are from each other."""
+"""Defines the goals, and measures the noise of the publication's trials."""
 
 from __future__ import annotations
 
@@ -19,13 +19,16 @@ from tailback_studies.reproduction import goals
 from tailback_studies.reproduction.goals import ErrorsBelow, ErrorsVerdict
 from tailback_studies.reproduction.judges import Judge, Noise, judge
 
-#: Rates over the link's: median and 90th percentile. The standard deviation of one trial of the
-#: source is 0.56 and 2.7 % of the link's rate; its means of ten trials are a third of that off.
+#: Limits for the errors of rates divided by the link's rate: median and 90th percentile. For
+#: comparison, the standard deviation of one trial of the publication is 0.56 and 2.7 % of the
+#: link's rate. The standard error of its means of ten trials is a third of that.
 RATE_MEDIAN, RATE_P90 = 0.015, 0.06
-#: Smoothed round-trip times, relative. One trial of the source: 1.9 and 5.3 %. The base RTT of its
-#: test bed is 0.1 to 0.5 ms above netem's, which is 1 to 5 % of 10 ms.
+#: Limits for the relative errors of smoothed round-trip times. For comparison, the standard
+#: deviation of one trial of the publication is 1.9 and 5.3 %. Also, the base RTT of its test bed is
+#: 0.1 to 0.5 ms above netem's delay, which is 1 to 5 % of 10 ms.
 SRTT_MEDIAN, SRTT_P90 = 0.04, 0.15
-#: Sides whose published rates differ by less than this many standard deviations are equal.
+#: Number of standard deviations. Sides with published rates that differ by less than this are
+#: considered equal.
 DISTINCT = 2.0
 
 GOALS: tuple[ErrorsBelow[PamEntry], ...] = (
@@ -54,7 +57,7 @@ def verdicts(entries: Sequence[PamEntry]) -> list[ErrorsVerdict]:
 
 
 def judges(entries: Sequence[PamEntry]) -> list[Judge]:
-    """Return the result of each goal, for tables and goals.csv: the claims first."""
+    """Return the result of each goal, for tables and goals.csv. The claims come first."""
     out = []
     found = claims.verdicts(entries)
     if found:
@@ -84,7 +87,8 @@ def _counted(title: str, limit: str, held: int, cells: int) -> Judge:
 
 
 def summary(entries: Sequence[PamEntry]) -> list[dict[str, Any]]:
-    """Return the summary of `reproduce --json`: by quantity, then the groups that have a goal."""
+    """Return the summary of `reproduce --json`. The quantities come first, then the groups with a
+    goal."""
     counted = [
         goals.counted_row("claims", [verdict.holds for verdict in claims.verdicts(entries)]),
         goals.counted_row("larger_rate", list(winners(entries).values())),
@@ -94,7 +98,8 @@ def summary(entries: Sequence[PamEntry]) -> list[dict[str, Any]]:
 
 
 def winners(entries: Iterable[PamEntry]) -> dict[PamRow, bool]:
-    """Return for each row with a published winner whether the same side gets more here."""
+    """Return, for each row in which one side is clearly faster in the publication, whether the same
+    side is faster here."""
     measured: dict[PamRow, list[float]] = {}
     for entry in entries:
         if entry.is_rate and entry.cell.published is not None and entry.cell.measured is not None:
@@ -110,7 +115,7 @@ def winners(entries: Iterable[PamEntry]) -> dict[PamRow, bool]:
 
 
 def missed(entries: Iterable[PamEntry]) -> list[PamEntry]:
-    """Return the cells beyond the 90th percentile of their goal, the furthest first."""
+    """Return the cells beyond the goal for the 90th percentile, in descending order of error."""
     limits = {goal.kind: goal.p90 for goal in GOALS}
 
     def over(entry: PamEntry) -> float:
@@ -121,8 +126,8 @@ def missed(entries: Iterable[PamEntry]) -> list[PamEntry]:
 
 
 def noise(columns: Sequence[str], rows: Iterable[PamRow] | None = None) -> Noise | None:
-    """Return the standard deviations of single trials of the source, counted as the errors are:
-    rates over the link's rate, round-trip times over their mean."""
+    """Return the noise of the publication, from the standard deviations of single trials. As for
+    errors, rates are divided by the link's rate, and round-trip times by their mean."""
     wanted = None if rows is None else set(rows)
     sds = [
         cell.sd / (RATE_MBIT if column in RATES else cell.mean)

@@ -1,4 +1,4 @@
-"""QUIC stacks beside TCP flows of the kernel: a study of our own, without published numbers."""
+"""QUIC stacks beside TCP flows of the kernel. This is our own study, without published numbers."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class QuicAndTcp(Reproduction):
     needs_kernel = True
 
     def study(self, request: Request) -> Study:
-        """Plan the transfers alone, and the meetings at each rate. Some of them run only if they
-        are named."""
+        """Plan the transfers alone, and the meetings at each rate. Some meetings run only if the
+        user names them."""
         if request.engine == "sim":
             raise InputError(
                 f"{self.name}: runs programs, which the simulator does not run; expected --engine "

@@ -1,5 +1,5 @@
-"""Defines stacks, kernel flows, links and queues of the study. They were fixed before the first
-run."""
+"""Defines the stacks, kernel flows, links and queues of the study. They were frozen before the
+first run."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Stack:
-    """A QUIC stack as its authors ship it, with its default congestion control or another."""
+    """A QUIC stack as its authors ship it, with its default congestion control or another one."""
 
     kind: str
     """The `kind` of the stack's ready-made program in a scenario."""
     control: str
-    """The name that its authors give the congestion control."""
+    """The name of the congestion control that the authors of the stack use."""
     word: str | None = None
     """The congestion control's name in a scenario. None for the default."""
     fastest_mbit: int = 100
@@ -42,7 +42,7 @@ STACKS = (
 )
 
 LATER = (Stack("quiche", "CUBIC"), Stack("quiche", "BBRv2", word="bbr2"))
-"""A stack that was added after the first runs. Its part has its default congestion control and the
+"""A stack that was added after the first runs, with its default congestion control and with the
 only BBRv2 of the study. Its CUBIC sends small datagrams at every rate (programs.md), which makes
 its runs expensive.
 """
@@ -76,19 +76,19 @@ the packets."""
 
 MET_AT_100 = Link(100, (40,), 20, 5)
 FURTHER_AT_100 = Link(100, (10, 160), 20, 5)
-"""Meetings at these two RTTs and 100 Mbit/s, as a separate part: they need two processors for an
-hour.
+"""The link of meetings at these two RTTs and 100 Mbit/s. They are a separate part, because they
+need two processors for an hour.
 """
 
 
 @dataclass(frozen=True)
 class Meeting:
-    """The stacks that compete with flows of the kernel at a link."""
+    """A link, and the stacks that compete with flows of the kernel there."""
 
     link: Link
     stacks: tuple[Stack, ...] = STACKS
     asked: bool = False
-    """Whether the meeting runs only if it is named."""
+    """Whether the meeting runs only if the user names it."""
 
 
 MEETINGS: Mapping[str, Meeting] = {
@@ -102,7 +102,7 @@ MEETINGS: Mapping[str, Meeting] = {
 QUICK = Link(20, (40,), 15, 5)
 
 SHARED = ("fifo 0.5 BDP", "fifo 1 BDP", "fifo 4 BDP", "dualpi2")
-"""Queues in which flows compete. The other queues keep flows apart."""
+"""Queues in which flows compete. The other queues isolate flows."""
 
 
 @dataclass(frozen=True)
@@ -128,8 +128,8 @@ def places(link: Link) -> Iterator[QuicPlace]:
 
 @dataclass(frozen=True)
 class Pair:
-    """A flow of the kernel and its competitor: a stack, or `None` for a second flow of the same
-    kind."""
+    """A flow of the kernel and its competitor. The competitor is a stack, or `None` for a second
+    flow of the same kind."""
 
     place: QuicPlace
     stack: Stack | None
@@ -137,8 +137,8 @@ class Pair:
 
 
 def pairs(meeting: Meeting) -> list[Pair]:
-    """Return every meeting. The kernel's flows among themselves come first, because harm is
-    relative to them."""
+    """Return every pair. Pairs of two flows of the kernel come first, because harm is relative to
+    them."""
     return [
         Pair(place, stack, cc)
         for stack in (None, *meeting.stacks)
@@ -150,7 +150,7 @@ def pairs(meeting: Meeting) -> list[Pair]:
 
 @dataclass(frozen=True)
 class Fetch:
-    """A transfer alone: by a stack, or by the kernel with a congestion control."""
+    """A transfer alone, by a stack or by the kernel with a congestion control."""
 
     place: QuicPlace
     who: Stack | str

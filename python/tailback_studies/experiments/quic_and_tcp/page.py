@@ -64,7 +64,8 @@ def findings(
 
 
 def _title(met: Mapping[str, Sequence[Met]], *, alone: bool) -> str:
-    """Return the title. If the page has one part, the title says where its flows meet."""
+    """Return the title. If the page has only one part, the title contains the link of its
+    meetings."""
     if alone or len(met) != 1:
         return TITLE
     link = next(iter(met.values()))[0].pair.place.link

@@ -19,7 +19,7 @@ BYTES: Mapping[int, int] = {20: 20_000_000, 100: 50_000_000}
 """Size of a transfer alone in bytes, by rate in Mbit/s."""
 
 FETCH_S = 30
-"""Duration in seconds that is longer than any of these transfers."""
+"""Duration of a run in seconds. It is longer than any of these transfers."""
 
 
 def job(pair: Pair, *, seeds: int) -> Job:
@@ -30,8 +30,8 @@ def job(pair: Pair, *, seeds: int) -> Job:
         del table["programs"]
         table["flows"].append({**table["flows"][0], "name": "other"})
     else:
-        # A transfer without an end ends only by an error. The study counts these errors, so they
-        # must not fail the run.
+        # A transfer without an end ends only because of an error. The study counts these errors, so
+        # they must not make the run fail.
         table["programs"][0].update(kind=pair.stack.kind, expect=1)
         if pair.stack.word is not None:
             table["programs"][0]["control"] = pair.stack.word
@@ -69,13 +69,13 @@ class Met:
 
     pair: Pair
     share: Estimate
-    """Throughput of the first flow (QUIC, or the second flow of the kernel), divided by that of
-    both flows."""
+    """Throughput of the competitor (QUIC, or the second flow of the kernel), divided by the sum of
+    both throughputs."""
     tcp_mbit: Estimate
     quic_mbit: Estimate
     harm: Estimate
     """Share of its rate that the kernel's flow loses, compared with a meeting with a second flow of
-    its kind."""
+    the same kind."""
     delay_ms: Estimate
     """Mean queueing delay of all packets."""
     marks: Estimate
@@ -85,8 +85,8 @@ class Met:
     runs: int
     """Number of runs of this meeting."""
     ended_s: tuple[float, ...]
-    """Times in s at which the stack gave up, one for each run in which it did. All numbers above
-    leave these runs out.
+    """Times in s at which the stack gave up, one for each run in which it gave up. The numbers
+    above do not include these runs.
     """
 
 
@@ -143,14 +143,15 @@ def _tcp(run: Summary) -> float:
 
 
 def _other(run: Summary) -> Summary:
-    """Return the results of the program, or those of the second flow."""
+    """Return the results of the program, or the results of the second flow if there is no
+    program."""
     found: Summary = run["programs"][0] if run.get("programs") else run["flows"][1]
     return found
 
 
 def _ended(run: Summary) -> float | None:
-    """Return the time in s at which a side of the program ended, or None if it ran until the end of
-    the run."""
+    """Return the time in s at which a side of the program ended, or None if both sides ran until
+    the end of the run."""
     if not run.get("programs"):
         return None
     at = [one for one in run["programs"][0]["exit_s"].values() if one is not None]

@@ -18,7 +18,7 @@ GROUPS: Mapping[str, tuple[TableId, ...]] = {
     "fair-queued": tuple(t for t in TABLES.values() if t.setup.mode == MODES[2]),
     "jain": tuple(t for t in TABLES.values() if t.quantity == "jain"),
 }
-#: A part without a table: the mechanisms are switched off one by one.
+#: A part without a table of the publication. It switches off the mechanisms one by one.
 ABLATION = "ablation"
 PARTS: tuple[str, ...] = (*GROUPS, ABLATION, *(table.part for table in TABLES.values()))
 #: Number of seeds of each point.
@@ -38,7 +38,7 @@ class Sce2019(Reproduction):
     parts = PARTS
 
     def study(self, request: Request) -> Study:
-        """Return the cells of the requested tables. Add the mechanisms if they are requested."""
+        """Return the study of the requested tables, and of the mechanisms if they are requested."""
         from tailback_studies.experiments.sce_2019 import ablation, page, points, report, truth
 
         every = request.seeds_or(PAGE_SEEDS if request.page else SEEDS)
@@ -72,7 +72,7 @@ class Sce2019(Reproduction):
         return Study({name: [b.job for b in own] for name, own in groups.items()}, findings)
 
     def _setups(self, request: Request, tables: list[TableId]) -> list[SceSetup]:
-        """Return the set-ups whose runs these tables report, in the order of the publication."""
+        """Return the set-ups that these tables report, in the order of the publication."""
         from tailback_studies.experiments.sce_2019 import points
 
         setups = [s for s in SETUPS if s in {t.setup for t in tables}]

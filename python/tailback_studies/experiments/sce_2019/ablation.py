@@ -29,7 +29,7 @@ _SCE = ("reno-sce", "dctcp-sce")
 
 
 def _sce(**options: Any) -> SceVariant:
-    """Return both congestion controls of SCE with these options."""
+    """Return a variant in which both congestion controls of SCE have these options."""
     return SceVariant(ccs=dict.fromkeys(_SCE, options))
 
 
@@ -136,14 +136,14 @@ SEEDS = 1
 
 @dataclass(frozen=True)
 class Remark:
-    """An effect that the publication leaves "under investigation", with the cells that show it."""
+    """An effect that the publication calls "under investigation", with the cells that show it."""
 
     id: str
     title: str
     quantity: str
     setups: tuple[SceSetup, ...]
     places: tuple[Place, ...]
-    #: The rows of `TRIED` with which these cells are run.
+    #: The ids of the readings in `TRIED` with which these cells are run.
     tried: tuple[str, ...]
     text: str
 
@@ -239,7 +239,7 @@ REMARKS: tuple[Remark, ...] = (
 
 
 def plan(*, quick: bool, seeds: int) -> dict[str, list[SceBatch]]:
-    """Return the batches to run, by row of the table, and by remark and row."""
+    """Return the batches to run. The keys are a row of the table, or a remark and a row."""
     setups = SETUPS[:: 3 if quick else 1]
     whole = points.sample(setups) if quick else points.every(setups)
     out = {BASELINE: points.plan(whole, seeds=seeds)}
@@ -267,7 +267,7 @@ def measured(
 
 
 def sections(by_reading: Mapping[str, Sequence[SceEntry]], facts: Facts) -> list[Section]:
-    """Show the table and the remarks, as sections of a report."""
+    """Return the table and the remarks as sections of a report."""
     remarks: list[Block] = []
     for remark in REMARKS:
         remarks += [Text(f"**{remark.title}.** {remark.text}"), _remark(remark, by_reading)]

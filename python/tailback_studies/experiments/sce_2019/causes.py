@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from tailback_studies.experiments.sce_2019.points import SceEntry
 
-#: Item, value here, basis.
+#: Each row is an item of the set-up, its value here, and its basis.
 DECLARED: tuple[tuple[str, str, str], ...] = (
     ("bottleneck", "Cake, besteffort, on both egresses: ACKs pass a second Cake", "stated"),
     ("modes", "flowblind, flowblind with sce-single, triple-isolate; SCE on in each", "stated"),

@@ -8,7 +8,8 @@ from tailback.metrics.statistics import median, nearest_rank
 from tailback_studies.experiments.sce_2019.points import SceEntry
 from tailback_studies.reproduction.entries import sizes
 
-#: Columns of the table: heading, kind of error, and which cells belong to it.
+#: Columns of the table. Each has a heading, a kind of error, and a function that returns whether a
+#: cell belongs to it.
 COLUMNS: tuple[tuple[str, str, Callable[[SceEntry], bool]], ...] = (
     (
         "throughput, one flow or fair-queued",

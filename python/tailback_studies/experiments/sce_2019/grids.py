@@ -18,7 +18,7 @@ from tailback_studies.experiments.sce_2019.layout import (
 from tailback_studies.experiments.sce_2019.maps import MODE_WORDS
 from tailback_studies.experiments.sce_2019.points import SceEntry
 
-#: Errors up to the first limit are green, errors beyond the second limit red.
+#: Errors up to `GOOD` are green, and errors beyond `BAD` are red.
 GOOD = {"throughput_mbit": 0.02, "tcp_rtt_ms": 0.08, "jain": 0.015}
 
 

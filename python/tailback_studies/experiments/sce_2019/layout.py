@@ -11,7 +11,7 @@ from tailback_studies.reproduction.sources import published_rows
 
 #: Congestion controls, in the order of the publication's tables.
 CCS = ("cubic", "reno", "reno-sce", "dctcp", "dctcp-sce")
-#: Every pair of them, in the order of the publication's tables.
+#: Every pair of congestion controls, in the order of the publication's tables.
 PAIRS = (
     ("cubic", "cubic"),
     ("cubic", "reno"),
@@ -36,8 +36,8 @@ NAMES = {
     "dctcp": "DCTCP",
     "dctcp-sce": "DCTCP-SCE",
 }
-#: Options of Cake for pairs: one queue; one queue whose SCE marks begin at the target; one queue
-#: for each flow.
+#: Options of Cake for pairs. They mean one queue, one queue in which SCE marks begin at the target,
+#: and one queue for each flow.
 MODES = ("flowblind", "flowblind sce-single", "triple-isolate")
 #: Modes in which both flows share a queue.
 SHARED = MODES[:2]
@@ -50,7 +50,7 @@ WORDS = {"throughput_mbit": "throughput", "tcp_rtt_ms": "TCP RTT", "jain": "Jain
 class SceSetup:
     """The flows and the mode of Cake that all runs of a table share."""
 
-    #: One of `MODES`. Empty for one flow, for which the mode makes no difference.
+    #: One of `MODES`. Empty for one flow, because then the mode makes no difference.
     mode: str
     #: The congestion controls of the flows.
     ccs: tuple[str, ...]
@@ -112,8 +112,8 @@ GRIDS = {
 
 
 def _tables() -> Mapping[int, TableId]:
-    """Return the tables: Jain's index in Tables 5 to 11, then throughput and RTT of one flow, then
-    of pairs."""
+    """Return the tables. Tables 5 to 11 have Jain's index. The next tables have throughput and RTT,
+    first of one flow, then of pairs."""
     out = [
         TableId(5, "jain", SceSetup("flowblind", ("reno", "reno"))),
         TableId(6, "jain", SceSetup("flowblind", ("reno", "reno-sce"))),
@@ -140,8 +140,8 @@ def _tables() -> Mapping[int, TableId]:
 TABLES = _tables()
 SETUPS = tuple(dict.fromkeys(table.setup for table in TABLES.values() if table.number >= 12))
 
-#: Seconds of a test by rate (Mbit/s), for delays of 20, 40, 80 and 160 ms. Tests with lower rates
-#: take 30 s, but see `seconds`.
+#: Duration of a test in s by rate (Mbit/s), for delays of 20, 40, 80 and 160 ms. Tests with other
+#: delays take 30 s, with the exceptions in `seconds`.
 _SECONDS = {
     0.5: (30, 30, 30, 60),
     1.0: (30, 30, 30, 60),
@@ -155,7 +155,7 @@ _SECONDS = {
 
 
 def seconds(rate: float, delay: float) -> int:
-    """Return how long the test of a cell takes, s."""
+    """Return the duration of the test of a cell, s."""
     if rate == 50 and delay in (0, 10):
         return 40
     if delay < 20:

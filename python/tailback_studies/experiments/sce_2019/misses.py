@@ -22,8 +22,8 @@ LISTED_JAIN = 0.06
 
 
 def listed(entries: Sequence[SceEntry]) -> list[SceEntry]:
-    """Return the cells beyond 25 %, and Jain's indices beyond 0.06, the furthest of each quantity
-    first."""
+    """Return the cells with errors beyond 25 %, and Jain's indices with errors beyond 0.06. For
+    each quantity, the largest errors come first."""
     off = []
     for quantity in (*QUANTITIES, "jain"):
         kind, limit = ("absolute", LISTED_JAIN) if quantity == "jain" else ("relative", LISTED)

@@ -1,5 +1,5 @@
-"""Makes the page in docs: the errors before and after the only change that followed from the
-held-out cells."""
+"""Makes the page in docs. It has the errors before and after the only change that was made because
+of the held-out cells."""
 
 from __future__ import annotations
 

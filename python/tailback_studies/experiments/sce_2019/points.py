@@ -27,7 +27,7 @@ from tailback_studies.reproduction.sources import scenario, set_value
 
 #: Round-trip time of the test bed itself, ms.
 BASE_MS = 0.9
-#: Congestion controls of a Linux without the patches of SCE.
+#: Congestion controls of Linux without the patches of SCE.
 STOCK = ("cubic", "reno", "dctcp")
 #: Field of a flow's summary, by quantity.
 _FIELDS = {"throughput_mbit": "throughput_mbit", "tcp_rtt_ms": "srtt_ms_mean"}
@@ -47,7 +47,7 @@ Place = tuple[float, float]
 class SceVariant:
     """Changes to the scenario files with which the cells are run."""
 
-    #: Options by congestion control. They replace those of the scenario file.
+    #: Options by congestion control. They replace the options in the scenario file.
     ccs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     #: Options of Cake in every mode.
     queue: Mapping[str, Any] = field(default_factory=dict)
@@ -67,7 +67,7 @@ AS_PUBLISHED = SceVariant()
 
 @dataclass(frozen=True)
 class SceEntry(BaseEntry):
-    """A cell of a table. In a table of pairs, one of the two numbers in a cell."""
+    """A cell of a table. In a table of pairs, it is one of the two numbers in a cell."""
 
     table: TableId
     #: Number of the flow, from 1. 0 for a value of both flows.
@@ -77,7 +77,8 @@ class SceEntry(BaseEntry):
 
     @property
     def cc(self) -> str:
-        """The congestion control of the flow. For a value of both flows, both names joined."""
+        """The congestion control of the flow. For a value of both flows, it is both names, joined
+        by "/"."""
         ccs = self.table.setup.ccs
         return ccs[self.position - 1] if self.position else "/".join(ccs)
 
@@ -93,8 +94,8 @@ class SceEntry(BaseEntry):
         return self.rate_mbit, self.delay_ms
 
     def error(self, kind: str) -> float | None:
-        """Return the error: relative to the published value, relative to the rate of Cake (for
-        throughput only), or absolute."""
+        """Return the error of the cell. It is relative to the published value, relative to the rate
+        of Cake (only for throughput), or absolute."""
         if kind != "capacity":
             return super().error(kind)
         if self.table.quantity != "throughput_mbit" or self.cell.error is None:
@@ -103,7 +104,7 @@ class SceEntry(BaseEntry):
 
     @property
     def coordinates(self) -> dict[str, Any]:
-        """Table, row and column of the cell, and which flows competed."""
+        """The table, row and column of the cell, and the flows that competed."""
         return {
             "table": self.table.number,
             "kind": self.table.setup.kind,
@@ -127,7 +128,7 @@ class SceBatch:
 
 @cache
 def cc_options() -> dict[str, dict[str, Any]]:
-    """Return the options of the congestion controls, as the scenario files have them."""
+    """Return the options of the congestion controls in the scenario files."""
     listed = scenario(__package__, "one-flow")["sweep"]["flows.flow.cc"]
     tables = [{"name": value} if isinstance(value, str) else dict(value) for value in listed]
     return {table["name"]: table for table in tables}
@@ -155,8 +156,8 @@ def _scenario(
     document = scenario(__package__, setup.kind)
     queue = {"aqm": "cake", "tins": "besteffort", **_QUEUES[setup.mode]}
     if stock:
-        # Linux does not have SCE, which changes little without an SCE flow. Its receive buffers in
-        # the guest have a fixed size.
+        # Linux does not have SCE, so turn it off. This changes little without an SCE flow. Receive
+        # buffers in the guest have a fixed size, so remove the settings of TCP.
         queue["sce"] = "off"
         del document["tcp"]
     document["bottleneck"]["queue"] = {
@@ -194,7 +195,7 @@ def sample(setups: Iterable[SceSetup]) -> dict[SceSetup, list[Place]]:
     """Return a sample of cells that does not depend on results.
 
     For one flow, the sample has every rate and every delay once for each congestion control. For
-    pairs, it has one cell of each pair and mode, so that together they cover all cells in turn.
+    pairs, it has one cell for each pair and mode, so that all set-ups together cover all cells.
     """
     out: dict[SceSetup, list[Place]] = {}
     for setup in setups:
@@ -213,19 +214,18 @@ def sample(setups: Iterable[SceSetup]) -> dict[SceSetup, list[Place]]:
 
 
 def stock(setup: SceSetup) -> bool:
-    """Return whether a Linux without the patches of SCE can run the set-up as the authors
-    did."""
+    """Return whether Linux without the patches of SCE can run the set-up as the authors did."""
     return set(setup.ccs) <= set(STOCK) and "sce" not in setup.mode
 
 
 def entries(
     tables: Iterable[TableId], batches: Sequence[SceBatch], runs: Sequence[Iterable[Any]]
 ) -> list[SceEntry]:
-    """Return the cells of these tables that were run, published or not, in the order of the
-    publication."""
+    """Return the cells of these tables that were run, in the order of the publication. They include
+    cells without a published value."""
     by_place: dict[tuple[SceSetup, Place], list[dict[str, Any]]] = {}
     for batch, results in zip(batches, runs, strict=True):
-        # Stored runs are in the order of the sweep: its rows, each with all seeds.
+        # Find the cell of each run by its rate and RTT.
         names = {_place_key(*place): place for place in batch.places}
         for run in results:
             key = (round(float(run.params["bottleneck.rate"])), float(run.params["path.rtt"]))
@@ -276,7 +276,7 @@ def _id(table: TableId, position: int, place: Place) -> str:
 
 
 def tables_of(setups: Iterable[SceSetup], quantities: Sequence[str] | None = None) -> list[TableId]:
-    """Return the tables that these set-ups fill, by number."""
+    """Return the tables with cells of these set-ups, by number."""
     wanted = set(setups)
     chosen = (*QUANTITIES, "jain") if quantities is None else quantities
     return [t for t in TABLES.values() if t.setup in wanted and t.quantity in chosen]

@@ -92,7 +92,7 @@ def table(by_reading: Mapping[str, Sequence[SceEntry]]) -> Table:
 
 
 def _speaks(found: Mapping[str, Sequence[SceEntry]], reading: str) -> str:
-    """Return how many errors rise without a part of the set-up, and how many fall."""
+    """Return a text with the number of errors that rise with a reading and the number that fall."""
     before, changed = _pair(found, reading)
     rise = fall = 0
     for _, kind, own in COLUMNS:
@@ -113,8 +113,8 @@ def _pair(
 
 
 def _out(found: Mapping[str, Sequence[SceEntry]], reading: str) -> str:
-    """Return the errors in the set-up and with the change, by group, for every cell that both
-    have."""
+    """Return the errors in the set-up and with the change, by group. Only cells that both have are
+    included."""
     before, changed = _pair(found, reading)
     groups = ((title, arrow(before, changed, kind, own)) for title, kind, own in COLUMNS)
     return "; ".join(f"{title}: {text}" for title, text in groups if text is not None)

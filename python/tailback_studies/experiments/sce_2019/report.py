@@ -33,7 +33,8 @@ QUICK = " A quick run: a sample of the cells, chosen without results."
 
 
 def ran(results: Sequence[Results], *, options: Sequence[str]) -> Facts:
-    """Return what a report states about these runs: seeds, duration, engine, deviations."""
+    """Return the facts that a report states about these runs: seeds, duration, engine,
+    deviations."""
     deviations = [NO_OFFLOADS]
     if results and results[0].engine == "kernel":
         deviations.insert(0, "today's Linux and its Cake instead of 5.1 with SCE's patches")

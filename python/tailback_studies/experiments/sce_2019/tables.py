@@ -1,8 +1,8 @@
 """Writes each table of the publication to files, with published values, measured values and their
 differences.
 
-There is a row for each rate and a column for each delay. The two flows of a pair share one cell, as
-in the publication.
+A table has a row for each rate and a column for each delay. As in the publication, the two flows of
+a pair share one cell.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from tailback.report.tables import csv_text
 from tailback_studies.experiments.sce_2019.layout import NAMES, UNITS, TableId
 from tailback_studies.experiments.sce_2019.points import Place, SceEntry
 
-#: Which value the cells of a block of rows show.
+#: The blocks of rows of a table, each with the function that returns the value of a cell.
 BLOCKS: Mapping[str, Callable[[SceEntry], float | None]] = {
     "published": lambda entry: entry.cell.published,
     "measured": lambda entry: entry.cell.measured,
@@ -51,7 +51,7 @@ def _grid(
     *,
     signed: bool,
 ) -> tuple[list[float], list[list[str]]]:
-    """Return the delays, and a row for each rate: the rate and the cells as text."""
+    """Return the delays, and a row for each rate. A row has the rate and the cells as text."""
     by_place: dict[Place, list[SceEntry]] = {}
     for entry in cells:
         by_place.setdefault(entry.place, []).append(entry)

@@ -1,4 +1,4 @@
-"""Has the goals, and measures the noise of the published values."""
+"""Defines the goals, and measures the noise of the published values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tailback_studies.reproduction.judges import Judge, Noise, judge
 
 
 def _clear(entry: SceEntry) -> bool:
-    """Return whether no two flows share a queue."""
+    """Return whether a cell is the throughput of a flow that does not share its queue."""
     return entry.table.quantity == "throughput_mbit" and not entry.table.setup.shared
 
 
@@ -80,8 +80,8 @@ def judges(entries: Sequence[SceEntry]) -> list[Judge]:
 
 
 def _twins(verdict: ErrorsVerdict) -> Noise | None:
-    """Return the noise of the published values behind a verdict: the difference between two
-    measurements of the same cell."""
+    """Return the noise of the published values of a verdict. It is the difference between two
+    measurements of one cell."""
     goal = verdict.goal.id
     if goal == "throughput_mbit.shared":
         spread = noise("throughput_mbit", "capacity")
@@ -95,7 +95,8 @@ def _twins(verdict: ErrorsVerdict) -> Noise | None:
 
 
 def summary(entries: Sequence[SceEntry]) -> list[dict[str, Any]]:
-    """Return the summary of `reproduce --json`: by quantity, then the groups that have a goal."""
+    """Return the summary of `reproduce --json`. The quantities come first, then the groups with a
+    goal."""
     rows = goals.summary(entries, verdicts(entries))
     for row in rows:
         if row["quantity"] == "throughput_mbit.shared":
@@ -110,8 +111,8 @@ def _any(_rate: float) -> bool:
 def noise(quantity: str, kind: str, rates: Callable[[float], bool] = _any) -> dict[str, float]:
     """Return the noise of the published values.
 
-    In a shared queue, CUBIC and Reno do not respond to SCE, so the two shared modes repeat one
-    experiment.
+    CUBIC and Reno do not respond to SCE. So for these congestion controls, the two modes with a
+    shared queue repeat one experiment.
     """
     known = published()
     gaps = []
