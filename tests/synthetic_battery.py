@@ -29,7 +29,7 @@ Effect = Callable[[str, Spot], float]
 
 
 class FakeRun(Run):
-    """A run whose files are in memory."""
+    """A run with its files in memory."""
 
     def histogram(
         self,

@@ -100,8 +100,8 @@ def python_graph(package: Path = PACKAGE) -> dict[str, set[str]]:
 OFFERED = {"comparison": {"report"}, "store": {"explain", "plot", "report", "running"}}
 """Imports that are allowed inside methods of lower folders.
 
-They are for reports of a comparison, for figures, reports and explanations of results, and for the
-versions of engines, with which the versions in results are compared.
+They are for reports of a comparison, and for figures, reports and explanations of results. They are
+also for the versions of engines, with which the versions in results are compared.
 """
 
 

@@ -25,7 +25,7 @@ from tailback_studies.reproduction.shown import facts
 
 @dataclass(frozen=True)
 class Fake:
-    """A run whose requests have these completion times in ms."""
+    """A run with requests that have these completion times in ms."""
 
     times: list[float]
     seed: int = 1

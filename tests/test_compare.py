@@ -1,4 +1,4 @@
-"""Tests comparisons: their statistics, which differences are flagged, the command."""
+"""Tests comparisons: their statistics, the flagged differences, and the command."""
 
 from __future__ import annotations
 

@@ -192,7 +192,7 @@ def test_offloads_are_split(tmp_path: Path) -> None:
     # The queue splits joined packets, so no packet leaves in the form in which it arrived.
     flows = {flow["name"]: flow for flow in run.summary["flows"]}
     assert sum(flow["throughput_mbit"] for flow in flows.values()) == pytest.approx(19.1, abs=0.4)
-    # A packet of 64 kB takes 26 ms. The packets of L never wait for such a packet.
+    # A packet of 64 kB takes 26 ms. The packets of L never wait for such a large packet.
     assert flows["L"]["rtt_ms"]["p50"] < 24
 
 

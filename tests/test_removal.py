@@ -26,7 +26,7 @@ PLACES = {"python/tailback/base/folders.py", "crates/record/src/scratch.rs"}
 
 CALLERS = {
     # Each of these modules removes only a folder that it made, below a folder that it names.
-    # `results prune` first moves what it deletes into such a folder.
+    # `results prune` first moves the folders that it deletes into a folder of its own.
     "python/tailback/store/archive.py",
     "scripts/generate.py",
     "scripts/league.py",

@@ -10,8 +10,8 @@ import responses
 from responses import CCS, Case, Observed
 from tailback.kernel.kit import Kit
 
-#: Largest difference of the times of a row, us: a round trip over Linux's links
-#: is about half a microsecond longer, which adds up.
+#: Largest difference of the times of a row, us. The differences add up, because a round trip over
+#: Linux's links is about half a microsecond longer.
 TIME_US = 200
 
 
@@ -29,7 +29,8 @@ def test_the_simulator_responds_as_the_kernel(
     observed = simulated[name, cc].trace
     rows = responses.changes(observed)
     if (known := responses.DELAYED.get(name)) is not None:
-        # Known deviation: the traces agree until the receive window has almost its largest size.
+        # A known deviation is that the traces agree only until the receive window has almost its
+        # largest size.
         first = responses.compare(table.rows[cc], rows).first
         assert first is not None
         assert min(row.acked for row in first) >= known

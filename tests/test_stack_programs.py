@@ -191,8 +191,8 @@ def test_qlog_is_a_file_of_the_run_on_its_clock(stacks: list[Path], tmp_path: Pa
     [plan] = run.manifest["canonical"]["programs"]
     moved = qlog.over_run(trace, trace.smoothed_rtt, date_s=plan["date"], start_s=1.0, end_s=12.0)
     assert len(moved) == len(trace.smoothed_rtt) > 300
-    # The server has its first sample half a round trip after the client's first packet, and its
-    # last sample half a round trip before its last packet arrives.
+    # The server takes its first sample half a round trip after the client's first packet. It takes
+    # its last sample half a round trip before its last packet arrives.
     [quinn] = run.summary["programs"]
     assert moved[0][0] == pytest.approx(quinn["from_s"] + 0.01, abs=0.001)
     assert moved[-1][0] == pytest.approx(quinn["to_s"] - 0.01, abs=0.001)

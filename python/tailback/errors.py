@@ -17,7 +17,7 @@ class TailbackError(Exception):
 
 
 class InputError(TailbackError, ValueError):
-    """Raised for bad input other than a scenario, such as an unknown name or engine."""
+    """Raised for bad input outside of a scenario, such as an unknown name or engine."""
 
     @property
     def problems(self) -> list[Diagnostic | Located | str]:
@@ -90,8 +90,7 @@ class EnginePanic(TailbackError):
 
 
 class GuestFailed(EnginePanic):
-    """Raised if the kernel engine's guest failed: it rejected its set-up, crashed, hung or was
-    killed."""
+    """Raised if the guest of the kernel engine rejected its set-up, crashed, hung or was killed."""
 
 
 class RunsFailed(TailbackError):

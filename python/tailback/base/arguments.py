@@ -1,5 +1,5 @@
-"""Checks arguments of public functions: a wrong type raises an `InputError` with a sentence for the
-user, not a TypeError."""
+"""Checks arguments of public functions. For a wrong type, it raises an `InputError` with a sentence
+for the user instead of a TypeError."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""A Rich console for untrusted text: prints the text unchanged and does not read it as markup."""
+"""A Rich console for untrusted text. It prints the text unchanged and does not read it as
+markup."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Makes temporary folders and removes folders. No other module removes folders.
 
-A name that was read from a file must never decide what is deleted. A caller therefore passes a
+A name from a file must never determine which folder is deleted. A caller therefore passes a
 folder of its own, and `remove` deletes only what is below that folder. A path elsewhere is a bug,
 so `remove` raises an error before it touches a file.
 """

@@ -68,7 +68,7 @@ def read(path: Path, *, limit: int = MAX_BYTES) -> bytes:
 
 
 def gunzip(data: bytes, path: Path, *, limit: int = MAX_BYTES) -> bytes:
-    """Return the content of a gzip file, at most `limit` bytes; `path` is for messages."""
+    """Return the content of a gzip file, at most `limit` bytes. `path` is for messages."""
     out = bytearray()
     try:
         for _ in range(MAX_MEMBERS):
@@ -187,7 +187,7 @@ def _check_shape(data: bytes) -> bytes:
     escapes = _PAIR.sub(b"", data.replace(b"\\\\", b""))
     if _HALF.search(escapes):
         raise _OutOfRange("half a character (a lone surrogate)")
-    # Brackets between quotes do not count; an escaped quote does not end a string.
+    # Remove strings, because brackets in them do not count. An escaped quote does not end a string.
     plain = _STRING.sub(b"", escapes.replace(b'\\"', b""))
     if plain.count(b",") + plain.count(b"[") + plain.count(b"{") > MAX_VALUES:
         raise _OutOfRange(f"more than {MAX_VALUES} values")

@@ -41,7 +41,7 @@ def check_for_kernel_engine() -> None:
 
 
 def lock(file: IO[Any]) -> None:
-    """Lock an open file; wait while another process holds the lock. Closing the file ends the
+    """Lock an open file. Wait while another process holds the lock. Closing the file ends the
     lock."""
     if sys.platform == "win32":
         # Windows stops waiting for a lock after ten seconds, so try again.

@@ -16,8 +16,8 @@ def unknown(
     """Return the message about a name that does not exist. It lists the valid names, and suggests
     the nearest name from `valid` and `also`.
 
-    If there are many valid names, the message lists only those similar to `name`; `where` tells the
-    user how to list all of them.
+    If there are many valid names, the message lists only the names similar to `name`. `where` then
+    tells the user how to list all names.
     """
     import difflib
 

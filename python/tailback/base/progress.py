@@ -2,7 +2,7 @@
 
 A terminal shows a bar with the time left. A notebook shows one line of text and replaces it.
 Elsewhere stderr may be a file, so a line is printed every few seconds. `--quiet` or
-TAILBACK_QUIET=1 hides progress and messages; TAILBACK_PROGRESS=off hides progress only.
+TAILBACK_QUIET=1 hides progress and messages. TAILBACK_PROGRESS=off hides only progress.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ class _Lines:
         terminal.note(_text(what, fraction, now - self._since))
 
     def close(self) -> None:
-        """Do nothing: printed lines stay."""
+        """Do nothing, because printed lines stay."""
 
 
 class _Notebook:

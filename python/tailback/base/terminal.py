@@ -1,4 +1,4 @@
-"""Writes to stdout and stderr. All other modules print through this one; tables use
+"""Writes to stdout and stderr. All other modules print through this module. Tables use
 `tailback.base.console`.
 
 Titles, names and messages come from untrusted files, and a terminal obeys control characters in
@@ -19,7 +19,8 @@ from tailback.base.foreign import shown
 
 
 def prepare() -> None:
-    """Let stdout and stderr take any text: escape characters that their encoding does not have."""
+    """Let stdout and stderr accept any text. Characters that their encoding does not have are
+    escaped."""
     # A stream is None if the caller closed it. A message there would reach nobody.
     if sys.stdout is None:
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115

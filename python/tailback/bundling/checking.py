@@ -33,12 +33,12 @@ MOST_PATHS = 5
 """The largest number of values of one file that a report of differences lists."""
 
 _OF_VERSION = ("run_id", "engine_version", "version", "files", "baseline")
-"""Keys of JSON files whose values depend on the version of the engine."""
+"""Keys of JSON files with values that depend on the version of the engine."""
 
 
 @dataclass(frozen=True)
 class BundleDifference:
-    """A file of the bundle whose bytes differ from the file that this machine wrote."""
+    """A file of the bundle that differs from the file that this machine wrote."""
 
     file: str
     why: str
@@ -61,7 +61,7 @@ class CheckedBundle:
     compared: int
     """How many files of runs were compared."""
     damaged: list[str]
-    """Names of files whose content does not match their hash."""
+    """Names of files with content that does not match their hash."""
     differences: list[BundleDifference]
     version_only: list[str]
     """Names of JSON files that differ only in the engine's version and in ids that depend on it."""

@@ -31,7 +31,7 @@ MAX_BYTES = 1 << 30
 MAX_FILES = 100_000
 
 _READS = ("trace", "files", "root")
-"""Keys of a scenario whose values name other files."""
+"""Keys of a scenario with values that name other files."""
 
 
 @dataclass(frozen=True)

@@ -99,7 +99,7 @@ def text_of(kind: str, problem: Problem) -> str:
 
 def split(message: str) -> tuple[str, str | None]:
     """Split a message into the description of the error and the advice. The advice is None if the
-    message has none."""
+    message does not have advice."""
     parts = _ADVICE.fullmatch(message)
     if parts is None:
         return message, None

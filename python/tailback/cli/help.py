@@ -1,4 +1,4 @@
-"""Formats help texts: groups options by purpose, and adds examples."""
+"""Formats help texts. It groups options by purpose, and adds examples."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ first, under "Options"."""
 
 
 class Command(click.Command):
-    """A command whose help groups its options and ends with examples."""
+    """A command with a help text that groups options and ends with examples."""
 
     def __init__(
         self, *args: Any, examples: Sequence[tuple[str, str]] = (), **attributes: Any

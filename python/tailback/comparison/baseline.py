@@ -29,7 +29,7 @@ from tailback.store.results import Results
 SUFFIX = ".tailback.json"
 FORMAT = 1
 NAME = "baseline"
-"""The name of the variant whose results come from a baseline file."""
+"""The name of the variant with results from a baseline file."""
 
 LIMIT = 32 << 20
 """The size limit of a baseline file in bytes. Typical files have a few thousand bytes."""
@@ -67,7 +67,7 @@ def is_named_so(path: Path) -> bool:
 
 
 def write(results: Results, wanted: Sequence[Metric], target: Path) -> int:
-    """Write the results of a sweep; return the number of cells."""
+    """Write the results of a sweep. Return the number of cells."""
     for metric in wanted:
         refuse_of_two(metric, "baseline")
     points = [_point(Ran(runs), [r.seed for r in runs], wanted) for runs in results.groups()]

@@ -56,7 +56,7 @@ class Verdict:
     baseline: str
     answer: Answer
     bounds: tuple[float | None, float | None] = (None, None)
-    """Lower and upper confidence bound of the difference; a share of the baseline if the
+    """Lower and upper confidence bound of the difference. They are shares of the baseline if the
     threshold is in percent.
     """
     seeds: int | None = None
@@ -282,7 +282,8 @@ def _cases(comparison: Comparison, threshold: Threshold) -> list[_Case]:
 
 
 def _same_runs(comparison: Comparison) -> set[tuple[Any, str]]:
-    """Return the points and variants whose runs are also the baseline's runs, with the same ids."""
+    """Return the points and variants with the same runs as the baseline, that is, with the same run
+    ids."""
     pairs = set()
     for params, (first, *others) in comparison.points():
         ids = [run.run_id for run in first]

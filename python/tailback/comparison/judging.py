@@ -1,5 +1,5 @@
-"""Turns runs into cells: matches flows and links by name, and tests differences over all cells. The
-differences at one point are a family.
+"""Turns runs into cells. It matches flows and links by name, and tests differences over all cells.
+The differences at one point are a family.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Decides which flow of a variant corresponds to which flow of the baseline. Sources, programs,
-links and classes are matched likewise.
+"""Decides which flow of a variant corresponds to which flow of the baseline. It matches sources,
+programs, links and classes in the same way.
 
 Objects with the same name correspond. If baseline and variant have equally many objects left, these
 are matched by their order in the file. (The default name of a flow is its congestion control, which
@@ -19,7 +19,8 @@ class Match:
     name: str
     """The object's name in the baseline, or in its variant if the baseline does not have it."""
     places: tuple[int | None, ...]
-    """The object's index among the names of each variant; None if a variant does not have it."""
+    """The object's index among the names of each variant. None if a variant does not have the
+    object."""
     by_order: tuple[bool, ...]
     """For each variant, whether the object has another name there and is matched by order."""
 

@@ -46,7 +46,7 @@ class VariantResults:
     sets: dict[str, object]
     results: Results
     seeds: dict[Key, list[int]]
-    """The seeds of every point, including seeds whose run failed."""
+    """The seeds of every point, including seeds with a failed run."""
     kernel: str | None = None
     kept: dict[Key, KeptRun] | None = None
     """Values of a baseline file at every point, if the results come from such a file instead of
@@ -194,7 +194,8 @@ class Comparison:
     """A message for each run that failed. All other runs are compared."""
 
     def failed_assertions(self) -> list[str]:
-        """Return the `[[assert]]` tables that do not hold, by variant. Empty if all hold."""
+        """Return a message for each value that violates an `[[assert]]` table, by variant. Empty if
+        all hold."""
         return [
             f"{variant.name}: {message}"
             for variant in self.variants

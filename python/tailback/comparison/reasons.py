@@ -50,7 +50,8 @@ def of(comparison: Comparison) -> list[At]:
     coarse = len({variant.engine for variant in comparison.variants}) > 1
     out = []
     for _, groups in points:
-        # A baseline from a file has no runs. A variant whose runs failed has no runs at this point.
+        # A baseline from a file has no runs. If the runs of a variant failed, it has no runs at
+        # this point.
         if not all(groups):
             continue
         by_variant = {name: _facts(g, coarse) for name, g in zip(names, groups, strict=True)}

@@ -19,7 +19,7 @@ from tailback.store.results import Results
 
 
 def compare_stored(sources: Sequence[Path], chosen: Sequence[str] = ()) -> Comparison:
-    """Compare stored results; the first source is the baseline.
+    """Compare stored results. The first source is the baseline.
 
     A source is a sweep (`results/sweeps/ID`), a run (`results/runs/ID`), a Flent data file
     (`.flent.gz`), or a folder of Flent files that are replicates of one set-up. It can also be a
@@ -83,7 +83,7 @@ def compare_stored(sources: Sequence[Path], chosen: Sequence[str] = ()) -> Compa
 
 
 def _base_ms(results: Results | None) -> float:
-    """Return the RTT of the empty path of a run's first flow, ms; 0 without a run."""
+    """Return the RTT of the empty path of a run's first flow, ms. Return 0 if there is no run."""
     flows = results.points[0].manifest["canonical"]["flows"] if results else ()
     return float(flows[0]["rtt"]) / 1e6 if flows else 0.0
 

@@ -21,7 +21,7 @@ class Threshold:
     """Name of the flow, link or class. If empty, the limit applies to all that have the
     quantity."""
     sign: str
-    """`+` limits a rise, `-` a fall; an empty text limits both."""
+    """`+` limits a rise, `-` limits a fall, and an empty text limits both."""
     limit: float
     relative: bool
 

@@ -1,4 +1,4 @@
-"""Evaluates an algorithm by a standard: each section gets a verdict and the number that decides it.
+"""Evaluates an algorithm by a standard. Each section gets a verdict and the number that decides it.
 
 | module | what it has |
 |---|---|

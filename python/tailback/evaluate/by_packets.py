@@ -24,7 +24,7 @@ _NOT_FOR_PROGRAMS = ("cc", "ecn")
 
 @dataclass(frozen=True)
 class ByPackets:
-    """A section whose subject is a program."""
+    """A section with a program as its subject."""
 
     inner: Within | Against | HarmTo
     """The section in its form for a congestion control."""
@@ -59,7 +59,8 @@ class ByPackets:
                     job, scenario=placed(same, program, self._flows()), set=self._renamed(job.set)
                 )
             else:
-                # Runs without the program are those of other evaluations unless segments differ.
+                # If segments do not differ, runs without the program are shared with other
+                # evaluations.
                 jobs[name] = job if same == text else replace(job, scenario=same)
         return jobs
 

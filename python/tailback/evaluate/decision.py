@@ -1,8 +1,8 @@
 """Decides a verdict from the values of all seeds.
 
-A section may have several points, such as rates or buffers. Its intervals are simultaneous: with k
-points, the interval of each has level 1 - 0.05/k (Bonferroni), so all intervals contain the true
-means in 95 % of cases. The point with the largest value decides.
+A section may have several points, such as rates or buffers. Its intervals are simultaneous. With k
+points, each interval has the level 1 - 0.05/k (Bonferroni), so all intervals contain the true means
+in 95 % of cases. The point with the largest value decides.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def decide(
     """Decide whether the values of all points are within an upper limit.
 
     `words` has two verdicts: for values above the limit, and for values within it. The first
-    verdict needs one point whose whole interval is above the limit. The second needs the intervals
+    verdict needs one point with its whole interval above the limit. The second needs the intervals
     of all points to be within the limit. `worst` uses the largest value over seeds, without an
     interval. `one_seed_decides` accepts a single seed, for requirements that random numbers do not
     affect.

@@ -21,7 +21,7 @@ from tailback.store.results import Results
 
 @dataclass(frozen=True)
 class Standard:
-    """A suite whose criteria each have a scenario."""
+    """A suite in which each criterion has a scenario."""
 
     suite: str
     kind: Literal["cc", "aqm"]

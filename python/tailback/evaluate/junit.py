@@ -1,7 +1,7 @@
 """Writes an evaluation as JUnit XML, with a test for each section.
 
-A section with the verdict fail or worse is a failed test. An undecided or not observable section is
-a skipped test.
+A section with the verdict fail or worse is a failed test. A section that is undecided or not
+observable is a skipped test.
 """
 
 from __future__ import annotations

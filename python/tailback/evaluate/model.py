@@ -89,7 +89,7 @@ class SectionResult:
     """The limit with which `value` is compared, or None. `at_least` tells whether it is a lower or
     an upper limit."""
     ci95: tuple[float, float] | None
-    """95 % interval of `value` over seeds; None for one seed or identical runs."""
+    """95 % interval of `value` over seeds. None for one seed or identical runs."""
     scenario: str
     """The file name of the scenario. Empty if the section ran nothing."""
     note: str = ""
@@ -145,7 +145,7 @@ class SectionResult:
 
 @dataclass(frozen=True)
 class SectionChange:
-    """A section whose verdict differs between two evaluations."""
+    """A section with different verdicts in two evaluations."""
 
     id: str
     before: str

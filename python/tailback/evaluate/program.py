@@ -33,7 +33,7 @@ OF_THE_SECTION = (
     "bytes",
     "seconds",
 )
-"""Keys of `[[programs]]` that the scenario of each section decides."""
+"""Keys of `[[programs]]` that the scenario of each section sets."""
 
 _AROUND = (("duration", '"10s"'), ("bottleneck.rate", '"10Mbit"'), ("path.rtt", '"20ms"'))
 """Keys that a file with only `[[programs]]` needs in addition, so that it can be validated as a

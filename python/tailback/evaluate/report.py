@@ -1,4 +1,4 @@
-"""Makes the report of an evaluation: the matrix of verdicts first, then each section."""
+"""Makes the report of an evaluation. The matrix of verdicts comes first, then each section."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _STATUS: dict[SectionVerdict, Status] = {
 
 
 def write(evaluation: Evaluation, folder: Path) -> Path:
-    """Write the report; return the path of its page."""
+    """Write the report. Return the path of its page."""
     from tailback.report.write import write as write_report
 
     return write_report(of(evaluation), folder)

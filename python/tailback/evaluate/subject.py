@@ -27,7 +27,7 @@ class Subject:
     value: str | Mapping[str, object]
     """The name and options of the algorithm in the form that a scenario needs."""
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """The algorithm's options by name, from the registry; empty for an unknown algorithm."""
+    """The algorithm's options by name, from the registry. Empty for an unknown algorithm."""
 
     program: ProgramSubject | None = None
     """The program, if the subject is one instead of an algorithm."""
@@ -100,8 +100,8 @@ def _named(
 
 
 def _may_be_a_kernels(name: str) -> bool:
-    """Return whether the kernel could have an algorithm of this name: letters, digits,
-    underscores."""
+    """Return whether the kernel could have an algorithm of this name. Such a name has only letters,
+    digits and underscores."""
     return name.isascii() and name.replace("_", "").isalnum()
 
 

@@ -33,7 +33,7 @@ class Reason:
     quantity: str
     #: Means over seeds by variant, with the baseline first.
     values: dict[str, float]
-    #: The variants whose mean differs from the baseline's.
+    #: The variants with a mean that differs from the baseline's mean.
     differ: list[str]
 
     def to_dict(self) -> dict[str, Any]:

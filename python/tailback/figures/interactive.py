@@ -1,4 +1,4 @@
-"""Makes a figure on a page interactive: legends select curves, and curves can be zoomed and show
+"""Makes a figure on a page interactive. Legends select curves, and curves can be zoomed and show
 their values.
 
 Only figures on pages are interactive, not figures in files or on paper. This module

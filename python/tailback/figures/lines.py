@@ -1,4 +1,4 @@
-"""Draws curves over a parameter: each series has a line and a confidence band. Published values can
+"""Draws curves over a parameter. Each series has a line and a confidence band. Published values can
 be added as points.
 
 Several quantities over the same axis become panels under one another (`panels`).

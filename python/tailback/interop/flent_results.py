@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 ENGINE = "flent"
-"""The engine name that such results have."""
+"""The engine name of these results."""
 
 #: Socket statistic of Flent, the corresponding quantity of a run, and the factor to the unit of
 #: that quantity.
@@ -155,7 +155,7 @@ def read_sources(paths: Sequence[Path]) -> list[FlentSource]:
 
 
 def _strangers(source: FlentSource) -> list[str]:
-    """Return an error for each file whose set-up differs from that of the folder's first file."""
+    """Return an error for each file with a different set-up than the folder's first file."""
     first = source.files[0]
     return [
         f"{file.path}: {file.test} with {', '.join(file.flows)}; expected {first.test} with "

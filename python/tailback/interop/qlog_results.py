@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 ENGINE = "qlog"
-"""The engine name that such results have."""
+"""The engine name of these results."""
 
 METRICS = (
     "flow.throughput_mbit",

@@ -63,7 +63,7 @@ def _of_bbr(rows: Sequence[Row]) -> list[tuple[int, str, str | None]]:
     for at, _, quantity, value in rows:
         if quantity not in ("mode", "phase"):
             continue
-        # Mode and phase are recorded at the same time; the row of the mode comes first.
+        # Mode and phase are recorded at the same time. The row of the mode comes first.
         if mode is not None and at != at_last:
             found.append((at_last, bbr_state(mode, phase, version_3), None))
         at_last = at

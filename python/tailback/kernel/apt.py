@@ -265,7 +265,7 @@ Acquire::Retries "3";
         stamp.touch()
 
     def names(self, prefix: str) -> list[str]:
-        """List the packages whose names begin with `prefix`."""
+        """List the packages with names that begin with `prefix`."""
         return sorted(self._apt("apt-cache", "pkgnames", prefix))
 
     def versions(self, name: str) -> list[str]:

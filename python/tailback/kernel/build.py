@@ -79,7 +79,7 @@ def build(
     `origin` is a tree, a tarball or a linux-source package to use instead of Debian's newest
     kernel. `release` chooses an older kernel of Debian. `with_patch` applies tailback's patch for
     programs to `origin`. Debian's kernels always get this patch if it fits. `extra` lists modules
-    as `NAME=DIR` or `DIR`; `programs` lists tailback's own programs by name. If the caller requests
+    as `NAME=DIR` or `DIR`. `programs` lists tailback's own programs by name. If the caller requests
     only modules or programs, they are built for the current kit, or for the kit of `release`. The
     built kit becomes the current kit, except with `release`.
     """

@@ -1,7 +1,7 @@
 """Boots the kernel as a process of this machine and watches it.
 
-The guest sees the kit's root (read-only), the folder of its job and the folder of its results,
-because `hostfs=` puts every mount of this machine's files below the workplace of the run. The
+The guest sees only the kit's root (read-only), the folder of its job and the folder of its results.
+The option `hostfs=` puts every mount of this machine's files below the workplace of the run. The
 launcher denies the kernel's process access to all other files (confine.py). The guest's time is
 virtual, unless the run uses the machine's clock. The seed determines its random numbers.
 """
@@ -237,7 +237,8 @@ def _start(
 
 
 def _check_written(workplace: Path) -> None:
-    """Fail a guest that fills the disk, or that creates something other than files and folders."""
+    """Raise an error for a guest that fills the disk, or that creates anything except files and
+    folders."""
     size = count = 0
     places = str(workplace / FOLDER)
     for base, folders, files in os.walk(workplace):

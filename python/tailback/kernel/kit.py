@@ -5,7 +5,7 @@
     with_mine = kit.current().with_modules(["mycodel"])
     with_mine.load_order(qdiscs=["codel"], ccs=["cubic"])  # paths, first to last
 
-This module only reads kits; `tailback.kernel.build` makes them.
+This module only reads kits. `tailback.kernel.build` makes them.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ IMPAIR = "sch_impair"
 """The folder of kernel modules for the impairments that netem does not have."""
 FORMAT = 2
 OF_KIT = ("linux", "root")
-"""The files and folders of a kit whose content is hashed when the kit is assembled."""
+"""The files and folders of a kit that are hashed when the kit is assembled."""
 HASHED = (
     "recipe",
     "files",
@@ -313,7 +313,7 @@ def with_modules(chosen: Sequence[str]) -> Kit:
 
 
 def load(folder: Path) -> Kit:
-    """Load the kit in a folder. `verify` checks the content; this function does not."""
+    """Load the kit in a folder. This function does not check the content. `verify` does."""
     found = foreign.read_json(folder / MANIFEST, limit=manifests.MAX_BYTES)
     linux, root = folder / "linux", folder / "root"
     known = isinstance(found, dict) and found.get("format") == FORMAT

@@ -1,7 +1,7 @@
 """Reads and writes the manifests of a kit and of its modules, kit.json and module.json, which are
 untrusted.
 
-Every value is checked before it is used: parts of a path must be plain names, and hashes must look
+Every value is checked before it is used. Parts of a path must be plain names, and hashes must look
 like hashes.
 """
 

@@ -43,7 +43,7 @@ def build_flags(version: str) -> list[str]:
 
 
 def modinfo(module: Path) -> dict[str, list[str]]:
-    """Return the fields of a module's .modinfo section; a field can occur repeatedly."""
+    """Return the fields of a module's .modinfo section. A field can occur repeatedly."""
     fields: dict[str, list[str]] = {}
     for text in _section(module.read_bytes(), b".modinfo").split(b"\0"):
         name, equals, value = text.decode(errors="replace").partition("=")

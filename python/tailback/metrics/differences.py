@@ -83,8 +83,8 @@ def paired(base: Sequence[float], other: Sequence[float]) -> Difference | None:
 def unpaired(base: Sequence[float], other: Sequence[float]) -> Difference | None:
     """Compute the difference of independent runs. Return `None` if a side has no runs.
 
-    If neither sample has any spread, the p value is that of the permutation test: 2 divided by the
-    number of ways to choose the baseline's runs among all runs.
+    If neither sample has any spread, the p value comes from the permutation test. It is 2 divided
+    by the number of ways to choose the baseline's runs among all runs.
     """
     n, m = len(base), len(other)
     if not n or not m:

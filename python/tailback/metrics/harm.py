@@ -1,10 +1,10 @@
 """Metrics of harm (Ware and others, HotNets 2019): how much a competitor worsens a result.
 
-If less is better, such as for a time, harm is what the competitor added, as a share of the value
-with the competitor. If more is better, such as for a rate, harm is what was lost, as a share of the
-value without the competitor. Harm needs two results, one without the competitor and one with it, so
-a single run has no harm. A harm of 0 means that nothing was lost, 1 that everything was lost. If
-harm is negative, the competitor helped.
+If less is better, such as for a time, harm is the part that the competitor added, as a share of the
+value with the competitor. If more is better, such as for a rate, harm is the part that was lost, as
+a share of the value without the competitor. Harm needs two results, one without the competitor and
+one with it, so a single run has no harm. A harm of 0 means that nothing was lost, 1 that everything
+was lost. If harm is negative, the competitor helped.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Names numbers: in the JSON by paths, elsewhere by identifiers with a unit."""
+"""Names numbers. In the JSON they have paths, elsewhere identifiers with a unit."""
 
 from __future__ import annotations
 

@@ -62,5 +62,6 @@ def senders(summary: Part) -> list[Part]:
 
 
 def kind(part: Part) -> str:
-    """Return what to call a flow, source or program: its congestion control, otherwise its kind."""
+    """Return the name of the kind of a flow, source or program. It is the congestion control of a
+    flow, otherwise the kind."""
     return part.get("cc") or part.get("kind") or "program"

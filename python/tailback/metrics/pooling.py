@@ -67,8 +67,8 @@ def over_runs(metric: Metric, readings: Iterable[Reading]) -> Estimate:
 
 
 def between(metric: Metric, base: Readings, other: Readings, *, paired: bool) -> Estimate:
-    """Pool a metric of two results: seed by seed if their runs are paired, otherwise from their
-    means."""
+    """Pool a metric of two results. Compute it seed by seed if their runs are paired, otherwise
+    from their means."""
     assert metric.of_two is not None
     make, quantity = metric.of_two.between, metric.of_two.quantity
     if paired:

@@ -36,7 +36,8 @@ EVENTS = (
 _EACH = re.compile(
     r"(?:completion_(?:ns|bytes)|rate_mbit|(?:drop|mark|sce_mark|class)\..+|rtt_ns|delay_ns)"
 )
-"""Matches series whose values count once: events, and values of whole intervals such as means."""
+"""Matches series of values that count once. They are events, and values of whole intervals such as
+means."""
 
 
 def held(quantity: str) -> Held:
@@ -82,7 +83,7 @@ def means_between(
     edges: NDArray[np.float64],
     end: float,
 ) -> NDArray[np.float64]:
-    """Compute the mean of a state between neighbouring edges; NaN where the state is unknown.
+    """Compute the mean of a state between neighbouring edges. It is NaN where the state is unknown.
 
     A sample is valid until the next sample, and the last sample until `end`. If an interval
     contains only the moment of the last sample, its mean is that sample's value.

@@ -143,7 +143,7 @@ def plot(
     rules: str | Sequence[str] = (),
     events: str | Sequence[str] = (),
 ) -> Any:
-    """Return a chart of results; see `Results.plot`."""
+    """Return a chart of results. See `Results.plot`."""
     asked = PlotRequest(
         x=x,
         y=y,

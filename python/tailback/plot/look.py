@@ -1,4 +1,4 @@
-"""Defines the settings of a figure other than its data: time span, limits, reference lines,
+"""Defines the settings of a figure apart from its data: time span, limits, reference lines,
 title."""
 
 from __future__ import annotations

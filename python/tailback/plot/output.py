@@ -1,4 +1,4 @@
-"""Writes figures to files whose names end in .pdf, .svg, .png, .html or .vl.json."""
+"""Writes figures to files with names that end in .pdf, .svg, .png, .html or .vl.json."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Turns a request into a plan: looks up names, and chooses the options that the user left out."""
+"""Turns a request into a plan. It looks up names, and chooses the options that the user left
+out."""
 
 from __future__ import annotations
 

@@ -19,8 +19,8 @@ class Package:
 
     @property
     def line(self) -> tuple[str, str]:
-        """The package's name, and the part of its version that decides about compatibility. cargo
-        uses one version for all dependents if these agree."""
+        """The package's name, and the part of its version that determines compatibility. If both
+        agree, cargo uses one version for all dependents."""
         major, minor, *_ = [*self.version.split("."), "0"]
         return self.name, (major if major != "0" else f"0.{minor}")
 

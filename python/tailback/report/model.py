@@ -1,5 +1,5 @@
-"""Defines the parts of a report. The writers (HTML, Markdown, PDF, CSV) decide how a report
-looks."""
+"""Defines the parts of a report. The writers (HTML, Markdown, PDF, CSV) define the look of a
+report."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class Column:
     """A column of a table."""
 
     title: str
-    #: Format of numbers, as for `format()`.
+    #: Format of numbers in the syntax of `format()`.
     format: str = ""
     align: Literal["left", "right"] = "right"
     unit: str = ""
@@ -220,7 +220,7 @@ class TableCell:
 
 @dataclass(frozen=True)
 class Report:
-    """A report; `write` makes its files."""
+    """A report. `write` makes its files."""
 
     #: Name of the report's folder.
     name: str

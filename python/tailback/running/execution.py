@@ -271,7 +271,7 @@ def _is_stored(folder: _native.Store, run_id: str) -> bool:
 
 
 def _fitting(planned: Sequence[Planned]) -> int:
-    """Return how many of the largest runs fit into memory at once."""
+    """Return how many of the largest runs fit into memory at the same time."""
     available = machine.memory_available()
     if available is None:
         return len(planned)

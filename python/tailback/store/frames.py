@@ -1,4 +1,4 @@
-"""Reads the tables of many runs at once, and defines the types of their columns.
+"""Reads the tables of many runs together, and defines the types of their columns.
 
 It checks the file of each run, then parses the files of many runs together.
 """
@@ -24,7 +24,7 @@ READERS = 4
 lock."""
 
 TOGETHER = 64
-"""Number of runs whose tables are in memory at once."""
+"""Number of runs that have their tables in memory at the same time."""
 
 A = TypeVar("A")
 B = TypeVar("B")

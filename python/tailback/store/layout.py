@@ -262,8 +262,8 @@ def naming(path: Path) -> Iterator[None]:
 
 
 def is_refused(error: OSError) -> bool:
-    """Return whether an error means that writing is not allowed: no permission, or a read-only file
-    system."""
+    """Return whether an error means that writing is not allowed, because of permissions or a
+    read-only file system."""
     return isinstance(error, PermissionError) or error.errno == errno.EROFS
 
 

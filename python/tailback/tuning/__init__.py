@@ -1,4 +1,4 @@
-"""`tailback.tune`: searches for values of a scenario that make some metrics small or large.
+"""Searches for values of a scenario that make some metrics small or large (`tailback.tune`).
 
 Optuna does the search. It is an optional dependency, which the first search loads.
 """

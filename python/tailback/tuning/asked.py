@@ -1,4 +1,4 @@
-"""Defines the request for a search, as the user wrote it."""
+"""Defines the request for a search in the form that the user wrote."""
 
 from __future__ import annotations
 

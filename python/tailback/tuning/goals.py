@@ -76,7 +76,8 @@ class Goal:
         return self.text if metric.title == metric.name else f"{self.text} ({metric.unit})"
 
     def gain(self, difference: float) -> float:
-        """Return a difference with a sign such that positive values are better."""
+        """Return a difference, with its sign changed if necessary so that positive values are
+        better."""
         return -difference if self.direction == "minimise" else difference
 
 

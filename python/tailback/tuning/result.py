@@ -111,9 +111,9 @@ class Point:
 Standing = Literal["better", "no_worse", "same", "worse", "open"]
 """How a point compares with the defaults.
 
-`better`: better in every goal. `no_worse`: better in some goals and equal in the others. `same`:
-equal in all goals. `worse`: worse in some goal. `open`: undecided in some goal, and worse in no
-goal.
+`better` means better in every goal. `no_worse` means better in some goals and equal in the others.
+`same` means equal in all goals, and `worse` means worse in some goal. `open` means undecided in
+some goal, and worse in no goal.
 """
 
 

@@ -1,4 +1,4 @@
-"""Computes `extra_acked` from a trace, as the draft defines it in section 5.5.9."""
+"""Computes `extra_acked` from a trace by the definition in section 5.5.9 of the draft."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ ROUNDS = 10
 """Rounds over which the draft's filter takes the maximum: `BBR.ExtraAckedFilterLen`."""
 
 NEW = 2
-"""The fewest rounds over which an implementation of the filter may take the maximum."""
+"""The smallest number of rounds over which an implementation of the filter may take the maximum."""
 
 
 def samples(trace: StateTrace) -> list[float]:
@@ -33,7 +33,7 @@ def samples(trace: StateTrace) -> list[float]:
 
 
 def agreement(trace: StateTrace, wanted: Sequence[int], rounds: int) -> float:
-    """Return the share of ACKs whose `extra_acked` is a maximum over the last rounds.
+    """Return the share of ACKs with an `extra_acked` that equals the maximum over the last rounds.
 
     Windowed filters keep few samples, so an ACK agrees if its value is the maximum over any number
     of rounds from 2 to `rounds`.

@@ -16,7 +16,8 @@ from tailback.running.options import RunOptions
 
 @dataclass(frozen=True)
 class Played:
-    """A case run with one seed: what was observed, or why nothing could be observed."""
+    """A case that was run with one seed. It has the observations, or the reason why there are
+    none."""
 
     case: Case
     seed: int

@@ -15,7 +15,8 @@ GONE_ON = {"UP": ("UP", "REFILL"), "STARTUP": ("STARTUP",)}
 
 
 def judge(seen: Observed, state: int, word: str) -> Finding:
-    """Pass if the bounds and the state after the undo equal those before the recovery.
+    """Pass if the bounds and the state after the undo equal the bounds and the state before the
+    recovery.
 
     `state` is the congestion state of that recovery, and `word` the recovery's name.
     """

@@ -10,7 +10,8 @@ from tailback.store.results import Run
 
 
 def _share(run: Run) -> float | None:
-    """Return the throughput of the flow whose receiver divides ACKs, divided by the fair share."""
+    """Return the throughput of the flow with a receiver that divides ACKs, as a multiple of the
+    fair share."""
     flows = [measures.at(flow, "throughput_mbit") for flow in run.summary["flows"]]
     cheat = measures.total_mbit("subject")(run)
     whole = math.fsum(value for value in flows if value is not None)

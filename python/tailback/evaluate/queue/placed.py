@@ -1,4 +1,5 @@
-"""Sections about queues: the subject replaces the FIFO of the scenario and gets the same buffer."""
+"""Defines sections about queues, in which the subject replaces the FIFO of the scenario and gets
+the same buffer."""
 
 from __future__ import annotations
 

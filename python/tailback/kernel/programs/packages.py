@@ -71,8 +71,8 @@ def of_library(name: str, archive: Collection[str]) -> str | None:
 
 
 def by_rule(name: str) -> Sequence[str]:
-    """Return the names that Debian may give the package of a library: libfoo.so.2 is in libfoo2 or
-    libfoo2t64.
+    """Return the names that Debian may give the package of a library. For example, libfoo.so.2 is
+    in libfoo2 or libfoo2t64.
     """
     match = re.fullmatch(r"(lib[A-Za-z0-9+_.-]+?)\.so\.([0-9.]+)|(lib.+)-([0-9.]+)\.so", name)
     if match is None:

@@ -1,7 +1,7 @@
 """Resolves the paths that a program will see to files of this machine.
 
-Links are followed as in the guest: an absolute link leads into the package root, not into the root
-of this machine.
+Links are followed as in the guest, so an absolute link leads into the package root, not into the
+root of this machine.
 """
 
 from __future__ import annotations

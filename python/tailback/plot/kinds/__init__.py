@@ -1,6 +1,6 @@
 """Lists the kinds of plots. To add a kind, write a module, and add a line to this file.
 
-Drawing imports Altair; listing the kinds does not.
+Drawing imports Altair, but listing the kinds does not.
 """
 
 from tailback.plot.kinds import bar, box, cumulative, heat, line, scatter, time

@@ -166,7 +166,7 @@ def value_axis(
 
 
 def _within(limits: Limits, low: float, high: float) -> tuple[float, float]:
-    """Replace the ends of an axis by those that the user has set."""
+    """Replace the ends of an axis with the ends that the user has set."""
     low = low if limits[0] is None else limits[0]
     high = high if limits[1] is None else limits[1]
     return low, high if high > low else low + (abs(low) or 1.0)
@@ -181,7 +181,7 @@ def _ratio_axis(
     if reach > 3:
         marks = [*ticks(low, high, most), centre]
     else:
-        # For ratios close to 1, ticks are symmetric: the lower half has the inverses of the upper
+        # For ratios close to 1, ticks are symmetric. The lower half has the inverses of the upper
         # half.
         step = next((s for s in (0.01, 0.02, 0.05, 0.1, 0.2, 0.5) if reach - 1 <= 2.5 * s), 1.0)
         steps = [1 + step * n for n in range(1, int((reach - 1) / step + 1e-9) + 1)]

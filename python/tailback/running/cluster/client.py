@@ -241,7 +241,7 @@ class _Batch:
         future.add_done_callback(back)  # type: ignore[no-untyped-call]
 
     def _back(self) -> Iterator[tuple[Planned, str | None]]:
-        """Wait a moment for results, and yield those that have arrived."""
+        """Wait a moment for results, and yield the results that have arrived."""
         try:
             run, failed = self._taken.get(timeout=LOOK_S)
         except queue.Empty:
@@ -314,7 +314,8 @@ def _is_lost(error: Exception) -> bool:
 
 
 def _with_packets(planned: Sequence[Planned]) -> set[str]:
-    """Return the runs whose folders may be too large for one message, because they have packets."""
+    """Return the runs with folders that may be too large for one message, because they have
+    packets."""
     scenarios = {id(run.scenario): run.scenario for run in planned}
     points = (point for scenario in scenarios.values() for point in scenario.points)
     return {point.run_id for point in points if '"packets":true' in point.canonical}

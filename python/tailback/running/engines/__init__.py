@@ -20,7 +20,7 @@ KERNELS: dict[str, Literal["virtual", "real"]] = {"kernel": "virtual", "kernel-r
 
 
 class Engine(Protocol):
-    """The interface of an engine, which runs points. Several threads call it at once."""
+    """The interface of an engine, which runs points. Several threads call it at the same time."""
 
     @property
     def name(self) -> str:

@@ -1,4 +1,4 @@
-"""Chooses where the runs of a batch are executed: by default in this process.
+"""Chooses where the runs of a batch are executed. By default it is this process.
 
 The choice applies to all runs within a `with` block. Experiments and comparisons therefore need no
 option for the place.

@@ -1,4 +1,4 @@
-"""`--shard 2/8`: divides the runs of a batch into parts that cost about the same.
+"""Implements `--shard 2/8`, which divides the runs of a batch into parts that cost about the same.
 
 Every process computes the same shards without communication. They assign runs in the order of
 estimated cost, and begin with the most expensive run. Each run goes to the shard with the lowest

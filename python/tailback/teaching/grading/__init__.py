@@ -54,7 +54,7 @@ class Grade:
 
     @property
     def held(self) -> int:
-        """Number of assertions that hold."""
+        """The number of assertions that hold."""
         return sum(verdict.held for verdict in self.verdicts)
 
     @property
