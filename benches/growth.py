@@ -389,7 +389,7 @@ def figure(part: Part, rows: Sequence[Row]) -> Any:
 
 
 def main() -> None:
-    """Print a table for each part. With --write, write that part of the page."""
+    """Print a table for each part. With --write, write the parts of the page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("parts", nargs="*", help=f"of {', '.join(PARTS)} (default: all)")
     parser.add_argument("--quick", action="store_true", help="small and short, under two minutes")

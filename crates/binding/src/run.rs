@@ -12,7 +12,7 @@ use crate::shape::Shape;
 use crate::stored::is_held;
 use crate::{Cancelled, EnginePanic};
 
-/// A folder of runs. Opening it removes what killed processes left behind.
+/// A folder of runs. Opening it removes the files that killed processes left behind.
 #[pyclass(frozen, module = "tailback._native")]
 pub struct Store {
     pub(crate) inner: tailback_record::folder::Store,
@@ -118,7 +118,7 @@ impl Control {
         self.inner.cancel();
     }
 
-    /// Returns whether the run was asked to stop.
+    /// Returns whether the caller has asked the run to stop.
     #[getter]
     fn cancelled(&self) -> bool {
         self.inner.is_cancelled()

@@ -377,7 +377,7 @@ pub struct Side {
     /// The working folder, if the scenario sets it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
-    /// Environment variables in addition to those of the entry.
+    /// Environment variables in addition to the variables of the entry.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub env: Vec<(String, String)>,
 }

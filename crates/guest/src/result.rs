@@ -17,7 +17,7 @@ pub struct GuestResult {
     pub about_programs: Vec<String>,
 }
 
-/// What the run used in the guest: kernel, tools and settings.
+/// The environment of the run in the guest: kernel, tools and settings.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Environment {
     /// `uname -r`.

@@ -291,8 +291,8 @@ impl Host {
         let mut wire = Wire::default();
         act(&mut self.sender, &mut wire);
         for mut packet in wire.0 {
-            // With Accurate ECN, data packets also carry the counters of what this end has
-            // received.
+            // With Accurate ECN, data packets also carry the counters of the packets that this end
+            // has received.
             if !packet.has(flags::SYN) && self.accurate {
                 self.receiver.accompany(&mut packet, now);
             }

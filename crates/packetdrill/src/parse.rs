@@ -1,4 +1,4 @@
-//! The parser of scripts. Its errors state the line, the column and what was expected.
+//! The parser of scripts. An error has the line, the column and a description of the expected text.
 
 mod python;
 

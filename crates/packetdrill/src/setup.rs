@@ -137,7 +137,7 @@ impl Setup {
                 };
             }
             ("tcp_ecn_fallback", _) => self.fallback = value != "0",
-            // This sets how often, at the least, the option is sent. The simulator ignores it.
+            // Skip this setting, which is a lower limit of how often the option is sent.
             ("tcp_ecn_option_beacon", _) => {}
             ("tcp_timestamps", _) => self.timestamps = value != "0",
             ("tcp_sack", _) => self.sack = value != "0",

@@ -18,8 +18,8 @@ use crate::scratch::at;
 
 /// Longest time for which a finished run waits for other runs.
 const WAIT: Duration = Duration::from_secs(1);
-/// Up to this number of runs, each file is synced. `syncfs` also writes what other programs have
-/// written to the same file system, which could take longer.
+/// Up to this number of runs, each file is synced. For few runs, `syncfs` could take longer,
+/// because it also syncs the data that other programs have written to the same file system.
 const FEW: usize = 4;
 
 /// The finished runs of a store that are not synced yet.
@@ -60,7 +60,7 @@ impl Pending {
         match self.syncing.try_lock() {
             Ok(_guard) => self.sync(),
             Err(TryLockError::Poisoned(_)) => self.sync(),
-            // Another thread syncs. It, or the next run, will sync this one.
+            // Another thread syncs. That thread, or the next run, will sync this run.
             Err(TryLockError::WouldBlock) => Ok(()),
         }
     }

@@ -100,7 +100,7 @@ impl ProgramDelays {
 /// created only at an owner's first drop or mark.
 #[derive(Default)]
 struct ByOwner {
-    /// For each owner, its index in `rows` plus 1. 0 means that the owner has no row.
+    /// The index in `rows` plus 1, for each owner. 0 means that the owner has no row.
     row: Paged<u32>,
     rows: Vec<Counts>,
 }
@@ -177,7 +177,7 @@ impl Meter {
         self.held -= self.byte_ns(len, at_ns);
     }
 
-    /// Notes a packet that left the queue and goes over the link.
+    /// Notes a packet that left the queue and is sent over the link.
     #[inline(always)] // inline, because it is called at one place for every packet
     pub fn forward(&mut self, number: u32, len: u32, arrived_ns: u64, at_ns: u64) {
         self.leave(len, at_ns);

@@ -18,7 +18,7 @@ const LOCK_SUFFIX: &str = ".lock";
 pub struct Scratch {
     folder: PathBuf,
     lock_path: PathBuf,
-    /// The lock file, which this process keeps locked as long as it writes.
+    /// The lock file, which this process keeps locked while it writes.
     _lock: File,
 }
 

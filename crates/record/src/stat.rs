@@ -180,8 +180,9 @@ mod tests {
 
     #[test]
     fn percentiles_are_values_by_nearest_rank() {
-        // Of five values, the 25th percentile is the second (rank ceil(1.25)), the median is the
-        // third, the 99th percentile is the fifth, and the 1st percentile is the first value.
+        // Of five values, the 1st percentile is the first value, and the 25th percentile is the
+        // second value (rank ceil(1.25)). The median is the third value, and the 99th percentile is
+        // the fifth value.
         let stat = Stat::of(vec![50.0, 10.0, 40.0, 20.0, 30.0]);
         assert_eq!((stat.n, stat.mean, stat.max), (5, Some(30.0), Some(50.0)));
         assert_eq!(

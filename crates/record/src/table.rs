@@ -133,7 +133,7 @@ fn check_group(group: &RowGroupMetaData, size: u64) -> Result<(), String> {
     Ok(())
 }
 
-/// Returns the number of values according to the headers of a column's pages.
+/// Returns the number of values in a column, according to the headers of its pages.
 fn values_of(pages: &mut dyn PageReader) -> Result<u64, ParquetError> {
     let mut values = 0_u64;
     while let Some(page) = pages.peek_next_page()? {

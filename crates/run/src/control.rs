@@ -44,7 +44,7 @@ impl Control {
         self.cancelled.store(true, Ordering::Relaxed);
     }
 
-    /// Returns whether the run was asked to stop.
+    /// Returns whether the caller has asked the run to stop.
     pub fn is_cancelled(&self) -> bool {
         self.cancelled.load(Ordering::Relaxed)
     }

@@ -219,7 +219,7 @@ class Reproduction(Experiment):
 
 
 def command(name: str, request: Request) -> str:
-    """Return the command that gives the same result."""
+    """Return the command that produces the same result."""
     words = ["tailback reproduce", name, *(f"--part {part}" for part in request.parts)]
     if not request.named:
         del words[2:]

@@ -176,7 +176,7 @@ def summary(
 
 
 def counted_row(name: str, holds: Sequence[bool]) -> dict[str, Any]:
-    """Return a row of the summary for criteria that either hold or do not hold."""
+    """Return a row of the summary for criteria that have no error but only hold or do not hold."""
     within = sum(holds)
     held = {"within": within, "holds": within == len(holds)}
     return {**errors(name, []), "cells": len(holds), **held}

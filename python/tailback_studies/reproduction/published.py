@@ -195,7 +195,7 @@ def _figure(whole: Whole) -> Iterator[str]:
 
 
 class _Room:
-    """Adds parts to a page as long as they fit."""
+    """Adds parts to a page while they fit."""
 
     def __init__(self, words: int, parts: list[str]) -> None:
         self._words = words

@@ -60,8 +60,8 @@ STEP = 38
 def heats(made: Validation) -> Iterator[ReportFigure]:
     """Draw the errors of all cells, with a panel for each quantity.
 
-    There is a figure for each family. If queues of a family have different rates and round-trip
-    times, there is a figure for each group of queues with the same ones.
+    There is a figure for each family. If the queues of a family have different rates and round-trip
+    times, there is a figure for each group of queues with common rates and round-trip times.
     """
     for family in FAMILIES:
         groups = _groups([cell for cell in made.cells if FAMILY[cell.queue] == family])

@@ -1,4 +1,4 @@
-"""Defines the goals, which require an agreement, and decides whether they hold.
+"""Defines the goals for the agreement of the engines, and decides whether they hold.
 
 The first number of cells within a limit makes no allowance for noise. The second number also
 includes a cell whose error is at most its own noise, which needs five seeds. Whether a goal holds

@@ -16,7 +16,7 @@ pub struct Application<'a> {
     pub handed_over: u64,
     /// Whether the application pauses.
     held: bool,
-    /// For each chunk under way, the time at which it was written or requested, ns.
+    /// The time at which each chunk in progress was written or requested, ns.
     begun: VecDeque<u64>,
     arrived: u64,
     started: u64,
@@ -91,7 +91,7 @@ impl<'a> Application<'a> {
         }
     }
 
-    /// Returns the position up to which the stream may be written now; `written` is the number of
+    /// Returns the position up to which the stream may be written now. `written` is the number of
     /// bytes written so far.
     pub fn limit(&self, written: u64) -> u64 {
         if self.held { written } else { self.handed_over }

@@ -39,9 +39,9 @@ fn passing(job: &Job) -> u64 {
     2 * bytes / SMALL_FRAME
 }
 
-/// Returns the capacity of a ring: the packets that pass the fastest link between two reads. The
-/// number of packets that programs send is unknown, so with programs the rings have the largest
-/// size.
+/// Returns the capacity of a ring. It is the number of packets that pass the fastest link between
+/// two reads. The number of packets that programs send is unknown, so with programs the rings have
+/// the largest size.
 fn ring_packets(job: &Job) -> usize {
     let [least, most] = RING_PACKETS;
     if !job.programs.is_empty() {
@@ -185,7 +185,7 @@ pub struct Captures {
     taps: Option<Taps>,
     /// Decides which frames from hosts of programs the kernel lets in.
     gates: Gates,
-    /// Three namespaces of each link: those of its schedule, its queue and its wire.
+    /// The namespaces of each link's schedule, queue and wire.
     places: Vec<[usize; 3]>,
     /// The port of the first flow. The ports of the other flows and then of the sources follow.
     first_port: u16,
@@ -204,9 +204,9 @@ pub struct Captures {
     on: bool,
     /// Number of packets of programs that did not fit into the rings at the programs' hosts.
     lost_at_hosts: u64,
-    /// The packet file, if the job asks for one.
+    /// The packet file, if the job requires one.
     packets: Option<Packets>,
-    /// The error because of which the agent stopped writing the packet file.
+    /// The error that made the agent stop writing the packet file.
     broken: Option<io::Error>,
 }
 
@@ -380,7 +380,7 @@ impl Captures {
     }
 
     /// Completes the packet file after the queues are finished. Returns how many packets the file
-    /// has, if the job asks for one.
+    /// has, if the job requires a packet file.
     pub fn finish_packets(&mut self) -> io::Result<Option<PacketCount>> {
         if let Some(error) = self.broken.take() {
             return Err(error);
@@ -460,8 +460,8 @@ impl Captures {
         self.on
     }
 
-    /// Returns whether rings exist that can fill: rings of queues, or rings at the hosts of
-    /// programs.
+    /// Returns whether there are rings that can fill up. These are rings of queues and rings at the
+    /// hosts of programs.
     pub fn watches(&self) -> bool {
         self.on || self.taps.is_some()
     }
@@ -493,7 +493,8 @@ struct Sorter<'a> {
 }
 
 impl Sorter<'_> {
-    /// Reads which packets arrive at the schedule of a link, and which ones it marks and drops.
+    /// Reads which packets arrive at the schedule of a link, and which packets the schedule marks
+    /// or drops.
     fn drain_schedule(&mut self, link: usize, tap: &mut ScheduleTap, queue: &mut Queue) {
         let place = (self.places[link][0], self.gates);
         tap.ring.drain(|c| {

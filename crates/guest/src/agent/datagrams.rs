@@ -18,7 +18,8 @@ const DATAGRAM_HEADERS: u16 = 8 + 20 + 14;
 
 /// Number of payload bytes that carry information: the datagram's number, and a time in ns. The
 /// time is when this end sent the datagram or, in an echo, when the request arrived. Every datagram
-/// has at least this payload, except those of media, which have their own numbers.
+/// has at least this payload. Datagrams of media are an exception, because they have their own
+/// numbers.
 const STAMPED: usize = 16;
 
 /// Both ends of a source.
@@ -146,7 +147,7 @@ impl<'a> Datagrams<'a> {
         self.number
     }
 
-    /// Sends the datagrams that are due; returns the time of the next call.
+    /// Sends the datagrams that are due. Returns the time of the next call.
     pub fn play(&mut self, now: u64) -> Result<Option<u64>, String> {
         loop {
             if self.source.stop_ns.is_some_and(|stop| now >= stop) {
@@ -269,7 +270,7 @@ impl<'a> Datagrams<'a> {
     }
 
     /// Reads the datagrams of frames and sends reports about them. Passes the reports that have
-    /// come back to the source.
+    /// returned to the source.
     fn report(&mut self) -> Result<(), String> {
         let mut stamped = [0; STAMPED];
         let mut payload = [0; media::REPORT];
@@ -287,7 +288,7 @@ impl<'a> Datagrams<'a> {
         Ok(())
     }
 
-    /// Counts a datagram of a frame; returns the report that is due.
+    /// Counts a datagram of a frame. Returns the report that is due.
     fn count_media(&mut self, n: usize, at: u64, payload: &[u8]) -> Option<Report> {
         let now = at.saturating_sub(self.origin_ns);
         let len = n as u64 + u64::from(DATAGRAM_HEADERS);

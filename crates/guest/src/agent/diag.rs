@@ -80,7 +80,7 @@ impl Diag {
     }
 }
 
-/// Connections to ask the kernel about together.
+/// Connections about which to request information in one message.
 #[derive(Default)]
 pub struct Asked {
     messages: Vec<u8>,

@@ -171,7 +171,7 @@ impl<'a> Connection<'a> {
         Ok(())
     }
 
-    /// Writes as much as possible. Called when the sender's socket can take data.
+    /// Writes as much as possible. Call this when the sender's socket can take data.
     pub fn write(&mut self, zeros: &File) {
         let (Some(socket), false) = (&self.sender, self.stopped) else {
             return;
@@ -201,7 +201,7 @@ impl<'a> Connection<'a> {
         }
     }
 
-    /// Reads what has arrived. Called when the receiver's socket has data.
+    /// Reads the data that has arrived. Called when the receiver's socket has data.
     pub fn read(&mut self, clock: Clock, poll: &Poll) {
         // The time of completion is needed only for a transfer of limited size or for chunks.
         let ends = self.flow.bytes.is_some() || self.application.is_some();

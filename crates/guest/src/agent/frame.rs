@@ -51,9 +51,9 @@ pub struct Frame {
     pub protocol: u8,
     /// Whether it is a fragment other than the first, which has only an IP header.
     pub fragment: bool,
-    /// Destination port. For an ICMP echo: its identifier. Otherwise 0.
+    /// Destination port. For an ICMP echo, this is its identifier. Otherwise 0.
     pub port: u16,
-    /// Source port. For an ICMP echo: its identifier. Otherwise 0.
+    /// Source port. For an ICMP echo, this is its identifier. Otherwise 0.
     pub source_port: u16,
     /// The ECN field.
     pub ecn: u8,
@@ -66,7 +66,7 @@ pub struct Frame {
     pub ack: u32,
     /// Flags (TCP).
     pub flags: u8,
-    /// Payload, bytes. For ICMP: the bytes after the first 8.
+    /// Payload, bytes. For ICMP, these are the bytes after the first 8.
     pub payload: u32,
     /// SACK blocks (TCP); unused ones are empty.
     pub sack: Sack,

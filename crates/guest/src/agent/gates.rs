@@ -33,7 +33,7 @@ impl Gates {
         Ok(Gates(gates))
     }
 
-    /// Returns whether the kernel let in a frame that was captured in a namespace.
+    /// Returns whether the kernel accepted a frame that was captured in a namespace.
     #[inline]
     pub fn admit(&self, namespace: usize, captured: &Captured<'_>, frame: &Frame) -> bool {
         if captured.outgoing || self.0.is_empty() {

@@ -66,7 +66,7 @@ use tailback_guest::result;
 const JOB: &str = "/job/job.json";
 const RESULTS: &str = "/results";
 
-/// Adds what was attempted to a system error.
+/// Adds a description of the attempted action to a system error.
 fn io(what: &str) -> impl Fn(std::io::Error) -> String {
     let what = what.to_owned();
     move |error| format!("{what}: {error}")

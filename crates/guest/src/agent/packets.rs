@@ -88,7 +88,7 @@ fn take(queued: &mut VecDeque<(u64, Head)>, key: u64) -> Option<Head> {
 }
 
 impl Packets {
-    /// Creates the capture if the job asks for it.
+    /// Creates the capture if the job requires it.
     pub fn create(job: &Job) -> io::Result<Option<Packets>> {
         if !job.record.packets {
             return Ok(None);
@@ -186,7 +186,7 @@ impl<W: Write> Packets<W> {
 
     /// Writes the records that are older than `horizon_ns`. No older record can come any more.
     pub fn write(&mut self, horizon_ns: u64) -> io::Result<()> {
-        // Stable sort: simultaneous packets stay in the order of the captures.
+        // Use a stable sort, so that simultaneous packets stay in the order of the captures.
         self.waiting.sort_by_key(|r| r.time_ns);
         let due = self.waiting.partition_point(|r| r.time_ns < horizon_ns);
         let due = due.max(self.waiting.len().saturating_sub(MAX_WAITING));
@@ -199,7 +199,7 @@ impl<W: Write> Packets<W> {
         Ok(())
     }
 
-    /// Completes the file; returns how many packets it holds.
+    /// Completes the file. Returns how many packets it has.
     pub fn finish(mut self) -> io::Result<PacketCount> {
         self.write(u64::MAX)?;
         let (_, count) = self.file.finish()?;
@@ -260,7 +260,7 @@ mod tests {
         }
         packets.left((0, Some(0)), &leaves(10, 25), &captured, &frame);
         packets.arrived(1, &packet(25), &captured, &frame);
-        // The second packet is not written yet: it may still turn out to be dropped at 20.
+        // The second packet is not written yet, because it may still turn out to be dropped at 20.
         packets.write(20).expect("in memory");
         let mut lost = vec![Lost {
             slot: 0,

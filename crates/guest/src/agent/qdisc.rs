@@ -1,5 +1,5 @@
-//! Statistics of queue disciplines over rtnetlink: what `tc -s` shows,
-//! without a process for each sample.
+//! Statistics of queue disciplines over rtnetlink. They are the values that `tc -s` shows, but no
+//! process is started for each sample.
 
 use std::io;
 

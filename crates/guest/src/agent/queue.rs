@@ -29,7 +29,8 @@ pub struct Packet {
     /// Packets of the same slot keep their order in every queue. The slot is the lane. For a
     /// program, it is the result of [`Packet::tuple_slot`].
     pub slot: usize,
-    /// For a packet of a program: the number that the captures assign to its 5-tuple.
+    /// The number that the captures assign to the packet's 5-tuple. `None` unless the packet
+    /// belongs to a program.
     pub tuple: Option<u32>,
     /// A number that no other packet of the lane has.
     pub key: u64,
@@ -117,7 +118,7 @@ pub struct Lost {
 
 /// The state of one link's queue.
 pub struct Queue {
-    /// Counts what happens at the link.
+    /// Counts the events at the link.
     pub meter: Meter,
     /// Number of packets whose exit was captured, but not their entry.
     pub strangers: u64,
@@ -589,7 +590,7 @@ mod tests {
         assert_eq!(outcome.backlog_byte_ns, 1000 * waited);
     }
 
-    /// Returns a packet of program 1. The slots of its 5-tuples follow those of four lanes.
+    /// Returns a packet of program 1. The slots of its 5-tuples follow the slots of four lanes.
     fn of_program(time_ns: u64, tuple: u32, key: u64, ecn: u8) -> Packet {
         Packet {
             slot: Packet::tuple_slot(4, tuple, false, ecn),

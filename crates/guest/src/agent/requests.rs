@@ -44,7 +44,7 @@ struct Slot {
     read: u64,
     /// Time at which the client connected, or finished, ns.
     since_ns: u64,
-    /// Segments during the warm-up: sent by the server, and received by the client.
+    /// Segments that the server sent, and segments that the client received, during the warm-up.
     base: [u32; 2],
 }
 
@@ -115,7 +115,7 @@ impl<'a> Requests<'a> {
         })
     }
 
-    /// Starts the requests that are due; returns the time of the next call.
+    /// Starts the requests that are due. Returns the time of the next call.
     pub fn play(
         &mut self,
         now: u64,

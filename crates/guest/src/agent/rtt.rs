@@ -1,5 +1,5 @@
-//! Round-trip times from captures. An ACK gives a sample if it covers data that was sent only once.
-//! The sample belongs to the newest such segment, as in the simulator and in Linux
+//! Round-trip times from captures. An ACK provides a sample if it covers data that was sent only
+//! once. The sample belongs to the newest such segment, as in the simulator and in Linux
 //! (`tcp_clean_rtx_queue`).
 
 use std::collections::VecDeque;

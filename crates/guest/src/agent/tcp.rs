@@ -90,7 +90,7 @@ pub struct Info {
     pub ca_state: u8,
     /// Segments delivered with a CE mark.
     pub delivered_ce: u32,
-    /// Bytes acknowledged. The SYN counts as a byte.
+    /// Bytes acknowledged. The SYN is counted as a byte.
     pub acked_bytes: u64,
 }
 

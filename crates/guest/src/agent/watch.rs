@@ -103,7 +103,7 @@ mod tests {
         let looks = [
             info(10, 1000, 0),
             info(20, 1000, 0),
-            // PRR reduces the window step by step, which counts as one reduction.
+            // PRR reduces the window step by step, which is counted as one reduction.
             info(18, 14, RECOVERY),
             info(15, 14, RECOVERY),
             info(14, 14, 0),

@@ -1,4 +1,4 @@
-//! Maps a flow's congestion control to one of the kernel, with its module.
+//! Maps a flow's congestion control to a congestion control of the kernel, with its module.
 //!
 //! A module's parameters apply to every flow that uses the module. So all flows of a plan that use
 //! it must have equal parameters.

@@ -184,8 +184,8 @@ fn send_buffer(plan: &Plan, route: &[u32], rtt: Time) -> u32 {
     let quarter = u128::from(rate) / 32;
     let wanted = 6 * (way + queues.max(quarter));
     let share = SEND_BUFFERS / plan.flow_count().max(1) as u64;
-    // Bound one buffer. 256 MB is more than a flow of 10 Gbit/s needs for an RTT of 20 ms,
-    // including the overhead.
+    // Limit the size of one buffer. 256 MB is more than a flow of 10 Gbit/s needs for an RTT of 20
+    // ms, including the overhead.
     let most = share.clamp(1 << 16, 256 << 20);
     wanted.clamp(1 << 20, 256 << 20).min(u128::from(most)) as u32
 }

@@ -174,8 +174,8 @@ pub(super) fn netems(plan: &Plan, link: usize, seed: u64) -> Vec<ImpairmentNetem
     netems.collect()
 }
 
-/// Adds to the arguments of one of tailback's own queue disciplines which packets it affects. The
-/// arguments are constant, so only `active` changes over time.
+/// Adds the kind of packets to affect to the arguments of one of tailback's own queue disciplines.
+/// The arguments are constant, so only `active` changes over time.
 fn scope(words: &mut [(Time, String)], only: Concerns, mixed: bool) {
     let Some(constant) = words
         .iter()

@@ -60,8 +60,8 @@ pub struct Kit {
     /// All kits that a scenario may name. The kit that was built last comes first.
     #[serde(default)]
     pub others: Vec<Kit>,
-    /// Errors that the host has found in programs: a path such as `programs[0].files`, and the
-    /// message.
+    /// Errors that the host has found in programs. Each has a path such as `programs[0].files`, and
+    /// a message.
     #[serde(default)]
     pub refused: Vec<(String, String)>,
 }

@@ -118,7 +118,7 @@ struct Route {
     destination: Destination,
 }
 
-/// The owner of the packets that take a route.
+/// The owner of the packets on a route.
 #[derive(Clone, Copy)]
 enum Destination {
     /// The address of flows; routers have a route to it.
@@ -714,7 +714,7 @@ fn quiet() -> Vec<(&'static str, &'static str)> {
 /// Returns the sysctls of a router.
 fn forwarding() -> Vec<(&'static str, &'static str)> {
     vec![
-        // This comes first, because it resets other values.
+        // This sysctl comes first, because it resets other values.
         ("net/ipv4/ip_forward", "1"),
         ("net/ipv4/conf/all/rp_filter", "0"),
         ("net/ipv4/conf/default/rp_filter", "0"),

@@ -227,7 +227,7 @@ fn schedule(
     modules.schedule(paths.clone(), parameters.join(" "));
 }
 
-/// Checks a traffic source; returns the kernel's name of its congestion control, if it has one.
+/// Checks a traffic source. Returns the kernel's name of its congestion control, if it has one.
 fn source_control(
     path: &str,
     source: &TrafficPlan,

@@ -1150,7 +1150,7 @@ fn no_module_for_a_schedule() {
     assert_eq!(judge(&plan, &bare)[0].path, "links[0].schedule");
 }
 
-/// Linux's bbr has no parameters; bbr3 exists only as a user's module.
+/// Linux's bbr has no parameters, and bbr3 exists only as a user's module.
 #[test]
 fn bbr_is_linux_own_and_bbr3_a_module_of_ones_own() {
     let mut plan = simple();

@@ -1,4 +1,5 @@
-//! Parses the content of `%{ ... }%`: the subset of Python in which assertions are written.
+//! Parses the content of `%{ ... }%`, which is the subset of Python in which assertions are
+//! written.
 
 use super::{Parsed, Reader};
 use crate::check::{Action, Expression, Statement};

@@ -339,7 +339,7 @@ fn forge_manifest(folder: &Path, change: impl FnOnce(&mut serde_json::Value)) {
     fs::write(folder.join(stored::MANIFEST), seal::seal(&text)).expect("a file");
 }
 
-/// Returns the message about what is wrong with a run.
+/// Returns the message about the damage of a run.
 fn damage<T>(result: Result<T, Fault>) -> String {
     match result {
         Err(Fault::Damaged(what)) => what,

@@ -1,4 +1,4 @@
-//! `account.json`: how the accounts of a run are stored.
+//! Writes `account.json`, which stores the accounts of a run.
 //!
 //! Counters are stored as objects that omit values of 0. The reductions of a flow are stored as
 //! columns, which need half the space of objects.

@@ -1,4 +1,4 @@
-"""Draws a figure of a battery: one column for each version, with the baseline first."""
+"""Draws a figure of a battery. It has a column for each version, with the baseline first."""
 
 from __future__ import annotations
 

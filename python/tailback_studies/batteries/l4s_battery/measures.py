@@ -1,5 +1,5 @@
-"""Computes values of the reports on DualPI2 that no summary contains: normalised rates and windows,
-and the statistics of a point over its seeds.
+"""Computes values of the reports on DualPI2 that summaries do not contain. They are normalised
+rates and windows, and the statistics of a point over its seeds.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ class EqualPoint:
 
     @property
     def error(self) -> float | None:
-        """Measured ratio over the table's ratio, minus one."""
+        """Measured ratio divided by the table's ratio, minus one."""
         return None if self.ratio.mean is None else self.ratio.mean / self.table - 1
 
 

@@ -30,8 +30,8 @@ def aimd_utilisation(beta: float, x: float) -> float:
         return 1.0
     if x <= 1:
         return x * (1 + beta) / 2
-    # Below one BDP, a round trip takes one RTT and carries the window x. Above one BDP, it takes x
-    # RTTs.
+    # Below one BDP, a round trip takes one RTT and carries the window x. Above one BDP, a round
+    # trip takes x RTTs.
     above = (x * x - 1) / 2
     return ((1 - low * low) / 2 + above) / ((1 - low) + above)
 
@@ -45,7 +45,7 @@ def cubic_utilisation(beta: float, x: float) -> float:
         return 1.0
     if x <= 1:
         return x * (3 + beta) / 4
-    # W reaches one BDP at this s:
+    # W is one BDP at the following value of s.
     full = math.cbrt((1 - 1 / x) / (1 - beta))
     below = x * ((1 - full) - (1 - beta) * (1 - full**4) / 4)
     return full + below

@@ -30,11 +30,11 @@ class AbeVerdict:
     #: The result, as text.
     measured: str
     cells: int
-    #: Number of cells that hold.
+    #: Number of cells that agree with the expectation.
     held: int
-    #: Whether all cells hold.
+    #: Whether all cells agree.
     holds: bool
-    #: The cells that do not hold, as text.
+    #: The cells that do not agree, as text.
     misses: Sequence[str] = field(default_factory=tuple)
     #: The error of each cell, and the kind of errors, which is one of `entries.KINDS`.
     sizes: Sequence[float] = field(default_factory=tuple)

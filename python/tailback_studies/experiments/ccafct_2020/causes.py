@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-#: Item of the set-up, value here, basis.
+#: Each row is an item of the set-up, its value here, and its basis.
 DECLARED: tuple[tuple[str, str, str], ...] = (
     ("bottleneck", "50 Mbit/s of frames, an instance in each direction", "stated"),
     (
@@ -57,7 +57,8 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
     ),
 )
 
-#: Changes that were made after the comparison: item, before, after, reason.
+#: Changes that were made after the comparison. Each row is an item, its value before, its value
+#: after, and the reason.
 CHANGED: tuple[tuple[str, str, str, str], ...] = (
     (
         "data segments of Accurate ECN",
@@ -79,7 +80,7 @@ CHANGED: tuple[tuple[str, str, str, str], ...] = (
     ),
 )
 
-#: Open questions: question, what was tried, result, verdict.
+#: Open questions. Each row is a question, what was tried, the result, and the verdict.
 QUESTIONS: tuple[tuple[str, str, str, str], ...] = (
     (
         "at 80 ms, harm by CUBIC is too small, and requests alone take too long",

@@ -28,7 +28,7 @@ class CcafctVariant:
     """Changes to the set-up with which the rows are run."""
 
     set: Mapping[str, Any] = field(default_factory=dict)
-    """Values that replace those of the scenario, by path."""
+    """Values that replace values of the scenario, by path."""
     requests: Mapping[str, Any] = field(default_factory=dict)
     """Keys that are set in the table of the requests."""
 

@@ -36,7 +36,7 @@ OCCUPANCY = "mean queue in BDP"
 class DctcpMeasures:
     """The results of all runs of one call of the experiment."""
 
-    #: For each batch, a frame with one row for each run (`points.table`).
+    #: A frame for each batch, with one row for each run (`points.table`).
     frames: dict[str, pl.DataFrame]
     #: Long series (time_s, flow, quantity, value) of single runs, by batch and point.
     series: dict[str, list[pl.DataFrame]] = field(default_factory=dict)

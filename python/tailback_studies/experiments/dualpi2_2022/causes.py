@@ -113,7 +113,7 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
 
 
 def cause(entry: DualPi2Entry) -> str:
-    """Return the cause of a cell's error if it is known, otherwise facts about the cell."""
+    """Return the cause of a cell's error if it is known. Otherwise, return facts about the cell."""
     if entry.chance:
         return "chance: the published value is within the range of one more run"
     stem, _, statistic = entry.column.rpartition("_")

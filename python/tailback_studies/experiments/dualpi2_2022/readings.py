@@ -101,7 +101,8 @@ CHANGES: tuple[Read, ...] = (
         lambda run: run.active != run.active_by_class,
     ),
 )
-"""Readings that each undo one correction, or all of them."""
+"""Readings that undo corrections. Each undoes one correction, except one that undoes all of
+them."""
 
 TRIED: tuple[Read, ...] = (
     Reading(

@@ -46,7 +46,7 @@ class ImcEntry(BaseEntry):
     """A cell, which is the goodput of a row, or a kernel's gain at a place."""
 
     row: ImcRow
-    """For a gain, the row of BBR."""
+    """The row of the cell. For a gain, it is the row of BBR."""
 
     @property
     def quantity(self) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Stack:
-    """A QUIC stack as its authors ship it, with its default congestion control or another one."""
+    """A QUIC stack as its authors ship it, with its default or another congestion control."""
 
     kind: str
     """The `kind` of the stack's ready-made program in a scenario."""

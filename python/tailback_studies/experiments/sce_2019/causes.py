@@ -61,7 +61,7 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
 
 
 def cause(entry: SceEntry) -> str:
-    """Return the cause of a cell's error if it is known, otherwise facts about the cell."""
+    """Return the cause of a cell's error if it is known. Otherwise, return facts about the cell."""
     cell, setup = entry.cell, entry.table.setup
     if entry.chance:
         return f"chance: within the range of single runs with {cell.n} seeds"

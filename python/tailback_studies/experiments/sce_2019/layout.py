@@ -50,7 +50,7 @@ WORDS = {"throughput_mbit": "throughput", "tcp_rtt_ms": "TCP RTT", "jain": "Jain
 class SceSetup:
     """The flows and the mode of Cake that all runs of a table share."""
 
-    #: One of `MODES`. Empty for one flow, because then the mode makes no difference.
+    #: One of `MODES`. Empty for one flow, because then the mode has no effect.
     mode: str
     #: The congestion controls of the flows.
     ccs: tuple[str, ...]

@@ -1,8 +1,8 @@
 //! The frames of a source of media, and the reports of its receiving end.
 //!
-//! A datagram of media begins with three numbers instead of the 12 bytes of an RTP header: the
-//! number of the datagram, the number of its frame, and its place in the frame. One process serves
-//! both ends, so these numbers are enough to find out when the datagram was sent.
+//! A datagram of media begins with three numbers instead of the 12 bytes of an RTP header. They are
+//! the number of the datagram, the number of its frame, and its place in the frame. One process
+//! serves both ends, so these numbers are enough to find out when the datagram was sent.
 
 use tailback_engine::traffic::datagram::MEDIA_HEADERS;
 use tailback_engine::traffic::reports::Reporter;
@@ -13,7 +13,7 @@ use tailback_record::{FrameOutcome, Frames};
 /// Bytes of the three numbers.
 pub const NUMBERS: usize = 12;
 
-/// Payload of a report, bytes: a frame of 98 bytes, as in the simulator.
+/// Payload of a report, bytes. Its frame has 98 bytes, as in the simulator.
 pub const REPORT: usize = 98 - super::DATAGRAM_HEADERS as usize;
 
 /// The frames of a source.
@@ -45,7 +45,7 @@ pub struct Arrived {
 }
 
 impl Media {
-    /// Returns the state of a source whose datagrams form frames; `None` for others.
+    /// Returns the state of a source whose datagrams form frames, or `None` for other sources.
     pub fn of(datagrams: &Datagrams, warmup_ns: u64) -> Option<Media> {
         let Role::Frames { rules, report, .. } = datagrams.role else {
             return None;

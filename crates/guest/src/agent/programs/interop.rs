@@ -139,8 +139,8 @@ pub fn hosts(pair: [(Ipv4Addr, Ipv6Addr); 2]) -> String {
     text
 }
 
-/// Listens on the port of the simulator for as long as this process lives, because clients wait for
-/// this port.
+/// Listens on the port of the simulator until this process ends, because clients wait for this
+/// port.
 pub fn listen() -> Result<TcpListener, String> {
     TcpListener::bind((Ipv4Addr::LOCALHOST, SIM_PORT)).map_err(io("the port of sim"))
 }
@@ -188,7 +188,7 @@ impl Downloads {
         self.whole == self.files
     }
 
-    /// Returns what is wrong with the downloads, as text.
+    /// Returns a text about what is wrong with the downloads.
     pub fn said(&self) -> String {
         let (whole, files, wrong) = (self.whole, self.files, self.wrong.join(", "));
         format!("{whole} of {files} files arrived complete in /downloads: {wrong}")

@@ -14,7 +14,7 @@ const TAIL: usize = 4 << 10;
 /// Number of lines of output that an error message quotes.
 const LINES: usize = 10;
 
-/// The reading end of a pipe, and what the agent has read from it.
+/// The reading end of a pipe, and the data that the agent has read from it.
 #[derive(Default)]
 pub struct Kept {
     pipe: Option<File>,

@@ -185,7 +185,7 @@ fn environment(program: &Program, runs: &Side) -> Vec<String> {
     });
     path.extend(folders);
     path.extend(["local/sbin", "local/bin", "sbin", "bin"].map(|name| format!("/usr/{name}")));
-    // Packages have all programs in /usr. For an image, the path is as in containers.
+    // Packages have all programs in /usr. For an image, the path is the usual path of containers.
     if runs.root.is_some() {
         path.extend(["/sbin", "/bin"].map(str::to_owned));
     }

@@ -1,5 +1,5 @@
-//! Programs on their own hosts: starts them, waits for them, asks them to end, and stores their
-//! output.
+//! Runs programs on their own hosts. It starts the programs, waits for them, asks them to end, and
+//! stores their output.
 //!
 //! | file | what |
 //! |---|---|
@@ -266,9 +266,9 @@ impl<'a> Programs<'a> {
         processes.try_for_each(|(index, process)| process.watch(index, poll))
     }
 
-    /// Ends all programs that still run: asks them first, then kills them. The poll must contain no
-    /// other descriptors, because their events would not be handled. Time only passes while the
-    /// agent waits.
+    /// Ends all programs that are still running. It first asks them to end, and then kills them.
+    /// The poll must contain no other descriptors, because their events would not be handled. Time
+    /// only passes while the agent waits.
     pub fn end(&mut self, with: &With<'_>) -> Result<(), String> {
         self.over = true;
         for signal in [libc::SIGTERM, libc::SIGKILL] {

@@ -148,7 +148,7 @@ pub fn first(run: impl FnOnce() -> i32) -> io::Result<i32> {
             libc::_exit(run())
         }
     }
-    // The program may close these descriptors, so this process must close its copies, too.
+    // The program may close these descriptors, so this process must also close its copies.
     to_null(&[0, 1, 2])?;
     loop {
         // SAFETY: an initialised set; the call returns no further information.

@@ -79,8 +79,8 @@ struct Host {
 /// The programs of a run.
 pub struct Taps {
     entries: Vec<Entry>,
-    /// For each pair of source and destination address: the program, and whether the receiver's
-    /// host sends.
+    /// The program of each pair of source and destination address, and whether the receiver's host
+    /// sends.
     pairs: HashMap<(IpAddr, IpAddr), (u32, bool)>,
     keys: HashMap<TupleKey, u32>,
     tuples: Vec<Tuple>,
@@ -397,8 +397,8 @@ impl Taps {
         for (index, entry) in (0..).zip(&self.entries) {
             let ends = ends.get(index as usize).copied().unwrap_or_default();
             let over_ns = over(&entry.plan, ends);
-            // Use the round-trip times of the sender's data. If there are none, use those of the
-            // receiver's data.
+            // Use the round-trip times of the sender's data. If the sender has no round-trip times,
+            // use those of the receiver's data.
             let back = entry.records.iter().all(|record| record.has_no_rtt(false));
             let (from_ns, to_ns) = entry.measured;
             let spans = || entry.records.iter().filter_map(|record| record.payload);

@@ -211,8 +211,8 @@ fn datagrams_of_both_families_are_counted_by_their_hosts() {
         let mut series = Series::default();
         let data = |ecn| udp(six, false, [4433, 9], ecn, &[7; 1200]);
         let answer = udp(six, true, [4433, 9], 0, &[8; 30]);
-        // This packet comes before the end of the warm-up, so it counts only for the series and the
-        // completion.
+        // This packet comes before the end of the warm-up, so it affects only the series and the
+        // completion time.
         taps.pass(&data(2), 20 * MS, Some(40 * MS));
         let of = taps.pass(&data(2), 210 * MS, Some(230 * MS));
         taps.noted(0, of, 215 * MS, Noted::Passed(4 * MS));
@@ -313,7 +313,7 @@ fn tcp_is_what_is_acknowledged_in_order_whatever_wraps() {
         assert_eq!((program.delivered_bytes, program.back_bytes), (3010, 0));
         assert_eq!((program.sent_packets, program.received_packets), (6, 5));
         assert!(!program.rtt_estimated);
-        // The segment was sent 10 ms before it was captured. A retransmission gives no sample.
+        // The segment was sent 10 ms before it was captured. A retransmission provides no sample.
         assert_eq!(program.rtt.count(), 2);
         assert_eq!(program.rtt.sum(), 2 * 40 * u128::from(MS));
         let [tuple] = all[0].tuples.as_slice() else {

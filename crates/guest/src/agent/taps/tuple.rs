@@ -74,7 +74,7 @@ impl Stream {
     /// Notes that the other host acknowledges data in order. Returns how many of the bytes are new.
     fn acknowledged(&mut self, ack: u32) -> u64 {
         let before = |a: u32, b: u32| (a.wrapping_sub(b) as i32) < 0;
-        // FIN counts as a byte.
+        // A FIN has one sequence number, like a byte.
         let ack = match self.end {
             Some(end) if before(end, ack) => end,
             _ => ack,

@@ -1,4 +1,4 @@
-//! The hosts of programs: each entry has a sender's and a receiver's host, with IPv4 and IPv6.
+//! The hosts of programs. Each entry has a sender's host and a receiver's host, with IPv4 and IPv6.
 //!
 //! An entry may have only one side and refer to a host of another entry. That host is then the
 //! other end of the entry's route.
@@ -191,8 +191,8 @@ impl Layout {
 
     /// Finds every device that receives from a host of programs, and the packets that the kernel
     /// accepts there. It accepts packets between the hosts of entries for which the host must use
-    /// the device at the other end of the pair. Without this filter, a packet that took another
-    /// device of its host would bypass the links.
+    /// the device at the other end of the pair. Without this filter, a packet that left through
+    /// another device of its host would bypass the links.
     pub(super) fn find_gates(&mut self, plan: &Plan) {
         for veth in &self.veths {
             for (from, device) in [(&veth.a, &veth.b), (&veth.b, &veth.a)] {

@@ -76,7 +76,7 @@ def fig2(builder: Builder) -> Section | None:
     marks = events.filter(pl.col("event") == "marked").height
     note = ""
     if events.height > 1800:
-        # Events closer than this would share one tick.
+        # Merge events that are closer than 20 ms, because they would share a tick of the figure.
         events = (
             events.with_columns((pl.col("time_s") / 0.02).floor().alias("bin"))
             .unique(["bin", "flow", "event"], maintain_order=True)
