@@ -87,7 +87,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "sce",
-            doc: "SCE marks of ECT(0) packets: on (every packet at the target), a divisor of the probability there, or single (from the target on).",
+            doc: "SCE marks of ECT(0) packets: on (every packet is marked at the target), a divisor of the probability there, or single (marks from the target on).",
             kind: Kind::WordOrInt {
                 words: &["off", "on", "single"],
                 min: 2,
@@ -98,14 +98,14 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "sce_single_slope",
-            doc: "Slope of sce = \"single\": halved, as in the code of its authors (every packet at twice the target), or kept, as its authors describe it (at 1.5 times); default: halved.",
+            doc: "Slope of sce = \"single\": halved, as in its authors' code (every packet is marked at twice the target), or kept, as its authors describe it (at 1.5 times the target); default: halved.",
             kind: Kind::Word(&["halved", "kept"]),
             default: None,
             tc: Some("not in Linux"),
         },
         Opt {
             name: "fresh",
-            doc: "A queue's first signal: \"linux\", on the second packet over the target, or \"interval\", one interval later.",
+            doc: "Time of a queue's first signal: at the second packet over the target (\"linux\"), or one interval later (\"interval\").",
             kind: Kind::Word(&["linux", "interval"]),
             default: Some("linux"),
             tc: Some("not in Linux"),
@@ -135,7 +135,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "mpu",
-            doc: "Smallest size that is charged for a packet, bytes.",
+            doc: "Smallest size, in bytes, that counts for a packet.",
             kind: Kind::Int { min: 0, max: 256 },
             default: Some("0"),
             tc: None,
@@ -149,7 +149,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "memlimit",
-            doc: "Most memory for packets, counted with Linux's buffers; default: four times what the rate carries in rtt, from 4 MiB to 10,240 full packets.",
+            doc: "Largest memory for packets, in bytes of Linux's buffers; default: four times what the rate carries in rtt, at least 4 MiB and at most 10,240 full packets.",
             kind: Kind::Size {
                 packets: false,
                 bytes: true,
@@ -159,7 +159,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "ingress",
-            doc: "Shapes traffic that has already passed the bottleneck: drops are charged to the shaper.",
+            doc: "Shapes traffic that has already passed the bottleneck: the shaper also counts dropped packets.",
             kind: Kind::Bool,
             default: Some("false"),
             tc: Some("ingress or egress"),

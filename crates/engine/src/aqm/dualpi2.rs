@@ -111,7 +111,7 @@ pub const ENTRY: Entry<Build> = Entry {
         LIMIT,
         Opt {
             name: "memlimit",
-            doc: "Most memory the queues may take, in bytes of Linux's buffers; if absent `limit` times twice the largest frame in Linux and no limit in the versions of 2019.",
+            doc: "Largest memory of the queues, in bytes of Linux's buffers; default: in Linux `limit` times twice the largest frame, and in the versions of 2019 no limit.",
             kind: Kind::Size {
                 packets: false,
                 bytes: true,
@@ -121,24 +121,24 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         time(
             "target",
-            "Target of the controller for the queueing delay; default 15ms, 20ms before the refactoring.",
+            "Target of the controller for the queueing delay; default: 15ms, in versions before the refactoring 20ms.",
             Time::from_us(1),
         ),
         time(
             "tupdate",
-            "Time between two updates of the probability; default 16ms, 32ms before the refactoring.",
+            "Time between two updates of the probability; default: 16ms, in versions before the refactoring 32ms.",
             Time::from_us(1),
         ),
         Opt {
             name: "alpha",
-            doc: "Gain of the distance from the target, Hz, in 256ths; default 41/256, 80/256 before the refactoring.",
+            doc: "Gain for the difference from the target, Hz, in 256ths; default: 41/256, in versions before the refactoring 80/256.",
             kind: GAIN,
             default: None,
             tc: None,
         },
         Opt {
             name: "beta",
-            doc: "Gain of the change of the delay, Hz, in 256ths; default 819/256, 800/256 before the refactoring.",
+            doc: "Gain for the change of the delay, Hz, in 256ths; default: 819/256, in versions before the refactoring 800/256.",
             kind: GAIN,
             default: None,
             tc: None,
@@ -150,19 +150,19 @@ pub const ENTRY: Entry<Build> = Entry {
         ),
         time(
             "typical_rtt",
-            "Typical round-trip time, beside or instead of max_rtt (6 times as large).",
+            "Typical round-trip time. If only one of it and max_rtt is set, max_rtt is 6 times as large.",
             Time::from_us(1),
         ),
         Opt {
             name: "step_thresh",
-            doc: "Packets of L are marked above this: a sojourn time, or a number of packets left behind.",
+            doc: "Packets of L are marked above this: a sojourn time, or a number of packets that remain in L.",
             kind: Kind::TimeOrSize,
             default: Some("1ms"),
             tc: Some("step_thresh TIME or PACKETS"),
         },
         Opt {
             name: "min_qlen_step",
-            doc: "The step threshold applies with at least this many packets in L (see step_rule); default 0, 2 in dualpi2-2019-refactored and dualpi2-2019-wrr-percent, 1 in the other versions.",
+            doc: "The step threshold applies only if L has at least this many packets (see step_rule); default: 0 in Linux, 2 in dualpi2-2019-refactored and dualpi2-2019-wrr-percent, 1 in the other versions.",
             kind: Kind::Int {
                 min: 0,
                 max: u32::MAX as i64,
@@ -172,7 +172,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "step_rule",
-            doc: "Where min_qlen_step is tested. At enqueue, it is compared with the packets that a packet finds when it arrives. At dequeue, as before the refactoring, with those that it leaves behind; a step_thresh in packets then ignores it. Default by version.",
+            doc: "Where min_qlen_step is tested. At enqueue, it is compared with the packets that a packet finds when it arrives. At dequeue, as before the refactoring, it is compared with the packets that remain when a packet leaves; then it has no effect on a step_thresh in packets. Default: by version.",
             kind: Kind::Word(&["enqueue", "dequeue"]),
             default: None,
             tc: None,
@@ -184,28 +184,28 @@ pub const ENTRY: Entry<Build> = Entry {
         COUPLING,
         Opt {
             name: "any_ect",
-            doc: "Whether ECT(0) goes to L too and is marked the scalable way (DCTCP).",
+            doc: "Whether ECT(0) packets also go to L and are marked like those of scalable flows (DCTCP).",
             kind: Kind::Bool,
             default: Some("false"),
             tc: Some("any_ect or l4s_ect"),
         },
         Opt {
             name: "overload",
-            doc: "What happens when k p passes 1: \"drop\" (with p squared, in both queues, ECN-capable or not; survivors in L are marked) or \"overflow\" (p stops at 1/k); default \"drop\" in Linux, and see l_drop.",
+            doc: "What happens when k p exceeds 1: \"drop\" (with p squared, in both queues, ECN-capable or not; survivors in L are marked) or \"overflow\" (p stops at 1/k); default \"drop\" in Linux, and see l_drop.",
             kind: Kind::Word(&["drop", "overflow"]),
             default: None,
             tc: Some("drop_on_overload or overflow"),
         },
         Opt {
             name: "l_drop",
-            doc: "Instead of overload, before the refactoring (default 0, 100 in dualpi2-2019-wrr-percent): above this many percent of k p every packet is treated as if it had no ECN; 0: never, p stops at 1/k.",
+            doc: "Replaces `overload` in versions before the refactoring (default: 0, and 100 in dualpi2-2019-wrr-percent). If k p exceeds this many percent, every packet is treated as if it had no ECN. 0: never, and p stops at 1/k.",
             kind: Kind::Int { min: 0, max: 100 },
             default: None,
             tc: None,
         },
         Opt {
             name: "drop",
-            doc: "Where the decision by p is made.",
+            doc: "Whether p decides when packets arrive (enqueue) or when they leave (dequeue).",
             kind: Kind::Word(&["dequeue", "enqueue"]),
             default: Some("dequeue"),
             tc: Some("drop_dequeue or drop_enqueue"),
@@ -236,7 +236,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "tshift",
-            doc: "Lead of L in the scheduler \"ts-fifo\" (default 40ms), and in \"wrr-counter\" beside the counter (default: none).",
+            doc: "Lead of L in the scheduler \"ts-fifo\" (default 40ms), and in \"wrr-counter\" in addition to the counter (default: none).",
             kind: Kind::Time { min: Time::ZERO },
             default: None,
             tc: None,
@@ -257,7 +257,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "timer",
-            doc: "What runs the updates: \"hrtimer\", or \"jiffies\" of 4 ms, rounded up; default by version.",
+            doc: "What triggers the updates: \"hrtimer\", or \"jiffies\" of 4 ms, rounded up; default by version.",
             kind: Kind::Word(&["hrtimer", "jiffies"]),
             default: None,
             tc: None,
@@ -271,7 +271,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         time(
             "reset_interval",
-            "Period at which the statistics are reset, as by a reader of the versions of 2019. A reset also clears the controller's delay of the last update, so the next update sees the whole delay as growth; default: never.",
+            "Period at which the statistics are reset, as a reader of the statistics does in the versions of 2019. A reset also clears the controller's delay of the last update, so at the next update the whole delay counts as growth; default: never.",
             Time::from_us(1),
         ),
         Opt {

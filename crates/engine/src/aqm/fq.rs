@@ -73,18 +73,18 @@ pub const ENTRY: Entry<Build> = Entry {
         bytes(
             "quantum",
             256,
-            "What a flow may send in one round, in bytes; two of the largest frames (3028) if absent.",
+            "Bytes that a flow may send in one round; default: two of the largest frames (3028).",
             "quantum BYTES",
         ),
         bytes(
             "initial_quantum",
             1,
-            "What a flow may send the first time, in bytes; ten of the largest frames (15140) if absent.",
+            "Bytes that a new flow may send at first; default: ten of the largest frames (15140).",
             "initial_quantum BYTES",
         ),
         Opt {
             name: "refill_delay",
-            doc: "A flow that had no packets in the queue for longer than this may send at least a quantum when it comes back.",
+            doc: "A flow that had no packets in the queue for longer than this may send at least a quantum when its next packet arrives.",
             kind: Kind::Time { min: Time::ZERO },
             default: Some("40ms"),
             tc: None,

@@ -44,7 +44,7 @@ pub const ENTRY: Entry<Build> = Entry {
         fair::QUANTUM,
         Opt {
             name: "memory_limit",
-            doc: "Most memory for all packets, as limit; a frame counts 832 bytes in addition to its own.",
+            doc: "Largest memory of all packets, with the same effect as limit; a frame counts 832 bytes in addition to its length.",
             kind: Kind::Size {
                 packets: false,
                 bytes: true,
@@ -54,7 +54,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "drop_batch",
-            doc: "Most packets dropped at once when the queue is full.",
+            doc: "Largest number of packets dropped at once when the queue is full.",
             kind: Kind::Int {
                 min: 1,
                 max: 65_536,

@@ -47,14 +47,14 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "alpha",
-            doc: "Gain of the distance from the target, Hz, in 256ths.",
+            doc: "Gain for the difference from the target, Hz, in 256ths.",
             kind: GAIN,
             default: Some("0.16015625"),
             tc: None,
         },
         Opt {
             name: "beta",
-            doc: "Gain of the change of the delay, Hz, in 256ths.",
+            doc: "Gain for the change of the delay, Hz, in 256ths.",
             kind: GAIN,
             default: Some("3.19921875"),
             tc: None,

@@ -90,7 +90,7 @@ pub const ENTRY: Entry<Build> = Entry {
         BYTEMODE,
         Opt {
             name: "dq_rate_estimator",
-            doc: "Whether the delay is the backlog over the estimated departure rate instead of the packets' sojourn time; default false, always true in linux-3.14.",
+            doc: "Whether the delay is the backlog divided by the estimated departure rate instead of the packets' sojourn time; default false, always true in linux-3.14.",
             kind: Kind::Bool,
             default: None,
             tc: Some("dq_rate_estimator or no_dq_rate_estimator"),
@@ -202,7 +202,7 @@ pub const BETA: Opt = Opt {
 /// Option: whether the probability is scaled by the packet size.
 pub const BYTEMODE: Opt = Opt {
     name: "bytemode",
-    doc: "Whether the probability is scaled by packet size over MTU.",
+    doc: "Whether the probability is multiplied by the packet size divided by the MTU.",
     kind: Kind::Bool,
     default: Some("false"),
     tc: Some("bytemode or nobytemode"),

@@ -60,7 +60,7 @@ pub const ENTRY: Entry<Build> = Entry {
         MAX,
         PROBABILITY,
         Opt {
-            doc: "Weight of a sample in the average; 1: the instantaneous queue length. Default 0.002, or what burst gives; a power of two in tc.",
+            doc: "Weight of a sample in the average; 1: the instantaneous queue length. Default: 0.002, or the value that burst gives; a power of two in tc.",
             default: None,
             ..WEIGHT
         },
@@ -77,7 +77,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "adaptive",
-            doc: "Whether the probability adapts: each 500 ms it rises while the average is above the middle fifth between min and max, and falls while it is below, within 1 and 50 %. With tc 5.7 or later on Linux 5.7 or later, `tc` prints the flag but the adapting timer never runs, because the kernel reads the flag from another field; the kernel engine warns about it.",
+            doc: "Whether the probability adapts: each 500 ms it rises while the average is above the middle fifth between min and max, and falls while it is below. It stays between 1 and 50 %. With tc 5.7 or later on Linux 5.7 or later, `tc` prints the flag but the adapting timer never runs, because the kernel reads the flag from another field; the kernel engine warns about it.",
             kind: Kind::Bool,
             default: Some("false"),
             tc: Some("adaptive"),
@@ -92,7 +92,7 @@ pub const ENTRY: Entry<Build> = Entry {
             tc: Some("ecn"),
         },
         Opt {
-            doc: "\"hold\": RED ignores idle times, as it does in Linux below a shaper (htb, tbf). A shaper never asks an empty queue, which is what would start an idle time. \"decay\", as directly at an interface: after an idle time t the average is multiplied by (1 - weight)^m, m = t bandwidth/avpkt.",
+            doc: "\"hold\": RED ignores idle times, as it does in Linux below a shaper (htb, tbf). A shaper never requests a packet from an empty queue, and only such a request would start an idle time. \"decay\", as directly at an interface: after an idle time t the average is multiplied by (1 - weight)^m, m = t bandwidth/avpkt.",
             default: Some("hold"),
             ..IDLE
         },

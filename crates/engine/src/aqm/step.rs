@@ -38,14 +38,14 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "threshold",
-            doc: "Above this (not at it) packets are marked: a sojourn time, or a queue length in bytes or packets.",
+            doc: "Packets above this value, but not at it, are marked: a sojourn time, or a queue length in bytes or packets.",
             kind: Kind::TimeOrSize,
             default: Some("1ms"),
             tc: None,
         },
         Opt {
             name: "at",
-            doc: "Where the decision is made; default \"dequeue\" for a time, which allows nothing else, and \"enqueue\" for a length.",
+            doc: "Where the decision is made; default: \"dequeue\" for a time, which is then the only choice, and \"enqueue\" for a length.",
             kind: Kind::Word(&["enqueue", "dequeue"]),
             default: None,
             tc: None,

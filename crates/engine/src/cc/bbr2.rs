@@ -76,7 +76,7 @@ pub const ENTRY: Entry<Build> = Entry {
         options::HEADROOM,
         whole(
             "startup_losses",
-            "ACKs with losses in a round of recovery that end STARTUP. 0: losses never end it.",
+            "Number of ACKs with losses in a round of recovery that ends STARTUP. 0: losses never end it.",
             (0, 15),
             "8",
         ),

@@ -54,20 +54,20 @@ pub const ENTRY: Entry<Build> = Entry {
             "Factor of the window after a loss, rounded to 1/1024 as in Linux.",
         ),
         abe::beta_ecn(
-            "Factor of the window after ECN-Echo (ABE, RFC 8511, has 0.85), also in fast convergence; default: beta. Needs ecn = true on the flow.",
+            "Factor of the window after ECN-Echo (ABE, RFC 8511, recommends 0.85), also in fast convergence; default: beta. Needs ecn = true on the flow.",
         ),
         abe::READING,
         abe::FRLOSSREDUCE,
         Opt {
             name: "fast_convergence",
-            doc: "Remember less than the window reached if it was below the last maximum (RFC 9438 section 4.7).",
+            doc: "Remember a smaller maximum than the window at the reduction, if that window was below the last maximum (RFC 9438 section 4.7).",
             kind: Kind::Bool,
             default: Some("true"),
             tc: None,
         },
         Opt {
             name: "tcp_friendliness",
-            doc: "Grow at least as Reno would with the same beta (RFC 9438 section 4.3).",
+            doc: "Grow at least as fast as Reno would with the same beta (RFC 9438 section 4.3).",
             kind: Kind::Bool,
             default: Some("true"),
             tc: None,

@@ -41,7 +41,7 @@ pub const ENTRY: Entry<Build> = Entry {
     options: &[
         Opt {
             name: "version",
-            doc: "Which version sets the defaults of the options below: a kernel, the patch for Linux 2.6 and 3.2, or the paper of 2014 (the patch with all of its modifications). The patch and the paper go with tcp.growth = \"acks\".",
+            doc: "Which version sets the defaults of the options below: a kernel, the patch for Linux 2.6 and 3.2, or the paper of 2014 (the patch with all of its modifications). Use the patch and the paper with tcp.growth = \"acks\".",
             kind: Kind::Word(&[
                 "linux-7.3",
                 "linux-5.2",
@@ -78,7 +78,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "decay",
-            doc: "What alpha does where alpha * g rounds to 0 in alpha_bits: it falls to 0 (\"to-zero\", Linux since 4.4) or stays (\"shift\": at g = 1/16 never below 15/1024); default: by version.",
+            doc: "What happens to alpha if alpha * g rounds to 0 in alpha_bits: it falls to 0 (\"to-zero\", Linux since 4.4) or stays (\"shift\": at g = 1/16 never below 15/1024); default: by version.",
             kind: Kind::Word(&["to-zero", "shift"]),
             default: None,
             tc: None,
@@ -106,7 +106,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "reduction",
-            doc: "How the window comes down on marks: by PRR (\"prr\"), at once (\"immediate\", the patch), or at once and again with each ECN-Echo of the round (\"progressive\", modification (d)); default: by version.",
+            doc: "How marks reduce the window: by PRR (\"prr\"), at once (\"immediate\", the patch), or at once and again with each ECN-Echo of the round (\"progressive\", modification (d)); default: by version.",
             kind: Kind::Word(&["prr", "immediate", "progressive"]),
             default: None,
             tc: None,
@@ -120,7 +120,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "cut",
-            doc: "When alpha/2 of the window is cut: in the rounds with ECN-Echo (\"echo\"), or also at each update of alpha, with or without marks (\"round\", a later state of the SCE kernels). \"round-ssthresh\" is \"round\" with ssthresh brought down too.",
+            doc: "When alpha/2 of the window is cut: in the rounds with ECN-Echo (\"echo\"), or also at each update of alpha, with or without marks (\"round\", a later state of the SCE kernels). \"round-ssthresh\" also reduces ssthresh.",
             kind: Kind::Word(&["echo", "round", "round-ssthresh"]),
             default: Some("echo"),
             tc: None,

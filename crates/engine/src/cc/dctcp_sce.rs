@@ -18,7 +18,7 @@ pub const ENTRY: Entry<Build> = Entry {
     options: &[
         Opt {
             name: "response",
-            doc: "Segments taken off the window for each that is acknowledged with ESCE.",
+            doc: "Segments by which the window shrinks for each segment that is acknowledged with ESCE.",
             kind: Kind::Float { min: 0.0, max: 4.0 },
             default: Some("0.5"),
             tc: None,

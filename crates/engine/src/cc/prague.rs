@@ -34,7 +34,7 @@ pub const ENTRY: Entry<Build> = Entry {
     options: &[
         Opt {
             name: "rtt_scaling",
-            doc: "How flows with RTTs below the target reach equal rates: as if their RTT were the target (\"rate\") or the target plus their RTT (\"additive\"), or not at all (\"off\"). With \"scalable\" it is as with \"rate\", and at least one mark comes in eight RTTs.",
+            doc: "How flows with RTTs below the target reach equal rates: as if their RTT were the target (\"rate\") or the target plus their RTT (\"additive\"), or not at all (\"off\"). \"scalable\" is like \"rate\", but with at least one mark in eight RTTs.",
             kind: Kind::Word(&["rate", "scalable", "additive", "off"]),
             default: Some("rate"),
             tc: None,
@@ -50,7 +50,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "rtt_transition",
-            doc: "Rounds after slow start until the RTT is scaled.",
+            doc: "Rounds after slow start until RTT scaling begins.",
             kind: Kind::Int {
                 min: 0,
                 max: 1_000_000,
@@ -91,7 +91,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "pace",
-            doc: "From what the pacing rate is computed. With \"packets\" it is the window in whole packets, or the packets in flight if they are more. With \"fraction\" it is the window with its fraction, as in some commits of version 0.6 (needs window = \"fraction\").",
+            doc: "What the pacing rate is computed from. With \"packets\" it is the window in whole packets, or the packets in flight if they are more. With \"fraction\" it is the window with its fraction, as in some commits of version 0.6 (needs window = \"fraction\").",
             kind: Kind::Word(&["packets", "fraction"]),
             default: Some("packets"),
             tc: None,

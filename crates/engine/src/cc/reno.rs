@@ -22,7 +22,7 @@ pub const ENTRY: Entry<Build> = Entry {
     options: &[
         abe::beta("0.5", "Factor of the window after a loss."),
         abe::beta_ecn(
-            "Factor of the window after ECN-Echo (ABE, RFC 8511, has 0.8); default: beta. Needs ecn = true on the flow.",
+            "Factor of the window after ECN-Echo (ABE, RFC 8511, recommends 0.8); default: beta. Needs ecn = true on the flow.",
         ),
         abe::READING,
         abe::FRLOSSREDUCE,

@@ -31,7 +31,7 @@ const WHOLE: u64 = 1_000_000;
 /// Option: the number of bytes in a segment of the window.
 pub(super) const UNIT_QUIRK: Opt = Opt {
     name: "unit_quirk",
-    doc: "Bytes for which a segment of the window counts; an acknowledged segment counts for 1448. 0: the MSS. The kernels of 2019 have 536 (see the draft's slow ramps).",
+    doc: "Bytes that a segment of the window counts as; an acknowledged segment counts as 1448. 0: the MSS. The kernels of 2019 have 536 (see the draft's slow ramps).",
     kind: Kind::Int {
         min: 0,
         max: 65_000,
@@ -43,7 +43,7 @@ pub(super) const UNIT_QUIRK: Opt = Opt {
 /// Option: how ESCE and reductions set ssthresh.
 pub(super) const SSTHRESH: Opt = Opt {
     name: "ssthresh",
-    doc: "ssthresh after ESCE: half of the window before it (\"half-loss-cwnd\", the kernels of 2019), or that unless ssthresh is larger already (\"max\", later ones). With \"max\" SCE does not end the first slow start.",
+    doc: "ssthresh after ESCE: half of the window before it (\"half-loss-cwnd\", the kernels of 2019), or the present ssthresh if that is larger (\"max\", later kernels). With \"max\" SCE does not end the first slow start.",
     kind: Kind::Word(&["half-loss-cwnd", "max"]),
     default: Some("half-loss-cwnd"),
     tc: None,

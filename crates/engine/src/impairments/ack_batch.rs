@@ -47,7 +47,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "keep",
-            doc: "Which ACKs go on: all, or the newest of each flow. If only one flow has ACKs, it then gets one ACK of every `packets`.",
+            doc: "Which ACKs the link forwards: all, or the newest of each flow. If only one flow has ACKs, it then gets one ACK of every `packets`.",
             kind: Kind::Word(&["all", NEWEST]),
             default: Some("all"),
             tc: None,

@@ -7,7 +7,7 @@ use crate::units::Time;
 /// Option of impairments that delay packets and need not reorder them.
 pub const KEEP_ORDER: Opt = Opt {
     name: "keep_order",
-    doc: "Whether a packet waits for those ahead of it. If not, one with less delay overtakes them.",
+    doc: "Whether packets keep their order. If not, a packet with a shorter delay overtakes earlier packets.",
     kind: Kind::Bool,
     default: Some("true"),
     tc: None,

@@ -31,14 +31,14 @@ pub const ENTRY: Entry<Build> = Entry {
         ),
         Opt {
             name: "by",
-            doc: "How much later such a packet arrives. Default: 5ms unless `distance` is set.",
+            doc: "How much later a late packet arrives. Default: 5ms unless `distance` is set.",
             kind: Kind::Time { min: Time(1) },
             default: None,
             tc: None,
         },
         Opt {
             name: DISTANCE,
-            doc: "Number of packets that overtake such a packet; replaces `by`.",
+            doc: "Number of packets that overtake a late packet; replaces `by`.",
             kind: Kind::Int {
                 min: 1,
                 max: 100_000,
@@ -48,7 +48,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "patience",
-            doc: "The longest time for which such a packet waits to be overtaken; goes with `distance`.",
+            doc: "The longest time for which a late packet waits to be overtaken; goes with `distance`.",
             kind: Kind::Time { min: Time(1) },
             default: Some("50ms"),
             tc: None,

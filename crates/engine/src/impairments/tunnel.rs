@@ -36,7 +36,7 @@ pub const ENTRY: Entry<Build> = Entry {
     options: &[
         Opt {
             name: "end",
-            doc: "\"ingress\": packets get an outer header; \"egress\": they lose it.",
+            doc: "\"ingress\": adds an outer header to packets; \"egress\": removes it.",
             kind: Kind::Word(&[INGRESS, "egress"]),
             default: Some(INGRESS),
             tc: None,

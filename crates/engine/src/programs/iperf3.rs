@@ -61,7 +61,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "backwards",
-            doc: "Whether the receiver's host sends, over the way back.",
+            doc: "Whether the receiver's host sends, in the reverse direction.",
             kind: Kind::Bool,
             default: Some("false"),
             tc: None,

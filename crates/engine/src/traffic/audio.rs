@@ -16,7 +16,7 @@ use crate::units::{Rate, Time};
 /// Option: the deadline of media frames. It has a default.
 pub const DEADLINE: Opt = Opt {
     name: "deadline",
-    doc: "Delay from which on a frame is late.",
+    doc: "Delay at which a frame becomes late.",
     kind: Kind::Time { min: Time(1_000) },
     default: Some("150ms"),
     tc: None,

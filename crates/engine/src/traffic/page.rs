@@ -45,7 +45,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "think",
-            doc: "Mean of the exponential times from the end of a page to the next.",
+            doc: "Mean of the exponential times from the end of a page to the start of the next.",
             kind: Kind::Time {
                 min: Time(1_000_000),
             },

@@ -58,14 +58,14 @@ pub const ENTRY: Entry<Build> = Entry {
     options: &[
         Opt {
             name: "bitrate",
-            doc: "Mean bitrate of the video without headers; with min_bitrate, the largest. Default: 1Mbit, or that of sizes.",
+            doc: "Mean bitrate of the video without headers; with min_bitrate, the largest bitrate. Default: 1Mbit, or that of sizes.",
             kind: Kind::Rate,
             default: None,
             tc: None,
         },
         Opt {
             name: "min_bitrate",
-            doc: "Least bitrate of a video that adapts; default: it does not adapt.",
+            doc: "Smallest bitrate of an adaptive video; default: the video does not adapt.",
             kind: Kind::Rate,
             default: None,
             tc: None,
@@ -89,7 +89,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "key_ratio",
-            doc: "Size of a key frame over that of other frames; not with sizes.",
+            doc: "Size of a key frame divided by that of other frames; not with sizes.",
             kind: Kind::Float {
                 min: 1.0,
                 max: 100.0,

@@ -32,7 +32,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "reuse",
-            doc: "Whether a connection serves further requests after its first. A request takes an unused connection, or opens one and takes whichever is free first. Default: false.",
+            doc: "Whether a connection serves further requests after its first. A request takes an unused connection, or else opens one and takes the first connection that becomes free. Default: false.",
             kind: Kind::Bool,
             default: None,
             tc: None,

@@ -39,7 +39,7 @@ pub const FLOWS: Opt = Opt {
 /// Option: the bytes that a flow may send per turn.
 pub const QUANTUM: Opt = Opt {
     name: "quantum",
-    doc: "What a flow may send in one round, in bytes; the largest frame (1514) if absent.",
+    doc: "Bytes that a flow may send in one round; default: the largest frame (1514).",
     kind: Kind::Int {
         min: 256,
         max: 1 << 20,

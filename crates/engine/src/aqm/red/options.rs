@@ -19,7 +19,7 @@ pub const LIMIT: Opt = Opt {
 /// Option: the lower threshold of the average.
 pub const MIN: Opt = Opt {
     name: "min",
-    doc: "Average from which packets are marked or dropped, in bytes or packets; default max/3. The average counts what the thresholds count.",
+    doc: "Average from which packets are marked or dropped, in bytes or packets; default max/3. The average has the unit of the thresholds.",
     kind: SIZE,
     default: None,
     tc: Some("min BYTES"),

@@ -51,7 +51,7 @@ pub const ENTRY: Entry<Build> = Entry {
         ),
         number(
             "yield_gain",
-            "Gain of the rate in the phase that drains what the probe has queued.",
+            "Gain of the rate in the phase that drains the queue of the probe.",
             (0.1, 1.0),
             "0.75",
         ),

@@ -132,7 +132,7 @@ pub const ENTRY: Entry<Build> = Entry {
         options::HEADROOM,
         whole(
             "startup_losses",
-            "Losses in a round of recovery that end STARTUP; with a draft, separate ranges. 0: losses never end it.",
+            "Number of losses in a round of recovery that ends STARTUP; with a draft, number of separate lost ranges. 0: losses never end it.",
             (0, 15),
             "6",
         ),

@@ -21,7 +21,7 @@ const REPORT: &str = "result.json";
 /// Option: the number of bytes to download.
 pub const BYTES: Opt = Opt {
     name: "bytes",
-    doc: "Bytes that the client downloads; default: no limit, until the run ends it.",
+    doc: "Bytes that the client downloads; default: no limit, and the download lasts until the end of the run.",
     kind: Kind::Size {
         packets: false,
         bytes: true,
@@ -42,7 +42,7 @@ pub const ECT: Opt = Opt {
 /// Option: whether several datagrams leave together.
 const GSO: Opt = Opt {
     name: "gso",
-    doc: "Whether the stack may hand the kernel several datagrams at once (UDP_SEGMENT).",
+    doc: "Whether the stack may pass several datagrams to the kernel at once (UDP_SEGMENT).",
     kind: Kind::Bool,
     default: Some("true"),
     tc: None,
