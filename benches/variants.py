@@ -2,11 +2,12 @@
 
     python benches/variants.py [CASE ...]
 
-The script prints instructions and packets per CPU second for the runner of `make bench` in four
-variants: as usual, for processors with AVX2, with a profile of short runs of all cases, and with
-both. llvm-profdata merges profiles. Its release must equal the release of rustc's LLVM (`rustc
--vV`). Without llvm-profdata, the columns with profiles are left out. Times are medians over runs
-that alternate between the variants. Every variant must simulate the same packets.
+The script prints instructions and packets per CPU second for the runner of `make bench`. There are
+four variants: the usual one, one for processors with AVX2, one with a profile of short runs of all
+cases, and one for AVX2 with a profile. llvm-profdata merges profiles. Its release must equal the
+release of rustc's LLVM (`rustc -vV`). Without llvm-profdata, the columns with profiles are left
+out. Times are medians over runs that alternate between the variants. Every variant must simulate
+the same packets.
 """
 
 from __future__ import annotations

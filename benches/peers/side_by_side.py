@@ -1,4 +1,5 @@
-"""Compares other simulators with tailback on case a: CPU time per data packet, in alternating runs.
+"""Compares the CPU time per data packet of other simulators and tailback on case a, in alternating
+runs.
 
 The script compiles ns-3 against the headers and libraries of its wheel (PyPI, `ns3`). The wheel is
 compiled for all machines, so a build for only this machine would be faster. The output also lists

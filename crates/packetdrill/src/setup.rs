@@ -88,7 +88,7 @@ impl Setup {
                 self.paced = true;
                 Ok(())
             }
-            // The command writes the default value.
+            // Skip a command that writes the default value.
             "echo" if matches!(args, ["3", ">", file] if file.ends_with("/hystart_detect")) => {
                 Ok(())
             }

@@ -10,8 +10,8 @@ use serde_json::value::RawValue;
 /// The key of the flows in a summary.
 const FLOWS: &str = "flows";
 
-/// Returns the JSON of a summary with at most this many flows and everything else unchanged, and
-/// the number of flows left out.
+/// Returns the JSON of a summary with at most `most` flows and everything else unchanged. Also
+/// returns the number of omitted flows.
 ///
 /// # Errors
 /// If the text is not the JSON of an object.

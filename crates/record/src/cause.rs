@@ -1,4 +1,4 @@
-//! Why a packet was dropped or marked, and how often.
+//! The causes of drops and marks, and counters for them.
 
 use serde::{Deserialize, Serialize};
 

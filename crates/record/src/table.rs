@@ -76,9 +76,9 @@ pub fn write<W: Write + Send>(
         })
 }
 
-/// Checks that a file is a table of this schema with this many rows, as [`write`] writes it. The
-/// error describes what is wrong. A reader of a checked table needs memory only for its rows and
-/// for [`EXPANSION`] times its size. The check itself does not decompress any data.
+/// Checks that a file is a table of this schema with `rows` rows, in the form that [`write`]
+/// produces. The error describes what is wrong. A reader of a checked table needs memory only for
+/// its rows and for [`EXPANSION`] times its size. The check itself does not decompress any data.
 pub fn check(file: Bytes, schema: &str, rows: u64) -> Result<(), String> {
     if rows > series::MAX_ROWS as u64 {
         return Err(format!("more than {} rows", series::MAX_ROWS));

@@ -135,7 +135,7 @@ impl<'a> Application<'a> {
         count.is_some_and(|count| count == self.arrived)
     }
 
-    /// Notes that the sender has read this many more bytes of requests.
+    /// Notes that the sender has read `bytes` further bytes of requests.
     pub fn hear(&mut self, bytes: u64) {
         self.heard += bytes;
         if let Some(chunks) = self.chunks() {

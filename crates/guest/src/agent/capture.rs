@@ -89,7 +89,7 @@ impl Schedule {
     /// Counts a packet. Returns whether the schedule marks or drops it, or `None` if it does
     /// neither.
     fn cause(&mut self, frame: &Frame) -> Option<Cause> {
-        // The module counts the same packets as the simulator: TCP with payload.
+        // Like the simulator, the module counts TCP packets with payload.
         if !frame.is_tcp() || frame.payload == 0 {
             return None;
         }
@@ -449,7 +449,7 @@ impl Captures {
         rings.map(Ring::lost).sum::<u64>() + self.lost_at_hosts
     }
 
-    /// Returns whether the rings may overflow if this many packets arrive in addition to the
+    /// Returns whether the rings may overflow if `packets` packets arrive in addition to the
     /// packets that pass the links.
     pub fn fills(&self, packets: u64) -> bool {
         self.watches() && packets as usize > self.room / 8

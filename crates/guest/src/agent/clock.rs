@@ -25,8 +25,8 @@ impl Clock {
         }
     }
 
-    /// Returns the time after a timer set to `at_ns` has expired, ns. In virtual time this is
-    /// `at_ns`, without reading the clock.
+    /// Returns the current time, ns, when a timer that was set to `at_ns` has just expired. In
+    /// virtual time, this is `at_ns`, so the clock is not read.
     pub fn after(self, at_ns: u64) -> u64 {
         if self.virtual_time { at_ns } else { self.now() }
     }

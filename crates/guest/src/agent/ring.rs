@@ -1,5 +1,5 @@
-//! A ring of captured packets in memory shared with the kernel (TPACKET_V2, so that a packet can be
-//! read as soon as it is captured).
+//! A ring of captured packets in memory that is shared with the kernel. It uses TPACKET_V2, with
+//! which a packet can be read as soon as it is captured.
 #![allow(unsafe_code)]
 
 use std::io;

@@ -384,8 +384,8 @@ impl Socket {
         Ok(())
     }
 
-    /// Sends up to this many bytes from the start of a file. Returns `None` if the socket's buffer
-    /// is full.
+    /// Sends up to `bytes` bytes from the start of a file. Returns `None` if the socket's buffer is
+    /// full.
     pub fn send_file(&self, file: &File, bytes: usize) -> io::Result<Option<usize>> {
         let mut offset = 0;
         // SAFETY: open descriptors; the offset outlives the call.
@@ -409,7 +409,7 @@ impl Socket {
         some_unless_blocked(n)
     }
 
-    /// Reads up to this many bytes and discards them. Returns `None` if no bytes are available.
+    /// Reads up to `bytes` bytes and discards them. Returns `None` if no bytes are available.
     pub fn discard(&self, bytes: usize) -> io::Result<Option<usize>> {
         // SAFETY: with MSG_TRUNC, TCP does not write to the buffer (tcp(7)).
         let n = unsafe { libc::recv(self.fd(), std::ptr::null_mut(), bytes, libc::MSG_TRUNC) };

@@ -238,7 +238,7 @@ impl Account {
         }
     }
 
-    /// Notes that the sender waits for something else from now on.
+    /// Notes that the sender waits for another limit from now on.
     pub fn turn(&mut self, limit: Limit, at_ns: u64) {
         self.limited_ns[self.limit as usize] += at_ns.saturating_sub(self.since_ns);
         self.limit = limit;

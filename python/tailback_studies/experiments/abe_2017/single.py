@@ -81,7 +81,7 @@ class SinglePoint:
     delay: Mapping[str, float | None]
     #: Window at the reductions, divided by the bandwidth-delay product.
     x: float | None
-    #: Standard deviation of that window, divided by its mean.
+    #: Standard deviation of the window at the reductions, divided by its mean.
     spread: float | None
     #: Utilisation that the formula predicts when it is applied cycle by cycle.
     by_cycles: float | None

@@ -111,8 +111,8 @@ class DualPi2(Reproduction):
         return [run for run in runs if run in published_runs()] if request.quick else runs
 
     def _on_linux(self, runs: Sequence[Run], request: Request) -> OnLinux:
-        """Divide these runs into runs that Linux can execute and runs that it cannot. Raise an
-        error if it cannot execute any."""
+        """Divide these runs into runs that Linux can execute and runs that it cannot execute. Raise
+        an error if there are none of the first kind."""
         from tailback_studies.experiments.dualpi2_2022 import on_linux, points
 
         played = on_linux.divide(runs)

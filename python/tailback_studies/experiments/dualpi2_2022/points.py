@@ -27,9 +27,9 @@ from tailback_studies.reproduction.sources import scenario, set_value
 #: Length of the measured time in s, and its length in a quick run.
 SECONDS = 250.0
 QUICK_SECONDS = 50.0
-#: Time in seconds that flows have run when the published measurement begins. At 100 ms, a Prague
-#: flow alone fills the link in every published sample. With a growth of one segment per RTT, it
-#: needs 33 s to fill the link.
+#: Time from the start of the flows to the start of the published measurement, s. At 100 ms, a
+#: Prague flow alone fills the link in every published sample. With a growth of one segment per RTT,
+#: it needs 33 s to fill the link.
 BEFORE = 40.0
 #: Bytes of frame and payload of iperf's UDP packets.
 UDP_FRAME, UDP_PAYLOAD = 1512, 1470
@@ -78,7 +78,7 @@ class DualPi2Variant:
     any_ect: bool = True
     #: Whether queue delays are computed in the same way as by the publication's recorder.
     recorder: bool = True
-    #: Time that the flows have run when the published measurement begins, s.
+    #: Time from the start of the flows to the start of the published measurement, s.
     before: float = BEFORE
 
 

@@ -97,7 +97,7 @@ fn entry(from: &Path, to: &Path, deep: usize) -> Result<(), String> {
     each(from, to, |_, from, to| entry(from, to, deep))
 }
 
-/// Returns whether the contents of a folder fit into the rest of the limits, which is `left`.
+/// Returns whether the contents of a folder fit into the remaining limits `left`.
 fn fits(folder: &Path, left: &mut (usize, u64)) -> bool {
     let Ok(names) = fs::read_dir(folder) else {
         return false;

@@ -118,8 +118,8 @@ impl Tuple {
         self.streams[usize::from(!back)].acknowledged(frame.ack)
     }
 
-    /// Notes a TCP segment that has arrived. Returns the round-trip time that the segment shows for
-    /// the other direction.
+    /// Notes a TCP segment that has arrived. If it acknowledges data of the other direction, may
+    /// return a round-trip time of that direction.
     pub fn arrived(&mut self, back: bool, frame: &Frame, at_ns: u64) -> Option<u64> {
         self.streams[usize::from(back)].reaches(frame);
         if frame.flags & flag::ACK == 0 {
@@ -129,7 +129,8 @@ impl Tuple {
         other.segments.acknowledged(frame.ack, &frame.sack, at_ns)
     }
 
-    /// Returns whether both directions of a TCP connection have ended.
+    /// Returns whether a TCP connection has ended. This is the case once a FIN or RST has arrived
+    /// in either direction.
     pub fn is_closed(&self) -> bool {
         self.is_tcp && self.streams.iter().any(|stream| stream.closed)
     }
