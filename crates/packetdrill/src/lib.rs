@@ -15,8 +15,7 @@
 //! | `parse` | the parser, whose errors have line and column |
 //! | [`check`] | the assertions of `%{ ... }%` |
 //! | `ecn` | the negotiation of ECN |
-//! | `setup` | the settings in a script, and the parts of a script that the simulator does not
-//! support |
+//! | `setup` | the settings in a script, and the parts of a script that the simulator does not support |
 //! | `host` | sender and receiver, and the translation between bytes and segments |
 //! | `run` | plays a script in virtual time |
 //! | `verdict` | the verdict, and why a script does not apply to the simulator |

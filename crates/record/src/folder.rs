@@ -8,17 +8,13 @@
 //!
 //! | file | content |
 //! |---|---|
-//! | `manifest.json` | identity: engine and its version, seed, the canonical point, which RFC or
-//! kernel each algorithm follows, rows lost; size and SHA-256 of the files below, and the SHA-256
-//! of the manifest itself ([`crate::seal`]) |
+//! | `manifest.json` | identity: engine and its version, seed, the canonical point, which RFC or kernel each algorithm follows, rows lost; size and SHA-256 of the files below, and the SHA-256 of the manifest itself ([`crate::seal`]) |
 //! | `summary.json` | [`Summary`] |
-//! | `account.json` | what each sender waited for, and which flows filled each queue
-//! ([`crate::account`]) |
+//! | `account.json` | what each sender waited for, and which flows filled each queue ([`crate::account`]) |
 //! | `series.parquet` | `time_ns`, `flow`, `link`, `quantity`, `value`; in the order of the series, then of time |
 //! | `histograms.parquet` | `flow`, `link`, `quantity`, `lower`, `width`, `count` |
 //! | `packets.pcapng` | headers of every packet at every link, if they were recorded ([`crate::pcapng`]) |
-//! | `timing.json` | wall time, CPU time and host, which differ when the same run is repeated; this
-//! file has its own seal |
+//! | `timing.json` | wall time, CPU time and host, which differ when the same run is repeated; this file has its own seal |
 //!
 //! A folder is used only if it is unchanged since it was written: [`crate::stored`] reads and
 //! checks it. tailback never removes a damaged folder. It moves the folder to `runs/.damaged` and

@@ -9,8 +9,7 @@
 //! | late | not complete at the deadline; lost frames are also late |
 //! | lost | not complete at the end, and a later frame is complete or 10 s have passed |
 //! | playable | complete, and all frames since the last key frame are also complete |
-//! | stall | no playable frame for longer than max(3 frame intervals, 1 frame interval + 150 ms),
-//! as in `freezeCount` of the W3C's webrtc-stats |
+//! | stall | no playable frame for longer than max(3 frame intervals, 1 frame interval + 150 ms), as in `freezeCount` of the W3C's webrtc-stats |
 //!
 //! Frames play in order. Each frame plays as soon as it is playable. Only frames that were captured
 //! after the warm-up are counted.

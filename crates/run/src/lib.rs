@@ -3,8 +3,7 @@
 //!
 //! | module | what |
 //! |---|---|
-//! | [`load()`] | loads a scenario file with its traces, and checks it for an engine and the
-//! available memory |
+//! | [`load()`] | loads a scenario file with its traces, and checks it for an engine and the available memory |
 //! | [`simulate()`] | simulates a plan, without files or clocks |
 //! | [`cores`] | simulates a plan on several cores |
 //! | [`run()`] | runs a point on the simulator and stores its run folder |

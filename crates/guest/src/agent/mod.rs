@@ -3,8 +3,7 @@
 //! | file | what |
 //! |---|---|
 //! | `setup`, `ip` | file systems, modules, namespaces, devices; lines for `ip` and `tc` |
-//! | `run` | a run: its preparation (`open`), the main loop in virtual time, the measurements
-//! (`results`) |
+//! | `run` | a run: its preparation (`open`), the main loop in virtual time, the measurements (`results`) |
 //! | `flow`, `datagrams`, `requests` | a flow; sources of datagrams and of connections |
 //! | `pump` | threads for the ends of flows |
 //! | `watch` | what a flow waited for, and why its window shrank |
@@ -13,8 +12,7 @@
 //! | `token` | identifies what a descriptor of the main loop belongs to |
 //! | `programs` | programs of the scenario on hosts of their own |
 //! | `tcp` | TCP sockets and their information |
-//! | `diag`, `crowd` | socket information from the kernel, for one flow or for many flows together
-//! |
+//! | `diag`, `crowd` | socket information from the kernel, for one flow or for many flows together |
 //! | `capture` | packets before and behind the queues, and the measurements derived from them |
 //! | `ring`, `frame` | rings of captured packets; their parsing |
 //! | `taps` | what programs do, measured from the packets at their hosts |

@@ -3,8 +3,7 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `tuple` | a 5-tuple: the data that TCP has delivered, the time this took, the links at which
-//! its packets waited |
+//! | `tuple` | a 5-tuple: the data that TCP has delivered, the time this took, the links at which its packets waited |
 //! | `bins` | the rows of the series, by record interval |
 
 mod bins;
