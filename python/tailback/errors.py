@@ -26,7 +26,7 @@ class InputError(TailbackError, ValueError):
 
 
 class InputErrors(InputError):
-    """Raised if several things are wrong with an input."""
+    """Raised if an input has several errors."""
 
     def __init__(self, *problems: Diagnostic | Located | str) -> None:
         super().__init__("\n".join(map(str, problems)))
@@ -72,7 +72,7 @@ class DamageWarning(UserWarning):
 
 
 class ScenarioWarning(UserWarning):
-    """Warns of something that is allowed in a scenario, but unusual. The warning is a text or a
+    """Warns of a setting in a scenario that is allowed but unusual. The warning is a text or a
     diagnostic."""
 
 

@@ -19,7 +19,8 @@ def _is(value: object) -> str:
 
 
 def count(name: str, value: object, least: int = 1) -> int:
-    """Return a whole number of at least `least`. NumPy's integers are accepted, `True` is not."""
+    """Return a whole number of at least `least`. NumPy's integers are accepted, but `True` is
+    not."""
     expected = f"expected a whole number of at least {least}"
     if isinstance(value, bool):
         raise InputError(f"{name} is {value}; {expected}")

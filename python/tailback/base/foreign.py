@@ -1,8 +1,8 @@
 """Reads untrusted files, and prepares untrusted text for a terminal.
 
 A foreign file is data. It must be a regular file, and its size is limited, before and after it is
-decompressed. JSON must have a limited depth and finite numbers. Any other file raises an
-`InputError` with one sentence that names the file.
+decompressed. JSON must have a limited depth and finite numbers. A file that breaks these rules
+raises an `InputError` with one sentence that names the file.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ def quoted(text: object, most: int = 60) -> str:
 
 def _harmless(c: str) -> bool:
     # Escape characters that are not printable: controls, and characters that reorder or hide text.
-    # Spaces of other widths are harmless.
+    # Keep spaces of other widths, because they are harmless.
     return c.isprintable() or c in "\n\t" or unicodedata.category(c) == "Zs"
 
 

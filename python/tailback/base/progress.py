@@ -114,7 +114,7 @@ class _Bar:
 
 
 class _Lines:
-    """Prints progress in lines where stderr is not a terminal. All batches share one clock, because
+    """Prints progress as lines if stderr is not a terminal. All batches share one clock, because
     many short batches together can take long enough for a line.
     """
 

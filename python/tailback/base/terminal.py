@@ -42,7 +42,7 @@ def err(text: object) -> None:
 
 
 def note(text: object) -> None:
-    """Print a message about what happens, with the program's name, on stderr."""
+    """Print a message about the progress of the command, with the program's name, on stderr."""
     err(f"tailback: {text}")
 
 

@@ -5,9 +5,9 @@ compared with the baseline in every quantity of every flow, source of traffic, l
 flows. Each difference has an interval. The false discovery rate is controlled over all differences
 together. The differences at one point form a family.
 
-Data flow: `variants` (what is requested) or `stored` (what is stored) -> `run` -> `judging` (cells
-and their differences) and `families` (which of them are flagged) -> `model.Comparison`;
-`thresholds` compares it with `--fail-if`.
+Data flow: `variants` (requested variants) or `stored` (stored results) -> `run` -> `judging` (cells
+and their differences) and `families` (flags) -> `model.Comparison`. `gate` tests the comparison
+against the `thresholds` of `--fail-if`.
 """
 
 from tailback.comparison.model import Comparison

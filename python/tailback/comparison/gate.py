@@ -60,8 +60,8 @@ class Verdict:
     threshold is in percent.
     """
     seeds: int | None = None
-    """Estimated number of seeds that could decide the cell. None if it is decided or no number
-    would decide.
+    """Estimated number of seeds that could decide the cell. None if the cell is decided, or if no
+    number of seeds would decide it.
     """
     reason: str = ""
     """Why the cell cannot be tested. Empty if the cell can be tested."""
@@ -317,7 +317,7 @@ def _needed(sides: Sequence[Contrast], level: float, strict: float) -> int | Non
     most = max(known) if len(known) == len(counts) else None
     if most is None or most > LEAST_PROMISED:
         return None
-    # Recommend more seeds than were just tried.
+    # Recommend more seeds than this comparison has.
     return max(most, min(contrast.n for contrast in sides) + 1)
 
 

@@ -109,7 +109,8 @@ def _of_each(
     for column, by_seed in zip(columns[1:], readings[1:], strict=True):
         difference = _difference(columns[0], column, readings[0], by_seed)
         if difference is not None:
-            # Paired variants need a seed that both ran. Unpaired variants have separate runs.
+            # For paired variants, count the seeds that either variant has. For unpaired variants,
+            # count the runs of the smaller side.
             count = max if difference.paired else min
             runs = count(len(readings[0]), len(by_seed))
             differences[column.name] = Judged(**vars(difference), runs=runs)

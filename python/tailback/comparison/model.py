@@ -449,7 +449,8 @@ def qualified(cell: Cell) -> str:
     """Return a quantity's name, with its scope if several scopes have this quantity:
     `flow.drops`."""
     on = cell.metric.on
-    # Quantities of programs and sources of traffic have no counterpart of a link.
+    # A metric that only programs or sources of traffic have is not another scope of a link's
+    # metric.
     alike = (m for m in metrics.METRICS if m.path == cell.quantity)
     kinds = {m.on for m in alike if m.on != "flow" or on == "flow" or "flow" in m.parts}
     # A link's delay has no scope in its name, even if classes have a delay too.

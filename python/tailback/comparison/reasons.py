@@ -39,7 +39,7 @@ class At:
 
 
 def of(comparison: Comparison) -> list[At]:
-    """Return the points at which a reason differs between variants. Empty if the runs have no
+    """Return the points at which some reason differs between variants. Empty if the runs have no
     account."""
     if any(column.engine in MEASURED or column.kept is not None for column in comparison.variants):
         return []

@@ -1,7 +1,7 @@
 """Holds one variant at one point: its runs, or the values of a baseline file.
 
 A comparison reads the names of flows and links, and the values of a quantity, through `Side`. It
-does not depend on whether they come from runs or from a file.
+works in the same way if they come from runs or from a file.
 """
 
 from __future__ import annotations

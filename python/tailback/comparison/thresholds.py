@@ -18,7 +18,7 @@ class Threshold:
     text: str
     quantity: str
     name: str
-    """Name of the flow, link or class. If empty, the limit applies to all that have the
+    """Name of the flow, link or class. If empty, the limit applies to every object that has the
     quantity."""
     sign: str
     """`+` limits a rise, `-` limits a fall, and an empty text limits both."""

@@ -27,7 +27,7 @@ class Variant:
 
 
 def parse(texts: Sequence[str], engine: str = "sim") -> list[Variant]:
-    """Return the variants of a command line: `NAME` or `NAME:KEY=VALUE`, names in order of
+    """Return the variants of a command line: `NAME` or `NAME:KEY=VALUE`. The names are in order of
     appearance."""
     sets: dict[str, dict[str, str]] = {}
     for text in texts:

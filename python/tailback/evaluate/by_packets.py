@@ -104,13 +104,13 @@ class ByPackets:
         return {path.split(".")[1] for path in self.inner.subject_at}
 
     def _renamed(self, values: Mapping[str, object]) -> dict[str, object]:
-        """Return replaced values for the scenario with the program."""
+        """Return the values to replace in the scenario with the program, by their paths there."""
         kept = {path: v for path, v in values.items() if path not in self.inner.subject_at}
         return {_path(path, self._flows()): _renamed(v, self._flows()) for path, v in kept.items()}
 
 
 def adapted(criterion: Criterion) -> Criterion:
-    """Return a section of congestion controls as a section of programs."""
+    """Return the section for congestion controls in its form for programs."""
     if not isinstance(criterion, Within | Against | HarmTo):
         return criterion
     return ByPackets(replace(criterion, **criterion.of_programs))

@@ -81,10 +81,10 @@ def decide(
     """Decide whether the values of all points are within an upper limit.
 
     `words` has two verdicts: for values above the limit, and for values within it. The first
-    verdict needs one point with its whole interval above the limit. The second needs the intervals
-    of all points to be within the limit. `worst` uses the largest value over seeds, without an
-    interval. `one_seed_decides` accepts a single seed, for requirements that random numbers do not
-    affect.
+    verdict needs one point with its whole interval above the limit. The second verdict needs the
+    intervals of all points to be within the limit. `worst` uses the largest value over seeds,
+    without an interval. `one_seed_decides` accepts a single seed, for requirements that random
+    numbers do not affect.
     """
     known = [point for point in points if point.values]
     if not known:

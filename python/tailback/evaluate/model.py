@@ -38,7 +38,7 @@ BAD: frozenset[SectionVerdict] = frozenset(("fail", "worse"))
 
 @dataclass(frozen=True)
 class Request:
-    """What to evaluate, and how."""
+    """A request to evaluate a subject, with options."""
 
     name: str
     """The name of the subject in the registry, in a plugin or in a kernel module."""
@@ -118,7 +118,8 @@ class SectionResult:
         return f"{side} {short(self.bound, 3)}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the section as `--json` prints it. Numbers that are not finite become null."""
+        """Return the section in the form that `--json` prints. Numbers that are not finite become
+        null."""
         return {
             "id": self.id,
             "title": self.title,
@@ -154,7 +155,7 @@ class SectionChange:
     value: float | None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the change as `--json` prints it."""
+        """Return the change in the form that `--json` prints."""
         return {
             "id": self.id,
             "before": self.before,

@@ -96,7 +96,7 @@ def _line(problem: Diagnostic | Located | str) -> tuple[int, int]:
 
 
 def _own_errors(file: str, text: str, table: Mapping[str, Any]) -> list[Located]:
-    """Return the errors in a file that a scenario may contain but a program's file may not."""
+    """Return errors about content that is allowed in a scenario but not in a program's file."""
     found = [
         _at(file, text, key, f"`{key}` is not part of a program", f"remove `{key}`")
         for key in table
@@ -128,7 +128,7 @@ def _at(file: str, text: str, key: str, message: str, help_: str) -> Located:
 
 
 def _absolute(entry: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """Return the entry with absolute files and roots, because scenarios lie in another folder."""
+    """Return the entry with absolute files and roots, because scenarios are in another folder."""
     whole = dict(entry)
     if "files" in whole:
         whole["files"] = [str((folder / name).absolute()) for name in whole["files"]]

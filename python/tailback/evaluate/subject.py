@@ -30,7 +30,7 @@ class Subject:
     """The algorithm's options by name, from the registry. Empty for an unknown algorithm."""
 
     program: ProgramSubject | None = None
-    """The program, if the subject is one instead of an algorithm."""
+    """The program, if the subject is a program instead of an algorithm."""
     against: Subject | None = None
     """The reference to compare with. None means the reference of the suite."""
 

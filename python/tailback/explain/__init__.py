@@ -57,7 +57,7 @@ class Explanation:
     pairs: list[dict[str, Any]]
     #: Programs. Only their packets in the network are known.
     programs: list[dict[str, Any]]
-    #: Notes on missing or coarse data, and how to get it.
+    #: Notes on missing or coarse data, and how to record better data.
     notes: list[str]
 
     def parts(self) -> list[Part]:
@@ -188,7 +188,7 @@ def explain(run: StoredRun, only: Sequence[str] = (), *, series: bool = True) ->
 
 
 def _targets(run: StoredRun) -> dict[str, float]:
-    """Return the delay that the AQM of each link aims at, ms, for AQMs with such a target."""
+    """Return the target delay of each link's AQM, ms. Leave out AQMs without a target."""
     targets = {}
     for link in run.manifest["canonical"].get("links", ()):
         target = links.target_ms(link.get("queue", {}).get("options"))

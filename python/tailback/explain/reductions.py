@@ -80,8 +80,8 @@ def _group(reason: str, count: int, before: int, listed: list[dict[str, Any]]) -
 
 
 def restored(groups: list[dict[str, Any]], reasons: tuple[str, ...]) -> tuple[int, int]:
-    """Return how many reductions for these reasons were restored before the next reduction, and for
-    how many reductions this is known.
+    """Return two counts of reductions for these reasons: how many were restored before the next
+    reduction, and for how many this is known.
     """
     own = [group for group in groups if group["reason"] in reasons]
     return sum(group["restored"] for group in own), sum(group["followed"] for group in own)

@@ -219,8 +219,8 @@ def _faceted(rows: Sequence[Row], inner: Spec, of: Panels, columns: int) -> Draw
     }
     made = {**head, "facet": facet, "columns": columns, "spacing": 18, "spec": inner}
     if len(of.panels) % columns:
-        # Without this, Vega draws the axis of a column in the last row even if that row has no
-        # panel there.
+        # Without this setting, Vega draws the axis of a column in the last row even if that row has
+        # no panel there.
         made["resolve"] = {"axis": {"x": "independent"}}
     return Drawn(made)
 

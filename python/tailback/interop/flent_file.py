@@ -28,8 +28,8 @@ MAX_PROBLEMS = 20
 """The largest number of problems to report for one file."""
 
 MAX_TOGETHER = 256 << 20
-"""The size limit in bytes of all compared files together when unpacked, because they are in memory
-at the same time."""
+"""The size limit in bytes of all compared files when unpacked. It applies to their sum, because all
+files are in memory at the same time."""
 
 MAX_SECONDS = 1e12
 """The largest time in seconds. With larger values, sums of times would lose their milliseconds."""

@@ -2,7 +2,7 @@
 
 A file counts as one run of a point without parameters. The files of a folder are replicates of one
 set-up. A flow's throughput is the mean of its samples, weighted by their durations. Its srtt is the
-mean of the samples of `tcp_rtt`, which are the sender's smoothed RTT that `ss` reports.
+mean of the samples of `tcp_rtt`, which are values of the sender's smoothed RTT from `ss`.
 """
 
 from __future__ import annotations

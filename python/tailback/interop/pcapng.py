@@ -63,7 +63,7 @@ def _select(capture: Path, out: Path, wanted: Sequence[str]) -> None:
 
 def blocks(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
     """Yield the kind and bytes of each block. Blocks are little-endian, because tailback writes
-    them so."""
+    them in this order."""
     while head := file.read(8):
         if len(head) < 8:
             raise DamagedResults(f"{file.name}: the capture ends in the middle of a block")

@@ -284,7 +284,7 @@ Acquire::Retries "3";
         """Return these packages and all packages that apt would install with them, each as
         NAME=VERSION.
 
-        Raises `CommandFailed` for packages that do not exist or do not fit together.
+        Raises `CommandFailed` for packages that do not exist or are not compatible with each other.
         """
         options = ("-q", "--print-uris", "--yes", "--no-install-recommends")
         lines = self._apt("apt-get", *options, "install", *packages, at=self._folder)

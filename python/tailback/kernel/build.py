@@ -246,7 +246,8 @@ def _sound(folder: Path) -> bool:
 
 
 def _compiled(folder: Path) -> bool:
-    """Return whether a kernel exists and has not changed since the build, nor have its modules."""
+    """Return whether a kernel exists, and whether it and its modules are unchanged since the
+    build."""
     try:
         facts = foreign.read_json(folder / KERNEL)
         expected = {f"ko/{m['file']}": m["sha256"] for m in facts["modules"].values()}
@@ -341,7 +342,7 @@ def configure(
 ) -> tuple[str, list[str]]:
     """Configure the kernel, unless an earlier attempt has done so.
 
-    Returns the .config, and the options of our fragments that the tree does not have.
+    Returns the .config, and the options in tailback's fragments that the tree does not have.
     """
     dot_config = make.build / ".config"
     configured = make.build / ".tailback-configured"

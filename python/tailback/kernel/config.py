@@ -27,7 +27,7 @@ class Fragment:
     """A list of kernel options and their values."""
 
     name: str
-    """Origin of the options: a path, or a name for our own fragments."""
+    """Origin of the options: a path, or a name for tailback's own fragments."""
     options: Mapping[str, str]
     """Value of each option as in .config: y, m, a number or a quoted text. Options that are not set
     have n."""
@@ -91,7 +91,8 @@ def recipe(fragments: Sequence[Fragment]) -> str:
 
 
 def kconfig(tree: str) -> str:
-    """Insert our menu into the top Kconfig of a tree. The title must remain the first entry."""
+    """Insert tailback's menu into the top Kconfig of a tree. The title must remain the first
+    entry."""
     lines = tree.splitlines(keepends=True)
     title = next((n for n, line in enumerate(lines) if line.startswith("mainmenu")), -1)
     return "".join([*lines[: title + 1], KCONFIG.read_text(encoding="utf-8"), *lines[title + 1 :]])

@@ -59,7 +59,7 @@ properties.
 
 @dataclass(frozen=True)
 class Walls:
-    """The walls that the launcher could and could not set up."""
+    """The result of the launcher's attempt to set up all walls."""
 
     missing: dict[str, str]
     """The walls that could not be set up, each with its reason."""
@@ -86,8 +86,8 @@ class Walls:
         # scopes.
         if not {"pid", "net"} & lacks.keys():
             lacks.pop("scopes", None)
-        # The user namespace is only needed to make other namespaces. If these exist, it is not
-        # missing.
+        # The user namespace is only needed to make other namespaces. If these exist, do not report
+        # a missing user namespace.
         if "mount" not in lacks:
             lacks.pop("user", None)
         return ", ".join(f"{WALLS[name]} ({reason})" for name, reason in lacks.items())
@@ -118,8 +118,8 @@ def allowed() -> bool:
 def check_programs(kit: Kit) -> None:
     """Raise `InputError` if a scenario has programs and this machine does not have all walls.
 
-    Programs are stricter than modules here, because programs are more often untrusted code. The
-    user can allow them with `TRUST`.
+    The rule for programs is stricter than the rule for modules, because programs are more often
+    untrusted code. The user can allow them with `TRUST`.
     """
     if _is_set(TRUST) or not (lacks := walls(kit).lacks):
         return

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 FOLDER = "/"
-"""The entry of a folder in place of a hash. The entry of a link is `-> ` and its target."""
+"""The entry of a folder, which has no hash. The entry of a link is `-> ` and its target."""
 
 RACY_NS = 10**9
 """Nanoseconds after a change during which a file may change again without a new time stamp."""

@@ -71,7 +71,7 @@ HASHED = (
 
 @dataclass(frozen=True)
 class Kit:
-    """A built kernel with its guest root, and the user's modules that were chosen to go with it."""
+    """A built kernel with its guest root, and the user's modules that were chosen for it."""
 
     path: Path
     """Folder of the kit in tailback's cache."""
@@ -270,7 +270,7 @@ def current() -> Kit:
 
 
 def all_kits() -> list[Kit]:
-    """Return every kit that can be read, with the kit built last first."""
+    """Return every kit that can be read. The kit that was built last comes first."""
     folders = sorted(
         (path.parent for path in (cache() / "kits").glob(f"*/{MANIFEST}")),
         key=lambda folder: folder.stat().st_mtime,
@@ -290,8 +290,8 @@ HASH_DIGITS = 6
 def named(name: str, in_use: Kit | None = None) -> Kit:
     """Find a kit by its kernel's release or version, or by the beginning of its hash.
 
-    If several kits match, return the kit in use, otherwise the kit built last. The key `kernel` of
-    a scenario follows the same rule (`map::kits`).
+    If several kits match, return the kit in use if it matches, otherwise the matching kit that was
+    built last. The key `kernel` of a scenario follows the same rule (`map::kits`).
     """
     kits = all_kits()
     link = cache() / "current"

@@ -88,7 +88,7 @@ def kinds_of(module: Path, sources: Sequence[Path]) -> Kinds:
 
 
 def makefile(folder: Path) -> str | None:
-    """Return a Makefile that builds each C file of a folder that is a module.
+    """Return a Makefile that builds every C file in the folder that contains a module.
 
     Returns None if the folder has a Makefile.
     """

@@ -2,8 +2,8 @@
 
 They are the launcher, the preloaded library, and kernel modules. One module marks and drops by a
 schedule, another holds packets back in an outage, and two implement impairments that netem does not
-have. Further modules are congestion controls and queue disciplines that Linux does not have, or has
-without some options.
+have. Further modules are congestion controls and queue disciplines that Linux does not have, or
+that it has without some of the options.
 """
 
 from __future__ import annotations

@@ -52,8 +52,8 @@ class CommandFailed(TailbackError):
 
 
 def environment(extra: dict[str, str] | None = None) -> dict[str, str]:
-    """Return the environment of a program: that of this process without variables that would change
-    the build."""
+    """Return the environment of a program. It is the environment of this process without variables
+    that would change the build."""
     kept = {name: value for name, value in os.environ.items() if name not in KBUILD_VARIABLES}
     return {**kept, "LC_ALL": "C", **(extra or {})}
 

@@ -181,7 +181,7 @@ def tree_files(tree: Path) -> Iterator[str]:
 
 
 def left_out(relative: str) -> bool:
-    """Return whether a file belongs to a part that this kernel never compiles."""
+    """Return whether a file belongs to a part of the kernel that is never compiled here."""
     for endings, places in NEVER_FOR_UML.items():
         if relative.endswith(endings):
             return any(relative.startswith(place + "/") for place in places)

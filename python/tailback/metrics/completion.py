@@ -34,7 +34,7 @@ def transfers(canonical: Mapping[str, Any]) -> dict[str, float]:
 
 
 def add(summary: Mapping[str, Any], starts_s: Mapping[str, float]) -> None:
-    """Add to a summary for how long each unfinished transfer had run.
+    """Add the duration so far of each unfinished transfer to a summary.
 
     This time is a lower bound of the completion time. It begins at the flow's start, or at the
     latest possible start if the flow started in the warm-up. It ends at the end of the flow or of

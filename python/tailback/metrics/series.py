@@ -46,7 +46,7 @@ def held(quantity: str) -> Held:
 
 
 def measured(summary: Mapping[str, Any], part: Mapping[str, Any]) -> tuple[int, int]:
-    """Return the begin and end of the time in which a part of a run is measured, ns. A flow is
+    """Return the beginning and end of the time in which a part of a run is measured, ns. A flow is
     measured from its start, or from the end of the warm-up, until it stops or completes. All other
     parts are measured until the end of the run.
     """

@@ -165,7 +165,7 @@ def plot(
         ),
     )
     made = figure(results, asked, width=width, height=height, font_size=font_size, style_name=style)
-    # This imports Altair, which is slow, so the import is here.
+    # Import this here and not at the top, because it imports Altair, which is slow.
     from tailback.plot.composing import composable
 
     return composable(made.chart)

@@ -216,7 +216,7 @@ def _chart(
     if plan.kind.coloured:
         legend |= {"columns": per_row, "symbolOpacity": 1}
         if not plan.kind.lines:
-            # Without this, the outline of a symbol would be dashed like its line.
+            # Without this setting, the outline of a symbol would be dashed like its line.
             legend |= {"symbolStrokeWidth": 0}
         if plan.kind.lines:
             legend |= {

@@ -123,7 +123,7 @@ class _Search:
 
     def _competitor(self) -> str | None:
         """Return the competitor for a figure of harm. It is the value of `--without`, or the only
-        flow or source without which runs exist."""
+        flow or source that is absent in some run."""
         known = harm.competitors(run.without for run in self.results.points)
         asked = self.asked.without
         if asked is None:

@@ -46,7 +46,8 @@ PAPER = Style(8.0, 1.0, COLUMN, PAGE)
 STYLES = {"paper": PAPER, "slides": Style(24.0, 3.0, SLIDE, SLIDE, SLIDE_HEIGHT)}
 
 FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
-"""Fonts. The drawing library contains the first font, so lines break alike on every machine."""
+"""Fonts. The drawing library contains the first font, so lines break at the same places on every
+machine."""
 LETTER = 0.55
 """Mean width of a letter, as a share of the font size."""
 

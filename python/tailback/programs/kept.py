@@ -41,7 +41,8 @@ def files(run: StoredRun, program: str) -> Iterator[KeptFile]:
 
 
 def out(root: Path, program: str, name: str) -> Path | None:
-    """Return a file from the output folder of the sender, otherwise from that of the receiver.
+    """Return a file from the output folder of the sender, otherwise from the output folder of the
+    receiver.
 
     Returns None if it is missing or a link.
     """

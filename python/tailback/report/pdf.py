@@ -1,8 +1,8 @@
 """Writes a report as PDF on A4, with numbered figures and pages, and with all content of the HTML
 page.
 
-Typst sets the text with the fonts in its own wheel, so lines break alike on every machine.
-Figures are vector graphics.
+Typst sets the text with the fonts in its own wheel, so lines break at the same places on every
+machine. Figures are vector graphics.
 """
 
 from __future__ import annotations

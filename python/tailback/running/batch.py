@@ -17,7 +17,8 @@ from tailback.store.results import Results
 
 @dataclass(frozen=True)
 class Job:
-    """A scenario for a batch, with values to replace, by path: `{"bottleneck.rate": "10Mbit"}`."""
+    """A scenario for a batch. `set` has values to replace, by path: `{"bottleneck.rate":
+    "10Mbit"}`."""
 
     scenario: Source
     set: Mapping[str, object] = field(default_factory=dict)
@@ -34,12 +35,12 @@ def run(
 ) -> Results:
     """Run a scenario and its sweep.
 
-    `set` replaces values, by path. All other keywords are optional. Every function that runs
-    scenarios has them:
+    `set` maps paths to values that replace those of the scenario. All other keywords are optional,
+    and every function that runs scenarios has them. Defaults are in brackets:
 
     - `seeds`: number of seeds of every point [the scenario's number];
     - `jobs`: number of runs at the same time [as many as the cores allow];
-    - `cores`: number of cores for each run of the simulator; it does not change results [1];
+    - `cores`: number of cores for each run of the simulator, which does not change results [1];
     - `out`: folder of results [`results`];
     - `progress`: whether to show progress, on stderr or in the notebook [unless TAILBACK_QUIET is
       set];
@@ -74,7 +75,7 @@ def sweep(
 def run_many(batch: Sequence[Job], **options: Unpack[RunKeywords]) -> list[Results]:
     """Run many scenarios with one pool and one progress bar. The keywords are those of `run`.
 
-    The seeds of a job override those of the batch.
+    The number of seeds of a job overrides the number of the batch.
     """
     return run_jobs(batch, RunOptions.of(**options))
 

@@ -254,7 +254,7 @@ def _held(folder: _native.Store, run_ids: Sequence[str]) -> set[str]:
 
 
 def _is_stored(folder: _native.Store, run_id: str) -> bool:
-    """Return whether a run is stored undamaged. A damaged run is moved aside."""
+    """Return whether a run is stored and undamaged. A damaged run is moved aside."""
     reason = None
     if folder.contains(run_id):
         try:

@@ -117,7 +117,7 @@ class Watch(Generic[T]):
 
 
 def patience_s() -> float:
-    """Return how long a run with plugins may stay at the same time before it is abandoned, s."""
+    """Return after how many seconds without progress a run with plugins is abandoned."""
     text = os.environ.get(VARIABLE)
     if not text:
         return PATIENCE_S

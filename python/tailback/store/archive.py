@@ -162,8 +162,8 @@ def plan(
 ) -> RemovalPlan:
     """Choose the sweeps and runs to delete.
 
-    The sweeps are those in `names`, sweeps older than `older_days`, and sweeps of engine versions
-    that are not in `versions`. The runs are the runs that no remaining sweep needs.
+    The chosen sweeps are those in `names`, sweeps older than `older_days`, and sweeps of engine
+    versions that are not in `versions`. The chosen runs are the runs that no remaining sweep needs.
     """
     chosen = {find(name, root).resolve() for name in names}
     sizes: dict[str, int] = {}

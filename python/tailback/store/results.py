@@ -84,8 +84,8 @@ class Run:
 
     @cached_property
     def brief(self) -> tuple[dict[str, Any], int]:
-        """Return the summary without gains and with only the first `FEW_FLOWS` flows, for short
-        views.
+        """Return a summary for short views, without gains and with only the first `FEW_FLOWS`
+        flows.
 
         The second value is the number of omitted flows.
         """
@@ -450,8 +450,8 @@ class Results:
         """Draw a figure, and return it as an Altair chart that you can show, change or save.
 
         tailback chooses options that you leave out to suit the sweep. `y` is a metric
-        ("delay_ms.p99"), a distribution ("delay_ms", "rtt_ms") or a recorded series ("cwnd"); `x`,
-        `color` and `facet` (columns, rows) are swept keys or "flow", "link", "class", "seed";
+        ("delay_ms.p99"), a distribution ("delay_ms", "rtt_ms") or a recorded series ("cwnd"). `x`,
+        `color` and `facet` (columns, rows) are swept keys or "flow", "link", "class", "seed".
         `kind` is "line", "box", "cdf", "ccdf", "time", "scatter", "heat" or "bar". `where` keeps
         only some values of a key. `without` is the competitor for a figure of harm. `width` is the
         width of the whole figure, e.g. "85mm". In a figure of this width, letters have `font_size`
@@ -513,7 +513,7 @@ class Results:
                 raise InputError(names.unknown(kind, name, list(known)))
 
     def _keyed(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """Replace the index of the run in a frame by the run's parameters, seed and run_id."""
+        """Replace the index of the run in a frame with the run's parameters, seed and run_id."""
         import polars as pl
 
         paths = dict.fromkeys(path for point in self.points for path in point.params)

@@ -1,8 +1,8 @@
 """Performs a search. Optuna proposes candidates in batches of a fixed size, and gets their results
 in order.
 
-The same seed therefore gives the same candidates with any number of parallel runs. After it was
-killed, a search starts from its beginning, but its stored runs are not run again.
+The same seed therefore gives the same candidates with any number of parallel runs. A search that
+was killed starts again from its beginning, but its stored runs are not run again.
 """
 
 from __future__ import annotations

@@ -341,7 +341,7 @@ def _tables(
 
 
 def _harms(results: Results) -> list[TableQuantity]:
-    """Return the harm to throughput by each competitor without which runs exist."""
+    """Return the harm to throughput by each competitor that is absent in some run."""
     names = harm.competitors(run.without for run in results.points)
     metric = find("harm.throughput", "flow")
     return [TableQuantity(f"harm by {line(name)}", harm.by(metric, name)) for name in names]

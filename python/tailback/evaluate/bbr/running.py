@@ -30,7 +30,8 @@ class Played:
 def play(
     cases: Sequence[Case], subject: BbrSubject, seeds: Sequence[int], options: RunOptions
 ) -> tuple[list[Played], str]:
-    """Run cases with all seeds. Return the played cases in order, and the version of the engine."""
+    """Run cases with all seeds. Return the results in the order of the cases, and the version of
+    the engine."""
     options = replace(options, seeds=1)
     wanted = [(case, seed) for case in cases for seed in seeds]
     aimed = [(case, seed) for case, seed in wanted if case.aim is not None]

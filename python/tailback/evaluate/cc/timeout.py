@@ -18,8 +18,8 @@ them."""
 
 
 def _flight_after_outage(run: Run) -> float | None:
-    """Return the most segments in flight within a round trip from the first delivery after the
-    outage."""
+    """Return the largest number of segments in flight within one round trip of the first delivery
+    after the outage."""
     delivered = measures.series(run, "delivered_bytes")
     before = measures.last_before(delivered, BACK_S)
     first = next((when for when, value in delivered if when > BACK_S and value != before), None)

@@ -52,7 +52,8 @@ class QueueAgainst(_Placed, Against):
 
     reference_name: str = REFERENCE
     ellipse_rtt_ms: float | None = None
-    """The smallest round trip, ms, if the report shows ellipses of delay and goodput."""
+    """The smallest round-trip time, ms, for ellipses of delay and goodput in the report. None means
+    no ellipses."""
 
     def outcome(
         self, subject: Subject, request: Request, results: Mapping[str, Results]
@@ -79,7 +80,7 @@ class QueueWithin(_Placed, Within):
 
 
 def delay_ms(run: Run) -> float | None:
-    """Return the mean queue delays of all links of the run, added up."""
+    """Return the sum of the mean queue delays over all links of the run."""
     return total(at(queue, "delay_ms.mean") for queue in run.summary["queues"].values())
 
 

@@ -1,4 +1,4 @@
-"""RFC 7928 section 5.1.2: short flows beside a long one."""
+"""RFC 7928 section 5.1.2: short flows beside a long flow."""
 
 from __future__ import annotations
 

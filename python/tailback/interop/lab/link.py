@@ -1,6 +1,6 @@
 """Makes links that open the scenarios of stored runs in the laboratory.
 
-A link contains the whole scenario: JSON, deflated, in base64url, behind the `#` of the address. The
+A link contains the whole scenario: JSON, deflated, in base64url, after the `#` of the address. The
 page reads it in `web/src/share.ts`.
 """
 

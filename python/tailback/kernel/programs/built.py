@@ -57,7 +57,7 @@ class BuildRecipe:
     made: str = ""
     env: Mapping[str, str] = field(default_factory=dict)
     besides: Mapping[str, str] = field(default_factory=dict)
-    """Other programs that the build needs, each with a hint how to install it."""
+    """Other programs that the build needs, each with a hint on how to install it."""
     tools: Callable[[Path], dict[str, str]] | None = None
     """Function that puts tools that tailback can provide into a folder. It returns the environment
     variables with which the build finds these tools."""

@@ -201,7 +201,8 @@ def _sound(folder: Path, identity: str) -> bool:
 
 
 def _make(folder: Path, files: Sequence[Path], identity: str, versions: Mapping[str, str]) -> None:
-    """Assemble a root in a temporary folder. Once complete, it replaces the old root."""
+    """Assemble a root in a temporary folder. When the new root is complete, it replaces the old
+    root."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     folders.remove(folder, inside=folder.parent)
     with folders.scratch(folder.parent) as scratch:

@@ -47,7 +47,7 @@ CALLS = {
 
 @dataclass(frozen=True)
 class Account:
-    """How much virtual time a program used, and for what."""
+    """The virtual time that a program used, and the causes."""
 
     program: str
     ns: int

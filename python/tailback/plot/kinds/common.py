@@ -126,10 +126,11 @@ def value_axis(
 ) -> tuple[alt.Scale, alt.Axis, tuple[float, float]]:
     """Return the scale, the axis and the ends for values of a quantity.
 
-    `zero` decides whether the axis begins at 0. By default it does, unless this leaves most of it
-    empty. `panel` is the length of the axis in pixels. If the axis of each panel has its own ends
-    (`free`), Vega chooses these ends. `limits` are ends that the user has set. For a ratio, the
-    axis is logarithmic and has `centre` in the middle, so that 0.5 and 2 are equally far from 1.
+    `zero` decides whether the axis begins at 0. By default it does, unless this would leave most of
+    the axis empty. `panel` is the length of the axis in pixels. If the axis of each panel has its
+    own ends (`free`), Vega chooses these ends. `limits` are ends that the user has set. For a
+    ratio, the axis is logarithmic and has `centre` in the middle, so that 0.5 and 2 are equally far
+    from 1.
     """
     log = is_log(values, scale)
     if centre is not None and scale in ("auto", "linear") and min(values, default=0.0) > 0:

@@ -141,7 +141,7 @@ def _own(groups: Sequence[Sequence[Run]]) -> list[Metric]:
 
 
 def _harms(groups: Sequence[Sequence[Run]], kind: Kind) -> list[Metric]:
-    """Return the metrics of harm by each competitor without which runs exist, if they have a
+    """Return the metrics of harm by each competitor that is absent in some run, if they have a
     value."""
     runs = [run for group in groups for run in group]
     names = harm.competitors(run.without for run in runs)

@@ -87,7 +87,7 @@ _HARMS: tuple[tuple[str, Kind, str], ...] = (
 
 
 def _harms(groups: Sequence[Sequence[Run]]) -> list[SweepQuantity]:
-    """Return the harm by each competitor without which runs exist, for each quantity of
+    """Return the harm by each competitor that is absent in some run, for each quantity of
     `_HARMS`."""
     names = harm.competitors(run.without for group in groups for run in group)
     out = []

@@ -65,8 +65,8 @@ def _figure(
 ) -> ReportFigure | None:
     rows = series.filter(pl.col("flow") == name)
     program = next(p for p in parts.programs(run.summary) if p["name"] == name)
-    # If the RTTs are not those of TCP, the TCP connection of the program only controls its main
-    # connection. Leave out the TCP connection in this case.
+    # If the program's RTTs are not RTTs of TCP, the TCP connection of the program only controls its
+    # main connection. Leave out the TCP connection in this case.
     kernels = rows if program["rtt_of"] == "tcp" else rows.clear()
     logs = list(_logs(run, name))
     rtt: dict[str, pl.DataFrame] = {

@@ -80,7 +80,7 @@ def load(task: Task, path: Path, seeds: int | None, most_cpu_s: float) -> Submis
 def _values(
     task: Task, document: PlacedDocument
 ) -> tuple[dict[str, tuple[Path_, str]], list[Located]]:
-    """Return for each key in the scenario its path in the submitted file, and its value as TOML."""
+    """Map each key in the scenario to its path in the submitted file and its value as TOML."""
     found: dict[str, tuple[Path_, str]] = {}
     problems: list[Located] = []
     for path, value in _leaves(document.tables, (), task.opens, task.tables):

@@ -1,4 +1,4 @@
-"""A.14: on a path that holds less than a packet the window is four segments or more."""
+"""A.14: on a path that holds less than one packet, the window is at least four segments."""
 
 from __future__ import annotations
 

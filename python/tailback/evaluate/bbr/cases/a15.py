@@ -1,4 +1,4 @@
-"""A.15: BBR finds a rate that grows tenfold in steps that double each round."""
+"""A.15: BBR finds a rate that has grown tenfold, with steps that double in each round."""
 
 from __future__ import annotations
 
