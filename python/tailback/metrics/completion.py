@@ -20,8 +20,8 @@ METRICS = (replace(recorded.metric("completion_s", "flow"), at_least=field(UNFIN
 def transfers(canonical: Mapping[str, Any]) -> dict[str, float]:
     """Return the latest possible start of each flow with a size, s, by name.
 
-    Return an empty dictionary for a point of another version of tailback, because it does not tell
-    the sizes of flows.
+    Return an empty dictionary for a point of another version of tailback, because the sizes
+    of flows are unknown there.
     """
     try:
         return {

@@ -1,5 +1,4 @@
-"""Metric: throughput of one group of flows or programs, divided by the throughput of another
-group."""
+"""Metric: ratio of the throughputs of two groups of flows or programs."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any

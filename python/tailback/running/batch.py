@@ -17,8 +17,10 @@ from tailback.store.results import Results
 
 @dataclass(frozen=True)
 class Job:
-    """A scenario for a batch. `set` has values to replace, by path: `{"bottleneck.rate":
-    "10Mbit"}`."""
+    """A scenario for a batch.
+
+    `set` has values to replace, by path, such as `{"bottleneck.rate": "10Mbit"}`.
+    """
 
     scenario: Source
     set: Mapping[str, object] = field(default_factory=dict)
