@@ -258,7 +258,7 @@ class _InImage(_Check):
 
     @cached_property
     def _configured(self) -> Sequence[str]:
-        """Return the files that configure the loader: /etc/ld.so.conf, and musl's own file."""
+        """Return the folders that /etc/ld.so.conf and musl's own file name."""
         folders = []
         configured = [self.view.find("/etc/ld.so.conf"), self.view.find("/etc/ld-musl-x86_64.path")]
         if folder := self.view.find("/etc/ld.so.conf.d"):
