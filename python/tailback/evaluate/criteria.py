@@ -438,7 +438,7 @@ class HarmTo(Asked):
 class HarmToThroughput(HarmTo):
     """Harm of the subject to the throughput of the incumbent."""
 
-    measure: str = "harm to throughput, minus that by a second incumbent"
+    measure: str = "harm to throughput, minus the harm by a second incumbent"
     value: Measure = field(
         default_factory=lambda: measures.of_flows("incumbent", "throughput_mbit")
     )

@@ -28,7 +28,9 @@ CRITERIA = (
         _goodput,
         id="4.4-ratio",
         title="Packet sizes: small over large",
-        measure=f"decrease of the rate of small packets over that of large, against {REFERENCE}",
+        measure=(
+            f"decrease of the ratio of the rates of small and large packets, against {REFERENCE}"
+        ),
         value=small_over_large,
         unit="",
     ),
