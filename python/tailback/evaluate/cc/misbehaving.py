@@ -26,7 +26,8 @@ CRITERION = Within(
     quick={"duration": "60s"},
     unobservable="The receiver is part of the program, so that tailback cannot change its ACKs.",
     measure=(
-        "throughput of a flow whose receiver divides ACKs, relative to its share beside its own kind"
+        "throughput of a flow whose receiver divides ACKs, "
+        "relative to its share beside its own kind"
     ),
     value=_share,
     bound=1.5,
