@@ -212,7 +212,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "classic_protection",
-            doc: "Weight of C in the schedulers \"credit\" and \"wrr-percent\", percent; default 10, 9 in dualpi2-2019-wrr-percent.",
+            doc: "Weight of C in the schedulers \"credit\" and \"wrr-percent\", percent; default: 10, in dualpi2-2019-wrr-percent 9.",
             kind: Kind::Int { min: 0, max: 100 },
             default: None,
             tc: Some("classic_protection PERCENT"),

@@ -62,7 +62,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "target",
-            doc: "Target of the controller for the queueing delay; default 15ms, 20ms in linux-3.14.",
+            doc: "Target of the controller for the queueing delay; default: 15ms, in linux-3.14 20ms.",
             kind: Kind::Time {
                 min: Time::from_us(1),
             },
@@ -71,7 +71,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "tupdate",
-            doc: "Time between two updates of the probability; default 15ms, 30ms in linux-3.14. Linux counts it in jiffies.",
+            doc: "Time between two updates of the probability; default: 15ms, in linux-3.14 30ms. Linux counts it in jiffies.",
             kind: Kind::Time {
                 min: Time::from_ms(1),
             },
@@ -184,7 +184,7 @@ pub const TARGET: Opt = Opt {
 /// Option: the gain for the difference between the delay and the target.
 pub const ALPHA: Opt = Opt {
     name: "alpha",
-    doc: "Gain of the distance from the target, in 16ths of 1/s.",
+    doc: "Gain for the difference from the target, in 16ths of 1/s.",
     kind: Kind::Int { min: 0, max: 32 },
     default: Some("2"),
     tc: None,
@@ -193,7 +193,7 @@ pub const ALPHA: Opt = Opt {
 /// Option: the gain for the change of the delay.
 pub const BETA: Opt = Opt {
     name: "beta",
-    doc: "Gain of the change of the delay, in 16ths of 1/s.",
+    doc: "Gain for the change of the delay, in 16ths of 1/s.",
     kind: Kind::Int { min: 0, max: 32 },
     default: Some("20"),
     tc: None,

@@ -28,7 +28,7 @@ pub const MIN: Opt = Opt {
 /// Option: the upper threshold of the average.
 pub const MAX: Opt = Opt {
     name: "max",
-    doc: "Average at which `probability` is reached, and from which on every packet is marked or dropped, in the unit of min; default 3 min, or limit/4 if min is absent too. Equal to min: a step.",
+    doc: "Average at which `probability` is reached, and from which on every packet is marked or dropped, in the unit of min; default 3 min, or limit/4 if min is absent too. If it equals min, the curve is a step.",
     kind: SIZE,
     default: None,
     tc: Some("max BYTES"),

@@ -63,7 +63,7 @@ pub const ENTRY: Entry<Build> = Entry {
         ),
         time(
             "min_rtt_window",
-            "Time for which an RTT is remembered, and from one PROBE_RTT to the next.",
+            "Time for which an RTT is remembered, and time from one PROBE_RTT to the next.",
             Time::from_ms(100),
             "10s",
         ),

@@ -96,12 +96,12 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         derived(
             "startup_gain",
-            "Gain of the rate in STARTUP, 4 ln 2; default: 2.773, 2.77 with a draft.",
+            "Gain of the rate in STARTUP, 4 ln 2; default: 2.773, with a draft 2.77.",
             (1.1, 3.9),
         ),
         derived(
             "drain_gain",
-            "Gain of the rate in DRAIN; default: 0.3466, 0.5 with a draft.",
+            "Gain of the rate in DRAIN; default: 0.3466, with a draft 0.5.",
             (0.1, 1.0),
         ),
         options::CWND_GAIN,
@@ -114,7 +114,7 @@ pub const ENTRY: Entry<Build> = Entry {
         ),
         derived(
             "down_gain",
-            "Gain of the rate in PROBE_DOWN; default: 0.91, 0.9 with a draft.",
+            "Gain of the rate in PROBE_DOWN; default: 0.91, with a draft 0.9.",
             (0.1, 1.0),
         ),
         number(
