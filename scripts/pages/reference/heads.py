@@ -15,7 +15,9 @@ ENGINE = ROOT / "crates" / "engine" / "src"
 _HEAD = re.compile(r"(?://!.*\n)+")
 _ENTRY = re.compile(r'ENTRY: Entry<Build> = Entry \{\s*name: "([\w-]+)"')
 _INNER_LINK = re.compile(r"\[(`[^`]+`)\](?!\()(?:\[[^\]]*\])?")
-_DEVIATES = re.compile(r"(?:Known d|D|No known d)eviations?\b|Not in Linux\b|What the paper leaves")
+_DEVIATES = re.compile(
+    r"(?:Known d|D|No known d)eviations?\b|[^.:]{0,30}\b[Nn]ot in Linux\b|What the paper leaves"
+)
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@
 //! Internal units: windows are in segments. `K` and times in the cubic function are in 1/1024 s,
 //! clocks are in jiffies of 1 ms (HZ 1000), and delays are in us.
 //!
-//! Linux deviates from RFC 9438 in these points, and so does tailback:
+//! Deviations from RFC 9438, which Linux has too:
 //! - C is 410/1024 = 0.40039, and beta is 717/1024 = 0.70020.
 //! - A reduction multiplies cwnd, not FlightSize, by beta (section 4.6).
 //! - The curve is evaluated at the time since the epoch began plus the smallest RTT. (Section 4.2

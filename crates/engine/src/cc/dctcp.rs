@@ -5,7 +5,7 @@
 //! The sender computes alpha, the moving average of the fraction of marked segments. On ECN-Echo it
 //! reduces the window by the fraction alpha/2, at most once per round.
 //!
-//! Linux deviates from RFC 8257 in these points, and so does tailback:
+//! Deviations from RFC 8257, which Linux has too:
 //! - alpha has 10 bits, and becomes 0 when it would fall below 16/1024. (Section 3.3 step 6 uses
 //!   real numbers.) The window shrinks by (cwnd * alpha) >> 11 segments. So with an alpha below
 //!   98/1024, a window of 21 segments does not shrink at all.

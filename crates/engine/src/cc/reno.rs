@@ -1,9 +1,9 @@
 //! Reno (RFC 5681) as in Linux 7.3 `tcp_cong.c`, with ABE (RFC 8511; see `abe`) as an option.
 //!
-//! As in Linux, Reno deviates from the RFCs in these points. The window is in segments, and factors
-//! apply to cwnd, not to FlightSize. Every acknowledged segment contributes to growth (in terms of
-//! RFC 3465, L is unlimited). In Linux both factors are one half. Here, any other factor is rounded
-//! down to millionths.
+//! Deviations from the RFCs, as in Linux: the window is in segments, and factors apply to cwnd, not
+//! to FlightSize. Every acknowledged segment contributes to growth (in terms of RFC 3465, L is
+//! unlimited). In Linux both factors are one half. Here, any other factor is rounded down to
+//! millionths.
 
 use super::abe::{self, Backoff};
 use super::contract::{Build, CongestionControl, Needs, Signal};
