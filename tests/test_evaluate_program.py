@@ -15,7 +15,7 @@ import pytest
 from conftest import COMMAND
 from tailback import _native
 from tailback.errors import InputError
-from tailback.evaluate import by_packets, cc, measures, subject, suites
+from tailback.evaluate import by_packets, cc, measures, subject
 from tailback.evaluate.by_packets import ByPackets
 from tailback.evaluate.cc import ce, timeout
 from tailback.evaluate.model import Request
@@ -80,11 +80,6 @@ def test_a_subject_that_cannot_be_a_program(
 ) -> None:
     with pytest.raises(InputError, match=message):
         subject.resolve(kind, Request(name, against=against))
-
-
-def test_bbrs_cases_reject_a_program() -> None:
-    with pytest.raises(InputError, match=r"program=q\.toml: the cases need"):
-        suites.evaluate("bbr", Request("program=q.toml"))
 
 
 @pytest.mark.usefixtures("kernel_kit")

@@ -16,6 +16,7 @@ from typing import Any
 import jsonschema
 import pytest
 
+import stored_programs
 import tailback as package
 from conftest import Tailback
 from tailback.programs import qlog
@@ -363,6 +364,80 @@ def test_a_log_without_packets_has_no_throughput(
     values = {c["quantity"]: c["values"] for c in json.loads(done.stdout)["cells"]}
     assert values["throughput_mbit"]["qlog"]["mean"] is None
     assert values["srtt_ms_mean"]["qlog"]["mean"] > 40
+
+
+@pytest.fixture(scope="module")
+def program_run(tmp_path_factory: pytest.TempPathFactory) -> package.Run:
+    """Return a run of a flow and a program, which has written a qlog."""
+    out = tmp_path_factory.mktemp("program")
+    run = stored_programs.stored(out, stored_programs.program("stack", 4.0)).points[0]
+    log = run.path / "programs/stack/sender/out/server-1.sqlog"
+    log.parent.mkdir(parents=True)
+    log.write_bytes(quic())
+    stored_programs.seal(run.path)
+    return run
+
+
+def test_the_log_of_a_program_is_copied_unchanged(
+    program_run: package.Run, exported: Exported
+) -> None:
+    files = exported(program_run, "qlog", "all.sqlog")
+    assert [file.name for file in files] == ["all.sqlog", "all.stack.server-1.sqlog"]
+    assert files[1].read_bytes() == quic()
+
+
+def compared(run: package.Run, log: Path, tailback: Tailback) -> dict[str, float | None]:
+    """Return the mean RTT by qlog of each sender of a comparison."""
+    done = tailback("compare", run.path, log, "--no-report", "--json")
+    assert done.returncode == 0, done.stderr
+    cells = [c for c in json.loads(done.stdout)["cells"] if c["quantity"] == "rtt_ms.mean"]
+    return {cell["name"]: list(cell["values"].values())[-1]["mean"] for cell in cells}
+
+
+@pytest.mark.parametrize(
+    ("name", "title", "partner"),
+    [
+        # The only program, though a flow is first in the run.
+        ("x.sqlog", "quic", "stack"),
+        ("x.sqlog", "cubic", "cubic"),
+        ("cubic.sqlog", "quic", "cubic"),
+    ],
+)
+def test_a_log_belongs_to_the_sender_that_it_names(
+    program_run: package.Run,
+    tmp_path: Path,
+    tailback: Tailback,
+    name: str,
+    title: str,
+    partner: str,
+) -> None:
+    log = tmp_path / name
+    log.write_bytes(quic().replace(b'"title": "quic"', f'"title": "{title}"'.encode()))
+    found = compared(program_run, log, tailback)
+    other = {"cubic": "stack", "stack": "cubic"}[partner]
+    # The log has an RTT of 40 to 44 ms.
+    assert found[partner] == pytest.approx(42, abs=0.05)
+    assert found[other] is None
+
+
+def test_a_log_in_the_folder_of_a_program_is_that_programs(
+    program_run: package.Run, tailback: Tailback
+) -> None:
+    log = program_run.path / "programs/stack/sender/out/server-1.sqlog"
+    assert compared(program_run, log, tailback)["stack"] == pytest.approx(42, abs=0.05)
+
+
+def test_a_log_that_could_belong_to_several_senders_is_rejected(
+    run: package.Run, tmp_path: Path, tailback: Tailback
+) -> None:
+    log = tmp_path / "q.sqlog"
+    log.write_bytes(quic())
+    done = tailback("compare", run.path, log, "--no-report")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert (
+        "error: q.sqlog: the run has several senders, and the log names none of them: bbr3/1, "
+        "bbr3/2, cubic\n  rename the file to NAME.sqlog"
+    ) in done.stderr
 
 
 def test_a_file_that_is_no_log_of_a_sender_is_rejected(tmp_path: Path, tailback: Tailback) -> None:

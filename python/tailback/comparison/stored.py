@@ -66,7 +66,7 @@ def compare_stored(sources: Sequence[Path], chosen: Sequence[str] = ()) -> Compa
             first.points[0].params if first else {},
             first.points[0].labels if first else {},
             warmup,
-            _base_ms(first),
+            first.points[0] if first else None,
         )
         columns_of[at] = (results, seeds_by_point(results.points))
     opened, points = zip(*(columns_of[at] for at in range(len(sources))), strict=True)
@@ -80,12 +80,6 @@ def compare_stored(sources: Sequence[Path], chosen: Sequence[str] = ()) -> Compa
         there = replace(files[0].results, root=columns[1].results.root)
         columns[0] = replace(baseline.cut(files[0], points[1]), results=there)
     return judge(columns, wanted)
-
-
-def _base_ms(results: Results | None) -> float:
-    """Return the RTT of the empty path of a run's first flow, ms. Return 0 if there is no run."""
-    flows = results.points[0].manifest["canonical"]["flows"] if results else ()
-    return float(flows[0]["rtt"]) / 1e6 if flows else 0.0
 
 
 def _open_stored(source: Path) -> tuple[Results, dict[Key, list[int]]]:

@@ -62,7 +62,7 @@ def evaluate(
     rejected: dict[str, str] = {}
     for criterion in chosen:
         own = criterion.jobs(folder, subject, request)
-        why = _rejection(own.values(), request)
+        why = rejection(own.values(), request)
         if why:
             rejected[criterion.id] = why.replace("<text>", criterion.scenario)
         else:
@@ -86,7 +86,7 @@ def evaluate(
         own_results = by_section.get(criterion.id, {})
         result = criterion.outcome(subject, request, own_results)
         result = replace(result, command=criterion.command(subject, request))
-        sections.append(_with_failures(result, own_results.values(), failures))
+        sections.append(with_failures(result, own_results.values(), failures))
     version = found[0].version if found else engines.get(request.run.engine).version
     return Evaluation(
         suite,
@@ -124,7 +124,7 @@ def _texts(chosen: Sequence[Criterion], folder: Path, subject: Subject) -> dict[
     return found
 
 
-def _rejection(jobs: Iterable[Job], request: Request) -> str:
+def rejection(jobs: Iterable[Job], request: Request) -> str:
     """Return why the engine cannot run a section, or an empty text if it can."""
     runner = engines.get(request.run.engine)
     for job in jobs:
@@ -136,7 +136,7 @@ def _rejection(jobs: Iterable[Job], request: Request) -> str:
     return ""
 
 
-def _with_failures(
+def with_failures(
     result: SectionResult, own: Iterable[Results], failures: Sequence[str]
 ) -> SectionResult:
     """Make a section fail if one of its runs failed, because the subject crashed or hung in that

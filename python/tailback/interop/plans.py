@@ -1,8 +1,8 @@
-"""Reads the flows of a stored run from its manifest."""
+"""Reads the flows and programs of a stored run from its manifest."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +15,17 @@ def flow_plan(point: Mapping[str, Any], flow: str, run: Path) -> dict[str, Any]:
 
     Raises `DamagedResults`, with the folder of the run, if the point does not have the flow.
     """
-    plans: list[dict[str, Any]] = point["flows"]
-    for wanted in (flow, group_of(flow)):
+    return _plan(point["flows"], flow, run)
+
+
+def sender_plan(point: Mapping[str, Any], name: str, run: Path) -> dict[str, Any]:
+    """Return the table of a flow or program like `flow_plan`."""
+    return _plan([*point["flows"], *point.get("programs", ())], name, run)
+
+
+def _plan(plans: Sequence[dict[str, Any]], name: str, run: Path) -> dict[str, Any]:
+    for wanted in (name, group_of(name)):
         for plan in plans:
             if plan["name"] == wanted:
                 return plan
-    raise DamagedResults(f"{run}: the manifest has no flow {flow}")
+    raise DamagedResults(f"{run}: the manifest has no flow {name}")

@@ -1,5 +1,5 @@
 """Exports a run as qlog (draft-ietf-quic-qlog-main-schema-13, -quic-events-13), one file for each
-flow.
+flow. Logs that the stacks of programs wrote are copied unchanged.
 
 qlog is the log format of QUIC stacks. For a TCP flow the file has only qlog's recovery events,
 because TCP has no packet numbers and no QUIC frames. Windows are in bytes of payload, times in ms
@@ -22,7 +22,10 @@ import tailback
 from tailback.errors import InputError
 from tailback.explain import account, words
 from tailback.interop.plans import flow_plan
+from tailback.interop.qlog_file import is_named_so
 from tailback.interop.qlog_states import State, states
+from tailback.metrics import parts
+from tailback.programs import kept, logs
 from tailback.store import layout
 from tailback.store.run_folder import StoredRun
 
@@ -61,7 +64,10 @@ class Qlog:
 
     def export(self, run: Path, out: Path, interfaces: Sequence[str]) -> list[Path]:
         """Write a file for each flow. The file is `out`, or NAME.FLOW plus the ending if there are
-        several flows."""
+        several flows.
+
+        Also copy the logs that the stacks of programs wrote, to NAME.PROGRAM.FILE.
+        """
         if interfaces:
             raise InputError("--interface: only for --format pcapng; remove it")
         flows = _Flows(run)
@@ -70,7 +76,14 @@ class Qlog:
             with layout.replacing(target) as part, part.open("wb") as file:
                 for text in self._texts(flows, name):
                     file.write(text)
-        return targets
+        copies = []
+        for program, log in flows.logs:
+            short = log.name.removeprefix(f"{kept.OUT}/")
+            copy = out.with_name(f"{out.stem}.{program}.{short}".replace("/", "-"))
+            with layout.replacing(copy) as part:
+                part.write_bytes(flows.stored.read(log.path))
+            copies.append(copy)
+        return [*targets, *copies]
 
     def _texts(self, flows: _Flows, name: str) -> Iterator[bytes]:
         events = (_event(self.dialect, event) for event in flows.events(name))
@@ -140,6 +153,14 @@ def _old_trace(flows: _Flows, flow: str) -> dict[str, Any]:
     }
 
 
+def _logs(run: StoredRun) -> Iterator[tuple[str, kept.KeptFile]]:
+    for program in parts.programs(run.summary):
+        for file in logs.files(run, program["name"]):
+            # The numbers of a program are JSON too, but no qlog.
+            if is_named_so(Path(file.name)):
+                yield program["name"], file
+
+
 class _Flows:
     """The flows of a run, as events."""
 
@@ -148,9 +169,11 @@ class _Flows:
         self.manifest: dict[str, Any] = self.stored.manifest
         self.point: dict[str, Any] = self.manifest["canonical"]
         self.names = [flow["name"] for flow in self.stored.summary["flows"]]
-        if not self.names:
+        self.logs = list(_logs(self.stored))
+        """The qlog files that programs wrote, with the programs' names."""
+        if not (self.names or self.logs):
             raise InputError(
-                f"{run}: no TCP flow, and qlog is the log of a sender; "
+                f"{run}: no TCP flow and no qlog of a program, and qlog is the log of a sender; "
                 "choose a run with a TCP flow, or use --format csv"
             )
 

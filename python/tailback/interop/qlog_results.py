@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tailback.errors import InputErrors, TailbackError
-from tailback.interop import foreign, qlog_file
+from tailback.interop import foreign, qlog_file, qlog_pairing
 from tailback.interop.qlog_file import Sender, is_named_so
+from tailback.interop.qlog_pairing import Partner
 from tailback.metrics.statistics import nearest_rank
 from tailback.programs import qlog
 from tailback.programs.qlog import Samples
-from tailback.store.results import Results
+from tailback.store.results import Results, Run
 
 if TYPE_CHECKING:
     import polars as pl
@@ -49,6 +50,8 @@ class QlogRun(foreign.ForeignRun):
     """The time to leave out at the start, seconds. It equals the warm-up of the compared runs."""
     unit_ms: float
     """The unit of the RTTs in the file, in ms."""
+    partner: Partner | None
+    """The sender of the compared run. The log counts as the same sender."""
 
     @property
     def _since_ms(self) -> float:
@@ -67,11 +70,21 @@ class QlogRun(foreign.ForeignRun):
             "run_id": self.run_id,
             "duration_s": self.warmup_s + max(span, 0.0),
             "warmup_s": self.warmup_s,
-            "flows": [self._flow(span)],
+            "flows": [] if self._is_program else [self._flow(span)],
+            "programs": [self._flow(span)] if self._is_program else [],
             "queues": {},
             "traffic": [],
             "jain": None,
         }
+
+    @property
+    def _is_program(self) -> bool:
+        return self.partner is not None and self.partner.kind == "program"
+
+    @property
+    def _name(self) -> str:
+        own = self.sender.title or self.sender.path.stem
+        return own if self.partner is None else self.partner.name
 
     def _flow(self, span: float) -> dict[str, Any]:
         sender = self.sender
@@ -81,7 +94,7 @@ class QlogRun(foreign.ForeignRun):
         marks = None if sender.marked is None else self._after(sender.marked)
         lost = None if sender.lost is None else [t for t in sender.lost if t >= self._since_ms]
         return {
-            "name": sender.title or sender.path.stem,
+            "name": self._name,
             "throughput_mbit": acked * 8e-6 / span if acked is not None and span > 0 else None,
             "rtt_ms": {
                 "mean": sum(latest) / len(latest) if latest else None,
@@ -96,7 +109,7 @@ class QlogRun(foreign.ForeignRun):
 
     def series(self) -> pl.DataFrame:
         """Return the samples: time_ns, flow, link, quantity, value. `cwnd_bytes` is the window."""
-        trace, name = self.sender.trace, self.summary["flows"][0]["name"]
+        trace, name = self.sender.trace, self._name
         columns = (
             ("cwnd_bytes", trace.cwnd, 1.0),
             ("srtt_ns", trace.smoothed_rtt, 1e6 * self.unit_ms),
@@ -121,12 +134,17 @@ class QlogSource:
         params: dict[str, float | str],
         labels: dict[str, str],
         warmup_s: float,
-        base_ms: float,
+        compared: Run | None,
     ) -> Results:
-        """Return the file as the run of a point. `base_ms` is the RTT of the empty path."""
+        """Return the file as the run of a point. `compared` is the run beside it.
+
+        Raises `InputError` if it is not clear which sender of that run the log belongs to.
+        """
         sender = self.sender
-        unit = qlog.rtt_unit_ms(sender.trace, base_ms)
-        run = QlogRun(params, labels, 0, sender.path.name, sender.path, sender, warmup_s, unit)
+        partner = None if compared is None else qlog_pairing.partner(sender, compared)
+        unit = qlog.rtt_unit_ms(sender.trace, partner.base_ms if partner else 0.0)
+        name = sender.path.name
+        run = QlogRun(params, labels, 0, name, sender.path, sender, warmup_s, unit, partner)
         return Results(
             id=f"{sender.path.stem}-{sender.sha256[:8]}",
             title=sender.path.stem,

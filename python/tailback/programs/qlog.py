@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -37,6 +37,22 @@ UPDATES = (
     "metrics_updated",
 )
 
+STATES = tuple(f"{prefix}congestion_state_updated" for prefix in ("recovery:", "quic:", ""))
+"""Names of the event with a new state of the congestion control."""
+
+WORDS = (b"metrics_updated", b"congestion_state_updated")
+OF_PACKETS = (b"packet_sent", b"packet_lost")
+"""Words of the records that are read, and of those that are read on request."""
+
+METRICS = {
+    "congestion_window": "cwnd",
+    "smoothed_rtt": "smoothed_rtt",
+    "latest_rtt": "latest_rtt",
+    "bytes_in_flight": "in_flight",
+    "pacing_rate": "pacing_rate",
+}
+"""Metrics of an update that are read, with the attribute of `Trace` for each."""
+
 Samples = list[tuple[float, float]]
 """Samples: pairs of time in ms and value."""
 
@@ -58,6 +74,16 @@ class Trace:
     """Smoothed RTT, ms."""
     latest_rtt: Samples = field(default_factory=list)
     """RTT of the last acknowledged packet, ms."""
+    in_flight: Samples = field(default_factory=list)
+    """Data in flight, bytes."""
+    pacing_rate: Samples = field(default_factory=list)
+    """Rate at which the sender says that it paces, bit/s."""
+    states: list[tuple[float, str]] = field(default_factory=list)
+    """Time in ms and name of each state that the congestion control enters."""
+    sent: int = 0
+    """Number of packets sent with application data (1-RTT). 0 if packets were not read."""
+    lost: int = 0
+    """How many of them the sender considered lost."""
 
     @property
     def is_empty(self) -> bool:
@@ -77,8 +103,10 @@ def rtt_unit_ms(trace: Trace, base_ms: float) -> float:
     return 1000.0 if 0 < most < base_ms / 2 <= 1000 * most else 1.0
 
 
-def parse(data: bytes, path: Path) -> list[Trace]:
+def parse(data: bytes, path: Path, *, packets: bool = False) -> list[Trace]:
     """Return the traces of a file that have samples. Return an empty list if the file is not qlog.
+
+    With `packets`, also count packets, which takes longer.
 
     Raises `InputError` if a file that claims to be qlog cannot be read. `path` is for messages.
     """
@@ -87,7 +115,8 @@ def parse(data: bytes, path: Path) -> list[Trace]:
     # A JSON file need not be qlog. A qlog file contains one of these words.
     if not named and not any(word in head for word in (b'"qlog_', b"qlog:file", b"qlog+json")):
         return []
-    traces = [_trace(*log) for log in logs(data, path, (b"metrics_updated",))]
+    words = (*WORDS, *OF_PACKETS) if packets else WORDS
+    traces = [_trace(*log) for log in logs(data, path, words)]
     return [trace for trace in traces if not trace.is_empty]
 
 
@@ -188,18 +217,24 @@ def _trace(trace: Mapping[str, Any], events: Iterable[Any]) -> Trace:
     record = Trace(
         kind if kind in ("client", "server") else "", 0.0 if absolute else _epoch(common)
     )
+    sent = lost = 0
     for now, event, data in timed(trace, events):
-        if event not in UPDATES:
-            continue
-        for name, samples in (
-            ("congestion_window", record.cwnd),
-            ("smoothed_rtt", record.smoothed_rtt),
-            ("latest_rtt", record.latest_rtt),
-        ):
-            value: Any = data.get(name)
-            if shape.number(value) and value >= 0:
-                samples.append((now, float(value)))
-    return record
+        if event in UPDATES:
+            for name, attribute in METRICS.items():
+                value: Any = data.get(name)
+                if shape.number(value) and value >= 0:
+                    getattr(record, attribute).append((now, float(value)))
+        elif event in STATES and isinstance(data.get("new"), str):
+            record.states.append((now, data["new"]))
+        elif event.endswith(("packet_sent", "packet_lost")) and _is_1rtt(data):
+            sent += event.endswith("packet_sent")
+            lost += event.endswith("packet_lost")
+    return replace(record, sent=sent, lost=lost)
+
+
+def _is_1rtt(data: Mapping[str, Any]) -> bool:
+    header = data.get("header")
+    return isinstance(header, Mapping) and header.get("packet_type") == "1RTT"
 
 
 def _epoch(common: Mapping[str, Any]) -> float | None:

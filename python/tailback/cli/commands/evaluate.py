@@ -198,6 +198,10 @@ def queue() -> None:
     examples=(
         ("evaluate bbr bbr3:draft=06", "evaluate BBRv3 as in the draft"),
         ("evaluate bbr bbr3 --part A.4", "evaluate one case, with the states that decide it"),
+        (
+            "evaluate bbr program=quinn.toml --engine kernel",
+            "evaluate a program by its packets and its qlog",
+        ),
     )
 )
 @_suite
@@ -205,6 +209,7 @@ def bbr() -> None:
     """Evaluate a BBR by the test cases in the appendix of its draft.
 
     NAME is a BBR of `tailback list cc` or of a plugin. Options follow a colon:
-    bbr3:draft=06,down_gain=0.8. The cases are those of draft-ietf-ccwg-bbr-06, appendix A. Exit
-    status: 0 done, 1 a case fails, 2 bad input.
+    bbr3:draft=06,down_gain=0.8. program=FILE is a program, such as a QUIC stack: FILE has one table
+    [[programs]]. The cases are those of draft-ietf-ccwg-bbr-06, appendix A. Exit status: 0 done,
+    1 a case fails, 2 bad input.
     """

@@ -75,7 +75,8 @@ def export(
     qlog: FILE for one flow, or NAME.FLOW.sqlog for each of several flows, in the current schema:
     windows, RTT and states of the sender, why slow start ended and
     why the window was reduced. record.series = "acks" gives every ACK, record.events
-    every drop and mark. qlog-0.3 is the older JSON that qvis reads.
+    every drop and mark. qlog-0.3 is the older JSON that qvis reads. A qlog file
+    that a program's stack wrote is copied unchanged, to NAME.PROGRAM.FILE.
     """
     from tailback import interop
     from tailback.store import layout

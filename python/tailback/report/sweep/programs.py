@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import altair as alt
@@ -20,7 +19,7 @@ from tailback.figures.theme import Chart
 from tailback.figures.time_series import thin, time_series
 from tailback.metrics import parts
 from tailback.plot import words
-from tailback.programs import kept, qlog
+from tailback.programs import kept, logs, qlog
 from tailback.report.model import Block, Facts, ReportFigure, Table, Value
 from tailback.report.sweep.axes import MOST_COLOURS
 from tailback.report.tables import left, right
@@ -134,13 +133,9 @@ def _logs(run: Run, name: str) -> Iterator[tuple[str, qlog.Trace, Any]]:
     """
     plan = _plan(run, name)
     end_s = run.summary["duration_s"]
-    for file in kept.files(run.stored, name):
-        if not file.name.startswith(f"{kept.OUT}/") or not file.name.endswith(qlog.ENDINGS):
-            continue
+    for file in logs.files(run.stored, name):
         try:
-            if file.size > qlog.MAX_BYTES:
-                raise InputError(f"{file.name}: larger than {qlog.MAX_BYTES >> 20} MiB")
-            traces = qlog.parse(run.stored.read(file.path), Path(file.name))
+            traces = logs.traces(run.stored, file)
         except InputError as error:
             text = f"program {name}: {file.side}: not drawn: {error}"
             warnings.warn(text, ScenarioWarning, stacklevel=2)

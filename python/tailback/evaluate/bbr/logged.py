@@ -1,0 +1,105 @@
+"""Shows what the qlog of a program tells about its congestion control: window, data in flight,
+pacing rate and states."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tailback.programs import logs
+from tailback.programs.qlog import Samples, Trace
+from tailback.store.results import Run
+
+STATE_NAMES = {
+    "startup": "STARTUP",
+    "drain": "DRAIN",
+    "probertt": "PROBE_RTT",
+    "probebw": "PROBE_BW",
+    "probebwup": "UP",
+    "probebwdown": "DOWN",
+    "probebwcruise": "CRUISE",
+    "probebwrefill": "REFILL",
+}
+"""BBR's states by their names in logs: in small letters, without a prefix such as `bbr2`."""
+
+_PREFIX = re.compile(r"^bbr(v?\d)?(?=[a-z])")
+
+
+@dataclass(frozen=True)
+class LogTrace:
+    """The log of a sender, in seconds of the run."""
+
+    cwnd: Samples
+    """Time and congestion window, bytes."""
+    in_flight: Samples
+    """Time and data in flight, bytes."""
+    pacing: Samples
+    """Time and the pacing rate that the sender states, bit/s."""
+    states: Sequence[tuple[float, str]]
+    """Time and name of each state of BBR, as in the draft. Empty if the log names none."""
+
+    @classmethod
+    def of(cls, run: Run, program: str, first_s: float) -> LogTrace | None:
+        """Read the log of a program, or return None if it wrote none with windows.
+
+        `first_s` is when the program sent its first packet. It places the log in the run if the log
+        does not say what its times count from.
+        """
+        found = logs.sender(run.stored, program)
+        return None if found is None else cls.placed(found, _date_s(run, program), first_s)
+
+    @classmethod
+    def placed(cls, trace: Trace, date_s: float, first_s: float) -> LogTrace:
+        """Return a log on the clock of the run, which begins at a date, seconds since 1970."""
+        first_ms = min(samples[0][0] for samples in (trace.cwnd, trace.states) if samples)
+        offset = None if trace.epoch_ms is None else trace.epoch_ms / 1e3 - date_s
+        # Some logs count from the date of another machine's start.
+        if offset is None or abs(first_ms / 1e3 + offset - first_s) > 1:
+            offset = first_s - first_ms / 1e3
+
+        def moved(samples: Samples) -> Samples:
+            return [(at / 1e3 + offset, value) for at, value in samples]
+
+        named = [(at / 1e3 + offset, _state(name)) for at, name in trace.states]
+        states = [(at, name) for at, name in named if name]
+        return cls(moved(trace.cwnd), moved(trace.in_flight), moved(trace.pacing_rate), states)
+
+    def spells(self, state: str) -> list[tuple[float, float, str]]:
+        """Return begin, end and following state of each period in a state that ended."""
+        return [
+            (self.states[i][0], self.states[i + 1][0], self.states[i + 1][1])
+            for i in range(len(self.states) - 1)
+            if self.states[i][1] == state and self.states[i + 1][1] != state
+        ]
+
+
+def at(samples: Samples, time: float) -> float | None:
+    """Return the last value until a time, or None before the first."""
+    index = bisect_right(samples, (time, float("inf"))) - 1
+    return samples[index][1] if index >= 0 else None
+
+
+def least(samples: Samples, since: float, until: float) -> float | None:
+    """Return the smallest value that held between two times, or None without one."""
+    inside = [value for when, value in samples if since < when <= until]
+    held = at(samples, since)
+    return min([*inside, *([] if held is None else [held])], default=None)
+
+
+def state(log: LogTrace, time: float) -> str:
+    """Return the state at a time, or `-` if the log does not name it."""
+    index = bisect_right(log.states, (time, chr(0x10FFFF))) - 1
+    return log.states[index][1] if index >= 0 else "-"
+
+
+def _state(name: str) -> str:
+    return STATE_NAMES.get(_PREFIX.sub("", re.sub(r"[^a-z0-9]", "", name.lower())), "")
+
+
+def _date_s(run: Run, program: str) -> float:
+    for plan in run.manifest["canonical"].get("programs", ()):
+        if plan["name"] == program:
+            return float(plan.get("date", 0))
+    return 0.0

@@ -1,0 +1,339 @@
+"""Decides cases by what a program shows from outside: its packets, and the qlog that it writes.
+
+A program does not report BBR's variables. A state is known if the log names it. Otherwise it is
+known if packets can only mean this state: sending slows below the delivery when STARTUP ends, and
+the data in flight falls to half of the BDP in PROBE_RTT.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from tailback.evaluate.bbr import logged
+from tailback.evaluate.bbr.case import Case, Finding, missed, passed
+from tailback.evaluate.bbr.cases import a03, a10, a12, a14, a15, a17
+from tailback.evaluate.bbr.logged import LogTrace
+from tailback.evaluate.bbr.packet_trace import PacketTrace
+
+FULL = 0.95
+"""Share of the link's rate from which on the link counts as full."""
+
+SLOWER = 0.8
+"""Share of the delivery rate below which sending counts as slower than the delivery, over one RTT
+of the empty path."""
+
+FEW_FRAMES = 3
+"""Frames that may be in a queue that counts as empty."""
+
+SHOWN = ("cwnd", "in_flight", "min_rtt_ms", "acked_bytes", "mode", "phase")
+"""Quantities of a sender that packets show, or that a qlog can have."""
+
+RATE_MBIT = 20.0
+"""Rate of the link of A.1, A.3 and A.10."""
+
+APPLICATION = "The scenario limits what the application writes. A program writes by itself."
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What is seen of a program in the run of a case."""
+
+    packets: PacketTrace
+    log: LogTrace | None
+    """None if the program wrote no qlog."""
+
+    def full(self, mbit: float, since_s: float = 0.0) -> int | None:
+        """Return the first interval at whose end a link of this rate has been full for one RTT."""
+        p = self.packets
+        later = range(p.index(since_s), len(p.times)) if p.times else range(0)
+        wanted = FULL * mbit
+        return next((i for i in later if p.mbit(p.delivered, i, p.base_s) >= wanted), None)
+
+    def slower(self, since: int) -> int | None:
+        """Return the first interval after another at whose end sending has been slower than the
+        delivery for one RTT."""
+        p = self.packets
+        for i in range(since + 1, len(p.times)):
+            if p.mbit(p.sent, i, p.base_s) < SLOWER * p.mbit(p.delivered, i, p.base_s):
+                return i
+        return None
+
+    def startup_end(self, mbit: float) -> tuple[int | None, int | None, str]:
+        """Return when the link was full, when STARTUP ended, and the next state if the log names
+        it."""
+        full = self.full(mbit)
+        spells = self.log.spells("STARTUP") if self.log else []
+        if spells:
+            _, end, state = spells[0]
+            return full, self.packets.index(end), state
+        return full, None if full is None else self.slower(full), ""
+
+    def window(self, index: int) -> str:
+        """Return a sentence with the logged window around an interval."""
+        if self.log is None:
+            return ""
+        at, rtt = self.packets.times[index], self.packets.rtts[index]
+        before = logged.at(self.log.cwnd, at - 2 * rtt)
+        low = logged.least(self.log.cwnd, at - 2 * rtt, at)
+        if before is None or low is None:
+            return ""
+        if low == before:
+            return f" The qlog has a window of {before:.0f} bytes throughout."
+        return f" The qlog has a window that fell from {before:.0f} to {low:.0f} bytes."
+
+
+Judge = Callable[[Seen], Finding]
+
+PLATEAU = "rounds at the full rate before sending slows"
+LEAST_ROUNDS, MOST_ROUNDS = 2.5, 4.5
+"""Packets do not show where a round begins, so a count of three may be off by half a round at one
+end and by one and a half, the round that set the baseline included, at the other."""
+
+
+def plateau(seen: Seen) -> Finding:
+    """A.1: pass if sending slows about three rounds after the link was full, without a loss."""
+    p = seen.packets
+    full, end, state = seen.startup_end(RATE_MBIT)
+    if full is None:
+        return Finding("fail", PLATEAU, None, MOST_ROUNDS, "The link was never full.", 0)
+    last = len(p.times) - 1
+    lost = p.lost(0, p.times[end if end is not None else last])
+    rounds = p.rounds(full, end if end is not None else last)
+    if lost:
+        note = f"{lost} packets were dropped before sending slowed below the delivery."
+        return Finding("fail", PLATEAU, rounds, MOST_ROUNDS, note, end or last)
+    if end is None:
+        note = "Sending never slowed below the delivery: STARTUP did not end in DRAIN."
+        return Finding("fail", PLATEAU, rounds, MOST_ROUNDS, note, last)
+    ok = LEAST_ROUNDS <= rounds <= MOST_ROUNDS and state in ("", "DRAIN")
+    led = f"STARTUP led to {state}" if state else "Sending slowed below the delivery"
+    note = f"{led} {rounds:.1f} rounds after the link was full, without a loss.{seen.window(end)}"
+    return Finding(passed(ok), PLATEAU, rounds, MOST_ROUNDS, note, end)
+
+
+GAIN = "sending rate over delivery rate in DRAIN"
+GAIN_STEP = 0.05
+"""How far the ratio of two counted rates may be off the gain."""
+PAUSE = 0.2
+"""A ratio below this is no DRAIN of any BBR: versions 1 and 2 have 0.35."""
+
+
+def drain(seen: Seen) -> Finding:
+    """A.3: pass if sending slows to half of the delivery until the queue is empty."""
+    p = seen.packets
+    full, end, state = seen.startup_end(RATE_MBIT)
+    if full is None or end is None:
+        return missed(GAIN, "Sending never slowed below the delivery, so no DRAIN was seen.")
+    if p.lost(0, p.times[end]):
+        return missed(GAIN, "Losses came before sending slowed, so no DRAIN was seen.")
+    if state not in ("", "DRAIN"):
+        return missed(GAIN, f"STARTUP led to {state}, so no DRAIN was seen.")
+    spells = seen.log.spells("DRAIN") if seen.log else []
+    if spells:
+        first, again = p.index(spells[0][0] + p.base_s / 2), p.index(spells[0][1] + p.base_s / 2)
+    else:
+        short = p.base_s / 2
+        slow = [
+            i
+            for i in range(end - round(p.base_s * 100), len(p.times))
+            if p.mbit(p.sent, i, short) < SLOWER * p.mbit(p.delivered, i, short)
+        ]
+        if not slow:
+            return missed(GAIN, "Sending was slower for too short a time to measure a gain.")
+        first = slow[0]
+        again = next(i for i in range(first, len(p.times) + 1) if i not in slow) - 1
+        # The last interval counts what came up to half an RTT later, when DRAIN was over.
+        again = p.index(p.times[min(again, len(p.times) - 1)] - short)
+    passed_s = p.times[again] - p.times[first]
+    if passed_s < p.base_s / 2:
+        return missed(GAIN, "Sending was slower for too short a time to measure a gain.")
+    gain = (p.sent[again] - p.sent[first]) / (p.delivered[again] - p.delivered[first])
+    if gain < PAUSE and not state:
+        note = f"Sending stopped instead of slowing, which is no DRAIN.{seen.window(end)}"
+        return missed(GAIN, note)
+    left = min(p.backlog[first : again + 3]) / p.frame
+    ok = abs(gain - a03.BOUND) <= GAIN_STEP and left <= FEW_FRAMES
+    note = f"The queue had {left:.0f} frames at the end.{seen.window(end)}"
+    return Finding(passed(ok), GAIN, gain, a03.BOUND, note, again)
+
+
+def probe_rtt(seen: Seen) -> Finding:
+    """A.10: pass if after 5 s the data in flight stays at half of the BDP for 200 ms."""
+    p = seen.packets
+    full = seen.full(RATE_MBIT)
+    if full is None:
+        return missed(a10.MEASURE, "The link was never full.")
+    bdp = RATE_MBIT * 1e6 / 8 * p.base_s
+    target = max(a10.LEAST * p.frame, a10.GAIN * bdp + p.frame)
+    spells = seen.log.spells("PROBE_RTT") if seen.log else []
+    if spells:
+        since, until, after = spells[0]
+    else:
+        dip = _dip(p, full, target)
+        if dip is None:
+            return _no_probe_rtt(p, full)
+        since, until, after = p.times[dip[0]], p.times[dip[1]], ""
+        if dip[1] == len(p.times) - 1:
+            return missed(a10.MEASURE, "The run ended before the data in flight rose again.")
+    inside = [
+        i for i, at in enumerate(p.times) if since <= at <= until and p.in_flight[i] <= target
+    ]
+    lasted = 10.0 * len(inside)
+    window = min((p.in_flight[i] for i in inside), default=0.0) / p.frame
+    begins = since >= a10.INTERVAL_S
+    ok = (
+        begins
+        and lasted >= a10.BOUND
+        and after in ("", "UP", "DOWN", "CRUISE", "REFILL", "PROBE_BW")
+    )
+    at = p.index(since)
+    note = (
+        f"PROBE_RTT began at {since:.2f} s{'' if begins else ', before the 5 s had passed'}, with "
+        f"down to {window:.0f} frames in flight; half of the BDP is "
+        f"{a10.GAIN * bdp / p.frame:.0f}.{seen.window(at)}"
+    )
+    return Finding(passed(ok), a10.MEASURE, lasted, a10.BOUND, note, at)
+
+
+DIP = 10
+"""Intervals for which the data in flight must be low before this counts as PROBE_RTT."""
+
+
+def _dip(p: PacketTrace, since: int, target: float) -> tuple[int, int] | None:
+    """Return the first and last interval of the first time with little data in flight."""
+    first = None
+    for i in range(since, len(p.times) + 1):
+        low = i < len(p.times) and p.in_flight[i] <= target
+        if low and first is None:
+            first = i
+        elif not low:
+            if first is not None and i - first >= DIP:
+                return first, i - 1
+            first = None
+    return None
+
+
+SAME_RTT = 1.02
+"""An RTT up to this factor above the smallest one counts as the smallest seen again."""
+
+
+def _no_probe_rtt(p: PacketTrace, full: int) -> Finding:
+    """Return the finding if the data in flight never fell: fail if PROBE_RTT was due."""
+    known = [(at, rtt) for at, rtt in zip(p.times, p.rtts, strict=True) if at >= p.first_s]
+    smallest = min(rtt for _, rtt in known)
+    again = max(at for at, rtt in known if rtt <= SAME_RTT * smallest)
+    waited = p.times[-1] - again
+    note = (
+        "The data in flight never stayed at half of the BDP; the smallest RTT was last seen at "
+        f"{again:.2f} s."
+    )
+    if waited > a10.INTERVAL_S + 1:
+        return Finding("fail", a10.MEASURE, 0.0, a10.BOUND, note, full)
+    return missed(a10.MEASURE, note)
+
+
+AGGREGATED = "delivery rate when STARTUP ends (% of the link's rate)"
+
+
+def aggregation(seen: Seen) -> Finding:
+    """A.12: pass if STARTUP fills the link with more than two BDPs in flight, and ends."""
+    p = seen.packets
+    full, end, _ = seen.startup_end(a12.RATE_MBIT)
+    if full is None:
+        most = max((p.mbit(p.delivered, i, p.base_s) for i in range(len(p.times))), default=0.0)
+        note = "The link was never full."
+        return Finding("fail", AGGREGATED, 100 * most / a12.RATE_MBIT, a12.BOUND, note, 0)
+    if end is None:
+        note = "Sending never slowed below the delivery: STARTUP did not end."
+        return Finding("fail", AGGREGATED, None, a12.BOUND, note, len(p.times) - 1)
+    found = 100 * p.mbit(p.delivered, end, 2 * p.base_s) / a12.RATE_MBIT
+    bdp = a12.RATE_MBIT * 1e6 / 8 * p.base_s
+    most = max(p.in_flight[: end + 1])
+    lost = p.lost(0, p.times[end])
+    ok = found >= a12.BOUND and most > 2 * bdp and not lost
+    note = (
+        f"Up to {most / p.frame:.0f} frames were in flight at a BDP of {bdp / p.frame:.0f}; "
+        f"{lost} packets were dropped until then. Packets do not show extra_acked."
+    )
+    return Finding(passed(ok), AGGREGATED, found, a12.BOUND, note, end)
+
+
+def tiny(seen: Seen) -> Finding:
+    """A.14: pass if the window is never below four packets and the link stays full."""
+    p = seen.packets
+    inside = [i for i, at in enumerate(p.times) if at >= a14.SINCE_S]
+    if not inside:
+        return missed(a14.MEASURE, f"No packet came after {a14.SINCE_S:g} s.")
+    payload = p.frame - p.header
+    at = min(inside, key=lambda i: p.in_flight[i])
+    low = None
+    if seen.log is not None:
+        low = logged.least(seen.log.cwnd, a14.SINCE_S, p.times[-1])
+    window = p.in_flight[at] / p.frame if low is None else low / payload
+    share = 100 * p.mbit(p.delivered, inside[-1], p.times[inside[-1]] - a14.SINCE_S) / a14.RATE_MBIT
+    ok = window >= a14.BOUND - ROUNDED and share >= a14.FULL
+    source = "data in flight by packets" if low is None else "window by qlog"
+    note = f"It is the {source}. The flow used {share:.1f} % of the link."
+    return Finding(passed(ok), a14.MEASURE, window, a14.BOUND, note, at)
+
+
+ROUNDED = 0.1
+"""Packets that the window may seem to lack, because packets differ in length."""
+
+
+def growth(seen: Seen) -> Finding:
+    """A.15: fail if the rate is never found. Packets do not show how many rounds of UP it took."""
+    p = seen.packets
+    found = seen.full(a15.RATE_MBIT, a15.CHANGE_S)
+    if found is None:
+        since = p.index(a15.CHANGE_S)
+        most = max(p.mbit(p.delivered, i, p.base_s) for i in range(since, len(p.times)))
+        note = f"The rate was not found: the delivery reached {most:.1f} Mbit/s."
+        return Finding("fail", a15.MEASURE, None, a15.BOUND, note, len(p.times) - 1)
+    note = (
+        f"The link was full {p.times[found] - a15.CHANGE_S:.2f} s after the change. Packets do not "
+        "show how many rounds of UP that took."
+    )
+    return Finding("not observable", "", None, None, note, found)
+
+
+def policed(seen: Seen) -> Finding:
+    """A.17: pass if few packets are lost and the flow gets its tokens in the last 5 s."""
+    p = seen.packets
+    since, last = p.index(a17.SETTLED_S), len(p.times) - 1
+    drops = p.lost(p.times[since], p.times[last])
+    arrived = (p.delivered[last] - p.delivered[since]) / p.frame
+    lost = 100 * drops / (arrived + drops) if arrived + drops else 0.0
+    share = 100 * p.mbit(p.delivered, last, p.times[last] - p.times[since]) / a17.RATE_MBIT
+    ok = lost <= a17.BOUND and share >= a17.LEAST
+    note = (
+        f"In the last 5 s the flow got {share:.0f} % of the tokens. Packets do not show the "
+        "short-term bounds."
+    )
+    return Finding(passed(ok), a17.MEASURE, lost, a17.BOUND, note, since)
+
+
+JUDGES: Mapping[str, Judge] = {
+    "A.1": plateau,
+    "A.3": drain,
+    "A.10": probe_rtt,
+    "A.12": aggregation,
+    "A.14": tiny,
+    "A.15": growth,
+    "A.17": policed,
+}
+"""The cases that are judged from outside."""
+
+OF_APPLICATION = ("A.2", "A.6", "A.7", "A.11", "A.20", "A.22")
+"""The cases that limit what the application writes."""
+
+
+def unobservable(case: Case) -> str:
+    """Return why a case is not observable, or an empty text if it is judged."""
+    if case.id in JUDGES:
+        return ""
+    if case.id in OF_APPLICATION:
+        return APPLICATION
+    lacking = [name for name in case.needs if name not in SHOWN]
+    return f"Neither packets nor a qlog show {', '.join(lacking)}."

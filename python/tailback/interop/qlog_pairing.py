@@ -1,0 +1,67 @@
+"""Decides which sender of a run the log of a sender is compared with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from tailback.base import foreign
+from tailback.errors import InputError
+from tailback.interop.plans import sender_plan
+from tailback.interop.qlog_file import Sender
+from tailback.metrics import parts
+from tailback.programs import kept
+from tailback.store.results import Run
+
+
+@dataclass(frozen=True)
+class Partner:
+    """The sender of a run that a log is compared with."""
+
+    kind: Literal["flow", "program"]
+    name: str
+    base_ms: float
+    """RTT of its empty path, ms."""
+
+
+def partner(sender: Sender, run: Run) -> Partner:
+    """Return the flow or program of a run that corresponds to a log.
+
+    The first of these rules that finds one decides: the folder of the program that wrote the file,
+    the title of the log, the name of the file, the only program, the only flow.
+
+    Raises `InputError` with the candidates if no rule finds one.
+    """
+    kinds: dict[str, Literal["flow", "program"]] = {
+        **{part["name"]: "program" for part in parts.programs(run.summary)},
+        **{part["name"]: "flow" for part in run.summary["flows"]},
+    }
+    programs = [name for name, kind in kinds.items() if kind == "program"]
+    labels = (_writer(sender.path), sender.title, sender.path.stem)
+    name = next((label for label in labels if label in kinds), None)
+    if name is None and len(programs or kinds) == 1:
+        [name] = programs or kinds
+    if name is None:
+        listed = ", ".join(sorted(kinds)) or "none"
+        raise InputError(
+            f"{foreign.line(sender.path.name)}: the run has several senders, and the log names "
+            f"none of them: {listed}; rename the file to NAME{sender.path.suffix}, with one of "
+            "these names"
+        )
+    return Partner(kinds[name], name, _base_ms(run.manifest["canonical"], name, run.path))
+
+
+def _writer(path: Path) -> str:
+    """Return the program in whose kept files a path lies, or an empty text."""
+    folders = path.resolve().parts
+    for at, folder in enumerate(folders[:-3]):
+        if folder == kept.FOLDER and kept.OUT in folders[at + 1 :]:
+            sides = [n for n, one in enumerate(folders) if n > at and one in kept.SIDES]
+            return "/".join(folders[at + 1 : sides[0]]) if sides else ""
+    return ""
+
+
+def _base_ms(point: Mapping[str, Any], name: str, run: Path) -> float:
+    return float(sender_plan(point, name, run).get("rtt", 0)) / 1e6

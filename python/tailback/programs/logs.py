@@ -1,0 +1,48 @@
+"""Reads the qlog files that a program has written, from the folder of its run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tailback.errors import InputError
+from tailback.programs import kept, qlog
+from tailback.programs.kept import KeptFile
+from tailback.programs.qlog import Trace
+
+if TYPE_CHECKING:
+    from tailback.store.run_folder import StoredRun
+
+
+def files(run: StoredRun, program: str) -> Iterator[KeptFile]:
+    """Return the files in a program's output folders that may be qlog."""
+    for file in kept.files(run, program):
+        if file.name.startswith(f"{kept.OUT}/") and file.name.endswith(qlog.ENDINGS):
+            yield file
+
+
+def traces(run: StoredRun, file: KeptFile, *, packets: bool = False) -> list[Trace]:
+    """Read the connections of a file; return an empty list if it is no qlog. `packets` is as in
+    `qlog.parse`.
+
+    Raises `InputError` if the file is too large or cannot be read.
+    """
+    if file.size > qlog.MAX_BYTES:
+        raise InputError(f"{file.name}: larger than {qlog.MAX_BYTES >> 20} MiB")
+    return qlog.parse(run.read(file.path), Path(file.name), packets=packets)
+
+
+def sender(run: StoredRun, program: str, *, packets: bool = False) -> Trace | None:
+    """Return the log of the connection whose window was logged most often, or None without one.
+
+    The side that sends the data updates its window most often. A file that cannot be read is
+    skipped.
+    """
+    found = []
+    for file in files(run, program):
+        try:
+            found += traces(run, file, packets=packets)
+        except InputError:
+            continue
+    return max((one for one in found if one.cwnd), key=lambda one: len(one.cwnd), default=None)

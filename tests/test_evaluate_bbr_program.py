@@ -1,0 +1,256 @@
+"""Tests `evaluate bbr program=FILE`: cases judged by packets and by a program's qlog."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import stored_programs
+from conftest import COMMAND
+from tailback import interop
+from tailback.errors import InputError
+from tailback.evaluate.bbr import logged, outside, programs
+from tailback.evaluate.bbr.case import FLOW
+from tailback.evaluate.bbr.cases import CASES
+from tailback.evaluate.bbr.logged import LogTrace
+from tailback.evaluate.bbr.packet_trace import PacketTrace
+from tailback.evaluate.model import Evaluation, Request, SectionResult
+from tailback.evaluate.program import ProgramSubject
+from tailback.evaluate.suites import evaluate
+from tailback.programs import qlog
+from tailback.running.batch import Job, run_many
+from tailback.running.options import RunOptions
+from tailback.store.results import Results, Run
+
+PROGRAM = ProgramSubject("quinn.toml", {"kind": "quinn", "control": "bbr"})
+
+DRAFT = '{ name = "bbr3", draft = "06" }'
+BRANCH = '"bbr3"'
+CUBIC = '"cubic"'
+
+Doctor = Callable[[bytes], bytes]
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make a folder of results, so that tests reuse runs."""
+    return tmp_path_factory.mktemp("results")
+
+
+@pytest.fixture
+def evaluated(monkeypatch: pytest.MonkeyPatch, store: Path) -> Callable[..., Evaluation]:
+    """Return a function that evaluates a "program" whose packets are those of a TCP flow with this
+    congestion control. With `log`, it writes the qlog that `log` returns from the flow's own."""
+
+    def call(cc: str, *parts: str, log: Doctor | None = None, out: Path = store) -> Evaluation:
+        def played(jobs: Sequence[Job], _: RunOptions) -> list[Results]:
+            same = [replace(job, scenario=_as_flow(str(job.scenario), cc)) for job in jobs]
+            found = run_many(same, out=out, progress=False)
+            if log is not None:
+                for run in (run for results in found for run in results):
+                    _write_log(run, out, log)
+            return found
+
+        monkeypatch.setattr(programs, "read", lambda *_: PROGRAM)
+        monkeypatch.setattr("tailback.evaluate.execution.rejection", lambda *_: "")
+        monkeypatch.setattr(programs, "run_jobs", played)
+        return evaluate("bbr", Request("program=quinn.toml", parts=parts))
+
+    return call
+
+
+def _as_flow(text: str, cc: str) -> str:
+    text = text.replace("[[programs]]", "[[flows]]").replace('kind = "quinn"', f"cc = {cc}")
+    return text.replace('control = "bbr"\n', "")
+
+
+def _write_log(run: Run, out: Path, log: Doctor) -> None:
+    [file] = interop.get("qlog").export(run.path, out / "flow.sqlog", ())
+    kept = run.path / "programs" / FLOW / "sender/out/server-1.sqlog"
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    kept.write_bytes(log(file.read_bytes()))
+    stored_programs.seal(run.path)
+
+
+def sections(evaluation: Evaluation) -> dict[str, SectionResult]:
+    return {one.id: one for one in evaluation.sections}
+
+
+def test_packets_of_bbr_pass_every_case_that_they_show(
+    evaluated: Callable[..., Evaluation],
+) -> None:
+    found = sections(evaluated(DRAFT))
+    judged = {id_: one for id_, one in found.items() if one.verdict != "not observable"}
+    assert {id_: one.verdict for id_, one in judged.items()} == dict.fromkeys(
+        ("A.1", "A.3", "A.10", "A.12", "A.14", "A.17"), "pass"
+    )
+    # BBR's own states say 3 rounds after the round that set the baseline, a gain of 0.5, 200 ms.
+    assert judged["A.1"].value == pytest.approx(3.5, abs=0.5)
+    assert judged["A.3"].value == pytest.approx(0.5, abs=0.02)
+    assert judged["A.10"].value == pytest.approx(210, abs=20)
+    assert judged["A.14"].value == 4
+
+
+def test_another_gain_of_drain_fails_that_case_alone(
+    evaluated: Callable[..., Evaluation],
+) -> None:
+    found = sections(evaluated(BRANCH))
+    assert [id_ for id_, one in found.items() if one.verdict == "fail"] == ["A.3"]
+    assert found["A.3"].value == pytest.approx(0.344, abs=0.02)
+
+
+def test_a_control_that_is_no_bbr_fails(evaluated: Callable[..., Evaluation]) -> None:
+    evaluation = evaluated(CUBIC)
+    found = sections(evaluation)
+    failed = [id_ for id_, one in found.items() if one.verdict == "fail"]
+    assert failed == ["A.1", "A.10", "A.12", "A.15"]
+    # Without DRAIN there is no gain to measure.
+    assert found["A.3"].verdict == "undecided"
+    assert evaluation.is_bad
+
+
+def test_what_neither_packets_nor_a_log_show_is_not_observable(
+    evaluated: Callable[..., Evaluation],
+) -> None:
+    found = sections(evaluated(DRAFT))
+    assert len(found) == 22
+    assert found["A.7"].note == outside.APPLICATION
+    assert found["A.4"].note == "Neither packets nor a qlog show round, bdp."
+    assert "how many rounds of UP" in found["A.15"].note
+    assert "wrote no qlog" in " ".join(evaluated(DRAFT, "A.14").notes)
+
+
+@pytest.mark.parametrize(
+    ("case", "doctored", "verdict", "note"),
+    [
+        ("A.1", lambda log: log, "pass", "STARTUP led to DRAIN 3"),
+        (
+            "A.1",
+            lambda log: log.replace(b'"new": "drain"', b'"new": "probe_rtt"'),
+            "fail",
+            "STARTUP led to PROBE_RTT",
+        ),
+        ("A.10", lambda log: log, "pass", "PROBE_RTT began at 5.0"),
+        (
+            "A.10",
+            lambda log: log.replace(b'"probe_rtt"', b'"probe_bw_cruise"').replace(
+                b'"new": "drain"', b'"new": "probe_rtt"', 1
+            ),
+            "fail",
+            "before the 5 s had passed",
+        ),
+        ("A.14", lambda log: log, "pass", "window by qlog"),
+        (
+            "A.14",
+            lambda log: re.sub(rb'"congestion_window": \d+', b'"congestion_window": 2896', log),
+            "fail",
+            "window by qlog",
+        ),
+    ],
+)
+def test_the_log_decides(
+    evaluated: Callable[..., Evaluation],
+    tmp_path: Path,
+    case: str,
+    doctored: Doctor,
+    verdict: str,
+    note: str,
+) -> None:
+    evaluation = evaluated(DRAFT, case, log=doctored, out=tmp_path)
+    [section] = evaluation.sections
+    assert (section.verdict, note in section.note) == (verdict, True), section.note
+    assert "The program's qlog has its window and names BBR's states." in evaluation.notes
+
+
+def test_a_file_that_is_no_qlog_counts_as_none(
+    evaluated: Callable[..., Evaluation], tmp_path: Path
+) -> None:
+    evaluation = evaluated(DRAFT, "A.14", log=lambda _: b"no log", out=tmp_path)
+    assert "data in flight by packets" in evaluation.sections[0].note
+    assert "wrote no qlog" in " ".join(evaluation.notes)
+
+
+def trace(mbit: Sequence[float], **more: Any) -> PacketTrace:
+    """Return the packets of a sender that sends at these rates, each for 10 ms, through a queue
+    that never drops."""
+    sent = [0.0]
+    for rate in mbit:
+        sent.append(sent[-1] + rate * 1e6 / 8 * 0.01)
+    out = [0.0]
+    for whole in sent[1:]:
+        out.append(min(whole, out[-1] + 20e6 / 8 * 0.01))
+    backlog = [a - b for a, b in zip(sent, out, strict=True)]
+    times = [0.01 * i for i in range(len(sent))]
+    rtts = [0.04 + queued * 8 / 20e6 for queued in backlog]
+    values = {"drops": (), "base_s": 0.04, "frame": 1500.0, "header": 42, **more}
+    return PacketTrace(times, sent, out, backlog, rtts, **values)
+
+
+def test_rates_rounds_and_data_in_flight_are_counted() -> None:
+    packets = trace([10.0] * 50 + [40.0] * 4 + [20.0] * 50)
+    assert packets.mbit(packets.sent, 40, 0.04) == pytest.approx(10)
+    assert packets.rounds(10, 50) == pytest.approx(10)
+    # 10 Mbit/s over 40 ms are 50 kB. Four intervals of 40 Mbit/s queue 100 kB behind a full path.
+    assert packets.in_flight[40] == pytest.approx(50_000, rel=0.01)
+    assert packets.in_flight[80] == pytest.approx(200_000, rel=0.01)
+
+
+def test_a_pause_is_no_drain() -> None:
+    seen = outside.Seen(trace([10.0] * 5 + [40.0] * 20 + [0.5] * 10 + [20.0] * 30), None)
+    assert outside.drain(seen).verdict == "undecided"
+
+
+@pytest.mark.parametrize(
+    ("name", "state"),
+    [
+        ("probe_bw_up", "UP"),
+        ("bbr2_ProbeBW_Down", "DOWN"),
+        ("BBRv3 Startup", "STARTUP"),
+        ("ProbeRTT", "PROBE_RTT"),
+        ("slow_start", "-"),
+        ("application_limited", "-"),
+    ],
+)
+def test_names_of_states(name: str, state: str) -> None:
+    log = LogTrace.placed(
+        qlog.Trace("server", None, cwnd=[(5.0, 1.0)], states=[(7.0, name)]), 0.0, 1.0
+    )
+    # A log without an origin begins with the first packet.
+    assert log.cwnd[0][0] == pytest.approx(1.0)
+    assert logged.state(log, 1.0025) == state
+
+
+def test_the_program_takes_the_place_of_the_flow() -> None:
+    for case in CASES:
+        if not outside.unobservable(case):
+            text = programs.scenario_text(case, PROGRAM)
+            assert "[[flows]]" not in text
+            assert text.count("[record]") == 1
+            assert 'interval = "10ms"' in text
+
+
+def test_errors_come_before_the_first_run(tmp_path: Path) -> None:
+    (tmp_path / "p.toml").write_text('[[programs]]\nkind = "qinn"\nstart = "3s"\n', "utf-8")
+    command = [*COMMAND, "evaluate", "bbr", "program=p.toml"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (2, "")
+    errors = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
+    assert errors == [
+        'error: p.toml:2:8: unknown stack "qinn"',
+        "error: p.toml:3:1: `start` is decided by the scenario of each section",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [({"worst": True}, "--worst"), ({"against": "bbr3"}, "--against"), ({}, "No such file")],
+)
+def test_a_request_that_makes_no_sense_is_rejected(more: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        evaluate("bbr", Request("program=none.toml", **more))
