@@ -12,14 +12,18 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import tailback as tb
 from conftest import COMMAND, ROOT
 from tailback.errors import InputError, RunsFailed, ScenarioError
+from tailback.evaluate import suites
+from tailback.evaluate.model import Request
 from tailback.plugins import asked, begin, copies, crate, locks
 from tailback.programs import kept, qlog
+from tailback.running.options import RunOptions
 
 QUINN, SMOLTCP = ROOT / "stacks/quinn", ROOT / "stacks/smoltcp"
 
@@ -52,24 +56,36 @@ kind = "quinn"
 
 MISTAKES = """
 impl Endpoint for Rogue {
-    fn wake(&mut self, _now: Time) {
+    fn wake(&mut self, now: Time) {
         assert!(self.0 != "panics", "on purpose");
+        if now >= self.1 {
+            self.1 = now + Time::from_ms(1);
+            self.2 = true;
+        }
     }
 
     fn receive(&mut self, _now: Time, _datagram: &[u8], _ecn: Ecn) {}
 
     fn transmit(&mut self, _now: Time, datagram: &mut Vec<u8>) -> Option<Transmit> {
         datagram.push(0);
+        if self.0 == "ignores" && std::mem::take(&mut self.2) {
+            datagram.resize(SIZE, 0);
+            return Some(Transmit::one(Ecn::Ect0));
+        }
         (self.0 == "floods").then_some(Transmit::one(Ecn::NotEct))
     }
 
     fn next(&mut self) -> Option<Time> {
-        (self.0 == "spins").then_some(Time::ZERO)
+        match self.0 {
+            "spins" => Some(Time::ZERO),
+            "ignores" => Some(self.1),
+            _ => None,
+        }
     }
 }
 
-/// An endpoint that makes a mistake.
-struct Rogue(&'static str);
+/// An endpoint that makes a mistake; when the next datagram is due, and whether it is due now.
+struct Rogue(&'static str, Time, bool);
 """
 
 
@@ -88,7 +104,7 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 Box::new(Sender::new(options.float("beta"))),
                 Box::new(Receiver::default()),
             ],
-            act => [Box::new(Rogue(act)), Box::new(Receiver::default())],
+            act => [Box::new(Rogue(act, Time::ZERO, false)), Box::new(Receiver::default())],
         },
     },
 };
@@ -100,7 +116,7 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
         Opt {
             name: "act",
             doc: "What it does.",
-            kind: Kind::Word(&["works", "panics", "spins", "floods"]),
+            kind: Kind::Word(&["works", "panics", "spins", "floods", "ignores"]),
             default: Some("works"),
             tc: None,
         },
@@ -230,6 +246,30 @@ def test_a_mistake_costs_its_run_only(stacks: list[Path], tmp_path: Path) -> Non
     runs = list((tmp_path / "runs").iterdir())
     [summary] = [json.loads((run / "summary.json").read_text()) for run in runs]
     assert summary["programs"][0]["throughput_mbit"] > 10
+
+
+def test_a_stack_that_ignores_loss_and_marks_is_found(stacks: list[Path], tmp_path: Path) -> None:
+    file = tmp_path / "subject.toml"
+
+    def values(entry: str) -> dict[str, tuple[str, Any]]:
+        file.write_text(f"[[programs]]\n{entry}\n", encoding="utf-8")
+        run = RunOptions.of(out=tmp_path, seeds=1, progress=False, plugins=stacks)
+        parts = ("5.1.1-timeout", "5.2-silence", "7.1-ce")
+        request = Request(f"program={file}", run, quick=True, parts=parts)
+        found = suites.evaluate("cc", request)
+        return {one.id: (one.verdict, one.value) for one in found.sections}
+
+    found = values('kind = "quinn"')
+    # A few packets after an outage; two packets with each of five probe timeouts in 29 s; two full
+    # packets in a round trip.
+    assert found["5.1.1-timeout"] == ("pass", pytest.approx(3, abs=2))
+    assert found["5.2-silence"] == ("pass", 10.0)
+    assert found["7.1-ce"] == ("pass", pytest.approx(0.0199, abs=0.001))
+    found = values('kind = "rogue"\nact = "ignores"')
+    # It sends 1000 packets a second, which take half of the link, also after and in the outage.
+    assert found["5.1.1-timeout"] == ("fail", pytest.approx(65, abs=3))
+    assert found["5.2-silence"] == ("fail", pytest.approx(29_000, abs=10))
+    assert found["7.1-ce"] == ("fail", pytest.approx(0.497, abs=0.01))
 
 
 @pytest.mark.parametrize(
