@@ -40,6 +40,12 @@ def in_order(queue: Mapping[str, Any]) -> bool:
     return all(options.get(option) == word for option, word in order.items())
 
 
+def is_dual(entry: Mapping[str, Any]) -> bool:
+    """Return whether a queue is dual: the ECN field of a packet decides in which of its parts the
+    packet waits."""
+    return bool(entry.get("dual", False))
+
+
 def stand_ins() -> dict[str, str | None]:
     """Return tailback's own modules for algorithms that Linux does not have. Each module has the
     first Linux release for which it can be built, or None if it can be built for every release."""

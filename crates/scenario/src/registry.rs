@@ -200,6 +200,7 @@ fn kernel<B>(entry: &Entry<B>) -> Value {
                 Order::ArrivalIf(option, word) => json!({ option: word }),
                 Order::Flows | Order::Classes | Order::ClassesUnless(_) | Order::None => json!(false),
             },
+            "dual": matches!(face.order, Order::Classes | Order::ClassesUnless(_)),
         }),
         Kernel::Module(face) => json!({
             "kernel": face.name,

@@ -28,6 +28,8 @@ class Subject:
     """The name and options of the algorithm in the form that a scenario needs."""
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """The algorithm's options by name, from the registry. Empty for an unknown algorithm."""
+    dual: bool = False
+    """Whether the algorithm is a dual queue, by the registry. False for an unknown algorithm."""
 
     program: ProgramSubject | None = None
     """The program, if the subject is a program instead of an algorithm."""
@@ -93,7 +95,8 @@ def _named(
             if option not in own:
                 problem = unknown(f"option of {name}", option, list(own))
                 raise InputError(f"{text}: {problem}")
-        return Subject(text, {word: name, **options} if options else name, own)
+        value = {word: name, **options} if options else name
+        return Subject(text, value, own, dual=registry.is_dual(known[name]))
     if request.run.engine != "sim" and _may_be_a_kernels(name):
         return Subject(text, {word: name, "kernel": True, **options})
     raise InputError(unknown(KINDS[kind], name, list(known)))

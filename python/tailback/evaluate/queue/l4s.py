@@ -16,22 +16,21 @@ from tailback.store.results import Results, Run
 
 @dataclass(frozen=True, kw_only=True)
 class _Dual(QueueWithin):
-    """A requirement for dual queues with coupled parts. Other queues are not tested."""
+    """A requirement for dual queues. Other queues are not tested."""
 
     buffer: int = 1000
 
     def jobs(self, folder: Path, subject: Subject, request: Request) -> Mapping[str, Job]:
         """Return the job that runs the scenario with the subject. For other queues, return no
         job."""
-        dual = "coupling_factor" in subject.options
-        return super().jobs(folder, subject, request) if dual else {}
+        return super().jobs(folder, subject, request) if subject.dual else {}
 
     def outcome(
         self, subject: Subject, request: Request, results: Mapping[str, Results]
     ) -> SectionResult:
         """Decide whether the measure is within the bound."""
         if not results:
-            return self.unsupported("For dual queues with coupling only.")
+            return self.unsupported("For dual queues only.")
         return super().outcome(subject, request, results)
 
 
