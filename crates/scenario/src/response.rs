@@ -34,7 +34,7 @@ enum Family {
 impl Family {
     fn of(control: &Algorithm) -> Option<Family> {
         match control.known()?.0 {
-            "reno" | "reno-sce" | "dctcp-sce" => Some(Family::Reno { scalable: false }),
+            "reno" | "reno-sce" | "dctcp-sce" | "ledbat" => Some(Family::Reno { scalable: false }),
             "dctcp" | "prague" => Some(Family::Reno { scalable: true }),
             "cubic" | "cubic-sce" => Some(Family::Cubic),
             "bbr" => Some(Family::Bbr),
@@ -220,7 +220,9 @@ fn mean_window(control: &Algorithm, family: Family, signals: Signals, rtt: Time)
         return (marks.min(losses), beta);
     }
     let p = signals.all();
-    let aimd = libm::sqrt((1.0 + beta) / (2.0 * (1.0 - beta) * p));
+    // LEDBAT grows by its gain in each round, Reno by one segment.
+    let gain = factor("gain").unwrap_or(1.0);
+    let aimd = libm::sqrt(gain * (1.0 + beta) / (2.0 * (1.0 - beta) * p));
     if family != Family::Cubic {
         return (aimd, beta);
     }

@@ -162,6 +162,7 @@ fn the_estimate_is_near_what_a_run_counts() {
         ("prague", ""),
         ("cubic-sce", ""),
         ("dctcp-sce", ""),
+        ("ledbat", ""),
     ];
     let mut wrong = Vec::new();
     for (name, link) in links {

@@ -17,6 +17,7 @@ pub mod cubic_sce;
 pub mod dctcp;
 pub mod dctcp_sce;
 pub mod ecn;
+pub mod ledbat;
 pub mod prague;
 pub mod reno;
 pub mod reno_sce;
@@ -43,6 +44,7 @@ pub const ENTRIES: &[&Entry<Build>] = &[
     &cubic_sce::ENTRY,
     &dctcp::ENTRY,
     &dctcp_sce::ENTRY,
+    &ledbat::ENTRY,
     &prague::ENTRY,
     &reno::ENTRY,
     &reno_sce::ENTRY,

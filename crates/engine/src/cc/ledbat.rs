@@ -1,0 +1,324 @@
+//! LEDBAT, Low Extra Delay Background Transport (RFC 6817): a congestion control for background
+//! transfers, which yields to other traffic as soon as a queue forms.
+//!
+//! The sender estimates the queueing delay as the difference between the current delay and the
+//! smallest delay of the last minutes. Below the target the window grows, by at most `gain`
+//! segments per round trip. Above the target it shrinks in the same proportion. A loss halves the
+//! window. There is no slow start, because the RFC's algorithm does not have one.
+//!
+//! Deviations from the RFC:
+//! - The delay is the round-trip time, as in LEDBAT++ (draft-irtf-iccrg-ledbat-plus-plus), not the
+//!   one-way delay. So a queue on the way back counts, too.
+//! - The stack provides loss detection, the timeout (instead of the RFC's CTO), and the reduction
+//!   of the window by PRR over one round trip. The window does not follow the delay in that round.
+//! - The first window is `tcp.initial_cwnd`. The RFC recommends 2 segments.
+
+use super::contract::{Build, CongestionControl, Signal};
+use super::view::{Ack, View};
+use super::window::{MAX_CWND, Window};
+use crate::registry::kernel::Kernel;
+use crate::registry::rules::Rules;
+use crate::registry::{Entry, Kind, Opt, no_finish};
+use crate::units::Time;
+
+/// The smallest window after the first ACK, segments (`MIN_CWND`).
+const MIN_CWND: u32 = 2;
+/// How many segments the window may exceed the flight by (`ALLOWED_INCREASE`).
+const ALLOWED_INCREASE: u32 = 1;
+/// The largest `base_history`, minutes.
+const MAX_HISTORY: usize = 20;
+/// The largest `filter`, samples.
+const MAX_FILTER: usize = 16;
+/// How long each smallest delay of the history covers.
+const MINUTE: Time = Time::from_secs(60);
+
+/// The registry entry.
+pub const ENTRY: Entry<Build> = Entry {
+    name: "ledbat",
+    doc: "Background transfers: keeps the queueing delay at a target, and yields to other traffic.",
+    follows: "RFC 6817, with round-trip times instead of one-way delays",
+    options: &[
+        Opt {
+            name: "target",
+            doc: "Queueing delay that the sender aims at. RFC 6817 allows at most 100ms.",
+            kind: Kind::Time {
+                min: Time::from_us(100),
+            },
+            default: Some("100ms"),
+            tc: None,
+        },
+        Opt {
+            name: "gain",
+            doc: "Segments by which the window grows in a round trip without queueing delay. RFC 6817 allows at most 1; RFC 7928 section 5.4 uses 10.",
+            kind: Kind::Float {
+                min: 0.01,
+                max: 10.0,
+            },
+            default: Some("1"),
+            tc: None,
+        },
+        Opt {
+            name: "filter",
+            doc: "Number of samples of the last round trip whose smallest is the current delay (CURRENT_FILTER).",
+            kind: Kind::Int {
+                min: 1,
+                max: MAX_FILTER as i64,
+            },
+            default: Some("4"),
+            tc: None,
+        },
+        Opt {
+            name: "base_history",
+            doc: "Minutes whose smallest delay counts as the delay without a queue (BASE_HISTORY).",
+            kind: Kind::Int {
+                min: 2,
+                max: MAX_HISTORY as i64,
+            },
+            default: Some("10"),
+            tc: None,
+        },
+    ],
+    kernel: Kernel::None,
+    rules: Rules::NONE,
+    finish: no_finish,
+    build: |options| {
+        super::hook::made("ledbat");
+        Box::new(Ledbat {
+            target: options.time("target").ns() as f64,
+            gain: options.float("gain"),
+            current: Current {
+                samples: [(Time::ZERO, Time::NEVER); MAX_FILTER],
+                length: options.int("filter") as usize,
+                newest: 0,
+            },
+            base: Base {
+                smallest: [Time::NEVER; MAX_HISTORY],
+                length: options.int("base_history") as usize,
+                newest: 0,
+                minute: 0,
+            },
+            delay: None,
+            flight: 0,
+            credit: 0.0,
+        })
+    },
+};
+
+/// The delays of the last ACKs.
+struct Current {
+    /// When each sample was taken, and the sample.
+    samples: [(Time, Time); MAX_FILTER],
+    /// How many of `samples` are used.
+    length: usize,
+    /// Index of the newest sample.
+    newest: usize,
+}
+
+impl Current {
+    fn add(&mut self, now: Time, delay: Time) {
+        self.newest = (self.newest + 1) % self.length;
+        self.samples[self.newest] = (now, delay);
+    }
+
+    /// Returns the smallest delay of the samples that are not older than the newest round trip.
+    fn smallest(&self) -> Time {
+        let (now, rtt) = self.samples[self.newest];
+        self.samples[..self.length]
+            .iter()
+            .filter(|(at, _)| now.since(*at) <= rtt)
+            .fold(rtt, |least, (_, delay)| least.min(*delay))
+    }
+}
+
+/// The smallest delay of each of the last minutes.
+struct Base {
+    /// The smallest delays; `NEVER` for minutes to come.
+    smallest: [Time; MAX_HISTORY],
+    /// How many of `smallest` are used.
+    length: usize,
+    /// Index of the newest minute.
+    newest: usize,
+    /// Number of the newest minute since the run began.
+    minute: u64,
+}
+
+impl Base {
+    fn add(&mut self, now: Time, delay: Time) {
+        let minute = now.ns() / MINUTE.ns();
+        if minute != self.minute {
+            self.minute = minute;
+            self.newest = (self.newest + 1) % self.length;
+            self.smallest[self.newest] = delay;
+        } else {
+            self.smallest[self.newest] = self.smallest[self.newest].min(delay);
+        }
+    }
+
+    fn smallest(&self) -> Time {
+        let used = &self.smallest[..self.length];
+        used.iter().copied().fold(Time::NEVER, Time::min)
+    }
+}
+
+/// The congestion control.
+struct Ledbat {
+    /// Queueing delay to aim at, ns.
+    target: f64,
+    /// Growth without queueing delay, segments per round trip.
+    gain: f64,
+    current: Current,
+    base: Base,
+    /// The queueing delay; `None` before the first sample.
+    delay: Option<Time>,
+    /// Segments in flight before the last ACK.
+    flight: u32,
+    /// Acknowledged segments, times gain and distance from the target, that count towards the next
+    /// change of the window by one segment; negative for a decrease.
+    credit: f64,
+}
+
+impl CongestionControl for Ledbat {
+    fn init(&mut self, _view: View<'_>, window: &mut Window) {
+        // The window never is in slow start.
+        window.ssthresh = window.cwnd.max(MIN_CWND);
+        self.flight = window.cwnd;
+    }
+
+    fn ssthresh(&mut self, _view: View<'_>, window: &Window, _signal: Signal) -> u32 {
+        (window.cwnd / 2).max(MIN_CWND)
+    }
+
+    fn cong_avoid(&mut self, _view: View<'_>, window: &mut Window, acked: u32) {
+        let Some(delay) = self.delay else { return };
+        let off_target = (self.target - delay.ns() as f64) / self.target;
+        let cwnd = f64::from(window.cwnd);
+        self.credit += self.gain * off_target * f64::from(acked);
+        let whole = (self.credit / cwnd).trunc();
+        self.credit -= whole * cwnd;
+        let allowed = self.flight.saturating_add(ALLOWED_INCREASE);
+        window.cwnd = (i64::from(window.cwnd))
+            .saturating_add(whole as i64)
+            .min(i64::from(allowed.min(MAX_CWND)))
+            .max(i64::from(MIN_CWND)) as u32;
+    }
+
+    fn pkts_acked(&mut self, view: View<'_>, _window: &mut Window, ack: &Ack) {
+        self.flight = ack.prior_in_flight;
+        if let Some(rtt) = ack.rtt {
+            self.base.add(view.now, rtt);
+            self.current.add(view.now, rtt);
+            self.delay = Some(self.current.smallest().since(self.base.smallest()));
+        }
+    }
+
+    fn gauges(&self, _view: View<'_>, _window: &Window, out: &mut Vec<f64>) {
+        out.push(self.delay.unwrap_or_default().as_secs_f64() * 1e3);
+    }
+
+    fn gauge_names(&self) -> &'static [&'static str] {
+        &["queueing_delay_ms"]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{self, Host, options};
+    use super::*;
+    use crate::registry::Value;
+
+    const BASE: Time = Time::from_ms(50);
+
+    /// Returns a sender with this window that has seen the delay without a queue.
+    fn host(set: &[(&'static str, Value)], cwnd: u32) -> Host {
+        let mut host = Host::new((ENTRY.build)(&options(&ENTRY, set)), cwnd, BASE);
+        host.round();
+        host
+    }
+
+    /// Returns the windows after rounds with this queueing delay, in ms.
+    fn windows(host: &mut Host, queueing_ms: u64, rounds: usize) -> Vec<u32> {
+        host.rtt = BASE + Time::from_ms(queueing_ms);
+        let mut windows = Vec::new();
+        for _ in 0..rounds {
+            host.round();
+            windows.push(host.window.cwnd);
+        }
+        windows
+    }
+
+    #[test]
+    fn without_a_queue_the_window_grows_by_the_gain_in_each_round() {
+        assert_eq!(windows(&mut host(&[], 20), 0, 4), [22, 23, 24, 25]);
+        let mut slow = host(&[("gain", Value::Float(0.5))], 20);
+        assert_eq!(windows(&mut slow, 0, 4), [21, 21, 22, 22]);
+        // Each ACK adds gain / w: w² grows by 2 · gain · w in a round, from 28 segments.
+        let mut fast = host(&[("gain", Value::Float(10.0))], 20);
+        assert_eq!(windows(&mut fast, 0, 2), [37, 46]);
+    }
+
+    #[test]
+    fn the_window_holds_at_the_target_and_shrinks_beyond_it() {
+        let mut at = host(&[], 50);
+        let held = windows(&mut at, 100, 10);
+        assert!(held.iter().all(|cwnd| *cwnd == held[0]), "{held:?}");
+        // At twice the target, off_target is -1: one segment less in each round.
+        let mut beyond = host(&[], 50);
+        let shrunk = windows(&mut beyond, 200, 6);
+        assert_eq!(shrunk[0] - shrunk[5], 5, "{shrunk:?}");
+        // However long the queue is, two segments are left.
+        assert_eq!(windows(&mut beyond, 100_000, 5)[4], 2);
+    }
+
+    #[test]
+    fn a_loss_halves_the_window() {
+        let mut cc = (ENTRY.build)(&options(&ENTRY, &[]));
+        for (cwnd, half) in [(20, 10), (5, 2), (2, 2)] {
+            let found = testing::ssthresh(&mut *cc, cwnd, cwnd, Signal::Loss);
+            assert_eq!(found, half, "cwnd {cwnd}");
+        }
+    }
+
+    #[test]
+    fn the_window_exceeds_the_flight_by_one_segment() {
+        let mut host = host(&[("gain", Value::Float(10.0))], 20);
+        host.flight.una = host.flight.nxt - 5;
+        host.ack(1);
+        assert_eq!(host.window.cwnd, 6);
+    }
+
+    #[test]
+    fn one_late_sample_among_four_does_not_count() {
+        let mut host = host(&[("target", Value::Time(Time::from_ms(5)))], 20);
+        let before = host.window.cwnd;
+        for rtt in [50, 50, 50, 90, 50] {
+            host.rtt = Time::from_ms(rtt);
+            host.wait(Time::from_ms(2));
+            host.ack(1);
+            assert_eq!(host.gauges(), [0.0], "{rtt}");
+        }
+        assert!(host.window.cwnd >= before);
+        // Samples older than a round trip do not count, even if fewer than four are left.
+        host.rtt = Time::from_ms(90);
+        host.wait(Time::from_ms(91));
+        host.ack(1);
+        assert_eq!(host.gauges(), [40.0]);
+    }
+
+    #[test]
+    fn a_longer_path_becomes_the_base_after_the_history() {
+        let mut host = host(&[("base_history", Value::Int(2))], 20);
+        host.rtt = Time::from_ms(80);
+        host.wait(Time::from_ms(81));
+        let mut seen = Vec::new();
+        for _ in 0..3 {
+            host.ack(1);
+            seen.extend(host.gauges());
+            host.wait(MINUTE);
+        }
+        assert_eq!(seen, [30.0, 30.0, 0.0]);
+        // A shorter path is the base at once.
+        host.rtt = Time::from_ms(40);
+        host.ack(1);
+        assert_eq!(host.gauges(), [0.0]);
+    }
+}
