@@ -16,6 +16,7 @@ import pytest
 
 import tailback as tb
 from conftest import COMMAND
+from tailback import registry
 from tailback.errors import InputError, RunsFailed
 from tailback.evaluate import cc, decision, execution, queue, report, subject, suites
 from tailback.evaluate.criteria import Against
@@ -158,6 +159,27 @@ def test_queues_with_and_without_ecn(tmp_path: Path) -> None:
 
     assert verdicts("codel") == {"4.5": "pass"}
     assert verdicts("fifo") == {"4.5": "not observable"}
+
+
+def test_background_flows_are_harmed_by_bbr_and_harm_it(tmp_path: Path) -> None:
+    parts = ("5.2.1-background", "5.2.1-beside-background")
+    options = RunOptions.of(out=tmp_path, seeds=5, progress=False)
+    harm, beside = suites.evaluate("cc", Request("bbr", options, quick=True, parts=parts)).sections
+    assert (harm.verdict, beside.verdict) == ("worse", "worse")
+    # In the deep buffer BBR keeps the queue shorter than LEDBAT's target, so LEDBAT does not yield.
+    assert beside.note.startswith("queue limit 4bdp: bbr 9.")
+    cubic = evaluated(tmp_path, Subject("cubic", "cubic"), *parts)
+    assert cubic == dict.fromkeys(parts, "no worse")
+
+
+def test_ledbat_does_not_yield_where_the_queue_stays_short(tmp_path: Path) -> None:
+    request = Request(
+        "codel", RunOptions.of(out=tmp_path, seeds=2, progress=False), quick=True, parts=("5.4",)
+    )
+    delay, goodput, reno = suites.evaluate("queue", request).sections
+    assert [one.verdict for one in (delay, goodput, reno)] == ["no worse", "no worse", "worse"]
+    # With a FIFO, Reno has 19 of 20 Mbit/s.
+    assert reno.value == pytest.approx(0.76, abs=0.05)
 
 
 def test_against_an_earlier_version(tmp_path: Path) -> None:
@@ -428,12 +450,23 @@ def test_the_l4s_battery_is_a_part_for_dual_queues(tmp_path: Path) -> None:
         found = suites.evaluate("queue", request).sections
         return [(one.id, one.verdict, one.note) for one in found]
 
-    only = "For dual queues with coupling only."
-    assert sections("codel") == [
-        ("L4S-battery-share", "not observable", only),
-        ("L4S-battery-delay", "not observable", only),
-    ]
+    only = "For dual queues only."
+    # pi2 couples the marks of both classes, but has a single queue.
+    for name in ("codel", "pi2"):
+        assert sections(name) == [
+            ("L4S-battery-share", "not observable", only),
+            ("L4S-battery-delay", "not observable", only),
+        ]
     assert [verdict for _, verdict, _ in sections("dualpi2")][1] == "pass"
+
+
+def test_a_dual_queue_is_one_of_the_registry(tmp_path: Path) -> None:
+    request = Request("", RunOptions(out=tmp_path))
+    names = [entry["name"] for entry in registry.entries("aqm")]
+    found = [subject.resolve("aqm", replace(request, name=name)) for name in names]
+    assert [one.name for one in found if one.dual] == ["dualpi2"]
+    with_options = replace(request, name="dualpi2:coupling_factor=3")
+    assert subject.resolve("aqm", with_options).dual
 
 
 def test_a_report_begins_with_the_matrix() -> None:

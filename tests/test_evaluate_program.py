@@ -97,8 +97,9 @@ def test_files_are_those_beside_the_file(tmp_path: Path) -> None:
     assert (found.against.value, found.against.program) == ("reno", None)
 
 
-ONLY_SIMULATED = ("6.2", "6.4", "7.7")
-"""Sections with effects of the path that the kernel engine does not have."""
+ONLY_SIMULATED = ("5.2.1-background", "5.2.1-beside-background", "6.2", "6.4", "7.7")
+"""Sections with effects of the path, or congestion controls, that the kernel engine does not
+have."""
 
 SECTIONS = [
     one for one in map(by_packets.adapted, (*cc.CRITERIA, *cc.ASKED)) if isinstance(one, ByPackets)

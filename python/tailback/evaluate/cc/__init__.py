@@ -13,6 +13,7 @@ from tailback.evaluate import execution
 from tailback.evaluate.cc import (
     aqm,
     aqm_delay,
+    background,
     bulk,
     bulk_delay,
     bulk_loss,
@@ -60,6 +61,7 @@ CRITERIA: tuple[Criterion, ...] = (
     bulk.CRITERION,
     bulk_delay.CRITERION,
     bulk_loss.CRITERION,
+    *background.CRITERIA,
     realtime.CRITERION,
     *realtime_video.CRITERIA,
     short.CRITERION,

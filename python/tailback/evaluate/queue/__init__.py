@@ -13,6 +13,7 @@ from tailback.evaluate import execution
 from tailback.evaluate.criteria import Criterion
 from tailback.evaluate.queue import (
     applications,
+    background,
     capacity,
     ecn,
     l4s,
@@ -35,6 +36,7 @@ CRITERIA: tuple[Criterion, ...] = (
     *single.CRITERIA,
     short.CRITERION,
     *unresponsive.CRITERIA,
+    *background.CRITERIA,
     round_trips.CRITERION,
     *applications.CRITERIA,
     *levels.CRITERIA,

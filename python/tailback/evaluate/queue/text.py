@@ -11,7 +11,6 @@ def _section(number: str, title: str, write: str) -> TextOnly:
 
 CRITERIA = (
     _section("4.3.1", "Tuning", "Write which parameters were tuned for the scenarios, and how."),
-    _section("5.4", "LEDBAT", "Write how a flow of LEDBAT does; tailback does not have LEDBAT."),
     _section("8.3", "Stability", "Write what is known of the stability of the control law."),
     _section("11", "Cost", "Write what the scheme costs in memory and time."),
     _section(

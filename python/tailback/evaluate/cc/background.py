@@ -1,0 +1,35 @@
+"""RFC 9743 section 5.2.1: background flows of LEDBAT (RFC 6817), a control that is no standard but
+widely deployed.
+
+LEDBAT yields to every flow that fills the queue. So the verdict does not compare the subject with a
+second flow of LEDBAT, but with CUBIC.
+"""
+
+from __future__ import annotations
+
+from tailback.evaluate import measures
+from tailback.evaluate.criteria import AgainstThroughput, HarmTo
+
+_SCENARIO = "5.2.1-background.toml"
+
+CRITERIA = (
+    HarmTo(
+        id="5.2.1-background",
+        title="Harm to background flows of LEDBAT",
+        source="RFC 9743 section 5.2.1, RFC 6817",
+        scenario=_SCENARIO,
+        quick={"duration": "50s"},
+        measure="harm to LEDBAT's throughput, minus CUBIC's",
+        value=measures.of_flows("background", "throughput_mbit"),
+        better="more",
+        incumbents=("cubic",),
+        incumbent_at="",
+    ),
+    AgainstThroughput(
+        id="5.2.1-beside-background",
+        title="Throughput beside background flows of LEDBAT",
+        source="RFC 9743 section 5.2.1, RFC 6817",
+        scenario=_SCENARIO,
+        quick={"duration": "50s"},
+    ),
+)
