@@ -15,11 +15,12 @@ import stored_programs
 from conftest import COMMAND
 from tailback import interop
 from tailback.errors import InputError
-from tailback.evaluate.bbr import logged, outside, programs
+from tailback.evaluate import logged
+from tailback.evaluate.bbr import outside, programs
 from tailback.evaluate.bbr.case import FLOW
 from tailback.evaluate.bbr.cases import CASES
-from tailback.evaluate.bbr.logged import LogTrace
 from tailback.evaluate.bbr.packet_trace import PacketTrace
+from tailback.evaluate.logged import LogTrace
 from tailback.evaluate.model import Evaluation, Request, SectionResult
 from tailback.evaluate.program import ProgramSubject
 from tailback.evaluate.suites import evaluate

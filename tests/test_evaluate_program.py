@@ -3,8 +3,10 @@ observable."""
 
 from __future__ import annotations
 
+import json
 import subprocess
 import tomllib
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,6 +14,7 @@ from typing import Any
 
 import pytest
 
+import stored_programs
 from conftest import COMMAND
 from tailback import _native
 from tailback.errors import InputError
@@ -23,6 +26,7 @@ from tailback.evaluate.program import ProgramSubject
 from tailback.evaluate.subject import Subject
 from tailback.running.options import RunOptions
 from tailback.running.scenarios import texts
+from tailback.store.results import Run
 
 KERNEL = RunOptions(engine="kernel")
 QUINN = ProgramSubject("quinn.toml", {"kind": "quinn", "control": "newreno"})
@@ -179,6 +183,83 @@ def test_a_burst_after_an_outage_is_seen_in_packets(monkeypatch: pytest.MonkeyPa
         assert value(run()) == pytest.approx(burst)
 
 
+SENT, LOST = 200, 6
+
+
+def log_of(*events: tuple[float, str, dict[str, Any]]) -> bytes:
+    """Return a qlog with these events, whose times count from the date of the run."""
+    common = {"time_format": "relative", "reference_time": stored_programs.DATE * 1000}
+    head = {"qlog_version": "0.3", "trace": {"common_fields": common}}
+    lines = [head, *({"time": at, "name": name, "data": data} for at, name, data in events)]
+    return b"".join(b"\x1e" + json.dumps(line).encode() + b"\n" for line in lines)
+
+
+def of_packets() -> bytes:
+    """Return a qlog with `SENT` packets, `LOST` of them lost, and a packet of the handshake."""
+    header = {"packet_type": "1RTT"}
+    names = ["transport:packet_sent"] * SENT + ["recovery:packet_lost"] * LOST
+    return log_of(
+        (0.0, "recovery:metrics_updated", {"congestion_window": 12_000}),
+        (0.5, "transport:packet_sent", {"header": {"packet_type": "initial"}}),
+        *((float(at), name, {"header": header}) for at, name in enumerate(names)),
+    )
+
+
+@pytest.fixture
+def stored(tmp_path: Path) -> Callable[..., Run]:
+    """Return a function that stores a run with the program `subject` and its qlog."""
+
+    def call(log: bytes | None, **results: float) -> Run:
+        part = stored_programs.program("subject", 4.0, results=results)
+        run: Run = stored_programs.stored(tmp_path / "results", part).points[0]
+        if log is not None:
+            file = run.path / "programs/subject/sender/out/server-1.sqlog"
+            file.parent.mkdir(parents=True)
+            file.write_bytes(log)
+            stored_programs.seal(run.path)
+        return run
+
+    return call
+
+
+@pytest.mark.parametrize(
+    ("log", "results", "share"),
+    [
+        (of_packets(), {}, LOST / SENT),
+        (None, {}, None),
+        # A log that lost records does not have all packets.
+        (of_packets(), {"qlog_records_lost": 3.0}, None),
+        (log_of((0.0, "recovery:metrics_updated", {"congestion_window": 12_000})), {}, None),
+    ],
+)
+def test_the_qlog_shows_which_packets_were_sent_again(
+    stored: Callable[..., Run], log: bytes | None, results: dict[str, float], share: float | None
+) -> None:
+    found = stored(log, **results)
+    assert measures.resent_share("subject")(found) == share
+    # A flow of TCP counts its retransmissions by itself.
+    [cubic] = found.summary["flows"]
+    assert measures.resent_share("cubic")(found) == cubic["retransmits"] / cubic["packets"]
+
+
+def test_the_qlog_shows_the_window_after_an_outage(
+    stored: Callable[..., Run], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    windows = [(0.0, 90_000), (12_100.0, 2904), (12_330.0, 4356), (12_600.0, 60_000)]
+    log = log_of(
+        *((at, "recovery:metrics_updated", {"congestion_window": cwnd}) for at, cwnd in windows)
+    )
+    # The first packet after the outage arrives at 12.3 s.
+    series = [(0.0, 1e3), (11.9, 1e6), (12.2, 1e6), (12.3, 1e6 + 1472), (12.6, 9e6)]
+    monkeypatch.setattr(measures, "series", lambda *_: series)
+    said = timeout.CRITERION.of_programs["logged"]
+    assert said(stored(log)) == "Its qlog has a window of 2904 bytes then."
+
+
+def test_a_window_without_a_qlog_is_not_said(stored: Callable[..., Run]) -> None:
+    assert timeout.CRITERION.of_programs["logged"](stored(None)) == ""
+
+
 def test_a_measure_that_packets_do_not_have_is_not_observable() -> None:
     sections = {one.id: one for one in SECTIONS}
     [group] = [[SimpleNamespace(summary={"flows": [], "programs": []}, labels={}, seed=1)]]
@@ -195,7 +276,7 @@ def test_a_measure_that_packets_do_not_have_is_not_observable() -> None:
         {"subject": Stored(group), "reference": Stored(group)},  # type: ignore[dict-item]
     )
     assert found.verdict == "not observable"
-    assert found.note.startswith("The packets of a program do not show the share of segments")
+    assert found.note.startswith("Neither packets nor a qlog of the program show the share of")
 
 
 def test_the_command_of_the_report_runs_the_scenario_beside_it() -> None:

@@ -77,8 +77,11 @@ class ByPackets:
                 "(RFC 9000 section 13.4.2)."
             )
         result = self.inner.outcome(subject, request, results)
+        if self.inner.logged is not None and result.value is not None:
+            said = [self.inner.logged(run) for run in results.get("subject", ())]
+            result = replace(result, note=" ".join(filter(None, [result.note, *said[:1]])))
         if result.value is None and any(True for one in results.values() for _ in one):
-            why = f"The packets of a program do not show the {result.measure}."
+            why = f"Neither packets nor a qlog of the program show the {result.measure}."
             return replace(self.unsupported(why), sweeps=result.sweeps)
         return result
 

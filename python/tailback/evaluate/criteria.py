@@ -109,6 +109,8 @@ class Asked:
     """Why the section cannot observe a program, as a full sentence. Empty if the section can."""
     of_programs: Mapping[str, Any] = field(default_factory=dict)
     """Attributes that replace the section's own if the subject is a program, such as `value`."""
+    logged: Callable[[Run], str] | None = None
+    """Returns a sentence about what the qlog of a program shows in a run, or an empty text."""
     needs_ect: bool = False
     """Whether the section only applies to senders that set ECT. A program decides by itself whether
     to set ECT."""

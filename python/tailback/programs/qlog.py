@@ -44,15 +44,6 @@ WORDS = (b"metrics_updated", b"congestion_state_updated")
 OF_PACKETS = (b"packet_sent", b"packet_lost")
 """Words of the records that are read, and of those that are read on request."""
 
-METRICS = {
-    "congestion_window": "cwnd",
-    "smoothed_rtt": "smoothed_rtt",
-    "latest_rtt": "latest_rtt",
-    "bytes_in_flight": "in_flight",
-    "pacing_rate": "pacing_rate",
-}
-"""Metrics of an update that are read, with the attribute of `Trace` for each."""
-
 Samples = list[tuple[float, float]]
 """Samples: pairs of time in ms and value."""
 
@@ -74,10 +65,6 @@ class Trace:
     """Smoothed RTT, ms."""
     latest_rtt: Samples = field(default_factory=list)
     """RTT of the last acknowledged packet, ms."""
-    in_flight: Samples = field(default_factory=list)
-    """Data in flight, bytes."""
-    pacing_rate: Samples = field(default_factory=list)
-    """Rate at which the sender says that it paces, bit/s."""
     states: list[tuple[float, str]] = field(default_factory=list)
     """Time in ms and name of each state that the congestion control enters."""
     sent: int = 0
@@ -220,10 +207,14 @@ def _trace(trace: Mapping[str, Any], events: Iterable[Any]) -> Trace:
     sent = lost = 0
     for now, event, data in timed(trace, events):
         if event in UPDATES:
-            for name, attribute in METRICS.items():
+            for name, samples in (
+                ("congestion_window", record.cwnd),
+                ("smoothed_rtt", record.smoothed_rtt),
+                ("latest_rtt", record.latest_rtt),
+            ):
                 value: Any = data.get(name)
                 if shape.number(value) and value >= 0:
-                    getattr(record, attribute).append((now, float(value)))
+                    samples.append((now, float(value)))
         elif event in STATES and isinstance(data.get("new"), str):
             record.states.append((now, data["new"]))
         elif event.endswith(("packet_sent", "packet_lost")) and _is_1rtt(data):

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from tailback.evaluate.bbr import logged
+from tailback.evaluate import logged
 from tailback.evaluate.bbr.case import Case, Finding, missed, passed
 from tailback.evaluate.bbr.cases import a03, a10, a12, a14, a15, a17
-from tailback.evaluate.bbr.logged import LogTrace
 from tailback.evaluate.bbr.packet_trace import PacketTrace
+from tailback.evaluate.logged import LogTrace
 
 FULL = 0.95
 """Share of the link's rate from which on the link counts as full."""

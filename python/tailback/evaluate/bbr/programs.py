@@ -7,16 +7,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from tailback.errors import RunsFailed
-from tailback.evaluate import execution
-from tailback.evaluate.bbr import logged, outside, results, trace
+from tailback.evaluate import execution, logged
+from tailback.evaluate.bbr import outside, results, trace
 from tailback.evaluate.bbr.case import FLOW, Case, Finding
 from tailback.evaluate.bbr.cases import CASES
-from tailback.evaluate.bbr.logged import LogTrace
 from tailback.evaluate.bbr.outside import Seen
 from tailback.evaluate.bbr.packet_trace import STEP_S, PacketTrace
 from tailback.evaluate.bbr.results import CaseResult
 from tailback.evaluate.by_packets import placed
 from tailback.evaluate.criteria import run_command
+from tailback.evaluate.logged import LogTrace
 from tailback.evaluate.model import Evaluation, Request, SectionResult
 from tailback.evaluate.program import PREFIX, ProgramSubject, read
 from tailback.running import engines

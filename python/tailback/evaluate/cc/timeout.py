@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from tailback.evaluate import measures
 from tailback.evaluate.criteria import Within
+from tailback.evaluate.logged import LogTrace, least
 from tailback.store.results import Run
 
 BACK_S, RTT_S = 12.0, 0.05
@@ -41,6 +42,18 @@ def _arrived_after_outage(run: Run) -> float | None:
     return None if after is None else (after - before) / DATAGRAM_BYTES
 
 
+def _logged_window(run: Run) -> str:
+    """Return the smallest window in a program's qlog within a round trip after the outage."""
+    [program] = measures.named(run, "subject")
+    delivered = measures.series(run, "delivered_bytes")
+    begun = next((when for when, value in delivered if value), 0.0)
+    before = measures.last_before(delivered, BACK_S)
+    first = next((when for when, value in delivered if when > BACK_S and value != before), None)
+    log = LogTrace.of(run, program["name"], begun - RTT_S / 2)
+    window = None if log is None or first is None else least(log.cwnd, first, first + RTT_S)
+    return "" if window is None else f"Its qlog has a window of {window:.0f} bytes then."
+
+
 CRITERION = Within(
     id="5.1.1-timeout",
     title="Congestion collapse: after timeouts",
@@ -53,5 +66,6 @@ CRITERION = Within(
         "measure": "datagrams of 1472 B that arrive in the first 1.5 round trips after an outage "
         "of 2 s",
         "value": _arrived_after_outage,
+        "logged": _logged_window,
     },
 )

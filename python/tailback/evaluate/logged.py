@@ -1,5 +1,5 @@
-"""Shows what the qlog of a program tells about its congestion control: window, data in flight,
-pacing rate and states."""
+"""Shows what the qlog of a program tells about its congestion control: its window, and the states
+of BBR."""
 
 from __future__ import annotations
 
@@ -33,10 +33,6 @@ class LogTrace:
 
     cwnd: Samples
     """Time and congestion window, bytes."""
-    in_flight: Samples
-    """Time and data in flight, bytes."""
-    pacing: Samples
-    """Time and the pacing rate that the sender states, bit/s."""
     states: Sequence[tuple[float, str]]
     """Time and name of each state of BBR, as in the draft. Empty if the log names none."""
 
@@ -59,12 +55,9 @@ class LogTrace:
         if offset is None or abs(first_ms / 1e3 + offset - first_s) > 1:
             offset = first_s - first_ms / 1e3
 
-        def moved(samples: Samples) -> Samples:
-            return [(at / 1e3 + offset, value) for at, value in samples]
-
         named = [(at / 1e3 + offset, _state(name)) for at, name in trace.states]
         states = [(at, name) for at, name in named if name]
-        return cls(moved(trace.cwnd), moved(trace.in_flight), moved(trace.pacing_rate), states)
+        return cls([(at / 1e3 + offset, value) for at, value in trace.cwnd], states)
 
     def spells(self, state: str) -> list[tuple[float, float, str]]:
         """Return begin, end and following state of each period in a state that ended."""
