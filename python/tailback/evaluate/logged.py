@@ -33,18 +33,21 @@ class LogTrace:
 
     cwnd: Samples
     """Time and congestion window, bytes."""
-    states: Sequence[tuple[float, str]]
+    states: Sequence[tuple[float, str]] = ()
     """Time and name of each state of BBR, as in the draft. Empty if the log names none."""
 
     @classmethod
-    def of(cls, run: Run, program: str, first_s: float) -> LogTrace | None:
-        """Read the log of a program, or return None if it wrote none with windows.
+    def of(cls, run: Run, program: str, first_s: float) -> tuple[LogTrace | None, list[str]]:
+        """Read the log of a program, or return None if it wrote none with windows. Also return why
+        files could not be read.
 
         `first_s` is when the program sent its first packet. It places the log in the run if the log
         does not say what its times count from.
         """
-        found = logs.sender(run.stored, program)
-        return None if found is None else cls.placed(found, _date_s(run, program), first_s)
+        found, unread = logs.sender(run.stored, program)
+        if found is None:
+            return None, unread
+        return cls.placed(found, _date_s(run, program), first_s), unread
 
     @classmethod
     def placed(cls, trace: Trace, date_s: float, first_s: float) -> LogTrace:

@@ -125,7 +125,7 @@ def resent_share(name: str) -> Callable[[Run], float | None]:
 
 def _lost_and_sent(run: Run, program: Part) -> tuple[float | None, float | None]:
     """Return how many packets a program's qlog has as lost and as sent, or None for both."""
-    found = logs.sender(run.stored, program["name"], packets=True)
+    found, _ = logs.sender(run.stored, program["name"], packets=True)
     if found is None or not found.sent or program["results"].get("qlog_records_lost"):
         return None, None
     return float(found.lost), float(found.sent)

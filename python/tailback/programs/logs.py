@@ -33,16 +33,19 @@ def traces(run: StoredRun, file: KeptFile, *, packets: bool = False) -> list[Tra
     return qlog.parse(run.read(file.path), Path(file.name), packets=packets)
 
 
-def sender(run: StoredRun, program: str, *, packets: bool = False) -> Trace | None:
+def sender(
+    run: StoredRun, program: str, *, packets: bool = False
+) -> tuple[Trace | None, list[str]]:
     """Return the log of the connection whose window was logged most often, or None without one.
+    Also return why files could not be read.
 
-    The side that sends the data updates its window most often. A file that cannot be read is
-    skipped.
+    The side that sends the data updates its window most often.
     """
-    found = []
+    found, unread = [], []
     for file in files(run, program):
         try:
             found += traces(run, file, packets=packets)
-        except InputError:
-            continue
-    return max((one for one in found if one.cwnd), key=lambda one: len(one.cwnd), default=None)
+        except InputError as error:
+            unread.append(str(error))
+    known = [one for one in found if one.cwnd]
+    return max(known, key=lambda one: len(one.cwnd), default=None), unread

@@ -7,7 +7,7 @@ the data in flight falls to half of the BDP in PROBE_RTT.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tailback.evaluate import logged
@@ -41,7 +41,9 @@ class Seen:
 
     packets: PacketTrace
     log: LogTrace | None
-    """None if the program wrote no qlog."""
+    """None if the program wrote no qlog that can be read."""
+    unread: Sequence[str] = ()
+    """Why files of the program could not be read."""
 
     def full(self, mbit: float, since_s: float = 0.0) -> int | None:
         """Return the first interval at whose end a link of this rate has been full for one RTT."""

@@ -62,7 +62,7 @@ def judged(request: Request) -> Evaluation:
             sections.append(unseen(case, rejected[case.id]))
             continue
         seen = [observed(run, FLOW) for run in ran[case.id]]
-        log_notes += [_log_note(one.log) for one in seen]
+        log_notes += [_log_note(case, one) for one in seen]
         result = verdict(case, seen, ran[case.id])
         command = run_command(case.file.name, {}, seeds, request)
         # A run may have failed because the program crashed.
@@ -93,10 +93,12 @@ def judged(request: Request) -> Evaluation:
     )
 
 
-def _log_note(log: LogTrace | None) -> str:
-    if log is None:
-        return "The program wrote no qlog, so only its packets decide; many kinds have qlog = true."
-    if log.states:
+def _log_note(case: Case, seen: Seen) -> str:
+    if seen.log is None and seen.unread:
+        return f"{case.id}: only packets decide, because no log could be read: {seen.unread[0]}."
+    if seen.log is None:
+        return "A run has no qlog of the program, so packets decide; many kinds have qlog = true."
+    if seen.log.states:
         return "The program's qlog has its window and names BBR's states."
     return "The program's qlog has its window, but names no state of BBR: packets show the states."
 
@@ -115,7 +117,7 @@ def observed(run: Run, name: str) -> Seen:
     packets = PacketTrace.of(run, name)
     # A packet arrives half of the path after it was sent, and at best in the middle of an interval.
     sent_s = packets.first_s - packets.base_s / 2 - STEP_S / 2
-    return Seen(packets, LogTrace.of(run, name, sent_s))
+    return Seen(packets, *LogTrace.of(run, name, sent_s))
 
 
 def unseen(case: Case, why: str) -> CaseResult:

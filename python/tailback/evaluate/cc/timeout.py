@@ -49,7 +49,7 @@ def _logged_window(run: Run) -> str:
     begun = next((when for when, value in delivered if value), 0.0)
     before = measures.last_before(delivered, BACK_S)
     first = next((when for when, value in delivered if when > BACK_S and value != before), None)
-    log = LogTrace.of(run, program["name"], begun - RTT_S / 2)
+    log, _ = LogTrace.of(run, program["name"], begun - RTT_S / 2)
     window = None if log is None or first is None else least(log.cwnd, first, first + RTT_S)
     return "" if window is None else f"Its qlog has a window of {window:.0f} bytes then."
 

@@ -1,0 +1,118 @@
+"""Writes docs/evidence/bbr-programs.md: the verdicts of `tailback evaluate bbr` for QUIC stacks.
+
+    python scripts/bbr_programs.py quinn-bbr.json quinn-cubic.json
+
+The files have the output of the commands that the page names. The files of the programs are in
+scripts/programs. The kernel engine needs `tailback kernel build --program quinn`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from pages import EVIDENCE
+from programs import cell
+from tailback.evaluate.model import Evaluation, SectionResult
+from tailback.evaluate.text import number
+
+PAGE = EVIDENCE / "bbr-programs.md"
+
+NAMES = ("quinn-bbr", "quinn-cubic")
+"""The programs, in the order of the arguments: the file of each in scripts/programs."""
+
+COMMAND = "tailback evaluate bbr program=scripts/programs/{}.toml --engine kernel --seeds 3 --json"
+
+HEAD = """\
+# BBR of QUIC stacks
+
+This page has the verdicts of
+[`tailback evaluate bbr program=FILE`](../how-to/evaluate-bbr.md#a-program): what the packets and the
+qlog of a stack show of the test cases in the appendix of BBR's draft. quinn has a BBR; the same stack
+with CUBIC shows which cases find a control that is no BBR. `python scripts/bbr_programs.py` writes this
+page from the output of the commands below. It was measured on {date} with the kernel engine, with
+three seeds of each case. One failure fails the case.
+
+## What stands out
+"""
+
+CAUSES = """\
+Causes, as far as the sources of quinn-proto 0.11.19 show them:
+
+- **It implements another version.** quinn's BBR follows version 1 of BBR as in Google's QUICHE. The draft
+  describes version 3, so a failure is a difference from the draft and not always a bug.
+- **It begins with PROBE_RTT (A.1, A.12).** `is_min_rtt_expired` returns true as long as no PROBE_RTT has
+  taken place. So BBR leaves STARTUP for PROBE_RTT on the first ACK that is not application-limited. The
+  qlog has a window of `0.75` BDP until the link is no longer full, and STARTUP goes on afterwards.
+- **It does not pace at its rate (A.17).** BBR computes a pacing rate, and the qlog has it. But quinn's
+  pacer does not read it: it paces at `1.25` windows for each smoothed RTT. In PROBE_BW the window is two
+  BDPs, so quinn sends much more than the tokens, and the policer drops the rest.
+- **PROBE_RTT comes each 10 s (A.10)**, as in version 1, so none is due in the scenario's 9 s after the
+  one at the start.
+"""
+
+AFTER = """\
+✓: passes. ?: the situation did not occur. –: not observable. **fail** has its number.
+"""
+
+
+def main() -> None:
+    """Read the evaluations and write the page."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("files", nargs=len(NAMES), type=Path, help="JSON of evaluate, in order")
+    files = parser.parse_args().files
+    found = [evaluation(json.loads(file.read_text("utf-8"))) for file in files]
+    PAGE.write_text("\n".join(page(found)) + "\n", encoding="utf-8")
+
+
+def evaluation(data: dict[str, Any]) -> Evaluation:
+    """Return an evaluation from its JSON."""
+    sections = tuple(SectionResult.from_dict(one) for one in data["sections"])
+    notes = tuple(note for note in data["notes"] if "\n" not in note)
+    return Evaluation("bbr", data["subject"], data["engine"], data["version"], sections, notes=notes)
+
+
+def page(found: Sequence[Evaluation]) -> Iterator[str]:
+    """Yield the lines of the page."""
+    yield HEAD.format(date=f"{datetime.now(UTC).date():%-d %B %Y}")
+    subject = found[0]
+    yield from (
+        f"- **{one.id} {one.title}**: {one.verdict}. {one.note}" for one in subject.of("fail")
+    )
+    passed = ", ".join(one.id for one in subject.of("pass")) or "no case"
+    yield f"- **{subject.subject}** passes {passed}."
+    yield "\n" + CAUSES
+    yield "## Verdicts\n"
+    yield AFTER
+    yield "| case | " + " | ".join(one.subject for one in found) + " |"
+    yield "|---" * (1 + len(found)) + "|"
+    for at, section in enumerate(subject.sections):
+        if any(one.sections[at].verdict != "not observable" for one in found):
+            cells = [cell(one.sections[at]) for one in found]
+            yield f"| {section.id} {section.title} | " + " | ".join(cells) + " |"
+    for name, one in zip(NAMES, found, strict=True):
+        yield f"\n## {one.subject}\n"
+        yield f"`{COMMAND.format(name)}`, version `{one.version}`\n"
+        yield "| case | verdict | measure | value | allowed | what decided |"
+        yield "|---|---|---|--:|--:|---|"
+        for section in one.sections:
+            if section.verdict != "not observable":
+                yield (
+                    f"| {section.id} | {section.verdict} | {section.measure} | {number(section)} "
+                    f"| {section.limit} | {section.note} |"
+                )
+        yield ""
+        yield from (f"- {note}" for note in one.notes)
+    yield "\n## Not observable\n"
+    by_note: dict[str, list[str]] = {}
+    for section in subject.of("not observable"):
+        by_note.setdefault(section.note, []).append(section.id)
+    yield from (f"- {', '.join(ids)}: {note}" for note, ids in by_note.items())
+
+
+if __name__ == "__main__":
+    main()
