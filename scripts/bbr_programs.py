@@ -17,7 +17,7 @@ from typing import Any
 
 from pages import EVIDENCE
 from programs import cell
-from tailback.evaluate.model import Evaluation, SectionResult
+from tailback.evaluate.model import BAD, Evaluation, SectionResult
 from tailback.evaluate.text import number
 
 PAGE = EVIDENCE / "bbr-programs.md"
@@ -31,11 +31,12 @@ HEAD = """\
 # BBR of QUIC stacks
 
 This page has the verdicts of
-[`tailback evaluate bbr program=FILE`](../how-to/evaluate-bbr.md#a-program): what the packets and the
-qlog of a stack show of the test cases in the appendix of BBR's draft. quinn has a BBR; the same stack
-with CUBIC shows which cases find a control that is no BBR. `python scripts/bbr_programs.py` writes this
-page from the output of the commands below. It was measured on {date} with the kernel engine, with
-three seeds of each case. One failure fails the case.
+[`tailback evaluate bbr program=FILE`](../how-to/evaluate-bbr.md#a-program): what the packets and
+the qlog of a stack show of the test cases in the appendix of BBR's draft. quinn has a BBR. The same
+stack with CUBIC shows which cases find a control that is no BBR.
+`python scripts/bbr_programs.py` writes this page from the output of the commands below. It was
+measured on {date} with the kernel engine, with three seeds of each case. One failure fails the
+case.
 
 ## What stands out
 """
@@ -43,20 +44,21 @@ three seeds of each case. One failure fails the case.
 CAUSES = """\
 Causes, as far as the sources of quinn-proto 0.11.19 show them:
 
-- **It implements another version.** quinn's BBR follows version 1 of BBR as in Google's QUICHE. The draft
-  describes version 3, so a failure is a difference from the draft and not always a bug.
-- **It begins with PROBE_RTT (A.1, A.12).** `is_min_rtt_expired` returns true as long as no PROBE_RTT has
-  taken place. So BBR leaves STARTUP for PROBE_RTT on the first ACK that is not application-limited. The
-  qlog has a window of `0.75` BDP until the link is no longer full, and STARTUP goes on afterwards.
-- **It does not pace at its rate (A.17).** BBR computes a pacing rate, and the qlog has it. But quinn's
-  pacer does not read it: it paces at `1.25` windows for each smoothed RTT. In PROBE_BW the window is two
-  BDPs, so quinn sends much more than the tokens, and the policer drops the rest.
-- **PROBE_RTT comes each 10 s (A.10)**, as in version 1, so none is due in the scenario's 9 s after the
-  one at the start.
+- **It implements another version.** quinn's BBR follows version 1 of BBR as in Google's QUICHE. The
+  draft describes version 3, so a failure is a difference from the draft and not always a bug.
+- **It begins with PROBE_RTT (A.1, A.12).** `is_min_rtt_expired` returns true as long as no
+  PROBE_RTT has taken place. So the first ACK that is not application-limited ends STARTUP, and
+  PROBE_RTT begins. Its window is `0.75` of the estimated BDP.
+- **It does not pace at its rate (A.17).** BBR computes a pacing rate, and the qlog has it. But
+  quinn's pacer does not read it: it paces at `1.25` windows for each smoothed RTT. So the window
+  alone limits the rate, and behind a policer the window is more than two BDPs.
+- **PROBE_RTT comes each `10 s` (A.10)**, as in version 1. The one at the start is too early, and
+  the run ends before the next one.
 """
 
 AFTER = """\
-✓: passes. ?: the situation did not occur. –: not observable. **fail** has its number.
+✓: passes. ?: the situation did not occur. –: not observable. **fail** has its number, if it has
+one.
 """
 
 
@@ -73,7 +75,9 @@ def evaluation(data: dict[str, Any]) -> Evaluation:
     """Return an evaluation from its JSON."""
     sections = tuple(SectionResult.from_dict(one) for one in data["sections"])
     notes = tuple(note for note in data["notes"] if "\n" not in note)
-    return Evaluation("bbr", data["subject"], data["engine"], data["version"], sections, notes=notes)
+    return Evaluation(
+        "bbr", data["subject"], data["engine"], data["version"], sections, notes=notes
+    )
 
 
 def page(found: Sequence[Evaluation]) -> Iterator[str]:
@@ -92,7 +96,7 @@ def page(found: Sequence[Evaluation]) -> Iterator[str]:
     yield "|---" * (1 + len(found)) + "|"
     for at, section in enumerate(subject.sections):
         if any(one.sections[at].verdict != "not observable" for one in found):
-            cells = [cell(one.sections[at]) for one in found]
+            cells = [marked(one.sections[at]) for one in found]
             yield f"| {section.id} {section.title} | " + " | ".join(cells) + " |"
     for name, one in zip(NAMES, found, strict=True):
         yield f"\n## {one.subject}\n"
@@ -112,6 +116,13 @@ def page(found: Sequence[Evaluation]) -> Iterator[str]:
     for section in subject.of("not observable"):
         by_note.setdefault(section.note, []).append(section.id)
     yield from (f"- {', '.join(ids)}: {note}" for note, ids in by_note.items())
+
+
+def marked(section: SectionResult) -> str:
+    """Return a verdict, with its number if it fails and has one."""
+    if section.verdict in BAD and section.value is None:
+        return f"**{section.verdict}**"
+    return cell(section)
 
 
 if __name__ == "__main__":

@@ -111,7 +111,8 @@ def _table(evaluation: Evaluation) -> Table:
 
 
 def _notes(evaluation: Evaluation) -> list[Block]:
-    return [Text(plain(note)) for note in evaluation.notes]
+    # A note of several lines has aligned columns, or is the message of a failed run.
+    return [Listing(note) if "\n" in note else Text(plain(note)) for note in evaluation.notes]
 
 
 def _section(evaluation: Evaluation, one: SectionResult, files: dict[str, str]) -> Section:

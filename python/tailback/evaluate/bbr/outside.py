@@ -26,7 +26,7 @@ of the empty path."""
 FEW_FRAMES = 3
 """Frames that may be in a queue that counts as empty."""
 
-SHOWN = ("cwnd", "in_flight", "min_rtt_ms", "acked_bytes", "mode", "phase")
+SHOWN = ("cwnd", "in_flight", "min_rtt_ms", "acked_bytes", "ca_state", "mode", "phase")
 """Quantities of a sender that packets show, or that a qlog can have."""
 
 RATE_MBIT = 20.0
@@ -76,8 +76,9 @@ class Seen:
         if self.log is None:
             return ""
         at, rtt = self.packets.times[index], self.packets.rtts[index]
-        before = logged.at(self.log.cwnd, at - 2 * rtt)
-        low = logged.least(self.log.cwnd, at - 2 * rtt, at)
+        since = max(at - 2 * rtt, self.log.cwnd[0][0])
+        before = logged.at(self.log.cwnd, since)
+        low = logged.least(self.log.cwnd, since, at)
         if before is None or low is None:
             return ""
         if low == before:
@@ -87,10 +88,10 @@ class Seen:
 
 Judge = Callable[[Seen], Finding]
 
-PLATEAU = "rounds at the full rate before sending slows"
-LEAST_ROUNDS, MOST_ROUNDS = 2.5, 4.5
-"""Packets do not show where a round begins, so a count of three may be off by half a round at one
-end and by one and a half, the round that set the baseline included, at the other."""
+PLATEAU = "rounds at the full rate before sending slows, difference from 3.5"
+ROUNDS, OFF = 3.5, 1.0
+"""STARTUP ends after the round that set the baseline and three without growth. Packets do not show
+where a round begins, so that the count may be off by half a round at either end."""
 
 
 def plateau(seen: Seen) -> Finding:
@@ -98,20 +99,20 @@ def plateau(seen: Seen) -> Finding:
     p = seen.packets
     full, end, state = seen.startup_end(RATE_MBIT)
     if full is None:
-        return Finding("fail", PLATEAU, None, MOST_ROUNDS, "The link was never full.", 0)
+        return Finding("fail", PLATEAU, None, OFF, "The link was never full.", 0)
     last = len(p.times) - 1
-    lost = p.lost(0, p.times[end if end is not None else last])
-    rounds = p.rounds(full, end if end is not None else last)
+    lost = p.lost(0, p.times[last if end is None else end])
     if lost:
         note = f"{lost} packets were dropped before sending slowed below the delivery."
-        return Finding("fail", PLATEAU, rounds, MOST_ROUNDS, note, end or last)
+        return Finding("fail", PLATEAU, None, OFF, note, end or last)
     if end is None:
         note = "Sending never slowed below the delivery: STARTUP did not end in DRAIN."
-        return Finding("fail", PLATEAU, rounds, MOST_ROUNDS, note, last)
-    ok = LEAST_ROUNDS <= rounds <= MOST_ROUNDS and state in ("", "DRAIN")
+        return Finding("fail", PLATEAU, None, OFF, note, last)
+    rounds = p.rounds(full, end)
+    ok = abs(rounds - ROUNDS) <= OFF and state in ("", "DRAIN")
     led = f"STARTUP led to {state}" if state else "Sending slowed below the delivery"
     note = f"{led} {rounds:.1f} rounds after the link was full, without a loss.{seen.window(end)}"
-    return Finding(passed(ok), PLATEAU, rounds, MOST_ROUNDS, note, end)
+    return Finding(passed(ok), PLATEAU, abs(rounds - ROUNDS), OFF, note, end)
 
 
 GAIN = "sending rate over delivery rate in DRAIN"

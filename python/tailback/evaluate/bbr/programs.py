@@ -97,7 +97,7 @@ def _log_note(case: Case, seen: Seen) -> str:
     if seen.log is None and seen.unread:
         return f"{case.id}: only packets decide, because no log could be read: {seen.unread[0]}."
     if seen.log is None:
-        return "A run has no qlog of the program, so packets decide; many kinds have qlog = true."
+        return f"{case.id}: only packets decide, because no qlog was kept; set qlog = true."
     if seen.log.states:
         return "The program's qlog has its window and names BBR's states."
     return "The program's qlog has its window, but names no state of BBR: packets show the states."
@@ -179,6 +179,7 @@ def rows(seen: Seen, index: int) -> list[dict[str, float | str]]:
         }
         if log is not None:
             row["cwnd_bytes"] = logged.at(log.cwnd, p.times[i]) or 0.0
-            row["state"] = logged.state(log, p.times[i])
+            if log.states:
+                row["state"] = logged.state(log, p.times[i])
         found.append(row)
     return found
