@@ -18,7 +18,7 @@ export PIP_QUIET := 1
 # An hour of random input and kills, nightly; SOAK_SECONDS=N sets another duration.
 SOAK_SECONDS ?= 3600
 
-.PHONY: build wheel wheel-arm targets test-arm demo test soak coverage mutants bench bench-kernel bench-lab lab header msrv packages docs pages fmt lint
+.PHONY: build wheel wheels cross-wheels wheel-arm targets test-arm test-windows demo test soak coverage mutants bench bench-kernel bench-lab lab header msrv packages docs pages fmt lint
 .DEFAULT_GOAL := build
 
 build: $(VENV)/.built
@@ -46,20 +46,25 @@ targets:
 	@set -e; for target in $(TARGETS); do echo $$target; \
 		PYO3_CROSS=1 PYO3_NO_PYTHON=1 cargo check --quiet --package tailback-python --target $$target; done
 
-# A wheel for Linux on ARM in dist, linked by zig. It has no guest: the kernel engine needs Linux on
-# x86-64.
+# Wheels for all systems in dist, cross-built by zig. Only that for Linux on x86-64 has the guest of
+# the kernel engine. docs/contributing/platforms.md says which of them are tested where.
 CROSS := target/cross
-wheel-arm: $(VENV)/.dev build
+wheels: wheel
+	@$(MAKE) --no-print-directory cross-wheels
+
+CROSS_WHEELS := $(TARGETS)
+cross-wheels: $(VENV)/.dev build
 	$(BIN)/pip install --no-deps -r requirements-wheels.txt
-	rustup target add aarch64-unknown-linux-gnu
-	@rm -rf target/tree && mkdir -p target/tree dist
-	@git ls-files -z --cached --others --exclude-standard | xargs -0 cp --parents -t target/tree
-	@cd target/tree && $(CURDIR)/$(BIN)/python scripts/manual.py data/data/share && \
-		$(CURDIR)/$(BIN)/python python/tailback/plugins/shipping.py
-	@cd target/tree && PATH="$(CURDIR)/$(BIN):$$PATH" CARGO_TARGET_DIR=$(abspath $(CROSS)) \
-		maturin build --release --strip --quiet --zig --target aarch64-unknown-linux-gnu --out $(CURDIR)/dist
-	$(BIN)/python scripts/wheels.py --no-laboratory dist/*aarch64.whl
+	PATH="$(CURDIR)/$(BIN):$$PATH" CARGO_TARGET_DIR=$(abspath $(CROSS)) sh scripts/cross.sh $(CROSS_WHEELS)
+	$(BIN)/python scripts/wheels.py $(if $(wildcard web/dist/single.html),,--no-laboratory) dist/*.whl
 	@ls dist
+
+wheel-arm: CROSS_WHEELS := aarch64-unknown-linux-gnu
+wheel-arm: cross-wheels
+
+# Runs the wheel for Windows in dist under Wine, with a Python for Windows from Maven Central.
+test-windows: $(VENV)/.dev
+	$(BIN)/python scripts/wine.py dist/*win_amd64.whl
 
 # Whether results are the same bytes on ARM: the guard's scenarios under qemu-user (qemu-user-static).
 test-arm: $(VENV)/.dev

@@ -12,6 +12,8 @@ import sys
 import zipfile
 from pathlib import Path
 
+import linked
+
 MAX_MB = 12.0
 """The largest size of a wheel, in megabytes."""
 
@@ -65,6 +67,23 @@ def problems(wheel: Path, *, laboratory: bool = True) -> list[str]:
     return found
 
 
+def unloadable(wheel: Path) -> list[str]:
+    """Return what would keep the extension module of a wheel for macOS or Windows from being
+    loaded. `auditwheel` checks wheels for Linux."""
+    platform = wheel.stem.rsplit("-", 1)[1]
+    extension = next((name for start, name in EXTENSIONS.items() if platform.startswith(start)), "")
+    if not platform.startswith(("macosx", "win")):
+        return []
+    with zipfile.ZipFile(wheel) as archive:
+        if extension not in archive.namelist():
+            return []
+        try:
+            module = linked.read(archive.read(extension))
+        except ValueError as error:
+            return [f"has an extension module that {error}"]
+    return linked.problems(module, platform)
+
+
 def main() -> int:
     """Check the wheels on the command line. Return 1 if a check fails."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -78,7 +97,8 @@ def main() -> int:
         print("error: there is no wheel; run `make wheel`", file=sys.stderr)
     for wheel in wheels:
         print(f"{wheel.name}: {wheel.stat().st_size / 1e6:.1f} MB")
-        for problem in problems(wheel, laboratory=not given.no_laboratory):
+        found = problems(wheel, laboratory=not given.no_laboratory)
+        for problem in [*found, *unloadable(wheel)]:
             print(f"error: {wheel.name} {problem}", file=sys.stderr)
             status = 1
     return status

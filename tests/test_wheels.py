@@ -5,7 +5,9 @@ from __future__ import annotations
 import importlib.util
 import json
 import re
+import sys
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ import jsonschema
 import pytest
 import yaml
 
+import linked
 import wheels
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -85,6 +88,55 @@ def test_wheels_for_other_pythons_and_systems_are_found(tmp_path: Path) -> None:
     path = wheel(tmp_path, "win_amd64")
     other = path.rename(tmp_path / "tailback-0.2.0-cp312-cp312-win32.whl")
     assert len(wheels.problems(other)) == 2
+
+
+MAC = linked.Module(
+    ("/usr/lib/libSystem.B.dylib",), frozenset({linked.ENTRY}), ("_PyList_New",), (11, 0)
+)
+WINDOWS = linked.Module(("KERNEL32.dll", "python3.dll"), frozenset({linked.ENTRY}))
+
+
+@pytest.mark.parametrize(
+    ("module", "platform", "problem"),
+    [
+        (MAC, "macosx_11_0_arm64", None),
+        (WINDOWS, "win_amd64", None),
+        (replace(MAC, exports=frozenset()), "macosx_11_0_arm64", "does not export PyInit__native"),
+        (
+            replace(MAC, libraries=("/opt/homebrew/lib/libz.dylib",)),
+            "macosx_11_0_arm64",
+            "loads /opt/homebrew/lib/libz.dylib, which not every Mac has",
+        ),
+        (
+            replace(MAC, unplaced=("_CFRelease",)),
+            "macosx_11_0_arm64",
+            "needs _CFRelease, which no library of it has",
+        ),
+        (replace(MAC, oldest=(13, 0)), "macosx_10_12_x86_64", "needs macOS (13, 0), newer than"),
+        (replace(MAC, signed=False), "macosx_11_0_arm64", "has no signature"),
+        (
+            replace(WINDOWS, libraries=("python311.dll",)),
+            "win_amd64",
+            "loads python311.dll, which not every Windows has",
+        ),
+    ],
+)
+def test_a_module_that_would_not_load_is_found(
+    module: linked.Module, platform: str, problem: str | None
+) -> None:
+    found = linked.problems(module, platform)
+    assert len(found) == (problem is not None)
+    if problem is not None:
+        assert found[0].startswith(problem)
+
+
+def test_only_modules_of_macos_and_windows_are_read(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="neither a module for macOS nor one for Windows"):
+        linked.read(Path(sys.executable).resolve().read_bytes())
+    assert wheels.unloadable(wheel(tmp_path, "manylinux_2_34_x86_64")) == []
+    assert wheels.unloadable(wheel(tmp_path, "win_amd64")) == [
+        "has an extension module that is neither a module for macOS nor one for Windows"
+    ]
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
