@@ -442,9 +442,9 @@ def write(found: Mapping[Part, Sequence[Row]], command: str) -> None:
     page = ["# As a scenario grows", "", f"`{command}`", ""]
     page += [
         f"Measured on {date.today():%d %B %Y} on a machine with {cpu_count()} cores"
-        f" ({processor()}):"
+        f" ({processor()}). Each row is the fastest of three runs of a point."
     ]
-    page += ["of three runs of each point that which took least time.", ""]
+    page.append("")
     (DOCS / FIGURES).mkdir(exist_ok=True)
     for part, rows in found.items():
         page += [f"## {part.title}", "", part.about, ""]

@@ -372,7 +372,7 @@ import tailback as tb
 
 def pause():
     time.sleep(float(sys.argv[1]))
-    # Somebody else has to wake us.
+    # Another process has to wake this one.
     if os.fork() == 0:
         time.sleep(3)
         os.kill(os.getppid(), signal.SIGCONT)

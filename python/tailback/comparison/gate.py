@@ -38,7 +38,7 @@ FIRST_LOOK = 10
 LAST_LOOK = 80
 """Number of seeds in the last test of `until_told`, unless the caller sets another number."""
 
-LEAST_PROMISED = 10_000
+MAX_PROMISED = 10_000
 """The largest number of seeds that a message recommends."""
 
 Answer = Literal["exceeds", "holds", "unknown"]
@@ -91,7 +91,7 @@ class Verdict:
         if self.answer == "holds":
             return f"{differs}{within}, within {self.threshold.text}"
         if self.seeds is None:
-            more = f"no number of seeds below {LEAST_PROMISED} would"
+            more = f"no number of seeds below {MAX_PROMISED} would"
         else:
             more = f"about {self.seeds} seeds would"
         return f"{differs}{within}: cannot exclude {too_much}; {more}"
@@ -315,7 +315,7 @@ def _needed(sides: Sequence[Contrast], level: float, strict: float) -> int | Non
     ]
     known = [count for count in counts if count is not None]
     most = max(known) if len(known) == len(counts) else None
-    if most is None or most > LEAST_PROMISED:
+    if most is None or most > MAX_PROMISED:
         return None
     # Recommend more seeds than this comparison has.
     return max(most, min(contrast.n for contrast in sides) + 1)

@@ -217,7 +217,7 @@ Dir::State "{folder}/state";
 Dir::State::Lists "{folder}/lists";
 Dir::State::status "/dev/null";
 Dir::Cache "{folder}/cache";
-# Containers switch these off, and then every question costs seconds.
+# Containers switch these caches off, and then every query takes seconds.
 Dir::Cache::pkgcache "pkgcache.bin";
 Dir::Cache::srcpkgcache "srcpkgcache.bin";
 APT::Architecture "amd64";
@@ -225,7 +225,7 @@ APT::Architecture "amd64";
 APT::Architectures {{ "amd64"; }};
 # The folder may be closed to apt's own user.
 APT::Sandbox::User "root";
-# Hooks of the machine are not for us.
+# The machine's own hooks must not run.
 #clear APT::Update::Pre-Invoke;
 #clear APT::Update::Post-Invoke;
 #clear APT::Update::Post-Invoke-Success;

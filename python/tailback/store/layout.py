@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from tailback import _native
-from tailback.base import folders, foreign
+from tailback.base import folders, foreign, machine
 from tailback.errors import DamagedResults, DamageWarning, InputError
 from tailback.store import shape
 
@@ -290,6 +290,5 @@ def replacing(target: Path) -> Iterator[Path]:
     with naming(target), folders.scratch(place.parent) as scratch:
         part = scratch / place.name
         yield part
-        with part.open("rb") as file:
-            os.fsync(file.fileno())
+        machine.sync(part)
         part.replace(place)

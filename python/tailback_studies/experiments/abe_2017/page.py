@@ -45,12 +45,11 @@ def _misses(verdict: truth.AbeVerdict) -> Table:
 def _setup() -> str:
     return """
 The poster gives rates, queues and round-trip times. It does not give durations, seeds or the TCP
-stack. Its flows with ABE in experiment 6 use CUBIC. The poster publishes no ratio for a pair of
-flows or for a factor, so no cell of experiment 6 has a published value. Here the congestion
-controls are those of today's Linux (`reno`, `cubic`) with `beta_ecn`. Reductions start from cwnd
-and use PRR, as in Linux (`abe = "linux"`). The primary queue is PIE of 2014
-(`version = "linux-3.14"`: `target 20ms`, `tupdate 30ms`, departure-rate estimator, three gain
-levels, plain Bernoulli draws). The second queue is today's PIE.
+stack. Its flows with ABE in experiment 6 use CUBIC. It publishes no ratio for a pair or a factor,
+so no cell of experiment 6 has a published value. Here the congestion controls are those of today's
+Linux (`reno`, `cubic`) with `beta_ecn`. Reductions start from cwnd and use PRR (`abe = "linux"`).
+The primary queue is PIE of 2014 (`version = "linux-3.14"`: `target 20ms`, `tupdate 30ms`,
+departure-rate estimator, three gain levels, plain Bernoulli). The second queue is today's PIE.
 """
 
 
