@@ -116,7 +116,7 @@ header.
     "dualpi2-2022": """\
 A cell of `dualpi2-2022` is any column of the source. The columns include minima and deviations of
 one-second samples, and the source cut some samples short. These columns make the 90th percentiles
-large. The simulator paces groups of segments that TCP has joined, as the source's hosts did; Linux
+large. The simulator paces the groups of segments of GSO, as the hosts of the publication did; Linux
 in the kernel engine paces segment by segment.
 Rows with Prague are not in the table: Linux has no Prague, and the report of
 `reproduce dualpi2-2022 --engine kernel` lists each row with the reason.

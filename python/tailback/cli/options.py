@@ -181,7 +181,10 @@ _auto_seeds_option = click.option(
     "with 10 and doubles them until --fail-if can be decided, up to MAX [default of MAX: 80].",
 )
 jobs_option = click.option(
-    "--jobs", type=count_type, metavar="N", help="Runs at the same time [default: all cores]."
+    "--jobs",
+    type=count_type,
+    metavar="N",
+    help="Number of parallel runs [default: one for each core].",
 )
 _cores_option = click.option(
     "--cores",

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tailback._native import Diagnostic
 
 PREFIX = "program="
-"""The prefix of a subject that is a program: `program=FILE.toml`."""
+"""The beginning of a subject that is a program, as in `program=FILE.toml`."""
 
 OF_THE_SECTION = (
     "start",

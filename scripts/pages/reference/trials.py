@@ -66,9 +66,9 @@ def _against_linux(kind: str, name: str) -> Iterator[str]:
             continue
         nowhere = False
         yield (
-            f"In [{_title(page).replace('The', 'the', 1)}](../../evidence/{page}.md), these "
-            f"families of cells use `{name}`. For each limit, the table shows how many cells are "
-            "within the limit, and how many cells the family has.\n"
+            f"The page [{_title(page)}](../../evidence/{page}.md) has these groups of cells with "
+            f"`{name}`. For each limit, the table shows the number of cells within the limit and "
+            "the number of cells in the group.\n"
         )
         used = [i for i, _ in enumerate(columns) if any(rows[f][i] != "\u2014" for f in families)]
         yield "| " + " | ".join(columns[i] for i in used) + " |"
@@ -105,7 +105,7 @@ def _by_the_standards(suite: str, name: str) -> Iterator[str]:
     links = [f"[{one.title}](../../evidence/{league.FOLDER}/{one.slug}.md)" for one in subjects]
     if links:
         standards = "RFC 9743" if suite == "cc" else "RFC 7928"
-        yield f"Verdicts by the sections of {standards}: {', '.join(links)}.\n"
+        yield f"Verdict for each section of {standards}: {', '.join(links)}.\n"
 
 
 def _published(kind: str, name: str) -> Iterator[str]:

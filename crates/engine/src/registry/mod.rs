@@ -30,7 +30,7 @@ pub struct Entry<B: 'static> {
     pub options: &'static [Opt],
     /// What the kernel engine needs to know about the algorithm.
     pub kernel: Kernel,
-    /// Further rules for a flow or a link that uses the algorithm, and for a sweep.
+    /// Further rules for flows and links that use the algorithm, and for sweeps over them.
     pub rules: Rules,
     /// Fills in options whose defaults depend on other options, and rejects contradictory
     /// combinations. Runs after every option has been read and the plain defaults are filled in.

@@ -62,7 +62,7 @@ pub(super) struct LinkNamespaces {
     pub namespace: usize,
     /// The namespace of its schedule.
     pub schedule: Option<usize>,
-    /// The namespace of the queue discipline that loses packets behind the queue.
+    /// The namespace of the queue discipline that loses packets after they leave the queue.
     pub loss: Option<(usize, Discipline)>,
 }
 

@@ -34,7 +34,7 @@ class _Placed(Asked):
     """Whether the subject marks ECN-capable packets, if it has an option to do so."""
 
     def placed(self, subject: Subject) -> dict[str, object]:
-        """Return the values that put a queue into the scenario."""
+        """Return the scenario values that make the subject the queue of the link."""
         options: dict[str, object] = {}
         limit = subject.options.get("limit")
         if limit is not None:

@@ -54,7 +54,7 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
     ("C", "CUBIC or Reno without ECN", "the names of the archives"),
     (
         "hosts",
-        'paced by fq, in groups of segments that TCP has joined (`pacing = "fq-gso"`)',
+        'paced by fq, in the groups of segments of GSO (`pacing = "fq-gso"`)',
         "stated: fq is the root qdisc of every host; by Linux's default, TCP joins segments for fq",
     ),
     (

@@ -131,7 +131,7 @@ QUESTIONS: tuple[tuple[str, str, str, str], ...] = (
         "kernel engine shows the same difference with `path.offloads`, and one of Linux's "
         "packetdrill scripts expects it.",
         "Mechanism found, and set up after the first comparison: fq paces groups of two or more "
-        "segments that TCP has joined.",
+        "segments of GSO.",
     ),
     (
         "PIE's update: `tupdate 16ms` is stated, the frequency of the kernel's clock is not.",
