@@ -32,8 +32,8 @@
 //! RFC 9332 (dualpi2/ramp.rs). `queue_protection` sends packets of flows that build a queue in L to
 //! C (dualpi2/protection.rs).
 //!
-//! Known deviations: packets that arrived with CE are not counted as marked by the step or by the
-//! coupling, whereas the kernel's counters include them. tc filters are not implemented, so L holds
+//! Known deviations: the counters of marks by the step and by the coupling leave out packets that
+//! arrived with CE. The kernel's counters include them. tc filters are not implemented, so L holds
 //! only ECN-capable packets. Packets are single segments, so `split_gso` has no effect. The first
 //! update comes one `tupdate` after the start. In Linux, htb never calls the dequeue function of an
 //! empty queue. Therefore the scheduler is reset only when drops have emptied both queues, and this

@@ -93,9 +93,9 @@ keys! {
     /// What runs on a host.
     pub struct SidePlan as "a side of [[programs]]" {
         /// The program and its arguments. The placeholders {sender}, {receiver}, {sender6} and
-        /// {receiver6} are addresses; {NAME.sender} and so on are addresses of another entry.
-        /// {duration} is the number of whole seconds from start to stop or to the end of the run.
-        /// "{{" is a brace.
+        /// {receiver6} are addresses. Those of another entry are {NAME.sender} and so on. The
+        /// placeholder {duration} is the number of whole seconds from start to stop or to the end
+        /// of the run. Write "{{" for a brace.
         run: Vec<String> => key(KeyKind::Words);
         /// Makes this side a server, which starts before time 0. The run waits for it; this key
         /// describes when it is ready: "tcp:PORT", "udp:PORT", "stdout:TEXT" or a time such as

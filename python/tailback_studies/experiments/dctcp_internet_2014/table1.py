@@ -48,7 +48,8 @@ def step_cells(row: Table1Row, equal_share: pts.EqualShare | None) -> list[Table
     """Return the cells of K/M, utilisation and queue of Reno and DCTCP at equal sharing.
 
     Tolerances: 0.1 or one frame for K/M, 0.01 for utilisation, and 0.02 BDP or 8 % for the queue,
-    whichever of two is larger. The queue does not distinguish thresholds that differ by less than a frame.
+    whichever of two is larger. The queue does not distinguish thresholds that differ by less than
+    a frame.
     """
     head = f"Table I/M={row.m:g}"
     n = equal_share.n if equal_share else 0
