@@ -123,6 +123,7 @@ def test_what_neither_packets_nor_a_log_show_is_not_observable(
     assert len(found) == 22
     assert found["A.7"].note == outside.APPLICATION
     assert found["A.4"].note == "Neither packets nor a qlog show round, bdp."
+    assert found["A.5"].note.endswith("and no qlog names BBR's states.")
     assert "how many rounds of UP" in found["A.15"].note
     assert "A.14: only packets decide, because no qlog was kept" in " ".join(
         evaluated(DRAFT, "A.14").notes
@@ -147,6 +148,13 @@ def test_what_neither_packets_nor_a_log_show_is_not_observable(
             ),
             "fail",
             "before the 5 s had passed",
+        ),
+        ("A.5", lambda log: log, "pass", "UP led to DOWN after 3.2 rounds; 0 packets"),
+        (
+            "A.5",
+            lambda log: log.replace(b'"new": "probe_bw_down"', b'"new": "probe_bw_cruise"'),
+            "fail",
+            "UP led to CRUISE",
         ),
         ("A.14", lambda log: log, "pass", "window by qlog"),
         (
@@ -216,6 +224,8 @@ def test_a_pause_is_no_drain() -> None:
     ("name", "state"),
     [
         ("probe_bw_up", "UP"),
+        ("bbr_probe_bw_up", "UP"),
+        ("bbr_startup", "STARTUP"),
         ("bbr2_ProbeBW_Down", "DOWN"),
         ("BBRv3 Startup", "STARTUP"),
         ("ProbeRTT", "PROBE_RTT"),

@@ -217,6 +217,30 @@ def _dip(p: PacketTrace, since: int, target: float) -> tuple[int, int] | None:
     return None
 
 
+IN_UP = "rounds in UP, difference from 3.5"
+
+
+def plateau_in_up(seen: Seen) -> Finding:
+    """A.5: pass if UP leads to DOWN after about three rounds, without a loss.
+
+    The rounds are counted as in A.1. Only a log shows when UP begins and ends.
+    """
+    p = seen.packets
+    if seen.log is None or not seen.log.states:
+        note = "Packets do not show when UP begins and ends, and no qlog names BBR's states."
+        return Finding("not observable", "", None, None, note)
+    spells = seen.log.spells("UP")
+    if not spells:
+        return missed(IN_UP, "UP was not seen to begin and end.")
+    since, until, state = spells[0]
+    lost = p.lost(since, until)
+    rounds = p.rounds(p.index(since), p.index(until))
+    off = abs(rounds - ROUNDS)
+    ok = state == "DOWN" and not lost and off <= OFF
+    note = f"UP led to {state} after {rounds:.1f} rounds; {lost} packets were dropped in it."
+    return Finding(passed(ok), IN_UP, off, OFF, note, p.index(until))
+
+
 SAME_RTT = 1.02
 """An RTT up to this factor above the smallest one counts as the smallest seen again."""
 
@@ -320,6 +344,7 @@ def policed(seen: Seen) -> Finding:
 JUDGES: Mapping[str, Judge] = {
     "A.1": plateau,
     "A.3": drain,
+    "A.5": plateau_in_up,
     "A.10": probe_rtt,
     "A.12": aggregation,
     "A.14": tiny,
