@@ -1,5 +1,5 @@
-"""Writes the page about the sections of RFC 9743 and RFC 7928: what decides each, and how to run
-it."""
+"""Writes the page about the sections of RFC 9743 and RFC 7928 and the cases of BBR's draft: what
+decides each, and how to run it."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from pathlib import Path
 
 from pages import REFERENCE
 from tailback.evaluate import cc, queue
+from tailback.evaluate.bbr import outside
+from tailback.evaluate.bbr.cases import CASES
 from tailback.evaluate.criteria import Against, Criterion, HarmTo, TextOnly, Within
 
 PLACE = REFERENCE / "evaluation.md"
@@ -59,6 +61,17 @@ These sections run only if you name them with `--part`.
 |---|---|---|---|
 """
 
+BBR = """
+## The draft of BBR: test cases
+
+`tailback evaluate bbr NAME` runs the test cases of draft-ietf-ccwg-bbr-06, appendix A. The subject
+can also be [a program](../how-to/evaluate-bbr.md#a-program). Then packets and a qlog decide, and
+cases that they do not show are not observable.
+
+| case | question | what decides | with a program | scenario |
+|---|---|---|---|---|
+"""
+
 WRITTEN = """
 ## Sections to write about
 
@@ -95,8 +108,23 @@ def page() -> str:
         *_decided(queue.CRITERIA, queue.SCENARIOS),
         BATTERY,
         *_decided(queue.ASKED, queue.SCENARIOS),
+        BBR,
+        *(
+            f"| {case.id} | {case.title} | {case.measure} | {_of_program(case.id)} | "
+            f"[{case.file.name}]({SOURCES}/bbr/cases/{case.file.name}) |"
+            for case in CASES
+        ),
     ]
     return "\n".join(part.removesuffix("\n") for part in tables) + "\n"
+
+
+def _of_program(case: str) -> str:
+    """Return what decides a case if the subject is a program."""
+    if case not in outside.JUDGES:
+        return "not observable"
+    return (
+        "states in a qlog" if case in outside.BY_STATES else "packets, and a qlog if there is one"
+    )
 
 
 def _decided(criteria: Sequence[Criterion], folder: Path) -> list[str]:

@@ -353,6 +353,9 @@ JUDGES: Mapping[str, Judge] = {
 }
 """The cases that are judged from outside."""
 
+BY_STATES = ("A.5",)
+"""Those of them that are observable only if a qlog names BBR's states."""
+
 OF_APPLICATION = ("A.2", "A.6", "A.7", "A.11", "A.20", "A.22")
 """The cases that limit what the application writes."""
 
