@@ -55,6 +55,11 @@ pub const ADAPTERS: &[Adapter] = &[
         doc: "An upload over TCP by smoltcp.",
         folder: "stacks/smoltcp",
     },
+    Adapter {
+        kind: "str0m",
+        doc: "Video over WebRTC by str0m.",
+        folder: "stacks/str0m",
+    },
 ];
 
 /// Returns the stack for a kind, if tailback's repository has one.

@@ -1,0 +1,117 @@
+//! str0m as a kind of `[[programs]]` in the simulator.
+
+use tailback_engine::crates::Registry;
+use tailback_engine::programs::stacks::{Build, Setting};
+use tailback_engine::registry::kernel::Kernel;
+use tailback_engine::registry::rules::Rules;
+use tailback_engine::registry::{Entry, Kind, Opt, OptionError, Options as Given, Value};
+use tailback_sim::Endpoint;
+
+use crate::{Options, receiver, sender};
+
+static OPTIONS: &[Opt] = &[
+    Opt {
+        name: "min_rate",
+        doc: "Lowest rate of the video.",
+        kind: Kind::Rate,
+        default: Some("150kbit"),
+        tc: None,
+    },
+    Opt {
+        name: "start_rate",
+        doc: "Estimate at the start.",
+        kind: Kind::Rate,
+        default: Some("300kbit"),
+        tc: None,
+    },
+    Opt {
+        name: "max_rate",
+        doc: "Highest rate of the video. The estimator probes up to this rate.",
+        kind: Kind::Rate,
+        default: Some("2.5Mbit"),
+        tc: None,
+    },
+    Opt {
+        name: "fps",
+        doc: "Frames per second.",
+        kind: Kind::Int { min: 1, max: 240 },
+        default: Some("30"),
+        tc: None,
+    },
+    Opt {
+        name: "variation",
+        doc: "How far frames are larger or smaller than their mean, as a fraction of it.",
+        kind: Kind::Float { min: 0.0, max: 1.0 },
+        default: Some("0.1"),
+        tc: None,
+    },
+    Opt {
+        name: "retransmit",
+        doc: "Whether lost packets are sent again.",
+        kind: Kind::Bool,
+        default: Some("true"),
+        tc: None,
+    },
+];
+
+/// The registry entry.
+pub static ENTRY: Entry<Build> = Entry {
+    name: "str0m",
+    doc: "Video over WebRTC by str0m.",
+    follows: "str0m 0.25.0",
+    options: OPTIONS,
+    kernel: Kernel::None,
+    rules: Rules::NONE,
+    finish,
+    build: Build { ends },
+};
+
+/// Registers str0m. `tailback run --with stacks/str0m` calls this.
+pub fn register(registry: &mut Registry) {
+    registry.stack(&ENTRY);
+}
+
+fn rate(given: &Given, name: &str) -> f64 {
+    given
+        .get(name)
+        .and_then(Value::number)
+        .expect("a rate that has a default")
+}
+
+fn finish(given: &mut Given) -> Result<(), Vec<OptionError>> {
+    let (min, start, max) = (
+        rate(given, "min_rate"),
+        rate(given, "start_rate"),
+        rate(given, "max_rate"),
+    );
+    let mut errors = Vec::new();
+    for (option, below, upper) in [
+        ("min_rate", min <= max, "max_rate"),
+        ("start_rate", start <= max, "max_rate"),
+    ] {
+        if !below {
+            errors.push(OptionError {
+                option,
+                message: format!("a rate of at most {upper} is expected"),
+            });
+        }
+    }
+    if errors.is_empty() {
+        Ok(())
+    } else {
+        Err(errors)
+    }
+}
+
+fn ends(given: &Given, setting: &Setting) -> [Box<dyn Endpoint>; 2] {
+    let options = Options {
+        min_rate: rate(given, "min_rate"),
+        start_rate: rate(given, "start_rate"),
+        max_rate: rate(given, "max_rate"),
+        fps: given.int("fps") as u32,
+        variation: given.float("variation"),
+        retransmit: given.bool("retransmit"),
+        seed: setting.seed,
+    };
+    [Box::new(sender(&options)), Box::new(receiver(&options))]
+}
