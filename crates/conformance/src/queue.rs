@@ -406,7 +406,7 @@ pub fn is_documented(entry: &'static Entry<Build>) {
     }
     assert!(!entry.doc.is_empty() && !entry.follows.is_empty());
     documented(entry.name, entry.options);
-    // Finishing complete options again must not change them.
+    // Calling `finish` on options that already have all values must not change them.
     let options = complete_defaults(entry);
     let mut again = options.clone();
     assert_eq!((entry.finish)(&mut again), Ok(()));

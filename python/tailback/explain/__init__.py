@@ -120,7 +120,7 @@ def explain(run: StoredRun, only: Sequence[str] = (), *, series: bool = True) ->
     """Explain a stored run. `only` names the flows and sources to explain (default: all). Without
     `series`, leave out the findings that need the recorded series.
 
-    Raises `InputError` if the run has no such flow.
+    Raises `InputError` if the run does not have the flow or source that `only` names.
     """
     summary = run.summary
     recorded = account.read(run)

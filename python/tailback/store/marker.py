@@ -3,7 +3,7 @@ and lists its files.
 
 A new report replaces a folder only if the folder's marker has the folder's name, and if the folder
 contains no file that the marker does not list. The marker has the size and SHA-256 of every file.
-The marker has a seal, so that `tailback verify` also finds a damaged marker.
+The marker contains a hash of itself, so that `tailback verify` also finds a damaged marker.
 """
 
 from __future__ import annotations

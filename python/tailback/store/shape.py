@@ -223,4 +223,4 @@ MARKER: Shape = {
     "id": text,
     "files": each({"bytes": whole, "sha256": text}),
 }
-"""The shape of the marker of a report."""
+"""Schema of the marker file in the folder of a report."""

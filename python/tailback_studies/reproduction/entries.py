@@ -43,7 +43,7 @@ class Entry:
 
     @property
     def coordinates(self) -> dict[str, Any]:
-        """Return the coordinates of the cell under the keys of `reproduce --json`."""
+        """Return the coordinates of the cell, by the keys that `reproduce --json` uses."""
         return {}
 
     def json(self) -> dict[str, Any]:

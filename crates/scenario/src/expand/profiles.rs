@@ -53,7 +53,7 @@ pub(super) fn apply(tree: &mut Node, reader: &mut Reader<'_>) {
     }
 }
 
-/// Returns the tables of a named path. All values have the same position.
+/// Returns the TOML tables of a built-in network path. All values have the same position.
 fn keys(name: &str, span: Span) -> impl Iterator<Item = (&'static str, Table)> {
     let entry = profiles::ENTRIES.iter().find(|entry| entry.name == name);
     let mut problems = Vec::new();

@@ -201,7 +201,7 @@ fn flag_of_own(words: &mut Words<'_>, option: &'static str) {
     words.pair(option, if on { "1" } else { "0" });
 }
 
-/// Writes a time in nanoseconds for the module.
+/// Writes a time option as a parameter of the kernel module, in nanoseconds.
 fn time_of_own(words: &mut Words<'_>, option: &'static str) {
     match words.options.get(option) {
         Some(Value::Time(time)) if own(words) => words.pair(option, &time.ns().to_string()),

@@ -69,7 +69,7 @@ struct Process<'a> {
     /// Whether the agent has asked the process to end.
     asked: bool,
     ended: Option<End>,
-    /// Time at which the process was started, ns of the guest's date.
+    /// Time at which the process was started, in ns on the guest's wall clock.
     began_ns: u64,
     /// The result of the downloads, if the process is a client of the interop runner and has ended.
     downloads: Option<Downloads>,
