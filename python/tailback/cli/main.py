@@ -23,7 +23,7 @@ PURPOSES = {
     "Understand": ("explain", "plot", "report", "export"),
     "Compare": ("compare", "baseline", "evaluate"),
     "Teach": ("grade",),
-    "Keep": ("results", "merge", "verify", "bundle"),
+    "Stored results": ("results", "merge", "verify", "bundle"),
     "Engines and plugins": ("kernel", "build"),
     "Help": ("list", "completion"),
 }
@@ -81,7 +81,7 @@ def _purposes() -> dict[str, list[str]]:
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(engine_version(), "-V", "--version", message="tailback %(version)s")
 def cli() -> None:
-    """A laboratory for what happens at a bottleneck."""
+    """Experiment with TCP congestion control and queue management at a bottleneck."""
 
 
 def main() -> NoReturn:

@@ -28,7 +28,8 @@ _unconfined_option = click.option(
     is_flag=True,
     expose_value=False,
     callback=_unconfine,
-    help="Run kernel guests even if nothing keeps them from this machine's files.",
+    help="Run guests of the kernel engine without the sandbox that keeps them from this "
+    "machine's files.",
 )
 
 
@@ -44,8 +45,8 @@ _trust_option = click.option(
     is_flag=True,
     expose_value=False,
     callback=_trust,
-    help="Run the programs of a scenario even if this machine lacks a part of the sandbox around "
-    "guests.",
+    help="Run a scenario's programs even if this machine does not support a part of the "
+    "sandbox around guests.",
 )
 
 
@@ -86,8 +87,8 @@ with_option = click.option(
     type=click.Path(file_okay=False),
     expose_value=False,
     callback=_compile_in,
-    help="Compile the plugin in this folder into the engine; tailback new --crate makes such a "
-    "folder. Can be repeated.",
+    help="Compile the plugin in this folder into the engine. `tailback new --crate` creates a "
+    "plugin. Can be repeated.",
 )
 
 
@@ -171,14 +172,15 @@ def _seeds_option(text: str) -> Callable[..., Any]:
     return click.option("--seeds", type=count_type, metavar="N", help=text)
 
 
-SEEDS_HELP = "Number of seeds at every point [default: the number in FILE, or 1]."
+SEEDS_HELP = "Number of seeds for each point of the sweep [default: the number in FILE, or 1]."
 seeds_option = _seeds_option(SEEDS_HELP)
 _auto_seeds_option = click.option(
     "--seeds",
     type=_Seeds(),
     metavar="N|auto[:MAX]",
-    help="Number of seeds at every point [default: the number in FILE, or 10]. auto begins "
-    "with 10 and doubles them until --fail-if can be decided, up to MAX [default of MAX: 80].",
+    help="Number of seeds for each point of the sweep [default: the number in FILE, or 10]. "
+    "auto starts with 10 seeds and doubles their number until they decide --fail-if, up to MAX "
+    "[default of MAX: 80].",
 )
 jobs_option = click.option(
     "--jobs",
@@ -192,8 +194,8 @@ _cores_option = click.option(
     default=1,
     metavar="N",
     help=(
-        "Cores for each run of the simulator [default: 1]. A run uses more than one core only if "
-        "links with a delay divide its network into parts. The results are the same."
+        "Cores for each run of the simulator [default: 1]. A run uses more than one core only "
+        "if links with a delay divide its network into parts. The results do not depend on N."
     ),
 )
 out_option = click.option(
@@ -204,7 +206,9 @@ out_option = click.option(
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
 _read_only_option = click.option(
-    "--read-only", is_flag=True, help="Show stored results only; run and write nothing."
+    "--read-only",
+    is_flag=True,
+    help="Show stored results only, without running or writing anything.",
 )
 _pdf_option = click.option("--pdf", is_flag=True, help="Also write the report as PDF.")
 
@@ -221,7 +225,8 @@ _no_lab_option = click.option(
     is_flag=True,
     expose_value=False,
     callback=_leave_out_lab,
-    help="Omit the laboratory, and the links to it, from the report.",
+    help="Omit from the report the laboratory, a page that runs the scenarios again in a "
+    "browser, and the links to it.",
 )
 
 
@@ -235,7 +240,8 @@ set_option = click.option(
     "overrides",
     multiple=True,
     metavar="KEY=VALUE",
-    help="Replace a value by its path, e.g. bottleneck.rate=10Mbit. Can be repeated.",
+    help="Set a key of the scenario, named by its path, to this value, e.g. "
+    "bottleneck.rate=10Mbit. Can be repeated.",
 )
 
 

@@ -21,16 +21,17 @@ def spread_options(command: Callable[..., int]) -> Callable[..., int]:
         "--cluster",
         metavar="ADDRESS",
         help=(
-            "Run on a Dask cluster. ADDRESS is that of the scheduler (tcp://HOST:PORT), or the "
-            "file that the scheduler writes."
+            "Run on a Dask cluster. ADDRESS is the scheduler's address (tcp://HOST:PORT), or "
+            "the file to which the scheduler writes its address."
         ),
     )
     @click.option(
         "--shard",
         "part",
         metavar="I/N|auto[/N]",
-        help="Run only part I of N parts of about equal cost. auto takes I and N from the job "
-        "array of Slurm, AWS Batch or Kubernetes. `tailback merge` joins the stores.",
+        help="Divide the runs into N parts of about equal cost, and run only part I. auto "
+        "takes I and N from the job array of Slurm, AWS Batch or Kubernetes. `tailback merge` "
+        "joins the results.",
     )
     @functools.wraps(command)
     def spread(*args: Any, cluster: str | None, part: str | None, **kwargs: Any) -> int:

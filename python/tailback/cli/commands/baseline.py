@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 @click.command(
     cls=Command,
     examples=(
-        ("baseline first.toml main.tailback.json", "keep the results of a scenario"),
+        ("baseline first.toml main.tailback.json", "write the results of a scenario to a file"),
         (
             "baseline first.toml main.tailback.json --metric delay_p99_ms --force",
-            "replace them by one metric",
+            "replace that file by one with a single metric",
         ),
     ),
 )
@@ -35,13 +35,13 @@ if TYPE_CHECKING:
     "chosen",
     multiple=True,
     metavar="NAME",
-    help="Keep only this metric [default: the usual ones], e.g. link.drops for drops at links. "
-    "`tailback list metrics` lists all. Can be repeated.",
+    help="Keep only this metric [default: throughput, delay and other common metrics], e.g. "
+    "link.drops for drops at links. `tailback list metrics` lists all. Can be repeated.",
 )
 @click.option("--force", is_flag=True, help="Replace TARGET if it exists.")
 @set_option
 @run_options(
-    seeds_help="Number of seeds at every point [default: the number in FILE, or 10].",
+    seeds_help="Number of seeds for each point of the sweep [default: the number in FILE, or 10].",
     read_only=True,
 )
 def baseline(

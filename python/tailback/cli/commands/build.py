@@ -9,7 +9,7 @@ import click
 from tailback.base import terminal
 from tailback.cli.boundary import OK
 from tailback.cli.help import Command
-from tailback.cli.options import for_this_command, jobs_option
+from tailback.cli.options import count_type, for_this_command
 
 
 @click.command(
@@ -26,17 +26,22 @@ from tailback.cli.options import for_this_command, jobs_option
     required=True,
     metavar="DIR",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Folder of a plugin (tailback new --crate starts one). Can be repeated.",
+    help="Folder of a plugin. `tailback new --crate` creates one. Can be repeated.",
 )
 @click.option("--test", "tested", is_flag=True, help="Also run the tests of the plugins.")
-@jobs_option
+@click.option(
+    "--jobs",
+    type=count_type,
+    metavar="N",
+    help="Number of compilers that run at the same time [default: one for each core].",
+)
 @click.pass_context
 def build(context: click.Context, folders: tuple[Path, ...], tested: bool, jobs: int | None) -> int:
     """Compile the engine with your plugins.
 
-    The compiled engine is kept in the cache. `run --with DIR`, and a scenario with the line with =
-    ["DIR"], compile it if it is missing. This command shows what the plugins register and what the
-    compiler prints.
+    tailback keeps the compiled engine in its cache. `run --with DIR`, or a scenario with the line
+    with = ["DIR"], compiles it if the cache does not have it. This command also shows
+    what the plugins register and what the compiler prints.
     """
     from tailback.plugins import copies, workspace
     from tailback.plugins.crate import read_all

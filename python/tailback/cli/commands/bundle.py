@@ -57,12 +57,13 @@ def bundle(
     options: RunOptions,
     as_json: bool,
 ) -> int:
-    """Write a scenario, its results and their versions to one file, or verify such a file.
+    """Write a scenario, its results and the versions of the software to one file, or verify such a
+    file.
 
     TARGET is a scenario. Runs that are not stored are run first. The bundle has the scenario, the
-    files that it reads, the results with their hashes, a figure, the commands, versions, and
-    metadata (RO-Crate). --verify checks a bundle and runs it again; the exit status is 1 if a byte
-    differs.
+    files that it reads, the results with their hashes, a figure, the commands, the versions of the
+    software, and metadata (RO-Crate). --verify checks a bundle and runs it again; the exit status
+    is 1 if a byte differs.
 
     docs/how-to/bundle.md lists what a bundle contains.
     """

@@ -37,11 +37,11 @@ if TYPE_CHECKING:
         ),
         (
             "compare two.toml --without cubic",
-            "show what a flow costs the others",
+            "show the harm that a flow does to the others",
         ),
         (
             "compare main.tailback.json first.toml --fail-if delay_p99_ms:+10%",
-            "fail if the delay grew since a baseline was kept",
+            "fail if the delay has grown since the baseline was written",
         ),
     ),
 )
@@ -69,18 +69,18 @@ if TYPE_CHECKING:
     "chosen",
     multiple=True,
     metavar="NAME",
-    help="Metric to compare [default: the usual ones], e.g. link.drops for drops at links. "
-    "`tailback list metrics` lists all. Can be repeated.",
+    help="Metric to compare [default: throughput, delay and other common metrics], e.g. "
+    "link.drops for drops at links. `tailback list metrics` lists all. Can be repeated.",
 )
 @click.option(
     "--fail-if",
     "limits",
     multiple=True,
     metavar="QUANTITY:±N[%]",
-    help="Exit 3 if a difference is beyond this bound, 4 if the seeds cannot decide: "
-    "throughput_mbit:-5%, delay_mean_ms:+0.5, or jain:2% for both directions. "
-    "delay_mean_ms@NAME:+10% applies to one link or flow; without @NAME the bound applies to "
-    "each. Can be repeated.",
+    help="Exit with status 3 if a difference is beyond this bound, or with 4 if the seeds "
+    "cannot decide. Examples: throughput_mbit:-5%, delay_mean_ms:+0.5, or jain:2% for both "
+    "directions. The bound delay_mean_ms@NAME:+10% applies to one link or flow. Without @NAME, "
+    "the bound applies to each link or flow. Can be repeated.",
 )
 @click.option(
     "--junit",
@@ -101,7 +101,8 @@ if TYPE_CHECKING:
     "presets",
     multiple=True,
     metavar="NAME",
-    help="Preset of a battery for every variant, see above [default: none]. Can be repeated.",
+    help="Preset of the battery, applied to every variant; the presets are listed above "
+    "[default: none]. Can be repeated.",
 )
 @click.option(
     "--report",
@@ -135,20 +136,21 @@ def compare(
     """Compare variants of a scenario, or stored sweeps, and show what differs beyond noise.
 
     Every variant runs at the same points with the same seeds (default: 10, unless FILE says how
-    many). A difference from the first variant has a star if it is more than noise: of all stars at
-    most 5 % are expected to be wrong (q below 0.05, the false discovery rate).
+    many). The table marks a difference from the first variant with a star if it is more than noise
+    (q below 0.05). At most 5 % of the stars are expected to be wrong, which is the false discovery
+    rate.
 
     BATTERY is a set of scenarios that come with tailback. The only battery is l4s-battery. Its
     parts are 1-1, 1h-1h, 1l-1l (together equal-rtt), flows, mixed-rtt and overload. Its flows are
-    called L and C, its link bottleneck: the variant NAME:bottleneck.queue.target=18ms changes the
-    queue in all parts. Presets: dctcp (DCTCP in L with any_ect, as on the kernel engine), step-2019
-    (step thresholds of 6 and 2 ms at 4 and 12 Mbit/s), overload-5 (five flows in each class). Its
-    report also has a PDF.
+    called L and C, and its link is called bottleneck. For example, the variant
+    NAME:bottleneck.queue.target=18ms changes the queue in all parts. The presets are dctcp (DCTCP
+    in L with any_ect, as on the kernel engine), step-2019 (step thresholds of 6 and 2 ms at 4 and
+    12 Mbit/s) and overload-5 (five flows in each class). Its report also has a PDF.
 
-    STORED is the folder of a sweep, results/sweeps/ID, its id or the beginning of it, or `latest`;
-    the folder of a run, results/runs/ID; or a data file of Flent (.flent.gz), or a folder of such
-    files, which are replicates of one set-up. A qlog file of a sender (.qlog, .sqlog) is compared
-    with a run, or with a scenario FILE, which runs first.
+    STORED is the folder of a sweep (results/sweeps/ID), the id of a sweep or its beginning,
+    `latest`, or the folder of a run (results/runs/ID). It can also be a data file of Flent
+    (.flent.gz), or a folder of such files that repeat one experiment. A qlog file of a sender
+    (.qlog, .sqlog) is compared with a run, or with a scenario FILE, which tailback then runs first.
 
     BASELINE is a file that `tailback baseline` has written (.tailback.json). The command compares
     FILE or STORED with it.

@@ -16,17 +16,18 @@ SHELLS = ("bash", "zsh", "fish")
     examples=(
         (
             "completion bash > ~/.local/share/bash-completion/completions/tailback",
-            "install the completion of bash",
+            "install the completion for bash",
         ),
     ),
 )
 @click.argument("shell", type=click.Choice(SHELLS))
 @click.pass_context
 def completion(context: click.Context, shell: str) -> int:
-    """Print the completion of a shell.
+    """Print the script that completes tailback's commands and options in a shell.
 
-    In ~/.bashrc: eval "$(tailback completion bash)"; ~/.zshrc likewise; for
-    fish: tailback completion fish > ~/.config/fish/completions/tailback.fish
+    For bash, add this line to ~/.bashrc: eval "$(tailback completion bash)". For zsh, add the same
+    line with zsh instead of bash to ~/.zshrc. For fish, run: tailback completion fish >
+    ~/.config/fish/completions/tailback.fish
     """
     from click.shell_completion import get_completion_class
 

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 @click.group(cls=Group)
 def evaluate() -> None:
-    """Evaluate an algorithm by a standard: a verdict and its number for each section.
+    """Evaluate an algorithm by a standard, with a verdict and a measured value for each section.
 
-    Exit status: 0 done, 1 a section fails or is worse, 2 bad input.
+    Exit status: 0 done, 1 if a section fails or is worse than the reference, 2 for bad input.
     """
 
 
@@ -38,28 +38,29 @@ _OPTIONS = (
     click.option(
         "--worst",
         is_flag=True,
-        help="Decide by the worst seed of each section instead of the mean.",
+        help="Decide by the worst seed of each section instead of the mean over seeds.",
     ),
     click.option(
         "--against",
         metavar="NAME",
-        help="Compare with this algorithm, such as the previous version, instead of the "
-        "reference of the suite (CUBIC, a FIFO).",
+        help="Compare with this algorithm, such as the previous version, instead of the usual "
+        "reference (CUBIC for `cc`, a FIFO for `queue`).",
     ),
     click.option(
         "--since",
         type=click.Path(exists=True, dir_okay=False, path_type=Path),
         metavar="FILE",
-        help="Print which verdicts differ from those in FILE, the --json of an earlier evaluation.",
+        help="Print which verdicts differ from those in FILE, which is the output of an "
+        "earlier evaluation with --json.",
     ),
     click.option(
         "--part",
         "parts",
         multiple=True,
         metavar="SECTION",
-        help="Evaluate only this section and those within it: 5.2 includes 5.2.1 [default: all of "
-        "the standard]. nsperf and L4S (cc) and L4S-battery (queue) run only with this option. "
-        "Can be repeated.",
+        help="Evaluate only this section and those within it: 5.2 includes 5.2.1 [default: all "
+        "sections of the standard]. nsperf and L4S of `cc`, and L4S-battery of `queue`, run "
+        "only if this option names them. Can be repeated.",
     ),
     click.option(
         "--junit",
@@ -73,8 +74,8 @@ _OPTIONS = (
         type=click.Path(file_okay=False, path_type=Path),
         metavar="DIR",
         help=(
-            "Folder of the report [default: evaluations/SUITE-NAME in the folder of results; the "
-            "name also has -quick, the sections and --against]."
+            "Folder of the report [default: evaluations/SUITE-NAME in the folder of results; "
+            "with --quick, --part or --against, the name of the folder contains these too]."
         ),
     ),
     click.option("--no-report", is_flag=True, help="Do not write a report."),
@@ -173,9 +174,10 @@ def _report(evaluation: Evaluation, folder: Path, pdf: bool) -> Path:
 def cc() -> None:
     """Evaluate a congestion control by RFC 9743.
 
-    NAME is one of `tailback list cc`, or one of a plugin. Options follow a colon:
-    cubic:slow_start=search. program=FILE is a program, such as a QUIC stack: FILE has one table
-    [[programs]]. Exit status: 0 done, 1 a section fails or is worse, 2 bad input.
+    NAME is a congestion control of `tailback list cc` or of a plugin. Options follow a colon:
+    cubic:slow_start=search. program=FILE evaluates a program, such as a QUIC stack. FILE has one
+    [[programs]] table. Exit status: 0 done, 1 if a section fails or is worse than the reference, 2
+    for bad input.
     """
 
 
@@ -189,8 +191,9 @@ def cc() -> None:
 def queue() -> None:
     """Evaluate a queue discipline by RFC 7928.
 
-    NAME is one of `tailback list aqm`, or one of a plugin. Options follow a colon:
-    codel:target=10ms. Exit status: 0 done, 1 a section fails or is worse, 2 bad input.
+    NAME is a queue discipline of `tailback list aqm` or of a plugin. Options follow a colon:
+    codel:target=10ms. Exit status: 0 done, 1 if a section fails or is worse than the reference, 2
+    for bad input.
     """
 
 
@@ -206,10 +209,10 @@ def queue() -> None:
 )
 @_suite
 def bbr() -> None:
-    """Evaluate a BBR by the test cases in the appendix of its draft.
+    """Evaluate an implementation of BBR by the test cases of BBR's Internet-Draft.
 
     NAME is a BBR of `tailback list cc` or of a plugin. Options follow a colon:
-    bbr3:draft=06,down_gain=0.8. program=FILE is a program, such as a QUIC stack: FILE has one table
-    [[programs]]. The cases are those of draft-ietf-ccwg-bbr-06, appendix A. Exit status: 0 done,
-    1 a case fails, 2 bad input.
+    bbr3:draft=06,down_gain=0.8. program=FILE evaluates a program, such as a QUIC stack. FILE has
+    one [[programs]] table. The test cases are in appendix A of draft-ietf-ccwg-bbr-06. Exit status:
+    0 done, 1 if a case fails, 2 for bad input.
     """

@@ -60,23 +60,23 @@ def export(
     RUN is the folder of a run (results/runs/ID), its id, the beginning of its id, or `latest` if
     the latest sweep has one run.
 
-    csv: the series in FILE, the summary in a second file beside it.
+    csv writes the series to FILE, and the summary to a second file beside it.
 
-    flent: a data file that Flent opens and plots, of a run with record.series =
-    "interval" (the default): throughput, smoothed RTT and window of each flow;
-    and, if no queue separates flows, the round-trip time of a ping.
+    flent writes a data file that Flent opens and plots. It has throughput, smoothed RTT and window
+    of each flow. If no queue separates flows, it also has the round-trip time of a ping. The run
+    must have record.series = "interval" (the default).
 
-    pcapng: for Wireshark, the headers of every packet of a run with
-    record.packets = true, at three interfaces for each link: NAME.in before
-    its queue, NAME.out behind it, NAME.drop with the cause as comment.
-    If a packet appears at two interfaces, Wireshark treats it as sent twice. To analyse TCP, choose
-    one interface, e.g. with --interface bottleneck.in.
+    pcapng writes the headers of every packet for Wireshark. The run must have record.packets =
+    true. Each link has three interfaces: NAME.in before its queue, NAME.out after its queue, and
+    NAME.drop for dropped packets, with the cause as a comment. If a packet appears at two
+    interfaces, Wireshark treats it as sent twice. To analyse TCP, choose one interface, e.g. with
+    --interface bottleneck.in.
 
-    qlog: FILE for one flow, or NAME.FLOW.sqlog for each of several flows, in the current schema:
-    windows, RTT and states of the sender, why slow start ended and
-    why the window was reduced. record.series = "acks" gives every ACK, record.events
-    every drop and mark. qlog-0.3 is the older JSON that qvis reads. A qlog file
-    that a program's stack wrote is copied unchanged, to NAME.PROGRAM.FILE.
+    qlog writes FILE for one flow, or NAME.FLOW.sqlog for each of several flows, in the current
+    schema. The file has the windows, RTT and states of the sender, why slow start ended and why the
+    window was reduced. With record.series = "acks" it has every ACK, and with record.events = true
+    every drop and mark. qlog-0.3 is the older JSON that qvis reads. A qlog file that a program's
+    stack wrote is copied unchanged, to NAME.PROGRAM.FILE.
     """
     from tailback import interop
     from tailback.store import layout

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @click.group(cls=Group)
 def kernel() -> None:
-    """Build and show the Linux that `--engine kernel` runs."""
+    """Build, list and show the Linux kernels that `--engine kernel` runs."""
 
 
 @kernel.command(
@@ -31,7 +31,8 @@ def kernel() -> None:
     "origin",
     type=click.Path(exists=True, path_type=Path),
     metavar="TREE|TARBALL",
-    help="Kernel source [default: Debian's newest linux-source package].",
+    help="Folder or tarball with the kernel's source [default: Debian's newest linux-source "
+    "package].",
 )
 @click.option(
     "--release",
@@ -57,7 +58,8 @@ def kernel() -> None:
     "extra",
     multiple=True,
     metavar="[NAME=]DIR",
-    help="Build a qdisc or congestion control from its sources for the kit. Can be repeated.",
+    help="Build the qdisc or congestion control in this folder as a module of the kit. Can be "
+    "repeated.",
 )
 @click.option(
     "--program",
@@ -68,7 +70,10 @@ def kernel() -> None:
     "s2n-quic. Can be repeated.",
 )
 @click.option(
-    "--jobs", type=count_type, metavar="N", help="Compilers at the same time [default: all cores]."
+    "--jobs",
+    type=count_type,
+    metavar="N",
+    help="Number of compilers that run at the same time [default: one for each core].",
 )
 @quiet_option
 @json_option
@@ -82,10 +87,11 @@ def build(
     jobs: int | None,
     as_json: bool,
 ) -> int:
-    """Build the kernel kit, or its missing parts.
+    """Build the kernel kit (the Linux kernel with modules and tools that `--engine kernel` runs),
+    or its missing parts.
 
-    The build needs gcc and make, and no root: packages are unpacked, never
-    installed. With only --module, it builds modules for the kit in use; with --module and
+    The build needs gcc and make. It does not need root, because it unpacks packages and never
+    installs them. With only --module, it builds modules for the kit in use; with --module and
     --release, for the kit of that release. With only --program, it builds programs. An interrupted
     build resumes.
 
@@ -119,7 +125,7 @@ def build(
 )
 @json_option
 def list_kits(as_json: bool) -> int:
-    """List the kernel kits that are built, by release; * is the one in use."""
+    """List the kernel kits that are built, by release, with * before the kit in use."""
     from tailback.kernel import confine, kit, releases
 
     in_use = (kit.cache() / "current").resolve()
@@ -174,14 +180,14 @@ def info(as_json: bool) -> int:
         ("kernel clock --out clock", "keep the runs"),
     )
 )
-@click.option("--quick", is_flag=True, help="Run three cells of 4 s: a first look.")
+@click.option("--quick", is_flag=True, help="Run only three cells of 4 s, for a first look.")
 @click.option(
     "--seeds",
     type=count_type,
     default=3,
     show_default=True,
     metavar="N",
-    help="Runs of each cell.",
+    help="Number of runs of each cell.",
 )
 @click.option(
     "--jobs",
@@ -202,7 +208,7 @@ def info(as_json: bool) -> int:
     "target",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="File to write the page to [default: print it].",
+    help="File to which to write the results as a page [default: print the page].",
 )
 @walls_options
 @quiet_option
@@ -210,7 +216,7 @@ def info(as_json: bool) -> int:
 def clock(
     quick: bool, seeds: int, jobs: int, out: Path | None, target: Path | None, as_json: bool
 ) -> int:
-    """Run cells in virtual and in real time, and show the differences.
+    """Run a set of scenarios (cells) in virtual and in real time, and show how the results differ.
 
     Runs in real time last as long as their scenario: 15 runs of 20 s for each seed. --jobs sets how
     many run at the same time. Leave the machine idle meanwhile.
@@ -248,10 +254,11 @@ def clock(
 @click.argument("file")
 @set_option
 def show(file: str, overrides: tuple[str, ...]) -> int:
-    """Show the set-up of the guest for the first point of FILE, without running it.
+    """Show how the guest (the virtual Linux machine) would be set up for the first point of FILE,
+    without running it.
 
-    It prints modules, sysctls, devices, the lines of ip and tc in each network namespace, and the
-    flows.
+    It prints modules, sysctls, devices, the commands of ip and tc in each network namespace, and
+    the flows.
     """
     from tailback.kernel import kit
     from tailback.running import scenarios

@@ -26,15 +26,15 @@ from tailback.cli.options import json_option, quiet_option
     required=True,
     type=click.Path(file_okay=False, path_type=Path),
     metavar="STORE",
-    help="Store to write to; it is created if it does not exist.",
+    help="Folder of results to write to. It is created if it does not exist.",
 )
 @quiet_option
 @json_option
 def merge(stores: tuple[str, ...], into: Path, as_json: bool) -> int:
-    """Put the runs and sweeps of several stores into one.
+    """Merge the runs and sweeps of several folders of results (stores) into one.
 
-    Every run is verified. Runs and sweeps that STORE has already are left unchanged. Reports and
-    comparisons are not copied: the command that made them makes them again from the runs.
+    Every run is verified. Runs and sweeps that the store of --into already has stay unchanged.
+    Reports and comparisons are not copied. To make one again from the runs, repeat its command.
     """
     from tailback.running.spread.merge import merge as put_together
 

@@ -57,21 +57,21 @@ def _scale_option(axis: str) -> Callable[[click.decorators.FC], click.decorators
     "--x",
     metavar="KEY",
     shell_complete=swept_keys,
-    help="Key that maps to x, e.g. path.rtt [default: chosen for the sweep].",
+    help="Key along the x axis, e.g. path.rtt [default: chosen for the sweep].",
 )
 @click.option(
     "--y",
     metavar="QUANTITY",
     shell_complete=plot_quantities,
-    help="Quantity to draw: a metric (delay_ms.p99), all packets (delay_ms) or a series (cwnd) "
-    "[default: chosen for the sweep].",
+    help="Quantity to draw: a metric (delay_ms.p99), the distribution over all packets "
+    "(delay_ms) or a series over time (cwnd) [default: chosen for the sweep].",
 )
 @click.option(
     "--color",
     metavar="KEY",
     shell_complete=swept_keys,
-    help="Key that maps to colour, e.g. bottleneck.queue.aqm, or flow, link, class, seed "
-    "[default: chosen for the sweep].",
+    help="Key whose values have different colours, e.g. bottleneck.queue.aqm, or flow, link, "
+    "class, seed [default: chosen for the sweep].",
 )
 @click.option(
     "--facet",
@@ -79,7 +79,8 @@ def _scale_option(axis: str) -> Callable[[click.decorators.FC], click.decorators
     multiple=True,
     metavar="KEY",
     shell_complete=swept_keys,
-    help="Key that maps to columns of panels; repeat the option for rows of panels.",
+    help="Key whose values become columns of panels. A second --facet gives the key of the "
+    "rows of panels.",
 )
 @click.option(
     "--kind",
@@ -125,7 +126,8 @@ def _scale_option(axis: str) -> Callable[[click.decorators.FC], click.decorators
     "--font-size",
     type=float,
     metavar="POINTS",
-    help="Size of titles; numbers are a point smaller [default: 8, on slides 24].",
+    help="Font size of titles, in points. Other text is a point smaller [default: 8, on slides "
+    "24].",
 )
 @click.option(
     "--style",
@@ -133,7 +135,7 @@ def _scale_option(axis: str) -> Callable[[click.decorators.FC], click.decorators
     default="paper",
     show_default=True,
     metavar="STYLE",
-    help="paper, or slides: thick lines and large letters on a page of 16:9.",
+    help="paper or slides. slides has thick lines, large letters and the shape 16:9.",
 )
 @click.option("--title", default="", metavar="TEXT", help="Title above the figure.")
 @click.option("--from", "begin", metavar="TIME", help="Start of the time axis, e.g. 2s.")
@@ -152,7 +154,8 @@ def _scale_option(axis: str) -> Callable[[click.decorators.FC], click.decorators
 @click.option(
     "--events",
     metavar="KIND[,KIND...]",
-    help="Draw ticks over time for drops, marks or slow-start-exit; all: for every kind.",
+    help="In a figure over time, mark these events with ticks: drops, marks, slow-start-exit, "
+    "or all of them.",
 )
 @with_option
 @quiet_option
@@ -182,11 +185,12 @@ def plot(
 ) -> int:
     """Draw a figure of a sweep: any metric or series over the swept keys.
 
-    RESULTS is the folder or id of a sweep, the folder of a run, or a folder of results, which means
-    its latest sweep [default: latest]. tailback chooses every option that you leave out, and prints
-    the choice on stderr as options that you can change. Seeds are pooled, with 95 % intervals.
+    RESULTS is the folder or id of a sweep, the folder of a run, or a folder of results, of which
+    tailback draws the latest sweep [default: latest]. tailback chooses every option that you leave
+    out, and prints the choice on stderr as options that you can change. Seeds are pooled, with 95 %
+    intervals.
 
-    docs/how-to/plot.md shows every kind.
+    docs/how-to/plot.md shows every kind of figure.
     """
     from tailback.plot import PlotRequest, figure, output
     from tailback.plot.look import FigureLook

@@ -120,7 +120,10 @@ def diff(runs: tuple[str, str], out: Path | None, as_json: bool) -> int:
     "prune",
     examples=(
         ("results prune --older-than 30 --dry-run", "show what pruning would delete"),
-        ("results prune --other-versions", "delete what other versions of an engine made"),
+        (
+            "results prune --other-versions",
+            "delete sweeps that other versions of the engine have made",
+        ),
     ),
 )
 @click.argument("names", metavar="[SWEEP]...", nargs=-1, shell_complete=sweep_ids)
@@ -132,7 +135,9 @@ def diff(runs: tuple[str, str], out: Path | None, as_json: bool) -> int:
     help="Also delete sweeps older than this.",
 )
 @click.option(
-    "--other-versions", is_flag=True, help="Also delete sweeps of other versions of an engine."
+    "--other-versions",
+    is_flag=True,
+    help="Also delete sweeps that other versions of the engine have made.",
 )
 @click.option("--dry-run", is_flag=True, help="Show what would be deleted, and delete nothing.")
 @out_option

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     "asserts",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="File with further tables [[assert]], which every run must satisfy.",
+    help="File with more [[assert]] tables, which are bounds that every run must meet.",
 )
 @click.option(
     "--without",
@@ -44,8 +44,9 @@ if TYPE_CHECKING:
     multiple=True,
     metavar="NAME",
     help=(
-        "Also make the runs without this flow or source of traffic, with the same seeds. The "
-        "table and the JSON then show the harm that it does to the others. Can be repeated."
+        "Also run each point without this flow or source of traffic, with the same seeds. The "
+        "table and the JSON then show the harm that it does to the other flows. Can be "
+        "repeated."
     ),
 )
 @run_options(read_only=True)

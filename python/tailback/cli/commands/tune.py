@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     "--vary",
     multiple=True,
     metavar="PATH=LO..HI",
-    help="Key that may vary, and its range: bottleneck.queue.target=1ms..30ms, or choices A,B,C. "
-    "The scale is logarithmic if HI is more than ten times LO; write lin: or log: before the "
-    "range to choose the scale. Can be repeated.",
+    help="Key that may vary, and its range: bottleneck.queue.target=1ms..30ms, or choices "
+    "A,B,C. The scale is logarithmic if HI is more than ten times LO; lin: or log: before the "
+    "range chooses the scale. Can be repeated.",
 )
 @click.option(
     "--minimise",
@@ -62,14 +62,15 @@ if TYPE_CHECKING:
     "--over",
     multiple=True,
     metavar="PATH=A,B,C",
-    help="Try every candidate at these points [default: the sweep of FILE]. Can be repeated.",
+    help="Run every candidate with each of these values of a key [default: the sweep of FILE]. "
+    "Can be repeated.",
 )
 @click.option(
     "--across",
     default="mean",
     show_default=True,
     metavar="mean|worst",
-    help="How to combine a metric over these points.",
+    help="How to combine a metric over the points of --over.",
 )
 @click.option(
     "--runs",
@@ -83,8 +84,8 @@ if TYPE_CHECKING:
     "--unseen",
     type=count_type,
     metavar="N",
-    help="Number of held-out seeds, with which the front and the unchanged FILE run at the end "
-    "[default: 10].",
+    help="Number of seeds that the search does not use. At the end, the Pareto front and the "
+    "unchanged FILE run with these seeds [default: 10].",
 )
 @click.option(
     "--sampler",
@@ -106,12 +107,14 @@ if TYPE_CHECKING:
     type=count_type,
     metavar="N",
     help=(
-        "Candidates tried at the same time [default: 8]. With another number the search tries "
-        "other candidates."
+        "Number of candidates that run at the same time [default: 8]. The choice of candidates "
+        "depends on this number."
     ),
 )
 @set_option
-@run_options(seeds_help="Seeds of a point in the search [default: 3].")
+@run_options(
+    seeds_help="Number of seeds for each candidate at each point, in the search [default: 3]."
+)
 @json_option
 def tune(
     file: str,
@@ -136,7 +139,8 @@ def tune(
     worse in another. At the end tailback runs the points of the front and the unchanged FILE with
     seeds that the search did not use. The report has a scenario file for each point of the front.
 
-    The same --seed gives the same result with any --jobs. A killed search resumes.
+    The same --seed gives the same result with any --jobs. If a search is killed, the same command
+    resumes it.
     """
     from tailback.running import scenarios
     from tailback.tuning import tune_asked

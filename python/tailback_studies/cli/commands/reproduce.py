@@ -31,15 +31,18 @@ if TYPE_CHECKING:
     metavar="NAME",
     help="Run only this figure or table [default: all]. Can be repeated.",
 )
-@click.option("--quick", is_flag=True, help="Make shorter runs and fewer points: a first look.")
+@click.option("--quick", is_flag=True, help="Make shorter runs and fewer points, for a first look.")
 @click.option(
     "--page",
     is_flag=True,
-    help="Write the docs page of the experiment beside the report. This runs every part with all "
-    "seeds and full durations, and all readings of details that the source leaves open.",
+    help="Write the docs page of the experiment beside the report. This runs every part with "
+    "all seeds and full durations, and all interpretations of details that the publication "
+    "leaves open.",
 )
 @report_options
-@run_options(seeds_help="Number of seeds at every point [default: the number in the experiment].")
+@run_options(
+    seeds_help="Number of seeds for each point [default: the number that the experiment sets]."
+)
 @json_option
 def reproduce(
     name: str,
@@ -50,7 +53,8 @@ def reproduce(
     options: RunOptions,
     as_json: bool,
 ) -> int:
-    """Run a published experiment, write its report, and print the errors of the results."""
+    """Run a published experiment, write its report, and print how far the results are from the
+    published ones."""
     from tailback.running import engines
     from tailback_studies import experiments
     from tailback_studies.reproduction.experiment import known_parts

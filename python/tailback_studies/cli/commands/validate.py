@@ -27,7 +27,11 @@ if TYPE_CHECKING:
         ("validate --queue impairments", "run the cells of a family"),
     ),
 )
-@click.option("--quick", is_flag=True, help="Run fewer cells, seeds and seconds: a first look.")
+@click.option(
+    "--quick",
+    is_flag=True,
+    help="Run fewer cells with fewer seeds and for fewer seconds, for a first look.",
+)
 @click.option(
     "--queue",
     "queues",
@@ -39,13 +43,13 @@ if TYPE_CHECKING:
     "--write",
     is_flag=True,
     help="Write docs/evidence/validation.md and its figures too, or with --queue NAME "
-    "docs/evidence/validation-NAME.md. NAME is the family if all its queues are chosen, else the "
-    "first queue.",
+    "docs/evidence/validation-NAME.md. NAME is the family if all queues of a family are "
+    "chosen, otherwise the first queue.",
 )
 @click.option(
     "--stored",
     is_flag=True,
-    help="Compare the stored runs only, and run nothing.",
+    help="Compare stored runs only, without running anything.",
 )
 @run_options(
     engine=False,
@@ -62,7 +66,7 @@ def validate(
     options: RunOptions,
     as_json: bool,
 ) -> int:
-    """Compare the simulator with the Linux kernel over a grid of cells.
+    """Compare the simulator with the Linux kernel in a grid of scenarios, called cells.
 
     The grid has congestion controls alone and together, Accurate ECN, BBR and short connections, in
     every queue that both engines have, with 5 seeds each. Stored runs are reused, so a stopped
