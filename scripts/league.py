@@ -1,5 +1,6 @@
-"""Evaluates every congestion control and queue of the simulator, and writes the league. It consists
-of its data (docs/evidence/league.json), its page, and a page for each algorithm.
+"""Evaluates every congestion control and queue of the simulator. It writes the results
+(docs/evidence/league.json), the page that compares all algorithms (docs/evidence/league.md), and a
+page for each algorithm.
 
     python scripts/league.py --quick
     python scripts/league.py --quick --jobs 2 --out results/league

@@ -94,12 +94,15 @@ def test_better_means_beyond_the_margin(value: float, high: float, is_better: bo
 def test_the_page_of_an_algorithm_begins_with_the_worst(found: League, tmp_path: Path) -> None:
     made = league.pages(tmp_path)
     page = made[tmp_path / "league" / "bbr3-06.md"]
-    assert "fails 1 of 2 sections, is worse in 1, and undecided in 0" in page
+    assert "against 2 sections of RFC 9743 and other sources. bbr3:draft=06 fails 1 of them" in page
+    assert "is worse than CUBIC in 1. In 0 the runs do not decide." in page
     worst, second = re.findall(r"^- \*\*5.*", page, flags=re.M)
     assert worst.startswith("- **5.2 Title")
-    assert "(worse): share: 0.5 [0.4, 0.6], at most 0.05; what was found." in worst
-    assert "(fail): share: 0.01, at least 0.05" in second
-    assert "Nothing fails or is worse." in made[tmp_path / "league" / "reno.md"]
+    assert (
+        "(worse): 0.5 [0.4, 0.6], allowed at most 0.05. Measure: share. Decided by: what" in worst
+    )
+    assert "(fail): 0.01, allowed at least 0.05. Measure: share." in second
+    assert "No result of reno is beyond its bound." in made[tmp_path / "league" / "reno.md"]
     row = "| [bbr3 of draft 06](league/bbr3-06.md) | 1 | 1 | 0 | 5.2 Title"
     assert row in made[tmp_path / "league.md"]
     assert len(found.subjects) == 2
@@ -130,7 +133,7 @@ PAGES = sorted((EVIDENCE / league.FOLDER).glob("*.md"))
 
 @pytest.mark.parametrize("file", PAGES, ids=lambda file: str(file.name))
 def test_published_pages_are_short(file: Path) -> None:
-    assert len(file.read_text(encoding="utf-8").split()) <= 500
+    assert len(file.read_text(encoding="utf-8").split()) <= 550
 
 
 def test_the_published_pages_are_those_of_the_data() -> None:

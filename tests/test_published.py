@@ -39,7 +39,7 @@ What it is.
 
 *runs*: 40, 5 seeds per point
 
-## Cells beyond 25 %
+## Errors beyond 25 %
 
 **One by one**
 
@@ -78,10 +78,12 @@ def test_a_page_has_the_verdict_and_the_worst_misses_first() -> None:
         "some",
         [judged(holds=True, within=9), judged(holds=False, within=2)],
     )
-    assert "1 of 2 criteria hold. Of 20 cells that criteria count singly, 11 are within" in text
-    assert "8 cells (counted for each criterion) were held out" in text
+    assert "1 of 2 criteria are met." in text
+    assert "limits every single comparison, 11 of 20 comparisons are within" in text
+    assert "8 comparisons (counted for each criterion) use values that were held out" in text
     assert "| delay | 3 % | 10 | 2 | 1 % | 5 % | 4 | **no** |" in text
-    assert "The 5 largest of 20, from the report's section \u201cCells beyond 25 %\u201d." in text
+    assert "The 5 largest of 20 errors beyond their limits. The report's section" in text
+    assert "\u201cErrors beyond 25 %\u201d has all." in text
     assert "| cell 0 | 90 % |" in text
     assert "| cell 5 |" not in text
     assert "![A curve](some/curve.svg)" in text
@@ -89,7 +91,7 @@ def test_a_page_has_the_verdict_and_the_worst_misses_first() -> None:
     assert "(some-all.results.json)" in text
     # A fact that is too long for the line of facts is shown only on the page of the results.
     assert "**duration**" not in text
-    assert "No cell was held out." not in text
+    assert "No values were held out" not in text
 
 
 def test_a_page_without_criteria_shows_what_was_found() -> None:
@@ -100,11 +102,11 @@ def test_a_page_without_criteria_shows_what_was_found() -> None:
 
 def test_the_opening_figure_takes_no_place_of_a_section() -> None:
     drawn = f"## {published.OPENING}\n\n![A rate](figures/rate.svg)\n\nThe rate of each flow.\n\n"
-    after = PAGE.index("## Cells beyond")
+    after = PAGE.index("## Errors beyond")
     whole = published.Whole.parse(PAGE[:after] + drawn + PAGE[after:])
     text = published.page(whole, "some", [])
     assert text.count("The rate of each flow.") == text.count(f"## {published.OPENING}") == 1
-    assert "## Cells beyond 25 %" in text
+    assert "## Errors beyond 25 %" in text
 
 
 def test_a_page_shows_the_first_figure_and_its_caption_before_the_misses() -> None:

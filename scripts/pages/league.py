@@ -1,5 +1,5 @@
-"""Writes the league and the page of each algorithm from docs/evidence/league.json, which
-`scripts/league.py` measures.
+"""Writes docs/evidence/league.md, the matrix of all algorithms and sections, and the page of each
+algorithm from docs/evidence/league.json, which `scripts/league.py` measures.
 
 The pages are short. The site adds tables of every section (`pages.verdicts`), which read the same
 data.
@@ -48,7 +48,16 @@ KINDS = {
     "cc": ("congestion-controls", "congestion control"),
     "queue": ("queues", "queue discipline"),
 }
-"""The folder of the reference pages of each suite, and what a subject of the suite is called."""
+"""The folder of the reference pages of each suite, and what an algorithm of the suite is called."""
+
+REFERENCES = {"cc": "CUBIC", "queue": "a FIFO"}
+"""What the algorithms of each suite are compared with."""
+
+REFERENCES_OF_ALL = ("cubic", "fifo")
+"""The algorithms that are themselves the reference."""
+
+STANDARDS = {"cc": "RFC 9743 and other sources", "queue": "RFC 7928 and other sources"}
+"""The standards with the sections of each suite."""
 
 
 @dataclass(frozen=True)
@@ -203,13 +212,13 @@ def pages(evidence: Path) -> dict[Path, str]:
 
 def _league(league: League) -> Iterator[str]:
     facts = league.facts
-    yield "# Every algorithm by every section\n"
+    yield "# Evaluation of every algorithm\n"
     yield HEAD.format(
         quick=_quick(facts), data=DATA, **{k: facts[k] for k in ("command", "date", "version")}
     )
     for suite, (title, lead) in TABLES.items():
         yield f"## {title}\n\n{lead}\n"
-        yield "| algorithm | fail | worse | undecided | farthest beyond its bound |"
+        yield "| algorithm | fail | worse | undecided | section farthest beyond its bound |"
         yield "|---|--:|--:|--:|---|"
         for one in league.of(suite):
             counts = (str(one.counts[verdict]) for verdict in ("fail", "worse", "undecided"))
@@ -227,7 +236,7 @@ def _quick(facts: Mapping[str, Any]) -> str:
 
 def _farthest(subject: Subject) -> str:
     if not subject.bad:
-        return "nothing fails or is worse"
+        return "none is beyond its bound"
     row = subject.bad[0]
     times = f", {short(row.ratio, 2)} times the bound" if row.ratio else ""
     return f"{row.id} {row.data['title']}: {row.verdict}, {short(row.data['value'], 3)}{times}"
@@ -237,15 +246,16 @@ HEAD = """\
 Which requirements of the standards does an algorithm meet? This page has the verdicts of
 [`tailback evaluate`](../how-to/evaluate.md) for every congestion control and queue of the
 simulator. `{command}` measured them{quick} on {date} with the simulator, version
-`{version}`. Each algorithm has its own page. It shows first the verdicts farthest from their
-bounds, then the number, scenario and seeds of each section. The data are in [league.json]({data}).
+`{version}`. Each algorithm also has its own page. That page begins with the results that are
+farthest beyond their bounds, and has the value, scenario and seeds of each section. The data are in
+[league.json]({data}).
 
-A verdict is about one scenario with stated margins. Where the RFC has no margin, tailback sets it.
-The verdicts are not a ranking.
+A verdict is about one scenario and one margin, which is how far a value may be from its reference.
+Where the RFC gives no margin, tailback sets one. The verdicts are not a ranking.
 
-In the matrices, ✓ is *pass* or *no worse*, ? is *undecided*, and – is *not observable*. A cell has
-the value of the section's measure, and links to its row on the page of the algorithm. Click a
-heading to sort by the value as a multiple of its bound.
+In the large tables, ✓ is *pass* or *no worse*, ? is *undecided*, and – is *not observable*. A cell
+shows the measured value of a section, and links to the section's row on the page of the algorithm.
+Click a heading to sort by the value divided by its bound.
 """
 
 TABLES = {
@@ -253,16 +263,18 @@ TABLES = {
         "Congestion controls",
         """\
 *Worse* and *no worse* compare with CUBIC in the same scenario. Sections about other traffic measure
-harm: the harm that the control does to CUBIC and Reno, minus the harm that a second flow of CUBIC
-or Reno does to them. Section numbers are those of RFC 9743. The sections nsperf and L4S are [parts
-of other sources](../how-to/evaluate.md#parts-of-other-sources). RFC 9331 has requirements only for
-controls that send ECT(1), as Prague does. For all others, the L4S sections do not count.""",
+harm: the harm that the congestion control does to CUBIC and Reno, minus the harm that a second flow
+of CUBIC or Reno does to them. Section numbers are those of RFC 9743. Sections whose names begin
+with nsperf or L4S come [from other
+sources](../how-to/evaluate.md#parts-of-other-sources). RFC 9331 has requirements only for
+congestion controls that send ECT(1), such as Prague. For all others, the L4S sections are shown but
+not counted.""",
     ),
     "queue": (
         "Queue disciplines",
         """\
 *Worse* and *no worse* compare with a FIFO of one bandwidth-delay product. Section numbers are those
-of RFC 7928. Sections that begin with L4S are for dual queues.""",
+of RFC 7928. Sections whose names begin with L4S are for dual queues.""",
     ),
 }
 
@@ -271,13 +283,14 @@ def _subject(league: League, subject: Subject) -> Iterator[str]:
     folder, kind = KINDS[subject.suite]
     counts = subject.counts
     decided = sum(counts[verdict] for verdict in ("fail", "worse", "pass", "no worse"))
-    yield f"# {subject.title} by the standards\n"
+    yield f"# {subject.title}: sections of the standards\n"
     yield (
-        f"The {kind} [{subject.name}](../../reference/{folder}/{subject.entry}.md) fails "
-        f"{counts['fail']} of {decided + counts['undecided']} sections, is worse in "
-        f"{counts['worse']}, and undecided in {counts['undecided']}. [All "
-        "algorithms](../league.md) are on another page. [Evaluate an "
-        "algorithm](../../how-to/evaluate.md) explains verdicts and harm.\n"
+        f"`tailback evaluate` tests the {kind} "
+        f"[{subject.name}](../../reference/{folder}/{subject.entry}.md) against "
+        f"{decided + counts['undecided']} sections of {STANDARDS[subject.suite]}. {subject.name} "
+        f"fails {counts['fail']} of them{_worse(subject)}. In {counts['undecided']} the runs do "
+        "not decide. See [all algorithms](../league.md), and [what the verdicts and harm "
+        "mean](../../how-to/evaluate.md).\n"
     )
     yield "## What stands out\n"
     yield from _standing_out(subject)
@@ -287,20 +300,26 @@ def _subject(league: League, subject: Subject) -> Iterator[str]:
     yield from _facts(league, subject)
 
 
+def _worse(subject: Subject) -> str:
+    reference = REFERENCES[subject.suite]
+    if subject.name in REFERENCES_OF_ALL:
+        return ", and is itself the reference for the other algorithms"
+    return f", and is worse than {reference} in {subject.counts['worse'] or 'none'}"
+
+
 def _standing_out(subject: Subject) -> Iterator[str]:
     if subject.bad:
         for row in subject.bad[:MOST]:
             yield f"- {_sentence(row)}"
         left = len(subject.bad) - MOST
-        yield "" if left <= 0 else f"- {left} more {'is' if left == 1 else 'are'} in the table.\n"
+        yield "" if left <= 0 else f"- The table has {left} more.\n"
     else:
-        yield "Nothing fails or is worse.\n"
+        yield (f"No result of {subject.name} is beyond its bound.\n")
     if subject.better:
-        reference = "CUBIC" if subject.suite == "cc" else "the FIFO"
         count = len(subject.better)
         yield (
-            f"In {count} section{'s' * (count != 1)} it is better than {reference} at every point, "
-            "by more than the margin:\n"
+            f"In {count} section{'s' * (count != 1)} {subject.name} is better than "
+            f"{REFERENCES[subject.suite]} in every scenario, by more than the margin:\n"
         )
         yield from (f"- {_sentence(row)}" for row in subject.better[:FEW])
         yield ""
@@ -313,9 +332,15 @@ def _standing_out(subject: Subject) -> Iterator[str]:
 
 def _sentence(row: Row) -> str:
     data = row.data
-    verdict, limit = (f" ({row.verdict})", f", {row.limit}") if row.is_bad else ("", "")
-    note = f"; {data['note'].removesuffix('.')}" if data["note"] else ""
-    return f"**{row.id} {data['title']}**{verdict}: {data['measure']}: {row.number}{limit}{note}."
+    verdict, limit = (f" ({row.verdict})", f", allowed {row.limit}") if row.is_bad else ("", "")
+    note = f" Decided by: {data['note'].removesuffix('.')}." if data["note"] else ""
+    title = f"**{row.id} {data['title']}**{verdict}"
+    return f"{title}: {row.number}{limit}. Measure: {data['measure']}.{note}"
+
+
+def _either(numbers: Sequence[int]) -> str:
+    *first, last = map(str, numbers)
+    return f"{', '.join(first)} or {last}" if first else last
 
 
 def _facts(league: League, subject: Subject) -> Iterator[str]:
@@ -329,11 +354,13 @@ def _facts(league: League, subject: Subject) -> Iterator[str]:
     yield f"- **date**: {facts['date']}"
     yield f"- **engine**: simulator, version `{facts['version']}`"
     yield (
-        f"- **seeds**: {' or '.join(map(str, seeds))} at each point, beginning with seed 1; the "
+        f"- **seeds**: {_either(seeds)} for each scenario, beginning with seed 1; the "
         "table has the number for each section"
     )
-    conditions = "shorter runs and fewer points than without `--quick`; " if facts["quick"] else ""
+    conditions = (
+        "shorter runs and fewer scenarios than without `--quick`; " if facts["quick"] else ""
+    )
     yield (
-        f"- **conditions**: {conditions}intervals are Student's t at 95 % over seeds, for all "
-        "points of a section together"
+        f"- **conditions**: {conditions}95 % intervals (Student's t over seeds) that hold for all "
+        "scenarios of a section together"
     )

@@ -72,16 +72,17 @@ def pages(evidence: Path) -> dict[Path, str]:
 
 def _screen(evidence: Path, found: Sequence[Judged]) -> Iterator[str]:
     judged = [page for page in found if page.judges]
-    yield "# Trust on one screen\n"
+    yield "# Agreement with Linux and with publications: summary\n"
     yield _verdict([judge for page in judged for judge in page.judges])
     yield (
-        "\nA criterion is a limit on the errors of a group of cells. A cell is a published number "
-        "or a measurement on Linux, and may be in several groups. Nobody looked at held-out cells "
-        "until the set-up of the experiment was frozen. `make pages` writes this page from stored "
-        "results. [Every criterion](criteria.md) lists medians, percentiles and the sources' own "
-        "noise.\n"
+        "\nA *comparison* is the difference between a result of the simulator and a published number "
+        "or a measurement on Linux. A *criterion* limits the errors of a group of comparisons. A "
+        "comparison may be in several groups, and then counts once in each. Nobody looked at "
+        "held-out values until the set-up of the experiment was frozen. `make pages` writes this "
+        "page from stored results. [Every criterion](criteria.md) lists medians, percentiles and "
+        "the noise of the published numbers themselves.\n"
     )
-    yield "| source | criteria that hold | cells within their limits | held-out cells | revision |"
+    yield "| experiment | criteria met | comparisons within their limits | held out | revision |"
     yield "|---|--:|--:|--:|---|"
     for page in judged:
         counted = [judge for judge in page.judges if judge.within is not None]
@@ -96,8 +97,8 @@ def _screen(evidence: Path, found: Sequence[Judged]) -> Iterator[str]:
             f"{page.revision} |"
         )
     yield "\n## The worst misses\n"
-    yield f"The {WORST} criteria with the smallest share of cells within the limit:\n"
-    yield "| source | criterion | limit | within |"
+    yield f"The {WORST} criteria with the smallest share of comparisons within the limit:\n"
+    yield "| experiment | criterion | limit | within the limit |"
     yield "|---|---|---|--:|"
     for page, miss in _failing(judged)[:WORST]:
         what = miss.title
@@ -106,10 +107,10 @@ def _screen(evidence: Path, found: Sequence[Judged]) -> Iterator[str]:
             f"{miss.within} of {miss.cells} |"
         )
     yield (
-        f"\nThe {WORST} cells of the simulator whose errors exceed their limits by the largest "
-        "factors, and the causes:\n"
+        f"\nThe {WORST} errors against Linux that exceed their limits by the largest factors, and the "
+        "causes:\n"
     )
-    yield "| cell | quantity | error | limit | cause |"
+    yield "| scenario | quantity | error | limit | cause |"
     yield "|---|---|--:|--:|---|"
     for cell in _furthest(evidence):
         yield "| " + " | ".join(cell) + " |"
@@ -124,9 +125,9 @@ def _verdict(judges: Sequence[Judge]) -> str:
     held_out = sum(judge.blind for judge in judges)
     criteria = len(judges)
     return (
-        f"**{holding} of {criteria} criteria hold, {criteria - holding} fail.** Some criteria "
-        f"count single cells: {within} of the {cells} cells that they count are within their "
-        f"limits. {held_out} cells were held out. A cell counts once for each of its criteria."
+        f"**The simulator meets {holding} of {criteria} criteria and fails {criteria - holding}.** "
+        f"Where a criterion limits every single comparison, {within} of {cells} comparisons are "
+        f"within their limits. {held_out} comparisons use held-out values."
     )
 
 
@@ -160,7 +161,7 @@ def _clocks(evidence: Path) -> Iterator[str]:
         if len(numbers) == 4:
             cells.setdefault(row[0], {})[row[1]] = [float(number) for number in numbers]
     pairs = [clocks for clocks in cells.values() if len(clocks) == 2]
-    yield "| quantity | cells | real over virtual time: least | median | most |"
+    yield "| quantity | scenarios | value in real time / value in virtual time: least | median | most |"
     yield "|---|--:|--:|--:|--:|"
     for i, quantity in enumerate(("throughput", "mean queue delay")):
         ratios = sorted(clocks["real"][i] / clocks["virtual"][i] for clocks in pairs)
@@ -180,31 +181,32 @@ def _criteria_page(evidence: Path, found: Sequence[Judged]) -> str:
     judged = [page for page in found if page.judges]
     sections = [
         Section("criteria", "Criteria", [Text(_HOW), _criteria(judged)]),
-        Section("noise", "The sources' own noise", [Text(_NOISE), _noise(judged)]),
+        Section("noise", "Noise of the published numbers", [Text(_NOISE), _noise(judged)]),
         Section("not-run", "Not reproduced", [_not_run(evidence)]),
         Section("made", "Commands and revisions", [_made(found)]),
     ]
     lead = (
         "For every reproduced experiment, and for the simulator against Linux, this page lists "
-        "the limit of each group of cells, and the errors of the cells. `make pages` writes this "
-        "page from the files `goals.csv` of the other pages."
+        "the criteria, and the errors that they limit. `make pages` writes this page from the "
+        "files `goals.csv` of the other pages."
     )
     return to_markdown(Report("", "Every criterion", lead, [], sections))
 
 
 _HOW = """
-A criterion is a limit on the errors of a group of cells. The column *within* counts cells within
-the limit. The column *or chance* also counts misses that chance can explain. This is so if, in at
-least 5 % of cases, another run of the simulator would differ from the present value by as much as
-the published value does. This needs five seeds. The column *held out* counts cells that were not
+A criterion limits the errors of a group of comparisons with published numbers or with Linux. The
+column *within* counts comparisons within the limit. The column *within or chance* also counts those
+beyond the limit that chance can explain. Chance can explain an error if, in at least 5 % of cases,
+another run of the simulator would differ from the present value by as much as the published value
+does. This needs five seeds. The column *held out* counts comparisons with values that were not
 used, or not known, until the set-up was frozen. A dash means that the criterion has no such number.
 """
 
 _NOISE = """
-Some sources contain an experiment twice: in two rows that are equal by symmetry, or in two modes
-that make no difference to the flows. Two such results are called twins. In the validation, twins
-are the kernel's results with the first seeds and with the last seeds. Even a perfect model would
-have an error as large as the difference between twins.
+Some publications contain an experiment twice: in two rows that are equal by symmetry, or in two
+modes that make no difference to the flows. This page calls two such results twins. For the
+comparison with Linux, twins are the kernel's results with the first seeds and with the last seeds.
+Even a perfect model would have an error as large as the difference between twins.
 """
 
 
@@ -229,9 +231,9 @@ def _criteria(judged: list[Judged]) -> Table:
     columns = [
         *words("page"),
         *left("criterion", "limit", "error"),
-        *right("cells", "within", "or chance", "median", "90th percentile"),
-        *right("held out", "median", "90th percentile"),
-        *left("holds"),
+        *right("comparisons", "within", "within or chance", "median", "90th percentile"),
+        *right("held out", "their median", "their 90th percentile"),
+        *left("met"),
     ]
     return Table("criteria", "Criteria", columns, rows)
 
@@ -253,8 +255,8 @@ def _noise(judged: list[Judged]) -> Table:
     ]
     columns = [
         *left("source", "criterion"),
-        *right("twins", "apart, median", "90th percentile"),
-        *right("error here, median", "90th percentile"),
+        *right("pairs of twins", "their difference, median", "90th percentile"),
+        *right("error of the simulator, median", "90th percentile"),
     ]
     return Table("noise", "Twins", columns, rows)
 
@@ -267,11 +269,11 @@ def _not_run(evidence: Path) -> Table:
     ]
     for name in experiments.NAMES:
         if not (evidence / f"{name}.md").exists():
-            rows.append([name, "the whole page", None, "it has not been run in full yet"])
+            rows.append([name, "the whole page", None, "its runs are not complete yet"])
     planned = _planned(evidence)
     if planned and (left_out := planned[0] - planned[1]):
-        why = "not measured yet; the command resumes"
-        rows.append([VALIDATION[0], "cells of the grid", left_out, why])
+        why = "not measured yet"
+        rows.append([VALIDATION[0], "scenarios", left_out, why])
     return Table(
         "not-run", "Left out", [*left("source", "what"), *right("rows"), *left("why")], rows
     )

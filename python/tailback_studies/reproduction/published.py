@@ -37,7 +37,7 @@ SIDE_BY_SIDE = "Side by side"
 """Title of the section with the measurements of both engines. A short page includes this
 section."""
 
-RESERVED = 40
+RESERVED = 34
 """Number of words that are reserved for the last section."""
 
 RESULTS = "-all.results.json"
@@ -176,9 +176,8 @@ def page(whole: Whole, name: str, judges: Sequence[Judge]) -> str:
         room.add_section(section, shown)
     parts += [
         "## All results",
-        f"[Every table, figure and explanation]({name}{RESULTS}) is on one separate page; its "
-        "tables can be sorted. The command at the top of this page writes all of this as a "
-        "report, with every cell as CSV.",
+        f"[A separate page]({name}{RESULTS}) has every table, figure and explanation. The command "
+        "at the top of this page also writes them as a report, with all numbers as CSV.",
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -242,29 +241,33 @@ def _count(text: str) -> int:
 
 
 def _counted(judges: Sequence[Judge]) -> str:
-    """Return the numbers of criteria that hold, of cells within their limits, and of held-out
-    cells."""
+    """Return how many criteria are met, how many single errors are within their limits, and how
+    many values were held out."""
     holding = sum(judge.holds for judge in judges)
     counted = [judge for judge in judges if judge.within is not None]
     within = sum(judge.within or 0 for judge in counted)
     cells = sum(judge.cells for judge in counted)
     held_out = sum(judge.blind for judge in judges)
     count = len(judges)
-    words = [f"{holding} of {count} criteria hold."]
+    words = [f"{holding} of {count} criteria are met."]
     if cells:
-        words.append(f"Of {cells} cells that criteria count singly, {within} are within the limit.")
+        words.append(
+            f"Where a criterion limits every single comparison, {within} of {cells} comparisons are "
+            "within the limit."
+        )
     words.append(
-        f"{held_out} cells (counted for each criterion) were held out until the set-up was frozen."
+        f"{held_out} comparisons (counted for each criterion) use values that were held out: nobody "
+        "looked at them until the set-up was frozen."
         if held_out
-        else "No cell was held out."
+        else "No values were held out: all were known while the set-up was chosen."
     )
     return " ".join(words)
 
 
 def _criteria(judges: Sequence[Judge]) -> str:
     lines = [
-        "| criterion | limit | cells | within | median error | 90th percentile | held out | holds"
-        " |",
+        "| criterion | limit of the error | comparisons | within the limit | median error | 90th "
+        "percentile | held out | met |",
         "|---|---|--:|--:|--:|--:|--:|---|",
     ]
     for judge in judges:
@@ -284,13 +287,15 @@ def _criteria(judges: Sequence[Judge]) -> str:
 
 def _worst(whole: Whole) -> Iterator[str]:
     """Yield the first rows of the tables of misses, which begin with the largest misses."""
-    for section, table in whole.tables(r"^(Cells beyond|Beyond a limit)"):
+    for section, table in whole.tables(r"^(Errors beyond|Beyond a limit)"):
         if not table["rows"]:
             continue
         count = len(table["rows"])
         yield (
-            f"The {min(WORST, count)} largest of {count}, from the report's section "
-            f"\u201c{section.title}\u201d."
+            f"The {WORST} largest of {count} errors beyond their limits. The report's section "
+            f"\u201c{section.title}\u201d has all."
+            if count > WORST
+            else "All errors beyond their limits:"
         )
         yield from _shown(table, WORST)
         return

@@ -27,8 +27,8 @@ def page(
     )
     return Page(
         "ABE (RFC 8511): what a gentler backoff gains and costs",
-        "tailback repeats the experiments of the ABE poster (2017). The report of the command "
-        "below has more figures.",
+        "The experiments of the ABE poster (2017), run again. The report of the command below has "
+        "more figures.",
         sections,
     )
 
@@ -44,12 +44,13 @@ def _misses(verdict: truth.AbeVerdict) -> Table:
 
 def _setup() -> str:
     return """
-The poster gives rates, queues and round-trip times. It does not give durations, seeds or the TCP
-stack. Its flows with ABE in experiment 6 use CUBIC. It publishes no ratio for a pair or a factor,
-so no cell of experiment 6 has a published value. Here the congestion controls are those of today's
-Linux (`reno`, `cubic`) with `beta_ecn`. Reductions start from cwnd and use PRR (`abe = "linux"`).
-The primary queue is PIE of 2014 (`version = "linux-3.14"`: `target 20ms`, `tupdate 30ms`,
-departure-rate estimator, three gain levels, plain Bernoulli). The second queue is today's PIE.
+The poster gives rates, queues and round-trip times, but no durations, seeds or TCP stack. Its flows
+with ABE in experiment 6 use CUBIC. It publishes only ranges for experiment 6, not the ratio of two
+flows or the ratio at one factor. Here the congestion controls are those of today's Linux (`reno`,
+`cubic`) with `beta_ecn`. Reductions start from cwnd and use PRR (`abe = "linux"`). The first queue
+is PIE of 2014 (`version = "linux-3.14"`: `target 20ms`, `tupdate 30ms`, departure-rate estimator,
+three gain levels, one random draw per
+packet). The second queue is today's PIE.
 """
 
 

@@ -48,7 +48,7 @@ def sections(entries: Sequence[CcafctEntry], run_facts: Facts) -> list[Section]:
     out = [
         Section("result", "How far off", [goals_table(truth.judges(entries), run_facts)]),
         Section("rows", "Every row", [_rows(entries, run_facts), *_figure(entries, run_facts)]),
-        Section("misses", "Cells beyond their goal", _misses(entries, run_facts)),
+        Section("misses", "Errors beyond their limit", _misses(entries, run_facts)),
     ]
     return [section for section in out if section.blocks]
 
@@ -150,8 +150,8 @@ def _misses(entries: Sequence[CcafctEntry], run_facts: Facts) -> list[Block]:
     columns = [
         *right("RTT, ms"),
         *left("", "column"),
-        *right("published", "measured", "error", "goal"),
-        *left("within chance"),
+        *right("published", "measured", "error", "limit"),
+        *left("chance can explain it"),
     ]
     return [Table("misses", "One by one", columns, rows, "", run_facts)]
 

@@ -60,7 +60,7 @@ def sections(
         section
         for section in (
             Section("result", "How far off", result),
-            Section("misses", "Cells beyond their goal", rows.misses(entries, facts)),
+            Section("misses", "Errors beyond their limit", rows.misses(entries, facts)),
             Section("set-up", "Set-up", [setup(DECLARED, facts)]),
             Section("changes", "What was corrected", _read(CHANGED, by_reading, readings.CHANGES)),
             Section(

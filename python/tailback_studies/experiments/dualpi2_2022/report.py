@@ -84,7 +84,7 @@ def report(
             "Not run",
             [on_linux.table(refused, basis.facts)] if refused else [],
         ),
-        Section("misses", "Cells beyond their goal", rows.misses(entries, basis.facts)),
+        Section("misses", "Errors beyond their limit", rows.misses(entries, basis.facts)),
         Section("set-up", "Set-up", [setup(DECLARED, basis.facts)]),
         *rows.tables(entries),
     ]

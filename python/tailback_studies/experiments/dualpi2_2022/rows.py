@@ -20,7 +20,7 @@ def misses(entries: Sequence[DualPi2Entry], facts: Facts) -> list[Block]:
     held = sum(e.within is not None for e in entries)
     if not off:
         return [Text(f"All {held} cells with a goal are within it.")] if held else []
-    columns = [*left("cell"), *right("published", "measured", "error", "goal"), *words("cause")]
+    columns = [*left("cell"), *right("published", "measured", "error", "limit"), *words("cause")]
     rows: list[list[Value]] = []
     for e in off:
         goal = goal_of(truth.GOALS, e)

@@ -60,7 +60,7 @@ def sections(entries: Sequence[ImcEntry], run_facts: Facts) -> list[Section]:
     out = [
         Section("result", "How far off", [*result, _groups(entries, run_facts)]),
         Section("gain", "Gain of BBR over CUBIC", list(_maps(entries, run_facts))),
-        Section("misses", "Cells beyond their goal", _misses(entries, run_facts)),
+        Section("misses", "Errors beyond their limit", _misses(entries, run_facts)),
         Section("signs", "Opposite signs", _signs(entries, run_facts)),
     ]
     return [section for section in out if section.blocks]

@@ -74,7 +74,7 @@ def misses(entries: Sequence[L4sEntry], facts: Facts) -> list[Block]:
     columns = [
         *left("", "row", "column"),
         *right("published", "measured", "error", "of the rate"),
-        *left("within chance"),
+        *left("chance can explain it"),
     ]
     caption = (
         f"S1: rates more than {size(truth.S1_P90, '')} of the link's rate off; S6: ratios beyond "

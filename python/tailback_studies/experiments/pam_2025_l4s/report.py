@@ -57,7 +57,7 @@ def sections(entries: Sequence[PamEntry], made: Facts) -> list[Section]:
         Section("result", "How far off", [goals_table(truth.judges(entries), made)]),
         Section("by-queue", OVERVIEW, [table for table in overview if table.rows]),
         Section("figures", "Published and measured", shares(entries, made)),
-        Section("misses", "Cells beyond their goal", _misses(entries, made)),
+        Section("misses", "Errors beyond their limit", _misses(entries, made)),
     ]
     return [section for section in out if section.blocks]
 

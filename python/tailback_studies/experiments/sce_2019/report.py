@@ -48,7 +48,7 @@ def report(entries: Sequence[SceEntry], run_facts: Facts, *, quick: bool) -> Rep
     sections = [
         Section("result", "How far off", result if entries else []),
         *maps.sections(entries, run_facts),
-        Section("misses", "Cells beyond 25 %", misses.misses(entries, run_facts)),
+        Section("misses", "Errors beyond 25 %", misses.misses(entries, run_facts)),
         Section("set-up", "Set-up", [setup(DECLARED, run_facts, grids.colours())]),
         *grids.sections(entries),
     ]
