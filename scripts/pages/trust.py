@@ -75,12 +75,12 @@ def _screen(evidence: Path, found: Sequence[Judged]) -> Iterator[str]:
     yield "# Agreement with Linux and with publications: summary\n"
     yield _verdict([judge for page in judged for judge in page.judges])
     yield (
-        "\nA *comparison* is the difference between a result of the simulator and a published number "
-        "or a measurement on Linux. A *criterion* limits the errors of a group of comparisons. A "
-        "comparison may be in several groups, and then counts once in each. Nobody looked at "
-        "held-out values until the set-up of the experiment was frozen. `make pages` writes this "
-        "page from stored results. [Every criterion](criteria.md) lists medians, percentiles and "
-        "the noise of the published numbers themselves.\n"
+        "\nA *comparison* is the difference between a result of the simulator and a published "
+        "number or a measurement on Linux. A *criterion* limits the errors of a group of "
+        "comparisons. A comparison may be in several groups, and then counts once in each. Nobody "
+        "looked at held-out values until the set-up of the experiment was frozen. `make pages` "
+        "writes this page from stored results. [Every criterion](criteria.md) lists medians, "
+        "percentiles and the noise of the published numbers themselves.\n"
     )
     yield "| experiment | criteria met | comparisons within their limits | held out | revision |"
     yield "|---|--:|--:|--:|---|"
@@ -107,8 +107,8 @@ def _screen(evidence: Path, found: Sequence[Judged]) -> Iterator[str]:
             f"{miss.within} of {miss.cells} |"
         )
     yield (
-        f"\nThe {WORST} errors against Linux that exceed their limits by the largest factors, and the "
-        "causes:\n"
+        f"\nThe {WORST} errors against Linux that exceed their limits by the largest factors, and "
+        "the causes:\n"
     )
     yield "| scenario | quantity | error | limit | cause |"
     yield "|---|---|--:|--:|---|"
@@ -161,7 +161,7 @@ def _clocks(evidence: Path) -> Iterator[str]:
         if len(numbers) == 4:
             cells.setdefault(row[0], {})[row[1]] = [float(number) for number in numbers]
     pairs = [clocks for clocks in cells.values() if len(clocks) == 2]
-    yield "| quantity | scenarios | value in real time / value in virtual time: least | median | most |"
+    yield "| quantity | scenarios | real-time value / virtual-time value: least | median | most |"
     yield "|---|--:|--:|--:|--:|"
     for i, quantity in enumerate(("throughput", "mean queue delay")):
         ratios = sorted(clocks["real"][i] / clocks["virtual"][i] for clocks in pairs)

@@ -252,12 +252,12 @@ def _counted(judges: Sequence[Judge]) -> str:
     words = [f"{holding} of {count} criteria are met."]
     if cells:
         words.append(
-            f"Where a criterion limits every single comparison, {within} of {cells} comparisons are "
-            "within the limit."
+            f"Where a criterion limits every single comparison, {within} of {cells} comparisons "
+            "are within the limit."
         )
     words.append(
-        f"{held_out} comparisons (counted for each criterion) use values that were held out: nobody "
-        "looked at them until the set-up was frozen."
+        f"{held_out} comparisons (counted for each criterion) use values that were held out: "
+        "nobody looked at them until the set-up was frozen."
         if held_out
         else "No values were held out: all were known while the set-up was chosen."
     )

@@ -49,8 +49,7 @@ with ABE in experiment 6 use CUBIC. It publishes only ranges for experiment 6, n
 flows or the ratio at one factor. Here the congestion controls are those of today's Linux (`reno`,
 `cubic`) with `beta_ecn`. Reductions start from cwnd and use PRR (`abe = "linux"`). The first queue
 is PIE of 2014 (`version = "linux-3.14"`: `target 20ms`, `tupdate 30ms`, departure-rate estimator,
-three gain levels, one random draw per
-packet). The second queue is today's PIE.
+three gain levels, one random draw per packet). The second queue is today's PIE.
 """
 
 
