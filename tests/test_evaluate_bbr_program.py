@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import re
 import subprocess
 from collections.abc import Callable, Sequence
@@ -213,6 +214,28 @@ def test_rates_rounds_and_data_in_flight_are_counted() -> None:
     # 10 Mbit/s over 40 ms are 50 kB. Four intervals of 40 Mbit/s queue 100 kB behind a full path.
     assert packets.in_flight[40] == pytest.approx(50_000, rel=0.01)
     assert packets.in_flight[80] == pytest.approx(200_000, rel=0.01)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_any_packets_get_a_verdict(seed: int) -> None:
+    draw = random.Random(seed)
+    rates: list[float] = []
+    while len(rates) < 1600:
+        rates += [draw.choice([0.0, 1.0, 10.0, 20.0, 60.0, 150.0])] * draw.randrange(1, 200)
+    names = list(logged.STATE_NAMES.values())
+    states = sorted((draw.uniform(0, 16), draw.choice(names)) for _ in range(draw.randrange(9)))
+    log = draw.choice([None, LogTrace([(0.0, 9e3), (8.0, 4e3)], states)])
+    drops = sorted(draw.uniform(0, 16) for _ in range(draw.choice([0, 0, 99])))
+    for judge in outside.JUDGES.values():
+        found = judge(outside.Seen(trace(rates, drops=drops), log))
+        assert found.verdict in ("pass", "fail", "undecided", "not observable")
+        assert found.note
+        assert found.at is None or 0 <= found.at <= len(rates)
+
+
+def test_a_program_that_sends_nothing_fails() -> None:
+    seen = outside.Seen(trace([0.0] * 100), None)
+    assert programs.finding(outside.plateau, seen).verdict == "fail"
 
 
 def test_a_pause_is_no_drain() -> None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from tailback.evaluate import logged
 from tailback.evaluate.bbr.case import Case, Finding, missed, passed
 from tailback.evaluate.bbr.cases import a03, a10, a12, a14, a15, a17
-from tailback.evaluate.bbr.packet_trace import PacketTrace
+from tailback.evaluate.bbr.packet_trace import STEP_S, PacketTrace
 from tailback.evaluate.logged import LogTrace
 
 FULL = 0.95
@@ -139,7 +139,7 @@ def drain(seen: Seen) -> Finding:
         short = p.base_s / 2
         slow = [
             i
-            for i in range(end - round(p.base_s * 100), len(p.times))
+            for i in range(max(end - round(p.base_s / STEP_S), 0), len(p.times))
             if p.mbit(p.sent, i, short) < SLOWER * p.mbit(p.delivered, i, short)
         ]
         if not slow:
@@ -182,7 +182,7 @@ def probe_rtt(seen: Seen) -> Finding:
     inside = [
         i for i, at in enumerate(p.times) if since <= at <= until and p.in_flight[i] <= target
     ]
-    lasted = 10.0 * len(inside)
+    lasted = 1e3 * STEP_S * len(inside)
     window = min((p.in_flight[i] for i in inside), default=0.0) / p.frame
     begins = since >= a10.INTERVAL_S
     ok = (

@@ -130,7 +130,7 @@ def unseen(case: Case, why: str) -> CaseResult:
 def verdict(case: Case, seen: Sequence[Seen], ran: Results) -> CaseResult:
     """Return the result of a case: of the first seed that fails, otherwise of the first seed."""
     judge = outside.JUDGES[case.id]
-    findings = [(_judged(judge, one), one) for one in seen]
+    findings = [(finding(judge, one), one) for one in seen]
     if not findings:
         return replace(unseen(case, "No run ended."), scenario=case.file.name)
     order: Mapping[str, int] = {"fail": 0, "undecided": 1}
@@ -155,7 +155,8 @@ def verdict(case: Case, seen: Sequence[Seen], ran: Results) -> CaseResult:
     )
 
 
-def _judged(judge: outside.Judge, seen: Seen) -> Finding:
+def finding(judge: outside.Judge, seen: Seen) -> Finding:
+    """Return what a case finds. A program that sends nothing fails."""
     if not seen.packets.times or not seen.packets.sent[-1]:
         return Finding("fail", "packets of the program", 0.0, None, "The program sent nothing.")
     return judge(seen)
