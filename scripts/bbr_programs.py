@@ -1,9 +1,10 @@
 """Writes docs/evidence/bbr-programs.md: the verdicts of `tailback evaluate bbr` for QUIC stacks.
 
-    python scripts/bbr_programs.py quinn-bbr.json quinn-cubic.json
+    python scripts/bbr_programs.py quinn-bbr.json quiche-bbr2.json quinn-cubic.json
 
-The files have the output of the commands that the page names. The files of the programs are in
-scripts/programs. The kernel engine needs `tailback kernel build --program quinn`.
+The files have the output of the commands that the page names, the control that is no BBR last. The
+files of the programs are in scripts/programs. The kernel engine needs
+`tailback kernel build --program quinn`, and likewise for quiche.
 """
 
 from __future__ import annotations
@@ -21,9 +22,6 @@ from tailback.evaluate.model import BAD, Evaluation, SectionResult
 from tailback.evaluate.text import number
 
 PAGE = EVIDENCE / "bbr-programs.md"
-
-NAMES = ("quinn-bbr", "quinn-cubic")
-"""The programs, in the order of the arguments: the file of each in scripts/programs."""
 
 COMMAND = "tailback evaluate bbr program=scripts/programs/{}.toml --engine kernel --seeds 3 --json"
 
@@ -65,7 +63,7 @@ one.
 def main() -> None:
     """Read the evaluations and write the page."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("files", nargs=len(NAMES), type=Path, help="JSON of evaluate, in order")
+    parser.add_argument("files", nargs="+", type=Path, help="JSON of evaluate, in order")
     files = parser.parse_args().files
     found = [evaluation(json.loads(file.read_text("utf-8"))) for file in files]
     PAGE.write_text("\n".join(page(found)) + "\n", encoding="utf-8")
@@ -83,24 +81,25 @@ def evaluation(data: dict[str, Any]) -> Evaluation:
 def page(found: Sequence[Evaluation]) -> Iterator[str]:
     """Yield the lines of the page."""
     yield HEAD.format(date=f"{datetime.now(UTC).date():%-d %B %Y}")
-    subject = found[0]
-    yield from (
-        f"- **{one.id} {one.title}**: {one.verdict}. {one.note}" for one in subject.of("fail")
-    )
-    passed = ", ".join(one.id for one in subject.of("pass")) or "no case"
-    yield f"- **{subject.subject}** passes {passed}."
+    for subject in found[:-1]:
+        passed = ", ".join(one.id for one in subject.of("pass")) or "no case"
+        yield f"- **{subject.subject}** passes {passed}."
+        yield from (
+            f"- **{subject.subject}** fails {one.id} ({one.title}). {one.note}"
+            for one in subject.of("fail")
+        )
     yield "\n" + CAUSES
     yield "## Verdicts\n"
     yield AFTER
     yield "| case | " + " | ".join(one.subject for one in found) + " |"
     yield "|---" * (1 + len(found)) + "|"
-    for at, section in enumerate(subject.sections):
+    for at, section in enumerate(found[0].sections):
         if any(one.sections[at].verdict != "not observable" for one in found):
             cells = [marked(one.sections[at]) for one in found]
             yield f"| {section.id} {section.title} | " + " | ".join(cells) + " |"
-    for name, one in zip(NAMES, found, strict=True):
+    for one in found:
         yield f"\n## {one.subject}\n"
-        yield f"`{COMMAND.format(name)}`, version `{one.version}`\n"
+        yield f"`{COMMAND.format(one.subject)}`, version `{one.version}`\n"
         yield "| case | verdict | measure | value | allowed | what decided |"
         yield "|---|---|---|--:|--:|---|"
         for section in one.sections:
@@ -113,8 +112,10 @@ def page(found: Sequence[Evaluation]) -> Iterator[str]:
         yield from (f"- {note}" for note in one.notes)
     yield "\n## Not observable\n"
     by_note: dict[str, list[str]] = {}
-    for section in subject.of("not observable"):
-        by_note.setdefault(section.note, []).append(section.id)
+    for cases in zip(*(one.sections for one in found), strict=True):
+        hidden = [case for case in cases if case.verdict == "not observable"]
+        if hidden:
+            by_note.setdefault(hidden[0].note, []).append(hidden[0].id)
     yield from (f"- {', '.join(ids)}: {note}" for note, ids in by_note.items())
 
 
