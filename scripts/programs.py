@@ -1,9 +1,10 @@
 """Writes docs/evidence/programs.md: the verdicts of `tailback evaluate cc` for QUIC stacks.
 
-    python scripts/programs.py quinn.json quic-go.json
+    python scripts/programs.py quinn.json quic-go.json s2n-quic.json quiche.json
 
 The arguments are files with the output of the commands that the page lists. The files of the
-programs are in scripts/programs. The kernel engine needs `tailback kernel build --program quic-go`.
+programs are in scripts/programs. The kernel engine needs `tailback kernel build --program NAME` for
+each program.
 """
 
 from __future__ import annotations
@@ -49,13 +50,15 @@ class Column:
 COLUMNS = (
     Column("quinn", "sim"),
     Column("quic-go", "kernel", FEW, 3),
+    Column("s2n-quic", "kernel", FEW, 3),
+    Column("quiche", "kernel", FEW, 3),
 )
 
 HEAD = """\
 # QUIC stacks by RFC 9743
 
 This page has the verdicts of [`tailback evaluate cc program=FILE`](../how-to/evaluate.md#a-program)
-for QUIC stacks with their default congestion controls: CUBIC in quinn, NewReno in quic-go.
+for QUIC stacks with their default congestion controls: NewReno in quic-go, CUBIC in the others.
 `python scripts/programs.py` writes this page from the output of the commands below. It was measured
 on {date}.
 
@@ -71,9 +74,14 @@ Causes, as far as the sources of the stacks show them:
   acknowledged (RFC 9002 section 6.1.1). CUBIC's RACK adapts to reordering.
 - **Outages (5.1.1-timeout).** quic-go 0.65.0 has a function that resets the window
   (`OnRetransmissionTimeout`), but nothing calls it. quinn resets the window after persistent
-  congestion (RFC 9002 section 7.6).
+  congestion (RFC 9002 section 7.6). The cause of s2n-quic's value is not known. The source of
+  s2n-quic 1.91.0 has the same reset.
+- **Rising loss (5.1.1-loss).** The cause of quiche's value is not known. A QUIC sender may send two
+  packets with each probe timeout (RFC 9002 section 6.2.4). The bound of one packet in a round trip
+  does not allow for that.
 - **Response to CE (7.1-ce).** The scenario marks every packet. quic-go then finds that the path
-  mangles ECN and sends no ECT, so the section is not observable.
+  mangles ECN and sends no ECT, so the section is not observable. The
+  stack quiche does not support ECN.
 - **Constrained paths (7.4).** The cause of quinn's losses is not known.
 """
 
