@@ -41,23 +41,18 @@ class LogTrace:
         """Read the log of a program, or return None if it wrote none with windows. Also return why
         files could not be read.
 
-        `first_s` is when the program sent its first packet. It places the log in the run if the log
-        does not say what its times count from.
+        `first_s` is when the program sent its first packet. A log begins with its connection, so
+        its first event is placed there. Dates in logs do not place it, because the guest's date
+        counts from its boot.
         """
         found, unread = logs.sender(run.stored, program)
-        if found is None:
-            return None, unread
-        return cls.placed(found, _date_s(run, program), first_s), unread
+        return None if found is None else cls.placed(found, first_s), unread
 
     @classmethod
-    def placed(cls, trace: Trace, date_s: float, first_s: float) -> LogTrace:
-        """Return a log on the clock of the run, which begins at a date, seconds since 1970."""
+    def placed(cls, trace: Trace, first_s: float) -> LogTrace:
+        """Return a log whose first event is at a time of the run, seconds."""
         first_ms = min(samples[0][0] for samples in (trace.cwnd, trace.states) if samples)
-        offset = None if trace.epoch_ms is None else trace.epoch_ms / 1e3 - date_s
-        # Some logs count from the date of another machine's start.
-        if offset is None or abs(first_ms / 1e3 + offset - first_s) > 1:
-            offset = first_s - first_ms / 1e3
-
+        offset = first_s - first_ms / 1e3
         named = [(at / 1e3 + offset, _state(name)) for at, name in trace.states]
         states = [(at, name) for at, name in named if name]
         return cls([(at / 1e3 + offset, value) for at, value in trace.cwnd], states)
@@ -92,10 +87,3 @@ def state(log: LogTrace, time: float) -> str:
 
 def _state(name: str) -> str:
     return STATE_NAMES.get(_PREFIX.sub("", re.sub(r"[^a-z0-9]", "", name.lower())), "")
-
-
-def _date_s(run: Run, program: str) -> float:
-    for plan in run.manifest["canonical"].get("programs", ()):
-        if plan["name"] == program:
-            return float(plan.get("date", 0))
-    return 0.0

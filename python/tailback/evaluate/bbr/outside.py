@@ -353,6 +353,9 @@ JUDGES: Mapping[str, Judge] = {
 }
 """The cases that are judged from outside."""
 
+SIDES: Mapping[str, str] = {"A.5": "at most"}
+"""How a value that passes compares with its bound, if it differs from the case's own."""
+
 BY_STATES = ("A.5",)
 """Those of them that are observable only if a qlog names BBR's states."""
 

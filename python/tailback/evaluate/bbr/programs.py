@@ -129,7 +129,7 @@ def unseen(case: Case, why: str) -> CaseResult:
 
 def verdict(case: Case, seen: Sequence[Seen], ran: Results) -> CaseResult:
     """Return the result of a case: of the first seed that fails, otherwise of the first seed."""
-    judge = outside.JUDGES[case.id]
+    judge, side = outside.JUDGES[case.id], outside.SIDES.get(case.id, case.side)
     findings = [(finding(judge, one), one) for one in seen]
     if not findings:
         return replace(unseen(case, "No run ended."), scenario=case.file.name)
@@ -148,8 +148,8 @@ def verdict(case: Case, seen: Sequence[Seen], ran: Results) -> CaseResult:
         case.file.name,
         found.note,
         (ran.id,),
-        at_least=case.side == "at least",
-        is_exact=case.side == "exactly",
+        at_least=side == "at least",
+        is_exact=side == "exactly",
         blocks=lambda: results.blocks(case, shown, CAPTION),
         trace=shown,
     )
