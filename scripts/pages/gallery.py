@@ -33,9 +33,9 @@ SHOWN = (
         "access-link",
         "A router with a shaper sends over the line of a modem. While the router sends more slowly "
         "than the modem, packets wait in the router and the modem's queue is empty. If the router "
-        "sends a little faster, the upload of a backup fills the modem's queue, which does not keep "
-        "flows apart. Then the downloads lose throughput, too: their ACKs wait behind packets of the "
-        "backup.",
+        "sends a little faster, the upload of a backup fills the modem's queue, which does not "
+        "keep flows apart. Then the downloads lose throughput, too: their ACKs wait behind packets "
+        "of the backup.",
         ("link-delay-p99-ms", "flow-throughput-mbit"),
     ),
     Shown(
@@ -47,9 +47,9 @@ SHOWN = (
     Shown(
         "datacentre",
         "One port of a switch marks packets when its queue exceeds a threshold. DCTCP keeps the "
-        "queue at the threshold; with CUBIC the length of the queue oscillates. A request over CUBIC "
-        "begins with a packet that cannot be marked: if the switch drops this packet, the request "
-        "waits for a timeout.",
+        "queue at the threshold; with CUBIC the length of the queue oscillates. A request over "
+        "CUBIC begins with a packet that cannot be marked: if the switch drops this packet, the "
+        "request waits for a timeout.",
         ("delay", "requests"),
     ),
     Shown(
