@@ -4,8 +4,11 @@ works as its text describes."""
 from __future__ import annotations
 
 import base64
+import csv
+import gzip
 import hashlib
 import http.client
+import io
 import itertools
 import json
 import re
@@ -24,7 +27,7 @@ import pytest
 
 import guard
 from conftest import COMMAND, SCENARIO, Tailback
-from tailback import _native, examples
+from tailback import _native, examples, interop
 from tailback.base import toml
 from tailback.errors import InputError, ScenarioWarning
 from tailback.interop.lab import page, server, stored
@@ -172,6 +175,43 @@ def swept(folder: Path) -> Results:
     return results
 
 
+MARKUP = "<img src=x onerror='window.hacked=1'>"
+
+RECORDS: list[dict[str, Any]] = [
+    {"trace": {"common_fields": {"time_format": "absolute"}}},
+    {"time": 1.7e12, "name": "quic:recovery_parameters_set", "data": {"max_datagram_size": 1200}},
+    {"time": 1.7e12 + 500, "name": "quic:packet_sent", "data": {}},
+    {
+        "time": 1.7e12 + 1000,
+        "name": "quic:recovery_metrics_updated",
+        "data": {"congestion_window": 12000, "smoothed_rtt": 40.5, "bytes_in_flight": "many"},
+    },
+    {
+        "time": 1.7e12 + 1e9,
+        "name": "quic:recovery_metrics_updated",
+        "data": {"congestion_window": 24000},
+    },
+]
+"""A qlog sequence with times since 1970, a text in place of a number, and a point after the run."""
+
+
+def write_measurements(folder: Path, results: Results) -> None:
+    """Write the files that the browser drops on the page."""
+    run = results[0].path
+    [old, _] = interop.get("qlog-0.3").export(run, folder / "one.qlog", ())
+    old.rename(folder / "old.qlog")
+    interop.get("flent").export(run, folder / "exported.flent.gz", ())
+    data = json.loads(gzip.decompress((folder / "exported.flent.gz").read_bytes()))
+    data["results"][f"Ping (ms) {MARKUP}"] = [7.5, None]
+    (folder / "run.flent.gz").write_bytes(gzip.compress(json.dumps(data).encode()))
+    records = "".join(f"\x1e{json.dumps(record)}\n" for record in RECORDS)
+    (folder / "new.sqlog").write_text(records + '\x1e{"time": 1', encoding="utf-8")
+    (folder / "scenario.toml").write_text(SCENARIO, encoding="utf-8")
+    (folder / "empty.qlog").write_text('{"traces": [{"events": []}]}', encoding="utf-8")
+    (folder / "damaged.gz").write_bytes(gzip.compress(b"x" * 1000)[:20])
+    (folder / "bomb.gz").write_bytes(gzip.compress(bytes((32 << 20) + 1), 1))
+
+
 @pytest.fixture(scope="session")
 def seen(built: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """Return what a browser shows at each step."""
@@ -180,8 +220,10 @@ def seen(built: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any
         pytest.skip("Chromium is not installed")
     results = swept(tmp_path_factory.mktemp("report"))
     report = write_folder(results.root)
-    found: dict[str, Any] = node("browser.mjs", CHROMIUM, str(report))
-    return {**found, "results": results}
+    dropped = tmp_path_factory.mktemp("dropped")
+    write_measurements(dropped, results)
+    found: dict[str, Any] = node("browser.mjs", CHROMIUM, str(report), str(dropped))
+    return {**found, "results": results, "dropped": dropped}
 
 
 def first_id(text: str) -> str:
@@ -280,6 +322,93 @@ def test_a_lesson_asks_for_a_prediction_before_it_shows_the_run(seen: dict[str, 
 
 def test_nothing_is_wider_than_a_phone(seen: dict[str, Any]) -> None:
     assert seen["overflow"] <= 0
+
+
+def curves_of(text: str, label: str) -> list[tuple[str, float, float]]:
+    """Return chart, time and value of each point of a curve in the page's CSV."""
+    rows = csv.DictReader(io.StringIO(text))
+    return [
+        (row["chart"].split(",")[0], float(row["time_s"]), float(row["value"]))
+        for row in rows
+        if row["curve"] == label and row["value"]
+    ]
+
+
+def test_a_dropped_qlog_file_is_drawn_beside_the_run(seen: dict[str, Any]) -> None:
+    text = seen["csvBesides"]
+    log = json.loads((seen["dropped"] / "old.qlog").read_text(encoding="utf-8"))
+    events = [
+        one for one in log["traces"][0]["events"] if one["name"] == "recovery:metrics_updated"
+    ]
+    for key, label, chart, unit in (
+        ("congestion_window", "cwnd", "Congestion window", 1448),
+        ("bytes_in_flight", "in flight", "Congestion window", 1448),
+        ("smoothed_rtt", "smoothed RTT", "Smoothed RTT", 1),
+    ):
+        expected = [
+            (chart, pytest.approx(one["time"] / 1e3), pytest.approx(one["data"][key] / unit))
+            for one in events
+            if key in one["data"]
+        ]
+        assert len(expected) > 10
+        assert curves_of(text, f"old.qlog: {label}") == expected
+        assert f"old.qlog: {label}" in seen["besideLegend"]
+        assert f"{label} ({len(expected)} points)" in seen["besides"][0]
+    assert "Bytes are shown as segments of 1448 bytes." in seen["besides"][0]
+
+    assert curves_of(text, "new.sqlog: cwnd") == [("Congestion window", 1.0, 10.0)]
+    assert curves_of(text, "new.sqlog: smoothed RTT") == [("Smoothed RTT", 1.0, 40.5)]
+    assert seen["besides"][1] == (
+        "new.sqlog qlog. Read: cwnd (2 points), smoothed RTT (1 point). Ignored: records that "
+        "are not JSON (1), events of other kinds (2), values that are not numbers from 0 on (1). "
+        "Bytes are shown as segments of 1200 bytes. Not shown: 1 point after the end of the run. "
+        "Remove"
+    )
+
+
+def test_a_dropped_data_file_of_flent_is_drawn_beside_the_run(seen: dict[str, Any]) -> None:
+    text = seen["csvBesides"]
+    data = json.loads(gzip.decompress((seen["dropped"] / "run.flent.gz").read_bytes()))
+    for name, chart in (
+        ("TCP upload::1", "Rate behind the queue"),
+        ("TCP upload::1::tcp_cwnd", "Congestion window"),
+        ("TCP upload::1::tcp_rtt", "Smoothed RTT"),
+        ("Ping (ms) ICMP", "Smoothed RTT"),
+    ):
+        pairs = zip(data["x_values"], data["results"][name], strict=True)
+        expected = [(chart, at, value) for at, value in pairs if value is not None]
+        assert len(expected) > 10
+        assert curves_of(text, f"run.flent.gz: {name}") == expected
+    assert "TCP upload avg" in data["results"]
+    assert curves_of(text, "run.flent.gz: TCP upload avg") == []
+    assert "series that the page does not draw" in seen["besides"][2]
+
+
+def test_a_csv_file_of_the_page_is_drawn_beside_the_run(seen: dict[str, Any]) -> None:
+    alone = curves_of(seen["csvAlone"], "cubic")
+    four = ("Congestion window", "Smoothed RTT", "Rate behind the queue", "Queue delay")
+    again = curves_of(seen["csvBesides"], f"{MARKUP}.csv: cubic")
+    assert again == [row for row in alone if row[0] in four]
+    assert {row[0] for row in again} == set(four)
+    assert seen["csvRemoved"] == seen["csvAlone"]
+
+
+def test_text_of_a_dropped_file_is_never_a_script(seen: dict[str, Any]) -> None:
+    assert f"run.flent.gz: Ping (ms) {MARKUP}" in seen["besideLegend"]
+    assert f"{MARKUP}.csv: cubic" in seen["besideLegend"]
+    assert seen["besides"][3].startswith(f"{MARKUP}.csv CSV. Read: cubic (")
+    assert (seen["besideHacked"], seen["besideImages"]) == (None, 0)
+
+
+def test_other_files_are_refused_with_the_reason(seen: dict[str, Any]) -> None:
+    assert seen["refused"] == [
+        "scenario.toml: not qlog, not a data file of Flent, and not CSV that this page saved. "
+        "Nothing was drawn.",
+        "empty.qlog: qlog, but without a window, an RTT or a rate. Nothing was drawn.",
+        "damaged.gz: the compressed data is damaged. Nothing was drawn.",
+        "bomb.gz: larger than 32 MiB, which is the limit, also for unpacked data. Nothing was "
+        "drawn.",
+    ]
 
 
 def test_a_figure_of_a_report_opens_its_runs(seen: dict[str, Any]) -> None:

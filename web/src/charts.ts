@@ -4,6 +4,7 @@
 import uPlot from "uplot";
 import { type Chart, type Curve, DROPS, MARKS, curves, states } from "./curves";
 import { el, menu, short } from "./dom";
+import type { Series } from "./foreign";
 import { planes } from "./planes";
 import type { Result } from "./protocol";
 import { colour, inks } from "./theme";
@@ -34,6 +35,7 @@ export class Charts {
   private hidden = new Set<number>();
   private result: Result | null = null;
   private before: Result | null = null;
+  private beside: Series[] = [];
   private zoomed = false;
   private time = 0;
 
@@ -55,13 +57,28 @@ export class Charts {
     this.show(this.result, this.before);
   }
 
-  /** Returns the curves of both runs, grouped by chart. */
+  /** Draws series of files beside the run. */
+  besides(series: Series[]): void {
+    this.beside = series;
+    this.show(this.result, this.before);
+  }
+
+  /** Returns the curves of files for a chart, up to the end of the run. */
+  private ofFiles(id: string, end: number): Curve[] {
+    const own = this.beside.filter((one) => one.chart === id).map((one) => one.curve);
+    return own.map((curve) => {
+      const count = curve.x.filter((time) => time <= end).length;
+      return { ...curve, x: curve.x.slice(0, count), y: curve.y.slice(0, count) };
+    });
+  }
+
+  /** Returns the curves of both runs and of files, grouped by chart. */
   private both(result: Result): Chart[] {
     const all = (one: Result) => [...curves(one, this.state), ...planes(one)];
     const before = this.before === null ? [] : all(this.before);
     return all(result).map((chart) => {
       const old = (before.find((one) => one.id === chart.id)?.curves ?? []).map((curve) => ({ ...curve, dash: true, label: `${curve.label}, before` }));
-      const all = [...old, ...chart.curves].filter((curve) => !this.hidden.has(curve.group));
+      const all = [...old, ...chart.curves, ...this.ofFiles(chart.id, result.summary.duration_s)].filter((curve) => !this.hidden.has(curve.group));
       return { ...chart, curves: all };
     });
   }

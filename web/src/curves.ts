@@ -24,7 +24,7 @@ export interface Chart {
 const MOST_POINTS = 6000;
 
 /** Thins a curve. Keeps the first, the smallest and the largest point of each stretch. */
-function thinned(x: Float64Array, y: Float64Array): { x: Float64Array; y: (number | null)[] } {
+export function thinned(x: Float64Array, y: Float64Array): { x: Float64Array; y: (number | null)[] } {
   if (x.length <= MOST_POINTS) return { x, y: Array.from(y, (value) => (Number.isFinite(value) ? value : null)) };
   const stretch = Math.ceil((3 * x.length) / MOST_POINTS);
   const kept: number[] = [];

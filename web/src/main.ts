@@ -7,6 +7,7 @@ import { button, el, menu, rate } from "./dom";
 import type { Draft } from "./edit";
 import { Editor } from "./editor";
 import { Events } from "./events";
+import { type Foreign, read } from "./foreign";
 import { type Exhibit, ofExamples, ofLessons, ofPaths, texts } from "./gallery";
 import { lesson } from "./lesson";
 import { Picture } from "./picture";
@@ -16,7 +17,7 @@ import { results } from "./results";
 import { type Shared, checked, fragment, save, unpacked } from "./share";
 import { csv, svg } from "./svg";
 import { colour, inks, turn } from "./theme";
-import { words } from "./words";
+import { foreign, words } from "./words";
 
 /** The scenario that the page opens first. */
 const FIRST = "first";
@@ -56,6 +57,9 @@ class Lab {
   private readonly identity = el("p", { class: "note", title: words.runIdTitle });
   private readonly keeping = el("div", { class: "keeping" });
   private readonly lessonHost = el("div", {});
+  private readonly beside: Foreign[] = [];
+  private readonly besideHost = el("ul", { class: "beside", "aria-live": "polite" });
+  private readonly besideError = el("p", { class: "refused", role: "alert", hidden: true });
   private readonly galleryHost = el("span", {});
 
   constructor() {
@@ -71,6 +75,7 @@ class Lab {
     window.addEventListener("keydown", (event) => this.key(event));
     window.addEventListener("resize", () => this.draw());
     window.addEventListener("hashchange", () => void this.openLink());
+    this.takeDrops();
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.recolour());
   }
 
@@ -117,7 +122,23 @@ class Lab {
       this.events.element,
       el("p", { class: "note" }, words.keys),
     );
-    const right = el("section", { class: "right" }, el("h2", {}, words.charts), el("p", { class: "note" }, words.chartsHint), this.charts.element);
+    const file = el("input", { type: "file", multiple: true, hidden: true });
+    file.addEventListener("change", () => {
+      void this.take([...(file.files ?? [])]);
+      file.value = "";
+    });
+    const right = el(
+      "section",
+      { class: "right" },
+      el("h2", {}, words.charts),
+      el("p", { class: "note" }, words.chartsHint),
+      button(foreign.open, foreign.hint, () => file.click()),
+      file,
+      el("p", { class: "note" }, foreign.hint),
+      this.besideError,
+      this.besideHost,
+      this.charts.element,
+    );
     return el("main", {}, head, this.banner, this.bar, left, middle, right);
   }
 
@@ -269,6 +290,7 @@ class Lab {
     this.facts.textContent = facts(result);
     this.pick(result);
     this.name(result);
+    this.listBeside();
     this.keep();
     this.charts.show(result, this.before);
     this.events.show(result.log);
@@ -316,13 +338,16 @@ class Lab {
 
   /** Shows the legend. A click on an entry hides its flow in the charts. */
   private name(result: Result): void {
-    const items = result.watched.groups.map((group, number) => {
+    const series = this.beside.flatMap((file) => file.series.map(({ curve }) => curve));
+    const groups = result.watched.groups.map((group, number) => ({ ...group, number, dash: false }));
+    const files = series.map(({ label, group }) => ({ name: label, what: label, count: 1, number: group, dash: true }));
+    const items = [...groups, ...files].map(({ number, dash, ...group }) => {
       const toggle = button("", group.what, () => {
         if (!this.hidden.delete(number)) this.hidden.add(number);
         this.hide();
         this.name(result);
       });
-      const swatch = el("i", { class: "swatch" });
+      const swatch = el("i", { class: dash ? "swatch dash" : "swatch" });
       swatch.style.background = colour(number);
       const many = group.count > 1 ? ` × ${group.count}` : "";
       const what = group.what === group.name ? "" : ` (${group.what})`;
@@ -333,6 +358,52 @@ class Lab {
     const marks = el("i", { class: "swatch outlined" });
     const cross = el("b", { class: "cross" }, words.dropped);
     this.legend.replaceChildren(...items, el("li", { class: "key" }, marks, words.marked), el("li", { class: "key" }, cross));
+  }
+
+  /** Reads files that are dropped on the page. */
+  private takeDrops(): void {
+    const dragged = (event: DragEvent) => event.dataTransfer?.types.includes("Files") ?? false;
+    window.addEventListener("dragover", (event) => dragged(event) && event.preventDefault());
+    window.addEventListener("drop", (event) => {
+      if (!dragged(event)) return;
+      event.preventDefault();
+      void this.take([...(event.dataTransfer?.files ?? [])]);
+    });
+  }
+
+  /** Reads files, and draws them beside the run. */
+  private async take(files: File[]): Promise<void> {
+    const failed: string[] = [];
+    for (const file of files) {
+      try {
+        this.beside.push(await read(file));
+      } catch (error) {
+        failed.push(foreign.failed(file.name, error instanceof Error && error.name === "Error" ? error.message : foreign.unreadable));
+      }
+    }
+    this.besideError.textContent = failed.join("\n");
+    this.besideError.hidden = failed.length === 0;
+    this.drawBeside();
+  }
+
+  private drawBeside(): void {
+    this.charts.besides(this.beside.flatMap((file) => file.series));
+    this.listBeside();
+    if (this.result !== null) this.name(this.result);
+  }
+
+  /** Lists the files that are drawn beside the run, with what was read from them. */
+  private listBeside(): void {
+    const end = this.result?.summary.duration_s ?? Infinity;
+    const items = this.beside.map((file) => {
+      const remove = button(foreign.remove, foreign.removeTitle(file.name), () => {
+        this.beside.splice(this.beside.indexOf(file), 1);
+        this.drawBeside();
+      });
+      const late = file.series.reduce((sum, { times }) => sum + times.filter((time) => time > end).length, 0);
+      return el("li", {}, el("b", {}, file.name), ` ${file.said}${late > 0 ? foreign.late(late) : ""} `, remove);
+    });
+    this.besideHost.replaceChildren(...items);
   }
 
   private hide(): void {

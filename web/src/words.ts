@@ -64,6 +64,38 @@ export const words = {
   cells: (packets: number) => `one square: ${packets} packets`,
 };
 
+/** Texts about files of other tools. */
+export const foreign = {
+  open: "Draw a file beside the run …",
+  hint: "You can also drop it on the page: qlog, a data file of Flent, or CSV that this page saved. The file does not leave your browser.",
+  remove: "Remove",
+  removeTitle: (name: string) => `Remove ${name} from the charts`,
+  failed: (name: string, why: string) => `${name}: ${why}`,
+  unknown: "not qlog, not a data file of Flent, and not CSV that this page saved. Nothing was drawn.",
+  tooLarge: (mib: number) => `larger than ${mib} MiB, which is the limit, also for unpacked data. Nothing was drawn.`,
+  damaged: "the compressed data is damaged. Nothing was drawn.",
+  unreadable: "the browser cannot read it. Nothing was drawn.",
+  brokenCsv: (line: number) => `row ${line} is not valid CSV. Nothing was drawn.`,
+  nothing: (kind: string) => `${kind}, but without a window, an RTT or a rate. Nothing was drawn.`,
+  read: (kind: string, read: string[], ignored: string[], notes: string[]) =>
+    [`${kind}. Read: ${read.join(", ")}.`, `Ignored: ${ignored.join(", ") || "nothing"}.`, ...notes].join(" "),
+  points: (name: string, count: number) => `${name} (${count} ${count === 1 ? "point" : "points"})`,
+  late: (count: number) => ` Not shown: ${count} ${count === 1 ? "point" : "points"} after the end of the run.`,
+  noNumber: "values that are not numbers from 0 on",
+  missing: "missing values",
+  noRecord: "records that are not JSON",
+  noEvent: "events without time or name",
+  otherEvent: "events of other kinds",
+  otherSeries: "series that the page does not draw",
+  otherUnit: "series in another unit",
+  otherChart: "points of other charts",
+  tooMany: (most: number) => `series above the limit of ${most}`,
+  inFlight: "in flight",
+  srtt: "smoothed RTT",
+  segments: (sizes: number[]) => `Bytes are shown as segments of ${sizes.join(" or ")} bytes.`,
+  seconds: "All RTTs are below 1 ms: the program may have written seconds.",
+};
+
 /** Names of the causes of drops and marks. */
 export const causes: Record<string, string> = {
   overflow: "buffer full",

@@ -164,6 +164,46 @@ seen.revealed = await picture.isVisible();
 seen.answer = await school.locator(".lesson details").textContent();
 await school.context().close();
 
+// Drop files of other tools on the page, and choose one with the button.
+const given = process.argv[4];
+const drawn = await open(single);
+await ran(drawn);
+async function drop(files) {
+  const read = (name) => [name, readFileSync(join(given, name)).toString("base64")];
+  const transfer = await drawn.evaluateHandle((files) => {
+    const transfer = new DataTransfer();
+    for (const [name, data] of files) transfer.items.add(new File([Uint8Array.from(atob(data), (one) => one.charCodeAt(0))], name));
+    return transfer;
+  }, files.map(read));
+  await drawn.dispatchEvent("textarea", "drop", { dataTransfer: transfer });
+}
+const besides = (count) => drawn.waitForFunction((count) => document.querySelectorAll(".beside li").length === count, count);
+const savedCsv = async () => {
+  const [download] = await Promise.all([drawn.waitForEvent("download"), drawn.getByLabel("Save as …").selectOption("csv")]);
+  return readFileSync(await download.path(), "utf8");
+};
+seen.csvAlone = await savedCsv();
+const measured = ["old.qlog", "new.sqlog", "run.flent.gz"];
+await drop(measured);
+await besides(3);
+const [chooser] = await Promise.all([drawn.waitForEvent("filechooser"), drawn.getByRole("button", { name: "Draw a file beside" }).press("Enter")]);
+await chooser.setFiles([{ name: "<img src=x onerror='window.hacked=1'>.csv", mimeType: "text/csv", buffer: Buffer.from(seen.csvAlone) }]);
+await besides(4);
+seen.besides = await drawn.locator(".beside li").allTextContents();
+seen.besideLegend = await drawn.locator(".legend li button").allTextContents();
+seen.csvBesides = await savedCsv();
+seen.besideImages = await drawn.locator("img").count();
+await drop(["scenario.toml", "empty.qlog", "damaged.gz", "bomb.gz"]);
+await drawn.waitForSelector(".refused:not([hidden])");
+seen.refused = (await drawn.locator(".refused").textContent()).split("\n");
+for (let left = 3; left >= 0; left -= 1) {
+  await drawn.locator(".beside button").first().click();
+  await besides(left);
+}
+seen.csvRemoved = await savedCsv();
+seen.besideHacked = await drawn.evaluate(() => window.hacked ?? null);
+await drawn.context().close();
+
 // On a phone, no element is wider than the page.
 const phone = await open(single, { viewport: { width: 400, height: 800 } });
 await ran(phone);

@@ -1,0 +1,243 @@
+// Reads measurements from files of other tools, to draw them beside a run: qlog, data files of Flent,
+// and CSV that this page saved. All names in a file are untrusted text.
+
+import { type Curve, thinned } from "./curves";
+import { charts, foreign as words } from "./words";
+
+/** The largest size of a file, bytes, also when unpacked. */
+const MOST_BYTES = 32 << 20;
+
+/** The largest number of series of one file. */
+const MOST_SERIES = 24;
+
+/** The largest length of a name that is shown. */
+const MOST_NAME = 60;
+
+/** The number of the first group of a series from a file. Groups of a run have lower numbers. */
+const FIRST_GROUP = 1004;
+
+/** Bytes in a segment, if a file does not state them. It is the default of a scenario. */
+const MSS = 1448;
+
+/** A series of a file. */
+export interface Series {
+  chart: string;
+  curve: Curve;
+  /** The times of all points. The curve of a long series has fewer. */
+  times: Float64Array;
+}
+
+/** A file that has been read. */
+export interface Foreign {
+  name: string;
+  series: Series[];
+  /** What was read, and what was ignored. */
+  said: string;
+}
+
+/** Collects what a file contains. */
+class Found {
+  readonly notes: string[] = [];
+  private readonly columns = new Map<string, { chart: string; name: string; points: [number, number][] }>();
+  private readonly ignored = new Map<string, number>();
+
+  /** Adds a point. Counts it as ignored if its time or value is not a number from 0 on. */
+  add(chart: string, name: string, time: unknown, value: unknown, scale = 1): void {
+    if (typeof time !== "number" || typeof value !== "number" || !(time >= 0 && value >= 0 && Number.isFinite(time + value))) {
+      this.ignore(words.noNumber);
+      return;
+    }
+    const key = JSON.stringify([chart, name]);
+    let column = this.columns.get(key);
+    if (column === undefined) this.columns.set(key, (column = { chart, name, points: [] }));
+    column.points.push([time, value * scale]);
+  }
+
+  ignore(why: string): void {
+    this.ignored.set(why, (this.ignored.get(why) ?? 0) + 1);
+  }
+
+  done(file: string, kind: string): Foreign {
+    const columns = [...this.columns.values()];
+    if (columns.length === 0) throw new Error(words.nothing(kind));
+    columns.splice(MOST_SERIES).forEach(() => this.ignore(words.tooMany(MOST_SERIES)));
+    const series = columns.map(({ chart, name, points }) => {
+      points.sort(([a], [b]) => a - b);
+      const column = (at: 0 | 1) => Float64Array.from(points, (point) => point[at]);
+      const curve = { label: `${cut(file)}: ${cut(name)}`, group: 0, dash: true, ...thinned(column(0), column(1)) };
+      return { chart, curve, times: column(0) };
+    });
+    const ignored = [...this.ignored].map(([why, count]) => `${why} (${count})`);
+    const read = columns.map(({ name, points }) => words.points(cut(name), points.length));
+    return { name: file, series, said: words.read(kind, read, ignored, this.notes) };
+  }
+}
+
+function cut(name: string): string {
+  return name.length > MOST_NAME ? `${name.slice(0, MOST_NAME)}…` : name;
+}
+
+type Table = Record<string, unknown>;
+
+/** Returns a value if it is a JSON object, else an empty object. */
+function table(value: unknown): Table {
+  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Table) : {};
+}
+
+function list(value: unknown): unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+let groups = FIRST_GROUP;
+
+/** Reads a file. Throws an error with a message for the user if it cannot be drawn. */
+export async function read(file: File): Promise<Foreign> {
+  const found = parse(file.name, await content(file));
+  for (const { curve } of found.series) {
+    // Leave out the colour of the first flow.
+    if (groups % 8 === 0) groups += 1;
+    curve.group = groups++;
+  }
+  return found;
+}
+
+/** Returns the text of a file, unpacked. */
+async function content(file: File): Promise<string> {
+  const tooLarge = new Error(words.tooLarge(MOST_BYTES >> 20));
+  if (file.size > MOST_BYTES) throw tooLarge;
+  const start = new Uint8Array(await file.slice(0, 2).arrayBuffer());
+  if (start[0] !== 0x1f || start[1] !== 0x8b) return file.text();
+  const reader = file.stream().pipeThrough(new DecompressionStream("gzip")).getReader();
+  const parts: BlobPart[] = [];
+  let size = 0;
+  for (;;) {
+    const { done, value } = await reader.read().catch(() => {
+      throw new Error(words.damaged);
+    });
+    if (done) return new Blob(parts).text();
+    size += value.length;
+    if (size > MOST_BYTES) {
+      void reader.cancel();
+      throw tooLarge;
+    }
+    parts.push(value);
+  }
+}
+
+function parse(file: string, text: string): Foreign {
+  if (text.startsWith("time_s,chart,curve,value")) return ofCsv(file, text);
+  const whole = table(parsed(text));
+  if (Array.isArray(whole["traces"])) return ofQlog(file, whole["traces"].map((trace) => [table(trace), list(table(trace)["events"])]), new Found());
+  if ("x_values" in whole && "results" in whole) return ofFlent(file, whole);
+  // In a sequence, each record begins with RS, or is a line.
+  const records = text.split(text.startsWith("\x1e") ? "\x1e" : "\n").filter((record) => record.trim() !== "");
+  const head = table(parsed(records.shift() ?? ""))["trace"];
+  if (head === undefined) throw new Error(words.unknown);
+  const found = new Found();
+  const events = records.map((record) => parsed(record)).filter((event) => event !== undefined || found.ignore(words.noRecord));
+  return ofQlog(file, [[table(head), events]], found);
+}
+
+/** The quantities of an event of qlog: chart, name, and whether the value is in bytes. */
+const METRICS: Record<string, [string, string, boolean]> = {
+  congestion_window: ["cwnd", "cwnd", true],
+  bytes_in_flight: ["cwnd", words.inFlight, true],
+  smoothed_rtt: ["srtt", words.srtt, false],
+};
+
+function ofQlog(file: string, traces: [Table, unknown[]][], found: Found): Foreign {
+  let largest = 0;
+  const sizes = new Set<number>();
+  traces.forEach(([head, events], number) => {
+    const format = table(head["common_fields"])["time_format"];
+    const delta = format === "delta" || format === "relative_to_previous_event";
+    const prefix = traces.length > 1 ? `${number + 1} ` : "";
+    let [now, first, mss] = [0, NaN, MSS];
+    for (const event of events.map(table)) {
+      const { time, name, data } = event;
+      if (typeof time !== "number" || typeof name !== "string") {
+        found.ignore(words.noEvent);
+        continue;
+      }
+      now = delta ? now + time : time;
+      // Times since 1970 are counted from the first event.
+      if (Number.isNaN(first)) first = now > 1e11 ? now : 0;
+      if (/(^|:)(recovery_)?parameters_set$/.test(name)) {
+        const size = table(data)["max_datagram_size"];
+        if (typeof size === "number" && size > 0) mss = size;
+      }
+      if (!/(^|:)(recovery_)?metrics_updated$/.test(name)) {
+        found.ignore(words.otherEvent);
+        continue;
+      }
+      for (const [key, [chart, label, bytes]] of Object.entries(METRICS)) {
+        const value = table(data)[key];
+        if (value === undefined) continue;
+        found.add(chart, prefix + label, (now - first) / 1000, value, bytes ? 1 / mss : 1);
+        if (bytes) sizes.add(mss);
+        else if (typeof value === "number") largest = Math.max(largest, value);
+      }
+    }
+  });
+  if (sizes.size > 0) found.notes.push(words.segments([...sizes]));
+  if (largest > 0 && largest < 1) found.notes.push(words.seconds);
+  return found.done(file, "qlog");
+}
+
+/** The series of Flent that have a chart, and the unit of their values if the file states it. */
+const FLENT: [RegExp, string, RegExp][] = [
+  [/^TCP .*::tcp_cwnd$/, "cwnd", /^(packets|segments)$/i],
+  [/^TCP .*::tcp_rtt$/, "srtt", /^ms$/i],
+  [/^Ping \(ms\)(?!.* avg$)/, "srtt", /^ms$/i],
+  [/^TCP (upload|download)\b(?!.*(::tcp_|\b(avg|sum|fairness|totals)$))/, "throughput", /^mbits?\/s$/i],
+];
+
+function ofFlent(file: string, whole: Table): Foreign {
+  const found = new Found();
+  const times = list(whole["x_values"]);
+  const units = table(table(whole["metadata"])["SERIES_META"]);
+  for (const [name, values] of Object.entries(table(whole["results"]))) {
+    const place = FLENT.find(([pattern]) => pattern.test(name));
+    const unit = table(units[name])["UNITS"];
+    if (place === undefined || (typeof unit === "string" && !place[2].test(unit))) {
+      found.ignore(place === undefined ? words.otherSeries : words.otherUnit);
+      continue;
+    }
+    list(values).forEach((value, at) => (value === null ? found.ignore(words.missing) : found.add(place[1], name, times[at], value)));
+  }
+  return found.done(file, "Flent");
+}
+
+/** The fields of a row of CSV: in quotes, with two quotes for one, or without. */
+const FIELD = /(?:"((?:[^"]|"")*)"|([^",\n\r]*))(,|\r?\n|$)/y;
+
+function ofCsv(file: string, text: string): Foreign {
+  const found = new Found();
+  const places = new Map(["cwnd", "srtt", "throughput", "delay"].map((id) => [charts[id as "cwnd"], id]));
+  let row: string[] = [];
+  let number = 0;
+  FIELD.lastIndex = 0;
+  while (FIELD.lastIndex < text.length) {
+    const match = FIELD.exec(text);
+    if (match === null) throw new Error(words.brokenCsv(number + 1));
+    row.push(match[1]?.replaceAll('""', '"') ?? match[2] ?? "");
+    if (match[3] === ",") continue;
+    const [time, chart, curve, value] = row;
+    const place = places.get(chart ?? "");
+    row = [];
+    number += 1;
+    if (number === 1) continue;
+    if (place === undefined) found.ignore(words.otherChart);
+    else if (value === "") found.ignore(words.missing);
+    else found.add(place, curve ?? "", Number(time || NaN), Number(value ?? NaN));
+  }
+  return found.done(file, "CSV");
+}
