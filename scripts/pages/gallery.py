@@ -79,7 +79,7 @@ This page shows scenarios that come with tailback, and figures of their reports.
 `tailback new NAME` prints a scenario, with a comment that says what to look at.
 `tailback new --list` lists all scenarios. `scripts/generate.py --page gallery` makes this page.
 In a report, click the legend to select curves, and point at a curve to see its values.
-`cells.csv` has every number.
+The file `cells.csv` of a report has every number.
 """
 
 
