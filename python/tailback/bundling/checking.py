@@ -257,7 +257,7 @@ def _place(params: Mapping[str, Any], seed: Any, without: str | None = None) -> 
 
 
 def _points(index: bytes) -> dict[str, str]:
-    """Map the point, seed and absent competitor of each run in a stored index to the id of the run."""
+    """Map point, seed and absent competitor of each run in a stored index to the id of the run."""
     # A stored index begins with its own hash, like every stored JSON file.
     begin = index.find(b"{")
     found = {}

@@ -1,9 +1,10 @@
 """Compares variants of a scenario, or stored sweeps, and finds what differs beyond noise.
 
-Points are matched by their parameters. The first variant is the baseline. Each other variant is
-compared with the baseline in every quantity of every flow, source of traffic, link and class of
-flows. Each difference has an interval. The false discovery rate is controlled over all differences
-together. The differences at one point form a family.
+A point is one combination of swept values. Points are matched by these values. The first variant is
+the baseline. Each other variant is compared with the baseline in every quantity of every flow,
+source of traffic, link and class of flows. Each difference has an interval. The false discovery
+rate is controlled over all differences together. For these tests, the differences at one point form
+a family.
 
 Data flow: `variants` (requested variants) or `stored` (stored results) -> `run` -> `judging` (cells
 and their differences) and `families` (flags) -> `model.Comparison`. `gate` tests the comparison

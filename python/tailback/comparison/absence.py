@@ -1,4 +1,5 @@
-"""Makes variants in which a flow or source of traffic is absent. They are the baseline of harm."""
+"""Makes variants in which a flow or source of traffic is absent. Harm is measured by comparison
+with such a variant."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""A baseline in a file: the results of a scenario, small enough to be checked in.
+"""Writes and reads baseline files, which have the results of a scenario and are small enough for
+version control.
 
 For the quantities that are compared, the file has the value of every run, keyed by seed. A later
 run with the same seeds can then be compared seed by seed. The file has no series, histograms or

@@ -1,8 +1,8 @@
 """`compare --fail-if`: decides whether a difference is beyond a threshold, or cannot decide.
 
-The claim that a cell is within its threshold needs a test. A cell holds if the one-sided test at
-the level shows that the difference is not beyond the threshold. The claim that all cells hold needs
-no correction, because every cell must pass its own test (Berger 1982). A cell exceeds if the
+The claim that a cell is within its threshold needs a test. A cell holds if a one-sided test at the
+level `LEVEL` shows that the difference is not beyond the threshold. The claim that all cells hold
+needs no correction, because every cell must pass its own test (Berger 1982). A cell exceeds if the
 opposite test shows that the difference is beyond the threshold. Holm's method (1979) corrects this
 second test over all cells, so that a large number of cells does not make one exceed by chance. If
 neither test is significant, the cell is undecided. A cell is also undecided if the baseline has a

@@ -1,5 +1,6 @@
-"""Turns runs into cells. It matches flows and links by name, and tests differences over all cells.
-The differences at one point are a family.
+"""Turns runs into cells, which have a quantity of a flow or link in every variant. It matches flows
+and links by name, and tests the differences of all cells. The differences at one point are a
+family.
 """
 
 from __future__ import annotations

@@ -77,7 +77,7 @@ class VariantResults:
 
 @dataclass(frozen=True)
 class Judged(Difference):
-    """A difference with its rank among all differences of a comparison."""
+    """A difference with its q value, which takes all differences of the comparison into account."""
 
     runs: int | None = None
     """Number of seeds that either variant has. It is larger than `n` if some seeds do not have a
@@ -99,7 +99,8 @@ class Judged(Difference):
 
 @dataclass(frozen=True)
 class Cell:
-    """One quantity of one flow, source of traffic, link, class or run at one point."""
+    """One quantity of one flow, source of traffic, link, class or run, at one point of the
+    sweep."""
 
     params: dict[str, float | str]
     labels: dict[str, str]

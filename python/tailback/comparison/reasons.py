@@ -16,10 +16,11 @@ if TYPE_CHECKING:
     from tailback.store.results import Run
 
 MEASURED = ("flent", "qlog")
-"""Engine names of measured data. Such data has no account from which to explain it."""
+"""Engine names of measured data. It has no account, which is the record of what limited each flow
+and filled each queue, so tailback cannot explain it."""
 
 Facts = dict[Key, float]
-"""Numbers of an explanation, keyed by kind of object, object name and quantity."""
+"""Numbers from the explanation of a run, keyed by kind of object, object name and quantity."""
 
 MOST_RUNS = 2000
 """The largest number of runs in a comparison for which tailback computes reasons."""

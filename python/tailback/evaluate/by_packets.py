@@ -59,8 +59,8 @@ class ByPackets:
                     job, scenario=placed(same, program, self._flows()), set=self._renamed(job.set)
                 )
             else:
-                # If segments do not differ, runs without the program are shared with other
-                # evaluations.
+                # If the scenario has no small segments, runs without the program have the same
+                # scenario as in other evaluations, and are reused.
                 jobs[name] = job if same == text else replace(job, scenario=same)
         return jobs
 

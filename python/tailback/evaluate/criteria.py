@@ -2,7 +2,8 @@
 text only.
 
 A section declares a scenario, what to measure in a run, and a limit. `tailback run` can run the
-unchanged scenario. An evaluation puts the subject at the paths in `subject_at`.
+unchanged scenario. An evaluation sets the subject, which is the evaluated algorithm, as the value
+of the keys in `subject_at`.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ QUICK_SEEDS, SEEDS = 10, 30
 """Number of seeds of every point with and without `--quick`, unless `--seeds` sets it."""
 
 MARGIN = 0.05
-"""Largest harm that counts as no worse, as a share."""
+"""Largest relative harm that counts as no worse."""
 
 DELAY = 1 / 3
 """Largest increase of the delay of the subject's own queue that counts as no worse, as a share of
@@ -96,7 +97,7 @@ class Asked:
     fixed: Mapping[str, object] = field(default_factory=dict)
     """Values that the section always sets in the scenario, by path."""
     subject_at: tuple[str, ...] = ("flows.subject.cc",)
-    """Paths in the scenario where the evaluation puts the subject."""
+    """Paths of the keys in the scenario whose value is replaced by the subject."""
     options: Mapping[str, object] = field(default_factory=dict)
     """Options that the subject gets, such as `ecn` of a queue."""
     quick_seeds: int = QUICK_SEEDS
@@ -126,7 +127,7 @@ class Asked:
         )
 
     def always(self, request: Request) -> dict[str, object]:
-        """Return the values that every run of the section gets."""
+        """Return the values to set in the scenario, by path, for every run of the section."""
         return {**self.fixed, **(self.quick if request.quick else {})}
 
     def count(self, request: Request) -> int:
@@ -134,7 +135,7 @@ class Asked:
         return request.run.seeds or (self.quick_seeds if request.quick else self.seeds)
 
     def placed(self, subject: Subject) -> dict[str, object]:
-        """Return the values that put a subject into the scenario."""
+        """Return the values to set in the scenario, by path, so that it uses the subject."""
         value = subject.with_options(self.key, **self.options)
         return dict.fromkeys(self.subject_at, value)
 
@@ -347,8 +348,8 @@ class AgainstThroughput(Against):
 
 @dataclass(frozen=True, kw_only=True)
 class HarmTo(Asked):
-    """Harm of the subject to incumbents, minus the harm that incumbents do to each other, seed by
-    seed."""
+    """Harm of the subject to incumbents (existing congestion controls or traffic), minus the harm
+    that incumbents do to each other, seed by seed."""
 
     measure: str
     value: Measure

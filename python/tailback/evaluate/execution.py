@@ -30,7 +30,7 @@ class Standard:
     folder: Path
     """The folder of the scenarios."""
     asked: Sequence[Criterion] = ()
-    """Criteria from other sources, which run only if `--part` names them."""
+    """Criteria from other documents than the standard, which run only if `--part` names them."""
 
     def sections(self) -> Sequence[tuple[str, str]]:
         """Return the id and title of every section."""
@@ -139,8 +139,8 @@ def rejection(jobs: Iterable[Job], request: Request) -> str:
 def with_failures(
     result: SectionResult, own: Iterable[Results], failures: Sequence[str]
 ) -> SectionResult:
-    """Make a section fail if one of its runs failed, because the subject crashed or hung in that
-    run."""
+    """If one of a section's runs failed, make the section fail, because the subject crashed or hung
+    in that run."""
     absent = {run_id for one in own for run_id in _absent(one)} if failures else set()
     lost = [failure for failure in failures if any(run_id in failure for run_id in absent)]
     if not lost:

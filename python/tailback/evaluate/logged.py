@@ -1,5 +1,4 @@
-"""Shows what the qlog of a program tells about its congestion control: its window, and the states
-of BBR."""
+"""Reads the congestion window and the states of BBR from the qlog of a program."""
 
 from __future__ import annotations
 
@@ -29,7 +28,7 @@ _PREFIX = re.compile(r"^bbr(v?\d)?(?=[a-z])")
 
 @dataclass(frozen=True)
 class LogTrace:
-    """The log of a sender, in seconds of the run."""
+    """The log of a sender. Times are seconds since the start of the run."""
 
     cwnd: Samples
     """Time and congestion window, bytes."""
@@ -38,19 +37,19 @@ class LogTrace:
 
     @classmethod
     def of(cls, run: Run, program: str, first_s: float) -> tuple[LogTrace | None, list[str]]:
-        """Read the log of a program, or return None if it wrote none with windows. Also return why
-        files could not be read.
+        """Read the log of a program, or return None if the program wrote no log with windows. Also
+        return why files could not be read.
 
         `first_s` is when the program sent its first packet. A log begins with its connection, so
-        its first event is placed there. Dates in logs do not place it, because the guest's date
-        counts from its boot.
+        its times are shifted so that its first event is at this time. Dates in the log are not
+        used, because the guest's date counts from its boot.
         """
         found, unread = logs.sender(run.stored, program)
         return None if found is None else cls.placed(found, first_s), unread
 
     @classmethod
     def placed(cls, trace: Trace, first_s: float) -> LogTrace:
-        """Return a log whose first event is at a time of the run, seconds."""
+        """Return a log with its times shifted so that its first event is at `first_s`."""
         first_ms = min(samples[0][0] for samples in (trace.cwnd, trace.states) if samples)
         offset = first_s - first_ms / 1e3
         named = [(at / 1e3 + offset, _state(name)) for at, name in trace.states]
@@ -58,7 +57,8 @@ class LogTrace:
         return cls([(at / 1e3 + offset, value) for at, value in trace.cwnd], states)
 
     def spells(self, state: str) -> list[tuple[float, float, str]]:
-        """Return begin, end and following state of each period in a state that ended."""
+        """Return begin, end and next state of each period in a state. A period without an end is
+        left out."""
         return [
             (self.states[i][0], self.states[i + 1][0], self.states[i + 1][1])
             for i in range(len(self.states) - 1)
@@ -67,13 +67,13 @@ class LogTrace:
 
 
 def at(samples: Samples, time: float) -> float | None:
-    """Return the last value until a time, or None before the first."""
+    """Return the last value at or before a time, or None before the first value."""
     index = bisect_right(samples, (time, float("inf"))) - 1
     return samples[index][1] if index >= 0 else None
 
 
 def least(samples: Samples, since: float, until: float) -> float | None:
-    """Return the smallest value that held between two times, or None without one."""
+    """Return the smallest value that was in effect between two times, or None without a value."""
     inside = [value for when, value in samples if since < when <= until]
     held = at(samples, since)
     return min([*inside, *([] if held is None else [held])], default=None)

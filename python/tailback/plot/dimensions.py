@@ -1,5 +1,5 @@
-"""Defines dimensions, which distinguish points and parts of runs. They are the swept keys, the
-seed, the flow, the link and the class.
+"""Defines dimensions: the swept keys, the seed, the flow, the link and the class. They distinguish
+points of a sweep, which are combinations of swept values, and parts of runs, such as flows.
 """
 
 from __future__ import annotations

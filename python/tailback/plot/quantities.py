@@ -93,8 +93,8 @@ def find(
     """Return the quantity with a name. `recorded` has the recorded series with their scopes.
 
     The name is looked up among metrics, then distributions, then series. With `over_time`, it is
-    looked up only among series. Harm means the harm by `competitor`. Without a competitor, harm is
-    an error.
+    looked up only among series. For a quantity of harm, `competitor` is the flow or source that
+    does the harm. Harm without a competitor is an error.
     """
     series = _series(name, recorded)
     if over_time:
@@ -146,7 +146,7 @@ def _metric(name: str, competitor: str | None) -> PlotQuantity | None:
 
 
 def of_metric(name: str, metric: Metric, competitor: str | None = None) -> PlotQuantity:
-    """Return a metric as a quantity with this name. Harm means the harm by the competitor."""
+    """Return a metric as a quantity with this name. For harm, `competitor` does the harm."""
     title, unit = words.metric(metric)
     if metric.of_two is not None and competitor is not None:
         title = f"{title} by {line(competitor)}"

@@ -26,7 +26,7 @@ TIME = "time"
 MOST_PANELS = 64
 MOST_FACETS = 2
 HARM = "harm_throughput"
-"""The default quantity if the user names a competitor."""
+"""The default quantity if the user names a competitor, which is absent in some runs."""
 BUFFER = "limit"
 """The key of a buffer's size. A sweep over this key shows the utilisation by default."""
 

@@ -33,7 +33,7 @@ NS = 1e9
 
 @dataclass(frozen=True)
 class PlotPlace:
-    """A part of a run, with the texts of its roles."""
+    """A part of a run (such as a flow or a link), with the texts of its roles."""
 
     run: int
     part: str
@@ -154,7 +154,7 @@ def first_link(plan: PlotPlan, place: PlotPlace) -> str | None:
 
 
 def samples(plan: PlotPlan, quantity: PlotQuantity) -> pl.DataFrame:
-    """Return all values of a quantity: run, part, the roles, lower, upper, count.
+    """Return all values of a quantity, in the columns run, part, the roles, lower, upper, count.
 
     For a distribution, the rows are its buckets. For a series, the rows are the samples in the
     measured time (lower = upper, weighted by the time for which a sample is valid). For a metric,
@@ -201,7 +201,8 @@ def samples(plan: PlotPlan, quantity: PlotQuantity) -> pl.DataFrame:
 
 
 def events(plan: PlotPlan, kinds: Sequence[str]) -> tuple[pl.DataFrame, list[str]]:
-    """Return the moments of drops, marks and the ends of slow start: the roles, time_s, event.
+    """Return when packets were dropped or marked and when slow starts ended. The columns are the
+    roles, time_s, event.
 
     The second result lists the kinds of events that the runs did not record. Events of flows that
     are not drawn are left out.
@@ -267,7 +268,7 @@ def ends_s(plan: PlotPlan, quantity: PlotQuantity) -> dict[tuple[int, str], floa
 
 
 def _measured(plan: PlotPlan, quantity: PlotQuantity) -> pl.DataFrame:
-    """Return the measured time of each part: run, part, from_ns, to_ns."""
+    """Return the measured time of each part, in the columns run, part, from_ns, to_ns."""
     import polars as pl
 
     found = list(places(plan, quantity))
@@ -283,7 +284,8 @@ def _measured(plan: PlotPlan, quantity: PlotQuantity) -> pl.DataFrame:
 
 
 def over_time(plan: PlotPlan, quantity: PlotQuantity) -> pl.DataFrame:
-    """Return a recorded series in order of time: run, part, the roles, time_ns, time_s, value."""
+    """Return a recorded series in order of time, in the columns run, part, the roles, time_ns,
+    time_s, value."""
     import polars as pl
 
     stored = frames.series([member.run.stored for member in plan.members])

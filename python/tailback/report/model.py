@@ -39,8 +39,8 @@ class Facts:
     reruns: Sequence[Rerun] = field(default=(), repr=False, compare=False)
 
     def lines(self, said: Mapping[str, str] | None = None) -> list[tuple[str, str]]:
-        """Return label and text of the known facts, without facts that `said` has with the same
-        text."""
+        """Return label and text of each known fact. Leave out a fact if `said` has the same text
+        for its label."""
         known = self._known()
         return [line for line in known if (said or {}).get(line[0]) != line[1]]
 
@@ -103,8 +103,8 @@ class Column:
     format: str = ""
     align: Literal["left", "right"] = "right"
     unit: str = ""
-    #: Whether the texts of the column are trusted and may have `code`, **bold** and [links](url).
-    #: If not, they are untrusted data.
+    #: Whether the texts of the column come from tailback itself, so that they may have `code`,
+    #: **bold** and [links](url). If not, they are untrusted data.
     words: bool = False
 
 
@@ -146,10 +146,9 @@ class Section:
 
 @dataclass(frozen=True)
 class TableCell:
-    """A number of a published source, with its measured value. It is a row of cells.csv and of
-    `--json`."""
+    """A published number with its measured value. It is a row of cells.csv and of `--json`."""
 
-    #: Table, row and column of the number, with the names that the source uses.
+    #: Table, row and column of the number, with the names that the publication uses.
     id: str
     quantity: str
     unit: str
@@ -163,7 +162,8 @@ class TableCell:
     tolerance: float | None = None
     #: The known cause of the difference, as text.
     note: str = ""
-    #: Whether the published value was held out while the set-up was fixed and calibrated.
+    #: Whether the published value was held out, so that it did not influence the set-up and its
+    #: calibration.
     blind: bool = False
 
     @classmethod
@@ -255,7 +255,8 @@ class Report:
 
         If only some figures have a label, the report prints it with each of these figures. If a
         figure's text differs from the most frequent text of the label, the report also prints it
-        with the figure. The report's own facts come before the shared facts.
+        with the figure. If the report itself has a fact with a label, that fact is printed instead
+        of the shared one.
         """
         known = [
             dict(block.facts.lines())

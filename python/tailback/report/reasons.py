@@ -1,5 +1,5 @@
-"""Makes sections with explanations of a sweep's runs, and with reasons that differ between
-variants."""
+"""Makes two sections of reports. One explains a sweep's runs. The other shows which reasons for
+their results differ between the variants of a comparison."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Adds the laboratory to reports: its page, and links to the scenarios of figures."""
+"""Adds the laboratory, a page that runs scenarios in the browser, to reports. Figures get links to
+their scenarios."""
 
 from __future__ import annotations
 

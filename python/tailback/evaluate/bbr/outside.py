@@ -1,8 +1,8 @@
-"""Decides cases by what a program shows from outside: its packets, and the qlog that it writes.
+"""Decides the verdicts of cases for a program, from its packets and from the qlog that it writes.
 
-A program does not report BBR's variables. A state is known if the log names it. Otherwise it is
-known if packets can only mean this state: sending slows below the delivery when STARTUP ends, and
-the data in flight falls to half of the BDP in PROBE_RTT.
+A program does not report BBR's variables. If the log names BBR's state, this state is used.
+Otherwise packets show two states: when STARTUP ends, the program sends more slowly than the
+bottleneck delivers, and in PROBE_RTT the data in flight falls to half of the BDP.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from tailback.evaluate.bbr.packet_trace import STEP_S, PacketTrace
 from tailback.evaluate.logged import LogTrace
 
 FULL = 0.95
-"""Share of the link's rate from which on the link counts as full."""
+"""The link counts as full if it carries at least this share of its rate."""
 
 SLOWER = 0.8
-"""Share of the delivery rate below which sending counts as slower than the delivery, over one RTT
-of the empty path."""
+"""If the program sends at less than this share of the delivery rate, over one RTT of the empty
+path, sending counts as slower than the delivery."""
 
 FEW_FRAMES = 3
 """Frames that may be in a queue that counts as empty."""
@@ -37,7 +37,7 @@ APPLICATION = "The scenario limits what the application writes. A program writes
 
 @dataclass(frozen=True)
 class Seen:
-    """What is seen of a program in the run of a case."""
+    """What the packets and the qlog of a program show in the run of a case."""
 
     packets: PacketTrace
     log: LogTrace | None
@@ -53,8 +53,8 @@ class Seen:
         return next((i for i in later if p.mbit(p.delivered, i, p.base_s) >= wanted), None)
 
     def slower(self, since: int) -> int | None:
-        """Return the first interval after another at whose end sending has been slower than the
-        delivery for one RTT."""
+        """Return the first interval after `since` at whose end the program has sent more slowly
+        than the bottleneck delivered, for one RTT."""
         p = self.packets
         for i in range(since + 1, len(p.times)):
             if p.mbit(p.sent, i, p.base_s) < SLOWER * p.mbit(p.delivered, i, p.base_s):
@@ -90,8 +90,9 @@ Judge = Callable[[Seen], Finding]
 
 PLATEAU = "rounds at the full rate before sending slows, difference from 3.5"
 ROUNDS, OFF = 3.5, 1.0
-"""STARTUP ends after the round that set the baseline and three without growth. Packets do not show
-where a round begins, so that the count may be off by half a round at either end."""
+"""STARTUP ends after the round that sets the baseline of the delivery rate and three rounds without
+growth. Packets do not show where a round begins, so the count may be off by half a round at either
+end."""
 
 
 def plateau(seen: Seen) -> Finding:
@@ -117,9 +118,9 @@ def plateau(seen: Seen) -> Finding:
 
 GAIN = "sending rate over delivery rate in DRAIN"
 GAIN_STEP = 0.05
-"""How far the ratio of two counted rates may be off the gain."""
+"""How much the ratio of two measured rates may differ from the pacing gain."""
 PAUSE = 0.2
-"""A ratio below this is no DRAIN of any BBR: versions 1 and 2 have 0.35."""
+"""A smaller ratio is not the DRAIN of any version of BBR: versions 1 and 2 have a gain of 0.35."""
 
 
 def drain(seen: Seen) -> Finding:
@@ -146,7 +147,7 @@ def drain(seen: Seen) -> Finding:
             return missed(GAIN, "Sending was slower for too short a time to measure a gain.")
         first = slow[0]
         again = next(i for i in range(first, len(p.times) + 1) if i not in slow) - 1
-        # The last interval counts what came up to half an RTT later, when DRAIN was over.
+        # The last interval includes packets that came up to half an RTT later, after DRAIN.
         again = p.index(p.times[min(again, len(p.times) - 1)] - short)
     passed_s = p.times[again] - p.times[first]
     if passed_s < p.base_s / 2:
@@ -200,11 +201,11 @@ def probe_rtt(seen: Seen) -> Finding:
 
 
 DIP = 10
-"""Intervals for which the data in flight must be low before this counts as PROBE_RTT."""
+"""Number of intervals for which the data in flight must be low to count as PROBE_RTT."""
 
 
 def _dip(p: PacketTrace, since: int, target: float) -> tuple[int, int] | None:
-    """Return the first and last interval of the first time with little data in flight."""
+    """Return the first and last interval of the first period with little data in flight."""
     first = None
     for i in range(since, len(p.times) + 1):
         low = i < len(p.times) and p.in_flight[i] <= target
@@ -242,7 +243,8 @@ def plateau_in_up(seen: Seen) -> Finding:
 
 
 SAME_RTT = 1.02
-"""An RTT up to this factor above the smallest one counts as the smallest seen again."""
+"""If an RTT is at most this factor times the smallest RTT, the path has shown its smallest RTT
+again."""
 
 
 def _no_probe_rtt(p: PacketTrace, full: int) -> Finding:
@@ -306,7 +308,7 @@ def tiny(seen: Seen) -> Finding:
 
 
 ROUNDED = 0.1
-"""Packets that the window may seem to lack, because packets differ in length."""
+"""By how many packets the computed window may be too small, because packets differ in length."""
 
 
 def growth(seen: Seen) -> Finding:
@@ -351,13 +353,13 @@ JUDGES: Mapping[str, Judge] = {
     "A.15": growth,
     "A.17": policed,
 }
-"""The cases that are judged from outside."""
+"""The cases that can be decided for a program, each with the function that decides it."""
 
 SIDES: Mapping[str, str] = {"A.5": "at most"}
 """How a value that passes compares with its bound, if it differs from the case's own."""
 
 BY_STATES = ("A.5",)
-"""Those of them that are observable only if a qlog names BBR's states."""
+"""The cases among `JUDGES` that are observable only if a qlog names BBR's states."""
 
 OF_APPLICATION = ("A.2", "A.6", "A.7", "A.11", "A.20", "A.22")
 """The cases that limit what the application writes."""

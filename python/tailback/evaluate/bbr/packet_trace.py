@@ -1,5 +1,4 @@
-"""Shows what the packets of a sender tell from outside: rates, data in flight, RTT and losses over
-time."""
+"""Computes rates, data in flight, RTT and losses of a sender over time, from its packets alone."""
 
 from __future__ import annotations
 
@@ -21,7 +20,8 @@ STEP_S = 0.01
 LINK = "bottleneck"
 
 TCP_HEADER, UDP_HEADER = 66, 42
-"""Bytes of a frame besides the payload that `delivered_bytes` counts, of flows and programs."""
+"""Bytes of a frame besides the payload that `delivered_bytes` counts: for flows (TCP) and for
+programs (UDP)."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,8 @@ class PacketTrace:
     backlog: Sequence[float]
     """Bytes in the queue."""
     rtts: Sequence[float]
-    """Mean RTT of each interval, seconds; that of the empty path where no packet was measured."""
+    """Mean RTT of each interval, seconds. Without a measured packet, it is the RTT of the empty
+    path."""
     drops: Sequence[float]
     """Time of each drop, seconds."""
     base_s: float
@@ -100,9 +101,10 @@ class PacketTrace:
     def in_flight(self) -> list[float]:
         """Bytes in flight at the sender at the end of each interval.
 
-        Half of the path is before the bottleneck and half behind the receiver: what arrives there
-        after half an RTT has been sent, and what left half an RTT ago has been acknowledged. Lost
-        packets are not in flight.
+        The model puts half of the empty path's RTT before the bottleneck and half between receiver
+        and sender. Packets that arrive at the bottleneck up to half an RTT later have already been
+        sent, and packets that left it half an RTT ago have been acknowledged. Lost packets are not
+        in flight.
         """
         half = self.base_s / 2
         alive = [out + queued for out, queued in zip(self.delivered, self.backlog, strict=True)]
@@ -121,12 +123,13 @@ class PacketTrace:
         )
 
     def lost(self, since_s: float, until_s: float) -> int:
-        """Return the number of drops after one time and until another."""
+        """Return the number of drops after `since_s` and up to `until_s`."""
         return bisect_right(self.drops, until_s) - bisect_right(self.drops, since_s)
 
 
 def _payload(part: Mapping[str, Any]) -> float:
-    """Return the mean payload of a full packet: of a program what it delivered in each."""
+    """Return the mean payload of a full packet. For a program, it is the mean over delivered
+    packets."""
     count = part.get("received_packets")
     return float(part["delivered_bytes"]) / count if count else 1448.0
 

@@ -1,5 +1,5 @@
-"""Evaluates a program by the cases: it takes the place of the BBR flow, and its packets and its
-qlog decide."""
+"""Evaluates a program by the test cases. The program replaces the BBR flow, and its packets and its
+qlog decide the verdicts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ CAPTION = (
 )
 
 AROUND, EVERY = 5, 5
-"""Rows before and after the decision, and the intervals of packets that each row covers."""
+"""Number of rows before and after the decision, and number of intervals that each row covers."""
 
 _RECORD = f'\n[record]\ninterval = "{1e3 * STEP_S:.0f}ms"\nevents = true\n'
 
@@ -113,9 +113,10 @@ def scenario_text(case: Case, program: ProgramSubject) -> str:
 
 
 def observed(run: Run, name: str) -> Seen:
-    """Return what is seen of a flow or program in a run."""
+    """Return what the packets and the qlog of a flow or program show in a run."""
     packets = PacketTrace.of(run, name)
-    # A packet arrives half of the path after it was sent, and at best in the middle of an interval.
+    # A packet arrives half of the base RTT after it was sent. Assume that it arrives in the middle
+    # of its interval.
     sent_s = packets.first_s - packets.base_s / 2 - STEP_S / 2
     return Seen(packets, *LogTrace.of(run, name, sent_s))
 
@@ -128,7 +129,8 @@ def unseen(case: Case, why: str) -> CaseResult:
 
 
 def verdict(case: Case, seen: Sequence[Seen], ran: Results) -> CaseResult:
-    """Return the result of a case: of the first seed that fails, otherwise of the first seed."""
+    """Return the result of a case from the first seed that fails, or from the first seed if none
+    fails."""
     judge, side = outside.JUDGES[case.id], outside.SIDES.get(case.id, case.side)
     findings = [(finding(judge, one), one) for one in seen]
     if not findings:
@@ -163,7 +165,7 @@ def finding(judge: outside.Judge, seen: Seen) -> Finding:
 
 
 def rows(seen: Seen, index: int) -> list[dict[str, float | str]]:
-    """Return what is seen around an interval, a row for each 50 ms."""
+    """Return what packets and qlog show around an interval, with a row for each 50 ms."""
     p, log = seen.packets, seen.log
     wanted = range(index - AROUND * EVERY, index + AROUND * EVERY + 1, EVERY)
     found: list[dict[str, float | str]] = []

@@ -25,7 +25,7 @@ class CaseResult(SectionResult):
 
 
 def seeds_note(seeds: int) -> str:
-    """Return how many runs decided."""
+    """Return a sentence about how many runs decided the verdicts."""
     if seeds == 1:
         return "One run of each case; --seeds N repeats it, and one failure fails the case."
     return f"{seeds} seeds of each case; one failure fails the case."

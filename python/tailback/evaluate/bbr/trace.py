@@ -146,7 +146,7 @@ SHOWN = (
     "round",
     "full_bw_rounds",
 )
-"""The columns of the table around a decision."""
+"""The columns of the table with the samples around a decision."""
 
 AROUND = 3
 """How many state changes before and after a decision the table shows."""

@@ -1,5 +1,5 @@
-"""RFC 9743 section 5.2.1: background flows of LEDBAT (RFC 6817), a control that is no standard but
-widely deployed.
+"""RFC 9743 section 5.2.1: background flows of LEDBAT (RFC 6817), a congestion control that is
+widely deployed without being a standard.
 
 LEDBAT yields to every flow that fills the queue. So the verdict does not compare the subject with a
 second flow of LEDBAT, but with CUBIC.

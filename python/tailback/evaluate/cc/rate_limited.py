@@ -7,7 +7,8 @@ from tailback.evaluate.criteria import Within
 from tailback.store.results import Run
 
 FIRST = 10.0
-"""The initial window in segments. The measure treats it as the first flight."""
+"""The initial window in segments. The measure counts it as data in flight, even if less was
+sent."""
 
 
 RATE_MBIT = 2.0
@@ -16,7 +17,7 @@ RATE_MBIT = 2.0
 
 def _growth(run: Run) -> float | None:
     """Return the largest window divided by the window that the rule allows, which is twice the
-    largest flight.
+    largest amount of data in flight.
 
     If the congestion control estimates a rate, return its mean estimate divided by twice the
     application's rate.

@@ -1,4 +1,4 @@
-"""RFC 9743 section 5.2: the sender stops if feedback is lost for good."""
+"""RFC 9743 section 5.2: the sender stops if all further feedback is lost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""RFC 7928 section 5.4: a flow of LEDBAT, which is to have less than best effort."""
+"""RFC 7928 section 5.4: a flow of LEDBAT, which should yield to best-effort traffic."""
 
 from __future__ import annotations
 
@@ -19,5 +19,5 @@ CRITERIA = (
         value=total_mbit("bulk"),
     ),
 )
-"""In a queue that stays short, LEDBAT does not see the delay to which it yields. The last criterion
-shows what this costs the flow of Reno."""
+"""LEDBAT yields if it measures queueing delay. In a queue that stays short, it measures too little
+and does not yield. The last criterion shows how much goodput the Reno flow loses."""

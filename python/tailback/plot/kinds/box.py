@@ -137,7 +137,8 @@ _WHOLE = {"low": 0.0, "p25": 0.25, "p50": 0.5, "p75": 0.75, "high": 1.0}
 
 
 def nearest(samples: Sequence[float], counts: Sequence[int], share: float) -> float:
-    """Return the smallest value that this share of all values does not exceed."""
+    """Return the quantile of this share: the smallest value that this share of all values does not
+    exceed."""
     wanted, seen = share * sum(counts), 0
     for value, count in zip(samples, counts, strict=True):
         seen += count
@@ -147,7 +148,8 @@ def nearest(samples: Sequence[float], counts: Sequence[int], share: float) -> fl
 
 
 def _between(samples: Sequence[float], share: float) -> float:
-    """Return the value at this share, interpolated between neighbours, for few values."""
+    """Return the quantile of this share, interpolated between neighbouring values, for few
+    values."""
     at = share * (len(samples) - 1)
     low = int(at)
     high = min(low + 1, len(samples) - 1)

@@ -21,7 +21,7 @@ LOG_SPAN = 100.0
 """An axis is logarithmic if the ratio of its largest to its smallest value exceeds this number,
 unless the user sets the scale."""
 DEEP = 2000.0
-"""The largest ratio of the ends of a logarithmic axis. Smaller values are drawn at its lower
+"""The largest ratio of the ends of a logarithmic axis. Values below the axis are drawn at its lower
 end.
 """
 ROOM = 0.05

@@ -20,7 +20,7 @@ from tailback.store.results import Results, Run, open_results
 
 def write_folder(folder: Path) -> Path:
     """Write the report of a sweep. `folder` is the folder of the sweep, or a folder of results,
-    which means its latest sweep.
+    whose latest sweep is used.
 
     Returns the path of index.html, in `reports/<sweep>` of the results.
     """

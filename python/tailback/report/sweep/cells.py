@@ -19,7 +19,8 @@ from tailback.store.results import Run
 MOST_ROWS = 150
 """The largest number of rows of a table on a page. The file cells.csv has all rows."""
 
-#: The scopes of tables in the order of the file, each with the kind of part that it lists.
+#: The scopes of tables in the order of cells.csv, each with the kind of part, such as a flow or a
+#: link, that its rows have.
 _KINDS_OF: Mapping[str, Kind] = {
     "flow": "flow",
     "source": "traffic",

@@ -1,4 +1,4 @@
-"""A.2: losses end STARTUP even if the application is the limit."""
+"""A.2: losses end STARTUP even if the application limits the flow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A.6: losses end UP even if the application is the limit."""
+"""A.6: losses end UP even if the application limits the flow."""
 
 from __future__ import annotations
 

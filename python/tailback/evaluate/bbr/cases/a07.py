@@ -1,4 +1,4 @@
-"""A.7: UP and STARTUP continue as long as the application is the limit and nothing is lost."""
+"""A.7: UP and STARTUP continue as long as the application limits the flow and nothing is lost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A.22: in REFILL, low samples do not lower max_bw if the application is the limit."""
+"""A.22: in REFILL, low samples do not lower max_bw if the application limits the flow."""
 
 from __future__ import annotations
 
