@@ -91,7 +91,10 @@ def frames(text: str) -> list[float] | None:
 
 def main() -> int:
     """Print the table."""
-    print("| 30 s of | data packets | native | in the browser | watched | share of native speed |")
+    print(
+        "| simulated, 30 s each | data packets | native run | in the browser | watched "
+        "| speed in the browser / native speed |"
+    )
     print("|---|--:|--:|--:|--:|--:|")
     for name, (queue, flows) in CASES.items():
         text = LONG.format(queue=queue, flows=flows)
