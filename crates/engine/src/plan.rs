@@ -54,9 +54,9 @@ keys! {
         /// it.
         key seed = int(0, i64::MAX).default("1");
         /// The Linux version that runs the scenario, kernel engine only. It is a release ("6.1",
-        /// "6.1.176") or the beginning of the hash of a kit that is built (`tailback kernel list`).
-        /// If several kits fit, tailback takes the kit in use, or else the kit that was built last.
-        /// Default: the kit in use.
+        /// "6.1.176"), or the beginning of the hash of a kernel kit that you have built (`tailback
+        /// kernel list`). If several kits fit, tailback takes the kit in use, or else the kit that
+        /// was built last. Default: the kit in use.
         kernel: Option<String> => TEXT;
         /// Each flow's start is delayed by a random time, uniform from 0 to this value; default:
         /// path.rtt.
@@ -77,7 +77,7 @@ keys! {
         // In the plan, the links of the forward direction come first, then their copies in the
         // return direction.
         links: Vec<LinkPlan> => key(KeyKind::Map(&LinkPlan::TABLE));
-        /// The path outside the links.
+        /// What the path has besides the links.
         key path = key(KeyKind::Table(&PathKeys::TABLE));
         /// The TCP stack of all flows.
         key tcp = key(KeyKind::Table(&TcpPlan::TABLE));
@@ -99,9 +99,9 @@ keys! {
         /// this key.
         // The program that calls the engine is compiled with the plugins.
         key with = key(KeyKind::Folders);
-        /// A grid of points: each path has a list of values. The last key varies fastest, and each
-        /// point runs with all its seeds. [[sweep.zip]] has lists of equal length that advance
-        /// together.
+        /// A grid of points: each key is the path of a key of the scenario (such as
+        /// "bottleneck.rate") and has a list of values. The last key varies fastest, and each point
+        /// runs with all its seeds. [[sweep.zip]] has lists of equal length that advance together.
         key sweep = key(KeyKind::Sweep);
         /// A condition that must hold; otherwise the run fails.
         key assert = key(KeyKind::Asserts);
@@ -109,9 +109,10 @@ keys! {
 }
 
 keys! {
-    /// The path outside the links.
+    /// What the path has besides the links.
     pub struct PathKeys as "[path]" {
-        /// Total base round-trip time: half before the first link, half after the receiver.
+        /// Base round-trip time without the delays of links: half of it before the first link, half
+        /// of it after the receiver.
         rtt: Time = POSITIVE_TIME.default("20ms");
         /// A named path (`tailback list paths`): its keys of [path] and [bottleneck] apply where
         /// the scenario does not set them.

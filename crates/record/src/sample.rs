@@ -99,7 +99,7 @@ quantities! {
         delivered_bytes, "bytes", Interval, "Payload that has reached the receiver's host; for TCP, in order.";
         back_bytes, "bytes", Interval, "Payload that has reached the sender's host; for TCP, in order.";
         rtt_ns, "ns", Interval, "Mean round-trip time in the interval, computed from packets.";
-        delay_ns, "ns", Interval, "Mean queue delay, in the interval, of packets from the sender's host.";
+        delay_ns, "ns", Interval, "Mean queue delay in the interval of packets from the sender's host.";
         cwnd, "segments", Interval, "Congestion window of the sender's busiest TCP socket.";
         ssthresh, "segments", Interval, "Slow-start threshold of that socket, once there is one.";
         srtt_ns, "ns", Interval, "Smoothed round-trip time of that socket.";

@@ -110,7 +110,7 @@ fields! {
         marks: Option<u64> = measured("packets", Count);
         /// SCE marks of a flow's packets at every link.
         sce_marks: Option<u64> = measured("packets", Count);
-        /// Drops and marks by cause, those that happened.
+        /// Drops and marks by cause, without causes that did not occur.
         causes: Option<Causes> = about();
         /// From the flow's start until its last byte was delivered.
         completion_s: Option<f64> = measured("s", Once).less();
@@ -120,7 +120,8 @@ fields! {
         from_s: f64 = about();
         /// End of its measured time, s.
         to_s: f64 = about();
-        /// Share of the srtt samples at which the receive window limited the sender.
+        /// Share of the srtt samples (one per record interval) at which the receive window limited
+        /// the sender.
         rwnd_limited: Option<f64> = measured("", Samples).at_most(1.0).added();
         /// The durations of its chunks; only for flows with chunks.
         chunks: Option<ChunkSummary> = about().or_left_out().beside();
@@ -148,7 +149,7 @@ fields! {
         marks: Option<u64> = measured("packets", Count);
         /// SCE marks.
         sce_marks: Option<u64> = measured("packets", Count);
-        /// Drops and marks by cause, those that happened.
+        /// Drops and marks by cause, without causes that did not occur.
         causes: Option<Causes> = about();
         /// Frame bytes sent divided by rate x time.
         utilisation: Option<f64> = measured("", Bytes).at_most(1.0).more();
@@ -188,7 +189,7 @@ fields! {
         marks: Option<u64> = measured("packets", Count);
         /// SCE marks of its packets at every link.
         sce_marks: Option<u64> = measured("packets", Count);
-        /// Drops and marks by cause, those that happened.
+        /// Drops and marks by cause, without causes that did not occur.
         causes: Option<Causes> = about();
         /// One-way delay of datagrams that arrived: from the source to the end of its route, over
         /// all links, own serialisation and propagation included.
@@ -202,7 +203,8 @@ fields! {
         echoes: Option<EchoSummary> = about().or_left_out().beside();
         /// The outcome of its frames; only for sources of media.
         frames: Option<FrameSummary> = about().or_left_out().beside();
-        /// Page load time: from the first connection of a page to the last byte of the last one.
+        /// Page load time: from the first connection of a page to the last byte of its last
+        /// connection.
         page_load_ms: Stat = measured("ms", Requests).only(Stat::OF_DELAYS).less().added();
         /// Responsiveness under working conditions; only for sources that measure it.
         responsiveness: Option<ResponsivenessSummary> = about().or_left_out().beside();
@@ -232,7 +234,7 @@ fields! {
         marks: Option<u64> = measured("packets", Count);
         /// SCE marks.
         sce_marks: Option<u64> = measured("packets", Count);
-        /// Drops and marks by cause, those that happened.
+        /// Drops and marks by cause, without causes that did not occur.
         causes: Option<Causes> = about();
         /// Queue delay of the class's forwarded packets.
         delay_ms: Stat = measured("ms", Packets)
@@ -252,9 +254,10 @@ fields! {
         window_bytes: Stat = measured("byte", Intervals);
         /// Share of the link's capacity that the class has in an interval (record.statistics).
         utilisation: Stat = measured("", Intervals);
-        /// CE marks over packets forwarded in an interval (record.statistics).
+        /// Share of the packets forwarded in an interval that were marked CE (record.statistics).
         mark_share: Stat = measured("", Intervals).at_most(1.0);
-        /// Drops over packets forwarded and dropped in an interval (record.statistics).
+        /// Share of the packets forwarded or dropped in an interval that were dropped
+        /// (record.statistics).
         drop_share: Stat = measured("", Intervals).at_most(1.0).less();
         /// Queue delay of an interval, as the mean over its packets (record.statistics).
         delay_ms: Stat = measured("ms", Intervals).called("sampled_delay_ms").less();

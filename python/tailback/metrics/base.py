@@ -16,7 +16,7 @@ On = Literal["flow", "link", "class", "run"]
 Weight = Literal[
     "count", "bytes", "packets", "samples", "requests", "time", "intervals", "flows", "once"
 ]
-"""How the values within a run are weighted. `WEIGHTS` has a text for each way."""
+"""What the values within a run are weighted by. `WEIGHTS` has a text for each."""
 
 WEIGHTS: Mapping[Weight, str] = {
     "count": "number of events",
@@ -35,7 +35,7 @@ Better = Literal["less", "more"]
 
 @dataclass(frozen=True)
 class OfTwo:
-    """How to compute a metric of two results from a quantity that both results have."""
+    """How to compute a metric that compares two results, from a quantity that both have."""
 
     quantity: Metric
     between: Callable[[float, float], float | None]
@@ -77,8 +77,8 @@ class Metric:
     """The kinds of parts that have the metric. Empty if all kinds in its scope have it. See
     `parts`."""
     of_two: OfTwo | None = None
-    """How to compute a metric of two results, such as `harm`. Such a metric has no value in a
-    single run."""
+    """How to compute a metric that compares two results, such as `harm`. Such a metric has no value
+    in a single run."""
 
     @property
     def name(self) -> str:
@@ -106,7 +106,7 @@ class Metric:
             return "only pairs of runs with both values count"
         if self.at_least is not None:
             return "tables print a bound instead of the mean"
-        return "the run is left out, and n is smaller"
+        return "the mean leaves the run out, so n is smaller"
 
     def is_called(self, word: str) -> bool:
         """Return whether a word is the metric's name or its path."""
@@ -114,7 +114,7 @@ class Metric:
 
 
 class OfTwoResults(InputError):
-    """Raised if a metric of two results was requested for one result."""
+    """Raised if a metric that compares two results was requested for one result."""
 
 
 def refuse_of_two(metric: Metric, where: str) -> None:

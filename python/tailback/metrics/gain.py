@@ -12,8 +12,8 @@ METRICS = (
         "throughput_gain",
         "flow",
         "",
-        "Throughput divided by that of the same flow at the point of the sweep with the standard "
-        "backoff and all other keys equal.",
+        "Throughput divided by the throughput of the same flow at the point of the sweep that has "
+        "the standard backoff (beta_ecn = beta) and otherwise equal values.",
         field("throughput_gain"),
         "bytes",
         better="more",

@@ -1,7 +1,8 @@
-"""Pools the numbers of runs. Only this module computes means over seeds.
+"""Pools the numbers of runs: combines the values of several seeds. Only this module computes means
+over seeds.
 
-Commands request a metric of a part over some runs, and print the result. `Metric` defines how to
-treat a run without a value, and the possible range of the interval.
+A command requests a metric of one flow, link, class or run over several runs, and prints the
+result. `Metric` defines how to treat a run without a value, and the possible range of the interval.
 """
 
 from __future__ import annotations
@@ -15,10 +16,11 @@ from tailback.metrics.base import Metric
 from tailback.metrics.statistics import Estimate, estimate
 
 RULE = (
-    "mean over seeds with Student's t interval at 95 %; within each run, flows of one name are "
-    "averaged first; paired comparisons use only the seeds for which both sides have a value"
+    "the mean over seeds, with Student's t interval at 95 %. Within each run, the flows of one "
+    "name are averaged first. Paired comparisons use only the seeds for which both sides have a "
+    "value"
 )
-"""How every metric is pooled, as text."""
+"""How every metric is pooled, as text for the documentation."""
 
 
 @dataclass(frozen=True)
@@ -27,17 +29,17 @@ class Reading:
 
     value: float | None
     at_least: float | None = None
-    """For a missing value, a lower bound of this value."""
+    """If `value` is missing, a lower bound of it."""
 
 
 Readings = Mapping[int, Reading]
-"""The readings of runs, keyed by seed."""
+"""The values of a metric in several runs, by seed."""
 
 NOTHING = Reading(None)
 
 
 def read(metric: Metric, part: Mapping[str, Any] | None) -> Reading:
-    """Read a metric of a part of a summary. The reading is empty if the part does not exist."""
+    """Read a metric from a part of a summary. The result is empty if the part does not exist."""
     if part is None:
         return NOTHING
     value = metric.value(part)
@@ -47,7 +49,10 @@ def read(metric: Metric, part: Mapping[str, Any] | None) -> Reading:
 
 
 def together(readings: Sequence[Reading]) -> Reading:
-    """Average several parts of one run. The result is a bound if any part had not finished."""
+    """Average the values of several parts of one run, such as flows.
+
+    The result is a lower bound if any part had not finished.
+    """
     known = [one.value for one in readings if one.value is not None]
     bounds = [one.at_least for one in readings if one.at_least is not None]
     if bounds:
@@ -67,8 +72,8 @@ def over_runs(metric: Metric, readings: Iterable[Reading]) -> Estimate:
 
 
 def between(metric: Metric, base: Readings, other: Readings, *, paired: bool) -> Estimate:
-    """Pool a metric of two results. Compute it seed by seed if their runs are paired, otherwise
-    from their means."""
+    """Pool a metric that compares two results. Compute it seed by seed if their runs are paired,
+    otherwise from their means."""
     assert metric.of_two is not None
     make, quantity = metric.of_two.between, metric.of_two.quantity
     if paired:
@@ -80,7 +85,7 @@ def between(metric: Metric, base: Readings, other: Readings, *, paired: bool) ->
 
 
 def by_pair(metric: Metric, base: Readings, other: Readings) -> dict[int, float]:
-    """Compute a metric of two results for each seed that has a value in both results."""
+    """Compute a metric that compares two results, for each seed with a value in both."""
     assert metric.of_two is not None
     a, b = values(base), values(other)
     found = {seed: metric.of_two.between(a[seed], b[seed]) for seed in b if seed in a}

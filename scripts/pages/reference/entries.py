@@ -88,11 +88,11 @@ def _entry(kind: Kind, entry: Entry) -> Iterator[str]:
     source = os.path.relpath(ROOT / file.file, REFERENCE / kind.folder)
     yield f"# {name}\n\n{entry['doc']}\n"
     yield "| | |\n|---|---|"
-    yield _row("what", kind.singular)
+    yield _row("kind", kind.singular)
     yield _row("follows", entry["follows"])
     yield _row("simulator", _simulator(kind, name))
     yield _row("kernel engine", _linux(entry))
-    yield _row("source", f"[{file.file}]({source})")
+    yield _row("source file", f"[{file.file}]({source})")
     yield f"\n## What it is\n\n{file.about}\n"
     if kind.registry != "programs":
         yield f"## Deviations\n\n{file.deviations or 'The source file lists no deviations.'}\n"
@@ -110,7 +110,7 @@ def _simulator(kind: Kind, name: str) -> str:
     folders = [one["folder"] for one in adapters if one["name"] == name]
     if not folders:
         return "no"
-    return f"yes, with `--with {folders[0]}`; this stack has options of its own"
+    return f"yes, with `--with {folders[0]}`; there it has other options"
 
 
 def _linux(entry: Entry) -> str:
@@ -132,7 +132,7 @@ def _linux(entry: Entry) -> str:
     else:
         since = ", if you build a module that registers it; Linux does not have it"
     own = [
-        f"; with the option `{module['option']}`, the kit's module `{module['name']}`"
+        f"; with the option `{module['option']}`, tailback's own module `{module['name']}`"
         if "option" in module
         else f"; for options that Linux does not have, tailback's own module `{module['module']}`"
         for module in entry.get("stand_ins", [])
@@ -171,7 +171,7 @@ def _example(kind: Kind, entry: Entry) -> Iterator[str]:
     yield f"```toml\n{examples.scenario(kind.registry, name)}```\n"
     yield f"```sh\ntailback run {name}.toml{engine}\n```\n"
     if kind.registry != "programs" and entry["kernel_kind"] != "none":
-        needs = "" if _is_in_linux(entry) else ", once the kernel has such a module"
+        needs = "" if _is_in_linux(entry) else ", if its kernel has such a module"
         yield f"`tailback run {name}.toml --engine kernel` runs the example on Linux{needs}.\n"
 
 

@@ -16,15 +16,21 @@ PLACE = REFERENCE / "evaluation.md"
 SOURCES = "../../python/tailback/evaluate"
 
 HEAD = """\
-# Sections of evaluations
+# Sections that evaluate tests
 
-[tailback evaluate](../how-to/evaluate.md) evaluates the sections of RFC 9743 and RFC 7928 that a
-run can decide. `--part SECTION` evaluates only one section. `tailback run FILE` runs only the
-scenario of a section, with the algorithm that the file names.
+[tailback evaluate](../how-to/evaluate.md) tests a congestion control or a queue by the sections of
+RFC 9743 and RFC 7928 that a run can decide. `--part SECTION` tests only one section.
+`tailback run FILE` runs only the scenario of a section, with the algorithm that the file names.
+
+In the tables, the subject is the algorithm under evaluation. An incumbent is a standard flow, such
+as CUBIC, with which the subject competes. [Harm](measurements.md#comparisons) is the share that an
+incumbent loses to a competitor. "Over CUBIC's" and "against CUBIC" mean that the same scenario also
+runs with CUBIC in place of the subject. "As a share of the larger value" means that the difference
+of the two results is divided by the larger of them.
 
 ## RFC 9743: congestion controls
 
-`tailback evaluate cc NAME` evaluates the sections of this table. Another table lists
+`tailback evaluate cc NAME` tests the sections of this table. Another table lists
 [the sections that no run can decide](#sections-to-write-about).
 
 | section | question | what decides | scenario |
@@ -35,8 +41,8 @@ PARTS = """
 ## Parts of other sources for congestion controls
 
 `tailback evaluate cc NAME --part nsperf` runs the five experiments of nsperf, and `--part L4S` runs
-tests of the requirements of RFC 9331 for a congestion control for L4S. These parts run only with
-their option.
+tests of the requirements of RFC 9331 for a congestion control for L4S. These parts run only if
+`--part` names them.
 
 | section | question | what decides | scenario |
 |---|---|---|---|
@@ -45,8 +51,8 @@ their option.
 QUEUES = """
 ## RFC 7928: queues
 
-`tailback evaluate queue NAME` evaluates the sections of this table. It compares the queue with a
-FIFO of one bandwidth-delay product.
+`tailback evaluate queue NAME` tests the sections of this table. It compares the queue with a FIFO
+that holds one bandwidth-delay product.
 
 | section | question | what decides | scenario |
 |---|---|---|---|
@@ -65,8 +71,8 @@ BBR = """
 ## The draft of BBR: test cases
 
 `tailback evaluate bbr NAME` runs the test cases of draft-ietf-ccwg-bbr-06, appendix A. The subject
-can also be [a program](../how-to/evaluate-bbr.md#a-program). Then packets and a qlog decide, and
-cases that they do not show are not observable.
+can also be [a program](../how-to/evaluate-bbr.md#a-program). Then the program's packets and its
+qlog decide. A case that these do not show is "not observable".
 
 | case | question | what decides | with a program | scenario |
 |---|---|---|---|---|

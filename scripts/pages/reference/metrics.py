@@ -11,8 +11,9 @@ from tailback._native import registry_json
 HEAD = """\
 # Metrics and series
 
-`make pages` writes this page from the metrics and the engine's registry. `tailback list metrics
---options` prints the metrics. [What is measured](measurements.md) defines the quantities.
+A metric is a number about a run, such as the mean queue delay of a link. A series is a quantity
+over time. [What is measured](measurements.md) defines the quantities. `tailback list metrics
+--options` prints the metrics. `make pages` writes this page.
 """
 
 
@@ -24,22 +25,25 @@ def page() -> str:
 def _metrics() -> Iterator[str]:
     of_two = (f"`{m.path}`" for m in metrics.METRICS if m.of_two is not None)
     yield (
-        "## Metrics\n\ntailback computes metrics from the data that a run recorded. Frames and "
-        "tables use the name in the first\ncolumn, and JSON uses the name in the column *in "
-        "JSON*. `--metric`, `--fail-if`, `plot`, `tune` and `[[assert]]` accept both names. "
-        f"{', '.join(of_two)} need a run without the competitor. They can be used in comparisons, "
-        'in `[[assert]]` with `without = "NAME"`, and in `plot --without NAME`.\n'
+        "## Metrics\n\ntailback computes metrics from the data that a run recorded. Polars "
+        "frames and tables use the name in the\nfirst column, and JSON uses the name in the "
+        "column *in JSON*. `--metric`, `--fail-if`, `plot`, `tune` and `[[assert]]` accept both "
+        "names. The metrics of harm need a second run without the competitor. Use them in "
+        'comparisons, in `[[assert]]` with `without = "NAME"`, and in `plot --without NAME`. They '
+        f"are {', '.join(of_two)}.\n"
     )
     yield (
-        "A scope before the name says what the metric belongs to: `link.drops`, `flow.drops`, "
-        "`class.drops`.\nIf a metric exists in several scopes, its name without a scope means the "
-        "metric of the link; for `compare --metric`\nthe name means the metrics of all scopes. A "
+        "A scope before the name selects the object that the metric is about: `link.drops`, "
+        "`flow.drops`, `class.drops`.\nIf a metric exists in several scopes, its name without a "
+        "scope means the metric of the link. For `compare --metric`\nit means the metrics of all "
+        "scopes. A "
         "name after an `@` chooses one link, flow or class: `drops@bottleneck`, `drops@cubic`.\n"
         "The scope `flow` includes programs and sources of traffic.\n"
     )
-    rule = metrics.RULE[0].upper() + metrics.RULE[1:]
-    yield f"Every command pools the seeds of a point by the same rule. {rule}.\n"
-    columns = ("metric", "of a", "unit", "in JSON", "meaning", "weight within a run")
+    yield (
+        f"Every command combines the seeds of a point by the same rule and shows {metrics.RULE}.\n"
+    )
+    columns = ("metric", "scope", "unit", "in JSON", "meaning", "what counts within a run")
     yield f"| {' | '.join(columns)} | if a run has no value |"
     yield "|---|---|---|---|---|---|---|"
     for metric in metrics.METRICS:
@@ -54,9 +58,9 @@ def _series() -> Iterator[str]:
     yield "## Series\n"
     yield (
         "A run samples these quantities over time and writes them to `series.parquet`, together "
-        "with the gauges of algorithms.\n"
+        "with the gauges: values that congestion controls and queues record about their state.\n"
     )
-    yield "| quantity | of a | unit | meaning | recorded |"
+    yield "| quantity | scope | unit | meaning | recorded |"
     yield "|---|---|---|---|---|"
     for quantity in json.loads(registry_json())["series"]:
         cells = (quantity[key] for key in ("on", "unit", "doc", "when"))

@@ -25,8 +25,8 @@ Steps = Sequence[tuple[float, float]]
 
 TEXT = """# Named paths
 
-A named path sets keys of `[path]` and `[bottleneck]`. If the scenario also sets one of these keys,
-the scenario's value has priority:
+A named path is a preset of a network path, such as a satellite link. It sets keys of `[path]` and
+`[bottleneck]`. If the scenario also sets one of these keys, the scenario's value has priority:
 
 ```toml
 duration = "20s"
@@ -46,8 +46,8 @@ Each curve is scaled from zero to its largest value. A red band is jitter up to 
 MISSING = """
 ## What is missing
 
-`lte` and `leo` are models. For measured traces use `rate = { trace = "FILE" }`, with a file of
-Mahimahi or a CSV file of rate, delay and loss. No named path models the request and grant slots of
+`lte` and `leo` are models. For measured traces use `rate = { trace = "FILE" }`, with a Mahimahi
+trace or a CSV file of rate, delay and loss. No named path models the request and grant slots of
 DOCSIS, or the capacities that RFC 8867 gives for the reverse direction.
 """
 

@@ -66,9 +66,10 @@ def _against_linux(kind: str, name: str) -> Iterator[str]:
             continue
         nowhere = False
         yield (
-            f"The page [{_title(page)}](../../evidence/{page}.md) has these groups of cells with "
-            f"`{name}`. For each limit, the table shows the number of cells within the limit and "
-            "the number of cells in the group.\n"
+            f"The page [{_title(page)}](../../evidence/{page}.md) compares the two engines. A cell "
+            "is one scenario with one set of values, run on both. These groups of cells use "
+            f"`{name}`. The columns after *cells* show for how many cells the difference in this "
+            "quantity is within its limit.\n"
         )
         used = [i for i, _ in enumerate(columns) if any(rows[f][i] != "\u2014" for f in families)]
         yield "| " + " | ".join(columns[i] for i in used) + " |"
@@ -78,7 +79,7 @@ def _against_linux(kind: str, name: str) -> Iterator[str]:
         yield ""
     if nowhere:
         yield (
-            "No cell of [the simulator against Linux](../../evidence/validation.md) uses "
+            "The page [The simulator against Linux](../../evidence/validation.md) does not use "
             f"`{name}`, so it has not been compared with Linux.\n"
         )
 

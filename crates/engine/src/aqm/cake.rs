@@ -1,9 +1,11 @@
-//! Cake: one discipline with a shaper, tins, flow queues and Cobalt.
+//! Cake: one discipline with a shaper, tins (classes of traffic), queues of flows, and the AQM
+//! Cobalt.
 //!
 //! Follows Linux 7.3 sch_cake. The SCE ramp is not in Linux. It follows the version of Cake by the
-//! authors of SCE (June 2019; see `aqm::sce`). Cake itself shapes the traffic to the link's rate,
-//! so the link does not limit the rate a second time. Cake charges each packet a size that depends
-//! on `overhead`, `mpu` and `atm`. The packet occupies the link for the time that this size takes.
+//! authors of SCE (Some Congestion Experienced; June 2019, see `aqm/sce.rs`). Cake itself shapes
+//! the traffic to the link's rate, so the link does not limit the rate a second time. Cake charges
+//! each packet a size that depends on `overhead`, `mpu` and `atm`. The packet occupies the link for
+//! the time that this size takes.
 //!
 //! | part | what |
 //! |---|---|
@@ -53,7 +55,7 @@ use tins::Tins;
 /// The registry entry.
 pub const ENTRY: Entry<Build> = Entry {
     name: "cake",
-    doc: "Cake: shapes at the link's rate, keeps flows and hosts apart, and runs Cobalt (CoDel and BLUE) on each; optionally with SCE marks.",
+    doc: "Cake: shapes at the link's rate, keeps flows and hosts apart, and runs Cobalt (CoDel and BLUE) on each flow's queue; optionally with SCE marks.",
     follows: "Linux 7.3 sch_cake; SCE as in June 2019",
     options: &[
         Opt {
@@ -87,7 +89,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "sce",
-            doc: "SCE marks of ECT(0) packets: on (every packet is marked at the target), a divisor of the probability there, or single (marks from the target on).",
+            doc: "SCE marks of ECT(0) packets. The probability is a ramp of the sojourn time. With on, it reaches 1 at the target. With a number, it reaches 1 divided by this number at the target. With single, it rises only from the target on.",
             kind: Kind::WordOrInt {
                 words: &["off", "on", "single"],
                 min: 2,
@@ -98,14 +100,14 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "sce_single_slope",
-            doc: "Slope of sce = \"single\": halved, as in its authors' code (every packet is marked at twice the target), or kept, as its authors describe it (at 1.5 times the target); default: halved.",
+            doc: "Slope of sce = \"single\": halved, as in its authors' code (every packet is marked from twice the target on), or kept, as its authors describe it (from 1.5 times the target on); default: halved.",
             kind: Kind::Word(&["halved", "kept"]),
             default: None,
             tc: Some("not in Linux"),
         },
         Opt {
             name: "fresh",
-            doc: "Time of a queue's first signal: at the second packet over the target (\"linux\"), or one interval later (\"interval\").",
+            doc: "When a queue sends its first signal (mark or drop): at the second packet over the target (\"linux\"), or one interval later (\"interval\").",
             kind: Kind::Word(&["linux", "interval"]),
             default: Some("linux"),
             tc: Some("not in Linux"),
@@ -121,7 +123,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "ack_filter",
-            doc: "Whether ACKs that a newer one makes redundant are dropped.",
+            doc: "Whether an ACK is dropped if a newer ACK repeats its information.",
             kind: Kind::Word(&["off", "on", "aggressive"]),
             default: Some("off"),
             tc: Some("no-ack-filter, ack-filter, ack-filter-aggressive"),

@@ -1,26 +1,27 @@
-//! DualPI2, the dual-queue coupled AQM of L4S (RFC 9332), in all of its versions.
+//! DualPI2, the dual-queue coupled AQM of L4S (RFC 9332), in all of its versions. It has two
+//! queues: L (low latency) for packets of scalable flows, and C for packets of classic flows.
 //!
 //! The default is Linux 7.3.4 sch_dualpi2 (in Linux since 6.17), in its integer arithmetic. A PI
-//! controller updates p each `tupdate`. Its input is the larger of the sojourn times of the packets
-//! at the two heads. Classic packets are dropped, or marked if ECN-capable, with probability p
-//! squared. (The queue compares two random numbers with p.) Scalable packets are marked with
-//! probability k p, or if they waited longer than the step threshold. While the backlog is below
-//! two frames, packets are neither marked nor dropped. Sums are truncated to 32 bits as in the
-//! kernel, so a change of p by more than 1 wraps.
+//! controller updates the probability p each `tupdate`. Its input is the larger of the sojourn
+//! times of the packets at the two heads. Classic packets are dropped, or marked if ECN-capable,
+//! with probability p squared. (The queue compares two random numbers with p.) Scalable packets are
+//! marked with probability k p, or if they waited longer than the step threshold. While the backlog
+//! is below two frames, packets are neither marked nor dropped. Sums are truncated to 32 bits as in
+//! the kernel, so a change of p by more than 1 wraps.
 //!
-//! `version` selects an earlier version and presets the options that differ there
+//! `version` selects an earlier version and sets the options that differ in that version
 //! (dualpi2/presets.rs lists the sources):
-//! - `dualpi2-2019-02-21`: a time-shifted FIFO. `l_drop` is 0, the target is 20 ms and `tupdate` is
-//!   32 ms. Gains are in whole units per tick of 64 ns (0.309 and 3.114 Hz instead of 0.3125 and
-//!   3.125). Its timer counts jiffies of 4 ms, and first runs after half a second. It compares
-//!   random numbers with `<` instead of `<=`. The step threshold is compared in units of 1024 ns,
-//!   and applies only if at least one more packet stays behind. There is no memory limit.
+//! - `dualpi2-2019-02-21`: the scheduler is a time-shifted FIFO. `l_drop` is 0, the target is 20 ms
+//!   and `tupdate` is 32 ms. Gains are in whole units per tick of 64 ns (0.309 and 3.114 Hz instead
+//!   of 0.3125 and 3.125). Its timer counts jiffies of 4 ms, and first runs after half a second. It
+//!   compares random numbers with `<` instead of `<=`. The step threshold is compared in units of
+//!   1024 ns, and applies only if at least one more packet remains in L. There is no memory limit.
 //! - `dualpi2-2019-wrr-counter`: serves L until L has sent `wrr_ratio` packets since C's last
 //!   packet. There is no time shift unless `tshift` sets one. Gains are in whole units per ns
 //!   (0.233 and 2.794 Hz).
 //! - `dualpi2-2019-wrr-percent`: `classic_protection` sets the weights, which apply to bytes. Gains
 //!   are those of `dualpi2-2019-wrr-counter`. `l_drop` is 100. The step threshold applies if at
-//!   least two packets stay behind.
+//!   least two packets remain in L.
 //! - `dualpi2-2019-refactored`: like current Linux, but with a timer that counts jiffies and
 //!   without a memory limit. The gains are divided by 127, which makes them smaller by a factor of
 //!   0.504. The step threshold applies to packets that find more than one packet in L.
@@ -33,11 +34,11 @@
 //! C (dualpi2/protection.rs).
 //!
 //! Known deviations: the counters of marks by the step and by the coupling leave out packets that
-//! arrived with CE. The kernel's counters include them. tc filters are not implemented, so L holds
-//! only ECN-capable packets. Packets are single segments, so `split_gso` has no effect. The first
-//! update comes one `tupdate` after the start. In Linux, htb never calls the dequeue function of an
-//! empty queue. Therefore the scheduler is reset only when drops have emptied both queues, and this
-//! is the same here.
+//! arrived with CE. The kernel's counters include them. tc filters are not implemented, so L
+//! contains only ECN-capable packets. Packets are single segments, so `split_gso` has no effect.
+//! The first update comes one `tupdate` after the start. In Linux, htb never calls the dequeue
+//! function of an empty queue. Therefore the scheduler is reset only when drops have emptied both
+//! queues, and this is the same here.
 
 use std::cell::Cell;
 
@@ -121,24 +122,24 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         time(
             "target",
-            "Target of the controller for the queueing delay; default: 15ms, in versions before the refactoring 20ms.",
+            "Target of the controller for the queueing delay; default: 15ms, before dualpi2-2019-refactored 20ms.",
             Time::from_us(1),
         ),
         time(
             "tupdate",
-            "Time between two updates of the probability; default: 16ms, in versions before the refactoring 32ms.",
+            "Time between two updates of the probability; default: 16ms, before dualpi2-2019-refactored 32ms.",
             Time::from_us(1),
         ),
         Opt {
             name: "alpha",
-            doc: "Gain for the difference from the target, Hz, in 256ths; default: 41/256, in versions before the refactoring 80/256.",
+            doc: "Gain for the difference from the target, Hz, a multiple of 1/256; default: 41/256, before dualpi2-2019-refactored 80/256.",
             kind: GAIN,
             default: None,
             tc: None,
         },
         Opt {
             name: "beta",
-            doc: "Gain for the change of the delay, Hz, in 256ths; default: 819/256, in versions before the refactoring 800/256.",
+            doc: "Gain for the change of the delay, Hz, a multiple of 1/256; default: 819/256, before dualpi2-2019-refactored 800/256.",
             kind: GAIN,
             default: None,
             tc: None,
@@ -150,7 +151,7 @@ pub const ENTRY: Entry<Build> = Entry {
         ),
         time(
             "typical_rtt",
-            "Typical round-trip time. If only one of it and max_rtt is set, max_rtt is 6 times as large.",
+            "Typical round-trip time. If only one of typical_rtt and max_rtt is set, max_rtt is 6 times typical_rtt.",
             Time::from_us(1),
         ),
         Opt {
@@ -172,7 +173,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "step_rule",
-            doc: "Where min_qlen_step is tested. At enqueue, it is compared with the packets that a packet finds when it arrives. At dequeue, as before the refactoring, it is compared with the packets that remain when a packet leaves; then it has no effect on a step_thresh in packets. Default: by version.",
+            doc: "Where min_qlen_step is tested. At enqueue, it is compared with the packets that a packet finds when it arrives. At dequeue, as in versions before dualpi2-2019-refactored, it is compared with the packets that remain when a packet leaves; then it has no effect on a step_thresh in packets. Default: by version.",
             kind: Kind::Word(&["enqueue", "dequeue"]),
             default: None,
             tc: None,
@@ -198,7 +199,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "l_drop",
-            doc: "Replaces `overload` in versions before the refactoring (default: 0, and 100 in dualpi2-2019-wrr-percent). If k p exceeds this many percent, every packet is treated as if it had no ECN. 0: never, and p stops at 1/k.",
+            doc: "Replaces `overload` in versions before dualpi2-2019-refactored (default: 0, and 100 in dualpi2-2019-wrr-percent). If k p exceeds this many percent, every packet is treated as if it had no ECN. 0: never, and p stops at 1/k.",
             kind: Kind::Int { min: 0, max: 100 },
             default: None,
             tc: None,
@@ -236,7 +237,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "tshift",
-            doc: "Lead of L in the scheduler \"ts-fifo\" (default 40ms), and in \"wrr-counter\" in addition to the counter (default: none).",
+            doc: "Time by which the scheduler \"ts-fifo\" prefers L to C (default 40ms). \"wrr-counter\" can use it in addition to the counter (default: none).",
             kind: Kind::Time { min: Time::ZERO },
             default: None,
             tc: None,
@@ -264,14 +265,14 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "reset_statistics",
-            doc: "Whether gauges of counters restart at 0 after each reading.",
+            doc: "Whether the recorded counters (gauges) restart at 0 after each sample.",
             kind: Kind::Bool,
             default: Some("false"),
             tc: None,
         },
         time(
             "reset_interval",
-            "Period at which the statistics are reset, as a reader of the statistics does in the versions of 2019. A reset also clears the controller's delay of the last update, so at the next update the whole delay counts as growth; default: never.",
+            "Period at which the statistics are reset. In the versions of 2019 this happens whenever a program reads the statistics. A reset also clears the controller's delay of the last update, so at the next update the whole delay counts as growth; default: never.",
             Time::from_us(1),
         ),
         Opt {

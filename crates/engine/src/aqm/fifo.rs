@@ -2,7 +2,9 @@
 //!
 //! Follows Linux sch_fifo (7.3). A limit in bytes admits a packet if the backlog including the
 //! packet does not exceed the limit. A limit in packets admits a packet if fewer packets than the
-//! limit are queued. No known deviations.
+//! limit are queued.
+//!
+//! No known deviations.
 
 use tailback_record::Cause;
 

@@ -13,9 +13,8 @@
 //! Linux since 6.7). They leave before the packets of the flows' queues, and are never marked.
 //!
 //! Known deviations: pacing (`maxrate`), priorities and senders' time stamps are not implemented,
-//! because they have no effect on forwarded packets of one priority. Flows are hashed as
-//! fair/mod.rs describes, but the number of buckets is the number of values that the mask allows. A
-//! jiffy is 1 ms.
+//! because they have no effect on forwarded packets of one priority. Flows are hashed as in
+//! fair/mod.rs, but with as many buckets as the mask allows values. A jiffy is 1 ms.
 
 use tailback_record::Cause;
 
@@ -57,7 +56,7 @@ const fn packets(name: &'static str, doc: &'static str, default: &'static str) -
 /// The registry entry.
 pub const ENTRY: Entry<Build> = Entry {
     name: "fq",
-    doc: "Fair queueing of flows, with marks above a delay.",
+    doc: "Fair queueing of flows. Packets that waited longer than a threshold are marked.",
     follows: "Linux 7.3 sch_fq",
     options: &[
         packets(

@@ -4,7 +4,7 @@
 //! one MTU is queued in *all* flows together. A full queue drops from the head of the flow with the
 //! largest backlog in bytes. It drops up to `drop_batch` packets, but at most half of that backlog.
 //! CoDel's count for that flow increases by the number of these drops. ECN is on by default.
-//! fair/mod.rs describes how flows are distinguished. codel.rs names the source of CoDel.
+//! fair/mod.rs describes how flows are distinguished. codel.rs describes CoDel and its source.
 //!
 //! Known deviations: those of codel.rs and fair/mod.rs. Each frame uses its own bytes plus a fixed
 //! number of bytes of `memory_limit`. The selector of `ce_threshold` examines only the ECN field,
@@ -30,7 +30,7 @@ pub const ENTRY: Entry<Build> = Entry {
     options: &[
         Opt {
             name: "limit",
-            doc: "Largest length of all queues together, in packets; beyond it the flow with the longest queue loses packets.",
+            doc: "Largest length of all queues together, in packets; beyond it, packets are dropped from the flow with the longest queue.",
             kind: Kind::Size {
                 packets: true,
                 bytes: false,

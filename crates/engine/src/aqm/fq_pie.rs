@@ -6,7 +6,7 @@
 //! `limit` packets are already queued. `memory_limit` does not cause drops, because Linux only
 //! counts the packets that exceed it. If the probability is above `ecn_prob` (10 % in PIE), packets
 //! are dropped instead of marked. Decisions about a flow's packets depend on the flow's own
-//! backlog. fair/mod.rs describes how flows are distinguished. pie.rs names the source of PIE.
+//! backlog. fair/mod.rs describes how flows are distinguished. pie.rs describes PIE and its source.
 //!
 //! Known deviations: those of pie.rs and fair/mod.rs.
 

@@ -28,7 +28,7 @@ use crate::units::Time;
 /// The registry entry.
 pub const ENTRY: Entry<Build> = Entry {
     name: "pi2",
-    doc: "PI2: one queue that drops with the square of the probability of a PI controller.",
+    doc: "PI2: one queue that drops with the square of the probability that a PI controller computes.",
     follows: "De Schepper et al. 2016, in the arithmetic of Linux 7.3 sch_dualpi2",
     options: &[
         Opt {
@@ -47,14 +47,14 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "alpha",
-            doc: "Gain for the difference from the target, Hz, in 256ths.",
+            doc: "Gain for the difference from the target, Hz, a multiple of 1/256.",
             kind: GAIN,
             default: Some("0.16015625"),
             tc: None,
         },
         Opt {
             name: "beta",
-            doc: "Gain for the change of the delay, Hz, in 256ths.",
+            doc: "Gain for the change of the delay, Hz, a multiple of 1/256.",
             kind: GAIN,
             default: Some("3.19921875"),
             tc: None,

@@ -184,7 +184,7 @@ pub const TARGET: Opt = Opt {
 /// Option: the gain for the difference between the delay and the target.
 pub const ALPHA: Opt = Opt {
     name: "alpha",
-    doc: "Gain for the difference from the target, in 16ths of 1/s.",
+    doc: "Gain for the difference from the target, in units of 1/16 Hz.",
     kind: Kind::Int { min: 0, max: 32 },
     default: Some("2"),
     tc: None,
@@ -193,7 +193,7 @@ pub const ALPHA: Opt = Opt {
 /// Option: the gain for the change of the delay.
 pub const BETA: Opt = Opt {
     name: "beta",
-    doc: "Gain for the change of the delay, in 16ths of 1/s.",
+    doc: "Gain for the change of the delay, in units of 1/16 Hz.",
     kind: Kind::Int { min: 0, max: 32 },
     default: Some("20"),
     tc: None,
@@ -202,7 +202,7 @@ pub const BETA: Opt = Opt {
 /// Option: whether the probability is scaled by the packet size.
 pub const BYTEMODE: Opt = Opt {
     name: "bytemode",
-    doc: "Whether the probability is multiplied by the packet size divided by the MTU.",
+    doc: "Whether the probability is proportional to the packet size (multiplied by the size and divided by the MTU).",
     kind: Kind::Bool,
     default: Some("false"),
     tc: Some("bytemode or nobytemode"),

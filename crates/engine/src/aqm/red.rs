@@ -1,10 +1,11 @@
 //! RED: random early detection (Floyd and Jacobson 1993).
 //!
 //! Follows Linux 7.3 sch_red and red.h. Every arriving packet updates the average with the backlog
-//! that it finds. If the average is at least `min`, packets are marked or dropped at random. If it
-//! is at least `max`, every packet is marked or dropped. One random number is drawn for each mark
-//! or drop. While the average is constant, the number of packets between two marks or drops is
-//! uniformly distributed over 1..1/pb. So the share of marked or dropped packets is 2 pb/(1 + pb).
+//! that it finds. If the average is at least `min`, packets are marked or dropped at random. If the
+//! average is at least `max`, every packet is marked or dropped. One random number is drawn for
+//! each mark or drop. While the average is constant, the number of packets between two marks or
+//! drops is uniformly distributed over 1..1/pb, where pb is the probability at this average. So the
+//! share of marked or dropped packets is 2 pb/(1 + pb).
 //!
 //! In Linux, red_dequeue starts an idle period when it finds the queue empty, and the average
 //! decays for the length of that period. However, a RED below a shaper (htb or tbf) never finds its
@@ -52,7 +53,7 @@ pub use options::{
 /// The registry entry.
 pub const ENTRY: Entry<Build> = Entry {
     name: "red",
-    doc: "RED: marks or drops at random, with a probability that follows from the average queue length.",
+    doc: "RED: marks or drops at random. The probability depends on the average queue length.",
     follows: "Linux 7.3 sch_red",
     options: &[
         LIMIT,

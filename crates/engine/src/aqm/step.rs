@@ -23,7 +23,7 @@ use crate::units::Time;
 /// The registry entry.
 pub const ENTRY: Entry<Build> = Entry {
     name: "step",
-    doc: "Marks every ECN-capable packet above a threshold of queue length or sojourn time.",
+    doc: "Marks every ECN-capable packet above a threshold, which is a queue length or a sojourn time.",
     follows: "RFC 8257 section 3.1",
     options: &[
         Opt {

@@ -1,17 +1,17 @@
 //! The dual AQM of "Using DCTCP in the Internet" (Kuehlewind et al. 2014). It is one FIFO with two
-//! RED instances. A packet's ECN capability selects the instance, as the class does in weighted
-//! RED. The instance `ecn` marks ECT and CE packets, and `classic` drops Not-ECT packets. Both
-//! instances measure the whole queue.
+//! RED instances. A packet's ECN capability selects the instance, as a packet's class does in
+//! weighted RED. The instance `ecn` marks ECT and CE packets, and `classic` drops Not-ECT packets.
+//! Both instances measure the whole queue.
 //!
-//! With `min` equal to `max` and weight 1, a class has a step threshold on the instantaneous queue.
-//! A packet that finds the queue at or above this threshold is marked or dropped.
+//! With `min` equal to `max` and weight 1, an instance has a step threshold on the instantaneous
+//! queue length. A packet that finds the queue at or above this threshold is marked or dropped.
 //!
-//! The paper does not specify some details, so options set them. Most defaults are those of
-//! [`super::red`]: marks are spread as in Linux, thresholds are in bytes, and samples do not
-//! include the arriving packet. Unlike in `red`, averages decay in idle times by default. Every
-//! arrival updates both averages. For the gaps between marks or drops, each class counts only its
-//! own packets. The deviations of `red` from Linux apply here too. Linux does not have this queue,
-//! so the kernel engine runs tailback's own module `sch_wred`.
+//! The paper does not specify some details, so options set them. Most defaults are those of `red`:
+//! marks are spread as in Linux, thresholds are in bytes, and samples do not include the arriving
+//! packet. Unlike in `red`, averages decay in idle times by default. Every arrival updates both
+//! averages. For the gaps between marks or drops, each class counts only its own packets. The
+//! deviations of `red` from Linux apply here too. Linux does not have this queue, so the kernel
+//! engine runs tailback's own module `sch_wred`.
 
 mod kernel;
 

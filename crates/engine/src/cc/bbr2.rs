@@ -2,25 +2,26 @@
 //! 0487ade5). Version 3 (`bbr3`) was developed from it. Version 2 has the same model and phases,
 //! with these differences:
 //!
-//! - STARTUP has a gain of 2.885 for both the rate and the window. DRAIN keeps this gain for the
-//!   window. DOWN has a gain of 0.75. The window in a probe (UP) is not larger than in the other
-//!   phases.
+//! - STARTUP has a gain of 2.885 for both the pacing rate and the window. DRAIN keeps this gain for
+//!   the window. DOWN has a gain of 0.75 for the pacing rate. The window in a probe (UP) is not
+//!   larger than in the other phases.
 //! - The pipe is full after three rounds in which the largest bandwidth has not grown by a quarter.
 //!   Eight ACKs with losses in a round end STARTUP. The bound `inflight_hi` is then the estimated
-//!   volume.
+//!   bandwidth-delay product.
 //! - A probe ends when it has lasted for the smallest RTT and 1.25 bandwidth-delay products are in
 //!   flight. In version 3 it ends when the rate stops growing.
-//! - The measurement of the latest round's rate and volume restarts at the end of the round, before
-//!   the phase changes.
+//! - At the end of a round, before the phase changes, BBR restarts the measurement of the delivery
+//!   rate and of the delivered data.
 //! - With `ecn_response`, marks also lower `bw_lo`. If all samples of a probe had too many marks,
-//!   they set an upper bound on the bandwidth until a sample exceeds it. BBR does not probe earlier
-//!   when marks cease.
+//!   they set an upper bound on the bandwidth, which applies until a sample exceeds it. BBR does
+//!   not probe earlier when marks cease.
 //! - BBR does not respond to a loss that a tail loss probe repaired.
 //!
-//! Deviations: those of `bbr3` in bursts, clocks and single small segments. There is no fast path
-//! for application-limited flows, and the receiver decides about `fast_ack_mode`. The end of a
-//! spurious recovery may lower the window in the branch, but never here. `usage_based_cwnd`,
-//! `refill_add_inc` and `ecn_reprobe_gain` are off in the branch and are not implemented here.
+//! Deviations: those of `bbr3` that concern bursts, clocks and single small segments. There is no
+//! fast path for application-limited flows. `fast_ack_mode` is not implemented: the receiver alone
+//! decides when it sends ACKs. The end of a spurious recovery may lower the window in the branch,
+//! but never here. `usage_based_cwnd`, `refill_add_inc` and `ecn_reprobe_gain` are off in the
+//! branch and are not implemented here.
 
 use super::bbr_model::{TSO_SEGS, number, whole};
 use super::bbr3::{self, options};
@@ -37,7 +38,7 @@ pub const ENTRY: Entry<Build> = Entry {
     options: &[
         number(
             "startup_gain",
-            "Gain of the rate in STARTUP, 2 / ln 2.",
+            "Gain of the pacing rate in STARTUP; 2.885 is 2/ln 2.",
             (1.1, 3.9),
             "2.885",
         ),
@@ -49,7 +50,7 @@ pub const ENTRY: Entry<Build> = Entry {
         ),
         number(
             "drain_gain",
-            "Gain of the rate in DRAIN.",
+            "Gain of the pacing rate in DRAIN.",
             (0.1, 1.0),
             "0.3466",
         ),
@@ -57,26 +58,26 @@ pub const ENTRY: Entry<Build> = Entry {
         options::UP_GAIN,
         number(
             "down_gain",
-            "Gain of the rate in PROBE_DOWN.",
+            "Gain of the pacing rate in PROBE_DOWN.",
             (0.1, 1.0),
             "0.75",
         ),
         number(
             "loss_threshold",
-            "Share of a flight whose loss ends a probe, rounded down to 1/256.",
+            "If this share of the data in flight is lost, the probe ends. Rounded down to a multiple of 1/256.",
             (0.004, 0.9),
             "0.02",
         ),
         number(
             "beta",
-            "Factor of the bounds in a round with losses. 1 - beta is rounded down to 1/256.",
+            "Factor by which a round with losses multiplies the bounds. 1 - beta is rounded down to a multiple of 1/256.",
             (0.1, 0.99),
             "0.7",
         ),
         options::HEADROOM,
         whole(
             "startup_losses",
-            "Number of ACKs with losses in a round of recovery that ends STARTUP. 0: losses never end it.",
+            "Number of ACKs with losses after which STARTUP ends, counted within one round of recovery. 0: losses never end it.",
             (0, 15),
             "8",
         ),

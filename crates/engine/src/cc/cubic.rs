@@ -1,5 +1,5 @@
 //! CUBIC (RFC 9438) as in Linux 7.3 `tcp_cubic.c`, in its fixed-point arithmetic, with ABE (RFC
-//! 8511; see `abe`) as an option.
+//! 8511; set `beta_ecn`) as an option.
 //!
 //! Internal units: windows are in segments. `K` and times in the cubic function are in 1/1024 s,
 //! clocks are in jiffies of 1 ms (HZ 1000), and delays are in us.
@@ -9,8 +9,8 @@
 //! - A reduction multiplies cwnd, not FlightSize, by beta (section 4.6).
 //! - The curve is evaluated at the time since the epoch began plus the smallest RTT. (Section 4.2
 //!   uses the smoothed RTT.) It is evaluated at most once per jiffy.
-//! - The increase is 1/cnt per segment, where cnt = cwnd / (target - cwnd) is an integer and at
-//!   least 2. The target is not limited to 1.5 cwnd (section 4.2).
+//! - The increase is 1/cnt per acknowledged segment, where cnt = cwnd / (target - cwnd) is an
+//!   integer and at least 2. The target is not limited to 1.5 cwnd (section 4.2).
 //! - W_est always grows with alpha = 3 (1 - beta)/(1 + beta). Section 4.3 switches to alpha = 1 at
 //!   cwnd_prior, which the option `friendly_alpha_one` implements.
 //! - After a spurious reduction, only the window is restored, not W_max and the epoch (section
@@ -46,28 +46,28 @@ const BETA_SCALE: u32 = 1024;
 /// The registry entry.
 pub const ENTRY: Entry<Build> = Entry {
     name: "cubic",
-    doc: "Window as a cubic function of the time since the last reduction; Linux's default.",
+    doc: "The window is a cubic function of the time since its last reduction. Linux's default congestion control.",
     follows: "RFC 9438; Linux 7.3 tcp_cubic.c",
     options: &[
         abe::beta(
             "0.7",
-            "Factor of the window after a loss, rounded to 1/1024 as in Linux.",
+            "Factor by which the window is multiplied after a loss, rounded to a multiple of 1/1024 as in Linux.",
         ),
         abe::beta_ecn(
-            "Factor of the window after ECN-Echo (ABE, RFC 8511, recommends 0.85), also in fast convergence; default: beta. Needs ecn = true on the flow.",
+            "Factor by which the window is multiplied after ECN-Echo (ABE, RFC 8511, recommends 0.85), also in fast convergence; default: beta. Needs ecn = true on the flow.",
         ),
         abe::READING,
         abe::FRLOSSREDUCE,
         Opt {
             name: "fast_convergence",
-            doc: "Remember a smaller maximum than the window at the reduction, if that window was below the last maximum (RFC 9438 section 4.7).",
+            doc: "If the window at a reduction is below the last maximum, the new maximum is smaller than that window (RFC 9438 section 4.7).",
             kind: Kind::Bool,
             default: Some("true"),
             tc: None,
         },
         Opt {
             name: "tcp_friendliness",
-            doc: "Grow at least as fast as Reno would with the same beta (RFC 9438 section 4.3).",
+            doc: "The window grows at least as fast as Reno's would with the same beta (RFC 9438 section 4.3).",
             kind: Kind::Bool,
             default: Some("true"),
             tc: None,
@@ -87,14 +87,14 @@ pub const ENTRY: Entry<Build> = Entry {
         slow_start::SAVED_RTT,
         Opt {
             name: "hystart",
-            doc: "Leave slow start on a long train of ACKs or on a rise of the RTT, before losses; false is slow_start = \"none\".",
+            doc: "Whether slow start ends on a long train of ACKs or on a rise of the RTT, before losses; false has the same effect as slow_start = \"none\".",
             kind: Kind::Bool,
             default: Some("true"),
             tc: None,
         },
         Opt {
             name: "hystart_ack_delay",
-            doc: "Allow up to 1 ms more for a train of ACKs, as much as four large bursts take (Linux since 5.6).",
+            doc: "Whether a train of ACKs may last longer by the time that four large bursts take, at most 1 ms (Linux since 5.6).",
             kind: Kind::Bool,
             default: Some("true"),
             tc: None,

@@ -1,10 +1,11 @@
-//! CUBIC-SCE: CUBIC that responds to SCE marks, as in the kernel tree github.com/chromi/sce
-//! (`tcp_cubic_sce.c`). The draft of 2019 does not describe it.
+//! CUBIC-SCE: CUBIC that responds to marks of SCE (Some Congestion Experienced), as in the kernel
+//! tree github.com/chromi/sce (`tcp_cubic_sce.c`). The SCE draft of 2019 does not describe it. ESCE
+//! is the bit with which the receiver echoes a mark.
 //!
 //! Before the first epoch of the curve, an ACK with ESCE ends slow start, and ssthresh becomes half
 //! of the window. Later, an ACK with ESCE has two effects. First, it moves the inflection point of
-//! the curve towards the present. The time between the two shrinks in proportion to the
-//! acknowledged segments divided by the square root of the window. Second, the acknowledged
+//! the curve closer to the present. The time from the present to this point shrinks in proportion
+//! to the acknowledged segments divided by the square root of the window. Second, the acknowledged
 //! segments times this root are added to a count. Each time the count reaches the size of the
 //! window, the window and W_max shrink by one segment.
 //!
@@ -31,12 +32,12 @@ const SCALE: f64 = 1024.0;
 /// The registry entry.
 pub const ENTRY: Entry<Build> = Entry {
     name: "cubic-sce",
-    doc: "CUBIC that flattens its curve and shrinks by sqrt(cwnd) segments for each window of SCE marks.",
+    doc: "CUBIC that responds to SCE marks: its curve becomes flatter, and a whole window of marked segments reduces the window by sqrt(cwnd) segments.",
     follows: "github.com/chromi/sce, tcp_cubic_sce.c",
     options: &[
         Opt {
             name: "beta",
-            doc: "Factor of the window after a loss or ECN-Echo, rounded to 1/1024 as in Linux.",
+            doc: "Factor by which the window is multiplied after a loss or ECN-Echo, rounded to a multiple of 1/1024 as in Linux.",
             kind: Kind::Float {
                 min: 0.01,
                 max: 0.99,
@@ -46,7 +47,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "beta_sce",
-            doc: "Factor of the window after a loss or ECN-Echo if a recent ACK carried ESCE. The number of ACKs that count as recent is the number of segments of the window.",
+            doc: "Factor by which the window is multiplied after a loss or ECN-Echo if a recent ACK carried ESCE. The window, in segments, is the number of ACKs that count as recent.",
             kind: Kind::Float {
                 min: 0.01,
                 max: 0.99,

@@ -85,7 +85,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "update",
-            doc: "When alpha is updated: once per window of data, or on every ACK, whose marked fraction is 0 or 1 (modification (c)); default: \"window\", or \"ack\" in the paper.",
+            doc: "When alpha is updated: once per window of data, or on every ACK, which counts as marked or unmarked as a whole (modification (c)); default: \"window\", or \"ack\" in the paper.",
             kind: Kind::Word(&["window", "ack"]),
             default: None,
             tc: None,
@@ -99,7 +99,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "loss",
-            doc: "Response to a loss: \"halve\" the window, also when the loss falls into the round of a reduction on marks (Linux since 5.1); \"reno\": halve it, but not in such a round; \"alpha\": as on marks (before 5.1); \"none\"; default: by version.",
+            doc: "Response to a loss: \"halve\" the window, also if marks have already reduced it in the same round (Linux since 5.1); \"reno\": halve it, but not in such a round; \"alpha\": as on marks (before 5.1); \"none\"; default: by version.",
             kind: Kind::Word(&["halve", "reno", "alpha", "none"]),
             default: None,
             tc: None,
@@ -113,7 +113,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "ssthresh",
-            doc: "ssthresh after a reduction on marks: the window, or one less (the paper), so that slow start up to and including ssthresh (tcp.growth = \"acks\") does not add one. \"prr\" allows only the first; default: \"cwnd\", or \"cwnd-1\" in the paper.",
+            doc: "ssthresh after a reduction on marks: the window, or one less (the paper), so that slow start up to and including ssthresh (tcp.growth = \"acks\") does not add one. With reduction = \"prr\" only \"cwnd\" is possible; default: \"cwnd\", or \"cwnd-1\" in the paper.",
             kind: Kind::Word(&["cwnd", "cwnd-1"]),
             default: None,
             tc: None,
@@ -127,14 +127,14 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "grow_in_cwr",
-            doc: "Whether the window may grow in the round of a reduction (modification (b)). Progress towards the next increase is then kept if the window was not reduced. Not with \"prr\"; default: false, or true in the paper.",
+            doc: "Whether the window may grow in the round of a reduction (modification (b)). Progress towards the next increase is then kept if the window was not reduced. Not possible with reduction = \"prr\"; default: false, or true in the paper.",
             kind: Kind::Bool,
             default: None,
             tc: None,
         },
         Opt {
             name: "receiver",
-            doc: "How the receiver echoes CE: packet by packet (\"precise\", Linux), the same with SCE marks left out (\"sce_holds_ce\", the SCE kernels of 2019), or on every ACK until CWR (\"sticky\", RFC 3168). With \"sce_holds_ce\" a packet with ECT(1), the mark of SCE, leaves the state as it is: the echo of a CE lasts until an unmarked packet comes.",
+            doc: "How the receiver echoes CE: packet by packet (\"precise\", Linux), packet by packet except for SCE marks (\"sce_holds_ce\", the SCE kernels of 2019), or on every ACK until CWR (\"sticky\", RFC 3168). With \"sce_holds_ce\" a packet with ECT(1), the mark of SCE, does not change the echo: the echo of a CE lasts until an unmarked packet comes.",
             kind: Kind::Word(&["precise", "sce_holds_ce", "sticky"]),
             default: Some("precise"),
             tc: None,

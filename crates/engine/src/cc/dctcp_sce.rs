@@ -1,8 +1,9 @@
-//! DCTCP-SCE: DCTCP that responds to SCE marks, as in the kernel tree github.com/chromi/sce of June
-//! 2019 (`tcp_dctcp_sce.c`).
+//! DCTCP-SCE: DCTCP that responds to marks of SCE (Some Congestion Experienced), as in the kernel
+//! tree github.com/chromi/sce of June 2019 (`tcp_dctcp_sce.c`).
 //!
-//! It does not use alpha. For every segment acknowledged with ESCE, the window shrinks by half a
-//! segment. `sce.rs` describes everything else, including the deviations.
+//! It does not use alpha. For every segment acknowledged with ESCE, the bit with which the receiver
+//! echoes a mark, the window shrinks by half a segment. The source file `cc/sce.rs` describes
+//! everything else, including the deviations.
 
 use super::contract::Build;
 use super::sce::{BETA, BETA_ECN, BETA_SCE, CWR_QUIRK, Response, SSTHRESH, Sce, UNIT_QUIRK};

@@ -3,8 +3,8 @@
 //!
 //! The sender estimates the queueing delay as the difference between the current delay and the
 //! smallest delay of the last minutes. Below the target the window grows, by at most `gain`
-//! segments per round trip. Above the target it shrinks in the same proportion. A loss halves the
-//! window. There is no slow start, because the RFC's algorithm does not have one.
+//! segments per round trip. Above the target it shrinks in proportion to the excess. A loss halves
+//! the window. There is no slow start, because the RFC's algorithm does not have one.
 //!
 //! Deviations from the RFC:
 //! - The delay is the round-trip time, as in LEDBAT++ (draft-irtf-iccrg-ledbat-plus-plus), not the
@@ -59,7 +59,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "filter",
-            doc: "Number of samples of the last round trip whose smallest is the current delay (CURRENT_FILTER).",
+            doc: "Number of samples in the last round trip. The smallest of them is the current delay (CURRENT_FILTER).",
             kind: Kind::Int {
                 min: 1,
                 max: MAX_FILTER as i64,
@@ -69,7 +69,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "base_history",
-            doc: "Minutes whose smallest delay counts as the delay without a queue (BASE_HISTORY).",
+            doc: "Number of minutes. The smallest delay in this time counts as the delay without a queue (BASE_HISTORY).",
             kind: Kind::Int {
                 min: 2,
                 max: MAX_HISTORY as i64,

@@ -6,17 +6,17 @@
 //! the RTT is below a target, the increase is scaled so that flows with different RTTs get equal
 //! rates instead of equal windows. This scaling begins after some rounds, so that it does not slow
 //! short flows down. After marks or a loss, each ACK reduces the window by one segment until the
-//! reduction is complete. If the other end does not support Accurate ECN, Prague is Reno without
-//! ECN.
+//! reduction is complete. If the other end does not support Accurate ECN, Prague behaves like Reno
+//! without ECN.
 //!
 //! Several commits over a year have the version number 0.6. Some of them store the window with a
 //! fraction, and some of these also compute the pacing rate from that window. By default, tailback
 //! computes the pacing rate from whole packets, as in earlier commits and in 0.7 (option `pace`).
 //!
-//! Deviations: slow start keeps the fraction, as in 0.7. When a reduction is undone, the fraction
-//! before the reduction is restored (the module repeats the subtraction instead). The packet size
-//! for pacing is the MTU of IPv4 with timestamps. A burst is a number of segments that leave at
-//! once, because TSO is not modelled.
+//! Deviations: slow start keeps the fractional part of the window, as in 0.7. When a reduction is
+//! undone, the fractional part before the reduction is restored (the module repeats the subtraction
+//! instead). The packet size for pacing is the MTU of IPv4 with timestamps. A burst is a number of
+//! segments that leave at once, because TSO is not modelled.
 
 use super::contract::{Build, CongestionControl, Control, CwndEvent, EcnNeed, Needs, Signal};
 use super::view::{Ack, CaState, View};
@@ -41,7 +41,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "rtt_target",
-            doc: "The RTT of rtt_scaling.",
+            doc: "The target RTT of rtt_scaling.",
             kind: Kind::Time {
                 min: Time::from_us(128),
             },
@@ -70,7 +70,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "alpha_init",
-            doc: "Value of alpha at the start; it does not change before the first mark.",
+            doc: "Value of alpha at the start. alpha does not change before the first mark.",
             kind: Kind::Float { min: 0.0, max: 1.0 },
             default: Some("1"),
             tc: None,
@@ -84,7 +84,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "window",
-            doc: "How fractions become whole segments. With \"fraction\" the window is the fraction rounded up (later commits of version 0.6 and all since). With \"carry\" a segment is added or removed once the carried fraction reaches a whole one (its first commits).",
+            doc: "How fractions become whole segments. With \"fraction\" the window is the fraction rounded up (later commits of version 0.6, and all versions since). With \"carry\" a segment is added or removed once the carried fraction reaches a whole segment (the first commits of version 0.6).",
             kind: Kind::Word(&["fraction", "carry"]),
             default: Some("fraction"),
             tc: None,
@@ -98,21 +98,21 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "pace_iw",
-            doc: "The first ten segments are paced, too, at twice the window in the RTT of the handshake.",
+            doc: "Whether the first ten segments are paced too, at a rate of twice the window per RTT of the handshake.",
             kind: Kind::Bool,
             default: Some("false"),
             tc: None,
         },
         Opt {
             name: "burst_shift",
-            doc: "Segments may leave together for up to 2^-n seconds at the pacing rate.",
+            doc: "n: at most the segments that the pacing rate sends in 2^-n seconds leave together.",
             kind: Kind::Int { min: 0, max: 30 },
             default: Some("12"),
             tc: None,
         },
         Opt {
             name: "min_burst",
-            doc: "Segments that may leave together at any rate: Linux's tcp_min_tso_segs.",
+            doc: "Number of segments that may leave together even at the lowest rate: Linux's tcp_min_tso_segs.",
             kind: Kind::Int { min: 1, max: 64 },
             default: Some("2"),
             tc: None,

@@ -1,4 +1,4 @@
-//! Reno (RFC 5681) as in Linux 7.3 `tcp_cong.c`, with ABE (RFC 8511; see `abe`) as an option.
+//! Reno (RFC 5681) as in Linux 7.3 `tcp_cong.c`, with ABE (RFC 8511; set `beta_ecn`) as an option.
 //!
 //! Deviations from the RFCs, as in Linux: the window is in segments, and factors apply to cwnd, not
 //! to FlightSize. Every acknowledged segment contributes to growth (in terms of RFC 3465, L is
@@ -20,9 +20,12 @@ pub const ENTRY: Entry<Build> = Entry {
     doc: "Additive increase of one segment per RTT, multiplicative decrease by half.",
     follows: "RFC 5681; Linux 7.3 tcp_cong.c",
     options: &[
-        abe::beta("0.5", "Factor of the window after a loss."),
+        abe::beta(
+            "0.5",
+            "Factor by which the window is multiplied after a loss.",
+        ),
         abe::beta_ecn(
-            "Factor of the window after ECN-Echo (ABE, RFC 8511, recommends 0.8); default: beta. Needs ecn = true on the flow.",
+            "Factor by which the window is multiplied after ECN-Echo (ABE, RFC 8511, recommends 0.8); default: beta. Needs ecn = true on the flow.",
         ),
         abe::READING,
         abe::FRLOSSREDUCE,

@@ -1,4 +1,4 @@
-//! Delivers ACKs in batches, and may remove some of them. Wi-Fi, cable and cellular links gather
+//! Delivers ACKs in batches, and may remove some of them. Wi-Fi, cable and cellular links collect
 //! ACKs and send them together. Some of these links thin them, which means that they keep only the
 //! newest ACK of each flow.
 //!
@@ -25,12 +25,12 @@ const NEWEST: &str = "newest";
 
 pub const ENTRY: Entry<Build> = Entry {
     name: "ack_batch",
-    doc: "Gathers ACKs and releases them together: all of them, or the newest of each flow (thinning).",
+    doc: "Collects ACKs and releases them together: all of them, or the newest of each flow (thinning).",
     follows: "draft-ietf-ccwg-bbr-06 appendix A.12; RFC 3449 section 5.2",
     options: &[
         Opt {
             name: "packets",
-            doc: "Number of ACKs that are gathered.",
+            doc: "Number of ACKs in a batch.",
             kind: Kind::Int {
                 min: 1,
                 max: 100_000,
@@ -40,14 +40,14 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "time",
-            doc: "The longest time for which the first ACK waits.",
+            doc: "The longest time for which the first ACK of a batch waits.",
             kind: Kind::Time { min: Time(1) },
             default: Some("5ms"),
             tc: None,
         },
         Opt {
             name: "keep",
-            doc: "Which ACKs the link forwards: all, or the newest of each flow. If only one flow has ACKs, it then gets one ACK of every `packets`.",
+            doc: "Which ACKs the link forwards: all, or the newest of each flow. With \"newest\", a single flow gets one of every `packets` ACKs.",
             kind: Kind::Word(&["all", NEWEST]),
             default: Some("all"),
             tc: None,

@@ -24,12 +24,12 @@ use crate::rng::Stream;
 
 pub const ENTRY: Entry<Build> = Entry {
     name: "burst_loss",
-    doc: "Loses packets in bursts (Gilbert-Elliott), by mean loss and burst length or by four parameters.",
+    doc: "Loses packets in bursts (Gilbert-Elliott model). Set the mean loss and burst length, or the four parameters of the model.",
     follows: "Linux sch_netem, loss gemodel",
     options: &[
         share(
             "loss",
-            "Mean share of packets lost; goes with `burst`. Default: 0.01 unless `p` is set.",
+            "Mean share of packets lost; used together with `burst`. Default: 0.01 unless `p` is set.",
             None,
         ),
         Opt {
@@ -46,7 +46,7 @@ pub const ENTRY: Entry<Build> = Entry {
         ),
         share(
             "r",
-            "Probability that a bad channel turns good at a packet; goes with `p`. Default: 1 - p.",
+            "Probability that a bad channel turns good at a packet; used together with `p`. Default: 1 - p.",
             None,
         ),
         share(

@@ -1,4 +1,4 @@
-//! A delay that changes at given times, for example after a change of route or a handover.
+//! Adds a delay that changes at given times, as after a change of route or a handover.
 //!
 //! Deviations: a step applies to packets that leave the queue after the step. On the kernel engine,
 //! it applies to packets that reach netem after the step. Packets reach netem later than they leave
@@ -16,7 +16,7 @@ const STEPS: &str = "steps";
 
 pub const ENTRY: Entry<Build> = Entry {
     name: "delay",
-    doc: "Adds a delay that changes in steps to the delay of the link.",
+    doc: "Adds a second delay to the delay of the link. The second delay changes in steps.",
     follows: "Linux sch_netem, delay",
     options: &[
         Opt {

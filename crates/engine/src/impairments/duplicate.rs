@@ -1,4 +1,4 @@
-//! Packets that arrive twice. The copy follows the packet directly.
+//! Some packets arrive twice. The copy follows the packet directly.
 
 use super::options::{no_time, percent, share};
 use super::{Build, Fate, Impairment, LongRun, Netem, Way};

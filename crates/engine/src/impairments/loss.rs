@@ -1,4 +1,4 @@
-//! Independent losses of single packets. Their probability may change in steps.
+//! Each packet is lost independently of the others. The probability may change in steps.
 
 use tailback_record::Cause;
 

@@ -1,8 +1,8 @@
 //! A policer: a token bucket without a buffer, as in Linux `act_police`.
 //!
 //! The bucket gains tokens at `rate`, up to `burst`. If it has enough tokens for the bytes of a
-//! packet's frame, the packet uses them and goes on. Otherwise the packet is dropped, or marked CE,
-//! and uses no tokens.
+//! packet's frame, the packet uses them and goes on. Otherwise the packet is dropped or marked CE
+//! (option `action`), and uses no tokens.
 //!
 //! Deviations: Linux polices before the queue. tailback polices after the queue, on both engines.
 //! `act_police` does not mark. So the kernel engine uses a module of tailback's own (`sch_impair`)
@@ -23,7 +23,7 @@ const MARK: &str = "mark";
 
 pub const ENTRY: Entry<Build> = Entry {
     name: "police",
-    doc: "A policer: drops or marks packets that exceed a rate and a burst, without a buffer.",
+    doc: "A policer: drops or marks packets that exceed a rate and a burst size. It has no buffer.",
     follows: "Linux act_police",
     options: &[
         Opt {

@@ -48,7 +48,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "patience",
-            doc: "The longest time for which a late packet waits to be overtaken; goes with `distance`.",
+            doc: "The longest time for which a late packet waits to be overtaken; used together with `distance`.",
             kind: Kind::Time { min: Time(1) },
             default: Some("50ms"),
             tc: None,

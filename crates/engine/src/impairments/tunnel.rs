@@ -1,9 +1,9 @@
 //! The two ends of a tunnel, and what they do with the ECN field. Packets in a tunnel have an outer
 //! header (RFC 6040).
 //!
-//! Place one end behind the link before the tunnel, with `end = "ingress"`, and the other end
-//! behind the last link of the tunnel, with `end = "egress"`. Queues between the two ends read and
-//! mark the outer header.
+//! Add this impairment to the last link before the tunnel, with `end = "ingress"`, and to the last
+//! link of the tunnel, with `end = "egress"`. Queues between the two ends read and mark the outer
+//! header.
 //!
 //! | mode | ingress: outer header | egress |
 //! |---|---|---|

@@ -1,5 +1,5 @@
-//! Two parallel paths with different delays, as in a bonded link or in routing over paths of equal
-//! cost. Each path keeps its order. Packets on different paths overtake each other.
+//! Two parallel paths with different delays, as in a bonded link or in routing over several paths
+//! of equal cost. Each path keeps its order. Packets on different paths overtake each other.
 //!
 //! The method of choosing a path determines how many packets are reordered. If the path is chosen
 //! for each packet (`random`, `turns`), nearly all packets overtake other packets. With `flowlets`,
@@ -44,7 +44,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "gap",
-            doc: "The pause after which a flow may take the other path. Has an effect on flowlets only.",
+            doc: "The pause after which a flow may take the other path. Has an effect with \"flowlets\" only.",
             kind: Kind::Time { min: Time(1) },
             default: Some("500us"),
             tc: None,

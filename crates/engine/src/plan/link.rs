@@ -127,13 +127,13 @@ keys! {
         /// Name in results.
         name: String;
         /// Rate in frame bytes (IP + 14 B Ethernet): a constant, { steps = [[time, rate], ...] } or
-        /// { trace = "file" }: delivery opportunities (Mahimahi), or a CSV file with a header
-        /// time_s,rate_mbit,delay_ms,loss and a row for each change. The file's delay and loss are
-        /// impairments that act before those of the link.
+        /// { trace = "file" }. The file has delivery opportunities (Mahimahi), or it is a CSV file
+        /// with a header time_s,rate_mbit,delay_ms,loss and a row for each change. The delay and
+        /// loss in the file act before the link's own impairments.
         rate: RatePlan => key(KeyKind::Rate).required();
         /// The queue discipline: its name, or { aqm = name, options }. On the kernel engine, module
-        /// = name uses a module of the kit in its place, and { aqm = name, kernel = true, args =
-        /// "tc words" } selects a queue discipline that only the kernel has.
+        /// = name replaces it with a module of the kernel kit, and { aqm = name, kernel = true,
+        /// args = "tc words" } selects a queue discipline that only the kernel has.
         queue: Algorithm => entry(Registry::Aqm).default("fifo");
         /// A module of the kernel engine's kit that replaces the queue discipline.
         module: Option<String>;
@@ -149,32 +149,33 @@ keys! {
         /// tc computes for a class without a burst. It is one MTU of 1600 B plus the rate divided
         /// by the kernel's timer frequency (1 GHz), which is 1600 B below 8 Gbit/s. If the burst is
         /// 0, idle time gives no credit, so each packet leaves at the start of its slot. The
-        /// largest burst is 4 GB, or what the lowest rate sends in 60 s if that is less. Not for a
-        /// wire, a trace or a queue that keeps the rate itself (Cake).
+        /// largest burst is 4 GB, or what the lowest rate sends in 60 s if that is less. Not
+        /// allowed with link = "wire", with a rate from a trace, or with a queue that shapes to the
+        /// rate itself (Cake).
         burst: Bytes => key(KeyKind::Burst).default("0b");
-        /// Puts an independent instance of the link in the reverse direction, reported as
+        /// Adds an independent copy of the link in the reverse direction. Results call it
         /// NAME.back.
         key both_directions = BOOL.default("false");
-        /// One-way delay behind the link, or { steps = [[time, delay], ...] }, which is short for the
-        /// impairment `delay`.
+        /// One-way delay after a packet has left the link. { steps = [[time, delay], ...] } is a
+        /// short form of the impairment `delay`.
         delay: Time = ANY_TIME.default("0s").or_table(&DelayForm::TABLE);
         /// Random addition to the delay, uniform from 0 to this value; packets keep their order.
         jitter: Time = ANY_TIME.default("0s").kernel(AtMost("4s"), "netem has 32 bits for it");
-        /// Slots behind the link and its delay, as with a link that sends in bursts (netem's `slot`).
-        /// A packet waits for a slot. When a slot begins, several packets leave at once. The next
-        /// slot begins a random gap after a full slot, or after a packet becomes the first in the
-        /// queue while no slot is scheduled.
+        /// Makes packets arrive in bursts, as some radio links do (netem's `slot`). After the link
+        /// and its delay, a packet waits for the next slot. When a slot begins, several packets
+        /// leave at once. The next slot begins a random gap after a full slot, or after a packet
+        /// becomes the first in the queue while no slot is scheduled.
         slots: Option<SlotsPlan> => key(KeyKind::Table(&SlotsPlan::TABLE));
-        /// Probability that a packet is lost behind the queue, or { gilbert = { p, r, good, bad } },
-        /// which is short for the impairment `burst_loss`.
+        /// Probability that a packet is lost after it has left the queue. { gilbert = { p, r, good,
+        /// bad } } is a short form of the impairment `burst_loss`.
         loss: f64 = float(0.0, 1.0).default("0").or_table(&BurstLossForm::TABLE);
-        /// Short for the impairment `reorder`.
+        /// A short form of the impairment `reorder`.
         key reorder = key(KeyKind::Table(&ReorderForm::TABLE)).since("0.2");
-        /// Probability that a packet is duplicated: short for the impairment `duplicate`.
+        /// Probability that a packet is duplicated. A short form of the impairment `duplicate`.
         key duplicate = float(0.0, 1.0).default("0").since("0.2");
-        /// Short for the impairment `police`.
+        /// A short form of the impairment `police`.
         key policer = key(KeyKind::Table(&PolicerForm::TABLE)).since("0.2");
-        /// Bytes added to each frame when the rate is applied.
+        /// Bytes that are added to the length of each frame when its transmission time is computed.
         overhead: i32 = int(-256, 256).default("0")
             .kernel(AtLeast("0"), "the kernel's shaper adds from 0 to 65535 bytes");
         /// Whether the packet in transmission is counted as backlog.
@@ -188,8 +189,8 @@ keys! {
         /// over all flows and including retransmissions.
         schedule: Option<Schedule> => key(KeyKind::Schedule);
         /// Other effects of the path on packets that have left the queue: bursts of loss, changing
-        /// delays, reordering and more. They follow the link's own loss, delay, jitter and slots, and
-        /// a packet meets them in the order of the file.
+        /// delays, reordering and more. They act after the link's own loss, delay, jitter and
+        /// slots, in the order of the file.
         impairments: Vec<ImpairmentPlan> => key(KeyKind::List(&ImpairmentPlan::TABLE)).since("0.2");
     }
 }

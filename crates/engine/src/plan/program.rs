@@ -16,10 +16,10 @@ pub const DATE: u64 = 1_767_225_600;
 pub const BUILT: &str = "built:";
 
 keys! {
-    /// A pair of hosts and the programs that run on them, as they are, kernel engine only. In the
-    /// simulator a kind is a transport stack that is compiled in, such as stacks/quinn. Packets of
-    /// the sender's host pass the route, and packets of the receiver's host take the reverse
-    /// direction. If an entry has a kind, write the options of the kind beside these keys.
+    /// A pair of hosts and the unmodified programs that run on them, kernel engine only. In the
+    /// simulator, `kind` selects a transport stack that is compiled in, such as stacks/quinn.
+    /// Packets of the sender's host pass the route, and packets of the receiver's host take the
+    /// reverse direction. If an entry has a kind, write the options of the kind beside these keys.
     pub struct ProgramPlan as "[[programs]]" {
         /// A ready-made entry, which sets the programs of both sides; default: the keys sender and
         /// receiver set them.
@@ -28,13 +28,14 @@ keys! {
         name: String => key(KeyKind::Name);
         /// What runs on the sender's host: { run = ["program", "argument"], ready = "tcp:80" }.
         sender: Option<SidePlan> => key(KeyKind::Table(&SidePlan::TABLE));
-        /// What runs on the receiver's host, written as for the sender. One of the two may be left
-        /// out. Its host then runs nothing. If a placeholder {NAME.sender} or {NAME.receiver} of
-        /// the other side refers to a host of another entry, that host replaces it.
+        /// What runs on the receiver's host, written as for the sender. You can leave out one of
+        /// the two sides. Its host then runs no program. If the other side has a placeholder
+        /// {NAME.sender} or {NAME.receiver}, the host of that entry takes the place of the missing
+        /// side's host.
         receiver: Option<SidePlan> => key(KeyKind::Table(&SidePlan::TABLE));
-        /// Files and folders, relative to this file. The guest has them read-only in /files. They
-        /// are also in its PATH, and the working folder has links to them. Their content is part of
-        /// a run's identity.
+        /// Files and folders, relative to this file. The guest has them read-only in the folder
+        /// /files, which is also in its PATH. The working folder has symbolic links to them. Their
+        /// content is part of a run's identity.
         files: Vec<FilePlan> => key(KeyKind::Files);
         /// Debian packages that the programs need. tailback adds the dependencies of these
         /// packages.
@@ -48,9 +49,9 @@ keys! {
         /// Whether TCP sockets of both hosts request ECN; otherwise they use ECN only if the peer
         /// requests it.
         ecn: bool = BOOL.default("false");
-        /// Number of copies. Several copies have the names NAME/1, NAME/2, ...
+        /// Number of copies of this entry. Several copies have the names NAME/1, NAME/2, ...
         count: u64 = COUNT.default("1");
-        /// When programs without `ready` start; the start offset is added.
+        /// When programs without `ready` start; the random delay of start_jitter is added.
         start: Time = ANY_TIME.default("0s");
         /// When tailback ends all programs (SIGTERM, and SIGKILL a second later); default: at the
         /// end of the run.
@@ -154,7 +155,7 @@ impl AsPart for InteropPlan {
 }
 
 keys! {
-    /// A number from a file.
+    /// A number that is read from a file.
     pub struct ResultPlan as "a result" {
         /// Its name.
         name: String;

@@ -29,7 +29,7 @@ keys! {
         /// window at every change. "acks": window, ssthresh, packets in flight, congestion state
         /// and acknowledged bytes after every ACK. "off" (or false): no series.
         series: SeriesMode => key(KeyKind::Switch(SeriesMode::WORDS)).default("interval");
-        /// Whether every drop and mark is recorded as a row.
+        /// Whether every drop and mark is recorded as a row of series.parquet.
         events: bool = BOOL.default("false");
         /// Whether every packet is recorded, for a capture file.
         packets: bool = BOOL.default("false");
@@ -38,7 +38,7 @@ keys! {
         captures: bool = BOOL.default("true");
         /// Time between the samples for the statistics of classes (rate, window, utilisation, marks
         /// and drops) and of the utilisation of each link. The samples begin at the end of the
-        /// warm-up. Between 1ms and the measured time, or "0s" for no samples.
+        /// warm-up. The value is from 1ms to the measured time, or "0s" for no samples.
         statistics: Time = ANY_TIME.default("0s");
     }
 }

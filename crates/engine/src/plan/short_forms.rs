@@ -42,7 +42,7 @@ keys! {
     pub struct ReorderForm as "[reorder]" {
         /// Probability that a packet arrives late.
         key probability = PROBABILITY.required();
-        /// How much later it arrives.
+        /// How much later the packet arrives.
         key delay = POSITIVE_TIME.required();
     }
 }
@@ -52,7 +52,7 @@ keys! {
     pub struct PolicerForm as "[policer]" {
         /// Rate at which tokens arrive.
         key rate = plain(Kind::Rate).required();
-        /// Largest number of tokens, bytes.
+        /// Largest number of tokens in the bucket, bytes.
         key burst = BYTES.required();
     }
 }

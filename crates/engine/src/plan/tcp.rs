@@ -229,17 +229,18 @@ keys! {
         /// to 0 to 3 of Linux tcp_ecn_option: never; after CE and three times in a round trip; on
         /// every ACK until ACKs with the option seem to get lost; on every ACK.
         accecn_option: AccEcnOption = AccEcnOption::KEY.default("full");
-        /// What the receiver does to get a higher rate, on purpose or by a bug. "hides-ce": it
-        /// negotiates ECN and never reports CE. "divides-acks": it acknowledges a segment in eight
-        /// parts. "optimistic": it acknowledges missing segments as soon as a later one arrives, so
-        /// that the sender sees no loss; the lost data never arrives.
+        /// How the receiver misreports what arrives, to get a higher rate or by a bug. "hides-ce":
+        /// it negotiates ECN and never reports CE. "divides-acks": it acknowledges a segment in
+        /// eight parts. "optimistic": it acknowledges missing segments as soon as a later one
+        /// arrives, so that the sender sees no loss; the lost data never arrives.
         receiver: Conduct = Conduct::KEY.default("honest").since("0.2")
             .kernel(Only(&["honest"]), "receivers of Linux are honest");
-        /// Pacing rate in slow start (below half of ssthresh), percent of cwnd/srtt: Linux
-        /// tcp_pacing_ss_ratio.
+        /// Pacing rate in slow start (while cwnd is below half of ssthresh), percent of cwnd/srtt:
+        /// Linux tcp_pacing_ss_ratio.
         pacing_ss_ratio: u32 = int(1, 1_000).default("200")
             .kernel(Only(&["200"]), "the guest's hosts keep Linux's pacing ratios");
-        /// Pacing rate from half of ssthresh on, percent of cwnd/srtt: Linux tcp_pacing_ca_ratio.
+        /// Pacing rate while cwnd is at least half of ssthresh, percent of cwnd/srtt: Linux
+        /// tcp_pacing_ca_ratio.
         pacing_ca_ratio: u32 = int(1, 1_000).default("120")
             .kernel(Only(&["120"]), "the guest's hosts keep Linux's pacing ratios");
     }

@@ -14,16 +14,16 @@ keys! {
         /// Name in results; default: the congestion control's name, made unique (cubic, cubic-2).
         name: String => key(KeyKind::Name);
         /// The congestion control: its name, or { name = ..., options }. On the kernel engine,
-        /// module = name uses a module of the kit in its place, and { name = ..., kernel = true }
-        /// selects a congestion control that only the kernel has.
+        /// module = name replaces it with a module of the kernel kit, and { name = ..., kernel =
+        /// true } selects a congestion control that only the kernel has.
         cc: Algorithm => entry(Registry::Cc).required();
         /// A module of the kernel engine's kit that replaces the congestion control.
         module: Option<String>;
         /// Whether ECN is negotiated; default: true if the congestion control requires it.
         ecn: bool => BOOL;
-        /// Number of copies. Several copies have the names NAME/1, NAME/2, ...
+        /// Number of copies of this entry. Several copies have the names NAME/1, NAME/2, ...
         count: u64 = COUNT.default("1");
-        /// When the flow connects; the start offset is added.
+        /// When the flow connects; the random delay of start_jitter is added.
         start: Time = ANY_TIME.default("0s");
         /// The flow sends no new data from this time on.
         stop: Option<Time> = ANY_TIME;
@@ -90,7 +90,7 @@ keys! {
         options: Options;
         /// Name in results; default: the kind, made unique.
         name: String => key(KeyKind::Name);
-        /// Number of copies. Several copies have the names NAME/1, NAME/2, ...
+        /// Number of copies of this entry. Several copies have the names NAME/1, NAME/2, ...
         count: u64 = COUNT.default("1");
         /// The source sends no packet or request before this time.
         start: Time = ANY_TIME.default("0s");
@@ -117,7 +117,8 @@ keys! {
         answers: Option<Vec<u32>>;
         /// If the source opens connections: the congestion control of their servers, as for a flow.
         key cc = entry(Registry::Cc).default("cubic").of_connections();
-        /// If the source opens connections: single keys of [tcp] for them.
+        /// If the source opens connections: keys of [tcp] that have another value for these
+        /// connections.
         key tcp = key(KeyKind::Table(&TcpPlan::TABLE)).of_connections();
         /// If the source opens connections: links that requests and ACKs pass. For ping and video:
         /// links that echoes and reports pass. Default: the NAME.back of the route's links, in

@@ -12,12 +12,12 @@ const AROUND_S: u64 = 13;
 /// The registry entry.
 pub const ENTRY: Entry<Build> = Entry {
     name: "flent",
-    doc: "A test of Flent; its data file is kept in the output folder. Uploads pass the route, and downloads take the reverse direction.",
+    doc: "A test of Flent; its data file is kept in the output folder. Uploads take the forward direction of the route, and downloads take the reverse direction.",
     follows: "Flent, netperf and irtt",
     options: &[
         Opt {
             name: "test",
-            doc: "The test.",
+            doc: "Flent's name of the test.",
             kind: Kind::Word(&[
                 "rrul",
                 "rrul_be",
@@ -34,7 +34,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "seconds",
-            doc: "Length of the test; default and maximum: the time from the start of the entry to its end.",
+            doc: "Length of the test, s; default and maximum: the time from `start` to `stop`, or to the end of the run.",
             kind: Kind::Int {
                 min: 1,
                 max: 86_400,

@@ -15,10 +15,10 @@
 //!
 //! Two scripts of an image are made for the runner's own network and do not work here. First, its
 //! `/setup.sh` sets routes through the runner's simulator and turns off the network card's
-//! checksums. Hosts here already have their routes, so another script replaces it. It only makes
-//! `/logs/qlog`, as the image's script does. Second, clients wait for the simulator with
-//! `/wait-for-it.sh sim:57832`. Here `sim` is the client's own host, and a socket listens at this
-//! port. So this script ends at once.
+//! checksums. Hosts in tailback already have their routes, so tailback replaces this script. The
+//! replacement only creates `/logs/qlog`, as the image's script does. Second, clients wait for the
+//! simulator with `/wait-for-it.sh sim:57832`. In tailback, `sim` is the client's own host, and a
+//! socket listens at this port. So `/wait-for-it.sh` returns at once.
 
 use super::{Build, IPV6, Made, client, result, server, words_of};
 use crate::plan::{InteropPlan, Ready, SidePlan};
@@ -41,14 +41,15 @@ const MOST: u64 = 500_000_000;
 /// The registry entry.
 pub const ENTRY: Entry<Build> = Entry {
     name: "interop",
-    doc: "Endpoints of the QUIC interop runner: the sender's side is the server, the receiver's the client, \
-          each with the unpacked image as its `root`. Their `run` defaults to /run_endpoint.sh.",
+    doc: "Endpoints of the QUIC interop runner: the sender's side is the server, and the receiver's side is \
+          the client. The `root` of each side is its unpacked container image, and `run` defaults \
+          to /run_endpoint.sh.",
     follows: "the QUIC interop runner",
     options: &[
         Opt {
             name: "testcase",
-            doc: "The test case for both sides (TESTCASE), by its name in the runner; tailback \
-                  does not check what a test requires of a trace.",
+            doc: "The test case for both sides (TESTCASE), by its name in the runner. tailback \
+                  does not check packet traces, which some tests of the runner require.",
             kind: Kind::Word(&[
                 "handshake",
                 "transfer",

@@ -20,14 +20,14 @@ pub const ENTRY: Entry<Build> = Entry {
     options: &[
         Opt {
             name: "parallel",
-            doc: "Connections at the same time.",
+            doc: "Number of connections at the same time.",
             kind: Kind::Int { min: 1, max: 128 },
             default: Some("1"),
             tc: None,
         },
         Opt {
             name: "seconds",
-            doc: "How long iperf3 sends; default and maximum: until a second before the end of the entry.",
+            doc: "How long iperf3 sends, s; default and maximum: until one second before `stop` or before the end of the run.",
             kind: Kind::Int {
                 min: 1,
                 max: 86_400,
@@ -44,14 +44,14 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "bitrate",
-            doc: "Payload rate of each connection; default: as fast as TCP can, and 1Mbit with UDP.",
+            doc: "Payload rate of each connection; default: no limit with TCP, 1Mbit with UDP.",
             kind: Kind::Rate,
             default: None,
             tc: None,
         },
         Opt {
             name: "length",
-            doc: "Bytes of a datagram, or of a write; default: iperf3's own.",
+            doc: "Bytes of a UDP datagram, or of a write to a TCP socket; default: the default of iperf3.",
             kind: Kind::Int {
                 min: 16,
                 max: 65_000,

@@ -33,7 +33,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "requests",
-            doc: "Number of requests; default: as many as fit until a second before the end of the entry.",
+            doc: "Number of requests; default: as many as fit until one second before `stop` or before the end of the run.",
             kind: Kind::Int {
                 min: 1,
                 max: 1_000_000,

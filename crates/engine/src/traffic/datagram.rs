@@ -11,7 +11,7 @@ use crate::units::{Rate, Time};
 /// Option: the rate in frame bytes. For kinds with pauses, it is the rate between pauses.
 pub const RATE: Opt = Opt {
     name: "rate",
-    doc: "Rate in frame bytes.",
+    doc: "Rate of whole Ethernet frames, headers included.",
     kind: Kind::Rate,
     default: Some("1Mbit"),
     tc: None,

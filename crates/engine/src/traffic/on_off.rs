@@ -3,8 +3,8 @@
 //!
 //! The on and off periods have constant lengths, or lengths from an exponential distribution with
 //! the given mean. A sending period begins with a packet. Packets that are due at the end of the
-//! period or later are not sent. If a period ends within the slot of its last packet, the next
-//! period does not continue this slot.
+//! period or later are not sent. If a period ends before the next packet is due, the remaining time
+//! to that packet is not carried over to the next period.
 
 use super::datagram::{self, Datagrams};
 use super::{Build, Source, Step, Transport};
@@ -23,33 +23,33 @@ pub const ENTRY: Entry<Build> = Entry {
     follows: "on-off source with exponential or constant periods",
     options: &[
         Opt {
-            doc: "Rate while it is on, in frame bytes.",
+            doc: "Rate of whole Ethernet frames while the source is on, headers included.",
             ..datagram::RATE
         },
         Opt {
             name: "on",
-            doc: "Length of a period of sending, or its mean.",
+            doc: "Length of a period of sending, or the mean length.",
             kind: Kind::Time { min: Time(1_000) },
             default: Some("1s"),
             tc: None,
         },
         Opt {
             name: "off",
-            doc: "Length of a pause, or its mean.",
+            doc: "Length of a pause, or the mean length.",
             kind: Kind::Time { min: Time(1_000) },
             default: Some("1s"),
             tc: None,
         },
         Opt {
             name: "on_distribution",
-            doc: "Whether all periods of sending have that length, or are exponential with that mean.",
+            doc: "Whether all periods of sending have the length `on`, or exponentially distributed lengths with this mean.",
             kind: DISTRIBUTIONS,
             default: Some("exponential"),
             tc: None,
         },
         Opt {
             name: "off_distribution",
-            doc: "Whether all pauses have that length, or are exponential with that mean.",
+            doc: "Whether all pauses have the length `off`, or exponentially distributed lengths with this mean.",
             kind: DISTRIBUTIONS,
             default: Some("exponential"),
             tc: None,

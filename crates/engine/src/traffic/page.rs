@@ -1,11 +1,11 @@
 //! Web pages. A page loads its objects on several connections at the same time. The load time ends
 //! when all objects have arrived.
 //!
-//! The kind follows RFC 7928, section 7.2. There a page has at least 50 objects of at least 1 KB,
-//! which 6 connections carry back to back. All connections of a page open at once, and its objects
-//! are assigned to them in turn. The objects on one connection follow each other without separate
-//! requests. With a single connection, the page loads as over HTTP/2. The next page begins a think
-//! time after the last byte of the previous page.
+//! This kind of traffic follows RFC 7928, section 7.2. In that section a page has at least 50
+//! objects of at least 1 KB, which 6 connections carry back to back. All connections of a page open
+//! at once, and its objects are assigned to them in turn. The objects on one connection follow each
+//! other without separate requests. With a single connection, the page loads as over HTTP/2. The
+//! next page begins when the think time after the last byte of the previous page has passed.
 //!
 //! Deviations from browsers: all objects are known from the start, objects are not requested
 //! separately, and TLS is not modelled. Connections are not reused for the next page.
@@ -28,7 +28,7 @@ pub const ENTRY: Entry<Build> = Entry {
     options: &[
         Opt {
             name: "objects",
-            doc: "Objects of a page.",
+            doc: "Number of objects on a page.",
             kind: Kind::Int {
                 min: 1,
                 max: 10_000,
@@ -38,14 +38,14 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "connections",
-            doc: "Connections that a page opens.",
+            doc: "Number of connections that a page opens.",
             kind: Kind::Int { min: 1, max: 100 },
             default: Some("6"),
             tc: None,
         },
         Opt {
             name: "think",
-            doc: "Mean of the exponential times from the end of a page to the start of the next.",
+            doc: "Mean time from the end of a page to the start of the next page; exponentially distributed.",
             kind: Kind::Time {
                 min: Time(1_000_000),
             },

@@ -1,8 +1,8 @@
 //! Ping: requests of one size at equal intervals, each of which is echoed at once.
 //!
-//! Echoes have the size of their requests. They take the links `back`, or by default the
-//! `NAME.back` of the route's links in reverse order. Ping measures the one-way delays of request
-//! and echo. Their sum is the round-trip time.
+//! Echoes have the size of their requests. They pass the links that the key `back` lists. By
+//! default these are the links `NAME.back` of the route, in reverse order. Ping measures the
+//! one-way delays of request and echo. Their sum is the round-trip time.
 
 use super::datagram::{self, Datagrams, Role};
 use super::{Build, Source, Step, Transport};

@@ -70,14 +70,14 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "connections",
-            doc: "Bulk connections at first.",
+            doc: "Number of bulk connections at the start.",
             kind: Kind::Int { min: 1, max: 100 },
             default: Some("1"),
             tc: None,
         },
         Opt {
             name: "most_connections",
-            doc: "Most bulk connections.",
+            doc: "Largest number of bulk connections.",
             kind: Kind::Int { min: 1, max: 100 },
             default: Some("16"),
             tc: None,

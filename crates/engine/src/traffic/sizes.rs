@@ -20,7 +20,7 @@ pub const ALPHA: Opt = Opt {
 /// Option: the smallest size.
 pub const MIN: Opt = Opt {
     name: "min",
-    doc: "Least size of the Pareto distribution, payload bytes; default: 1000.",
+    doc: "Smallest size of the Pareto distribution, payload bytes; default: 1000.",
     ..SIZE
 };
 

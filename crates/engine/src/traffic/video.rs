@@ -15,10 +15,11 @@
 //! * More than 10 % lost, or a queue delay of more than 50 ms: 0.85 times the rate at which
 //!   datagrams arrived.
 //! * Less than 2 % lost and a queue delay of less than 25 ms: 1.05 times the current bitrate.
-//! * Otherwise the bitrate stays.
+//! * Otherwise the bitrate does not change.
 //!
-//! If no report comes for a second, the bitrate is halved, at most once a second. The shares and
-//! factors come from draft-ietf-rmcat-gcc-02. The delays were chosen for tailback.
+//! If no report comes for a second, the bitrate is halved, at most once a second. The shares of
+//! lost datagrams and the factors come from draft-ietf-rmcat-gcc-02. The thresholds of the queue
+//! delay are tailback's own.
 //!
 //! With `sizes`, the sizes of the frames come in order from a list or a file (such as the traces of
 //! RFC 8593, section 6). At the end, the list starts again. If `bitrate` is set too, each size is
@@ -53,12 +54,12 @@ const CUT: f64 = 0.9;
 /// The registry entry.
 pub const ENTRY: Entry<Build> = Entry {
     name: "video",
-    doc: "Video of a call: frames of varying size at a rate, with key frames, at a fixed or an adaptive bitrate. Measures delay, lateness and stalls.",
+    doc: "Video of a call: frames of varying size at a given frame rate, with key frames, at a fixed or an adaptive bitrate. Measures delay, lateness and stalls.",
     follows: "RFC 8593, section 5; key frames of draft-huitema-ccwg-c4-test",
     options: &[
         Opt {
             name: "bitrate",
-            doc: "Mean bitrate of the video without headers; with min_bitrate, the largest bitrate. Default: 1Mbit, or that of sizes.",
+            doc: "Mean bitrate of the video without headers; with min_bitrate, the largest bitrate. Default: 1Mbit, or the bitrate that follows from sizes.",
             kind: Kind::Rate,
             default: None,
             tc: None,
@@ -72,7 +73,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "frame_rate",
-            doc: "Frames a second.",
+            doc: "Frames per second.",
             kind: Kind::Int { min: 1, max: 240 },
             default: Some("30"),
             tc: None,
@@ -99,14 +100,14 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "variation",
-            doc: "Scale of the Laplace distribution of the sizes and distances of frames, or with `sizes` of the distances only; 0: all are equal.",
+            doc: "Scale of the Laplace distribution of the sizes of frames and of the times between frames. With `sizes`, only the times vary. 0: nothing varies.",
             kind: Kind::Float { min: 0.0, max: 0.3 },
             default: Some("0.15"),
             tc: None,
         },
         Opt {
             name: SIZES,
-            doc: "Bytes of the frames in order, repeated from the start; a list, or a file with one size a line. Default: sizes are drawn.",
+            doc: "Sizes of the frames in order, bytes; a list, or a file with one size per line. After the last size, the first one follows again. Default: sizes are random.",
             kind: Kind::List(&Kind::Int {
                 min: 1,
                 max: LARGEST as i64,
@@ -117,7 +118,7 @@ pub const ENTRY: Entry<Build> = Entry {
         DEADLINE,
         Opt {
             name: "packet_size",
-            doc: "Frame length of the longest datagram in bytes, 54 bytes of headers included.",
+            doc: "Length of the Ethernet frame of the longest datagram, bytes, including 54 bytes of headers.",
             kind: Kind::Int {
                 min: 154,
                 max: 9014,

@@ -1,13 +1,13 @@
-//! Web-like traffic: requests of a Poisson process. The answer to each request has a number of
-//! bytes, and is sent over its own TCP connection or over a connection that serves several
+//! Web-like traffic: requests arrive as a Poisson process. The answer to each request has a number
+//! of bytes, and is sent over its own TCP connection or over a connection that serves several
 //! requests.
 //!
 //! The gaps between requests are exponential. Sizes have a truncated Pareto distribution, as the
 //! short flows of the Prague group's testbed, or a lognormal distribution, as in the L4S tests of
 //! 2020.
 //!
-//! Gaps and sizes are drawn here in turn, from one stream. So neither the times nor the sizes of
-//! requests depend on the network.
+//! Gaps and sizes are drawn in turn from one stream of random numbers. So neither the times nor the
+//! sizes of requests depend on the network.
 
 use super::sizes::{self, Sizes};
 use super::{Build, ECN, LIMIT, Source, Step, Transport};
@@ -25,7 +25,7 @@ pub const ENTRY: Entry<Build> = Entry {
     options: &[
         Opt {
             name: "arrival",
-            doc: "Mean of the exponential gaps between requests.",
+            doc: "Mean gap between requests; exponentially distributed.",
             kind: Kind::Time { min: Time(100_000) },
             default: Some("10ms"),
             tc: None,

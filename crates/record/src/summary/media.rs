@@ -9,9 +9,9 @@ use crate::{EchoOutcome, FrameOutcome, ResponsivenessOutcome, ratio};
 fields! {
     /// Summary of the echoes of a source.
     pub struct EchoSummary {
-        /// Requests for an echo sent.
+        /// Number of requests for an echo that were sent.
         sent: u64 = measured("", Count).called("echo_requests");
-        /// Requests whose echo arrived.
+        /// Number of requests whose echo arrived.
         answered: u64 = measured("", Count).called("echoes").more();
         /// Requests without an echo, for which a later request was answered or 10 s have passed.
         lost: u64 = measured("", Count).called("echoes_lost").less();
@@ -56,9 +56,9 @@ fields! {
     pub struct ResponsivenessSummary {
         /// Responsiveness: the mean of `rpm_foreign` and `rpm_loaded`.
         rpm: Option<f64> = measured("1/min", Once).more();
-        /// Round trips per minute of foreign probes.
+        /// Round trips per minute of foreign probes, each of which opens its own connection.
         foreign_rpm: Option<f64> = measured("1/min", Once).called("rpm_foreign").more();
-        /// Round trips per minute on bulk connections.
+        /// Round trips per minute of probes on bulk connections.
         loaded_rpm: Option<f64> = measured("1/min", Once).called("rpm_loaded").more();
         /// Confidence in the responsiveness: low, medium or high.
         confidence: &'static str = about();
@@ -66,9 +66,9 @@ fields! {
         foreign_ms: Stat = measured("ms", Requests).only(Stat::OF_DELAYS).less();
         /// Time of probes on bulk connections.
         loaded_ms: Stat = measured("ms", Requests).only(Stat::OF_DELAYS).less();
-        /// Complete intervals of the test.
+        /// Number of complete intervals of the test.
         intervals: u64 = measured("", Count).called("rpm_intervals");
-        /// Bulk connections at the end of the test.
+        /// Number of bulk connections at the end of the test.
         connections: u64 = measured("", Count).called("rpm_connections");
         /// Mean goodput of the last intervals.
         goodput_mbit: f64 = measured("Mbit/s", Bytes).called("rpm_goodput_mbit").more();

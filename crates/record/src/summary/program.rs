@@ -93,7 +93,7 @@ fields! {
         marks: Option<u64> = measured("packets", Count);
         /// SCE marks of packets of both hosts at every link.
         sce_marks: Option<u64> = measured("packets", Count);
-        /// Drops and marks by cause, those that happened.
+        /// Drops and marks by cause, without causes that did not occur.
         causes: Option<Causes> = about();
         /// Packets of the sender's host by ECN field.
         ecn_sent: EcnSummary = about();

@@ -14,15 +14,16 @@ keys! {
         /// program. `link.drops` means the drops of a link, and `drops@NAME` means the drops of the
         /// link, flow or class of this name.
         metric: String => TEXT.required();
-        /// The flow, program or source of traffic, or the name of several ("cubic" for cubic/1,
-        /// cubic/2); default: every flow.
+        /// The flow, program or source of traffic, or the common name of several copies ("cubic"
+        /// for cubic/1, cubic/2); default: every flow.
         flow: Option<String> => TEXT;
         /// The link, if there are several; default: the only one.
         link: Option<String> => TEXT;
         /// The class of flows; default: every class.
         class: Option<String> => TEXT;
-        /// For metrics of harm (`harm_throughput`): the flow or source of traffic that is absent
-        /// from the run with which they compare. tailback also does that run, with the same seed.
+        /// For metrics of harm (such as `harm_throughput`): the flow or source of traffic that does
+        /// the harm. tailback also runs the scenario without it, with the same seed, and compares
+        /// both runs.
         without: Option<String> => TEXT.since("0.2");
         /// Smallest allowed value.
         min: Option<f64> = NUMBER;

@@ -10,7 +10,7 @@ const SIZE: Kind = Kind::Size {
 /// Option: the limit of the queue.
 pub const LIMIT: Opt = Opt {
     name: "limit",
-    doc: "Largest length of the queue, in bytes or packets; packets beyond it are dropped at the tail. tc has no default: this one is the example of tc-red(8).",
+    doc: "Largest length of the queue, in bytes or packets; packets beyond it are dropped at the tail. tc has no default: this value is from the example of tc-red(8).",
     kind: SIZE,
     default: Some("400000b"),
     tc: Some("limit BYTES"),
@@ -19,7 +19,7 @@ pub const LIMIT: Opt = Opt {
 /// Option: the lower threshold of the average.
 pub const MIN: Opt = Opt {
     name: "min",
-    doc: "Average from which packets are marked or dropped, in bytes or packets; default max/3. The average has the unit of the thresholds.",
+    doc: "Average from which packets are marked or dropped, in bytes or packets; default max/3. The average has the same unit as the thresholds.",
     kind: SIZE,
     default: None,
     tc: Some("min BYTES"),
@@ -37,7 +37,7 @@ pub const MAX: Opt = Opt {
 /// Option: the probability at the upper threshold.
 pub const PROBABILITY: Opt = Opt {
     name: "probability",
-    doc: "Probability at max, before uniformising.",
+    doc: "Probability at max, before `uniformise` spreads the marks or drops.",
     kind: Kind::Float { min: 0.0, max: 1.0 },
     default: Some("0.02"),
     tc: None,
@@ -67,7 +67,7 @@ pub const GENTLE: Opt = Opt {
 /// Option: how marks and drops are spread over packets.
 pub const UNIFORMISE: Opt = Opt {
     name: "uniformise",
-    doc: "Gap between marks or drops at constant average: \"linux\" uniform on 1..1/pb; \"wait\" uniform on 1/pb..2/pb as ns-2's wait (none while count pb < 1, then pb/(2 - count pb)); \"none\" geometric with mean 1/pb.",
+    doc: "Gap between marks or drops, in packets, at a constant average with the probability pb: \"linux\" uniform on 1..1/pb; \"wait\" uniform on 1/pb..2/pb as ns-2's wait (probability 0 while count x pb < 1, then pb/(2 - count x pb), with count packets since the last mark or drop); \"none\" geometric with mean 1/pb.",
     kind: Kind::Word(&["linux", "wait", "none"]),
     default: Some("linux"),
     tc: None,
@@ -85,7 +85,7 @@ pub const IDLE: Opt = Opt {
 /// Option: the packet size for measuring idle times.
 pub const AVPKT: Opt = Opt {
     name: "avpkt",
-    doc: "Packet size of the decay, bytes. tc has no default: this is the value tc-red(8) recommends.",
+    doc: "Packet size that the decay in idle times assumes, bytes. tc has no default: this is the value that tc-red(8) recommends.",
     kind: Kind::Size {
         packets: false,
         bytes: true,
@@ -97,7 +97,7 @@ pub const AVPKT: Opt = Opt {
 /// Option: the rate for measuring idle times.
 pub const BANDWIDTH: Opt = Opt {
     name: "bandwidth",
-    doc: "Rate of the decay; default the link's nominal rate (tc: 10Mbit).",
+    doc: "Link rate that the decay in idle times assumes; default: the link's nominal rate (tc: 10Mbit).",
     kind: Kind::Rate,
     default: None,
     tc: Some("bandwidth RATE"),

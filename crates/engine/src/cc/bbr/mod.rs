@@ -33,7 +33,7 @@ pub const ENTRY: Entry<Build> = Entry {
     options: &[
         number(
             "startup_gain",
-            "Gain of rate and window in STARTUP, 2/ln 2.",
+            "Gain of the pacing rate and of the window in STARTUP; 2.885 is 2/ln 2.",
             (1.1, 3.9),
             "2.885",
         ),
@@ -45,25 +45,25 @@ pub const ENTRY: Entry<Build> = Entry {
         ),
         number(
             "probe_gain",
-            "Gain of the rate in the phase of PROBE_BW that probes.",
+            "Gain of the pacing rate in the phase of PROBE_BW that probes for more bandwidth.",
             (1.0, 3.9),
             "1.25",
         ),
         number(
             "yield_gain",
-            "Gain of the rate in the phase that drains the queue of the probe.",
+            "Gain of the pacing rate in the next phase, which drains the queue that the probe has built.",
             (0.1, 1.0),
             "0.75",
         ),
         whole(
             "bw_rounds",
-            "Round trips for which a delivery rate is remembered.",
+            "Round trips for which the highest delivery rate stays valid.",
             (2, 1000),
             "10",
         ),
         time(
             "min_rtt_window",
-            "Time for which an RTT is remembered, and time from one PROBE_RTT to the next.",
+            "Time for which the smallest RTT stays valid, and time from one PROBE_RTT to the next.",
             Time::from_ms(100),
             "10s",
         ),
@@ -87,12 +87,12 @@ pub const ENTRY: Entry<Build> = Entry {
         ),
         switch(
             "ack_aggregation",
-            "Whether the window has room for ACKs that come in bursts.",
+            "Whether the window is larger while ACKs come in bursts.",
             "true",
         ),
         switch(
             "policer",
-            "Whether a steady rate with losses is taken for the rate of a policer, and used as the bandwidth.",
+            "Whether BBR assumes a policer if the rate is steady in spite of losses, and then uses this rate as the bandwidth.",
             "true",
         ),
         TSO_SEGS,

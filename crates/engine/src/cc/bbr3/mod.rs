@@ -1,24 +1,25 @@
 //! BBR version 3 (draft-ietf-ccwg-bbr), as in `tcp_bbr.c` of the v3 branch of
 //! github.com/google/bbr. Version 3 adds two kinds of bounds to the model of version 1. Each round
 //! with losses (or marks) reduces `bw_lo` and `inflight_lo` by a factor of `beta`. `inflight_hi` is
-//! the volume in flight at which a probe lost more than the share `loss_threshold`. This bound
-//! grows again while probes succeed. A probe starts every two to three seconds, or earlier if a
-//! Reno flow would already have had a loss.
+//! the amount of data in flight at which a probe lost more than the share `loss_threshold`. This
+//! bound grows again while probes succeed. A probe starts every two to three seconds, or earlier if
+//! a Reno flow would already have had a loss.
 //!
-//! The response to marks is meant for low-latency networks (DCTCP's echo and a shallow threshold).
-//! As in the branch, it is off by default (option `ecn_response`).
+//! The response to marks is meant for low-latency networks, in which queues mark from a shallow
+//! threshold on and receivers echo marks as for DCTCP. As in the branch, it is off by default
+//! (option `ecn_response`).
 //!
-//! Deviations from the branch: those of `bbr` in bursts, clocks and single small segments. There is
-//! no fast path for application-limited flows (in the branch it only saves time), and no protective
-//! load balancing. The receiver decides about the branch's `fast_ack_mode`. By default, BBR differs
-//! from the draft in the same points as the branch. DRAIN has a gain of 0.34 and no limit in
-//! rounds, and DOWN has a gain of 0.91. Six ACKs with losses end STARTUP. The extra window for ACK
-//! aggregation has an upper limit. After a spurious loss, the earlier phase is not restored. BBR
-//! can respond to marks.
+//! Deviations from the branch: those of `bbr` that concern bursts, clocks and single small
+//! segments. There is no fast path for application-limited flows (in the branch it only saves
+//! time), and no Protective Load Balancing (PLB). The branch's `fast_ack_mode` is not implemented:
+//! the receiver alone decides when it sends ACKs. By default, BBR differs from the draft in the
+//! same points as the branch. DRAIN has a gain of 0.34 and no limit in rounds, and DOWN has a gain
+//! of 0.91. Six ACKs with losses end STARTUP. The extra window for ACK aggregation has an upper
+//! limit. After a spurious loss, the earlier phase is not restored. BBR can respond to marks.
 //!
-//! `draft = "06"` follows draft-ietf-ccwg-bbr-06 in all of these points. It uses the exact values 2
-//! %, 0.7 and 0.15, whereas the branch rounds them to multiples of 1/256. Gains are still in units
-//! of 1/256, so 0.90 is 230/256. The deviations from the draft are:
+//! With `draft = "06"`, BBR follows draft-ietf-ccwg-bbr-06 in all of these points. It uses the
+//! exact values 2 %, 0.7 and 0.15, whereas the branch rounds them to multiples of 1/256. Gains are
+//! still in units of 1/256, so 0.90 is 230/256. The deviations from the draft are:
 //!
 //! - State is saved once per episode of recovery (section 5.5.11.1). The pseudo-code saves it at
 //!   the first loss of each round. With the pseudo-code, the second lost segment after the end of
@@ -84,55 +85,55 @@ const fn derived(name: &'static str, doc: &'static str, (min, max): (f64, f64)) 
 /// The registry entry.
 pub const ENTRY: Entry<Build> = Entry {
     name: "bbr3",
-    doc: "BBR version 3: as bbr, but with bounds that losses (and, as an option, marks) set.",
+    doc: "BBR version 3: like bbr, but losses (and, as an option, marks) set bounds on the rate and on the data in flight.",
     follows: "draft-ietf-ccwg-bbr; github.com/google/bbr, branch v3",
     options: &[
         Opt {
             name: "draft",
-            doc: "Version of the draft to follow; none: Google's branch.",
+            doc: "Version of draft-ietf-ccwg-bbr to follow; none: follow Google's branch instead.",
             kind: Kind::Word(&["none", DRAFT_06]),
             default: Some("none"),
             tc: None,
         },
         derived(
             "startup_gain",
-            "Gain of the rate in STARTUP, 4 ln 2; default: 2.773, with a draft 2.77.",
+            "Gain of the pacing rate in STARTUP; default: 2.773 (4 ln 2), with a draft 2.77.",
             (1.1, 3.9),
         ),
         derived(
             "drain_gain",
-            "Gain of the rate in DRAIN; default: 0.3466, with a draft 0.5.",
+            "Gain of the pacing rate in DRAIN; default: 0.3466, with a draft 0.5.",
             (0.1, 1.0),
         ),
         options::CWND_GAIN,
         options::UP_GAIN,
         number(
             "up_cwnd_gain",
-            "Bandwidth-delay products in flight that PROBE_UP adds.",
+            "Bandwidth-delay products that PROBE_UP adds to cwnd_gain.",
             (0.0, 0.9),
             "0.25",
         ),
         derived(
             "down_gain",
-            "Gain of the rate in PROBE_DOWN; default: 0.91, with a draft 0.9.",
+            "Gain of the pacing rate in PROBE_DOWN; default: 0.91, with a draft 0.9.",
             (0.1, 1.0),
         ),
         number(
             "loss_threshold",
-            "Share of a flight whose loss ends a probe. Without a draft, rounded down to 1/256.",
+            "If this share of the data in flight is lost, the probe ends. Without a draft, rounded down to a multiple of 1/256.",
             (0.004, 0.9),
             "0.02",
         ),
         number(
             "beta",
-            "Factor of the bounds in a round with losses. Without a draft, 1 - beta is rounded down to 1/256.",
+            "Factor by which a round with losses multiplies the bounds. Without a draft, 1 - beta is rounded down to a multiple of 1/256.",
             (0.1, 0.99),
             "0.7",
         ),
         options::HEADROOM,
         whole(
             "startup_losses",
-            "Number of losses in a round of recovery that ends STARTUP; with a draft, number of separate lost ranges. 0: losses never end it.",
+            "Number of ACKs with losses after which STARTUP ends, counted within one round of recovery; with a draft, number of separate ranges of lost segments. 0: losses never end it.",
             (0, 15),
             "6",
         ),

@@ -12,7 +12,7 @@ pub(in crate::cc) const CWND_GAIN: Opt = number(
 );
 pub(in crate::cc) const UP_GAIN: Opt = number(
     "up_gain",
-    "Gain of the rate in PROBE_UP.",
+    "Gain of the pacing rate in PROBE_UP.",
     (1.0, 3.9),
     "1.25",
 );
@@ -42,7 +42,7 @@ pub(in crate::cc) const PROBE_ROUNDS: Opt = whole(
 );
 pub(in crate::cc) const MIN_RTT_WINDOW: Opt = time(
     "min_rtt_window",
-    "Time for which an RTT is remembered.",
+    "Time for which the smallest RTT stays valid.",
     Time::from_ms(100),
     "10s",
 );
@@ -78,7 +78,7 @@ pub(in crate::cc) const PACING_MARGIN: Opt = whole(
 );
 pub(in crate::cc) const ACK_AGGREGATION: Opt = switch(
     "ack_aggregation",
-    "Whether the window has room for ACKs that come in bursts.",
+    "Whether the window is larger while ACKs come in bursts.",
     "true",
 );
 pub(in crate::cc) const TRACE: Opt = switch(
@@ -99,19 +99,19 @@ pub(in crate::cc) const ECN_MAX_RTT: Opt = time(
 );
 pub(in crate::cc) const ECN_THRESHOLD: Opt = number(
     "ecn_threshold",
-    "Share of a flight whose marking ends a probe.",
+    "If this share of the data in flight is marked, the probe ends.",
     (0.01, 1.0),
     "0.5",
 );
 pub(in crate::cc) const ECN_FACTOR: Opt = number(
     "ecn_factor",
-    "Share of inflight_lo cut in a round with marks, times alpha.",
+    "A round with marks reduces inflight_lo by this share times alpha.",
     (0.0, 1.0),
     "0.3333",
 );
 pub(in crate::cc) const ECN_ALPHA_GAIN: Opt = number(
     "ecn_alpha_gain",
-    "Weight of a round's marked share in alpha.",
+    "Weight of the latest round in alpha, which is the moving average of the share of marked packets.",
     (0.005, 1.0),
     "0.0625",
 );

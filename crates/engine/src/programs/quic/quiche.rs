@@ -1,5 +1,5 @@
-//! quiche. It does not support ECN, datagrams that leave together, or several threads. It paces
-//! only BBR, not its other congestion controls.
+//! quiche. It does not support ECN, GSO (several datagrams in one call to the kernel) or several
+//! threads. It paces only BBR, not its other congestion controls.
 
 use super::*;
 use crate::programs::Build;
@@ -15,7 +15,7 @@ pub const ENTRY: Entry<Build> = Entry {
     options: &[
         Opt {
             name: "control",
-            doc: "Its congestion control.",
+            doc: "Congestion control that the program uses.",
             kind: Kind::Word(&["cubic", "reno", "bbr2"]),
             default: Some("cubic"),
             tc: None,

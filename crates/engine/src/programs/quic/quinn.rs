@@ -14,7 +14,7 @@ pub const ENTRY: Entry<Build> = Entry {
     options: &[
         Opt {
             name: "control",
-            doc: "Its congestion control.",
+            doc: "Congestion control that the program uses.",
             kind: Kind::Word(&["cubic", "newreno", "bbr"]),
             default: Some("cubic"),
             tc: None,
