@@ -59,7 +59,8 @@ class Found {
 
   done(file: string, kind: string): Foreign {
     const columns = [...this.columns.values()];
-    if (columns.length === 0) throw new Error(words.nothing(kind));
+    const ignored = () => [...this.ignored].map(([why, count]) => `${why} (${count})`);
+    if (columns.length === 0) throw new Error(words.nothing(kind, ignored()));
     columns.splice(MOST_SERIES).forEach(() => this.ignore(words.tooMany(MOST_SERIES)));
     const series = columns.map(({ chart, name, points }) => {
       points.sort(([a], [b]) => a - b);
@@ -67,9 +68,11 @@ class Found {
       const curve = { label: `${cut(file)}: ${cut(name)}`, group: 0, dash: true, ...thinned(column(0), column(1)) };
       return { chart, curve, times: column(0) };
     });
-    const ignored = [...this.ignored].map(([why, count]) => `${why} (${count})`);
-    const read = columns.map(({ name, points }) => words.points(cut(name), points.length));
-    return { name: file, series, said: words.read(kind, read, ignored, this.notes) };
+    // A curve of the same name may be in several charts.
+    const counts = new Map<string, number>();
+    for (const { name, points } of columns) counts.set(name, (counts.get(name) ?? 0) + points.length);
+    const read = [...counts].map(([name, count]) => words.points(cut(name), count));
+    return { name: file, series, said: words.read(kind, read, ignored(), this.notes) };
   }
 }
 
@@ -101,10 +104,12 @@ let groups = FIRST_GROUP;
 /** Reads a file. Throws an error with a message for the user if it cannot be drawn. */
 export async function read(file: File): Promise<Foreign> {
   const found = parse(file.name, await content(file));
+  const known = new Map<string, number>();
   for (const { curve } of found.series) {
     // Leave out the colour of the first flow.
     if (groups % 8 === 0) groups += 1;
-    curve.group = groups++;
+    if (!known.has(curve.label)) known.set(curve.label, groups++);
+    curve.group = known.get(curve.label) ?? 0;
   }
   return found;
 }

@@ -338,9 +338,9 @@ class Lab {
 
   /** Shows the legend. A click on an entry hides its flow in the charts. */
   private name(result: Result): void {
-    const series = this.beside.flatMap((file) => file.series.map(({ curve }) => curve));
+    const named = new Map(this.beside.flatMap((file) => file.series.map(({ curve }) => [curve.group, curve.label])));
     const groups = result.watched.groups.map((group, number) => ({ ...group, number, dash: false }));
-    const files = series.map(({ label, group }) => ({ name: label, what: label, count: 1, number: group, dash: true }));
+    const files = [...named].map(([number, label]) => ({ name: label, what: label, count: 1, number, dash: true }));
     const items = [...groups, ...files].map(({ number, dash, ...group }) => {
       const toggle = button("", group.what, () => {
         if (!this.hidden.delete(number)) this.hidden.add(number);

@@ -76,7 +76,8 @@ export const foreign = {
   damaged: "the compressed data is damaged. Nothing was drawn.",
   unreadable: "the browser cannot read it. Nothing was drawn.",
   brokenCsv: (line: number) => `row ${line} is not valid CSV. Nothing was drawn.`,
-  nothing: (kind: string) => `${kind}, but without a window, an RTT or a rate. Nothing was drawn.`,
+  nothing: (kind: string, ignored: string[]) =>
+    `${kind}, but without a window, an RTT or a rate. Ignored: ${ignored.join(", ") || "nothing"}. Nothing was drawn.`,
   read: (kind: string, read: string[], ignored: string[], notes: string[]) =>
     [`${kind}. Read: ${read.join(", ")}.`, `Ignored: ${ignored.join(", ") || "nothing"}.`, ...notes].join(" "),
   points: (name: string, count: number) => `${name} (${count} ${count === 1 ? "point" : "points"})`,
