@@ -6,8 +6,11 @@ use tailback_str0m::{Options, Str0m, receiver, sender};
 
 const SEEDS: u64 = 5;
 
-/// A path, its calls, and the ends of its phases with the capacity of each, s and Mbit/s.
-const PATHS: [(&str, usize, &[(u64, f64)]); 3] = [
+/// The end of each phase and its capacity, s and Mbit/s.
+type Phases = &'static [(u64, f64)];
+
+/// A path, its calls, and its phases.
+const PATHS: [(&str, usize, Phases); 3] = [
     (
         "media-variable",
         1,
@@ -70,7 +73,7 @@ struct Ran {
     drops: f64,
 }
 
-fn run(path: &str, calls: usize, phases: &[(u64, f64)], seed: u64) -> Ran {
+fn run(path: &str, calls: usize, phases: Phases, seed: u64) -> Ran {
     let end = phases[phases.len() - 1].0;
     let mut text = format!("duration = \"{end}s\"\npath.profile = \"{path}\"\n");
     for call in 0..calls {
