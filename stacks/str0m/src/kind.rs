@@ -115,3 +115,33 @@ fn ends(given: &Given, setting: &Setting) -> [Box<dyn Endpoint>; 2] {
     };
     [Box::new(sender(&options)), Box::new(receiver(&options))]
 }
+
+#[cfg(test)]
+mod tests {
+    use tailback_engine::registry::complete_defaults;
+    use tailback_engine::units::Rate;
+
+    use super::*;
+
+    #[test]
+    fn the_defaults_of_the_entry_are_those_of_the_options() {
+        let given = complete_defaults(&ENTRY);
+        let own = Options::default();
+        assert_eq!(rate(&given, "min_rate"), own.min_rate);
+        assert_eq!(rate(&given, "start_rate"), own.start_rate);
+        assert_eq!(rate(&given, "max_rate"), own.max_rate);
+        assert_eq!(given.int("fps"), i64::from(own.fps));
+        assert_eq!(given.float("variation"), own.variation);
+        assert_eq!(given.bool("retransmit"), own.retransmit);
+        assert_eq!(ends(&given, &Setting::of(1)).len(), 2);
+    }
+
+    #[test]
+    fn rates_above_the_highest_are_rejected() {
+        let mut given = complete_defaults(&ENTRY);
+        given.set("max_rate", Value::Rate(Rate(200_000)));
+        let errors = finish(&mut given).expect_err("the start is above 200 kbit/s");
+        let options: Vec<_> = errors.iter().map(|error| error.option).collect();
+        assert_eq!(options, ["start_rate"]);
+    }
+}
