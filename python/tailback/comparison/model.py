@@ -243,13 +243,13 @@ class Comparison:
 
     @property
     def most_runs(self) -> int:
-        """The largest number of runs behind a difference."""
+        """The largest number of runs from which a difference is computed."""
         return max((d.n for cell in self.cells for d in cell.differences.values()), default=0)
 
     @property
     def seeds_text(self) -> str:
-        """Return the number of seeds behind the means as text, for each variant if the numbers
-        differ."""
+        """Return, as text, from how many seeds the means are computed, for each variant if the
+        numbers differ."""
         most: dict[str, int] = {}
         for cell in self.cells:
             for name, value in cell.values.items():

@@ -39,8 +39,8 @@ def compare(
     first variant is the baseline. The keys `engine` and `kernel` choose the engine and kernel of a
     variant. `metrics` names the metrics to compare (see `tailback list metrics`). Each point has 10
     seeds unless the scenario or `seeds` sets a number. `baseline` is a file that `tailback
-    baseline` has written. With this file, tailback compares every variant with the file, and runs
-    the variants with its seeds. All other keywords are those of `tailback.run`.
+    baseline` has written. If it is given, every variant is compared with the file, and runs with
+    the file's seeds. All other keywords are those of `tailback.run`.
     """
     chosen = RunOptions.of(**options)
     base = kept_baseline.read(Path(baseline)) if baseline is not None else None

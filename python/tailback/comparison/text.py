@@ -43,8 +43,8 @@ def difference_text(difference: Difference | None) -> str:
 
 
 def _of(difference: Difference) -> str:
-    """Return the number of seeds behind a difference if some seeds are missing, otherwise an empty
-    text."""
+    """Return from how many seeds a difference is computed if some seeds are missing, otherwise an
+    empty text."""
     runs = getattr(difference, "runs", None)
     return f" ({difference.n} of {runs})" if runs is not None and difference.n < runs else ""
 

@@ -51,7 +51,7 @@ class ProgramSubject:
 
     @property
     def name(self) -> str:
-        """The name in reports: `name`, else the kind."""
+        """The program's name in reports: its key `name`, otherwise its kind."""
         return str(self.entry.get("name") or self.entry.get("kind") or Path(self.file).stem)
 
     @property

@@ -29,7 +29,8 @@ SEED = "seed"
 
 @dataclass(frozen=True)
 class Dimension:
-    """The values of a key in the order of the sweep, or of several keys that advance together."""
+    """The values of a key in the order of the sweep, or of several keys that advance together: at
+    each step, every key takes its next value."""
 
     name: str
     title: str

@@ -339,8 +339,9 @@ class _Search:
         return kind.default
 
     def _are_of_flows(self) -> bool:
-        """Return whether the sweep changes only the names of flows that share a network. In this
-        case their rates are more useful than the delay of a queue."""
+        """Return whether the sweep changes only named values of flows, such as their congestion
+        controls, and several flows share the network. In this case the rates of flows are more
+        useful than the delay of a queue."""
         keys = [key for axis in self.axes for key in axis]
         several = len({flow["name"] for flow in flows_of(self.members[0].run.summary)}) > 1
         named = not any(map(self._numeric, self.axes))

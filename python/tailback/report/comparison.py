@@ -35,7 +35,7 @@ MAX_POINTS = 4
 """The largest number of points of a comparison for which to draw traces."""
 
 MAX_PANELS = 5
-"""The largest number of flows of a point for which to draw the window."""
+"""The largest number of flows whose window is drawn at one point."""
 
 MAX_VARIANTS = 7
 """The largest number of curves that are distinct in one figure."""

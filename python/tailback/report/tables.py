@@ -39,8 +39,8 @@ def mark(holds: bool, no: str = "missed") -> Mark:
 
 
 def setup(rows: Iterable[Sequence[str]], facts: Facts, caption: str = "") -> Table:
-    """Return the table of the set-up. It lists each item, its value here, and the source of the
-    value."""
+    """Return the table of the set-up. It lists each item, its value in this experiment, and the
+    source of the value."""
     columns = words("what", "here", "basis")
     return Table("declared", SETUP, columns, [list(row) for row in rows], caption, facts)
 

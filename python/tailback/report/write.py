@@ -199,7 +199,8 @@ def _script_json(value: Any) -> str:
 def _section(
     section: Section, common: Mapping[str, str], opening: ReportFigure | None, links: Links
 ) -> dict[str, Any]:
-    """Prepare a section for HTML. Format texts and numbers, and leave out the opening figure."""
+    """Prepare a section for HTML. Format texts and numbers, and leave out the figure at the top of
+    the page."""
     blocks: list[dict[str, Any]] = []
     for block in section.blocks:
         if isinstance(block, Listing):

@@ -356,7 +356,8 @@ JUDGES: Mapping[str, Judge] = {
 """The cases that can be decided for a program, each with the function that decides it."""
 
 SIDES: Mapping[str, str] = {"A.5": "at most"}
-"""How a value that passes compares with its bound, if it differs from the case's own."""
+"""Whether a value must be at most or at least its bound to pass, for cases in which this differs
+from `Case.side`."""
 
 BY_STATES = ("A.5",)
 """The cases among `JUDGES` that are observable only if a qlog names BBR's states."""

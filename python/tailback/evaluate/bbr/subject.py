@@ -13,7 +13,7 @@ from tailback.evaluate import naming
 
 @dataclass(frozen=True)
 class BbrSubject:
-    """A BBR with its options."""
+    """A BBR congestion control with its options."""
 
     name: str
     options: dict[str, Any]

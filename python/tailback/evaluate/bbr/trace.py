@@ -106,7 +106,7 @@ class StateTrace:
         return self.times[spell.first]
 
     def after(self, spell: Spell) -> Spell | None:
-        """Return the spell that follows a spell, or None after the last spell."""
+        """Return the spell after `spell`, or None after the last spell."""
         place = self.spells.index(spell) + 1
         return self.spells[place] if place < len(self.spells) else None
 

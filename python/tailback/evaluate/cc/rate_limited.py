@@ -1,4 +1,4 @@
-"""The rule for application-limited senders (draft-ietf-ccwg-ratelimited-increase)."""
+"""Tests the rule for application-limited senders (draft-ietf-ccwg-ratelimited-increase)."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ def _draw(plan: PlotPlan, *, tail: bool) -> PlannedDrawing:
 def _shares(
     panel: PlotPanel, least: float, plan: PlotPlan, *, tail: bool
 ) -> tuple[alt.Scale, alt.Axis]:
-    """Return the axis of shares. For a tail, the axis is logarithmic."""
+    """Return the axis of shares. For a ccdf (`tail`), the axis is logarithmic."""
     log = plan.y_scale == "log" if plan.y_scale != "auto" else tail
     if log:
         scale = alt.Scale(type="log", domain=[least, 1], nice=False, clamp=True)
@@ -102,8 +102,8 @@ def _curve(
     """Return points of the pooled distribution with intervals over runs, and the span of its main
     part.
 
-    Points are evenly spaced in the share. For a tail, they are evenly spaced in the share's
-    logarithm.
+    Points are evenly spaced in the share. For a ccdf (`tail`), they are evenly spaced in the
+    share's logarithm.
     """
     import numpy as np
 

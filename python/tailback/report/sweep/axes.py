@@ -18,7 +18,8 @@ MOST_IN_A_ROW = 5
 
 @dataclass(frozen=True)
 class SweepAxis:
-    """An axis: a key, or several keys that advance together, and their values in order."""
+    """An axis: a key and its values in order. It can also be several keys that advance together, so
+    that at each step every key takes its next value."""
 
     keys: tuple[str, ...]
     levels: tuple[str, ...]

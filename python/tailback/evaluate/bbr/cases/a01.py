@@ -11,7 +11,8 @@ ROUNDS = 3
 
 
 def judge(seen: Observed) -> Finding:
-    """Pass if three rounds without growth set both flags and lead to DRAIN."""
+    """Pass if three rounds without growth set full_bw_now and full_bw_reached, and lead to
+    DRAIN."""
     trace = seen.trace
     ends = trace.of_state("DRAIN", "DOWN", "UP", "CRUISE", "REFILL")
     if not ends:

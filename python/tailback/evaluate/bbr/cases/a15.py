@@ -15,7 +15,7 @@ RTT_S = 0.04
 FOUND = 0.95
 BOUND = 3 * log2(RATE_MBIT * 1e6 * RTT_S / 8 / FRAME)
 DOUBLE = 1.5
-"""The smallest ratio of a step to the previous step."""
+"""The smallest ratio of a step to the previous step that counts as doubling."""
 DOUBLINGS = 3
 """How many of the first steps must grow by this ratio. In later steps the window is not always the
 limit."""

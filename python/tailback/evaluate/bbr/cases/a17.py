@@ -15,7 +15,8 @@ LEAST = 80.0
 
 
 def judge(seen: Observed) -> Finding:
-    """Pass if both short-term bounds react, and the loss rate is low at the end."""
+    """Pass if BBR sets both short-term bounds (of inflight and bandwidth), and the loss rate is low
+    at the end."""
     trace = seen.trace
     probing = [i for i in range(len(trace.times)) if trace.at(i, "full_bw_reached") == 1]
     reacted = [
