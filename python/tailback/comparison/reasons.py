@@ -67,15 +67,25 @@ def of(comparison: Comparison) -> list[At]:
 
 def _matched(by_variant: Mapping[str, Sequence[Facts]]) -> dict[str, list[Facts]]:
     """Return the facts of all variants under the baseline's names. Facts about an object that a
-    variant does not have are left out, because they cannot explain a difference.""" matched:
-    dict[str, list[Facts]] = { name: [{} for _ in runs] for name, runs in by_variant.items() } kinds
-    = dict.fromkeys(key[0] for runs in by_variant.values() for run in runs for key in run) for kind
-    in kinds: named = [_names(runs, kind) for runs in by_variant.values()] for slot, match in
-    enumerate(matching.matched(named, by_name=kind == "class")): if None in match.places: continue
-    for (variant, runs), names, at in zip( by_variant.items(), named, match.places, strict=True ):
-    own = names[at]  # type: ignore[index] for into, facts_ in zip(matched[variant], runs,
-    strict=True): for key, value in facts_.items(): if (key[0], key[2]) == (kind, own): into[kind,
-    slot, match.name, key[3]] = value return matched
+    variant does not have are left out, because they cannot explain a difference."""
+    matched: dict[str, list[Facts]] = {
+        name: [{} for _ in runs] for name, runs in by_variant.items()
+    }
+    kinds = dict.fromkeys(key[0] for runs in by_variant.values() for run in runs for key in run)
+    for kind in kinds:
+        named = [_names(runs, kind) for runs in by_variant.values()]
+        for slot, match in enumerate(matching.matched(named, by_name=kind == "class")):
+            if None in match.places:
+                continue
+            for (variant, runs), names, at in zip(
+                by_variant.items(), named, match.places, strict=True
+            ):
+                own = names[at]  # type: ignore[index]
+                for into, facts_ in zip(matched[variant], runs, strict=True):
+                    for key, value in facts_.items():
+                        if (key[0], key[2]) == (kind, own):
+                            into[kind, slot, match.name, key[3]] = value
+    return matched
 
 
 def _names(runs: Sequence[Facts], kind: str) -> list[str]:
