@@ -44,11 +44,11 @@ use crate::units::{Rate, Time};
 keys! {
     /// A scenario of tailback, version 1.
     pub struct Plan as "the scenario" {
-        /// What the scenario is about. This text is not part of a run's identity.
+        /// What the scenario is about. This text does not change the id of a run.
         key title = TEXT.default("");
         /// Length of the run.
         duration: Time = POSITIVE_TIME.required();
-        /// No event before this time is counted.
+        /// Measurements leave out everything that happens before this time.
         warmup: Time = ANY_TIME.default("0s");
         /// Seed of every random stream. The seeds of a sweep are this number and the numbers after
         /// it.
@@ -77,7 +77,7 @@ keys! {
         // In the plan, the links of the forward direction come first, then their copies in the
         // return direction.
         links: Vec<LinkPlan> => key(KeyKind::Map(&LinkPlan::TABLE));
-        /// What the path has besides the links.
+        /// Properties of the path that do not belong to a link.
         key path = key(KeyKind::Table(&PathKeys::TABLE));
         /// The TCP stack of all flows.
         key tcp = key(KeyKind::Table(&TcpPlan::TABLE));
@@ -95,8 +95,8 @@ keys! {
         /// Whether hosts leave segmentation to their interfaces, see [`PathKeys`].
         offloads: bool;
         /// Folders of plugins, relative to this file. Plugins are crates with your own algorithms,
-        /// and the engine is compiled with them. A run's identity depends on the plugins, not on
-        /// this key.
+        /// and the engine is compiled with them. The id of a run depends on the content of the
+        /// plugins, not on this key.
         // The program that calls the engine is compiled with the plugins.
         key with = key(KeyKind::Folders);
         /// A grid of points: each key is the path of a key of the scenario (such as
@@ -109,7 +109,7 @@ keys! {
 }
 
 keys! {
-    /// What the path has besides the links.
+    /// Properties of the path that do not belong to a link.
     pub struct PathKeys as "[path]" {
         /// Base round-trip time without the delays of links: half of it before the first link, half
         /// of it after the receiver.

@@ -1,4 +1,4 @@
-"""Names numbers. In the JSON they have paths, elsewhere identifiers with a unit."""
+"""Converts the names of metrics: paths in the JSON, elsewhere identifiers that end in a unit."""
 
 from __future__ import annotations
 

@@ -67,9 +67,11 @@ def _against_linux(kind: str, name: str) -> Iterator[str]:
         nowhere = False
         yield (
             f"The page [{_title(page)}](../../evidence/{page}.md) compares the two engines. A cell "
-            "is one scenario with one set of values, run on both. These groups of cells use "
-            f"`{name}`. The columns after *cells* show for how many cells the difference in this "
-            "quantity is within its limit.\n"
+            "is one scenario with one set of values, run on both. These families (groups) of cells "
+            f"use `{name}`. The columns after *cells* show for how many cells the difference in "
+            "this quantity is within its limit. Differences in throughput are divided by a fair "
+            "share or by the link's rate, as the heading says. *In order* means that identical "
+            "flows are sorted by throughput before they are compared.\n"
         )
         used = [i for i, _ in enumerate(columns) if any(rows[f][i] != "\u2014" for f in families)]
         yield "| " + " | ".join(columns[i] for i in used) + " |"

@@ -20,11 +20,11 @@
 //!   [`Impairment::deadline`]. The released packets then pass the following impairments.
 //! - Each impairment has its own random stream, so adding an impairment does not change the random
 //!   numbers of the others.
-//! - Behind the last impairment, packets wait in a buffer that is ordered by time, not by arrival
+//! - After the last impairment, packets wait in a buffer that is ordered by time, not by arrival
 //!   (`network/impaired/pen.rs`). So any impairment may reorder. Impairments that do not need to
 //!   reorder have the option `keep_order`.
-//! - A link without impairments costs nothing, because the link tests only one flag, which also
-//!   covers its `loss`.
+//! - A link without impairments costs almost no time, because the link tests only one flag, which
+//!   also covers its `loss`.
 //! - [`Build::netem`] returns the arguments for Linux, or why Linux does not support the
 //!   impairment. The guest then has one netem for each impairment, in the same order
 //!   (`guest/src/map/impairments.rs`). A [`Discipline`] of tailback's own replaces netem for an
@@ -33,8 +33,8 @@
 //! The times of a scenario (`during`, steps) apply when a packet leaves the queue. On the kernel
 //! engine they apply when the packet reaches netem, which is later by the link's own delay.
 //!
-//! `tests/impairments` checks each kind against its formula. The swarm draws every kind with all
-//! its options from this registry.
+//! `tests/impairments` checks each kind against its formula. The randomised tests (the swarm) use
+//! every kind with all its options from this registry.
 
 mod ack_batch;
 mod burst_loss;

@@ -38,7 +38,7 @@ keys! {
 }
 
 keys! {
-    /// Slots behind a link: when they begin, and how many packets and bytes leave in each.
+    /// Slots after a link: when they begin, and how many packets and bytes leave in each.
     pub struct SlotsPlan as "[slots]" {
         /// Shortest gap before a slot; at least the delay.
         min: Time = POSITIVE_TIME.required();
@@ -126,10 +126,10 @@ keys! {
     pub struct LinkPlan as "a link" {
         /// Name in results.
         name: String;
-        /// Rate in frame bytes (IP + 14 B Ethernet): a constant, { steps = [[time, rate], ...] } or
-        /// { trace = "file" }. The file has delivery opportunities (Mahimahi), or it is a CSV file
-        /// with a header time_s,rate_mbit,delay_ms,loss and a row for each change. The delay and
-        /// loss in the file act before the link's own impairments.
+        /// Rate, counted in bytes of Ethernet frames (IP packet + 14 B): a constant, { steps =
+        /// [[time, rate], ...] } or { trace = "file" }. The file has delivery opportunities
+        /// (Mahimahi), or it is a CSV file with a header time_s,rate_mbit,delay_ms,loss and a row
+        /// for each change. The delay and loss in the file act before the link's own impairments.
         rate: RatePlan => key(KeyKind::Rate).required();
         /// The queue discipline: its name, or { aqm = name, options }. On the kernel engine, module
         /// = name replaces it with a module of the kernel kit, and { aqm = name, kernel = true,
@@ -137,8 +137,8 @@ keys! {
         queue: Algorithm => entry(Registry::Aqm).default("fifo");
         /// A module of the kernel engine's kit that replaces the queue discipline.
         module: Option<String>;
-        /// "shaper": a packet leaves at the start of its slot, and the next packet len/rate later
-        /// (htb, Cake). "wire": a packet leaves at the end of its slot.
+        /// "shaper": a packet leaves when its transmission begins, and the next packet leaves at
+        /// least length/rate later (htb, Cake). "wire": a packet leaves when its transmission ends.
         mode: LinkMode = LinkMode::KEY.named("link").default("shaper");
         /// How many bytes a shaper may send at once after an idle time: the depth of its token
         /// bucket. In htb these are `burst` and `cburst`, which are the same for a class whose
@@ -148,10 +148,10 @@ keys! {
         /// back to back after an idle time, and the mean rate does not change. "tc": the value that
         /// tc computes for a class without a burst. It is one MTU of 1600 B plus the rate divided
         /// by the kernel's timer frequency (1 GHz), which is 1600 B below 8 Gbit/s. If the burst is
-        /// 0, idle time gives no credit, so each packet leaves at the start of its slot. The
-        /// largest burst is 4 GB, or what the lowest rate sends in 60 s if that is less. Not
-        /// allowed with link = "wire", with a rate from a trace, or with a queue that shapes to the
-        /// rate itself (Cake).
+        /// 0, idle time gives no credit, so a packet always leaves at least length/rate after the
+        /// packet before it. The largest burst is 4 GB, or what the lowest rate sends in 60 s if
+        /// that is less. Not allowed with link = "wire", with a rate from a trace, or with a queue
+        /// that shapes to the rate itself (Cake).
         burst: Bytes => key(KeyKind::Burst).default("0b");
         /// Adds an independent copy of the link in the reverse direction. Results call it
         /// NAME.back.
@@ -196,7 +196,7 @@ keys! {
 }
 
 impl LinkPlan {
-    /// Returns the delay behind the link that every packet has.
+    /// Returns the delay that every packet has after it has left the link.
     pub fn base_delay(&self) -> Time {
         let slots = self.slots.as_ref().map(|slots| slots.delay);
         self.delay + slots.unwrap_or_default()

@@ -34,8 +34,8 @@ keys! {
         /// side's host.
         receiver: Option<SidePlan> => key(KeyKind::Table(&SidePlan::TABLE));
         /// Files and folders, relative to this file. The guest has them read-only in the folder
-        /// /files, which is also in its PATH. The working folder has symbolic links to them. Their
-        /// content is part of a run's identity.
+        /// /files, which is also in its PATH. The working folder has symbolic links to them. The id
+        /// of a run depends on their content.
         files: Vec<FilePlan> => key(KeyKind::Files);
         /// Debian packages that the programs need. tailback adds the dependencies of these
         /// packages.
@@ -95,18 +95,18 @@ keys! {
     pub struct SidePlan as "a side of [[programs]]" {
         /// The program and its arguments. The placeholders {sender}, {receiver}, {sender6} and
         /// {receiver6} are addresses. Those of another entry are {NAME.sender} and so on. The
-        /// placeholder {duration} is the number of whole seconds from start to stop or to the end
-        /// of the run. Write "{{" for a brace.
+        /// placeholder {duration} is the number of whole seconds from start to stop, or to the end
+        /// of the run if stop is not set. Write "{{" for a brace.
         run: Vec<String> => key(KeyKind::Words);
         /// Makes this side a server, which starts before time 0. The run waits for it; this key
         /// describes when it is ready: "tcp:PORT", "udp:PORT", "stdout:TEXT" or a time such as
         /// "500ms".
         ready: Option<Ready> => key(KeyKind::Ready);
-        /// A folder, relative to this file, that is the root in place of packages. It has the files
-        /// of a container image, as "docker export" or "umoci unpack" writes them. Its content is
-        /// part of a run's identity.
+        /// A folder, relative to this file, that becomes the root of the file system, instead of
+        /// Debian packages. It has the files of a container image, as "docker export" or "umoci
+        /// unpack" writes them. The id of a run depends on its content.
         root: Option<RootPlan> => key(KeyKind::Folder);
-        /// The working folder; default: "/" in a root, else "/work".
+        /// The working folder; default: "/" if root is set, else "/work".
         cwd: Option<String> => TEXT;
         /// Environment variables of this side, in addition to the variables of the entry.
         env: Vec<[String; 2]> => key(KeyKind::Texts);
@@ -155,7 +155,7 @@ impl AsPart for InteropPlan {
 }
 
 keys! {
-    /// A number that is read from a file.
+    /// A number from the program's results. tailback reads it from a file.
     pub struct ResultPlan as "a result" {
         /// Its name.
         name: String;

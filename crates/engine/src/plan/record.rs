@@ -31,12 +31,12 @@ keys! {
         series: SeriesMode => key(KeyKind::Switch(SeriesMode::WORDS)).default("interval");
         /// Whether every drop and mark is recorded as a row of series.parquet.
         events: bool = BOOL.default("false");
-        /// Whether every packet is recorded, for a capture file.
+        /// Whether the headers of every packet are recorded, in packets.pcapng.
         packets: bool = BOOL.default("false");
         /// Whether the kernel engine captures packets. Captures give the delay of each packet, and
         /// drops and marks by flow. The key has no effect in the simulator.
         captures: bool = BOOL.default("true");
-        /// Time between the samples for the statistics of classes (rate, window, utilisation, marks
+        /// Length of the intervals for the statistics of classes (rate, window, utilisation, marks
         /// and drops) and of the utilisation of each link. The samples begin at the end of the
         /// warm-up. The value is from 1ms to the measured time, or "0s" for no samples.
         statistics: Time = ANY_TIME.default("0s");

@@ -172,7 +172,7 @@ keys! {
         header: u16 = int(0, 512).default("66");
         /// Initial window, segments (RFC 6928).
         initial_cwnd: u32 = int(1, 100_000).default("10");
-        /// Floor of the retransmission timeout.
+        /// Lower limit of the retransmission timeout.
         min_rto: Time = time(Time::from_ms(1)).default("200ms");
         /// Number of segments that one ACK of the receiver covers, unless a timer fires first. true
         /// means two segments, as in Linux, and false means one. A larger number gives stretched
@@ -185,14 +185,15 @@ keys! {
         timestamps: bool = BOOL.default("true");
         /// The largest window that the receiver offers, on either engine.
         rwnd: Bytes = BYTES.default("32mb").kernel(AtMost("1gb"), "longer than a TCP window");
-        /// "auto": if the congestion control requests it; "fq": segment by segment, as the fq qdisc
-        /// paces; "fq-gso": in groups of as many segments as Linux joins for fq, at least two.
+        /// Whether and how packets are paced. "auto": if the congestion control requests it; "fq":
+        /// segment by segment, as the fq qdisc paces; "fq-gso": in groups of as many segments as
+        /// Linux joins for fq, at least two.
         pacing: Pacing = Pacing::KEY.default("auto")
             .kernel(Only(&["auto", "off", "fq"]), "the guest joins segments with path.offloads");
         /// What window growth counts: acknowledged segments, or ACKs as in Linux 3.2. The kernel
-        /// engine supports "acks" for reno, and for the versions of dctcp other than Linux's own.
+        /// engine supports "acks" for reno, and for dctcp unless its version is that of Linux 7.3.
         growth: Growth = Growth::KEY.default("segments");
-        /// Whether the receiver acknowledges every segment at the start.
+        /// Whether the receiver acknowledges every segment at the start of a connection.
         quickack: bool = BOOL.default("true");
         /// Window in segments at which the first slow start ends. Linux before 5.6 remembered this
         /// value from the last connection to the same host. With 0, slow start ends at the first

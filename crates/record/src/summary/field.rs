@@ -1,5 +1,5 @@
-//! The fields of a summary. Each field is declared once, with its type, unit, meaning, and
-//! properties as a metric.
+//! The fields of a summary. Each field is declared once, with its type, unit, meaning, and the
+//! properties that it has as a metric.
 //!
 //! These declarations determine the JSON, the check of stored summaries, metrics, assertions, data
 //! frames and the reference. To add a field, declare it with `fields!` in its part of the summary,

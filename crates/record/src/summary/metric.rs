@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use super::field::{Field, Kind, Reading, Record, Weight};
 use super::{ClassSummary, FlowSummary, ProgramSummary, QueueSummary, Summary, TrafficSummary};
 
-/// The subject of a metric.
+/// The kind of object that a metric is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum On {
     /// A flow, a program or a source of traffic.
@@ -20,10 +20,10 @@ pub enum On {
 }
 
 impl On {
-    /// All subjects.
+    /// All kinds of objects.
     pub const ALL: [On; 4] = [On::Flow, On::Link, On::Class, On::Run];
 
-    /// Returns the subject's name before the dot, as in `link.drops`.
+    /// Returns the name of the kind, which precedes the dot in `link.drops`.
     pub const fn name(self) -> &'static str {
         match self {
             On::Flow => "flow",
@@ -37,7 +37,7 @@ impl On {
 /// A number of a summary, with the name that commands accept.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Metric {
-    /// Subject of the metric.
+    /// The kind of object that the metric is about.
     pub on: On,
     /// Names of the parts of a summary that have this metric, such as `flow`, `program`, `traffic`.
     pub parts: Vec<&'static str>,

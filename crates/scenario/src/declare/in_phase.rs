@@ -1,20 +1,22 @@
-//! Warns once for all points of a scenario if flows may keep in phase at a queue.
+//! Warns once for all points of a scenario if flows may stay in phase at a queue: their packets
+//! would always arrive at the same offset from its departures.
 
 use tailback_engine::units::Time;
 
 use crate::read::{Problem, Span};
 
-/// A queue in which flows may keep in phase, and the jitter that spreads their phases.
+/// A queue in which flows may stay in phase, and the jitter that spreads their phases.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct InPhase {
-    /// The first queue where flows may keep in phase.
+    /// Position in the file of the first queue in which flows may stay in phase.
     pub queue: Span,
     /// The host jitter that spreads the phases. `None` if the links do not have a rate.
     pub jitter: Option<Time>,
 }
 
 impl InPhase {
-    /// Combines the results of two points: the first queue, and a jitter that suits both points.
+    /// Combines the results of two points of a sweep: keeps the first queue, and a jitter that is
+    /// right for both points.
     pub fn and(self, other: InPhase) -> InPhase {
         InPhase {
             queue: self.queue.min(other.queue),

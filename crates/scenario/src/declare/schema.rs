@@ -189,7 +189,7 @@ fn sweep() -> Json {
             "seeds": { "type": "integer", "minimum": 1, "default": 1,
                 "description": "How many seeds each point runs with: seed, seed + 1, ..." },
             "zip": { "type": "array", "minItems": 1,
-                "description": "Tables of lists of equal length; the lists of one table advance together and are one more axis.",
+                "description": "Tables of lists of equal length; the lists of one table advance together and form one more axis of the grid.",
                 "items": { "type": "object", "additionalProperties": values.clone(), "minProperties": 1 } },
         },
         "additionalProperties": values,

@@ -5,7 +5,9 @@ from __future__ import annotations
 
 from tailback.evaluate.bbr.case import Finding, Observed, missed, passed
 
-MEASURE = "restored of inflight_longterm, inflight_shortterm, bw_shortterm and state"
+MEASURE = (
+    "how many are restored of inflight_longterm, inflight_shortterm, bw_shortterm and the state"
+)
 BOUND = 4.0
 BOUNDS = ("inflight_hi", "inflight_lo", "bw_lo_mbit")
 NEEDS = ("mode", "phase", "ca_state", *BOUNDS, "undone")

@@ -1,4 +1,5 @@
-//! Tests CoDel's control law, its re-entry, and the packets on which CoDel does not act.
+//! Tests CoDel's control law, the start of a new dropping phase, and the packets on which CoDel
+//! does not act.
 
 use tailback_record::Cause;
 

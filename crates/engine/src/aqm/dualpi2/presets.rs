@@ -17,9 +17,9 @@
 //!
 //! The following statements have no source. The parameters of the published evaluations suggest
 //! that the last version above is the stable version of 21 February 2019. They also suggest that
-//! the evaluations used exactly these versions. The arithmetic of the refactoring before its sign
-//! was fixed is an assumption. It is also an assumption that "statistics reset" in the refactoring
-//! means that counters restart when they are read.
+//! the evaluations used exactly these versions. For `dualpi2-2019-refactored`, the arithmetic
+//! before its sign was fixed is an assumption. It is also an assumption that "statistics reset" in
+//! that version means that counters restart when they are read.
 
 use crate::registry::{OptionError, Options, Value};
 use crate::units::Time;

@@ -1,5 +1,5 @@
-//! Warns if the step threshold starves L. If the threshold is below two packet times, the packet in
-//! front is enough for a packet to be marked.
+//! Warns if the step threshold is so low that L gets too little of the link. If the threshold is
+//! below two packet times, a packet is marked as soon as one other packet is in front of it.
 
 use crate::registry::Value;
 use crate::registry::rules::{At, Finding, Placed, Rules};

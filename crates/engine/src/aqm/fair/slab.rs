@@ -1,5 +1,5 @@
 //! Packets of many FIFOs in one vector. Nodes are linked by index and reused, so that a queue
-//! allocates only while its largest backlog grows.
+//! allocates memory only while its backlog is larger than ever before.
 
 use crate::packet::Packet;
 

@@ -1,4 +1,4 @@
-//! Tests deficit round robin without a control law.
+//! Tests deficit round robin without an AQM.
 
 use super::*;
 use crate::packet::Ecn;

@@ -1,4 +1,5 @@
-//! The response to marks: the share of marked segments, as in DCTCP, and how it lowers the volume.
+//! The response to marks: the share of marked segments, as in DCTCP, and how this share reduces the
+//! data in flight.
 
 use super::params::Params;
 use crate::cc::bbr_model::{Gain, us};

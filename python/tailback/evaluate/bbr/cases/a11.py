@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tailback.evaluate.bbr.case import Case, Finding, Observed, missed, passed
 
-MEASURE = "PROBE_RTT in the 2 s after the idle time"
+MEASURE = "PROBE_RTT phases in the 2 s after the idle time"
 BOUND = 0.0
 RESUMED_S = 9.0
 WATCHED_S = 2.0

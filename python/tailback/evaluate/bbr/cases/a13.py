@@ -16,7 +16,7 @@ from tailback.evaluate.bbr.case import (
     seconds,
 )
 
-MEASURE = "throughput in CRUISE (% of the link)"
+MEASURE = "throughput in CRUISE (% of the link's rate)"
 BOUND = 95.0
 RATE_MBIT = 20.0
 RIGHT = 0.95

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tailback.evaluate.bbr.case import Aim, Case, Finding, Observed, missed, passed, seconds
 from tailback.evaluate.bbr.trace import StateTrace
 
-MEASURE = "inflight_longterm after the loss over min(BDP, cwnd)"
+MEASURE = "inflight_longterm after the loss, divided by min(BDP, cwnd)"
 BOUND = 0.7
 SPAN_S = 0.3
 
