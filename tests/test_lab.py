@@ -345,7 +345,7 @@ def test_a_dropped_qlog_file_is_drawn_beside_the_run(seen: dict[str, Any]) -> No
         ("bytes_in_flight", "in flight", "Congestion window", 1448),
         ("smoothed_rtt", "smoothed RTT", "Smoothed RTT", 1),
     ):
-        expected = [
+        expected: list[tuple[str, Any, Any]] = [
             (chart, pytest.approx(one["time"] / 1e3), pytest.approx(one["data"][key] / unit))
             for one in events
             if key in one["data"]
