@@ -40,8 +40,8 @@ fn op() -> impl Strategy<Value = Op> {
 }
 
 /// Returns the complete defaults of an entry, and variants in which one option has another value:
-/// each of its words, true and false, or both ends of its range. Omits variants that the entry
-/// rejects.
+/// each word that it allows, true and false, or both ends of its range. Omits variants that the
+/// entry rejects.
 fn variants(entry: &'static Entry<Build>) -> Vec<Options> {
     let mut variants = vec![complete_defaults(entry)];
     for opt in entry.options {
@@ -93,7 +93,7 @@ fn variants(entry: &'static Entry<Build>) -> Vec<Options> {
     variants
 }
 
-/// Plays operations. Returns cwnd and ssthresh after each operation.
+/// Passes the operations to a congestion control. Returns cwnd and ssthresh after each operation.
 fn play(
     entry: &'static Entry<Build>,
     options: &Options,
@@ -136,7 +136,7 @@ fn play(
     Ok(seen)
 }
 
-/// Runs all tests of this module.
+/// Checks that a congestion control meets every requirement of this module.
 pub fn conforms(entry: &'static Entry<Build>) {
     survives_anything_and_repeats_it(entry);
     if let Some(reduced) = after_a_mark(entry) {

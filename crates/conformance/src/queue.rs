@@ -340,7 +340,7 @@ impl Bench {
     }
 }
 
-/// Runs all tests of this module.
+/// Checks that a queue discipline meets every requirement of this module.
 pub fn conforms(entry: &'static Entry<Build>) {
     is_documented(entry);
     conserves_packets_order_and_ecn(entry);
@@ -348,8 +348,8 @@ pub fn conforms(entry: &'static Entry<Build>) {
 }
 
 /// Plays random sequences of arrivals, departures, waits and rates, with random options. Every
-/// packet must leave once or be dropped once, in order, with its ECN field or a mark. The same seed
-/// must give the same result.
+/// packet must leave once or be dropped once, in order, with its ECN field or a mark. Two runs with
+/// the same seed must give the same result.
 pub fn conserves_packets_order_and_ecn(entry: &'static Entry<Build>) {
     let config = ProptestConfig {
         cases: 300,
@@ -388,8 +388,8 @@ pub fn serves_a_long_overload(entry: &'static Entry<Build>) {
     }
 }
 
-/// Every option must have a unique name and documentation. Finishing complete options again must
-/// not change them.
+/// Every option must have a unique name and documentation. If options are already complete,
+/// completing them with defaults must not change them.
 pub fn is_documented(entry: &'static Entry<Build>) {
     fn documented(entry: &str, opts: &[Opt]) {
         for (i, opt) in opts.iter().enumerate() {

@@ -13,7 +13,7 @@ use tailback_record::{Measures, Outcome};
 
 use crate::plans::*;
 
-/// Runs all tests of this module.
+/// Checks that a transport stack meets every requirement of this module.
 pub fn conforms(entry: &'static Entry<Build>) {
     delivers_over_a_link(entry);
     does_the_same_again(entry);
@@ -61,8 +61,8 @@ pub fn delivers_over_a_link(entry: &'static Entry<Build>) {
     );
 }
 
-/// The same seed must give the same packets. They must not depend on a clock, memory addresses or
-/// random numbers of the system.
+/// Two runs with the same seed must send the same packets. The packets must not depend on a clock,
+/// memory addresses or random numbers of the system.
 pub fn does_the_same_again(entry: &'static Entry<Build>) {
     let [one, other] = [1, 1].map(|seed| run(entry, seed));
     let key = |outcome: &Outcome| {
@@ -74,8 +74,8 @@ pub fn does_the_same_again(entry: &'static Entry<Build>) {
     assert_eq!(key(&one), key(&other), "{}: two runs differ", entry.name);
 }
 
-/// Before an endpoint starts, it must not be done, and its header must have the length for UDP or
-/// for raw IP. Its first wake-up may come at any time.
+/// Before an endpoint starts, it must not report that it is done. Its header must have the length
+/// for UDP or for raw IP. Its first wake-up may come at any time.
 pub fn is_ready_to_start(entry: &'static Entry<Build>) {
     let options = complete_defaults(entry);
     let ends: [Box<dyn Endpoint>; 2] = (entry.build.ends)(&options, &Setting::of(1));

@@ -10,7 +10,7 @@ use tailback_record::Completion;
 
 use crate::plans::*;
 
-/// Runs all tests of this module.
+/// Checks that a kind of traffic meets every requirement of this module.
 pub fn conforms(entry: &'static Entry<Build>) {
     has_steps_of_its_transport_and_seed(entry);
     has_every_packet_somewhere(entry);
@@ -54,8 +54,8 @@ fn steps(entry: &'static Entry<Build>, seed: u64) -> Vec<(Time, Step)> {
     all
 }
 
-/// Steps must suit the transport, depend only on the seed, and be no faster than the transport
-/// declares.
+/// The source's steps must suit its transport (UDP or TCP) and depend only on the seed. They must
+/// not send faster than the transport declares.
 pub fn has_steps_of_its_transport_and_seed(entry: &'static Entry<Build>) {
     let all = steps(entry, 1);
     assert!(!all.is_empty(), "{}: it sends nothing", entry.name);

@@ -1,8 +1,8 @@
 //! The input of the guest: namespaces and devices, the lines for `ip` and `tc`, flows and sources
 //! with their times, and the places at which to capture.
 //!
-//! The host makes all decisions, because only the host can reject them, show them and test them.
-//! The agent carries them out.
+//! The host makes all decisions, because only the host can reject a scenario, show a decision to
+//! the user, and test it. The agent carries them out.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
@@ -37,7 +37,7 @@ pub struct Job {
     pub veths: Vec<Veth>,
     /// Whether the devices segment and merge packets (TSO, GSO, GRO).
     pub offloads: bool,
-    /// Lines for `ip -batch` and `tc -batch`, run in this order.
+    /// Batches of lines for `ip -batch` and `tc -batch`, which are run in this order.
     pub setup: Vec<Batch>,
     /// Changes during the run, in ascending order of time.
     pub changes: Vec<Change>,
@@ -207,12 +207,12 @@ pub struct Flow {
     pub send_buffer: u32,
     /// The largest receive window that the receiver offers, bytes.
     pub window: u32,
-    /// Whether TCP paces, at a rate that TCP computes.
+    /// Whether TCP paces its packets, at a rate that TCP computes.
     pub pacing: bool,
-    /// Whether the receiver sends quick ACKs at first, before it delays ACKs.
+    /// Whether the receiver at first acknowledges every segment at once, before it delays ACKs.
     pub quickack: bool,
-    /// Constant delay between the sender and the first capture on the path, ns. A packet was sent
-    /// at its capture time minus this delay.
+    /// Constant delay between the sender and the first capture on the path, ns. The time at which a
+    /// packet was sent is its capture time minus this delay.
     pub access_delay_ns: u64,
     /// The links that the data passes.
     pub route: Vec<usize>,

@@ -32,7 +32,7 @@ pub struct Environment {
     pub sysctls: Vec<(String, String, String)>,
     /// Offload settings: each device, and its offloads with their state.
     pub offloads: Vec<(String, String)>,
-    /// Reasons to doubt the run, e.g. memory pressure or a lost capture.
+    /// Reasons to doubt the results of the run, e.g. memory pressure or lost captures.
     pub warnings: Vec<String>,
     /// Number of packets captured before and behind the queues.
     pub captured: u64,

@@ -1,5 +1,5 @@
-//! A summary with only the first flows. This is enough for a table if a run has a hundred thousand
-//! flows.
+//! Shortens a summary to its first flows. This is enough for a table if a run has a hundred
+//! thousand flows.
 
 use std::fmt;
 use std::io::Write;

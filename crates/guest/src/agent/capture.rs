@@ -31,7 +31,8 @@ const RING_PACKETS: [usize; 2] = [1 << 13, 1 << 16];
 /// bursts also fit.
 const SMALL_FRAME: u64 = 256;
 
-/// Returns how many packets pass the fastest link in [`DRAIN_NS`], summed over both directions.
+/// Returns how many packets can pass the fastest link within [`DRAIN_NS`], summed over both
+/// directions.
 fn passing(job: &Job) -> u64 {
     let rates = job.links.iter().flat_map(|link| &link.rates);
     let fastest = rates.map(|&(_, rate)| rate).max().unwrap_or(u64::MAX);
@@ -150,7 +151,7 @@ impl LinkTap {
     }
 }
 
-/// Returns the queues of all links, with all counters at 0.
+/// Returns the state of every link's queue, with all counters at 0.
 fn queues_of(job: &Job) -> Vec<Queue> {
     let owners = job.owners();
     let queues = job.links.iter().map(|link| {
@@ -202,7 +203,7 @@ pub struct Captures {
     /// Capacity of each ring, in packets.
     room: usize,
     on: bool,
-    /// Number of packets of programs that did not fit into the rings at the programs' hosts.
+    /// Number of packets that did not fit into the rings at the hosts of programs.
     lost_at_hosts: u64,
     /// The packet file, if the job requires one.
     packets: Option<Packets>,
@@ -292,8 +293,7 @@ impl Captures {
         self.origin_ns = origin_ns;
     }
 
-    /// Returns the rings of the sender namespaces. A packet in such a ring means that a sender has
-    /// received it.
+    /// Returns the rings of the sender namespaces. A packet in such a ring has arrived at a sender.
     pub fn sender_rings(&self) -> impl Iterator<Item = (usize, i32)> {
         self.sender_namespaces
             .iter()
@@ -460,8 +460,8 @@ impl Captures {
         self.on
     }
 
-    /// Returns whether there are rings that can fill up. These are rings of queues and rings at the
-    /// hosts of programs.
+    /// Returns whether the run has rings that can fill up: rings at queues, or rings at hosts of
+    /// programs.
     pub fn watches(&self) -> bool {
         self.on || self.taps.is_some()
     }

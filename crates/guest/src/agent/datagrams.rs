@@ -147,7 +147,7 @@ impl<'a> Datagrams<'a> {
         self.number
     }
 
-    /// Sends the datagrams that are due. Returns the time of the next call.
+    /// Sends the datagrams that are due. Returns when to call this function again.
     pub fn play(&mut self, now: u64) -> Result<Option<u64>, String> {
         loop {
             if self.source.stop_ns.is_some_and(|stop| now >= stop) {
@@ -288,7 +288,7 @@ impl<'a> Datagrams<'a> {
         Ok(())
     }
 
-    /// Counts a datagram of a frame. Returns the report that is due.
+    /// Counts a datagram of a frame. Returns a report if one is due.
     fn count_media(&mut self, n: usize, at: u64, payload: &[u8]) -> Option<Report> {
         let now = at.saturating_sub(self.origin_ns);
         let len = n as u64 + u64::from(DATAGRAM_HEADERS);

@@ -31,8 +31,8 @@ pub struct Connection<'a> {
     listener: Option<Socket>,
     sender: Option<Arc<Socket>>,
     receiver: Option<Arc<Socket>>,
-    /// Present if threads serve both ends. It is empty until an error ends a thread, and then holds
-    /// that error.
+    /// Present if threads read and write at both ends. It is empty until an error ends a thread,
+    /// and then holds that error.
     pumped: Option<Failure>,
     written: u64,
     read: u64,
@@ -43,16 +43,16 @@ pub struct Connection<'a> {
     asks_ns: Option<u64>,
     /// Time for which the application's next act is scheduled, ns.
     acts_ns: Option<u64>,
-    /// The information about sender and receiver at the end of the warm-up.
+    /// The socket information of sender and receiver at the end of the warm-up.
     base: [Info; 2],
-    /// The information about sender and receiver when the flow was stopped.
+    /// The socket information of sender and receiver when the flow was stopped.
     at_stop: Option<[Info; 2]>,
     completed_ns: Option<u64>,
     stopped: bool,
     samples: SenderSamples,
     rwnd_limited_us: u64,
     watch: Watch,
-    /// The sender's information as it was last recorded after an ACK.
+    /// The sender's socket information as it was last recorded after an ACK.
     recorded: Info,
     sampler: Option<FlowSampler>,
     /// The values that the flow's congestion control reports.
@@ -309,7 +309,7 @@ impl<'a> Connection<'a> {
         u64::from(self.base[0].data_segments)
     }
 
-    /// Returns the information about the sender and the receiver.
+    /// Returns the socket information of the sender and the receiver.
     pub fn infos(&self) -> [Info; 2] {
         if let Some(infos) = self.at_stop {
             return infos;
@@ -321,7 +321,7 @@ impl<'a> Connection<'a> {
         [of(&self.sender), of(&self.receiver)]
     }
 
-    /// Samples the flow at the end of a record interval. `known` is the information about both
+    /// Samples the flow at the end of a record interval. `known` is the socket information of both
     /// ends, if it was already read.
     pub fn sample(
         &mut self,
@@ -413,8 +413,8 @@ impl<'a> Connection<'a> {
             .map_or(receiver.received_bytes, |b| b.min(receiver.received_bytes))
     }
 
-    /// Returns the measurements, computed from the information about both ends at the end of the
-    /// run.
+    /// Returns the flow's measurements, computed from the socket information of both ends at the
+    /// end of the run.
     pub fn outcome(&self, [sender, receiver]: [Info; 2], job: &Job) -> FlowOutcome {
         let flow = self.flow;
         let ends = [flow.stop_ns, self.completed_ns];

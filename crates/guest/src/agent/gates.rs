@@ -2,7 +2,7 @@
 //! frames that it drops.
 //!
 //! The kernel drops frames that do not match the filters of the set-up. Rings capture frames before
-//! these filters act, so this module applies the same rule to the captured frames.
+//! these filters act. So this module applies the rules of the filters to the captured frames.
 
 use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
@@ -20,7 +20,7 @@ type Pairs = HashSet<(IpAddr, IpAddr)>;
 pub struct Gates(HashMap<(usize, i32), Pairs>);
 
 impl Gates {
-    /// Returns the gates of a job.
+    /// Returns the permitted pairs of addresses of a job.
     pub fn of(job: &Job, namespaces: &Namespaces) -> Result<Gates, String> {
         let mut gates = HashMap::new();
         for gate in &job.gates {

@@ -11,8 +11,8 @@ use super::setup::Namespaces;
 /// Reads the statistics of a link's queue.
 pub struct LinkProbe {
     probe: Probe,
-    /// The queue discipline behind the queue that loses packets (the wire), and its statistics at
-    /// the end of the warm-up.
+    /// The wire, which is the queue discipline that loses packets after the queue, and its
+    /// statistics at the end of the warm-up.
     wire: Option<(Probe, Statistics)>,
     /// The queue's statistics at the end of the warm-up.
     base: Statistics,
@@ -55,8 +55,8 @@ impl LinkProbe {
         self.probe.read().map_err(io("statistics"))
     }
 
-    /// Returns the current statistics of the wire, which is the queue discipline behind the queue
-    /// that loses packets, if it exists.
+    /// Returns the current statistics of the wire, which is the queue discipline that loses packets
+    /// after the queue. Returns `None` if the link has no wire.
     pub fn read_wire(&mut self) -> Result<Option<Statistics>, String> {
         match &mut self.wire {
             None => Ok(None),

@@ -1,11 +1,12 @@
 //! Writes the captured packets to `packets.pcapng`. The interfaces have the same names as in the
-//! simulator's captures. NAME.in is before the queue, and before a schedule of marks and losses.
-//! NAME.out is behind the queue. NAME.drop holds the dropped packets, with the cause as a comment.
+//! simulator's captures. For a link NAME, `NAME.in` is before the queue, and before a schedule of
+//! marks and losses. `NAME.out` is behind the queue. `NAME.drop` holds the dropped packets, with
+//! the cause of the drop as a comment.
 //!
-//! A drop is detected only when a later packet overtakes the dropped packet. Also, the links are
-//! read one after the other. So records wait until no older record can come, and are then written
-//! in the order of time. The TCP and UDP checksums are incomplete, because the guest's devices
-//! leave them to the hardware.
+//! A drop is detected only when a later packet overtakes the dropped packet. Also, the captures of
+//! the links are read one after the other. Therefore records wait until no older record can come.
+//! They are then written in the order of time. The TCP and UDP checksums are incomplete, because
+//! the guest's devices leave them to the hardware.
 
 use std::collections::VecDeque;
 use std::fs::File;

@@ -1,8 +1,8 @@
-//! Threads that write or read without end, and block inside the kernel.
+//! Threads that write to or read from a socket in an endless loop, and block inside the kernel.
 //!
 //! The kernel wakes such a thread directly. To wake a thread in `epoll_wait`, the processor would
-//! switch to the agent's process and back twice. Waking is cheap, so little data of a flow waits,
-//! and this data stays in the processor's cache.
+//! switch to the agent's process and back twice. Because waking is cheap, little data of a flow
+//! waits, and it stays in the processor's cache.
 
 use std::fs::File;
 use std::io;
@@ -25,10 +25,10 @@ pub type Failure = Arc<OnceLock<String>>;
 /// Returns whether the two ends of a flow get threads.
 ///
 /// A flow that ends gets no threads, because the main loop watches for its end, and a thread inside
-/// a call would delay that. A flow with offloads gets none, because its segments leave in large
-/// bursts, for which more data must be ready. If every ACK is recorded, threads save nothing,
-/// because each ACK wakes the agent anyway. A process that starts programs may have only one
-/// thread.
+/// a call would delay that. A flow with segmentation offload gets none, because its segments leave
+/// in large bursts, for which more data must be ready. If every ACK is recorded, threads save
+/// nothing, because each ACK wakes the agent anyway. A process that starts programs may have only
+/// one thread.
 pub fn serves(flow: &Flow, job: &Job) -> bool {
     let limited = flow.application.is_some();
     let endless = flow.bytes.is_none() && flow.stop_ns.is_none() && !limited;

@@ -1,14 +1,14 @@
 //! A queue that is captured on both sides. From the packets that enter and leave, this module
 //! computes the values that a [`Meter`] counts.
 //!
-//! The computation of the guest takes no virtual time, so the time between the two captures of a
-//! packet is exactly its sojourn time.
+//! Computation in the guest takes no virtual time, so the time between the two captures of a packet
+//! is exactly its sojourn time.
 //!
 //! Every queue of a known kind keeps the order within a flow and direction, and a single queue
 //! keeps the order of all flows. So if a later packet overtakes a packet, the earlier one was
 //! dropped. Other kinds, such as netem, do not allow this conclusion, because an overtaken packet
-//! may still leave. There, only a packet that remains at the end was dropped. RED may mark a packet
-//! that the full buffer then drops. The captures do not show such a mark.
+//! may still leave. For these kinds, a packet counts as dropped only if it has not left by the end.
+//! RED may mark a packet that the full buffer then drops. The captures do not show such a mark.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -23,11 +23,12 @@ use tailback_guest::job::{DropsAt, Limit, Link};
 pub struct Packet {
     /// Capture time, ns from the start of the run.
     pub time_ns: u64,
-    /// Identifies the flow or program and the direction. It is twice the number of the flow or
-    /// program, plus one for ACKs or for packets that the receiver's host sends.
+    /// Identifies the flow or program, and the direction of the packet. It is twice the number of
+    /// the flow or program. One is added for ACKs, and for a program's packets from the receiver's
+    /// host.
     pub lane: usize,
-    /// Packets of the same slot keep their order in every queue. The slot is the lane. For a
-    /// program, it is the result of [`Packet::tuple_slot`].
+    /// Packets with equal slots keep their order in every queue. The slot equals the lane or, for a
+    /// program's packet, the result of [`Packet::tuple_slot`].
     pub slot: usize,
     /// The number that the captures assign to the packet's 5-tuple. `None` unless the packet
     /// belongs to a program.
@@ -47,14 +48,15 @@ impl Packet {
     }
 
     /// Returns the slot for packets of a 5-tuple. Slots of 5-tuples follow the slots of the `lanes`
-    /// lanes. Queues keep the order of the packets of a 5-tuple and direction. But some queues put
-    /// packets with ECT(1) or CE into a separate queue, so these packets have their own slot.
+    /// lanes. Queues keep the order of the packets of a 5-tuple and direction. But some queue
+    /// disciplines put packets with ECT(1) or CE into a separate queue, so these packets have their
+    /// own slot.
     pub fn tuple_slot(lanes: usize, tuple: u32, back: bool, ecn: u8) -> usize {
         lanes + 4 * tuple as usize + 2 * usize::from(ecn & 1) + usize::from(back)
     }
 
-    /// Returns the other slot of the packet's 5-tuple and direction. A packet that the queue has
-    /// marked entered in that other slot.
+    /// Each 5-tuple and direction has two slots; returns the one that this packet is not in. If the
+    /// queue has marked the packet, the packet entered in that other slot.
     fn other_slot(&self) -> Option<usize> {
         self.tuple?;
         Some(match self.ecn & 1 {
@@ -318,9 +320,9 @@ impl Queue {
         fronts.map(|w| w.packet.time_ns).min()
     }
 
-    /// Ends the run. A packet that did not leave either still waits or was dropped, but no later
-    /// packet has shown which is true. `queued` is the number of packets that the queue holds by
-    /// its own report. `dropped` and `marked` are its counts over the whole run.
+    /// Ends the run. A packet whose exit was not captured either still waits or was dropped. No
+    /// later packet has shown which of the two is true. `queued` is the number of packets that the
+    /// queue holds by its own report. `dropped` and `marked` are its counts over the whole run.
     pub fn finish(&mut self, queued: Option<u64>, dropped: Option<u64>, marked: Option<u64>) {
         let overtaken = self.overtaken.take().unwrap_or_default();
         let waiting: u64 = self.slots.iter().map(|l| l.len() as u64).sum();

@@ -1,11 +1,12 @@
 //! Sources that open connections. For each request, a client connects, a server sends the requested
 //! bytes, and the connection ends.
 //!
-//! The client knows how many bytes the server sends, so the server sends no FIN. Therefore every
-//! packet of the server also exists in the simulator. A client that has received all bytes resets
-//! the connection. The reset is a short packet on the way back, which the simulator does not have.
-//! After a reset, no state of the connection blocks the port. A port is used again once the server
-//! has received the reset. The port that has been free longest is used first.
+//! The client knows how many bytes the server sends, so the server sends no FIN. Therefore the
+//! server sends only packets that also exist in the simulator. A client that has received all bytes
+//! resets the connection with an RST. The simulator does not have this short packet in the
+//! direction to the server. After a reset, no state of the connection blocks the port. A port is
+//! used again once the server has received the reset. The port that has been free longest is used
+//! first.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -36,7 +37,7 @@ pub struct Tokens {
 
 /// A client's port, and the connection that uses the port.
 struct Slot {
-    /// The source in the form of a flow, with the port and the size of this connection.
+    /// The source's settings in the form of a flow, with the port and the size of this connection.
     flow: Flow,
     client: Option<Socket>,
     server: Option<Socket>,
@@ -115,7 +116,7 @@ impl<'a> Requests<'a> {
         })
     }
 
-    /// Starts the requests that are due. Returns the time of the next call.
+    /// Starts the requests that are due. Returns when to call this function again.
     pub fn play(
         &mut self,
         now: u64,
@@ -228,7 +229,8 @@ impl<'a> Requests<'a> {
         }
     }
 
-    /// Reads at a client at time `now`. Call this when a packet has reached the client.
+    /// Reads the data that a client has received by time `now`. Call this when a packet has reached
+    /// the client.
     pub fn read(&mut self, index: usize, now: u64, poll: &Poll) {
         let Some(slot) = self.slots.get_mut(index) else {
             return;

@@ -1,8 +1,8 @@
 //! The main loop. It starts and stops flows, plays sources, and takes samples.
 //!
 //! Time is virtual. It does not advance while any process runs, and jumps to the next timer when
-//! all processes wait. So the result depends only on the order of simultaneous events, which this
-//! file determines.
+//! all processes wait. So timing cannot change the result. Only the order of simultaneous events
+//! can, and this file determines that order.
 
 mod open;
 mod results;
@@ -38,8 +38,8 @@ const SETTLE_NS: u64 = 20_000_000;
 /// A jiffy, ns (HZ 1000).
 const JIFFY_NS: u64 = 1_000_000;
 
-/// A run begins at a jiffy that is a multiple of this number. So CUBIC's clock has the same phase
-/// in every run and in the simulator. Timers that are set far ahead also have the same phase,
+/// A run begins when the count of jiffies is a multiple of this number. As a result, CUBIC's clock
+/// has the same phase in every run and in the simulator. Long timers also have the same phase,
 /// because they fire at multiples of 8 or 64 jiffies.
 const START_JIFFIES: u64 = 512;
 
@@ -49,7 +49,7 @@ const PROGRESS_STEPS: u64 = 500;
 /// Shortest time between two lines about the progress, ns.
 const PROGRESS_NS: u64 = 100_000_000;
 
-/// Kinds of entries that become due. Simultaneous entries are handled in this order.
+/// Kinds of scheduled events. Events with the same time are handled in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Due {
     Warmup,

@@ -8,8 +8,8 @@ use std::process::{Command, Stdio};
 use super::{adapt, ip, own_qdisc, sys};
 use tailback_guest::job::{Batch, Device, HARDWARE_ADDRESS, Job, Tool};
 
-/// ethtool's commands for a device's offloads: the command to read it, the command to set it, and
-/// its name.
+/// For each offload of a device: the ethtool command that reads it, the ethtool command that sets
+/// it, and the offload's name.
 const FEATURES: [(u32, u32, &str); 3] = [
     (0x1e, 0x1f, "tso"),
     (0x23, 0x24, "gso"),

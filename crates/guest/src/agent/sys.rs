@@ -180,7 +180,7 @@ pub const WRITABLE: u32 = libc::EPOLLOUT as u32;
 pub const EDGE: u32 = libc::EPOLLET as u32;
 
 impl Poll {
-    /// Makes a poll without descriptors.
+    /// Makes an empty set of descriptors.
     pub fn new() -> io::Result<Poll> {
         // SAFETY: takes no pointer; the descriptor is new and owned.
         let fd = check(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })?;

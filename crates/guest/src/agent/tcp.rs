@@ -22,15 +22,15 @@ pub struct Slack {
 }
 
 impl Slack {
-    /// For ends that [`super::sys::Poll`] wakes. They should be woken seldom, so much data may
-    /// wait.
+    /// The slack of ends that [`super::sys::Poll`] wakes. These ends should be woken seldom, so
+    /// much data may wait.
     pub const POLLED: Slack = Slack {
         not_sent: 1 << 20,
         low_water: 512 << 10,
     };
 
-    /// For applications that pause. Even during a pause, TCP sends the data that it holds, so TCP
-    /// should hold little.
+    /// The slack of applications that pause. Even during a pause, TCP sends the data that it holds,
+    /// so TCP should hold little.
     pub const PAUSED: Slack = Slack {
         not_sent: 64 << 10,
         ..Slack::POLLED
@@ -166,8 +166,8 @@ pub fn client(flow: &Flow) -> io::Result<Socket> {
 
 /// Returns the congestion control of the receiving end, which determines whether ECN is negotiated.
 /// With DCTCP on the listening socket, ECN is negotiated regardless of `net.ipv4.tcp_ecn`. Without
-/// ECN, DCTCP would behave like Reno. An unknown congestion control may also need to run at the
-/// receiver.
+/// ECN, DCTCP would behave like Reno. A congestion control that tailback does not know may also
+/// need to run at the receiver.
 fn receivers_control(flow: &Flow) -> &str {
     let known = cc::face(&flow.kernel_cc).is_some();
     if known && !flow.ecn {
@@ -189,10 +189,10 @@ fn receiver(flow: &Flow, slack: Slack) -> io::Result<Socket> {
 
 /// Limits the window that a receiver offers.
 ///
-/// Before the connection exists, this limit determines its window scale. The limit is temporary.
-/// When the first segment shows how much of a buffer is payload, Linux computes a new limit from
-/// the size of its buffer (`tcp_measure_rcv_mss`). So the caller sets the limit again after
-/// [`unbounded`] bytes.
+/// If the limit is set before the connection exists, it determines the window scale. The limit does
+/// not last. When the first segment shows how much of a buffer is payload, Linux computes a new
+/// limit from the size of its buffer (`tcp_measure_rcv_mss`). So the caller sets the limit again
+/// after [`unbounded`] bytes.
 fn clamp_window(flow: &Flow, socket: &Socket) -> io::Result<()> {
     socket.set(libc::IPPROTO_TCP, TCP_WINDOW_CLAMP, &(flow.window as i32))
 }
@@ -302,8 +302,9 @@ pub fn read(flow: &Flow, socket: &Socket, mut read: u64) -> io::Result<u64> {
     Ok(read)
 }
 
-/// Writes chunks of this many bytes up to `limit` while the socket's buffer has space. A segment
-/// ends where a chunk ends. Returns how many bytes have been written in total.
+/// Writes chunks of `chunk` bytes, up to the position `limit` of the stream, while the socket's
+/// buffer has space. A segment ends where a chunk ends. Returns how many bytes have been written in
+/// total.
 pub fn write_chunks(socket: &Socket, chunk: u64, limit: u64, mut written: u64) -> io::Result<u64> {
     const PIECE: usize = 64 << 10;
     static ZEROS: [u8; PIECE] = [0; PIECE];
@@ -323,8 +324,8 @@ pub fn write_chunks(socket: &Socket, chunk: u64, limit: u64, mut written: u64) -
     Ok(written)
 }
 
-/// Writes up to `limit` while the socket's buffer has space. Returns how many bytes have been
-/// written in total.
+/// Writes zeros up to the position `limit` of the stream, while the socket's buffer has space.
+/// Returns how many bytes have been written in total.
 pub fn write(socket: &Socket, zeros: &File, limit: u64, mut written: u64) -> io::Result<u64> {
     loop {
         let left = limit.saturating_sub(written);

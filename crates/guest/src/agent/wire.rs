@@ -3,8 +3,8 @@
 //!
 //! The wire keeps the order of packets for any delay and jitter. So if a later packet overtakes an
 //! earlier packet, the earlier packet was lost. The queue discipline decided this when the lost
-//! packet entered. A wire that thins ACKs keeps the order only within a flow and direction. It
-//! drops an ACK when a newer ACK enters.
+//! packet entered. A wire that drops redundant ACKs keeps the order only within a flow and
+//! direction. It drops an ACK when a newer ACK enters.
 
 use std::collections::VecDeque;
 
@@ -34,8 +34,8 @@ pub struct Wire {
     /// The queue discipline that loses the packets.
     discipline: Discipline,
     waiting: VecDeque<OnWire>,
-    /// The lost packets that [`Wire::leave`] returns next, if the wire keeps the order only within
-    /// a flow.
+    /// The lost packets that [`Wire::leave`] returns next. Used only if the wire keeps the order
+    /// only within a flow.
     overtaken: VecDeque<OnWire>,
     /// Number of packets lost so far, including the warm-up.
     lost: u64,
@@ -109,9 +109,9 @@ impl Wire {
         }
     }
 
-    /// Ends the run. A packet that did not leave is either still on its way or lost, but no later
-    /// packet has shown which is true. `queued` is the number of packets that netem holds by its
-    /// own report. These are the newest packets.
+    /// Ends the run. A packet whose exit was not captured is either still on its way or lost. No
+    /// later packet has shown which of the two is true. `queued` is the number of packets that
+    /// netem holds by its own report. These are the newest packets.
     pub fn finish(&mut self, queued: u64) -> impl Iterator<Item = OnWire> + use<'_> {
         if self.discipline.overtakes() {
             // The queue discipline holds only the newest packet of each lane.

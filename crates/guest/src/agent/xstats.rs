@@ -44,7 +44,8 @@ impl Statistics {
 }
 
 /// Reads the statistics from the attributes of a message about a queue discipline. `xstats`
-/// describes the kind's own statistics, if known.
+/// describes the layout of the statistics that are specific to the kind of queue discipline, if
+/// known.
 pub fn statistics(attributes: &[u8], xstats: Option<&Xstats>) -> Statistics {
     let mut statistics = Statistics::default();
     let Some(inner) = attribute(attributes, TCA_STATS2) else {
@@ -70,8 +71,8 @@ pub fn statistics(attributes: &[u8], xstats: Option<&Xstats>) -> Statistics {
     statistics
 }
 
-/// Returns the number of marks in a kind's own statistics. Returns `None` if a counter is missing,
-/// as in the shorter struct of an older kernel.
+/// Returns the number of marks, read from the statistics that are specific to the kind of queue
+/// discipline. Returns `None` if a counter is missing, as in the shorter struct of an older kernel.
 fn marks(xstats: &Xstats, own: &[u8]) -> Option<u32> {
     xstats.marks?.iter().try_fold(0_u32, |sum, &at| {
         let counted = own.get(at..at + 4)?;
@@ -113,7 +114,7 @@ mod tests {
     use tailback_engine::aqm;
     use tailback_engine::registry::kernel::Kernel;
 
-    /// Parses a message with a kind's own statistics.
+    /// Parses a message with the statistics that are specific to a kind of queue discipline.
     fn told(kind: &str, own: &[u8]) -> Statistics {
         let attribute = |number: u16, inner: &[u8]| {
             let mut bytes = (inner.len() as u16 + 4).to_ne_bytes().to_vec();

@@ -1,7 +1,7 @@
 //! Maps a flow's congestion control to a congestion control of the kernel, with its module.
 //!
-//! A module's parameters apply to every flow that uses the module. So all flows of a plan that use
-//! it must have equal parameters.
+//! A module's parameters apply to every flow that uses the module. Therefore all flows of a plan
+//! that use a module must have equal parameters.
 
 use tailback_engine::cc;
 use tailback_engine::plan::{Algorithm, EcnFeedback, FlowPlan, Growth};
@@ -12,9 +12,9 @@ use super::kits::{ACCURATE_ECN, Kits};
 use super::modules::Modules;
 use super::refuse::{Refusals, instead};
 
-/// Returns the kit's module that provides a flow's congestion control, if a module is needed. It is
-/// the module that the scenario names. If Linux does not have the flow's options, it is one of
-/// tailback's own modules.
+/// Returns the module that provides a flow's congestion control instead of Linux's own code, if one
+/// is needed. If the scenario names a module, it is that module. If Linux does not have the flow's
+/// options, it is one of tailback's own modules.
 pub(super) fn stand_in<'a>(
     control: &'a Algorithm,
     module: Option<&'a str>,

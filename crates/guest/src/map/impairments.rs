@@ -1,6 +1,6 @@
-//! Maps each impairment of a link to one netem, in order, or returns why Linux does not support it.
-//! A few impairments are queue disciplines of tailback's own instead, which read their arguments as
-//! text.
+//! Maps each impairment of a link to one netem qdisc, in order, or returns why Linux does not
+//! support the impairment. For a few impairments, tailback has its own queue disciplines, which
+//! read their arguments as text.
 
 use tailback_engine::impairments::{Discipline, Netem};
 use tailback_engine::plan::{Concerns, ImpairmentPlan, LinkPlan, Plan};
@@ -199,8 +199,8 @@ fn scope(words: &mut [(Time, String)], only: Concerns, mixed: bool) {
     }
 }
 
-/// Returns the arguments of a netem, by the time from which they apply. Outside the impairment's
-/// windows, the arguments are empty.
+/// Returns the arguments of a netem, each with the time from which they apply. Outside the
+/// impairment's time windows, the arguments are empty.
 fn timeline(impairment: &ImpairmentPlan, netem: &Netem) -> Vec<(Time, String)> {
     let windows = &impairment.during.0;
     if windows.is_empty() {

@@ -1,4 +1,5 @@
-//! The available kernels, and the Linux release that introduced a feature.
+//! The available kernel kits, and the Linux release that introduced a feature. A kit is a built
+//! kernel with its modules and the agent.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;
@@ -8,13 +9,13 @@ use tailback_engine::plan::{Plan, Refusal};
 
 /// A feature of a kernel other than its queue disciplines and congestion controls.
 pub(super) struct Feature {
-    /// Name of the feature in messages.
+    /// Name of the feature, for messages.
     pub name: &'static str,
     /// First Linux release that has the feature.
     pub since: &'static str,
 }
 
-/// `net.ipv4.tcp_ecn` = 3 and `net.ipv4.tcp_ecn_option`.
+/// Accurate ECN: `net.ipv4.tcp_ecn` = 3 and `net.ipv4.tcp_ecn_option`.
 pub(super) const ACCURATE_ECN: Feature = Feature {
     name: "Accurate ECN",
     since: "6.18",

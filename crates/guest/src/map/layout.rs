@@ -118,7 +118,7 @@ struct Route {
     destination: Destination,
 }
 
-/// The owner of the packets on a route.
+/// The destination of the packets on a route.
 #[derive(Clone, Copy)]
 enum Destination {
     /// The address of flows; routers have a route to it.
@@ -136,8 +136,8 @@ enum Next {
 }
 
 impl Layout {
-    /// Lays out a plan that passed all checks. `queues` has one item for each link, `controls` one
-    /// for each entry of programs.
+    /// Makes the network of a plan that passed all checks. `queues` has one item for each link.
+    /// `controls` has one item for each entry of programs.
     pub fn of(
         plan: &Plan,
         seed: u64,
@@ -368,8 +368,8 @@ impl Layout {
         }
     }
 
-    /// Makes the namespaces of the links. Call this first, so that lines can refer to devices in
-    /// any order.
+    /// Makes the namespaces of the links. Call this first, so that the lines for `ip` and `tc` can
+    /// refer to devices in any order.
     fn middle(&mut self, plan: &Plan) {
         for (i, link) in plan.links.iter().enumerate() {
             let schedule = link
@@ -422,7 +422,7 @@ impl Layout {
         }
     }
 
-    /// Lays out the part behind a link, up to the next links and hosts.
+    /// Makes the part of the network behind a link, up to the next links and hosts.
     fn behind(
         &mut self,
         i: usize,
@@ -520,7 +520,8 @@ impl Layout {
         }
     }
 
-    /// Lays out an impairment behind a namespace. Returns the impairment's own namespace.
+    /// Makes the part of the network for an impairment behind a namespace. Returns the impairment's
+    /// own namespace.
     fn impaired(
         &mut self,
         behind: usize,
@@ -593,7 +594,7 @@ impl Layout {
         }
     }
 
-    /// Makes the shaper before `out`, and the queue inside the shaper.
+    /// Makes the shaper of the device `out`, and the queue inside the shaper.
     fn shaper(&mut self, i: usize, link: &LinkPlan, queue: &Qdisc, mtu: u32) {
         let namespace = self.links[i].namespace;
         if let Some(shaper) = queue.shaper() {
@@ -653,7 +654,7 @@ impl Layout {
         }
     }
 
-    /// Makes a queue with its own shaper. It is the only qdisc before `out`.
+    /// Makes a queue with its own shaper. It is the only qdisc of the device `out`.
     fn own_shaper(&mut self, namespace: usize, link: &LinkPlan, queue: &Qdisc, shaper: &Shaper) {
         let line = |what: &str, rate: Rate, rest: &[&str]| {
             let start = format!("qdisc {what} dev out root handle 10: {}", queue.kind);

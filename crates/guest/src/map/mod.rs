@@ -99,7 +99,7 @@ pub fn modules(plan: &Plan) -> BTreeSet<&str> {
     queues.chain(controls).chain(own).collect()
 }
 
-/// The parts of the kernel that a plan uses.
+/// The parts of the kernel that a plan uses: the kit, queue disciplines and congestion controls.
 struct Decided<'k> {
     /// The kit that runs the plan.
     kit: Kits<'k>,
@@ -383,7 +383,7 @@ fn record(plan: &Plan) -> Record {
     }
 }
 
-/// Returns the sysctls that exist once, not per namespace.
+/// Returns the sysctls that exist only once per kernel, not once per namespace.
 fn global_sysctls() -> Vec<(String, String)> {
     [
         // The unit is pages. Memory pressure starts only at 2 GiB, because each buffer has its own
@@ -400,7 +400,7 @@ fn global_sysctls() -> Vec<(String, String)> {
     .to_vec()
 }
 
-/// Checks the plan as a whole.
+/// Checks the settings that concern the whole plan.
 fn whole(plan: &Plan, refusals: &mut Refusals) {
     if plan.owners().len() > MOST_ENDS {
         refusals.add(

@@ -229,7 +229,7 @@ fn is_own(name: &str) -> bool {
     of_queue || of_control
 }
 
-/// Returns what to use for an algorithm that no release of Linux has.
+/// Returns the advice for an algorithm that no release of Linux has.
 fn own_module() -> String {
     "a module of your own with it, built by `tailback kernel build --module FOLDER`".to_owned()
 }

@@ -14,7 +14,7 @@ use super::refuse::Refusals;
 use super::{cc, routes};
 use crate::job::{Interop, Program, Ready, Side};
 
-/// Where the host has put packages and files of programs, as paths in the guest's root.
+/// The paths, in the guest's root, of the packages and files of programs.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub struct Places {
     /// Folders of unpacked packages. The key consists of the package names, joined by spaces.

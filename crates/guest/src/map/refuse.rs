@@ -17,7 +17,7 @@ impl Refusals {
         });
     }
 
-    /// Adds the refusals of an algorithm at this path.
+    /// Adds the refusals of an algorithm, which is at `path` in the scenario.
     pub fn at(&mut self, path: &str, refused: Vec<Refused>) {
         for Refused {
             at,
@@ -39,7 +39,8 @@ impl Refusals {
     }
 }
 
-/// Returns the alternatives to a name. If one is similar to the name, it comes first.
+/// Returns the names that are available instead of an unknown name. A name that is similar to the
+/// unknown one comes first.
 pub(super) fn instead<'a>(name: &str, there_is: impl Iterator<Item = &'a String>) -> String {
     let mut all: Vec<&str> = there_is.map(String::as_str).collect();
     if all.is_empty() {

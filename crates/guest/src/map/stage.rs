@@ -1,5 +1,5 @@
 //! The effects behind a link as arguments of netem: delay, jitter, loss, serialisation of a wire,
-//! slots.
+//! and transmission in slots.
 
 use tailback_engine::plan::{LinkMode, LinkPlan, SlotsPlan};
 use tailback_engine::rng::Stream;
@@ -11,7 +11,7 @@ use super::tc::time;
 /// of 12,500 bytes.
 const KEEPS_ORDER: &str = "rate 100tbit";
 
-/// Returns netem's arguments for a delay and a jitter of up to `jitter` that keeps the order.
+/// Returns netem's arguments for a delay, and a jitter of up to `jitter`, without reordering.
 pub(super) fn delay_words(delay: Time, jitter: Time, seed: Option<u64>) -> String {
     match (delay, jitter) {
         (Time::ZERO, Time::ZERO) => String::new(),

@@ -23,7 +23,7 @@ pub(super) struct Qdisc {
     pub adapts: bool,
     /// Whether the algorithm drops on arrival or on departure.
     pub drops_at: DropsAt,
-    /// The registry's description of the kind.
+    /// The registry's description of the kernel's qdisc of this kind.
     face: Option<&'static kernel::Qdisc>,
 }
 
@@ -112,9 +112,9 @@ pub(super) fn queue(
     qdisc
 }
 
-/// Returns the kit's module that provides a link's queue, if a module is needed. It is the module
-/// that the scenario names. If Linux does not have the kind or its options, it is one of tailback's
-/// own modules.
+/// Returns the module that provides a link's queue discipline instead of Linux's own code, if one
+/// is needed. If the scenario names a module, it is that module. If Linux does not have the kind or
+/// its options, it is one of tailback's own modules.
 pub(super) fn stand_in<'a>(queue: &'a Algorithm, module: Option<&'a str>) -> Option<&'a str> {
     module.or_else(|| {
         let (name, options) = queue.known()?;

@@ -42,7 +42,8 @@ macro_rules! reasons {
 }
 
 reasons! {
-    /// What a sender waits for. At any time, it waits for only one of these.
+    /// What a sender waits for before it can send more. At any time, it waits for only one of
+    /// these.
     Limit {
         Off = "off", "Not started, or finished.";
         Handshake = "handshake", "The answer to its SYN.";
@@ -73,7 +74,7 @@ reasons! {
     }
 }
 
-/// A change of the window.
+/// A change of the congestion window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reduction {
     /// Time in ns in the upper bits, and the reason in the lowest bits. This saves memory, because
@@ -128,10 +129,10 @@ pub struct SlowStart {
     pub srtt_ns: u64,
     /// The smallest RTT until then, ns.
     pub min_rtt_ns: u64,
-    /// The cost of the overshoot, segments. These are the segments lost until slow start ended,
-    /// plus those that were in flight at its end and were lost later.
+    /// The cost of the overshoot, segments. It counts the segments lost until slow start ended,
+    /// plus the segments that were in flight at its end and were lost later.
     pub lost: u64,
-    /// Whether all these segments arrived before the end of the run.
+    /// Whether all segments that are counted in `lost` arrived before the end of the run.
     pub settled: bool,
 }
 
@@ -193,7 +194,7 @@ struct Before {
     counts: Counts,
 }
 
-/// The values of Linux's `tcp_info` for the measured time.
+/// What Linux's `tcp_info` reports about the measured time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Told {
     /// Time from the end of the warm-up to the end of the run. If the flow started after the
@@ -207,7 +208,8 @@ pub struct Told {
     pub sndbuf_limited_ns: u64,
     /// Number of samples in each congestion state: Open, Disorder, CWR, Recovery, Loss.
     pub states: [u64; 5],
-    /// Time between the samples that show reductions; 0 if every ACK was examined.
+    /// Time between the samples in which reductions are found; 0 if the sender is sampled after
+    /// every ACK.
     pub interval_ns: u64,
 }
 
@@ -238,7 +240,7 @@ impl Account {
         }
     }
 
-    /// Notes that the sender waits for another limit from now on.
+    /// Notes that from now on the sender waits for this limit.
     pub fn turn(&mut self, limit: Limit, at_ns: u64) {
         self.limited_ns[self.limit as usize] += at_ns.saturating_sub(self.since_ns);
         self.limit = limit;
@@ -355,7 +357,7 @@ pub struct QueueAccount {
     /// How much of the queue each flow or source held. Each item has the name, and the sum of bytes
     /// times waiting time in seconds. Only forwarded packets are included.
     pub held: Vec<(String, f64)>,
-    /// Least queue delays in each window of time.
+    /// The least queue delay of each window of time.
     pub minima: Minima,
     /// Drops and marks.
     pub events: Timeline,
@@ -438,9 +440,9 @@ impl Minima {
         self.least_ns = self.least_ns.min(delay_ns);
     }
 
-    /// Returns the mean over packets of the least delay in their window, ns. This is the part of
-    /// the mean delay that a standing queue causes. Returns `None` before the first complete window
-    /// with packets.
+    /// For each packet, takes the least delay in the packet's window. Returns the mean of these
+    /// delays, ns. This is the part of the mean delay that a standing queue causes. Returns `None`
+    /// before the first complete window with packets.
     pub fn of_a_packet_ns(&self) -> Option<f64> {
         (self.packets > 0).then(|| self.weighted_ns as f64 / self.packets as f64)
     }

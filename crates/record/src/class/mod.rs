@@ -1,5 +1,5 @@
-//! Statistics by class of flow. They cover the traffic of a class's members at the first link of
-//! their route, and samples of this traffic at a fixed interval.
+//! Statistics of each class of flows. They cover the traffic of the flows and sources in the class,
+//! at the first link of their route, and samples of this traffic at a fixed interval.
 //!
 //! If samples are taken, the measured time is divided into intervals. The first interval begins at
 //! the end of the warm-up. An incomplete last interval is left out.
@@ -14,7 +14,7 @@ use crate::{Counts, Histogram, ratio};
 
 pub(crate) use recorder::ClassRecorder;
 
-/// A class of flows and sources, at the first link of its members.
+/// A class of flows and sources that share their first link.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClassPlan {
     /// Name of the class.

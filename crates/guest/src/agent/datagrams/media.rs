@@ -21,7 +21,7 @@ pub struct Media {
     frames: Frames,
     /// When each frame was captured, ns.
     captured_ns: Vec<u64>,
-    /// Largest number of bytes of media in a datagram.
+    /// Largest number of bytes of audio or video in a datagram.
     room: u32,
     reporter: Option<Reporter>,
 }

@@ -1,5 +1,5 @@
-//! Makes the part of a root that all programs have: a file system in memory with devices, /proc,
-//! /sys and the packages. Also mounts more files into a root.
+//! Makes the part of a root folder that all programs have: a file system in memory with devices,
+//! /proc, /sys and the packages. Also mounts more files into a root.
 
 use std::fs;
 use std::io;
@@ -9,7 +9,8 @@ use std::path::Path;
 use crate::agent::io;
 use crate::agent::sys::process;
 
-/// Where a root is made. Every process has its own mounts, so all processes use this path.
+/// Path at which the root folder of a program is made. Every process has its own mounts, so all
+/// processes can use this path.
 pub const NEW: &str = "/tmp";
 
 /// Limits on the files in memory that a program may write, not including its output folder.
@@ -49,7 +50,7 @@ pub fn furnish(output: &str) -> Result<(), String> {
 
 const NO_DEVICES: libc::c_ulong = libc::MS_NOSUID | libc::MS_NODEV;
 
-/// Returns the path of a name in the new root, for use before the process enters that root.
+/// Returns the path of a file of the new root, for use before the process enters that root.
 pub fn at(name: &str) -> String {
     format!("{NEW}/{name}")
 }

@@ -24,7 +24,7 @@ const NEW: [&str; 3] = ["dev", "proc", "sys"];
 /// Size above which a file is mounted instead of copied, bytes.
 const SMALL: u64 = 1 << 20;
 
-/// Number of entries, at any depth, above which a folder is mounted instead of copied.
+/// Number of files and folders, at any depth, above which a folder is mounted instead of copied.
 const MOST_ENTRIES: usize = 2000;
 
 /// Size above which a folder is mounted instead of copied, bytes.
@@ -46,7 +46,7 @@ pub fn show(from: &str, to: &str) -> Result<(), String> {
     })
 }
 
-/// Calls a function for each entry of a folder, in the order of names. Skips devices, sockets and
+/// Calls a function for each item of a folder, in the order of names. Skips devices, sockets and
 /// pipes.
 fn each(
     from: &Path,
@@ -69,8 +69,8 @@ fn each(
     Ok(())
 }
 
-/// Adds one entry to a folder. A link stays a link, a small file or folder is copied, and a large
-/// file or folder is mounted.
+/// Adds one file, link or folder to a folder. A link stays a link, a small file or folder is
+/// copied, and a large file or folder is mounted.
 fn entry(from: &Path, to: &Path, deep: usize) -> Result<(), String> {
     let name = from.display().to_string();
     let found = fs::symlink_metadata(from).map_err(io(&name))?;

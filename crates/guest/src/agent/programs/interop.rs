@@ -1,8 +1,8 @@
 //! The environment of endpoints of the QUIC interop runner, and the result of their downloads.
 //!
-//! The server's side prepares everything before the server starts. openssl makes the certificates
-//! in a root of packages, as in the runner's own script. The contents of files are computed from
-//! their names, so the agent can check that files have arrived unchanged.
+//! The agent prepares everything on the server's side before the server starts. openssl makes the
+//! certificates in a root of packages, as in the runner's own script. The contents of files are
+//! computed from their names, so the agent can check that files have arrived unchanged.
 
 use std::fs::{self, File};
 use std::io::{BufReader, BufWriter, Read, Write};
@@ -29,7 +29,7 @@ const OPTIONS: &str = "mode=755,size=1200m,nr_inodes=20k";
 /// A script that replaces the image's own script, which would set up the runner's network.
 const SETUP: &str = "mkdir -p /logs/qlog\n";
 
-/// Makes a certificate chain: one certificate, its key, and the certificate that signed it.
+/// Makes a certificate, its key, and the certificate that signed it.
 const CERTIFICATES: &str = "cd /out
 {
 openssl req -x509 -sha256 -nodes -days 365 -newkey rsa:2048 -keyout /tmp/ca.key -out ca.pem \
@@ -43,7 +43,8 @@ chmod 644 ca.pem cert.pem priv.key
 } > /tmp/log 2>&1 || { cat /tmp/log >&2; exit 1; }
 ";
 
-/// Returns the path of a file that both sides share. `number` is the number of their entry.
+/// Returns the path of a file that both sides share. `number` is the index of their entry in
+/// `[[programs]]`.
 fn place(number: usize, name: &str) -> String {
     format!("/run/programs/interop{number}/{name}")
 }
@@ -154,12 +155,12 @@ pub struct Downloads {
     whole: usize,
     files: usize,
     bytes: u64,
-    /// The latest modification time of these files, ns of the guest's date.
+    /// The latest modification time of these files, in ns on the guest's wall clock.
     last_ns: i64,
 }
 
 impl Downloads {
-    /// Checks which files of an entry have arrived.
+    /// Checks which files the client of an entry of `[[programs]]` has downloaded.
     pub fn of(number: usize, interop: &Interop) -> Downloads {
         Downloads::in_folder(Path::new(&place(number, "downloads")), interop)
     }
@@ -194,8 +195,8 @@ impl Downloads {
         format!("{whole} of {files} files arrived complete in /downloads: {wrong}")
     }
 
-    /// Returns the downloads as JSON for a result file. The client was started at `began_ns` of the
-    /// guest's date.
+    /// Returns the downloads as JSON for a result file. `began_ns` is when the client was started,
+    /// in ns on the guest's wall clock.
     pub fn report(&self, began_ns: u64) -> String {
         let mut report = json!({
             "files": self.files,
@@ -212,8 +213,8 @@ impl Downloads {
     }
 }
 
-/// Returns when a correct file was last written to. For another file, returns what is wrong with
-/// it.
+/// Returns when a file was last written to, if its content is correct. Otherwise returns what is
+/// wrong with it.
 fn arrived(path: &Path, name: &str, bytes: u64) -> Result<i64, String> {
     let found = fs::symlink_metadata(path).map_err(|_| "is not there".to_owned())?;
     if !found.is_file() {

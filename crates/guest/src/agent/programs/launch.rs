@@ -60,7 +60,7 @@ pub fn check() -> Result<(), String> {
 /// The argument with which the agent starts itself to set up a host.
 pub const WORD: &str = "host";
 
-/// Starts a side in the network namespace of this process.
+/// Starts the program of one side of an entry, in the network namespace of this process.
 pub fn launch(number: usize, side: usize, output: &str) -> io::Result<(Child, [Kept; 2])> {
     let (out, out_end) = process::pipe()?;
     let (err, err_end) = process::pipe()?;

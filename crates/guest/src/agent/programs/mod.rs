@@ -83,7 +83,7 @@ pub struct Programs<'a> {
     happened: Vec<(u64, u32)>,
 }
 
-/// The parts of the run that are needed to start and watch programs.
+/// The objects of the run that are needed to start and watch programs.
 pub struct With<'w> {
     pub namespaces: &'w Namespaces,
     pub poll: &'w Poll,
@@ -163,7 +163,7 @@ impl<'a> Programs<'a> {
         Ok(())
     }
 
-    /// Starts the clients of an entry.
+    /// Starts the clients of an entry of `[[programs]]`.
     pub fn start(&mut self, number: usize, with: &With<'_>) -> Result<(), String> {
         for index in 0..self.processes.len() {
             let process = &self.processes[index];

@@ -1,4 +1,5 @@
-//! Finds out whether a server is ready. Reads this from the kernel's list of the host's sockets.
+//! Finds out whether a server is ready. For ports, this module reads the kernel's list of the
+//! host's sockets.
 
 use std::fs;
 

@@ -1,5 +1,5 @@
-//! Makes the root of a program in memory. It has only the packages or the image, and the files of
-//! the program's entry.
+//! Makes the root folder of a program in memory. It has only the packages or the container image,
+//! and the files of the program's entry.
 
 use std::fs;
 use std::os::unix::fs::symlink;

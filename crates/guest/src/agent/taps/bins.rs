@@ -1,5 +1,6 @@
-//! Collects the rows of a program's series, one for each record interval. Captures are read late.
-//! So packets are counted by their capture times, and the rows are made at the end of the run.
+//! Collects the rows of a program's series, one for each record interval. Captures are read some
+//! time after the packets passed. Therefore packets are counted by their capture times, and the
+//! rows are made at the end of the run.
 
 use tailback_guest::job::Program;
 use tailback_record::{ProgramSampler, ProgramState, Series};

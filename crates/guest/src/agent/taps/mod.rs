@@ -215,7 +215,7 @@ impl Taps {
         number
     }
 
-    /// Takes the notes about packets at a link.
+    /// Stores the notes about packets at a link, and clears the list.
     pub fn note(&mut self, link: usize, notes: &mut Vec<Note>) {
         self.notes.extend(notes.drain(..).map(|note| (link, note)));
     }

@@ -1,7 +1,7 @@
 //! The hosts of programs. Each entry has a sender's host and a receiver's host, with IPv4 and IPv6.
 //!
-//! An entry may have only one side and refer to a host of another entry. That host is then the
-//! other end of the entry's route.
+//! An entry of `[[programs]]` may have only one side and refer to a host of another entry. That
+//! host is then the other end of the entry's route.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -125,7 +125,7 @@ impl Layout {
         }
     }
 
-    /// Sets a codepoint on packets from one host to another, unless the program has chosen one.
+    /// Sets a DSCP on packets from one host to another, unless the program has set one.
     fn class_of_service(&mut self, host: usize, device: &str, (four, six): Addresses, dscp: u8) {
         let first = format!("qdisc add dev {device} clsact");
         if !self.tc[host].contains(&first) {
@@ -295,8 +295,8 @@ pub(super) fn passes(gate: &Gate, action: &str) -> Vec<String> {
 const DEVICES: [&str; 2] = ["data", "ack"];
 
 impl Pair {
-    /// Returns the devices through which both hosts send. If the way back has no links, each pair
-    /// of hosts has its own wire.
+    /// Returns the devices through which both hosts send. If the route of the opposite direction
+    /// has no links, each pair of hosts has its own wire.
     fn leaves(&self, number: usize, no_way_back: bool) -> [String; 2] {
         let receiver_is_shared = self.shared.is_some_and(|(side, _)| side == 1);
         let ack = match receiver_is_shared && no_way_back {
