@@ -110,7 +110,8 @@ def _scale_option(axis: str) -> Callable[[click.decorators.FC], click.decorators
     "--out",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="File to write: .pdf, .svg, .png, .html or .vl.json [default: ID.pdf].",
+    help="File to write: .pdf, .svg, .png, .html or .vl.json [default: ID.pdf, with the id of "
+    "the sweep].",
 )
 @click.option(
     "--width",
@@ -120,7 +121,7 @@ def _scale_option(axis: str) -> Callable[[click.decorators.FC], click.decorators
 @click.option(
     "--height",
     metavar="LENGTH",
-    help="Height of the whole figure [default: follows from the width].",
+    help="Height of the whole figure [default: a height that suits the width].",
 )
 @click.option(
     "--font-size",

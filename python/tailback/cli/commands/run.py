@@ -59,7 +59,11 @@ def run(
     options: RunOptions,
     as_json: bool,
 ) -> int:
-    """Run a scenario or a sweep. Stored runs are reused."""
+    """Run a scenario or a sweep.
+
+    FILE is a scenario. With a table [sweep], tailback runs it at every point of the sweep. Stored
+    runs are reused.
+    """
     from tailback.running import engines, execution, scenarios
     from tailback.store import layout
 

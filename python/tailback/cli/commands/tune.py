@@ -56,7 +56,8 @@ if TYPE_CHECKING:
     "--subject-to",
     multiple=True,
     metavar="METRIC>=N",
-    help="Bound that must hold: jain>=0.9 or METRIC<=N. Can be repeated.",
+    help="Bound that results must meet: METRIC>=N, such as jain>=0.9, or METRIC<=N. Can be "
+    "repeated.",
 )
 @click.option(
     "--over",
@@ -135,9 +136,10 @@ def tune(
 ) -> int:
     """Search for the best values of keys of a scenario.
 
-    Several goals give a Pareto front: the points that cannot be better in one goal without being
-    worse in another. At the end tailback runs the points of the front and the unchanged FILE with
-    seeds that the search did not use. The report has a scenario file for each point of the front.
+    With several goals, the result is a Pareto front: the points that cannot be better in one goal
+    without being worse in another. At the end tailback runs the points of the front and the
+    unchanged FILE with seeds that the search did not use. The report has a scenario file for each
+    point of the front.
 
     The same --seed gives the same result with any --jobs. If a search is killed, the same command
     resumes it.
