@@ -1,9 +1,10 @@
-"""Counts instructions per data packet. Unlike time, this number is stable, so regressions are
-visible.
+"""Counts instructions and cache misses per data packet. Unlike time, these numbers are stable, so
+regressions are visible.
 
-A shortened run of each case runs under valgrind's callgrind. Its counts do not depend on host load.
-`make bench` compares the counts with benches/instructions.json, and fails if a count is more than 3
-% higher. `--update` writes that file after an intended change."""
+A shortened run of each case runs under valgrind's callgrind, which also simulates a second-level
+cache of 1 MB. Its counts do not depend on host load. `make bench` compares the counts with
+benches/instructions.json, and fails if instructions are more than 3 % higher, or misses more than
+5 % and a tenth of a miss. `--update` writes that file after an intended change."""
 
 from __future__ import annotations
 
@@ -14,11 +15,20 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 RECORD = HERE / "instructions.json"
 ALLOWED = 1.03
+ALLOWED_MISSES = 1.05
+LEAST_MISSES = 0.1
+"""A difference in misses per packet that is never a regression."""
+
+CACHES = ("--D1=32768,8,64", "--LL=1048576,16,64")
+"""The simulated data caches: size in bytes, ways, and bytes of a line. They are fixed, because
+callgrind would otherwise simulate those of the machine."""
+
 # The runs are long enough that start-up is below 1 %, and short enough for valgrind.
 DURATIONS = {
     "a": "20s",
@@ -44,19 +54,46 @@ def build() -> Path:
     return HERE.parent / "target" / "release" / "examples" / "count"
 
 
-def callgrind(command: Sequence[str]) -> float:
-    """Return the instructions per data packet of a command that prints its number of packets."""
-    tool = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null"]
-    run = subprocess.run([*tool, *command], check=True, capture_output=True, text=True)
-    found = re.search(r"Collected : (\d+)", run.stderr)
-    if found is None:
+@dataclass(frozen=True)
+class Counts:
+    """Counts per data packet."""
+
+    instructions: int
+    misses: float
+    """Reads and writes of data that the simulated second-level cache does not have."""
+
+    def regressions(self, known: Counts) -> list[str]:
+        """Return what is worse than in the record by more than is allowed."""
+        found = []
+        if self.instructions > known.instructions * ALLOWED:
+            more = self.instructions / known.instructions - 1
+            found.append(f"{more:+.1%} instructions, more than {ALLOWED - 1:.0%} over the record")
+        if self.misses > known.misses * ALLOWED_MISSES + LEAST_MISSES:
+            found.append(f"{self.misses - known.misses:+.2f} misses over the record")
+        return found
+
+
+def callgrind(command: Sequence[str]) -> Counts:
+    """Return the counts of a command that prints its number of data packets."""
+    tool = ["valgrind", "--tool=callgrind", "--cache-sim=yes", *CACHES]
+    run = subprocess.run(
+        [*tool, "--callgrind-out-file=/dev/null", *command],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    names = re.search(r"Events +: (.+)", run.stderr)
+    numbers = re.search(r"Collected : (.+)", run.stderr)
+    if names is None or numbers is None:
         raise SystemExit(f"valgrind printed no count:\n{run.stderr}")
-    return int(found[1]) / int(run.stdout)
+    events = dict(zip(names[1].split(), map(int, numbers[1].split()), strict=True))
+    packets = int(run.stdout)
+    misses = (events["DLmr"] + events["DLmw"]) / packets
+    return Counts(round(events["Ir"] / packets), round(misses, 2))
 
 
-def count(runner: Path, case: str, file: Path | None = None) -> float:
-    """Return the instructions per data packet of a case, or of a file that runs for the duration of
-    that case."""
+def count(runner: Path, case: str, file: Path | None = None) -> Counts:
+    """Return the counts of a case, or of a file that runs for the duration of that case."""
     return callgrind([str(runner), str(file or HERE / f"{case}.toml"), DURATIONS[case]])
 
 
@@ -66,31 +103,35 @@ def main() -> None:
     parser.add_argument("--update", action="store_true", help="write what is found as the record")
     args = parser.parse_args()
     if shutil.which("valgrind") is None:
-        print("instructions per packet: valgrind is not installed, not counted")
+        print("valgrind is not installed, so instructions and misses are not counted")
         return
     runner = build()
-    record: dict[str, int] = json.loads(RECORD.read_text()) if RECORD.exists() else {}
-    found: dict[str, int] = {}
+    stored = json.loads(RECORD.read_text()) if RECORD.exists() else {}
+    record = {case: Counts(**counts) for case, counts in stored.items()}
+    found: dict[str, Counts] = {}
     worse = False
-    print(f"{'case':<10} {'instructions/packet':>19} {'recorded':>8} {'goal':>5}")
+    print("per packet; recorded values in parentheses")
+    print(f"{'case':<10} {'instructions':>20} {'goal':>5} {'L2 misses':>20}")
     for case in DURATIONS:
-        found[case] = round(count(runner, case))
+        counts = found[case] = count(runner, case)
         known = record.get(case)
-        note = ""
-        if known is not None and found[case] > known * ALLOWED and not args.update:
-            worse = True
-            note = f"  {found[case] / known - 1:+.1%}: more than {ALLOWED - 1:.0%} over the record"
-        numbers = f"{found[case]:>19} {known or '':>8} {GOALS.get(case, ''):>5}"
-        print(f"{case:<10} {numbers}{note}", flush=True)
+        notes = [] if known is None or args.update else counts.regressions(known)
+        worse = worse or bool(notes)
+        instructions, misses = str(counts.instructions), f"{counts.misses:.2f}"
+        if known is not None:
+            instructions += f" ({known.instructions})"
+            misses += f" ({known.misses:.2f})"
+        numbers = f"{instructions:>20} {GOALS.get(case, ''):>5} {misses:>20}"
+        print("  ".join([f"{case:<10} {numbers}", *notes]), flush=True)
     for case, (most, other) in TIMES.items():
-        times = found[case] / found[other]
+        times = found[case].instructions / found[other].instructions
         note = ""
         if times > most:
             worse = True
             note = f": more than {most}"
-        print(f"{case} needs {times:.2f} times what {other} needs{note}")
+        print(f"{case} takes {times:.2f} times the instructions of {other}{note}")
     if args.update:
-        RECORD.write_text(json.dumps(found, indent=1) + "\n")
+        RECORD.write_text(json.dumps({c: asdict(n) for c, n in found.items()}, indent=1) + "\n")
     if worse:
         sys.exit(1)
 

@@ -241,8 +241,8 @@ def cost() -> None:
             # 9 us is below a packet time in every case.
             file.write(f'host_jitter = "9us"\n{text}')
             file.flush()
-            with_jitter = instructions.count(runner, case, Path(file.name))
-        without = instructions.count(runner, case)
+            with_jitter = instructions.count(runner, case, Path(file.name)).instructions
+        without = instructions.count(runner, case).instructions
         title = tomllib.loads(text)["title"]
         more = with_jitter / without - 1
         print(f"| {title} | {without:.0f} | {with_jitter:.0f} | +{more:.0%} |", flush=True)

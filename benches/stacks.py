@@ -57,7 +57,7 @@ def speed(stack: str, plugins: Sequence[Path]) -> float:
     return max(found)
 
 
-def instructions(stack: str) -> float | None:
+def instructions(stack: str) -> int | None:
     """Return the instructions per data packet, or None without valgrind."""
     if shutil.which("valgrind") is None:
         return None
@@ -66,7 +66,7 @@ def instructions(stack: str) -> float | None:
     build = ["cargo", "build", "--locked", "--release", "--quiet", "--example", "count"]
     build += ["--manifest-path", str(manifest), "--target-dir", str(target)]
     subprocess.run(build, check=True, cwd=ROOT)
-    return callgrind([str(target / "release/examples/count"), str(COUNTED_BYTES)])
+    return callgrind([str(target / "release/examples/count"), str(COUNTED_BYTES)]).instructions
 
 
 def main() -> None:

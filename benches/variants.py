@@ -96,7 +96,7 @@ def main() -> None:
         if len(packets) != 1:
             sys.exit(f"{case}: not the same packets: {packets}")
         cells = [
-            f"{count(runner, case):.0f} | {statistics.median(rates[name]):.2f}"
+            f"{count(runner, case).instructions} | {statistics.median(rates[name]):.2f}"
             for name, runner in runners.items()
         ]
         print(f"| {case} | {' | '.join(cells)} |", flush=True)
