@@ -55,7 +55,7 @@ three gain levels, one random draw per packet). The second queue is today's PIE.
 
 def _queues() -> Table:
     rows = [
-        [queue.title, " ".join(f"{k} = {_text(v)}" for k, v in queue.options.items())]
+        [queue.title, " ".join(f"{k}={_text(v)}" for k, v in queue.options.items())]
         for queue in layout.QUEUES.values()
     ]
     return Table("queues", "Queues", [*left("queue"), *words("options")], rows)
