@@ -22,7 +22,7 @@ ESCAPES = 1.0
 STEP, LENGTH = 0.2, 60.0
 SEED, FIRST = 3, 500.0
 
-SOURCE = "an example; no published source; scripts/lte.py draws the rates"
+SOURCE = "an example; no published source; scripts/lte.py generates the rates"
 
 HEADER = f"""\
 # A cellular link at up to 12 Mbit/s and 40 ms, with outages; the rate changes every 200 ms.

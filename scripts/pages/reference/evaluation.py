@@ -24,9 +24,11 @@ RFC 9743 and RFC 7928 that a run can decide. `--part SECTION` tests only one sec
 
 In the tables, the subject is the algorithm under evaluation. An incumbent is a standard flow, such
 as CUBIC, with which the subject competes. [Harm](measurements.md#comparisons) is the share that an
-incumbent loses to a competitor. "Over CUBIC's" and "against CUBIC" mean that the same scenario also
-runs with CUBIC in place of the subject. "As a share of the larger value" means that the difference
-of the two results is divided by the larger of them.
+incumbent loses to a competitor. "Minus the harm by a second incumbent" means that the same scenario
+also runs with a second incumbent in place of the subject. "Over CUBIC's", "against CUBIC" and
+"minus CUBIC's" mean that it also runs with CUBIC in place of the subject. "As a share of the larger
+value" means that the difference of the two results is divided by the larger of them. The section
+rate-limited compares the rate if the congestion control estimates one, and the window otherwise.
 
 ## RFC 9743: congestion controls
 

@@ -6,9 +6,9 @@
 //! CoDel's count for that flow increases by the number of these drops. ECN is on by default.
 //! fair/mod.rs describes how flows are distinguished. codel.rs describes CoDel and its source.
 //!
-//! Known deviations: those of codel.rs and fair/mod.rs. Each frame uses its own bytes plus a fixed
-//! number of bytes of `memory_limit`. The selector of `ce_threshold` examines only the ECN field,
-//! not the whole DS field.
+//! Known deviations: those of codel.rs and fair/mod.rs. In `memory_limit`, each frame counts its
+//! own bytes plus a fixed number of bytes. `ce_threshold_selector` examines only the ECN field, not
+//! the whole DS field.
 
 use tailback_record::Cause;
 
@@ -44,7 +44,7 @@ pub const ENTRY: Entry<Build> = Entry {
         fair::QUANTUM,
         Opt {
             name: "memory_limit",
-            doc: "Largest memory of all packets, with the same effect as limit; a frame counts 832 bytes in addition to its length.",
+            doc: "Largest memory of all packets. The effect is the same as that of limit. Each frame needs 832 bytes in addition to its length.",
             kind: Kind::Size {
                 packets: false,
                 bytes: true,

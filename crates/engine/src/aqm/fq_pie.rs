@@ -55,7 +55,7 @@ pub const ENTRY: Entry<Build> = Entry {
         fair::QUANTUM,
         Opt {
             name: "memory_limit",
-            doc: "Memory above which Linux counts packets; no packet is dropped because of it.",
+            doc: "Linux counts the packets that exceed this memory. No packet is dropped because of it.",
             kind: Kind::Size {
                 packets: false,
                 bytes: true,
@@ -65,7 +65,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "ecn_prob",
-            doc: "Probability up to which ECN-capable packets are marked instead of dropped, in per cent.",
+            doc: "Largest probability at which ECN-capable packets are marked instead of dropped, in per cent.",
             kind: Kind::Int { min: 0, max: 100 },
             default: Some("10"),
             tc: Some("ecn_prob PERCENTAGE"),

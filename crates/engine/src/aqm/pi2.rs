@@ -69,7 +69,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "scalable",
-            doc: "Which packets are marked with k p: none, those of L4S (ECT(1)), or every ECN-capable one.",
+            doc: "Which packets are marked with probability k p: none, packets of L4S (ECT(1)), or every ECN-capable packet.",
             kind: Kind::Word(&["none", "ect1", "any"]),
             default: Some("none"),
             tc: None,

@@ -21,9 +21,10 @@
 //! probability above 1.02 % to less than 1.02 %. A change of the probability by more than one half
 //! wraps.
 //!
-//! The timer is Linux's (see `wheel`), so an update comes one jiffy later than requested, by
-//! default every 16 ms. Linux makes the first update 0.5 s after the queue is set up. Here the
-//! timer runs from the start of the run, as if the queue had been set up more than 0.5 s earlier.
+//! The timer behaves like a Linux timer, which counts jiffies. So an update comes one jiffy later
+//! than requested, by default every 16 ms. Linux makes the first update 0.5 s after the queue is
+//! set up. Here the timer runs from the start of the run, as if the queue had been set up more than
+//! 0.5 s earlier.
 //!
 //! Known deviations: a backlog above 16 MiB does not overflow the estimated delay.
 

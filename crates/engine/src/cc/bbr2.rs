@@ -33,7 +33,7 @@ use crate::registry::{Entry, no_finish};
 /// The registry entry.
 pub const ENTRY: Entry<Build> = Entry {
     name: "bbr2",
-    doc: "BBR version 2: the predecessor of bbr3; its probes end at a fixed amount of data in flight.",
+    doc: "BBR version 2: the predecessor of bbr3. A probe for bandwidth ends when a fixed amount of data is in flight.",
     follows: "github.com/google/bbr, branch v2alpha (tcp_bbr2.c)",
     options: &[
         number(

@@ -78,7 +78,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "decay",
-            doc: "What happens to alpha if alpha * g rounds to 0 in alpha_bits: it falls to 0 (\"to-zero\", Linux since 4.4) or stays (\"shift\": at g = 1/16 never below 15/1024); default: by version.",
+            doc: "What happens to alpha if alpha * g rounds to 0 in alpha_bits. \"to-zero\": alpha falls to 0 (Linux since 4.4). \"shift\": alpha does not change, so at g = 1/16 it never falls below 15/1024. Default: by version.",
             kind: Kind::Word(&["to-zero", "shift"]),
             default: None,
             tc: None,

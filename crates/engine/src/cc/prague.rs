@@ -29,7 +29,7 @@ use crate::units::Time;
 /// The registry entry.
 pub const ENTRY: Entry<Build> = Entry {
     name: "prague",
-    doc: "The reference congestion control of L4S: responds in proportion to marks, paces, and has the same rate at any RTT below a target.",
+    doc: "The reference congestion control of L4S: responds in proportion to marks, paces, and gives flows with RTTs below a target equal rates.",
     follows: "TCP Prague 0.6 (Linux 5.10 of the L4S team, tcp_prague.c)",
     options: &[
         Opt {

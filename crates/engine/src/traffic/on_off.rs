@@ -19,7 +19,7 @@ const DISTRIBUTIONS: Kind = Kind::Word(&["exponential", "constant"]);
 /// The registry entry.
 pub const ENTRY: Entry<Build> = Entry {
     name: "on-off",
-    doc: "Unresponsive UDP that is alternately on and off: a constant bit rate while it is on.",
+    doc: "Unresponsive UDP that is alternately on and off. While it is on, it has a constant bit rate.",
     follows: "on-off source with exponential or constant periods",
     options: &[
         Opt {

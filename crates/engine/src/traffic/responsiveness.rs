@@ -20,10 +20,11 @@
 //! then "high".
 //!
 //! Deviations: TLS is not modelled. So a foreign probe has two exchanges, the handshake and the
-//! fetch, which are trimmed together. The answer to a self probe is the next data that the server
-//! sends, because no unsent data waits in front of it (the draft allows 5 ms of unsent data). A
-//! lost request is sent again after 1 s. A self probe is skipped if the random connection already
-//! has an unanswered probe. To test both directions, use two sources of this kind.
+//! fetch. The slowest 5 % are removed from both together. The answer to a self probe is the next
+//! data that the server sends, because no unsent data waits in front of it (the draft allows 5 ms
+//! of unsent data). A lost request is sent again after 1 s. A self probe is skipped if the random
+//! connection already has an unanswered probe. To test both directions, use two sources of this
+//! kind.
 
 use std::collections::VecDeque;
 

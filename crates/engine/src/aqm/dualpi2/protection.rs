@@ -23,7 +23,7 @@ use crate::units::{Rate, Time};
 /// Option: whether queue protection may send packets from L to C.
 pub(super) const OPTION: Opt = Opt {
     name: "queue_protection",
-    doc: "Whether packets of flows that build a queue in L go to C (RFC 9957, DOCSIS; not in Linux).",
+    doc: "Whether packets of flows that build a queue in L are redirected to C (RFC 9957, DOCSIS; not in Linux).",
     kind: Kind::Bool,
     default: Some("false"),
     tc: None,

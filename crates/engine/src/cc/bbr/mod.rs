@@ -69,7 +69,7 @@ pub const ENTRY: Entry<Build> = Entry {
         ),
         time(
             "probe_rtt",
-            "Time spent in PROBE_RTT at the smallest window; 0: no PROBE_RTT.",
+            "Time for which PROBE_RTT keeps the window at its minimum; 0: no PROBE_RTT.",
             Time::ZERO,
             "200ms",
         ),

@@ -1,9 +1,9 @@
 //! BBR version 3 (draft-ietf-ccwg-bbr), as in `tcp_bbr.c` of the v3 branch of
 //! github.com/google/bbr. Version 3 adds two kinds of bounds to the model of version 1. Each round
-//! with losses (or marks) reduces `bw_lo` and `inflight_lo` by a factor of `beta`. `inflight_hi` is
-//! the amount of data in flight at which a probe lost more than the share `loss_threshold`. This
-//! bound grows again while probes succeed. A probe starts every two to three seconds, or earlier if
-//! a Reno flow would already have had a loss.
+//! with losses (or marks) multiplies `bw_lo` and `inflight_lo` by `beta`. `inflight_hi` is the
+//! amount of data in flight at which a probe lost more than the share `loss_threshold`. This bound
+//! grows again while probes succeed. A probe starts every two to three seconds, or earlier if a
+//! Reno flow would already have had a loss.
 //!
 //! The response to marks is meant for low-latency networks, in which queues mark from a shallow
 //! threshold on and receivers echo marks as for DCTCP. As in the branch, it is off by default
@@ -13,21 +13,23 @@
 //! segments. There is no fast path for application-limited flows (in the branch it only saves
 //! time), and no Protective Load Balancing (PLB). The branch's `fast_ack_mode` is not implemented:
 //! the receiver alone decides when it sends ACKs. By default, BBR differs from the draft in the
-//! same points as the branch. DRAIN has a gain of 0.34 and no limit in rounds, and DOWN has a gain
-//! of 0.91. Six ACKs with losses end STARTUP. The extra window for ACK aggregation has an upper
-//! limit. After a spurious loss, the earlier phase is not restored. BBR can respond to marks.
+//! same points as the branch. DRAIN has a gain of 0.34 and no limit on its rounds, and DOWN has a
+//! gain of 0.91. Six ACKs with losses end STARTUP. The extra window for ACK aggregation has an
+//! upper limit. After a spurious loss recovery, the earlier phase is not restored. BBR can respond
+//! to marks.
 //!
 //! With `draft = "06"`, BBR follows draft-ietf-ccwg-bbr-06 in all of these points. It uses the
 //! exact values 2 %, 0.7 and 0.15, whereas the branch rounds them to multiples of 1/256. Gains are
 //! still in units of 1/256, so 0.90 is 230/256. The deviations from the draft are:
 //!
-//! - State is saved once per episode of recovery (section 5.5.11.1). The pseudo-code saves it at
-//!   the first loss of each round. With the pseudo-code, the second lost segment after the end of
-//!   UP would overwrite the saved state, because DOWN resets the signs of congestion.
+//! - The state that a spurious recovery restores is saved once per episode of recovery (section
+//!   5.5.11.1). The pseudo-code saves it at the first loss of each round. With the pseudo-code, the
+//!   second lost segment after the end of UP would overwrite the saved state, because DOWN resets
+//!   the signs of congestion.
 //! - After an idle time, both the interval of `extra_acked` and its count restart. The pseudo-code
 //!   keeps the count.
-//! - Separate ranges of lost segments are counted when loss detection finds them. A lost segment
-//!   next to the previous lost segment belongs to the same range.
+//! - Separate ranges of lost segments are counted at the time at which loss detection finds them. A
+//!   lost segment next to the previous lost segment belongs to the same range.
 //! - The smallest RTT expires as in the branch, `TargetInflight()` includes the quanta, and CRUISE
 //!   lowers `inflight_lo` to `inflight_hi`. Both values bound the window in any case.
 //! - If the text and the pseudo-code disagree, tailback follows the pseudo-code. `inflight_hi` does

@@ -36,7 +36,7 @@ pub(in crate::cc) const PROBE_WAIT_RANDOM: Opt = time(
 );
 pub(in crate::cc) const PROBE_ROUNDS: Opt = whole(
     "probe_rounds",
-    "Largest number of round trips between two probes (or the number of segments in flight, if that is smaller).",
+    "Largest number of round trips between two probes. The number of segments that should be in flight applies instead if it is smaller.",
     (1, 250),
     "63",
 );
@@ -48,13 +48,13 @@ pub(in crate::cc) const MIN_RTT_WINDOW: Opt = time(
 );
 pub(in crate::cc) const PROBE_RTT_INTERVAL: Opt = time(
     "probe_rtt_interval",
-    "Time from one PROBE_RTT to the next, unless the RTT has fallen.",
+    "Time from one PROBE_RTT to the next, unless a smaller RTT is measured.",
     Time::from_ms(100),
     "5s",
 );
 pub(in crate::cc) const PROBE_RTT: Opt = time(
     "probe_rtt",
-    "Time spent in PROBE_RTT at the smaller window; 0: no PROBE_RTT.",
+    "Time for which PROBE_RTT keeps the window small; 0: no PROBE_RTT.",
     Time::ZERO,
     "200ms",
 );
