@@ -18,8 +18,9 @@ use crate::scratch::at;
 
 /// Longest time for which a finished run waits for other runs.
 const WAIT: Duration = Duration::from_secs(1);
-/// Up to this number of runs, each file is synced. For few runs, `syncfs` could take longer,
-/// because it also syncs the data that other programs have written to the same file system.
+/// Up to this number of runs, tailback syncs each file instead of the file system. For few runs,
+/// `syncfs` could take longer, because it also syncs the data that other programs have written to
+/// the same file system.
 const FEW: usize = 4;
 
 /// The finished runs of a store that are not synced yet.
@@ -39,7 +40,7 @@ struct Waiting {
 }
 
 impl Pending {
-    /// Creates the list of a store without finished runs. `runs` is the folder with the runs.
+    /// Creates an empty list of finished runs. `runs` is the folder with the runs of the store.
     pub fn new(runs: &Path) -> Pending {
         Pending {
             runs: runs.to_owned(),
@@ -108,8 +109,8 @@ fn sync_file_system(_folder: &Path) -> io::Result<bool> {
     Ok(false)
 }
 
-/// Syncs every file and folder of a run. A run that does not exist any more was removed, or was
-/// moved because it is damaged.
+/// Syncs every file and folder of a run. Skips a run whose folder does not exist any more, because
+/// the run was removed, or was moved because it is damaged.
 fn sync_tree(folder: &Path) -> io::Result<()> {
     let entries = match fs::read_dir(folder) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),

@@ -8,7 +8,7 @@
 //!
 //! | file | content |
 //! |---|---|
-//! | `manifest.json` | identity: engine and its version, seed, the canonical point, which RFC or kernel each algorithm follows, rows lost; size and SHA-256 of the files below, and the SHA-256 of the manifest itself ([`crate::seal`]) |
+//! | `manifest.json` | identity: engine and its version, seed, the canonical point, which RFC or kernel each algorithm follows, number of lost rows; size and SHA-256 of the files below, and the SHA-256 of the manifest itself ([`crate::seal`]) |
 //! | `summary.json` | [`Summary`] |
 //! | `account.json` | what each sender waited for, and which flows filled each queue ([`crate::account`]) |
 //! | `series.parquet` | `time_ns`, `flow`, `link`, `quantity`, `value`; in the order of the series, then of time |
@@ -122,8 +122,8 @@ impl Store {
     }
 
     /// Moves a damaged run to another folder. Returns a text with the damage and the run's new
-    /// path, or `None` if the run is not damaged. `found` is damage that the caller has found and
-    /// that the hashes do not show.
+    /// path, or `None` if the run is not damaged. `found` describes damage that the caller has
+    /// found but that the hashes do not show.
     pub fn set_aside(&self, run_id: &str, found: Option<&str>) -> io::Result<Option<String>> {
         let path = self.path(run_id);
         if found.is_none() && !matches!(stored::check(&path), Err(Fault::Damaged(_))) {

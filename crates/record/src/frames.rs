@@ -36,8 +36,8 @@ pub struct FrameRules {
     pub group: u64,
 }
 
-/// A frame that is not settled, because this frame or a frame before it may still become complete
-/// or lost.
+/// A frame that is not settled: it is not yet known whether this frame, or a frame before it, will
+/// be complete or lost.
 #[derive(Clone, Debug)]
 struct Frame {
     captured_ns: u64,
@@ -60,8 +60,7 @@ pub struct Frames {
     /// Number of the first frame that is not settled.
     first: u64,
     frames: VecDeque<Frame>,
-    /// Whether the frame before the first open frame was playable, or is not needed to play the
-    /// next one.
+    /// Whether the last settled frame was playable, or the next frame can be played without it.
     playable: bool,
     /// When a frame was last playable. Before the first playable frame, this is when the first
     /// frame was captured.
@@ -90,7 +89,7 @@ pub struct FrameOutcome {
     pub stalled_ns: u64,
     /// The longest stall, ns.
     pub longest_stall_ns: u64,
-    /// Bytes of media that were captured.
+    /// Bytes of audio or video that were captured, without headers.
     pub media_bytes: u64,
 }
 
@@ -102,7 +101,7 @@ impl FrameRules {
         group: 0,
     };
 
-    /// Returns the longest time between two playable frames that is not a stall, ns.
+    /// Returns the longest gap between two playable frames that does not count as a stall, ns.
     fn longest_gap_ns(&self) -> u64 {
         (3 * self.interval_ns).max(self.interval_ns + STALL_NS)
     }
@@ -182,8 +181,8 @@ impl Frames {
         Some(self.frames.get(place as usize)?.captured_ns)
     }
 
-    /// Counts the first frame. If the frame is not complete, `lost` is whether it is lost. A frame
-    /// with a deadline after the end is counted neither as late nor as in time.
+    /// Settles and counts the first open frame. If the frame is not complete, `lost` tells whether
+    /// it is lost. A frame with a deadline after the end is counted neither as late nor as in time.
     fn settle(&mut self, lost: bool, end_ns: u64) {
         let Some(frame) = self.frames.pop_front() else {
             return;

@@ -18,7 +18,8 @@ const BLOCKS: usize = 55;
 const PAGE: usize = 64;
 /// Number of values that are moved ("carried") to the list at once.
 const CARRY: u64 = 1 << 8;
-/// Marks a power of two without a row. `NO_PAGE` marks a part of a row without a page.
+/// Marks a power of two that has no row in `rows`. `NO_PAGE` marks a part of a row for which no
+/// page is allocated.
 const NO_ROW: u8 = u8::MAX;
 const NO_PAGE: u16 = u16::MAX;
 
@@ -370,7 +371,8 @@ mod tests {
         assert_eq!(found, counts.map(|(_, n)| 2 * n));
     }
 
-    /// A flow with RTTs that double needs a kilobyte of buckets and little additional memory.
+    /// Tests that a flow whose RTT doubles needs a kilobyte of buckets and little additional
+    /// memory.
     #[test]
     fn a_histogram_is_small() {
         assert!(size_of::<Histogram>() <= 176);

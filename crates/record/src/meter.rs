@@ -58,7 +58,7 @@ pub struct Meter {
     by_owner: ByOwner,
     /// For each number, the sum over its packets of length times time in the queue.
     held_by: Held,
-    /// Least queue delays in windows of time.
+    /// The least queue delay in each window of time.
     minima: Minima,
     /// Drops and marks over time.
     timeline: Timeline,
@@ -248,7 +248,7 @@ impl Meter {
         self.held += self.byte_ns(len, to_ns) - self.byte_ns(len, from_ns);
     }
 
-    /// Notes a backlog that existed for some time after the warm-up.
+    /// Notes a backlog that existed at some time after the warm-up, to find the largest one.
     #[inline]
     pub fn note_backlog(&mut self, bytes: u64) {
         self.backlog_max = self.backlog_max.max(bytes);
@@ -487,7 +487,8 @@ mod tests {
         assert_eq!(meter.counts_of(701), Counts::default());
     }
 
-    /// A flow with a class, a flow without a class, a source with requests, and a program.
+    /// Tests counters with a flow in a class, a flow without a class, a source with requests, and a
+    /// program.
     #[test]
     fn everybody_is_counted_by_name_and_class() {
         let mut meter = Meter::new(owners(2, [1], 1), 100);

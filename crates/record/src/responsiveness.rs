@@ -1,4 +1,5 @@
-//! Responsiveness under working conditions, measured by a source.
+//! Responsiveness under working conditions (round trips per minute while the link is loaded),
+//! measured by a source.
 
 use serde::{Deserialize, Serialize};
 
@@ -30,9 +31,10 @@ impl Confidence {
 /// Responsiveness of the last intervals of a test.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct ResponsivenessOutcome {
-    /// Times of foreign probes, ns. A time includes the handshake and the fetch.
+    /// Times of foreign probes, which open their own connections, ns. A time includes the handshake
+    /// and the fetch.
     pub foreign: Histogram,
-    /// Times of probes on bulk connections, ns.
+    /// Times of probes on the connections that load the link (bulk connections), ns.
     pub loaded: Histogram,
     /// Round trips per minute of foreign probes.
     pub foreign_rpm: Option<f64>,

@@ -33,7 +33,7 @@ pub enum When {
 }
 
 impl When {
-    /// Returns the text of the documentation about when a quantity is recorded.
+    /// Returns the sentence for the documentation that describes when a quantity is recorded.
     pub const fn doc(self) -> &'static str {
         match self {
             When::State => "every interval; with `series = \"acks\"` after every ACK",

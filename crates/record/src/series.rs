@@ -13,7 +13,7 @@ impl SeriesId {
     }
 }
 
-/// The subject of a series.
+/// What a series is about: a flow or source, a link, and a quantity.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SeriesKey {
     /// The flow or traffic source, if the series is about one.

@@ -25,7 +25,7 @@ pub const SUMMARY: &str = "summary.json";
 pub const SERIES: &str = "series.parquet";
 /// Buckets of the histograms.
 pub const HISTOGRAMS: &str = "histograms.parquet";
-/// The causes of the results ([`crate::account`]).
+/// What each sender waited for, and when packets were dropped ([`crate::account`]).
 pub const ACCOUNT: &str = "account.json";
 /// Headers of packets.
 pub const PACKETS: &str = "packets.pcapng";
@@ -316,8 +316,8 @@ mod tests {
         }
     }
 
-    /// A run has a summary and both tables. The manifest has a number of rows for each table, but
-    /// not for other files.
+    /// Tests which files a manifest must list. A run has a summary and both tables. The manifest
+    /// has a number of rows for each table, but not for other files.
     #[test]
     fn the_files_of_a_manifest() {
         let mark = || json!({ "bytes": 3, "sha256": "ab" });

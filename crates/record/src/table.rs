@@ -185,7 +185,7 @@ fn by_key(series: &Series) -> Vec<u32> {
     order
 }
 
-/// The subject of a histogram.
+/// The flow or link that a histogram is about.
 struct Owner<'a> {
     flow: Option<&'a str>,
     link: Option<&'a str>,

@@ -1,5 +1,5 @@
 //! Computes the engine's version, which is its release and a hash of everything that can change a
-//! result. So tailback uses a stored run only with the code that created it.
+//! result. As a result, tailback reuses a stored run only if the same code would create it again.
 
 mod sources;
 

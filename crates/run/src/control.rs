@@ -11,7 +11,7 @@ pub struct Control {
     cancelled: AtomicBool,
     /// The progress, as the bits of a float from 0 to 1.
     fraction: AtomicU64,
-    /// Which hook of a plugin is running. It is set once the run has begun.
+    /// Which hook of a plugin's congestion control is running. Set when the run begins.
     at_work: OnceLock<Whereabouts>,
     panics: bool,
     /// Number of cores. Both 0 and 1 mean one core.

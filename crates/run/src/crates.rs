@@ -66,11 +66,12 @@ fn wrong<B>(entry: &'static Entry<B>, build: impl FnOnce(&Options)) -> Option<St
     ))
 }
 
-/// Longest time that a probe may take. A probe calls every hook once.
+/// Longest time that the check of a plugin's congestion control may take. The check calls every
+/// hook once.
 const PROBE_TIME: Duration = Duration::from_secs(20);
 
-/// Returns the message about a congestion control that wraps a built-in one and does not forward
-/// all hooks.
+/// Returns an error if a congestion control wraps a built-in one but does not forward all hooks to
+/// it.
 fn forgetful(entry: &'static Entry<cc::Build>) -> Option<String> {
     let (tell, told) = mpsc::channel();
     // Use a thread, because a hook may never return, and loading a module waits for this check.

@@ -12,10 +12,11 @@ use tailback_scenario::{Contents, Found};
 /// Largest total size of a file or folder, bytes.
 const MAX_BYTES: u64 = 4 << 30;
 
-/// Largest number of entries of a folder.
+/// Largest number of files and folders in a folder, at any depth.
 const MAX_ENTRIES: usize = 20_000;
 
-/// Largest total size of a root, bytes, and then its largest number of entries.
+/// Largest total size of a folder that becomes a program's root, bytes. The next constant is its
+/// largest number of files and folders.
 const ROOT_BYTES: u64 = 16 << 30;
 const ROOT_ENTRIES: usize = 500_000;
 
@@ -127,15 +128,15 @@ pub fn find_root(path: &Path) -> Result<Found, String> {
     Ok(Found { path: text, hash })
 }
 
-/// The mode and the content of each entry, by relative path.
+/// The mode and the content of each file, link and folder, by relative path.
 type Entries = BTreeMap<String, (u32, Entry)>;
 
-/// Hashes that this process has computed. They are stored, because an image may have gigabytes and
-/// a scenario is read more than once.
+/// Hashes that this process has computed. They are stored because a container image may have
+/// gigabytes, and a scenario is read more than once.
 static HASHED: LazyLock<Mutex<BTreeMap<PathBuf, (Entries, String)>>> =
     LazyLock::new(Mutex::default);
 
-/// The content of a root.
+/// The content of a folder that becomes a program's root.
 #[derive(Default)]
 struct Root {
     entries: Entries,

@@ -1,5 +1,5 @@
-//! Writes the files that stacks of `[[programs]]` left into the run's folder. They have the same
-//! paths as the files that programs leave in a guest.
+//! Writes the output files of transport stacks of `[[programs]]` into the run's folder. Their paths
+//! are the same as those of the files that programs write in a guest.
 
 use std::fs;
 use std::io;

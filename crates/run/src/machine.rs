@@ -1,4 +1,4 @@
-//! The facts about the machine that a run folder records.
+//! Reads the facts about this machine that are stored in a run folder.
 
 #[cfg(unix)]
 mod here {

@@ -1,4 +1,4 @@
-//! The manifest of a run folder, which states the origin of its numbers.
+//! The manifest of a run folder, which describes how its results were computed.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -27,8 +27,8 @@ pub(crate) fn of(
     })
 }
 
-/// Returns the source that each algorithm of a plan follows (an RFC, a kernel version), without
-/// duplicates.
+/// Returns the specification that each algorithm of a plan follows (an RFC, a kernel version),
+/// without duplicates.
 fn follows(plan: &Plan) -> Vec<(String, String)> {
     fn one<B>(kind: &str, entries: &[&'static Entry<B>], name: &str) -> Option<(String, String)> {
         let entry = find(entries, name)?;

@@ -1,8 +1,8 @@
 //! The canonical form of a point: defaults filled in, base units, sorted keys. Its hash, together
 //! with the seed and the engine's version, identifies the run ([`crate::hash`]).
 //!
-//! It contains every field of a plan. [`AsPart`] derives the written form of a field from its
-//! declaration.
+//! It contains every field of a plan. [`AsPart`] derives the way in which a field is written from
+//! the field's declaration.
 
 use std::fmt::Write as _;
 

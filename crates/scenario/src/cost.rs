@@ -20,9 +20,10 @@ const QUICK_ACKS: f64 = 16.0;
 
 /// Estimates how many packets pass the links in a run. A packet is counted at every link that it
 /// passes. The packets of a sender are limited to the number that the links and policers on its
-/// route let pass. ACKs are counted at the links that they pass, and copies are counted behind the
-/// link that makes them. Losses and marks that do not depend on a queue may keep a congestion
-/// control below the rate of its link. The estimate has fewer packets for such a sender.
+/// route let pass. ACKs are counted at the links that they pass. Duplicates are counted at the
+/// links behind the link that duplicates packets. Losses and marks that do not depend on a queue
+/// may keep a congestion control below the rate of its link. For such a sender, the estimate is
+/// lower.
 pub fn estimate_packets(plan: &Plan) -> u64 {
     let offers = offers(plan);
     let links: Vec<Passage> = plan.links.iter().map(|of| Passage::of(plan, of)).collect();
@@ -89,8 +90,8 @@ pub fn estimate_packets(plan: &Plan) -> u64 {
 enum Sender {
     /// Nothing, because it sends datagrams at its own rate.
     Datagrams,
-    /// Losses. With `marks`, also a policer's marks. Either the sender responds to marks, or its
-    /// packets cannot be marked and are dropped instead.
+    /// Losses limit the sender. If `marks` is true, a policer's marks limit it, too: it responds to
+    /// marks, or its packets cannot be marked and are dropped instead.
     Tcp { marks: bool },
 }
 
@@ -176,12 +177,12 @@ fn datagrams<'a>(plan: &Plan, source: &TrafficPlan, route: &'a [u32]) -> Option<
     })
 }
 
-/// Bytes that are offered to a link, by what limits their senders.
+/// Bytes that are offered to a link, in separate sums for senders with different limits.
 #[derive(Clone, Copy, Default)]
 struct Offered {
     datagrams: f64,
     tcp: f64,
-    /// Bytes of TCP that a policer with marks limits, too.
+    /// Bytes of TCP whose senders are also limited by a policer that marks.
     held_by_marks: f64,
 }
 
@@ -201,9 +202,9 @@ impl Offered {
 struct Passage {
     /// Bytes that the link carries.
     carries: f64,
-    /// Bytes of TCP beyond which the link's policers drop.
+    /// Number of TCP bytes above which the link's policers drop packets.
     drops_beyond: f64,
-    /// Bytes of TCP beyond which the link's policers mark.
+    /// Number of TCP bytes above which the link's policers mark packets.
     marks_beyond: f64,
     /// Number of copies behind the link for each packet.
     copied: f64,
@@ -325,8 +326,8 @@ fn carried(plan: &Plan, source: &TrafficPlan, active: Time) -> u64 {
     slowest.unwrap_or_default()
 }
 
-/// Returns the number of ACKs for each segment. A duplicate and the segments after it are
-/// acknowledged at once.
+/// Returns the number of ACKs for each segment. A duplicate segment, and some segments after it,
+/// are acknowledged without delay.
 fn acks(plan: &Plan, route: &[u32], delack: Delack) -> f64 {
     let links = route.iter().filter_map(|at| plan.links.get(*at as usize));
     let arrive = links.map(|link| 1.0 + Passage::of(plan, link).copied);

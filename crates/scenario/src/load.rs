@@ -81,7 +81,7 @@ pub fn load_request(request: &Request<'_>) -> Result<Scenario, Vec<Diagnostic>> 
 }
 
 /// Returns whether a file has a key of a scenario. Without such a key, the user has probably chosen
-/// the wrong file, such as a list of passwords.
+/// a wrong file, which may be confidential.
 fn has_known_key(root: &Node) -> bool {
     let known = |key: &str| Plan::TABLE.keys.iter().any(|known| known.name == key);
     root.table()

@@ -24,7 +24,7 @@ const SAMPLES_CARRIED: u64 = 256;
 const BUCKETS_CARRIED: u64 = 4096;
 /// Bytes for a source of traffic.
 const SOURCE: u64 = 2 << 10;
-/// Number of gauges of a queue.
+/// Number of sampled values (gauges) that a queue reports.
 const GAUGES: u64 = 2;
 /// Bytes for a connection slot of a source, with its counters at a link.
 const SLOT: u64 = 256;
@@ -52,8 +52,8 @@ const FLOW_SAMPLE: u64 = 40;
 /// Bytes for the program itself.
 const BASE: u64 = 16 << 20;
 
-/// Estimates the memory that one run needs, bytes. It is an upper bound for the likely course of
-/// the scenario, but not for every possible course.
+/// Estimates the memory that one run needs, bytes. It is an upper bound for the usual behaviour of
+/// the flows, but not for every possible behaviour.
 pub fn estimate_memory(plan: &Plan) -> u64 {
     let flows = plan.flow_count() as u64;
     let links = plan.links.len() as u64;
@@ -169,7 +169,8 @@ pub fn estimate_memory(plan: &Plan) -> u64 {
     bytes.saturating_add(traces)
 }
 
-/// Returns whether a receiver can make the sender send more than the links carry.
+/// Returns whether a receiver acknowledges segments early, so that the sender can send more than
+/// the links carry.
 fn acknowledges_early(tcp: &TcpPlan) -> bool {
     matches!(tcp.receiver, Conduct::DividesAcks | Conduct::Optimistic)
 }

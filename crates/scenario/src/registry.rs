@@ -27,7 +27,7 @@ pub fn json() -> Value {
     })
 }
 
-/// Returns the named paths.
+/// Returns the built-in network paths.
 fn paths() -> Vec<Value> {
     let paths = profiles::ENTRIES.iter();
     let path = |path: &Profile| json!({ "name": path.name, "doc": path.doc(), "source": path.source(), "toml": path.toml });
@@ -219,7 +219,7 @@ fn kernel<B>(entry: &Entry<B>) -> Value {
     }
 }
 
-/// Returns a queue of a canonical point as `tc qdisc show` prints it.
+/// Returns the queue of a stored point (in canonical form) as `tc qdisc show` would print it.
 pub fn tc_line(queue: &Value) -> String {
     let name = queue["name"].as_str().unwrap_or("?");
     let entry = find(aqm::TABLE.entries(), name).filter(|_| queue["kernel"] != true);
@@ -231,7 +231,8 @@ pub fn tc_line(queue: &Value) -> String {
     show(name, face, entry.options, &options)
 }
 
-/// Reads the options of a canonical point. Skips options that another version wrote differently.
+/// Reads the options of a queue of a stored point. Skips options that another version of tailback
+/// wrote in another form.
 fn read_options(known: &'static [Opt], written: &Value) -> Options {
     let mut options = Options::default();
     for opt in known {

@@ -30,9 +30,8 @@ pub struct Override {
 }
 
 /// Reports settings of a plan that an engine does not support. It is called for every point, even
-/// if the plan has errors. A plan with errors has defaults instead of wrong values, and does not
-/// contain parts without meaning, such as a flow with an unknown congestion control or without a
-/// route.
+/// if the plan has errors. A plan with errors has defaults instead of wrong values. It leaves out
+/// what cannot be run, such as a flow with an unknown congestion control or without a route.
 pub type Judge<'a> = dyn Fn(&Plan) -> Vec<Refusal> + 'a;
 
 /// A request to load a scenario.
@@ -68,7 +67,7 @@ pub struct Request<'a> {
 }
 
 impl<'a> Request<'a> {
-    /// Makes a request for the simulator, without a version and without further settings.
+    /// Makes a request for the simulator, with an empty engine version and no other settings.
     pub fn new(text: &'a [u8], file: &'a str, loader: &'a Loader<'a>) -> Request<'a> {
         Request {
             text,

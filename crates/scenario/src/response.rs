@@ -12,10 +12,10 @@ const CUBIC_C: f64 = 0.4;
 /// fifth. Above this share, its rate falls with the square of the losses. The value comes from
 /// simulations at 10 Mbit/s to 1 Gbit/s with up to 30 % loss.
 const BBR_KEEPS: f64 = 0.15;
-/// From this multiple of BBRv3's loss threshold on, losses alone determine its window.
+/// At this multiple of BBRv3's loss threshold and above, losses alone determine its window.
 const BBR3_FOLLOWS: f64 = 2.5;
-/// The product of BBRv3's window and the share of losses, from the same simulations: 2.1 to 2.2 at
-/// 5 to 10 % loss.
+/// The product of BBRv3's window and the share of losses. In the simulations for `BBR_KEEPS`, it
+/// was 2.1 to 2.2 at 5 to 10 % loss.
 const BBR3_WINDOW: f64 = 2.2;
 
 /// How a congestion control responds to losses and marks.
@@ -90,7 +90,7 @@ impl Signals {
         self.bursts += lost;
     }
 
-    /// Returns the share of segments that cause a response.
+    /// Returns the share of segments that make the congestion control reduce its window.
     fn all(self) -> f64 {
         self.bursts + self.marked
     }
@@ -194,7 +194,7 @@ fn bbr3(control: &Algorithm, lost: f64, rounds: f64, most: f64) -> f64 {
     libm::pow(most, 1.0 - way) * libm::pow(left(follows), way)
 }
 
-/// Returns the mean window, in segments, and the factor of a reduction.
+/// Returns the mean window, in segments, and the factor by which a reduction multiplies the window.
 ///
 /// Scalable controls: W = 2 / p, which gives two marks in a round-trip time (RFC 9332 appendix A).
 /// Reno (AIMD): W = sqrt((1 + beta) / (2 (1 - beta) p)). CUBIC: its curve gives W = (C (3 + beta) /

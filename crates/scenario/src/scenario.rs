@@ -44,7 +44,7 @@ pub struct Source {
     pub overrides: Vec<Override>,
     /// The number of seeds that replaced `sweep.seeds`.
     pub seeds: Option<u64>,
-    /// The names of the scenario's traces, spelled as in the file.
+    /// The file names of the scenario's traces, spelled as in the scenario.
     pub files: Vec<String>,
     /// `[sweep]` with overrides applied, as JSON in the order of the file, or `{}` if the file has
     /// no sweep.

@@ -5,7 +5,7 @@
 use super::{ClassOutcome, ClassPlan, Interval, LinkSamples};
 use crate::Cause;
 
-/// Index that means that a member has no class or no samples.
+/// Value of an index that is missing, because a member has no class or no samples.
 const NONE: u32 = u32::MAX;
 
 /// A flow or source: the indices of its class and of its samples.
@@ -19,8 +19,8 @@ struct Member {
 
 /// The counters of one link's classes during the run.
 pub(crate) struct ClassRecorder {
-    /// The member for each number of a flow or source, up to the last number that belongs to a
-    /// class.
+    /// The member with each number of a flow or source. The list ends at the last number that
+    /// belongs to a class.
     members: Vec<Member>,
     classes: Vec<ClassOutcome>,
     cuts: Cuts,

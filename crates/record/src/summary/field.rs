@@ -54,7 +54,7 @@ pub enum Kind {
     Statistics,
     /// Counts by cause, or null.
     Causes,
-    /// Numbers or nulls by name.
+    /// A table whose values are numbers or null.
     Numbers,
     /// A table.
     Table(&'static [Field]),
@@ -62,9 +62,9 @@ pub enum Kind {
     OptionalTable(&'static [Field]),
     /// A list of tables.
     List(&'static [Field]),
-    /// Tables by name.
+    /// A table of tables, such as the links by name.
     ByName(&'static [Field]),
-    /// Fields that are written into the surrounding table.
+    /// Fields that are written directly into the table that contains this field.
     Inline(&'static [Field]),
 }
 
@@ -84,7 +84,7 @@ pub struct Reading {
 /// What the mean over a run is weighted by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Weight {
-    /// A count of events.
+    /// The number is a count of events, not a mean.
     Count,
     /// Bytes over the measured time.
     Bytes,
@@ -100,7 +100,7 @@ pub enum Weight {
     Intervals,
     /// Every flow has the same weight.
     Flows,
-    /// There is only one value.
+    /// There is only one value in a run.
     Once,
 }
 
@@ -223,7 +223,7 @@ impl Field {
         self
     }
 
-    /// Adds the field's name, the kind of its type and its doc comment.
+    /// Adds the field's name, its type in JSON and its doc comment.
     pub(crate) const fn declared(
         mut self,
         name: &'static str,

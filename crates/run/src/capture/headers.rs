@@ -2,10 +2,10 @@
 //!
 //! A simulated packet has a length and the fields that TCP needs, but no bytes. This module makes
 //! addresses and headers for it. A flow goes from 10.1.G.1 to 10.2.G.1. Its port at both ends is
-//! 5001 plus its number. G numbers the distinct RTTs from 0. After the flows, the numbers continue
-//! with the traffic sources, then with the programs, whose packets are written as UDP, and then
-//! with the simultaneous connections of the sources. If the simulator does not have a value, a
-//! comment below states which value is written instead.
+//! 5001 plus its number. G is the index of the flow's RTT among the distinct RTTs, counted from 0.
+//! After the flows, the numbers continue with the traffic sources, then with the programs, whose
+//! packets are written as UDP, and then with the simultaneous connections of the sources. Some
+//! header fields have no value in the simulator. Comments below describe what is written instead.
 
 use tailback_engine::cc::{EcnNeed, ecn};
 use tailback_engine::packet::{Packet, flags};
@@ -47,7 +47,7 @@ struct Tcp {
     scale: u8,
 }
 
-/// Returns the conversation for each number of packets.
+/// Returns the conversation for each flow or source number that packets carry.
 pub fn conversations(plan: &Plan) -> Vec<Conversation> {
     let flow = |f: &FlowPlan| (f.rtt, Some(Tcp::of(&f.tcp, &f.cc, f.bytes, f.ecn)));
     let source = |t: &TrafficPlan| {

@@ -18,8 +18,8 @@ pub(super) const TC: &str = "tc";
 pub(super) const EXPECTED: &str = "a size such as \"1600b\" (units b, kb, mb, gb), \"0b\" for none, or \"tc\" for what tc computes";
 
 impl Reader<'_> {
-    /// Reads the burst of a link. The link's other keys must have been read before, so that it is
-    /// known whether the rate is valid.
+    /// Reads the burst of a link. The link's other keys must have been read before, because the
+    /// largest burst depends on a valid rate.
     pub fn burst(&mut self, item: &Item, link: &LinkPlan, rate_known: bool, bdp: Bdp) -> Bytes {
         let Some(burst) = self.size_of_burst(item, link, bdp) else {
             return Bytes(0);

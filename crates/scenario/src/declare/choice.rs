@@ -84,7 +84,7 @@ fn is_stack(kind: &str) -> bool {
 }
 
 impl Reader<'_> {
-    /// Finds an entry of a registry by name.
+    /// Finds an entry of a registry by name. Reports an unknown name.
     pub fn entry(&mut self, registry: Registry, name: &str, span: Span) -> Option<View> {
         let only_a_stack = registry == Registry::Programs && self.engine == EngineKind::Kernel;
         let entries = entries(registry);
@@ -153,8 +153,8 @@ impl Reader<'_> {
         None
     }
 
-    /// Reads a choice. An algorithm that is in no registry but has a module is treated as an
-    /// algorithm of the kernel.
+    /// Reads an algorithm and its options. An algorithm that is in no registry but has a module is
+    /// treated as an algorithm of the kernel.
     pub fn choice(
         &mut self,
         registry: Registry,

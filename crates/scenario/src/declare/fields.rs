@@ -119,8 +119,9 @@ impl Reader<'_> {
         fields
     }
 
-    /// Reports a value that the simulator does not support. Values for the kernel engine are
-    /// checked in the plan, where a flow's own keys have replaced the keys of `[tcp]`.
+    /// Reports a value that the simulator does not support. Values that the kernel engine does not
+    /// support are found later, in the plan. There, a flow's own keys have replaced the keys of
+    /// `[tcp]`.
     fn not_simulated(&mut self, key: &Key, value: &Value, span: Span) {
         if self.engine == EngineKind::Sim
             && let Some(refusal) = key.refuses(EngineKind::Sim, "", value)
@@ -131,7 +132,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads a table of the root, which may be missing.
+    /// Reads a top-level table of the file, which may be missing.
     pub fn table<'n>(
         &mut self,
         top: &Fields<'n>,
@@ -144,7 +145,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Returns the fields of a table that the file does not have.
+    /// Returns the fields of a table that is missing in the file, with all keys absent.
     fn absent(&self, def: &'static TableDef, span: Span) -> Fields<'static> {
         Fields {
             def,

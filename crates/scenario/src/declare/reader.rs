@@ -31,9 +31,9 @@ pub(crate) struct Reader<'a> {
     pub warnings: Vec<Problem>,
     /// Where flows may keep in phase, at the points so far. All points together get one warning.
     pub in_phase: Option<InPhase>,
-    /// Positions of swept values whose numbers label the points.
+    /// Positions of swept values, whose numbers are needed for the labels of points.
     pub watched: HashSet<Span>,
-    /// The numbers that were read at these positions, in base units.
+    /// The numbers that were read at the positions in `watched`, in base units.
     pub resolved: HashMap<Span, Value>,
     /// Memory that a run may use, bytes, if the caller knows the limit.
     pub memory: Option<u64>,
@@ -42,7 +42,7 @@ pub(crate) struct Reader<'a> {
     /// Whether the caller attaches endpoints to entries of programs.
     pub endpoints: bool,
     pub(super) load: &'a Loader<'a>,
-    /// The traces and lists that were read.
+    /// The traces, and the files with lists of values, that were read.
     pub traces: Traces,
     pub(super) load_files: &'a FileLoader<'a>,
     /// The files that programs need, with their hashes.

@@ -53,7 +53,7 @@ struct Trace {
 #[derive(Default)]
 pub(crate) struct Traces {
     traces: HashMap<String, Result<Trace, String>>,
-    /// The texts of files with a list.
+    /// The texts of files that contain a list of values.
     lists: HashMap<String, Result<Arc<str>, String>>,
 }
 
@@ -70,7 +70,7 @@ impl Traces {
         }
     }
 
-    /// Returns the text of a file with a list. Reads it on the first call.
+    /// Returns the text of a file that contains a list of values. Reads it on the first call.
     pub fn list(&mut self, file: &str, load: &Loader<'_>) -> Result<Arc<str>, String> {
         if !self.lists.contains_key(file) {
             let text = load(file).map(Arc::from);

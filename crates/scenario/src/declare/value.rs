@@ -49,7 +49,7 @@ pub(super) fn expectation(kind: Kind) -> String {
     }
 }
 
-/// Describes the form of a value whose only error is its sign.
+/// Describes the expected value for a value that is only wrong because it is negative.
 fn positive(kind: Kind) -> Option<String> {
     match kind {
         Kind::Time { min } if min > Time::ZERO => Some(format!("a time of at least {min}")),

@@ -6,8 +6,8 @@ use super::grid::Run;
 use super::sweep::Sweep;
 use crate::scenario::{Axis, Param};
 
-/// If the values of a key have several units, replaces the key's numbers by texts, because 20000
-/// packets and 20000 bytes are different parameters.
+/// If the values of a key have several units, replaces the numbers by texts with units, because
+/// 20000 packets and 20000 bytes are different values.
 pub(super) fn name_mixed_units(runs: &mut [Run]) {
     let keys = runs.first().map_or(0, |run| run.swept.len());
     for key in 0..keys {

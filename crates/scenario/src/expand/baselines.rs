@@ -1,6 +1,6 @@
-//! Finds the baseline of a run's gains. It is the point of a sweep that differs only in one way:
-//! its congestion controls have the standard response to marks. (ABE, RFC 8511, has another
-//! response.)
+//! Finds the baseline with which a run is compared to compute its gains. It is the point of the
+//! sweep that differs only in one way: its congestion controls have the standard response to marks.
+//! (ABE, RFC 8511, has another response.)
 
 use std::collections::HashMap;
 

@@ -34,7 +34,7 @@ pub(super) fn resolve(root: &Node, path: &Path) -> Path {
     path
 }
 
-/// Returns the names in an array of tables of the root.
+/// Returns the names in a top-level array of tables, such as `[[flows]]`.
 fn names_in(root: &Node, list: &str) -> Vec<String> {
     let table = root.table();
     let nodes = |name| {
@@ -159,7 +159,8 @@ pub(super) fn graft(root: &mut Node, path: &Path, value: Node) -> Result<(), Pro
     Ok(())
 }
 
-/// Returns the table for an entry of a registry for which the file has only a name.
+/// Returns the table that replaces a plain name of a registry's entry, so that options can be
+/// added.
 fn named_table(registry: Registry, name: &str, span: Span) -> Table {
     let name = Node {
         span,
@@ -231,7 +232,7 @@ fn written(steps: &[(Step, Span)]) -> String {
     text
 }
 
-/// What a path has reached, according to the keys of a scenario.
+/// The kind of table or value that a path has reached, according to the declared keys.
 #[derive(Clone, Copy)]
 enum Reached {
     Table(&'static TableDef),
@@ -247,7 +248,7 @@ enum Reached {
 }
 
 impl Reached {
-    /// Returns what one more step of a path reaches.
+    /// Returns what the path reaches after one more step.
     fn below(self, step: &Step, node: &Node) -> Reached {
         if let (Step::Key(key), Some(table)) = (step, node.table())
             && let Some(inner) = self.options(key, table)

@@ -21,7 +21,7 @@ const MAX_TOTAL_VALUES: u64 = 20_000_000;
 /// The largest number of errors that are collected.
 const MAX_PROBLEMS: usize = 1000;
 
-/// A point of the grid, with its first seed only.
+/// A point of the grid, which stands for the runs with all its seeds.
 pub(super) struct Run {
     pub swept: Vec<Swept>,
     /// Position of the point on each axis.
@@ -33,7 +33,7 @@ pub(super) struct Run {
 
 /// Returns every point of the grid. First tries each value separately, with the first values of the
 /// other axes. This finds the errors of all values with few points. Reads the whole grid only if
-/// all values are valid (and the sweep is `sound`).
+/// all values are valid, and if `[sweep]` itself has no errors (`sound`).
 pub(super) fn runs(
     root: &Node,
     sweep: &Sweep,
@@ -184,7 +184,7 @@ fn run(
 }
 
 /// Reports what an engine rejects, at positions in the file. Reports nothing if there are other
-/// errors, because the plan then differs from the file.
+/// errors, because the plan then has defaults instead of wrong values.
 fn refused(
     refusals: Vec<Refusal>,
     origins: &Origins,

@@ -238,7 +238,8 @@ fn overrides(
     sets
 }
 
-/// Returns the value of a text key as the user wrote it, because kernel 5.10 is not kernel 5.1.
+/// If a key holds text, returns its value as the user wrote it. Read as a number, kernel 5.10 would
+/// become kernel 5.1.
 fn as_text(path: &Path, node: Node, written: &str) -> Node {
     let key = match path.0.as_slice() {
         [(Step::Key(key), _)] => Plan::TABLE.key(key),

@@ -1,4 +1,5 @@
-//! `[path] profile`: adds the keys of a named path that the scenario does not set itself.
+//! `[path] profile`: adds the keys of a built-in network path, except those that the scenario sets
+//! itself.
 
 use tailback_engine::profiles;
 use tailback_engine::registry::{Kind, Value};
@@ -6,11 +7,11 @@ use tailback_engine::registry::{Kind, Value};
 use crate::declare::{Bdp, Reader};
 use crate::read::{Item, Node, Problem, Span, Table, Toml, parse};
 
-/// The tables to which a named path adds keys.
+/// The tables to which a built-in network path adds keys.
 const TABLES: [&str; 2] = ["path", "bottleneck"];
 
-/// Inserts the keys of the named path into the tree of a point. Errors in these keys are reported
-/// at the path's name.
+/// Inserts the keys of the built-in network path into the tree of a point. Errors in these keys are
+/// reported at the position of the path's name.
 pub(super) fn apply(tree: &mut Node, reader: &mut Reader<'_>) {
     let Toml::Table(root) = &mut tree.value else {
         return;

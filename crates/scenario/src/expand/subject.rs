@@ -184,8 +184,8 @@ pub(super) fn measured(
     Some((path, subject))
 }
 
-/// Checks that a competitor exists at every point. It must be a whole flow or traffic source,
-/// because a run without a program is not possible.
+/// Checks that a competitor exists at every point. It must be a flow or traffic source with all its
+/// copies. Programs are not supported, because tailback cannot repeat a run without one.
 pub(super) fn competitor(reader: &mut Reader<'_>, fields: &Fields<'_>, name: &str, runs: &[Run]) {
     for run in runs {
         let plan = &run.plan;
@@ -221,7 +221,8 @@ fn not_measured(fields: &Fields<'_>, word: &str, what: &str, on: On) -> Problem 
 }
 
 /// Finds a metric by its path or name, possibly after `flow.`, `link.`, `class.` or `run.`. Returns
-/// the path, the possible scopes, and the parts of flows that have the metric.
+/// the metric's path, its possible scopes, and, for flows, the parts of a summary that have it
+/// (such as `program`).
 fn offered(word: &str, runs: &[Run]) -> Option<(String, Vec<On>, Vec<&'static str>)> {
     let (scope, rest) = match word.split_once('.') {
         Some((scope, rest)) => (On::ALL.into_iter().find(|on| on.name() == scope), rest),
@@ -352,7 +353,8 @@ fn classes(plan: &Plan) -> impl Iterator<Item = &str> {
     all.filter_map(|class| class.as_deref())
 }
 
-/// Returns whether this name belongs to a flow, program or source, at the first point that has it.
+/// Returns the kind of sender that this name belongs to (flow, program or source), at the first
+/// point that has it.
 fn kind_of(name: &str, runs: &[Run]) -> Option<&'static str> {
     let mut senders = runs.iter().flat_map(|run| senders(&run.plan));
     senders

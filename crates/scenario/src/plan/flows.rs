@@ -19,7 +19,7 @@ use crate::read::{Node, Problem, Table};
 /// The largest number of flows and sources in a run.
 const MAX_FLOWS: u64 = 1_000_000;
 
-/// What flows and sources need from other tables.
+/// The values of other tables that are needed to read flows and sources.
 pub(super) struct Context<'a> {
     pub links: &'a Links,
     /// The value of `path.rtt`.

@@ -21,7 +21,7 @@ pub(super) struct Links {
     pub broken: bool,
     /// Number of links in the forward direction. These links come first.
     pub forward: usize,
-    /// The bdp of each link.
+    /// The bandwidth-delay product of each link.
     pub bdp: Vec<Bdp>,
     /// For each link, its name in `[links]`. `None` for `[bottleneck]`.
     pub origin: Vec<Option<String>>,
@@ -165,7 +165,7 @@ pub(super) fn read(reader: &mut Reader<'_>, top: &Fields<'_>, rtt: Option<Time>)
     links
 }
 
-/// Warns of links that no traffic passes. `used` are the links on the routes of all senders.
+/// Warns of links that no traffic passes. `used` lists the links on the routes of all senders.
 pub(super) fn warn_of_idle<'a>(
     reader: &mut Reader<'_>,
     links: &Links,

@@ -30,8 +30,9 @@ use crate::read::{Node, Problem};
 use flows::{Budget, Context};
 use links::Links;
 
-/// Reads a plan, the seed of its first run, and the origins of its parts. Errors are added to the
-/// reader. A wrong or missing value is replaced by its default, or is left out of the plan.
+/// Reads a plan, the seed of its first run, and the positions of its parts in the file. Errors are
+/// added to the reader. A wrong or missing value is replaced by its default, or is left out of the
+/// plan.
 pub(crate) fn plan(root: &Node, reader: &mut Reader<'_>) -> (Plan, u64, Origins) {
     let top = reader.fields(root, &Plan::TABLE, Plan::TABLE.label, Bdp::Nowhere);
     if let Some(item) = top.item("title") {
@@ -178,7 +179,7 @@ fn kernel(reader: &mut Reader<'_>, top: &Fields<'_>) -> Option<String> {
     Some(name.to_owned())
 }
 
-/// Returns an array of tables of the root.
+/// Returns a top-level array of tables, such as `[[flows]]`.
 fn list<'n>(reader: &mut Reader<'_>, top: &Fields<'n>, name: &str) -> &'n [Node] {
     let Some(item) = top.item(name) else {
         return &[];

@@ -1,5 +1,6 @@
-//! The origins of a plan's parts. An engine reports a rejected value with a path that contains
-//! indices of the plan. This module finds the position of the value in the file.
+//! The origins of a plan's parts, which are the tables of the file that they come from. An engine
+//! reports a rejected value with a path that contains indices of the plan. This module finds the
+//! position of the value in the file.
 
 use crate::read::{Node, Path, Span, Step, Toml};
 

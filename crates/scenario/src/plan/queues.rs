@@ -25,7 +25,7 @@ struct Passing<'a> {
     tcp: &'a TcpPlan,
 }
 
-/// Warns of each queue with settings that do not suit its link.
+/// Warns of each queue whose settings do not suit its link.
 pub(super) fn check(
     reader: &mut Reader<'_>,
     links: &Links,

@@ -20,7 +20,7 @@ type ShortForm = (
     &'static [(&'static str, &'static str)],
 );
 
-/// The short forms, in the order in which packets meet their impairments.
+/// The short forms, in the order in which packets pass their impairments.
 const FORMS: [ShortForm; 4] = [
     (
         "loss",
@@ -48,8 +48,8 @@ const FORMS: [ShortForm; 4] = [
     ),
 ];
 
-/// Returns the impairments that follow from a trace of conditions, in addition to the rate: loss
-/// and delay over time.
+/// A trace of conditions sets the rate of a link, and also loss and delay over time. Returns the
+/// impairments for the loss and the delay.
 pub(super) fn of_trace(reader: &mut Reader<'_>, rate: &Item) -> Vec<ImpairmentPlan> {
     let Some(conditions) = reader.conditions(rate) else {
         return Vec::new();

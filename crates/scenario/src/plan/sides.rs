@@ -10,7 +10,7 @@ use crate::read::{Item, Problem, Span, shorten};
 /// Placeholders in an entry that refer to other entries' hosts, each with its index and position.
 pub(super) type Mentions<'n> = Vec<(&'n str, usize, Span)>;
 
-/// Reads the root of a side whose program is set by the kind.
+/// Reads the root folder of a side whose program is set by the kind of the entry.
 pub(super) fn in_root<'n>(
     reader: &mut Reader<'_>,
     fields: &Fields<'n>,
@@ -39,7 +39,8 @@ pub(super) fn in_root<'n>(
     plan.root.is_some().then_some(plan)
 }
 
-/// Returns the side that a kind defines, with the changes that the scenario makes.
+/// Combines the side that the kind of the entry defines (`own`) with the keys that the scenario
+/// sets (`said`).
 pub(super) fn over(own: SidePlan, said: SidePlan) -> SidePlan {
     let given = |name: &String| said.env.iter().any(|[known, _]| known == name);
     let mut env: Vec<[String; 2]> = own.env;

@@ -73,12 +73,12 @@ impl Path {
         }
     }
 
-    /// Returns whether the other path leads to the same key.
+    /// Returns whether this path and the other lead to the same key.
     pub fn same(&self, other: &Path) -> bool {
         self.0.len() == other.0.len() && self.is_prefix_of(other)
     }
 
-    /// Returns whether the other path is equal or passes through this one.
+    /// Returns whether the other path is equal to this path or begins with it.
     pub fn is_prefix_of(&self, other: &Path) -> bool {
         self.0.len() <= other.0.len() && self.0.iter().zip(&other.0).all(|(a, b)| a.0 == b.0)
     }

@@ -68,7 +68,8 @@ impl std::error::Error for Diagnostic {}
 /// Longest list of names, in characters, that is printed in addition to the nearest name.
 const MAX_LISTED: usize = 80;
 
-/// Returns the advice, from the expected values and the nearest valid name.
+/// Returns the advice to the user, which is made from the expected values and the nearest valid
+/// name.
 fn instruction(expected: Option<&str>, nearest: Option<&str>) -> Option<String> {
     let Some(nearest) = nearest else {
         return expected.map(use_or_remove);

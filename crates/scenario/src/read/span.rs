@@ -1,4 +1,4 @@
-//! Spans of the file, and of options on the command line.
+//! Positions in the file, and in options on the command line.
 
 /// A range of bytes in one of the [`Sources`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
