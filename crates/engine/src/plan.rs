@@ -252,7 +252,7 @@ pub struct HostStack {
     pub ecn: bool,
     /// When the receiver sends the AccECN option, if the scenario sets Accurate ECN.
     pub accecn: Option<AccEcnOption>,
-    /// Whether the timestamp option is in use.
+    /// Whether TCP's timestamp option is in use.
     pub timestamps: bool,
     /// Initial window, segments.
     pub initial_cwnd: u32,

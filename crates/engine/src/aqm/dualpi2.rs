@@ -192,7 +192,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "overload",
-            doc: "What happens when k p exceeds 1: \"drop\" (with p squared, in both queues, ECN-capable or not; survivors in L are marked) or \"overflow\" (p stops at 1/k); default \"drop\" in Linux, and see l_drop.",
+            doc: "What happens when k p exceeds 1: \"drop\" (with p squared, in both queues, ECN-capable or not; survivors in L are marked) or \"overflow\" (p stops at 1/k); default: \"drop\" in Linux; versions before dualpi2-2019-refactored have l_drop instead.",
             kind: Kind::Word(&["drop", "overflow"]),
             default: None,
             tc: Some("drop_on_overload or overflow"),

@@ -83,7 +83,7 @@ pub const ENTRY: Entry<Build> = Entry {
         ),
         Opt {
             name: "refill_delay",
-            doc: "A flow that had no packets in the queue for longer than this may send at least a quantum when its next packet arrives.",
+            doc: "If a flow had no packets in the queue for longer than this, it may send at least one quantum when its next packet arrives.",
             kind: Kind::Time { min: Time::ZERO },
             default: Some("40ms"),
             tc: None,

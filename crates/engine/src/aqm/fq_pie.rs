@@ -1,12 +1,13 @@
 //! FQ-PIE: fair queueing with a PIE for each flow.
 //!
-//! Follows Linux 7.3 sch_fq_pie in these points. One timer updates the probabilities of all flows,
-//! including inactive flows. It updates 2048 flows in a round, with a jiffy (1 ms) between two
-//! rounds. It starts again `tupdate` after the last round. A packet of any flow is dropped if
-//! `limit` packets are already queued. `memory_limit` does not cause drops, because Linux only
-//! counts the packets that exceed it. If the probability is above `ecn_prob` (10 % in PIE), packets
-//! are dropped instead of marked. Decisions about a flow's packets depend on the flow's own
-//! backlog. fair/mod.rs describes how flows are distinguished. pie.rs describes PIE and its source.
+//! Follows Linux 7.3 sch_fq_pie, also where it differs from an independent PIE for each flow. One
+//! timer updates the probabilities of all flows, including inactive flows. In each round it updates
+//! 2048 flows, and it waits a jiffy (1 ms) between two rounds. It begins again with the first flow
+//! `tupdate` after the last round. A packet of any flow is dropped if `limit` packets are already
+//! queued. `memory_limit` does not cause drops, because Linux only counts the packets that exceed
+//! it. If the probability is above `ecn_prob` (10 % in PIE), packets are dropped instead of marked.
+//! Decisions about a flow's packets depend on the flow's own backlog. fair/mod.rs describes how
+//! flows are distinguished. pie.rs describes PIE and its source.
 //!
 //! Known deviations: those of pie.rs and fair/mod.rs.
 

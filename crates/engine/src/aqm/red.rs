@@ -61,7 +61,7 @@ pub const ENTRY: Entry<Build> = Entry {
         MAX,
         PROBABILITY,
         Opt {
-            doc: "Weight of a sample in the average; 1: the instantaneous queue length. Default: 0.002, or the value that burst gives; a power of two in tc.",
+            doc: "Weight of a sample in the average. With 1, the average is the instantaneous queue length. Default: 0.002, or the value that burst gives; a power of two in tc.",
             default: None,
             ..WEIGHT
         },

@@ -99,7 +99,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "loss",
-            doc: "Response to a loss: \"halve\" the window, also if marks have already reduced it in the same round (Linux since 5.1); \"reno\": halve it, but not in such a round; \"alpha\": as on marks (before 5.1); \"none\"; default: by version.",
+            doc: "Response to a loss: \"halve\" the window, also if marks have already reduced it in the same round (Linux since 5.1); \"reno\": halve it, but not in such a round; \"alpha\": reduce the window as on marks (Linux before 5.1); \"none\"; default: by version.",
             kind: Kind::Word(&["halve", "reno", "alpha", "none"]),
             default: None,
             tc: None,

@@ -60,7 +60,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "g",
-            doc: "Weight of the newest round in alpha, a power of two.",
+            doc: "Weight of the newest round in alpha, the moving average of the fraction of marked segments; a power of two.",
             kind: Kind::Float {
                 min: 1.0 / 1024.0,
                 max: 1.0,
@@ -77,7 +77,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "alpha_bits",
-            doc: "Binary digits of alpha: 20 in version 0.6, 24 in later ones.",
+            doc: "Binary digits of alpha: 20 in version 0.6, 24 in later versions.",
             kind: Kind::Int { min: 10, max: 24 },
             default: Some("20"),
             tc: None,

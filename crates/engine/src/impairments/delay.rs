@@ -21,7 +21,7 @@ pub const ENTRY: Entry<Build> = Entry {
     options: &[
         Opt {
             name: STEPS,
-            doc: "Times, each with the delay from then on: [[\"0s\", \"0ms\"], [\"1s\", \"35ms\"]].",
+            doc: "A list of times, each with the delay that applies from then on: [[\"0s\", \"0ms\"], [\"1s\", \"35ms\"]].",
             kind: Kind::Pairs(&Kind::Time { min: Time::ZERO }),
             default: Some("0s 10ms"),
             tc: None,

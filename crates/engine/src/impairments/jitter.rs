@@ -4,8 +4,8 @@
 //! packets would be reordered. Real networks do not reorder so many packets. So by default packets
 //! keep their order. `coherence` correlates their delays. The correlation of two delays decays as
 //! `exp(-t/coherence)` with the time `t` between them. A normal process (AR(1), sampled when
-//! packets arrive) provides the draws, and the quantiles of the distribution turn them into delays.
-//! The distribution is therefore exact at any correlation.
+//! packets arrive) provides random numbers, and the quantiles of the distribution turn them into
+//! delays. The distribution is therefore exact at any correlation.
 //!
 //! Deviations: the normal distribution is cut at 3 standard deviations. netem cuts it at 4 standard
 //! deviations, which affects 0.27 % of the packets on the kernel engine.
@@ -75,7 +75,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: QUANTILES,
-            doc: "At least two ascending delays, at equally spaced probabilities from 0 to 1. Between them the distribution is linear. For example, sort a list of measured delays. The list may be in a file with one delay per line.",
+            doc: "At least two ascending delays, at equally spaced probabilities from 0 to 1. Between them the distribution is linear. This can be a sorted list of measured delays. Write the list here, or name a file with one delay per line.",
             kind: Kind::List(&Kind::Time { min: Time::ZERO }),
             default: None,
             tc: None,

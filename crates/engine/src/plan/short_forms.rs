@@ -32,7 +32,7 @@ keys! {
 keys! {
     /// A delay that changes: short for the impairment `delay`.
     pub struct DelayForm as "delay" {
-        /// Times, each with the delay from then on.
+        /// A list of times, each with the delay that applies from then on.
         key steps = plain(Kind::Pairs(&Kind::Time { min: Time::ZERO })).required();
     }
 }

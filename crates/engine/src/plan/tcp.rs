@@ -179,7 +179,7 @@ keys! {
         /// ACKs.
         delack: Delack = plain(Kind::BoolOrInt { min: 1, max: 64 }).default("true")
             .kernel(Only(&["true", "false"]), "Linux acknowledges every second segment at least");
-        /// Whether the timestamp option is in use.
+        /// Whether TCP's timestamp option is in use.
         // Without timestamps, retransmitted data gives no RTT samples, and spurious retransmissions
         // are not detected. The option's bytes on the wire are part of `header`.
         timestamps: bool = BOOL.default("true");

@@ -9,7 +9,7 @@
 //! | role and test case | `ROLE`, `TESTCASE` (in the runner: `TESTCASE_SERVER`, `TESTCASE_CLIENT`) |
 //! | files to fetch, destination | `REQUESTS` (`https://server4:443/file-1 ...`), `/downloads` |
 //! | files to serve | `/www`, with bytes that do not repeat |
-//! | certificates | `/certs`: `cert.pem` and `priv.key` of the server, `ca.pem`, made in each run |
+//! | certificates | `/certs`: `cert.pem` and `priv.key` of the server, `ca.pem`; new in each run |
 //! | logs | `/logs`, kept like the output folder; `SSLKEYLOGFILE`, `QLOGDIR` |
 //! | names | `server`, `server4`, `server6`, `server46`, the same four names for `client`, and `sim` |
 //!

@@ -46,7 +46,7 @@ pub const PROBABILITY: Opt = Opt {
 /// Option: the weight of a sample for the average.
 pub const WEIGHT: Opt = Opt {
     name: "weight",
-    doc: "Weight of a sample in the average; 1: the instantaneous queue length. tc derives a power of two from min, burst and avpkt instead.",
+    doc: "Weight of a sample in the average. With 1, the average is the instantaneous queue length. tc derives a power of two from min, burst and avpkt instead.",
     kind: Kind::Float {
         min: 1e-9,
         max: 1.0,
