@@ -14,7 +14,7 @@
 //!
 //! Known deviations: pacing (`maxrate`), priorities and senders' time stamps are not implemented,
 //! because they have no effect on forwarded packets of one priority. Flows are hashed as in
-//! fair/mod.rs, but with as many buckets as the mask allows values. A jiffy is 1 ms.
+//! fair/mod.rs, but the mask determines the number of buckets. A jiffy is 1 ms.
 
 use tailback_record::Cause;
 
@@ -90,7 +90,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "orphan_mask",
-            doc: "Bits of the hash that distinguish flows; with 0 all packets are one flow.",
+            doc: "Bits of the hash that distinguish flows. With 0, all packets belong to one flow.",
             kind: Kind::Int {
                 min: 0,
                 max: 65_535,

@@ -45,7 +45,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "action",
-            doc: "What happens to a packet without tokens. \"mark\" drops packets that are not ECN-capable.",
+            doc: "What happens to a packet for which there are not enough tokens. \"mark\" drops packets that are not ECN-capable.",
             kind: Kind::Word(&["drop", MARK]),
             default: Some("drop"),
             tc: None,

@@ -23,7 +23,7 @@ use crate::units::Time;
 /// The registry entry.
 pub const ENTRY: Entry<Build> = Entry {
     name: "page",
-    doc: "Web pages, one after the other, with their objects over 6 connections at a time or over one. Measures the time until a page is complete.",
+    doc: "Web pages, one after the other, with their objects over 6 connections at a time or over one connection. Measures the time until a page is complete.",
     follows: "RFC 7928, section 7.2: 50 objects over 6 connections, back to back",
     options: &[
         Opt {

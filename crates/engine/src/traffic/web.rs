@@ -1,6 +1,5 @@
-//! Web-like traffic: requests arrive as a Poisson process. The answer to each request has a number
-//! of bytes, and is sent over its own TCP connection or over a connection that serves several
-//! requests.
+//! Web-like traffic: requests arrive as a Poisson process. The answer to each request has a random
+//! size, and is sent over its own TCP connection or over a connection that serves several requests.
 //!
 //! The gaps between requests are exponential. Sizes have a truncated Pareto distribution, as the
 //! short flows of the Prague group's testbed, or a lognormal distribution, as in the L4S tests of

@@ -76,7 +76,7 @@ pub const UNIFORMISE: Opt = Opt {
 /// Option: whether the average decays in idle times.
 pub const IDLE: Opt = Opt {
     name: "idle",
-    doc: "After an idle time t: \"decay\" multiplies the average by (1 - weight)^m, m = t bandwidth/avpkt; \"hold\" leaves it as it was.",
+    doc: "After an idle time t: \"decay\" multiplies the average by (1 - weight)^m, m = t bandwidth/avpkt; \"hold\" does not change the average.",
     kind: Kind::Word(&["decay", "hold"]),
     default: Some("decay"),
     tc: None,
