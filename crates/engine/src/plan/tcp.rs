@@ -230,10 +230,11 @@ keys! {
         /// to 0 to 3 of Linux tcp_ecn_option: never; after CE and three times in a round trip; on
         /// every ACK until ACKs with the option seem to get lost; on every ACK.
         accecn_option: AccEcnOption = AccEcnOption::KEY.default("full");
-        /// How the receiver misreports what arrives, to get a higher rate or by a bug. "hides-ce":
-        /// it negotiates ECN and never reports CE. "divides-acks": it acknowledges a segment in
-        /// eight parts. "optimistic": it acknowledges missing segments as soon as a later one
-        /// arrives, so that the sender sees no loss; the lost data never arrives.
+        /// Whether and how the receiver misreports what arrives, to get a higher rate or by a bug.
+        /// "honest": it does not. "hides-ce": it negotiates ECN and never reports CE.
+        /// "divides-acks": it acknowledges a segment in eight parts. "optimistic": it acknowledges
+        /// missing segments as soon as a later one arrives, so that the sender sees no loss; the
+        /// lost data never arrives.
         receiver: Conduct = Conduct::KEY.default("honest").since("0.2")
             .kernel(Only(&["honest"]), "receivers of Linux are honest");
         /// Pacing rate in slow start (while cwnd is below half of ssthresh), percent of cwnd/srtt:
