@@ -267,7 +267,8 @@ impl Bench {
         }
         let inside = &mut self.inside[place];
         if self.order == Order::None {
-            // Earlier packets may still be in the queue, so they are not counted as dropped.
+            // In this order of packets, earlier packets may still be in the queue, so they are not
+            // counted as dropped.
             if let Ok(index) = inside.binary_search_by_key(&packet.seq, |(seq, _)| *seq) {
                 inside.make_contiguous()[..=index].rotate_right(1);
             }

@@ -65,7 +65,7 @@ use pipe::Pipe;
 use sampling::Flow;
 use sources::Traffic;
 
-/// Numbers of packets by their present location. Drops are counted only after the warm-up, so the
+/// Numbers of packets by their current location. Drops are counted only after the warm-up, so the
 /// counts add up only without a warm-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Census {
@@ -79,8 +79,8 @@ pub struct Census {
     pub dropped: u64,
 }
 
-/// Number of recorded packets after which a slice ends early. A slice may record more, because one
-/// event may send a whole window.
+/// Number of recorded packets after which a slice (a call of [`Network::advance`]) ends early. A
+/// slice may record more, because one event may send a whole window.
 const RECORDED_AT_ONCE: usize = 1 << 16;
 /// Number of events between two checks of how many packets are recorded.
 const EVENTS_BETWEEN_LOOKS: u64 = 64;
@@ -113,7 +113,8 @@ pub struct Network {
     memory: Option<Box<Memory>>,
     /// Number of open connections, including those of flows.
     connections: usize,
-    /// Number of the first slot for a source's connections.
+    /// Number of the first slot. A slot is a table entry that the connections of sources use one
+    /// after the other.
     first_slot: u32,
     /// Number of the first segment of every connection.
     first_segment: u64,

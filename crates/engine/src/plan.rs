@@ -237,7 +237,7 @@ pub struct Hosts {
     pub back: Vec<u32>,
     /// The settings of the TCP stack that belong to a host. `None` for a source that is not TCP.
     pub stack: Option<HostStack>,
-    /// The name of the flow, if no other flow uses this pair of hosts.
+    /// The name of the flow, if only one flow uses this pair of hosts.
     pub alone: Option<String>,
     /// Size of the longest IP packet, bytes.
     pub mtu: u32,
@@ -278,8 +278,8 @@ impl HostStack {
     }
 }
 
-/// Returns a host jitter that keeps flows out of phase at a FIFO: 0.9 packet times at the slowest
-/// link, rounded down to two digits.
+/// Returns a host jitter (random delay per packet) that keeps flows out of phase at a FIFO: 0.9
+/// packet times at the slowest link, rounded down to two digits.
 ///
 /// The phases of flows differ only if the jitter is about a packet time (`benches/phases.py`). A
 /// longer jitter would reorder packets that the link has spaced.
@@ -362,8 +362,8 @@ impl Plan {
     }
 
     /// Returns the nominal rate of the slowest link on a source's route, and the round-trip time
-    /// including the delays of links. A connection has these values if no other traffic uses the
-    /// path.
+    /// including the delays of links. A connection that uses the path alone reaches this rate and
+    /// this round-trip time.
     pub fn alone(&self, source: &TrafficPlan) -> (Rate, Time) {
         self.alone_over(source.rtt, &source.route, source.back().unwrap_or_default())
     }

@@ -45,7 +45,8 @@ macro_rules! causes {
     };
 }
 
-// Causes are stored by name. Simultaneous events of a run are sorted in the order of this list.
+// Files contain the names of causes. Simultaneous events of a run are sorted in the order of this
+// list.
 causes! {
     /// Dropped because the buffer was full.
     Overflow = "overflow", Drop;

@@ -61,7 +61,7 @@ impl Pending {
         match self.syncing.try_lock() {
             Ok(_guard) => self.sync(),
             Err(TryLockError::Poisoned(_)) => self.sync(),
-            // Another thread syncs. That thread, or the next run, will sync this run.
+            // Another thread is syncing. Either that thread or the next call will sync this run.
             Err(TryLockError::WouldBlock) => Ok(()),
         }
     }

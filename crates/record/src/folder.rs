@@ -132,8 +132,8 @@ impl Store {
         let damaged = self.runs.join(DAMAGED);
         fs::create_dir_all(&damaged).map_err(|e| at(&damaged, e))?;
         refuse_link(&damaged)?;
-        // Another process may move the run at the same time. If it has already stored the run
-        // again, do not move the new run.
+        // Another process may move the run at the same time. If that process has already repeated
+        // and stored the run, the new folder must not be moved.
         let lock = lock_of(&damaged).map_err(|e| at(&damaged, e))?;
         lock.lock().map_err(|e| at(&damaged, e))?;
         let what = match (stored::check(&path), found) {

@@ -160,7 +160,7 @@ impl Options {
             if self.len + len - spare > self.room {
                 return false;
             }
-            // The blocks move back, so that the option ends where their padding ended.
+            // Move the SACK blocks back, so that the AccECN option ends where their padding ended.
             let end = self.len;
             let moved = len - spare;
             self.bytes.copy_within(at + 2..end, at + 2 + moved);
@@ -378,7 +378,8 @@ mod tests {
 
     #[test]
     fn no_datagram_says_that_it_has_no_checksum() {
-        // For exactly one port, the checksum is 0, which must be written as all ones.
+        // With exactly one value of the port, the computed checksum is 0, which must be written as
+        // all ones.
         let mut all_ones = 0;
         for port in 0..=u16::MAX {
             let mut envelope = envelope(100);

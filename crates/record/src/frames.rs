@@ -304,8 +304,8 @@ mod tests {
         }
         frames.arrive(2, 0, 90 * MS);
         let out = frames.finish(190 * MS, 190 * MS);
-        // The first frame belongs to the warm-up. The last two frames may still arrive. The
-        // deadline of one of them has passed.
+        // The first frame is not counted, because it belongs to the warm-up. The last two frames
+        // may still arrive, and the deadline of one of them has passed.
         assert_eq!((out.sent, out.complete, out.lost), (3, 1, 1));
         assert_eq!((out.judged, out.late), (2, 1));
     }

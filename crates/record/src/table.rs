@@ -84,7 +84,7 @@ pub fn check(file: Bytes, schema: &str, rows: u64) -> Result<(), String> {
         return Err(format!("more than {} rows", series::MAX_ROWS));
     }
     let size = file.len() as u64;
-    // The Parquet reader may panic on inputs that its authors have not tested.
+    // The Parquet reader may panic on unusual inputs.
     let checked = std::panic::catch_unwind(|| -> Result<(), String> {
         let wrong = |e: ParquetError| format!("not a Parquet file of a run: {e}");
         let reader = SerializedFileReader::new(file).map_err(wrong)?;

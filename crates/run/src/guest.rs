@@ -74,8 +74,8 @@ pub fn store(
         memory_bytes: Some(ran.memory_bytes),
     };
     let manifest = manifest::of(point, EngineKind::Kernel, Some(whole))?;
-    // A guest's result may contradict itself. Then only this run must fail, and the sweep
-    // continues.
+    // The values in a guest's result may contradict each other. Then only this run must fail, not
+    // the whole sweep.
     let written = panics::caught(|| store.write(&manifest, &outcome, &timing));
     written.map_err(|_| {
         store.discard(&point.run_id);

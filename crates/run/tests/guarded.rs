@@ -53,8 +53,8 @@ fn scenarios() -> Vec<(String, String)> {
         .collect()
 }
 
-/// Returns the points of a scenario with their names in the table. The names have a number if the
-/// scenario has several points.
+/// Returns the points of a scenario, each with its name in `hashes.tsv`. If the scenario has
+/// several points, their names contain a number.
 fn points(name: &str, text: &str) -> Vec<(String, Point)> {
     let loaded = load(&Source {
         text: text.as_bytes(),

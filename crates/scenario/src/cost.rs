@@ -125,7 +125,7 @@ fn offers(plan: &Plan) -> Vec<Offer<'_>> {
         frame: f64::from(flow.tcp.mss) + f64::from(flow.tcp.header),
         back: Some((&flow.back, acks(plan, &flow.route, flow.tcp.delack))),
     });
-    // The other end sends the same number of packets of the same length back.
+    // For echoes, the other end sends back as many packets, of equal length.
     let echoes = plan.traffic.iter().filter_map(|source| {
         let Some(Transport::Datagrams(of)) = transport(source.kind) else {
             return None;

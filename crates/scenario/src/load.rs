@@ -55,8 +55,8 @@ pub fn load_request(request: &Request<'_>) -> Result<Scenario, Vec<Diagnostic>> 
     if problems.is_empty() {
         return expand(request, root, &mut sources).map_err(|problems| render(problems, &sources));
     }
-    // After a syntax error, a part of the file is missing in the tree. So other errors are certain
-    // only where the parser could continue.
+    // After a syntax error, a part of the file is missing in the tree. So report only those other
+    // errors that do not depend on the missing part.
     let syntax = problems.clone();
     let lost = syntax
         .iter()

@@ -123,8 +123,8 @@ pub fn segments(plan: &Plan, flow: &FlowPlan, rtt: Time, rounds: f64, most: f64)
             }
             signals
         };
-        // Count all schedules first. Then count only schedules that do not end before the flow
-        // does.
+        // Estimate first with all schedules. With this estimate, ignore the schedules that end
+        // before the flow does.
         let hoped = sent(&flow.cc, signals(0.0), rtt, rounds, most)?;
         sent(&flow.cc, signals(hoped), rtt, rounds, most)
     };

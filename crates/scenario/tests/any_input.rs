@@ -209,8 +209,8 @@ fn written(options: &[Opt]) -> String {
     text
 }
 
-/// For every entry, an omitted option has its default. So a scenario with all options written out
-/// has the same run id. An option that no entry has is rejected.
+/// Tests for every registry entry that an omitted option has its default, so that a scenario with
+/// all options written out has the same run id. Also tests that unknown options are rejected.
 #[test]
 fn every_registry_entry() {
     let scenario = |queue: &str, cc: &str, traffic: &str| {

@@ -1,8 +1,9 @@
 //! Tests every kind of bad input, with the exact message that the user sees.
 //!
 //! `{queues}`, `{controls}` and `{kinds}` are replaced by the names in a registry. `{with OPTION}`
-//! is replaced by the queue disciplines that have an option, and `{options of ENTRY}` or `{options
-//! of ENTRY.TABLE}` by options. So messages stay correct when entries are added.
+//! is replaced by the names of the queue disciplines that have this option. `{options of ENTRY}`
+//! and `{options of ENTRY.TABLE}` are replaced by the names of an entry's options. So messages stay
+//! correct when entries are added.
 
 use tailback_engine::plan::{Plan, TcpPlan};
 use tailback_engine::registry::kernel::Kernel;
@@ -904,7 +905,8 @@ seeds = 3
 
 #[test]
 fn values_wrong_only_together() {
-    // Each warm-up is valid with the first duration, and each duration with the first warm-up.
+    // Only the combination of the second values is wrong: each warm-up is valid with the first
+    // duration, and each duration with the first warm-up.
     check_base(
         "[sweep]\n\"duration\" = [\"60s\", \"10s\"]\n\"warmup\" = [\"1s\", \"20s\"]\n",
         r#"f.toml:13:19: wrong value "20s" for "warmup"; expected a time shorter than the duration, 10s"#,
@@ -1432,7 +1434,7 @@ fn a_factor_for_marks() {
         f.toml:7:44: wrong value 0 for "beta_ecn"; expected a number from 0.001 to 0.999
         "#,
     );
-    // The flow does not use ECN, because of the file, `--set` or a sweep.
+    // In each case the flow does not use ECN. The file, `--set` or a sweep determines this.
     let message = "beta_ecn of reno answers CE marks, which a flow without ECN never gets; expected ecn = true, or no beta_ecn";
     check(
         &flow("cc = { name = \"reno\", beta_ecn = 0.8 }"),

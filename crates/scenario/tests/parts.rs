@@ -53,8 +53,8 @@ fn load(text: &str) -> Option<Arc<Plan>> {
     Some(Arc::clone(&scenario.points[0].plan))
 }
 
-/// The network has ten equal links in a row, and flows that begin together. While the links are
-/// idle, every event happens at many links in the same nanosecond.
+/// Tests the order of simultaneous events. Ten equal links are in a row, and flows begin together.
+/// While the links are idle, every event happens at many links in the same nanosecond.
 #[test]
 fn what_is_simultaneous_keeps_its_order() {
     let mut text =

@@ -83,7 +83,7 @@ fn what_responds_to_nothing_counts_as_much_as_its_link_carries() {
             "{cc} {signals}: {expected}, {every}"
         );
     }
-    // Each of the flows that share a schedule gets a part of its marks.
+    // Several flows share the schedule of the link, so each gets only a part of its marks.
     let marks = schedule("marks", 1000, 100);
     let alone = estimate_packets(&plan(60, 50, &marks, "\"reno\"", MARKED));
     let flows = format!("{MARKED}\ncount = 5");

@@ -45,7 +45,7 @@ fn options(algorithm: &Algorithm) -> &Options {
 
 const SMALL: &str = "duration = \"10s\"\nbottleneck.rate = \"8Mbit\"\n[[flows]]\ncc = \"reno\"\n";
 
-/// The example in the definition of the format, word for word.
+/// The example scenario from the definition of the file format, copied word for word.
 const DEFINITION: &str = r#"
 title    = "CUBIC and DCTCP through CoDel"
 duration = "60s"
@@ -896,7 +896,8 @@ fn memory() {
     );
 }
 
-/// Traffic without congestion control fills the queue of a slow link to its limit.
+/// Tests the estimate of memory for traffic without congestion control, which fills the queue of a
+/// slow link to its limit.
 #[test]
 fn memory_of_unresponsive_sources() {
     let bytes = |rate: &str, limit: &str, more: &str| {
@@ -1382,7 +1383,8 @@ fn packets_of_a_run() {
 
 const FLOW: &str = "duration = \"10s\"\n[[flows]]\ncc = \"reno\"\n";
 
-/// A scenario with a named path and one flow is complete, and has no warnings.
+/// Tests that a scenario with a built-in network path (`profile`) and one flow is complete, and has
+/// no warnings.
 #[test]
 fn named_paths_are_complete() {
     for name in tailback_engine::profiles::NAMES {
@@ -1395,8 +1397,8 @@ fn named_paths_are_complete() {
     }
 }
 
-/// A named path is equivalent to its keys, so a scenario that contains these keys has the same run.
-/// Keys that the scenario itself sets have priority.
+/// Tests that a built-in network path is equivalent to its keys, so that a scenario that contains
+/// these keys has the same run. Keys that the scenario itself sets have priority.
 #[test]
 fn a_named_path_stands_for_keys_that_are_not_written() {
     let written = r#"
@@ -1424,8 +1426,8 @@ fn a_named_path_stands_for_keys_that_are_not_written() {
     assert_eq!(plan.links[0].impairments.len(), 1);
 }
 
-/// In a sweep over named paths, runs are labelled with the names of the paths, even if paths share
-/// values.
+/// Tests that a sweep over built-in network paths labels runs with the names of the paths, even if
+/// paths have equal values.
 #[test]
 fn a_sweep_over_named_paths() {
     let names = tailback_engine::profiles::NAMES;

@@ -94,7 +94,7 @@ struct AckBatch {
     /// Latest time at which the current batch closes.
     until: Time,
     held: VecDeque<(Packet, Way)>,
-    /// Number of ACKs at the front of `held` that belong to a closed batch.
+    /// Number of ACKs at the front of `held` that belong to a closed batch and can leave.
     leaving: usize,
 }
 

@@ -8,13 +8,14 @@ use crate::registry::kernel::Refused;
 use crate::rng::Stream;
 use crate::units::{Bytes, Rate, Time};
 
-/// The times of a packet between the queue of a link and the far end.
+/// The progress of a packet from the queue of a link to the far end of the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Way {
     /// The current time: when the packet left the queue, or when the previous impairment released
     /// it.
     pub now: Time,
-    /// When the packet reaches the far end. It is never before `now`.
+    /// When the packet will reach the far end of the link, unless a later impairment changes this.
+    /// Never before `now`.
     pub due: Time,
 }
 
@@ -64,7 +65,7 @@ pub enum Discipline {
     Netem,
     /// A policer of tailback's own.
     Police,
-    /// A queue discipline of tailback's own that gathers ACKs.
+    /// A queue discipline of tailback's own that delivers ACKs in batches.
     AckBatch,
 }
 
@@ -94,7 +95,7 @@ impl Discipline {
         !matches!(self, Discipline::Netem)
     }
 
-    /// Returns the cause of the packet losses that the discipline makes.
+    /// Returns the cause that is recorded for packets that the discipline drops.
     pub const fn loss(self) -> Cause {
         match self {
             Discipline::Netem => Cause::Loss,
@@ -103,7 +104,7 @@ impl Discipline {
         }
     }
 
-    /// Returns whether packets keep their order only within their flow and direction.
+    /// Returns whether a packet may overtake packets of another flow or direction.
     pub const fn overtakes(self) -> bool {
         matches!(self, Discipline::AckBatch)
     }
@@ -153,9 +154,9 @@ pub struct LongRun {
     pub bursts: f64,
     /// Share of packets that arrive twice.
     pub copied: f64,
-    /// Rate and burst beyond which packets are lost.
+    /// Rate and burst of a policer that drops the packets that exceed them.
     pub drops_beyond: Option<(Rate, Bytes)>,
-    /// Rate and burst beyond which packets are marked CE.
+    /// Rate and burst of a policer that marks the packets that exceed them.
     pub marks_beyond: Option<(Rate, Bytes)>,
 }
 

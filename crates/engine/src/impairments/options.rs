@@ -4,7 +4,7 @@ use super::{LongRun, Netem};
 use crate::registry::{Kind, Opt, OptionError, Options, Value};
 use crate::units::Time;
 
-/// Option of impairments that delay packets and need not reorder them.
+/// Option for impairments that delay packets: whether packets keep their order.
 pub const KEEP_ORDER: Opt = Opt {
     name: "keep_order",
     doc: "Whether packets keep their order. If not, a packet with a shorter delay overtakes earlier packets.",

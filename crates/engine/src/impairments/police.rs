@@ -104,9 +104,9 @@ fn rate_of(options: &Options) -> Rate {
 struct Policer {
     rate: Rate,
     marks: bool,
-    /// The time in which an empty bucket becomes full.
+    /// The time that an empty bucket needs to become full.
     depth: Time,
-    /// When the bucket will be full again.
+    /// When the bucket will be full if no more packets use tokens.
     full: Time,
 }
 

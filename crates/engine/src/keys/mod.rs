@@ -85,7 +85,7 @@ impl Registry {
     }
 }
 
-/// Which values a key accepts.
+/// The kind of values that a key accepts.
 #[derive(Clone, Copy, Debug)]
 pub enum KeyKind {
     /// A value of a kind that options also have.
@@ -157,8 +157,7 @@ impl TableDef {
         self.keys.iter().find(|key| key.name == name)
     }
 
-    /// Returns the registry of the entry whose options are keys of this table, if there is such an
-    /// entry.
+    /// If the options of a registry's entry are keys of this table, returns the registry.
     pub fn flat(&self) -> Option<Registry> {
         self.keys.iter().find_map(|key| match key.kind {
             KeyKind::Word(registry) => Some(registry),
@@ -319,7 +318,7 @@ impl Key {
         }
     }
 
-    /// Returns this key, but required.
+    /// Returns this key as a required key.
     pub const fn required(self) -> Key {
         Key {
             required: true,
@@ -379,7 +378,7 @@ impl Key {
         T::of(value).unwrap_or_else(|| panic!("{shown} is not of the field's type"))
     }
 
-    /// Returns the value of a field that the file leaves out.
+    /// Returns the initial value of a field whose key is missing in the file.
     pub fn initial<T: Plain + Default>(&self) -> T {
         let parsed = self.default.map(|text| self.take(self.parsed(text)));
         parsed.unwrap_or_default()

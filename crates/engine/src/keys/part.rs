@@ -1,4 +1,4 @@
-//! Plans as plain data, for code that writes them.
+//! Represents a plan as plain data (tables, lists and values), for code that writes plans.
 
 use crate::rate::RatePlan;
 use crate::registry::{Algorithm, Options, Value};

@@ -1,4 +1,4 @@
-//! Fields of the plan whose keys have one plain value.
+//! Conversion between plain values of a file and fields of the plan.
 
 use super::{AsPart, Part};
 use crate::registry::Value;

@@ -16,8 +16,8 @@ use crate::packet::{Packet, flags};
 /// connections.
 const MANY: usize = 2048;
 
-/// When each of the three steps is done: the number of packets that are then still ahead of the
-/// packet.
+/// When to do each of the three steps: the number of packets that are still ahead of the packet at
+/// that time.
 pub const PLACES: [usize; 3] = [12, 8, 4];
 
 impl Network {

@@ -227,7 +227,7 @@ impl Pipes {
         })
     }
 
-    /// Creates a pipe that does more than delay.
+    /// Creates a pipe that also has jitter or slots.
     fn own(&mut self, delay: Time, more: More) -> u32 {
         self.all.push(Pipe::new(delay, Some(more)));
         (self.all.len() - 1) as u32
@@ -309,7 +309,7 @@ fn endpoints(first: u32, plan: &Plan, seed: u64, series: &mut Series) -> Endpoin
     Endpoints::new(entries.collect())
 }
 
-/// Returns the entry of an algorithm, and the options to build it with.
+/// Returns the registry entry of an algorithm, and the options with which to build the algorithm.
 fn known<'a, B>(
     entries: &'static [&'static Entry<B>],
     chosen: &'a Algorithm,
@@ -502,7 +502,8 @@ fn link_pipes(plan: &Plan, seed: u64, pipes: &mut Pipes) -> Vec<Option<u32>> {
         .map(|link| {
             let more = More::of(link, seed);
             if !link.impairments.is_empty() {
-                // The link's pen applies the delay, with jitter and slots.
+                // A link with impairments needs no pipe, because its pen applies the delay, with
+                // jitter and slots.
                 None
             } else if more.jitter.is_some() || more.slots.is_some() {
                 Some(pipes.own(link.delay, more))

@@ -24,7 +24,7 @@ pub(super) struct Chunks {
     pub asks: Option<Asks>,
     /// The number of the last chunk that was requested, counted from 1.
     pub requested: u64,
-    /// The calendar component of the application, until the flow stops.
+    /// The application's component in the calendar. `None` once the flow has stopped.
     pub application: Option<Component>,
     warmup: Time,
     /// Number of chunks that began after the warm-up.
@@ -37,9 +37,9 @@ pub(super) struct Asks {
     think: Time,
     pub payload: u16,
     min_rto: Time,
-    /// When the next request is due, or the repetition of the last request.
+    /// When the next request is due, or when the last request must be repeated.
     pub due: Time,
-    /// Number of requests for the next chunk so far.
+    /// How often the next chunk was requested so far.
     pub times: u32,
 }
 

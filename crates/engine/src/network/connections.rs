@@ -3,8 +3,8 @@
 //! A packet carries one number, the index in a table of [`Ends`]. Each flow has an entry in the
 //! table, which holds its connection for the whole run. Each traffic source has an entry, whose
 //! number its datagrams carry. A source that opens connections also has a fixed number of slots at
-//! the end of the table. So every table with this index (counters of a queue, hosts of a fair
-//! queue) has all entries from the start.
+//! the end of the table. So every other table with the same index (counters of a queue, hosts of a
+//! fair queue) has its full size from the start.
 //!
 //! A slot is used again, but not before the last packet of its previous connection has left the
 //! network. So a number never denotes two connections at the same time, and neither packets nor
@@ -46,7 +46,7 @@ pub(super) enum End {
     Receiver,
 }
 
-/// What an entry of the table belongs to.
+/// The owner of an entry of the table.
 #[derive(Clone, Copy)]
 pub(super) enum Opener {
     /// A flow, which keeps the entry for the whole run.
@@ -76,8 +76,8 @@ pub(super) struct Ends {
     pub timers: [Component; 2],
     /// Time of each timer's entry in the calendar.
     pub armed: [Time; 2],
-    /// When each end next has something to do. This copy makes it unnecessary to read the end. The
-    /// entry in the calendar may be due earlier.
+    /// When each end next has something to do. It is a copy, so that the end itself need not be
+    /// read from memory. The end's entry in the calendar may be due earlier.
     pub due: [Time; 2],
     /// Packets that the ends have put into the network.
     pub entered: u64,
@@ -121,7 +121,7 @@ pub(super) struct Connection {
     pub completed: Option<Time>,
     /// The chunks, if the application writes in chunks.
     pub chunks: Option<Box<Chunks>>,
-    /// The current request on a connection that never ends.
+    /// The current request, if this is a connection that never ends (step `Load`).
     pub asked: Option<Box<Asked>>,
     /// The requests of a connection that serves several requests, one after the other.
     pub turns: Option<Box<Turns>>,
@@ -349,8 +349,8 @@ impl Ends {
         })
     }
 
-    /// Handles a calendar entry that is due. Returns whether the end has nothing to do yet. If so,
-    /// moves the entry to the time at which the end has something to do.
+    /// Handles a calendar entry that is due. Returns true if the end has nothing to do yet, and
+    /// then moves the entry to the time at which it has.
     #[inline]
     fn waits(&mut self, end: End, now: Time, calendar: &mut Calendar) -> bool {
         let due = self.due[end as usize];

@@ -38,7 +38,7 @@ pub(super) struct Echoes {
     /// ECN field of the echoes.
     ecn: Ecn,
     warmup: Time,
-    /// When each request was echoed, starting with request `first`.
+    /// When the receiving end echoed each request. The first item is for request number `first`.
     turned: VecDeque<Time>,
     first: u64,
     back: Histogram,
@@ -47,7 +47,7 @@ pub(super) struct Echoes {
 /// The state of a media source's frames.
 pub(super) struct Media {
     frames: Frames,
-    /// Largest number of media bytes in a datagram.
+    /// Largest number of bytes of audio or video in a datagram.
     room: u32,
     /// Number of datagrams sent.
     sent: u32,
@@ -120,7 +120,8 @@ impl Far {
         }
     }
 
-    /// Returns whether the receiving end does more than count datagrams.
+    /// Returns whether the receiving end also echoes, assembles frames or reports, and does not
+    /// only count datagrams.
     #[inline]
     pub fn acts(&self) -> bool {
         !matches!(self, Far::Sink)
@@ -187,7 +188,7 @@ impl Echoes {
         {
             self.back.record(now.since(*turned).ns());
         }
-        // Requests with a final result are never looked up again.
+        // Requests that are answered or lost are never looked up again.
         while self.first < self.requests.first_open() {
             self.turned.pop_front();
             self.first += 1;

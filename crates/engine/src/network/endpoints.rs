@@ -47,7 +47,8 @@ pub(super) struct Entry {
     start: Time,
     stop: Option<Time>,
     sides: [Attached; 2],
-    /// Datagrams that have arrived, if the caller receives them.
+    /// Datagrams that have arrived and that the caller has not taken yet. `None` if endpoints
+    /// receive the datagrams.
     arrivals: Option<Vec<Arrival>>,
     sampler: Option<ProgramSampler>,
     /// Packets of the sender's side since the warm-up, by ECN field.
@@ -62,7 +63,7 @@ pub(super) struct Entry {
     first: Option<Time>,
     last: Time,
     too_long: u64,
-    /// How long the last datagram from the receiver's side took to arrive.
+    /// One-way delay of the last datagram from the receiver's side.
     back: Option<Time>,
     /// One value for each datagram that arrived at the receiver's side since the warm-up. It is the
     /// one-way delay of this datagram plus the one-way delay of the last datagram in the other
@@ -446,7 +447,8 @@ impl Network {
         self.turn(entry, end, Some(packet));
     }
 
-    /// Wakes an endpoint or gives it a datagram. Then sends the endpoint's datagrams.
+    /// Lets an endpoint act: gives it a datagram, or wakes it if `packet` is `None`. Then sends the
+    /// endpoint's datagrams.
     fn turn(&mut self, entry: usize, end: End, packet: Option<&Packet>) {
         let now = self.now;
         let id = self.ids.endpoints + 2 * entry as u32 + end as u32;

@@ -120,8 +120,8 @@ impl Network {
                     let (impaired, pipe) = (here.impaired, here.pipe);
                     self.calendar.schedule(id, again);
                     self.look_into_queue(link);
-                    // Call `leave_link` only here: with a second call, the compiler would not
-                    // inline it.
+                    // Keep this the only call of `leave_link`, because with a second call, the
+                    // compiler would not inline it.
                     if !impaired || self.goes_on(link, &mut packet) {
                         self.leave_link(&mut packet, pipe);
                     }

@@ -78,7 +78,7 @@ impl Step {
     }
 }
 
-/// What an impairment did with a packet.
+/// How a packet continues after an impairment.
 enum Met {
     /// The impairment does not affect the packet.
     Passes,

@@ -1,4 +1,4 @@
-//! Connections of sources that never end, and requests on these connections.
+//! Sources with connections that never end, and requests on these connections.
 
 use super::Network;
 use super::connections::End;
@@ -24,7 +24,7 @@ impl Network {
         }
     }
 
-    /// Tells a source how many bytes these connections have delivered.
+    /// Tells a source how many bytes its connections that never end have delivered.
     pub(super) fn count(&mut self, index: usize) {
         let traffic = &mut self.traffic[index];
         let open = traffic.loads_at.iter().filter_map(|slot| {

@@ -7,7 +7,7 @@ use crate::tcp::sender::Sender;
 
 /// The remembered destinations of a network.
 pub(super) struct Memory {
-    /// Which values each flow or source remembers, by its number.
+    /// Which values each flow or source remembers, indexed by its number.
     senders: Vec<Remembering>,
     /// The remembered destinations, one for each pair of hosts.
     destinations: Vec<Destination>,

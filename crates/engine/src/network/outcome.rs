@@ -47,7 +47,8 @@ impl Network {
             series: self.series,
             ..Outcome::default()
         };
-        // Free the packets in pipes. With many flows, they use as much memory as the results.
+        // Free the memory of the packets in pipes. With many flows, these packets use as much
+        // memory as the results.
         self.pipes = Vec::new();
         outcome.flows.reserve_exact(self.flows.len());
         let flows = self.flows.iter().zip(self.plan.each_flow());

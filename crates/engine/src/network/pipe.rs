@@ -35,7 +35,7 @@ pub(super) struct More {
 pub(super) struct OfPart {
     /// The key that orders each packet of the pipe.
     pub keys: VecDeque<Key>,
-    /// Whether other parts send packets into this copy.
+    /// Whether other parts of the network send packets into this copy.
     pub meets: bool,
     /// The part's own packets, if `meets` is set. They are sorted at the end of the window.
     pub own: Vec<(Packet, Key)>,
@@ -113,7 +113,7 @@ impl Pipe {
     }
 }
 
-/// The means by which an end point puts packets into the network.
+/// What an end point needs to put packets into the network: its pipe, the calendar and counters.
 pub(super) struct Access<'a> {
     pub pipe: &'a mut Pipe,
     pub id: Component,

@@ -1,7 +1,7 @@
 //! Connections that serve several requests of a source, one after the other, as in HTTP/1.1.
 //!
-//! The code follows the transport of Go's `net/http`. A request takes an unused connection. If
-//! there is no unused connection, the request opens one. It then takes the first connection that is
+//! The code follows the transport of Go's `net/http`. A request takes an unused connection. If all
+//! connections are in use, the request opens a new one. It then takes the first connection that is
 //! ready: the new one, or one that becomes unused in the meantime. In the second case, the new
 //! connection serves the request that has waited for the longest time. If no request waits, the new
 //! connection stays unused. A connection keeps its congestion control and its window from one
@@ -132,7 +132,7 @@ impl Network {
         };
         if packet.has(flags::SYN) && !turns.is_connected {
             turns.is_connected = true;
-            // The packet that answers this packet is already on its way. It also carries the
+            // The client's answer to the SYN is already on its way, and it also carries the
             // request.
             match connections.pool.take(turns.opened_for) {
                 Some(waiting) => turns.begin(&waiting, now, true),
@@ -154,8 +154,8 @@ impl Network {
             && !current.with_handshake
             && let Some(sent) = current.sent
         {
-            // The packet is a second SYN or belongs to the previous answer, so it does not show that
-            // the request has arrived.
+            // The packet is a second SYN, or belongs to the answer to the previous request. So it
+            // does not show that the current request has arrived.
             connection.syn_due = sent + AGAIN;
             let acting = ends.acting(End::Receiver, &mut self.pipes, now, &mut self.calendar);
             if let Some(end) = acting {

@@ -9,7 +9,7 @@ use crate::plan::SeriesMode;
 use crate::traffic::application::Application;
 use crate::units::Time;
 
-/// The measurements of a flow that its connection does not hold.
+/// The state and measurements of a flow that are not stored in its connection.
 pub(super) struct Flow {
     pub stop: Option<Time>,
     /// The application, unless the flow always has data to send.

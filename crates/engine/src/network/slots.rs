@@ -5,8 +5,9 @@
 //! becomes the first in the queue, netem checks the current slot. If this slot begins before the
 //! packet's own delay has passed, netem replaces it with a slot that begins a random gap from now.
 //! The packet leaves when both its own delay has passed and its slot has begun. When a slot is
-//! full, netem draws the next slot. No gap may be shorter than the delay, because each arrival
-//! would then draw again. So the time at which a packet leaves is known when the packet arrives.
+//! full, netem draws the next slot. A gap must not be shorter than the delay, because each arrival
+//! would then draw a new slot. With this restriction, the time at which a packet leaves is known
+//! when the packet arrives.
 
 use crate::plan::SlotsPlan;
 use crate::rng::Stream;
@@ -18,8 +19,8 @@ pub(super) struct Slots {
     stream: Stream,
     /// When the current slot begins.
     next: Time,
-    /// Number of packets that the slot can still take. `bytes_left` is the number of bytes that it
-    /// can still take.
+    /// Number of packets that can still leave in the slot. `bytes_left` is the number of bytes that
+    /// can still leave.
     packets_left: u64,
     bytes_left: u64,
     /// When the most recent packet leaves.

@@ -1,8 +1,9 @@
 //! Traffic sources, which send datagrams or open connections.
 //!
-//! The slot that has been free for the longest time is used first, just as hosts reuse ports. A
-//! queue that hashes flows then spreads the connections. A slot whose packets are still in the
-//! network is not used until the last of them has left.
+//! Each connection of a source uses a slot, which identifies its packets as a port would. The slot
+//! that has been free for the longest time is used first, just as hosts reuse ports. A queue that
+//! hashes flows then spreads the connections over its buckets. A slot whose packets are still in
+//! the network is not used until the last of them has left.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -40,7 +41,7 @@ pub(super) struct Traffic {
     pub one_way: Histogram,
     /// What the receiving end does with datagrams.
     pub far: Far,
-    /// Slots of the source's connections that never end.
+    /// Slots of the source's connections that never end (step `Load`).
     pub loads_at: Vec<u32>,
     /// Whether the source waits for a connection to complete.
     pub waits: bool,
@@ -63,10 +64,9 @@ pub(super) struct Connections {
     pub pool: Pool,
     /// Phases of the timers at both ends.
     pub phases: [WheelPhase; 2],
-    /// Closed connections. Their memory is reused, and the next connection adds to their
-    /// statistics.
-    // They are boxed like the connections in use. So a box moves from one list to the other, and
-    // the connection stays at its address.
+    /// Closed connections. The next connection reuses the memory and continues the statistics of a
+    /// closed one. They are boxed like the connections in use, so that only the box moves between
+    /// the lists.
     #[allow(clippy::vec_box)]
     pub spare: Vec<Box<Connection>>,
     pub started: u64,
@@ -77,11 +77,13 @@ pub(super) struct Connections {
 /// The slots of a source, and which of them can be used now.
 pub(super) struct Places {
     pub slots: Range<u32>,
-    /// For each slot, the turn at which it became free, or [`TAKEN`] while it has a connection.
+    /// For each slot, a serial number that shows when it became free, or [`TAKEN`] while it has a
+    /// connection.
     free: Vec<u64>,
     /// Number of dropped packets of each slot.
     gone: Vec<u64>,
-    /// Turn and number of the free slots without packets in the network.
+    /// The free slots without packets in the network: the serial number from `free`, and the slot's
+    /// number.
     ready: BinaryHeap<Reverse<(u64, u32)>>,
     turn: u64,
 }
@@ -309,7 +311,7 @@ impl Network {
         self.traffic[index].connections.as_mut()?.places.take()
     }
 
-    /// Handles a packet that arrives at an end of a slot without a connection.
+    /// Handles a packet that arrives at a slot whose connection is closed.
     #[cold]
     pub(super) fn left(&mut self, number: usize) {
         let ends = &self.ends[number];

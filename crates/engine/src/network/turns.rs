@@ -46,8 +46,8 @@ pub(super) struct Current {
 }
 
 impl Pool {
-    /// Takes the waiting request with this number. If no request with this number waits, takes the
-    /// request that has waited for the longest time.
+    /// Removes and returns the waiting request with this number or, if it does not wait any more,
+    /// the request that has waited for the longest time.
     pub fn take(&mut self, number: u64) -> Option<Waiting> {
         let own = self.waiting.iter().position(|w| w.number == number);
         self.waiting.remove(own.unwrap_or(0))

@@ -36,7 +36,7 @@ pub struct Member<'a, T> {
     pub of: &'a T,
     /// Index of the group.
     pub group: usize,
-    /// Number of the member among all flows, or all sources.
+    /// Number of the member among all flows, all sources or all programs.
     pub number: usize,
     /// Index of the member within its group, from 0.
     pub place: u64,

@@ -25,7 +25,7 @@ pub struct Build {
     pub made: fn(&Options, u64) -> Made,
 }
 
-/// The expansion of an entry.
+/// The commands and files to which an entry expands.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Made {
     /// The program and arguments on the sender's host, if it runs a program.
@@ -117,8 +117,8 @@ mod tests {
     use super::*;
     use crate::registry::complete_defaults;
 
-    /// A kind without a client would have no effect. An option must not have the name of a key,
-    /// because both are in the same table.
+    /// Tests that each kind has a client, because it would have no effect without one. Also tests
+    /// that no option has the name of a key, because both are in the same table.
     #[test]
     fn every_kind_has_a_client_and_no_option_with_the_name_of_a_key() {
         for entry in ENTRIES {

@@ -24,7 +24,7 @@ pub struct Setting {
 }
 
 impl Setting {
-    /// Returns the setting with this seed.
+    /// Returns the inputs with this seed.
     pub const fn of(seed: u64) -> Setting {
         Setting { seed }
     }

@@ -30,7 +30,7 @@ pub struct Entry<B: 'static> {
     pub options: &'static [Opt],
     /// What the kernel engine needs to know about the algorithm.
     pub kernel: Kernel,
-    /// Further rules for flows and links that use the algorithm, and for sweeps over them.
+    /// Rules that also depend on the flow or link that uses the algorithm, or on a sweep.
     pub rules: Rules,
     /// Fills in options whose defaults depend on other options, and rejects contradictory
     /// combinations. Runs after every option has been read and the plain defaults are filled in.
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
     use crate::units::Time;
 
-    /// A guest receives options as texts. Reading these texts returns the options of the plan.
+    /// Tests that options do not change when they are sent to a guest as text.
     #[test]
     fn options_survive_as_texts() {
         for entry in crate::traffic::ENTRIES {

@@ -73,7 +73,7 @@ pub enum Kind {
     },
     /// A list of values of a kind.
     List(&'static Kind),
-    /// A list of times, each with a value of a kind.
+    /// A list of times, each with a value of this kind.
     Pairs(&'static Kind),
     /// A table of options.
     Table(&'static [Opt]),
@@ -157,7 +157,7 @@ impl Options {
         self.0.iter().map(|(n, v)| (*n, v))
     }
 
-    /// Returns a bool that has a default.
+    /// Returns the value of a bool option that is set or has a default.
     ///
     /// # Panics
     /// This and the other typed getters panic if the option is not set or has another type. A
@@ -416,8 +416,8 @@ pub fn text(value: &Value) -> String {
     }
 }
 
-/// Checks that a value of the right type is in the range of its option. The error describes what is
-/// expected.
+/// Checks that a value, whose type is right, is in the range of its option. The error describes
+/// what is expected.
 pub fn check_range(kind: Kind, value: &Value) -> Result<(), String> {
     match (kind, value) {
         (Kind::Int { min, max }, Value::Int(i)) if !(min..=max).contains(i) => {

@@ -15,10 +15,10 @@ pub struct Rules {
     pub standard: Option<Standard>,
 }
 
-/// How to return to the standard response.
+/// How to recognise a response other than the standard one, and how to restore the standard one.
 #[derive(Clone, Copy)]
 pub struct Standard {
-    /// Returns whether these options change the response.
+    /// Returns whether these options change the response to congestion.
     pub departs: fn(&Options) -> bool,
     /// Removes the options that change or may change the response.
     pub restore: fn(&mut Options),
@@ -47,7 +47,7 @@ pub struct Chosen<'a> {
 pub struct Placed<'a> {
     /// The complete options of the entry.
     pub options: &'a Options,
-    /// The lowest rate of the link above 0.
+    /// The lowest rate of the link, ignoring outages (rate 0).
     pub rate: Rate,
     /// The longest frame on the link, bytes.
     pub frame: u32,

@@ -18,7 +18,7 @@ pub enum Act {
     Hold,
     /// Send data again, after [`Act::Hold`].
     Resume,
-    /// The application writes no more data. TCP sends the data that is left.
+    /// Write no more data. TCP still sends the data that was written before.
     Close,
     /// Call again at this time, or once a chunk is requested.
     Wait(Time),
@@ -227,7 +227,7 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// Returns all acts until `end_ms`, each with its time in ms.
+    /// Returns all acts of an application until `end_ms`, each with its time in ms.
     fn acts(application: &mut Application, end_ms: u64) -> Vec<(u64, Act)> {
         let (mut now, mut all) = (Time::ZERO, Vec::new());
         while now < Time::from_ms(end_ms) {

@@ -61,11 +61,11 @@ pub enum Role {
     Echo,
     /// It reassembles media frames.
     Frames {
-        /// Rules for rating the frames.
+        /// Rules that determine which frames are late or playable.
         rules: FrameRules,
         /// Time from one report to the next. `None` if the receiving end does not send reports.
         report: Option<Time>,
-        /// Whether the receiving end sends reports with other values of the options.
+        /// Whether the receiving end could send reports if the options had other values.
         may_report: bool,
     },
 }

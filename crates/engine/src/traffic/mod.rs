@@ -60,7 +60,7 @@ pub enum Step {
     Load,
     /// Request this many bytes on a connection that never ends.
     Ask {
-        /// Number of the connection, from 0.
+        /// Number of the connection among those opened with [`Step::Load`], from 0.
         load: u32,
         /// Payload of the answer, bytes.
         bytes: u64,
@@ -219,7 +219,8 @@ pub fn largest(kind: &str, options: &Options) -> u64 {
 mod tests {
     use super::*;
 
-    /// Engines read the options `ecn` and `limit` of every kind that opens connections.
+    /// Tests that every kind that opens connections has the options `ecn` and `limit`, which
+    /// engines read.
     #[test]
     fn kinds_that_open_connections_have_their_options() {
         for entry in ENTRIES.iter().filter(|entry| connects(entry.name)) {

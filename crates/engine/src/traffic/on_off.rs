@@ -207,7 +207,8 @@ mod tests {
         let pauses = sent.windows(2).filter(|w| w[1] - w[0] > Time::from_ms(1));
         let periods = pauses.count() as f64 + 1.0;
         let mean = sent.len() as f64 / periods;
-        // A pause that is shorter than the rest of a slot cannot be recognised in the times.
+        // A pause that ends before the next packet would be due cannot be seen in the times of
+        // packets.
         assert!((mean / per_period - 1.0).abs() < 0.04, "{mean}");
         assert!((periods / 4000.0 - 1.0).abs() < 0.04, "{periods}");
     }

@@ -45,7 +45,7 @@ const OWN: u64 = 1_000;
 const INTERVALS: usize = 4;
 /// Largest standard deviation of a stable value, as a share of the value.
 const STABLE: f64 = 0.05;
-/// Share of the probes that is evaluated, beginning with the fastest probe.
+/// Share of the probes that is evaluated. The slowest probes are ignored.
 const KEPT: f64 = 0.95;
 /// Largest share of the goodput that probes may use.
 const PROBES: f64 = 0.05;
@@ -135,7 +135,7 @@ struct Interval {
 struct Responsiveness {
     stream: Stream,
     interval: Time,
-    /// Number of bulk connections now. `wanted` is the target number.
+    /// Current number of bulk connections. `wanted` is the target number.
     loads: u64,
     wanted: u64,
     most: u64,
@@ -145,7 +145,7 @@ struct Responsiveness {
     gap: Time,
     /// Whether the second probe of a pair must still be sent.
     asks: bool,
-    /// Whether the interval is over, but its goodput is not known yet.
+    /// Whether the interval is over, but the engine has not reported its goodput yet.
     counts: bool,
     delivered: u64,
     now: Interval,

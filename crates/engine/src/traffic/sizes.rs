@@ -4,8 +4,8 @@ use crate::registry::{Kind, Opt, OptionError, Options, Value};
 use crate::rng::Stream;
 use crate::units::Bytes;
 
-/// Option: the exponent of the Pareto distribution. A kind of traffic that draws sizes has this and
-/// the following options, and calls [`finish`].
+/// Option: the exponent of the Pareto distribution. A kind of traffic that draws sizes declares
+/// this option and the following ones, and calls [`finish`].
 pub const ALPHA: Opt = Opt {
     name: "alpha",
     doc: "Shape of the Pareto distribution of sizes; default: 0.9.",
@@ -152,7 +152,7 @@ pub enum Sizes {
         largest: u64,
         /// -1/alpha.
         exponent: f64,
-        /// The share of the untruncated distribution that lies in the range.
+        /// The probability that a draw from the untruncated distribution lies in the range.
         share: f64,
     },
     /// Lognormal, given by the mean and standard deviation of the logarithm. Draws above [`MOST`]
@@ -282,7 +282,7 @@ mod tests {
         }
     }
 
-    /// Half of the draws lie below the median that the formula gives.
+    /// Tests that half of the draws lie below the median that the formula gives.
     #[test]
     fn the_pareto_distribution_has_its_median() {
         let n = 100_000;
@@ -309,7 +309,7 @@ mod tests {
         assert!(near(mean_of(&all), 645_683.0), "{}", mean_of(&all));
     }
 
-    /// If both percentiles are equal, every draw has this size.
+    /// Tests that every draw has the same size if both percentiles are equal.
     #[test]
     fn no_spread() {
         let all = draws(lognormal(&[("p5", 5_000), ("p95", 5_000)]), 100);

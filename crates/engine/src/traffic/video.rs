@@ -206,7 +206,7 @@ fn datagrams(options: &Options) -> Datagrams {
     let (bitrate, frames) = (datagram::rate_of(options, "bitrate").0, frame_rate(options));
     let len = options.int("packet_size") as u16;
     let full = u64::from(len - MEDIA_HEADERS);
-    // The last datagram of each frame may not be full, so count one more for each frame.
+    // The last datagram of a frame may not be full, so add one datagram for each frame.
     let datagrams = bitrate / 8 / full + frames;
     let interval = Time(1_000_000_000 / frames);
     Datagrams {

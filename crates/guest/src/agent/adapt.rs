@@ -45,7 +45,8 @@ pub fn start(device: &str) -> Result<(), String> {
     };
     let mut nested = Vec::new();
     put(&mut nested, TCA_RED_PARMS, &parms[..PARMS.min(parms.len())]);
-    // This table lets the average decay while the queue is idle. RED below a shaper is never idle.
+    // The kernel uses this table to let the average queue length decay while the queue is idle.
+    // Zeros are enough, because RED below a shaper is never idle.
     put(&mut nested, TCA_RED_STAB, &[0; 256]);
     put(&mut nested, TCA_RED_MAX_P, max_p);
     let mut body = tcmsg;

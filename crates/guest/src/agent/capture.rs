@@ -641,8 +641,8 @@ impl Lanes<'_> {
             true => usize::from(frame.source_port.checked_sub(self.first_port)?),
             false => to,
         };
-        // Programs are identified by number here, not by port. Their numbers follow those of
-        // sources and precede those of connections.
+        // A program is identified by its number, not by a port. The numbers of programs follow
+        // those of sources and precede those of connections.
         let behind = flow >= self.servers.len();
         let flow = flow + if behind { self.programs } else { 0 };
         if flow >= self.count {

@@ -228,7 +228,8 @@ impl<'a> Datagrams<'a> {
         let mut stamped = [0; STAMPED];
         while let Ok(Some((n, at))) = self.sink.receive_datagram(&mut stamped) {
             if self.media.is_some() {
-                // Only a receiving end that reads on arrival sends reports.
+                // No report is due here, because only a receiving end that reads on arrival sends
+                // reports.
                 _ = self.count_media(n, at, &stamped);
             } else {
                 self.count(n, at, numbers(&stamped).1);

@@ -245,7 +245,8 @@ impl<'a> Connection<'a> {
         }
         let next = self.application.as_mut()?.act(now);
         self.write(zeros);
-        // A request may cause a call before the scheduled call. The scheduled call stays.
+        // A request may cause a call of this function before the scheduled one, which stays
+        // scheduled.
         if next == self.acts_ns {
             return None;
         }

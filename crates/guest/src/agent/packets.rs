@@ -45,7 +45,7 @@ pub struct Head {
 impl Head {
     /// Keeps the headers of a packet, and the number of a datagram.
     pub fn of(packet: &Packet, captured: &Captured<'_>, frame: &Frame) -> Head {
-        // The number distinguishes datagrams in the captures.
+        // Also keep the datagram's number, which distinguishes datagrams in the captures.
         let number = match (packet.tuple.is_some(), frame.is_tcp()) {
             (_, true) => 0,
             (false, false) => DATAGRAM_NUMBER,

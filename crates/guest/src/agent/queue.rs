@@ -7,8 +7,8 @@
 //! Every queue of a known kind keeps the order within a flow and direction, and a single queue
 //! keeps the order of all flows. So if a later packet overtakes a packet, the earlier one was
 //! dropped. Other kinds, such as netem, do not allow this conclusion, because an overtaken packet
-//! may still leave. For these kinds, a packet counts as dropped only if it has not left by the end.
-//! RED may mark a packet that the full buffer then drops. The captures do not show such a mark.
+//! may still leave. For these kinds, a packet counts as dropped only if it never leaves. RED may
+//! mark a packet that the full buffer then drops. The captures do not show such a mark.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -353,8 +353,9 @@ impl Queue {
             self.lose(waiting, waiting.packet.time_ns);
         }
         // `unseen` packets were marked on arrival and still wait. It is unknown which packets they
-        // are, so assume the newest packets, which met the longest queue. If the buffer was full,
-        // it may have dropped marked packets. Then the number of marked packets is also unknown.
+        // are. Assume the newest packets, because they found the longest queue. If the buffer was
+        // full, it may have dropped marked packets. Then the number of marked packets is also
+        // unknown.
         let unseen = if self.overflowed { 0 } else { unseen };
         let waits = kept.iter().skip(missing as usize).rev();
         for waiting in waits

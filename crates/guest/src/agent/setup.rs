@@ -52,8 +52,8 @@ pub fn file_systems() -> Result<(), String> {
         sys::mount(source, target, kind, options).map_err(|e| format!("mount {target}: {e}"))?;
     }
     fs::create_dir_all("/run/netns").map_err(|e| format!("/run/netns: {e}"))?;
-    // Also print the kernel's warnings, which the host turns into warnings of the run. Do not
-    // enable them on the kernel's command line, because the random numbers depend on that line.
+    // Let the kernel also print its warnings. The host reports them as warnings about the run. Do
+    // not enable them on the kernel's command line, because the random numbers depend on that line.
     fs::write("/proc/sys/kernel/printk", "5").map_err(|e| format!("kernel.printk: {e}"))
 }
 

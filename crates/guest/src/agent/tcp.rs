@@ -238,7 +238,8 @@ pub fn sender(flow: &Flow, slack: Slack) -> io::Result<Socket> {
         socket.set(libc::IPPROTO_TCP, TCP_NODELAY, &1_i32)?;
     }
     if flow.pacing {
-        // With any finite limit, TCP paces its segments. It chooses its own rate below the limit.
+        // TCP paces its segments if any finite limit is set. Below the limit, it chooses its own
+        // rate.
         socket.set(libc::SOL_SOCKET, SO_MAX_PACING_RATE, &(u64::MAX >> 1))?;
     }
     mark(flow, &socket)?;

@@ -169,8 +169,8 @@ mod tests {
         assert_eq!(keys(wire.leave(&packet(1))), [0_u64; 0]);
         assert_eq!(keys(wire.leave(&packet(4))), [2, 3]);
         assert_eq!(wire.oldest_ns(), Some(5));
-        // If the entry of a packet was not captured, its exit does not show that other packets were
-        // lost.
+        // Packet 9 was not captured when it entered. So its exit does not show that other packets
+        // were lost.
         assert_eq!(keys(wire.leave(&packet(9))), [0_u64; 0]);
         assert_eq!(keys(wire.finish(1)), [5, 6]);
         assert_eq!(wire.lost(), 4);

@@ -388,7 +388,8 @@ impl Layout {
     fn routes(&self) -> Vec<Route> {
         let mut routes = Vec::new();
         for (i, group) in self.groups.iter().enumerate() {
-            // The device enters the first link, and its name has the number of the group.
+            // Packets enter the first link through this device, whose name contains the number of
+            // the group.
             routes.push(Route {
                 entrance: format!("data{i}"),
                 mtu: group.key.mtu,

@@ -1,4 +1,4 @@
-//! Compares whole jobs with expected jobs, and checks the paths at which plans are rejected.
+//! Compares whole jobs with expected jobs, and checks which keys of rejected plans the errors name.
 
 use super::*;
 use crate::job::Tool;
@@ -352,8 +352,8 @@ fn a_policer_and_batches_of_acks_are_modules_of_tailbacks_own() {
         "qdisc change dev out root handle f: police active 0",
     );
     assert_eq!(changes, [(2, on), (4, on), (5, off)]);
-    // The agent captures at the policer. It need not capture at the batches, because they lose no
-    // ACK.
+    // The agent captures packets at the policer. It need not capture at the queue discipline that
+    // batches ACKs, because that one drops no ACK.
     assert_eq!(job.links[0].loss_kind.as_deref(), Some("police"));
 }
 
@@ -682,8 +682,8 @@ fn web(name: &str) -> TrafficPlan {
     }
 }
 
-/// Each client has its own port, after those of flows and sources. The connections of a source use
-/// the hosts of flows with the same stack.
+/// Tests that each client has its own port, after the ports of flows and sources, and that the
+/// connections of a source use the hosts of flows with the same stack.
 #[test]
 fn clients_have_ports_behind_all_others() {
     let mut plan = simple();
@@ -738,7 +738,7 @@ fn connections_are_refused_as_flows_are() {
         c.ecn = true;
     };
     assert_eq!(path(reno_sce), ["traffic[0].cc"]);
-    // Each client needs a port. So there may be 60 sources, but not with 1000 clients each.
+    // Each client needs a port, so 60 sources cannot have 1000 clients each.
     let many = refused(|plan| plan.traffic = (0..60).map(|i| web(&format!("w{i}"))).collect());
     assert_eq!(many, [""; 0]);
     let many = refused(|plan| {
@@ -750,7 +750,7 @@ fn connections_are_refused_as_flows_are() {
     assert_eq!(many, ["flows"]);
 }
 
-/// Returns the paths that are rejected after a change of the simple plan.
+/// Returns the paths of the keys that are rejected after a change of the simple plan.
 fn refused(change: impl FnOnce(&mut Plan)) -> Vec<String> {
     let mut plan = simple();
     change(&mut plan);

@@ -632,7 +632,7 @@ mod tests {
         assert_eq!(source.limited_ns[Limit::Cwnd as usize], 90 + 80);
         assert_eq!(source.counts[Reason::Ece as usize], 4);
         assert_eq!(source.counts[Reason::Timeout as usize], 0);
-        // An account without events during the warm-up has no entry for the warm-up.
+        // An account without events during the warm-up stores no counters for it.
         let mut idle = Account::default();
         idle.end_warmup(0);
         assert_eq!(idle.before, None);

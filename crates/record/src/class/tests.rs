@@ -235,7 +235,7 @@ fn a_flow_that_the_outcome_does_not_have_has_no_series() {
         recorder.forward(owner, 1_000, MS, 2 * S);
     }
     let mut outcome = outcome(recorder);
-    // Flow 2 no longer exists, and no other flow has its number.
+    // If flow 2 is missing in the outcome, no other flow takes its number.
     outcome.flows.truncate(2);
     outcome.record_samples();
     let keys = outcome.series.keys.iter();

@@ -111,7 +111,7 @@ mod tests {
                 one(1_001, 22),
                 one(3_000, 46),
                 one(1_000_000, 2_040),
-                // A connection that is faster than the rate of the link allows.
+                // This connection is faster than the rate of the link allows.
                 one(1_000_000, 1_019),
             ],
         };

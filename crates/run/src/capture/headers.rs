@@ -180,7 +180,8 @@ impl Tcp {
             options.sack_permitted();
         }
         options.window_scale(self.scale);
-        // Use the flags of RFC 3168 section 6.1.1. A request for Accurate ECN has other flags.
+        // Set the flags of a SYN or SYN-ACK as in RFC 3168 section 6.1.1. A request for Accurate
+        // ECN has other flags.
         let ecn = match (self.ecn, reply) {
             (true, _) if packet.flags & flags::ACE != 0 => ace(packet),
             (false, _) => 0,

@@ -89,7 +89,8 @@ impl Reader<'_> {
         match self.plain(&item.key, SIZE, node, bdp) {
             Some(Value::Bytes(bytes)) => Some(bytes),
             _ => {
-                // The parser of sizes does not support the word "tc", so its message is replaced.
+                // The parser of sizes does not know the word "tc", so replace its message by one
+                // that includes this word.
                 if self.problems.len() > before {
                     self.problems.truncate(before);
                     self.wrong(&item.key, node, EXPECTED);

@@ -116,7 +116,8 @@ impl Reader<'_> {
             }
         };
         if let Err(expected) = check_range(kind, &value) {
-            // If the upper limit is the limit of the type, the message does not mention it.
+            // If the upper limit is only the largest value of the type, do not mention it in the
+            // message.
             let open = matches!(kind, Kind::Int { max: i64::MAX, .. });
             let expected = if open { expectation(kind) } else { expected };
             self.wrong(name, node, expected);

@@ -201,7 +201,7 @@ fn unknown_name(name: &str, span: Span, list: &str, names: &[String]) -> Problem
 fn unknown_key(key: &str, span: Span, whole: &str, reached: Reached, table: &Table) -> Problem {
     let mut valid: Vec<String> = table.keys().map(str::to_owned).collect();
     valid.extend(reached.creatable().map(str::to_owned));
-    // Leave out a key that is valid in other scenarios but not in this one.
+    // Do not propose the key that the user wrote. It is declared, but this scenario cannot have it.
     valid.retain(|name| name != key);
     valid.sort();
     valid.dedup();

@@ -117,7 +117,7 @@ pub(super) fn runs(
         at[digit + 1..].fill(0);
         let run = run(root, sweep, &at, &labels, reader, judge);
         runs.push(run);
-        // Stop, because the values are wrong only in combination.
+        // Stop here: each value alone is valid, so these errors come from a combination of values.
         if !reader.problems.is_empty() {
             return runs;
         }
@@ -127,7 +127,7 @@ pub(super) fn runs(
 /// Estimates how many values a point's file has.
 fn values(root: &Node, sweep: &Sweep) -> u64 {
     let keys = sweep.dimensions.iter().flat_map(|d| &d.keys);
-    // Each point also has a copy of the path.
+    // Each point also has a copy of the key's path.
     let swept = keys.map(|key| {
         let largest = key.values.iter().map(Node::size).max();
         largest.unwrap_or(0) + key.text.len() / 32

@@ -272,7 +272,8 @@ pub(super) fn labels(values: &[Node]) -> Vec<String> {
         .zip(shown)
         .map(|((node, short), shown)| match short {
             Some(name) if times[name.as_str()] == 1 => name.clone(),
-            // Another value is a table with the same name. Keep the plain name for this value.
+            // Another value is a table with this name. This value is only a name, so its label
+            // stays the name.
             Some(name) if node.string().is_some() => name.clone(),
             _ => shown,
         })

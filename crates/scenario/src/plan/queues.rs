@@ -70,7 +70,8 @@ pub(super) fn check(
             burst: link.burst,
             ecn: [
                 runs || passing().any(|one| one.ecn),
-                // A congestion control that only the kernel has may send ECT(1).
+                // It is unknown whether a congestion control that only the kernel has sends ECT(1),
+                // so assume that it does.
                 runs || passing().any(|one| one.ecn && sends_ect1(one.cc).unwrap_or(true)),
             ],
         };

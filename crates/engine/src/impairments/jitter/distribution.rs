@@ -18,11 +18,11 @@ pub(super) enum Distribution {
 /// Where a normal distribution is cut, in standard deviations.
 const CUT: f64 = 3.0;
 
-/// The smallest probability of a tail, so that no delay is infinite.
+/// The smallest tail probability that is used, so that no delay is infinite.
 const LEAST_TAIL: f64 = 1e-16;
 
-/// Mean number of collisions of a packet that collides on a busy Wi-Fi channel, and the time of
-/// each collision, ms.
+/// Mean number of collisions of a packet on a busy Wi-Fi channel, if it collides at all. The next
+/// constant is the time that each collision takes, ms.
 const COLLISIONS: f64 = 12.0;
 const COLLISION_MS: f64 = 7.5;
 
@@ -54,7 +54,7 @@ impl Distribution {
         }
     }
 
-    /// Returns a delay that very few draws exceed, ns.
+    /// Returns an upper estimate of the delays, which very few draws exceed, ns.
     pub fn most(&self) -> f64 {
         match self {
             Distribution::Wifi { .. } => 1e9,

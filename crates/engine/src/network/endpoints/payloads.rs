@@ -1,6 +1,7 @@
 //! A slab with the payloads of the datagrams in the network. It reuses slots and buffers.
 
-/// Number of slots in use at which the payloads of dropped packets are first released.
+/// When this many slots are in use, the payloads of dropped packets are released for the first
+/// time.
 const FIRST_LOOK: usize = 1024;
 
 /// The slab of payloads.
@@ -10,7 +11,7 @@ pub(super) struct Payloads {
     /// Empty buffers that can be used again.
     spare: Vec<Vec<u8>>,
     bytes: u64,
-    /// Number of slots in use at which the payloads of dropped packets are next released.
+    /// When this many slots are in use, the payloads of dropped packets are released again.
     look_at: usize,
 }
 

@@ -1,5 +1,5 @@
-//! The buffer behind a link with impairments (the pen). The pen orders packets by the time at which
-//! they leave, not by their arrival.
+//! The buffer behind a link with impairments, called the pen. Packets leave it in the order of
+//! their departure times, which may differ from the order of arrival.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;

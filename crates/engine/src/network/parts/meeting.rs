@@ -55,7 +55,7 @@ pub struct Meeting {
 }
 
 impl Meeting {
-    /// Creates a meeting for the parts of a split.
+    /// Creates the synchronisation point for the parts of a split.
     pub fn new(split: &Split) -> Meeting {
         let parts = split.parts;
         let numbers = || (0..parts).map(|_| AtomicU64::new(0)).collect();

@@ -24,7 +24,7 @@ pub(in crate::network) struct Part {
     place: Vec<u32>,
     /// Packets for other parts, one list for each part.
     out: Vec<Vec<Sent>>,
-    /// The earliest time at which a packet in `out` leaves its pipe.
+    /// The earliest time at which any packet in `out` leaves its pipe.
     sent: Time,
     /// Scratch lists for taking over packets, for each pipe in `meeting`: the packets so far, and
     /// the packets of another part.

@@ -1,6 +1,7 @@
-//! The kernel face of an algorithm: its name and its options in Linux, and the positions of
-//! time-series values in its statistics. A face is plain data and pure functions in the files of
-//! each algorithm. The kernel engine and the reports use them.
+//! Describes an algorithm as Linux implements it (the algorithm's kernel face): its name and its
+//! options in Linux, and the positions of time-series values in its statistics. A face is plain
+//! data and pure functions in the files of each algorithm. The kernel engine and the reports use
+//! them.
 
 mod module;
 mod qdisc;
@@ -22,8 +23,9 @@ pub enum Kernel {
     Module(&'static Module),
     /// A traffic source. The guest's agent sends its packets.
     Agent,
-    /// Linux does not support the entry, and the kernel engine rejects it before boot. (A queue has
-    /// a face without kinds instead, because the face still states the order of packets.)
+    /// Linux does not support the entry, and the kernel engine rejects it before boot. (A queue
+    /// that Linux does not support has a `Qdisc` without kinds instead, because it must still
+    /// declare the order of packets.)
     None,
 }
 
@@ -43,7 +45,7 @@ impl Kernel {
     }
 }
 
-/// The value of `version` that means the kernel's version, for entries with several versions.
+/// The value of the option `version` that selects the kernel's own version of an algorithm.
 pub const THIS_LINUX: &str = "linux-7.3";
 
 /// A 32-bit number in the kernel's statistics of an algorithm, for a time series.

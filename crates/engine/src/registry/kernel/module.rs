@@ -17,7 +17,7 @@ pub struct Module {
     pub version: Option<&'static str>,
     /// Options that the module supports. All other options must have their defaults.
     pub parameters: &'static [Parameter],
-    /// The module for options that Linux does not support.
+    /// tailback's own module for options that Linux does not support.
     pub stand_in: Option<StandIn>,
     /// The module with the kernel's own algorithm, changed so that windows grow by ACKs instead of
     /// segments.
@@ -95,7 +95,7 @@ impl Module {
         if let Some(version) = self.version
             && options.word("version") != version
         {
-            // One rejection is enough, because the version determines the other options.
+            // Report only the version, because it determines the other options.
             let message = format!(
                 "the kernel's {name} is not that of {}",
                 options.word("version")
@@ -119,8 +119,8 @@ impl Module {
         )
     }
 
-    /// Writes the options of `table` that `told` selects as parameters of a module. Every other
-    /// option must have its default.
+    /// Writes the options in `table` for which `told` returns true as parameters of a module. Every
+    /// other option must have its default.
     fn spell(
         &self,
         module: &str,

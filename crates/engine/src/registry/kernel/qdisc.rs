@@ -71,8 +71,8 @@ pub struct Shaper {
     pub rate: fn(Rate) -> String,
     /// Writes how many bytes the link adds to each IP packet, including its own header.
     pub overhead: fn(i32) -> String,
-    /// Finds errors in the arguments of a queue whose link adds this many bytes to a frame. If the
-    /// flag is true, packets must not be split. The errors name keys of the link.
+    /// Finds errors in the arguments of a queue whose link adds this many bytes to a frame. The
+    /// flag is true if packets must not be split. The errors name keys of the link.
     pub check: fn(&str, i32, bool) -> Vec<Refused>,
 }
 
@@ -81,16 +81,16 @@ pub struct Xstats {
     /// Bytes with which the structure must begin. They distinguish the structures of a kind that
     /// has several.
     pub tag: &'static [u8],
-    /// Positions of the counters of packets marked CE: offsets of 32-bit numbers, in bytes.
-    /// `Some(&[])` if the qdisc does not mark. `None` if it does not count marks, or if the
-    /// position is unknown.
+    /// Byte offsets of the 32-bit counters of packets marked CE. `Some(&[])` if the qdisc does not
+    /// mark. `None` if it does not count marks, or if the position is unknown.
     pub marks: Option<&'static [usize]>,
     /// Values for time series.
     pub gauges: &'static [Gauge],
 }
 
 impl Qdisc {
-    /// The base of every face: one queue for all flows, without options, which Linux does not have.
+    /// The values that every queue discipline starts from: one queue for all flows, without
+    /// options, that no Linux version has.
     pub const DEFAULT: Qdisc = Qdisc {
         kinds: &[],
         since: None,
@@ -248,7 +248,7 @@ pub struct Words<'a> {
     /// Options that only the simulator has.
     simulated: Vec<String>,
     refused: Vec<Refused>,
-    /// Whether the words are complete. If so, no more words are added.
+    /// Whether the arguments are complete. If so, later options add no more words.
     decided: bool,
 }
 
@@ -378,7 +378,7 @@ pub fn words(words: &mut Words<'_>, name: &str, spelled: &[(&str, &str)]) {
     }
 }
 
-/// Rejects all but one value of an option, because Linux has only one behaviour.
+/// Rejects every value of an option except one, because Linux has only the behaviour of this value.
 pub fn only(words: &mut Words<'_>, name: &'static str, way: Value, message: impl Into<String>) {
     let Some(value) = words.options.get(name) else {
         return;
@@ -419,8 +419,8 @@ pub fn simulated(words: &mut Words<'_>, name: &'static str) {
     }
 }
 
-/// Checks the version. The kernel has only one version. For any other version, all other options
-/// are rejected, too.
+/// Checks the option `version`. Linux has only one version of the algorithm. If the scenario sets
+/// another one, this rejects it, together with all other options.
 pub fn version(words: &mut Words<'_>, name: &'static str, linux: &'static str) {
     let message = format!("the kernel has only its own version of {}", words.kind);
     only(words, name, Value::Word(linux), message);

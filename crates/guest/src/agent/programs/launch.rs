@@ -185,7 +185,8 @@ fn environment(program: &Program, runs: &Side) -> Vec<String> {
     });
     path.extend(folders);
     path.extend(["local/sbin", "local/bin", "sbin", "bin"].map(|name| format!("/usr/{name}")));
-    // Packages have all programs in /usr. For an image, the path is the usual path of containers.
+    // Packages have all programs in /usr. For a container image, use the PATH that containers
+    // usually have.
     if runs.root.is_some() {
         path.extend(["/sbin", "/bin"].map(str::to_owned));
     }

@@ -168,7 +168,7 @@ impl<'a> Programs<'a> {
         for index in 0..self.processes.len() {
             let process = &self.processes[index];
             let program = process.program;
-            // The random start time may be after the stop time.
+            // With its random offset, the start may be after the stop.
             let over = program.stop_ns.is_some_and(|stop| stop <= program.start_ns);
             if process.number == number && process.runs.ready.is_none() && !over {
                 self.launch(index, with)?;

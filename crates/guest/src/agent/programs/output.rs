@@ -76,7 +76,7 @@ pub fn last_log(index: usize) -> Option<(String, String)> {
     for one in fs::read_dir(&folder).ok()?.flatten() {
         let name = one.file_name().to_str()?.to_owned();
         let found = one.metadata().ok()?;
-        // Key logs contain no messages.
+        // Files that begin with "key" are TLS key logs, which contain no messages.
         if found.is_file() && found.len() > 0 && !name.starts_with("key") {
             logs.push((found.modified().ok()?, name));
         }

@@ -319,7 +319,7 @@ fn tcp_is_what_is_acknowledged_in_order_whatever_wraps() {
         let [tuple] = all[0].tuples.as_slice() else {
             panic!("{} tuples", all[0].tuples.len());
         };
-        // The end of the connection was captured, but the end of the program was not.
+        // The connection has ended, so its completion time is known. The program has not ended.
         assert_eq!(tuple.measures.completion_ns, Some((420 - 200) * MS));
         assert_eq!(program.completion_ns, None);
     }

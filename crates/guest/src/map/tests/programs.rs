@@ -1,4 +1,4 @@
-//! Hosts of programs: their devices, routes of both families, and lines for tc.
+//! Tests the hosts of programs: their devices, their IPv4 and IPv6 routes, and the lines for tc.
 
 use tailback_engine::cc;
 use tailback_engine::plan::{FilePlan, ProgramPlan, Ready, SidePlan};
