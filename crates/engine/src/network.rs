@@ -75,7 +75,7 @@ pub struct Census {
     pub ended: u64,
     /// Packets in pipes, in queues and in transmission.
     pub inside: u64,
-    /// Packets that queues dropped, or that were lost behind them.
+    /// Packets that queues dropped, or that were lost after them.
     pub dropped: u64,
 }
 

@@ -93,7 +93,7 @@ pub struct Record {
     pub events: bool,
     /// Time between the samples for statistics, ns; 0 without statistics.
     pub statistics_ns: u64,
-    /// Whether packets are captured before and behind the queues.
+    /// Whether packets are captured before and after the queues.
     pub captures: bool,
     /// Whether the captured packets are written to `packets.pcapng`.
     pub packets: bool,
@@ -421,7 +421,7 @@ pub struct Link {
     /// The namespace of the queue. Packets that enter the queue are captured when they come in
     /// through the devices of this namespace other than [`Link::device`].
     pub namespace: usize,
-    /// The device behind the queue. Packets that leave the queue are captured when they go out
+    /// The device after the queue. Packets that leave the queue are captured when they go out
     /// there.
     pub device: String,
     /// Rates in bit/s, each with the time in ns from which it applies. Times ascend from 0.
@@ -435,7 +435,7 @@ pub struct Link {
     pub in_order: bool,
     /// Whether packets of each flow leave in the order in which they came.
     pub keeps_order: bool,
-    /// The namespace behind the queue in which a wire loses packets. The wire is between the
+    /// The namespace after the queue in which a wire loses packets. The wire is between the
     /// devices `in` and `out` of this namespace.
     pub loss_namespace: Option<usize>,
     /// The kind of queue discipline that loses packets there; `None` for netem.

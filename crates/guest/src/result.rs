@@ -34,7 +34,7 @@ pub struct Environment {
     pub offloads: Vec<(String, String)>,
     /// Reasons to doubt the results of the run, e.g. memory pressure or lost captures.
     pub warnings: Vec<String>,
-    /// Number of packets captured before and behind the queues.
+    /// Number of packets captured before and after the queues.
     pub captured: u64,
     /// Number of packets that did not fit into the capture rings.
     pub capture_lost: u64,

@@ -70,11 +70,11 @@ causes! {
     SceMark = "sce_mark", Sce;
     /// Marked CE by a schedule of the scenario.
     ScheduledMark = "scheduled_mark", Ce;
-    /// Dropped by a policer behind the queue.
+    /// Dropped by a policer after the queue.
     Policed = "policed", Drop;
-    /// Dropped by a middlebox behind the queue that does not support ECN.
+    /// Dropped by a middlebox after the queue that does not support ECN.
     Middlebox = "middlebox", Drop;
-    /// Marked CE by a policer behind the queue.
+    /// Marked CE by a policer after the queue.
     PolicedMark = "policed_mark", Ce;
 }
 
@@ -99,7 +99,7 @@ pub enum Seen {
     Arrived,
     /// The packet left the queue with its final ECN field.
     Left,
-    /// The queue or a schedule dropped the packet, or the link lost it behind the queue.
+    /// The queue or a schedule dropped the packet, or the link lost it after the queue.
     Dropped(Cause),
 }
 

@@ -1,6 +1,6 @@
 //! Runs the points of a scenario (its combinations of swept values and seeds), for any caller. It
-//! handles slices of the simulation, cancellation, panics, packet captures, and the run folder with
-//! its manifest.
+//! simulates in slices, so that a run can be cancelled. It also handles panics, packet captures,
+//! and the run folder with its manifest.
 //!
 //! | module | what |
 //! |---|---|

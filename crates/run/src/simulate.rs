@@ -11,8 +11,9 @@ use tailback_record::Outcome;
 
 use crate::Control;
 
-/// Number of calendar events between two checks of the control. They take about 20 ms. So a run
-/// stops soon after a request, and the checks cost almost nothing.
+/// Number of calendar events between two checks of whether the caller wants the run to stop.
+/// Simulating them takes about 20 ms, so a run stops soon after a request, and the checks cost
+/// almost nothing.
 const SLICE_EVENTS: u64 = 200_000;
 
 /// Number of events between two checks if packets are recorded. It is smaller, because a slice

@@ -21,7 +21,7 @@ const QUICK_ACKS: f64 = 16.0;
 /// Estimates how many packets pass the links in a run. A packet is counted at every link that it
 /// passes. The packets of a sender are limited to the number that the links and policers on its
 /// route let pass. ACKs are counted at the links that they pass. Duplicates are counted at the
-/// links behind the link that duplicates packets. Losses and marks that do not depend on a queue
+/// links after the link that duplicates packets. Losses and marks that do not depend on a queue
 /// may keep a congestion control below the rate of its link. For such a sender, the estimate is
 /// lower.
 pub fn estimate_packets(plan: &Plan) -> u64 {
@@ -206,7 +206,7 @@ struct Passage {
     drops_beyond: f64,
     /// Number of TCP bytes above which the link's policers mark packets.
     marks_beyond: f64,
-    /// Number of copies behind the link for each packet.
+    /// Mean number of duplicates that the link makes of each packet.
     copied: f64,
 }
 

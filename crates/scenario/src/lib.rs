@@ -12,7 +12,7 @@
 //! | `declare` | what a file may contain: keys and options by kind, their reader; the schema |
 //! | `expand` | the sweep: points, seeds, assertions, baselines |
 //! | `plan` | a point's tree as the plan of a run |
-//! | `canonical`, `hash` | the canonical form of a point, and the names of runs |
+//! | `canonical`, `hash` | the canonical form of a point, and the ids of runs |
 //! | `memory`, `cost`, `response` | estimates of a run's memory and packets |
 //! | [`outline`] | the values of a file with their positions, for editors |
 //! | [`registry`] | the registries as JSON |

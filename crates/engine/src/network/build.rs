@@ -495,7 +495,7 @@ fn build_traffic(
     }
 }
 
-/// Returns the pipe behind each link, for links that have one.
+/// Returns the pipe after each link, for links that have one.
 fn link_pipes(plan: &Plan, seed: u64, pipes: &mut Pipes) -> Vec<Option<u32>> {
     plan.links
         .iter()

@@ -64,7 +64,7 @@ pub(super) struct Path {
     pub route: Arc<[u32]>,
     /// Links that ACKs pass.
     pub back: Arc<[u32]>,
-    /// Pipes by [`End`]: before the first link, and behind the receiver.
+    /// Pipes by [`End`]: before the first link, and after the receiver.
     pub pipes: [u32; 2],
 }
 

@@ -135,7 +135,8 @@ impl Network {
         }
     }
 
-    /// Moves a packet from a link to the pipe behind it, if there is one.
+    /// Moves a packet from a link to the pipe after it or, if the link has no pipe, to the next
+    /// link or its end.
     #[inline]
     fn leave_link(&mut self, packet: &mut Packet, pipe: Option<u32>) {
         packet.hop += 1;

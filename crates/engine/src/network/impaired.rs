@@ -19,7 +19,7 @@ use crate::rng::Stream;
 use crate::units::Time;
 use pen::Pen;
 
-/// What happens to packets behind the queue of a link with impairments.
+/// What happens to packets after the queue of a link with impairments.
 pub(super) struct Impaired {
     delay: Time,
     /// Jitter and slots of the link itself, if it has them.

@@ -48,7 +48,7 @@ impl Memory {
         }))
     }
 
-    /// Sets the values that a host remembers in a sender that is about to connect.
+    /// Passes the values that a host remembers to a sender that is about to connect.
     pub fn recall(&self, number: usize, sender: &mut Sender) {
         let of = &self.senders[number];
         if of.metrics {

@@ -3,12 +3,13 @@
 //!
 //! The network is cut at links that have delay. An event on one side of a cut affects the other
 //! side only after the delay of the link. So every part may run ahead by the smallest of these
-//! delays, the window. Each part has the whole network, but works only on its own components. These
-//! are links, and connections. A connection belongs to the part that owns the first link of its
-//! data. Only this part counts the packets of these links and connections. Each part has a copy of
-//! every pipe, with the packets that leave the pipe in this part. At the end of each window, each
-//! part passes packets to the other parts in which these packets leave their pipes. The receiving
-//! part puts these packets into the order that they would have on one core (`calendar::order`).
+//! delays, the window. Each part has the whole network in memory, but simulates only its own
+//! components, which are links and connections. A connection belongs to the part that owns the
+//! first link of its data. Only this part counts the packets of these links and connections. Each
+//! part has a copy of every pipe, with the packets that leave the pipe in this part. At the end of
+//! each window, each part passes packets to the other parts in which these packets leave their
+//! pipes. The receiving part puts these packets into the order that they would have on one core
+//! (`calendar::order`).
 //!
 //! | file | what |
 //! |---|---|
@@ -103,7 +104,7 @@ impl Split {
     }
 }
 
-/// Returns the delay behind a link, if it is above 0 and does not vary.
+/// Returns the delay after a link, if it is above 0 and does not vary.
 fn constant_delay(link: &LinkPlan) -> Option<Time> {
     let constant = link.jitter == Time::ZERO && link.slots.is_none() && link.impairments.is_empty();
     (constant && link.delay > Time::ZERO).then_some(link.delay)

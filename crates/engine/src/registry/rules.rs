@@ -1,5 +1,5 @@
 //! Rules of an entry that involve more than its own options, such as the flow that uses the entry,
-//! the link behind a queue, or a sweep.
+//! the link after a queue, or a sweep.
 
 use super::options::Options;
 use crate::units::{Bytes, Rate};

@@ -1,4 +1,4 @@
-//! Captures packets before and behind the queues, and at the senders. The agent derives sojourn
+//! Captures packets before and after the queues, and at the senders. The agent derives sojourn
 //! times, drops, marks and round-trip times from these captures.
 
 use std::collections::HashSet;
@@ -64,11 +64,11 @@ pub fn drain_ns(job: &Job) -> u64 {
 /// The captures at a link.
 struct LinkTap {
     ring: Ring,
-    /// Index of the device behind the queue.
+    /// Index of the device after the queue.
     out: i32,
     /// The capture before the schedule of marks and losses, if the link has a schedule.
     schedule: Option<ScheduleTap>,
-    /// The capture behind the queue, where the wire loses packets.
+    /// The capture after the queue, where the wire loses packets.
     loss: Option<LossTap>,
 }
 
@@ -198,7 +198,7 @@ pub struct Captures {
     origin_ns: u64,
     warmup_ns: u64,
     end_ns: u64,
-    /// Packets captured before and behind queues.
+    /// Packets captured before and after queues.
     pub captured: u64,
     /// Capacity of each ring, in packets.
     room: usize,
@@ -367,7 +367,7 @@ impl Captures {
         }
     }
 
-    /// Ends the run for the wire behind a link. The wire's netem still holds `queued` packets.
+    /// Ends the run for the wire after a link. The wire's netem still holds `queued` packets.
     /// Returns how many packets the wire lost, or `None` if it was not captured.
     pub fn finish_wire(&mut self, link: usize, queued: u64) -> Option<u64> {
         let wire = &mut self.links.get_mut(link)?.loss.as_mut()?.wire;
@@ -467,7 +467,7 @@ impl Captures {
     }
 }
 
-/// Records a packet that was lost behind a link.
+/// Records a packet that the wire after a link lost.
 fn lose(
     (link, queue): (usize, &mut Queue),
     packets: &mut Option<Packets>,
@@ -549,7 +549,7 @@ impl Sorter<'_> {
         });
     }
 
-    /// Reads the packets that the wire behind a link loses.
+    /// Reads the packets that the wire after a link loses.
     fn drain_wire(&mut self, link: usize, tap: &mut LossTap, queue: &mut Queue) {
         let place = (self.places[link][2], self.gates);
         let LossTap { ring, out, wire } = tap;

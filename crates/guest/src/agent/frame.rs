@@ -37,7 +37,7 @@ pub mod protocol {
 }
 
 /// Number of payload bytes that [`Frame::content_key`] includes. In QUIC traffic, the first 8 bytes
-/// are mostly equal between packets. The first 22 bytes differed in every packet of our captures.
+/// of most packets are equal. In our captures, no two packets had the same first 22 bytes.
 pub const KEY_PAYLOAD: usize = 54;
 
 /// An IPv4 or IPv6 packet.
@@ -57,8 +57,8 @@ pub struct Frame {
     pub source_port: u16,
     /// The ECN field.
     pub ecn: u8,
-    /// A key that no other packet of the same flow and direction has. Only TCP and datagrams of the
-    /// agent have one.
+    /// A key that no other packet of the same flow and direction has. Only TCP segments and the
+    /// agent's own datagrams have a key.
     pub key: u64,
     /// Sequence number (TCP).
     pub seq: u32,

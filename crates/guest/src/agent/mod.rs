@@ -13,11 +13,11 @@
 //! | `programs` | programs of the scenario on hosts of their own |
 //! | `tcp` | TCP sockets and their information |
 //! | `diag`, `crowd` | socket information from the kernel, for one flow or for many flows together |
-//! | `capture` | packets before and behind the queues, and the measurements derived from them |
+//! | `capture` | packets before and after the queues, and the measurements derived from them |
 //! | `ring`, `frame` | rings of captured packets; their parsing |
 //! | `taps` | what programs do, measured from the packets at their hosts |
 //! | `gates` | which frames from hosts of programs the kernel accepts |
-//! | `wire` | packets that a wire behind a link has lost |
+//! | `wire` | packets that a wire after a link has lost |
 //! | `queue`, `rtt` | packets in and out of a queue, for the link's meter; round-trip times |
 //! | `packets` | `packets.pcapng` |
 //! | `qdisc`, `xstats` | statistics of queue disciplines, and their parsing |

@@ -1,6 +1,6 @@
 //! Writes the captured packets to `packets.pcapng`. The interfaces have the same names as in the
 //! simulator's captures. For a link NAME, `NAME.in` is before the queue, and before a schedule of
-//! marks and losses. `NAME.out` is behind the queue. `NAME.drop` holds the dropped packets, with
+//! marks and losses. `NAME.out` is after the queue. `NAME.drop` holds the dropped packets, with
 //! the cause of the drop as a comment.
 //!
 //! A drop is detected only when a later packet overtakes the dropped packet. Also, the captures of
@@ -171,7 +171,7 @@ impl<W: Write> Packets<W> {
         self.add(link, Seen::Left, packet.time_ns, head);
     }
 
-    /// Notes that the wire behind a link lost a packet that reached the wire at `at_ns`.
+    /// Notes that the wire after a link lost a packet that reached the wire at `at_ns`.
     pub fn lost_behind(&mut self, link: usize, head: Head, cause: Cause, at_ns: u64) {
         self.add(link, Seen::Dropped(cause), at_ns, head);
     }

@@ -151,7 +151,8 @@ impl Ring {
                 let (len, kept) = (word(4), word(8));
                 let start = usize::from(half(12));
                 let time_ns = u64::from(word(16)) * 1_000_000_000 + u64::from(word(20));
-                // struct sockaddr_ll behind it: family, protocol, ifindex, hatype, pkttype
+                // struct sockaddr_ll, which follows tpacket2_hdr: family, protocol, ifindex,
+                // hatype, pkttype
                 let device = word(32 + 4) as i32;
                 let kind = slot.add(32 + 10).read();
                 let kept = (kept as usize).min(SLOT.saturating_sub(start));

@@ -1,4 +1,4 @@
-//! A wire behind a link, which loses packets. This module finds the lost packets by comparing the
+//! A wire after a link, which loses packets. This module finds the lost packets by comparing the
 //! packets that entered with those that left.
 //!
 //! The wire keeps the order of packets for any delay and jitter. So if a later packet overtakes an

@@ -139,7 +139,7 @@ pub(super) fn check(
     }
 }
 
-/// Returns the netems behind a link, in their order. The plan must have passed all checks.
+/// Returns the netems after a link, in their order. The plan must have passed all checks.
 pub(super) fn netems(plan: &Plan, link: usize, seed: u64) -> Vec<ImpairmentNetem> {
     let passing = Passing::of(plan, link);
     let here = &plan.links[link];

@@ -11,15 +11,15 @@
 //! | `sG`, `rG` | senders and receivers of group G: flows that share their stack and route |
 //! | `xL` | scheduled marks and drops before link L |
 //! | `mL` | link L: the shaper and the queue under test, before its device `out` |
-//! | `jL`, `kL`, `lL` | behind link L: delay, jitter, loss, serialisation of a wire, slots |
-//! | `iLxN` | behind `jL`, `kL` and `lL`: impairment N of link L |
-//! | `fL` | behind link L and its impairments: the point at which routes separate |
+//! | `jL`, `kL`, `lL` | after link L: delay, jitter, loss, serialisation of a wire, slots |
+//! | `iLxN` | after `jL`, `kL` and `lL`: impairment N of link L |
+//! | `fL` | after link L and its impairments: the point at which routes separate |
 //!
 //! `ip` reads a name such as `d` as one of its own keywords (`dynamic`). So device names are long,
 //! and the lines write them after `dev`.
 //!
 //! As in the simulator, half of the round-trip time is before the first link of the data. The other
-//! half is behind the receiver, before the links of the way back.
+//! half is after the receiver, before the links of the return route.
 
 mod programs;
 
@@ -128,7 +128,7 @@ enum Destination {
     Handed(Addresses),
 }
 
-/// The next link or host behind a link, for some destinations.
+/// The next link or host after a link, for some destinations.
 #[derive(Clone, PartialEq)]
 enum Next {
     Link(usize),
@@ -423,7 +423,7 @@ impl Layout {
         }
     }
 
-    /// Makes the part of the network behind a link, up to the next links and hosts.
+    /// Makes the part of the network after a link, up to the next links and hosts.
     fn behind(
         &mut self,
         i: usize,
@@ -521,7 +521,7 @@ impl Layout {
         }
     }
 
-    /// Makes the part of the network for an impairment behind a namespace. Returns the impairment's
+    /// Makes the part of the network for an impairment after a namespace. Returns the impairment's
     /// own namespace.
     fn impaired(
         &mut self,
@@ -559,8 +559,8 @@ impl Layout {
         self.through.push(namespace);
     }
 
-    /// Lets namespaces with only one way out forward packets below IP, from one device to the
-    /// other. This takes 20 % less time than routing, and does not rewrite packets.
+    /// Lets namespaces with only one outgoing device forward packets below IP, from one device to
+    /// the other. This takes 20 % less time than routing, and does not rewrite packets.
     ///
     /// A packet from a host is forwarded as a copy without a reference to its socket. Otherwise TCP
     /// would assume that a segment in a router's queue is still in the host, and would not

@@ -11,7 +11,7 @@
 //! | `modules` | the modules to load |
 //! | `programs` | the programs that run on hosts |
 //! | `refuse` | collects what Linux does not support, with the path in the plan |
-//! | `stage` | delay, jitter and loss behind a link, as arguments of netem |
+//! | `stage` | delay, jitter and loss after a link, as arguments of netem |
 //! | `script` | a job as text for a person to read |
 
 mod cc;

@@ -1,4 +1,4 @@
-//! The effects behind a link as arguments of netem: delay, jitter, loss, serialisation of a wire,
+//! The effects after a link as arguments of netem: delay, jitter, loss, serialisation of a wire,
 //! and transmission in slots.
 
 use tailback_engine::plan::{LinkMode, LinkPlan, SlotsPlan};
@@ -25,7 +25,7 @@ pub(super) fn delay_words(delay: Time, jitter: Time, seed: Option<u64>) -> Strin
     }
 }
 
-/// One netem behind a link.
+/// One netem after a link.
 pub(super) struct Stage {
     /// Rate in bit/s and overhead in bytes, if the netem serialises.
     pub wire: Option<(Rate, i32)>,
@@ -74,7 +74,7 @@ impl Stage {
     }
 }
 
-/// Returns the netems behind a link. Serialisation and jitter need separate netems, because a netem
+/// Returns the netems after a link. Serialisation and jitter need separate netems, because a netem
 /// that serialises would space out packets that the jitter has bunched. Slots need a third netem,
 /// because they hold packets that have passed the delay.
 pub(super) fn stages(link: &LinkPlan, seed: u64) -> Vec<Stage> {

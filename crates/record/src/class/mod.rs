@@ -66,7 +66,7 @@ pub struct Interval {
     pub packets: u64,
     /// Number of frame bytes forwarded.
     pub bytes: u64,
-    /// Number of packets that the queue dropped. Packets that are lost behind the queue are counted
+    /// Number of packets that the queue dropped. Packets that are lost after the queue are counted
     /// as forwarded.
     pub drops: u64,
     /// Number of CE marks.

@@ -124,7 +124,7 @@ fn definitions() {
     let (marks, drops) = (samples.mark_share, samples.drop_share);
     assert_eq!((marks.n, marks.mean), (2, Some(0.5)));
     // The first share is 0 drops of 2 packets, the second is 1 drop of 2 + 1 packets. A packet that
-    // is lost behind the queue is counted as forwarded.
+    // is lost after the queue is counted as forwarded.
     assert_eq!((drops.n, drops.p1), (2, Some(0.0)));
     assert_eq!(drops.max, Some(1.0 / 3.0));
     assert_eq!(samples.delay_ms.p1, Some(2.0));

@@ -73,7 +73,7 @@ impl ClassSamples<'_> {
     }
 
     /// Iterates over the intervals in a flow's measured time. Each item has the flow's rate in the
-    /// interval, byte/s. `member` is the flow's index in the class.
+    /// interval, byte/s. `member` is the index of the flow among the flows of the class.
     fn rates(&self, class: &ClassOutcome, member: usize) -> impl Iterator<Item = (usize, f64)> {
         let flow = class.class.flows[member].flow as usize;
         let (from, to) = self.outcome.measured_time_of(flow);

@@ -101,7 +101,7 @@ impl Reader<'_> {
     }
 }
 
-/// Returns the largest burst at a rate.
+/// Returns the largest burst that a link of this rate may have.
 fn most(rate: &RatePlan) -> Bytes {
     Bytes(rate.lowest().bytes_in(MOST_GATHERED)).min(MOST_BURST)
 }

@@ -39,7 +39,7 @@ pub(crate) struct Choice {
 }
 
 impl Choice {
-    /// Returns the choice that applies if the file does not name an algorithm.
+    /// Returns the algorithm that applies if the file does not name one.
     pub fn default_of<B>(entry: &Entry<B>) -> Choice {
         Choice {
             algorithm: Algorithm::Known {

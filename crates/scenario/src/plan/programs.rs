@@ -21,7 +21,7 @@ const MAX_PROGRAMS: u64 = 256;
 /// The sides of an entry.
 const SIDES: [&str; 2] = ["sender", "receiver"];
 
-/// An entry that has been read, but is not yet connected to other entries.
+/// An entry that has been read, but whose shared host, if it has one, is not known yet.
 struct Entry<'n> {
     plan: ProgramPlan,
     fields: Fields<'n>,
@@ -105,7 +105,7 @@ fn no_programs(reader: &mut Reader<'_>, fields: &Fields<'_>) {
     }
 }
 
-/// Reads an entry without connecting it to other entries.
+/// Reads an entry, but does not yet find the entry with which it shares a host.
 fn entry<'n>(reader: &mut Reader<'_>, node: &'n Node, context: &mut Context<'_>) -> Entry<'n> {
     let def = &ProgramPlan::TABLE;
     let given_route = node.table().and_then(|table| table.item("route"));
@@ -469,8 +469,8 @@ fn share(reader: &mut Reader<'_>, entries: &mut [Entry<'_>], at: usize) {
     plan.partner = Some(index);
 }
 
-/// Returns whether an entry refers to another entry's host. Call this before the entries are
-/// connected.
+/// Returns whether an entry refers to another entry's host. Call this before the shared hosts are
+/// known.
 fn shares(entry: &Entry<'_>, all: &[Entry<'_>]) -> bool {
     entry.mentions.iter().any(|(name, ..)| {
         let mut others = all.iter().filter(|other| other.index != entry.index);

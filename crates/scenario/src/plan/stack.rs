@@ -20,7 +20,7 @@ pub(super) fn stack_of(
     read(reader, &item.node, "tcp", base, bdp)
 }
 
-/// Reads the TCP stack in a table. Keys that the table does not have take their values from `base`.
+/// Reads the TCP stack in a table. Keys that are missing in the table get their values from `base`.
 pub(super) fn read(
     reader: &mut Reader<'_>,
     node: &Node,

@@ -1,4 +1,4 @@
-//! The buffer behind a link with impairments, called the pen. Packets leave it in the order of
+//! The buffer after a link with impairments, called the pen. Packets leave it in the order of
 //! their departure times, which may differ from the order of arrival.
 
 use std::cmp::{Ordering, Reverse};

@@ -169,7 +169,7 @@ impl Runner<'_> {
         }
     }
 
-    /// Completes the captures of the wire behind a queue with the wire's own statistics.
+    /// Completes the captures of the wire after a queue with the wire's own statistics.
     fn finish_wire(&mut self, index: usize, says: &Statistics) {
         let lost = self.captures.finish_wire(index, u64::from(says.packets));
         let link = &self.job.links[index];

@@ -28,8 +28,8 @@ use super::setup::Namespaces;
 use bins::Bins;
 use tuple::{Record, Tuple};
 
-/// Number of 5-tuples that are distinguished. Packets of further 5-tuples are counted for an
-/// earlier 5-tuple.
+/// Number of 5-tuples that are distinguished. Packets of any further 5-tuple are counted with those
+/// of an earlier one.
 const MOST_TUPLES: usize = 1 << 16;
 
 /// Total capacity of the rings of all hosts, packets. The next constant has the smallest and the
